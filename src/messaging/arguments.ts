@@ -11,19 +11,19 @@ import {
 import type { CommonArguments } from "../core/runtime/app.ts";
 import type { ReleaseChoice } from "./commands/release_suspended.ts";
 
-/** What the operator asked for. */
+/** Arguments of a run. */
 export interface RunArguments extends CommonArguments {
   readonly db: string;
 }
 
-/** What the program shall do. */
+/** Command to run. */
 export type ProgramCommand =
-  /** Until it is stopped. */
+  /** Relays until it is stopped. */
   | { readonly kind: "relay" }
   | { readonly kind: "accumulateFees"; readonly waits: boolean; readonly withdraws: boolean }
   | ({ readonly kind: "releaseSuspended" } & ReleaseChoice);
 
-/** What the command line asks for. */
+/** Parsed command line. */
 export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand>;
 
 const DESCRIPTION =
@@ -87,11 +87,11 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   addCommand(command, {
     name: "accumulate-fees",
     description: ACCUMULATE_DESCRIPTION,
-    summary: "claim and withdraw the fees of deliveries once, and end",
+    summary: "claim and withdraw the fees of deliveries once, then exit",
     afterHelp: AFTER_ACCUMULATE_HELP,
   })
     .option("--wait", "wait for the hub where it cannot verify a delivery yet")
-    .option("-w, --withdraw", "have claimed fees paid out")
+    .option("-w, --withdraw", "withdraw claimed fees")
     .option("-g, --gas-limit <number>", "accepted for compatibility, has no effect")
     .action((options: { readonly wait?: boolean; readonly withdraw?: boolean }) => {
       const { wait: waits = false, withdraw: withdraws = false } = options;
@@ -100,7 +100,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   addCommand(command, {
     name: "release-suspended",
     description: RELEASE_DESCRIPTION,
-    summary: "let suspended messages travel again, and end",
+    summary: "release suspended messages, then exit",
     afterHelp: AFTER_RELEASE_HELP,
   })
     .option("--chain <state-machine>", "only messages to this chain, e.g. EVM-1", toStateMachine)

@@ -13,14 +13,14 @@ import type { Log } from "../core/telemetry/log.ts";
 import type { Connections } from "./session.ts";
 import type { ConfiguredChain } from "./startup.ts";
 
-/** What the adapters need besides the network. */
+/** Dependencies of the adapters, besides the network. */
 export interface ConnectDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
 }
 
-/** Adapters of all chains of the configuration. Connections are made at the first request. */
+/** Creates the adapters of all configured chains. Connections are made at the first request. */
 export function connectChains(deps: ConnectDeps, config: MessagingConfig): Connections {
   const network = {
     clock: deps.clock,
@@ -58,8 +58,8 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
 }
 
 /**
- * Name under which Substrate chains without a signer, the hub among them, file our deliveries: our first EVM address,
- * or else the public key of our first Substrate account. Empty only where the file has no key at all.
+ * Relayer id under which Substrate chains without a signer, including the hub, record our deliveries: our first EVM
+ * address, or else the public key of our first Substrate account. Empty only if no key is configured.
  */
 function unsignedRelayerId(chains: readonly ChainConfig[]): Uint8Array {
   const evm = chains.find((chain) => chain.type === "evm");

@@ -1,4 +1,4 @@
-/** Which workers look after the money, and what each of them needs. */
+/** Workers for fees, rewards and withdrawals, and their dependencies. */
 import type { Chain } from "../core/chains/port.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
@@ -20,19 +20,19 @@ import type { GatedChain } from "./legs.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./relay/leg.ts";
 import type { CheckResult } from "./startup.ts";
 
-/** What planning the workers needs. */
+/** Input for planning the fee workers. */
 export interface FeePlanInput {
   readonly config: MessagingConfig;
   readonly settings: PipelineSettings;
   readonly hub: RelayerHub & FeeChain;
   readonly chains: readonly GatedChain[];
-  /** Those that passed their start check are used at once, the others when they do. */
+  /** Results of the start checks: chains that passed are used at once, the others once they pass. */
   readonly checks: ReadonlyMap<Chain, CheckResult>;
   /** The leg from the hub to each chain. */
   readonly outbound: ReadonlyMap<StateMachine, Leg>;
 }
 
-/** Everything that the fee workers and the commands share. */
+/** Creates the context shared by the fee workers and the commands. */
 export function createFeeDeps(deps: PipelineDeps, parts: FeePlanInput): PaymentDeps & RewardDeps {
   const { config, hub } = parts;
   const up = new Set<StateMachine>();
@@ -71,7 +71,7 @@ export function createFeeDeps(deps: PipelineDeps, parts: FeePlanInput): PaymentD
   };
 }
 
-/** The workers of the long-running relayer. */
+/** Plans the fee workers of the long-running relayer. */
 export function planFees(deps: PipelineDeps, parts: FeePlanInput): readonly Worker[] {
   const shared = createFeeDeps(deps, parts);
   const everyMs = parts.config.hub.pollIntervalSec * 1000;

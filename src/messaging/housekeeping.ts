@@ -1,4 +1,4 @@
-/** Keeps the database small and says now and then how things stand. */
+/** Prunes the database and logs periodic summaries. */
 import type { Worker } from "../core/runtime/worker.ts";
 import { formatDecimal } from "../core/encoding/decimal.ts";
 import { DAY_MS, summariseSpending } from "./relay/decisions/spending_summary.ts";
@@ -7,7 +7,7 @@ import type { PipelineDeps } from "./relay/leg.ts";
 const PRUNE_EVERY_MS = 3_600_000;
 const SUMMARY_EVERY_MS = 600_000;
 
-/** A worker that logs a summary every ten minutes and removes outlived rows every hour. */
+/** Creates a worker that logs a summary every ten minutes and removes expired rows every hour. */
 export function housekeepingWorker(deps: PipelineDeps): Worker {
   return {
     name: "housekeeping",
@@ -26,7 +26,7 @@ export function housekeepingWorker(deps: PipelineDeps): Worker {
   };
 }
 
-/** One line per leg with rows, one number per state. */
+/** Logs one line per leg with rows, one number per state. */
 function logSummary(deps: PipelineDeps): void {
   const legs = new Map<string, Record<string, number>>();
   for (const { source, target, state, count } of deps.ledger.messages.countByState()) {
@@ -36,7 +36,7 @@ function logSummary(deps: PipelineDeps): void {
   for (const [leg, counts] of legs) deps.log.info("messages_counted", { leg, ...counts });
 }
 
-/** One line per chain on which gas was spent within the last day, with what earned nothing and why. */
+/** Logs one line per chain on which gas was spent within the last day, with the cost that earned nothing and why. */
 function logSpending({ ledger, log, clock }: PipelineDeps): void {
   const sinceMs = clock.now() - DAY_MS;
   for (const chain of ledger.spending.listChains(sinceMs)) {
@@ -55,7 +55,7 @@ function logSpending({ ledger, log, clock }: PipelineDeps): void {
   }
 }
 
-/** To a millionth of a dollar. */
+/** Formats dollars, rounded to a millionth. */
 function dollars(amount18: bigint): string {
   return formatDecimal(amount18 / 10n ** 12n, 6);
 }

@@ -1,4 +1,4 @@
-/** Which legs there are, what each of them needs, and the workers that serve them. */
+/** Plans the legs, their dependencies, and the workers that serve them. */
 import { type FeeChain } from "../core/chains/fees.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "./config/schema.ts";
@@ -17,13 +17,13 @@ import { settleWorker } from "./relay/settle_worker.ts";
 import { createNativePriceSource, hubTokenPrice27 } from "./prices.ts";
 import { type ConfiguredChain, gated } from "./startup.ts";
 
-/** A configured chain and the promise that it may be used. */
+/** Configured chain with a promise that resolves once it may be used. */
 export interface GatedChain {
   readonly entry: ConfiguredChain;
   readonly passed: Promise<void>;
 }
 
-/** What planning legs needs. */
+/** Input for planning legs. */
 export interface LegPlanInput {
   readonly config: MessagingConfig;
   readonly settings: PipelineSettings;
@@ -33,17 +33,17 @@ export interface LegPlanInput {
   readonly fetch: Fetch;
 }
 
-/** The legs with their workers. */
+/** Legs with their workers. */
 export interface LegPlan {
   readonly workers: readonly Worker[];
-  /** The leg from the hub to a chain, also where `delivery_endpoints` leaves the chain out. */
+  /** Leg from the hub to each chain, including chains left out of `delivery_endpoints`. */
   readonly outbound: ReadonlyMap<StateMachine, Leg>;
 }
 
-/** Maximum pause between two looks at transactions under way. */
+/** Maximum poll interval for pending transactions, ms. */
 const SETTLE_EVERY_MS = 4_000;
 
-/** The operator's settings that the pipeline heeds. */
+/** Converts the operator's settings for the pipeline. */
 export function toPipelineSettings(
   config: MessagingConfig,
   listedModules: PipelineSettings["listedModules"],
@@ -62,7 +62,7 @@ export function toPipelineSettings(
   };
 }
 
-/** Plans two legs a chain, and the settling of every target. */
+/** Plans two legs per chain, and the settling worker of every target. */
 export function planLegs(deps: PipelineDeps, parts: LegPlanInput): LegPlan {
   const { config, settings, hub } = parts;
   const feeChains = new Map<StateMachine, FeeChain>(
@@ -101,7 +101,10 @@ export function planLegs(deps: PipelineDeps, parts: LegPlanInput): LegPlan {
   return { workers: [...workers, settleWorker(deps, settings, hubSettling)], outbound };
 }
 
-/** Transactions of EVM chains have nonces; a delivery's price stays below what its messages bring in. */
+/**
+ * Creates the replacement context of EVM chains, whose transactions have nonces; a replacement's price stays below the
+ * revenue of its messages.
+ */
 function replacingOf({ chain }: ConfiguredChain, { profit }: Leg): ReplacementContext | undefined {
   return "fetchReplacementTerms" in chain ? { chain, profit } : undefined;
 }

@@ -1,4 +1,4 @@
-/** Which modules of the hub have their requests rewarded, as the hub says; read now and then. */
+/** List of the hub's modules whose requests it rewards, refreshed periodically. */
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
@@ -8,18 +8,19 @@ import type { PipelineDeps } from "./relay/leg.ts";
 const READ_EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;
 
-/** The list and the worker that keeps it. */
+/** List of rewarded modules and the worker that refreshes it. */
 export interface ListedModules {
   /**
-   * Modules with a reward above 0, lower-case hex, with the reward in units of the hub's token; `undefined` until it
-   * was read for the first time.
+   * Modules with a reward above 0, lower-case hex, with the reward in units of the hub's token; `undefined` until first
+   * read.
    */
   readonly current: () => ReadonlyMap<Hex, bigint> | undefined;
   readonly worker: Worker | undefined;
 }
 
 /**
- * Keeps the hub's list while `isPaid`: without a hub account nobody could be paid, and the list counts as empty.
+ * Creates the list and its worker. Unless `isPaid`, the list is empty: without a hub account no reward can be paid to
+ * us.
  */
 export function listModules(
   deps: PipelineDeps,

@@ -1,4 +1,4 @@
-/** The messaging relayer: hands its parts to the real world, and exits with the status of the outcome. */
+/** Entry point of the messaging relayer: wires it to the real environment and exits with its status. */
 import { startProgram } from "../core/runtime/start_program.ts";
 import { parseArguments } from "./arguments.ts";
 

@@ -1,9 +1,9 @@
-/** The one line that each change of a message gets. */
+/** Log line for each transition of a message. */
 import type { EventCode } from "../core/telemetry/events.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
 import { formatUsd18 } from "./money_text.ts";
 
-/** Event of each state that a message may come to. */
+/** Log event of each message state. */
 const eventByState = {
   seen: "message_seen",
   held: "message_held",
@@ -17,17 +17,17 @@ const eventByState = {
   gone: "message_gone",
 } as const satisfies Record<string, EventCode>;
 
-/** A state that a message may come to. */
+/** Message state with a log event. */
 export type LoggedState = keyof typeof eventByState;
 
-/** What happened to a message. States and reasons are those of the ledger. */
+/** Transition of a message. States and reasons are those of the ledger. */
 export interface MessageTransition {
   readonly commitment: string;
   /** Chain that the leg reads from. */
   readonly source: string;
   /** Chain that the leg delivers to. */
   readonly target: string;
-  /** State before; `undefined` for a message seen for the first time. */
+  /** Previous state; `undefined` for a message seen for the first time. */
   readonly from: string | undefined;
   readonly to: LoggedState;
   readonly reason?: string | undefined;
@@ -40,12 +40,12 @@ export interface MessageTransition {
   readonly offeredUsd18?: bigint | undefined;
 }
 
-/** Text of a leg in logs, e.g. `EVM-1 -> POLKADOT-3367`. */
+/** Formats a leg for logs, e.g. `EVM-1 -> POLKADOT-3367`. */
 export function legText(source: string, target: string): string {
   return `${source} -> ${target}`;
 }
 
-/** What an operator wants to see without asking for more. Everything else is a decision on the way: debug. */
+/** Log levels of states that operators want to see by default. All others are intermediate decisions: debug. */
 const levelByState: ReadonlyMap<LoggedState, LogLevel> = new Map([
   ["submitted", "info"],
   ["delivered", "info"],
@@ -54,7 +54,9 @@ const levelByState: ReadonlyMap<LoggedState, LogLevel> = new Map([
   ["not_executed", "info"],
 ]);
 
-/** Reasons that change the level of a held message: lost earnings are told, and what needs a person is a warning. */
+/**
+ * Reasons that change the log level of a held message: lost revenue is info, and what needs an operator is a warning.
+ */
 const levelByReason: ReadonlyMap<string, LogLevel> = new Map([
   ["unprofitable", "info"],
   ["price_unknown", "info"],
@@ -63,8 +65,8 @@ const levelByReason: ReadonlyMap<string, LogLevel> = new Map([
 ]);
 
 /**
- * Level of a transition. Never `error`: races, proofs that are not final yet and throttled endpoints are part of
- * the trade (docs/protocol/messaging.md section 19.1).
+ * Log level of a transition. Never `error`: races, proofs that are not final yet and throttled endpoints are normal
+ * operation (docs/protocol/messaging.md section 19.1).
  */
 export function transitionLevel(transition: Pick<MessageTransition, "to" | "reason">): LogLevel {
   const byReason = transition.to === "held" && transition.reason !== undefined

@@ -1,6 +1,6 @@
 /**
- * Who finds out what keeps a leg from delivering: an EVM chain whose state no endpoint proves where the hub knows it
- * (deliveries to it could never be claimed), and a chain whose messages the hub does not take yet.
+ * Detection of obstacles that block a whole leg: an EVM chain whose state no endpoint can prove at the heights that the
+ * hub knows (deliveries to it could never be claimed), and a chain whose messages the hub does not accept yet.
  */
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
 import type { HubChain } from "../core/chains/hub.ts";
@@ -10,20 +10,20 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { FindObstacle, Obstacle } from "./relay/decisions/obstacle.ts";
 
-/** A good finding holds for this long: nodes are replaced, and the hub's view of a chain may fall behind. */
+/** Validity of a finding without an obstacle, ms: nodes are replaced, and the hub's view of a chain may fall behind. */
 const CLEAR_MS = 5 * 60_000;
-/** A bad one, or none, is checked again after this time. */
+/** Interval after which an obstacle, or an unknown result, is checked again, ms. */
 const HINDERED_MS = 30_000;
-/** Endpoints that fail in other ways for so long count as unable. */
+/** Time after which endpoints that fail in other ways count as incapable, ms. */
 const PATIENCE_MS = 10 * 60_000;
 
-/** What finding out takes. */
+/** Dependencies of the detection. */
 export interface ObstacleDeps {
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Faults that say what a node cannot do; all others pass, and leave the last finding as it is. */
+/** Faults that show a missing capability of a node; all others are temporary and leave the last finding unchanged. */
 const INABILITIES: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
   "pruned",
   "missing_method",
@@ -33,7 +33,7 @@ const INABILITIES: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
   "not_found",
 ]);
 
-/** For the leg to an EVM chain: is a delivery there going to be claimable? */
+/** Detects, for the leg to an EVM chain, whether its deliveries will be claimable. */
 export function findTargetProvability(
   deps: ObstacleDeps,
   hub: Pick<HubChain, "fetchView">,
@@ -51,7 +51,7 @@ export function findTargetProvability(
       return undefined;
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      // Before the first good finding nothing is risked.
+      // Before the first finding without an obstacle nothing is risked.
       const isTelling = asked !== "" && INABILITIES.has(error.code);
       if (isTelling || last === "unknown") return obstacle(`${asked}${error.detail ?? error.code}`);
       throw error;
@@ -59,7 +59,7 @@ export function findTargetProvability(
   }, deps.log.with({ chain: name }));
 }
 
-/** For the leg to the hub: does the hub take messages of the source? */
+/** Detects, for the leg to the hub, whether the hub accepts messages of the source. */
 export function findSourceAcceptance(
   deps: ObstacleDeps,
   hub: Pick<HubChain, "findUnlisted">,
@@ -76,7 +76,7 @@ export function findSourceAcceptance(
 
 type Finding = Obstacle | "none" | "unknown";
 
-/** Asks now and then; a fault that passes leaves the last finding as it is. */
+/** Caches the finding and refreshes it periodically; a temporary fault leaves the last finding unchanged. */
 function remembered(
   clock: Clock,
   find: (last: Finding, signal: AbortSignal) => Promise<Obstacle | undefined>,

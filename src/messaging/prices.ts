@@ -1,6 +1,6 @@
 /**
- * Price sources of the configured chains: the explorer where a key is given, then the chain's own router. The last
- * good price is kept in the ledger, with the time at which it was read, so that a restart does not forget it.
+ * Price sources of the configured chains: the explorer if a key is configured, then the chain's own router. The last
+ * valid price is kept in the ledger, with the time at which it was read, so that it survives a restart.
  */
 import { z } from "zod";
 import type { EvmChainConfig, HubConfig } from "./config/schema.ts";
@@ -14,7 +14,7 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { toTokenUnits } from "./relay/decisions/money.ts";
 
-/** Where prices come from, and where they are kept. */
+/** Dependencies of price sources. */
 export interface PriceDeps {
   readonly clock: Clock;
   readonly fetch: Fetch;
@@ -23,15 +23,15 @@ export interface PriceDeps {
 }
 
 /**
- * Dollars per whole token of the hub x 10^27; `undefined`: nobody knows. No explorer and no host's router has this
- * token, so the operator names its price. Tokens of a test hub (`KUSAMA-`) count as one dollar, as native tokens do there.
+ * Dollars per whole token of the hub x 10^27; `undefined`: unknown. Neither explorers nor routers price this token, so
+ * the operator configures it. Tokens of a test hub (`KUSAMA-`) count as one dollar, as native tokens do there.
  */
 export function hubTokenPrice27(hub: Pick<HubConfig, "stateMachine" | "tokenPrice">): bigint | undefined {
   if (hub.tokenPrice !== undefined) return toTokenUnits(hub.tokenPrice, 27);
   return hub.stateMachine.startsWith("KUSAMA-") ? ONE_DOLLAR_27 : undefined;
 }
 
-/** The source for an EVM chain. */
+/** Creates the price source of an EVM chain. */
 export function createNativePriceSource(
   deps: PriceDeps,
   facts: {
@@ -63,14 +63,14 @@ function nameOf(chain: StateMachine): string {
   return `price on ${chain}`;
 }
 
-/** What the rules fix needs no memory. */
+/** Stores the price, unless it is fixed by a rule. */
 function keep({ ledger }: PriceDeps, chain: StateMachine, { price27, origin, readAtMs }: GoodPrice): void {
   if (origin === "fixed") return;
   const text = JSON.stringify({ price27: price27.toString(), origin, readAtMs });
   ledger.transaction(() => ledger.meta.write(nameOf(chain), text));
 }
 
-/** The price of an earlier run; one that cannot be read counts as none. */
+/** Reads the price of an earlier run; an invalid entry counts as absent. */
 function recall({ ledger, log }: PriceDeps, chain: StateMachine): GoodPrice | undefined {
   const text = ledger.meta.find(nameOf(chain));
   if (text === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** From checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
+/** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { MessagingConfig } from "./config/schema.ts";
 import { readMessagingConfig } from "./config/read.ts";
 import { openLedger } from "./ledger/open.ts";
@@ -42,7 +42,7 @@ export function runProgram(
   });
 }
 
-/** Texts that no log line may contain. */
+/** Lists the secrets that no log line may contain. */
 function secretsOf(config: MessagingConfig): readonly string[] {
   const keys = [config.hub.signer, ...config.chains.map(({ signer }) => signer)];
   const apiKeys = config.chains.flatMap((chain) => chain.type === "evm" ? [chain.etherscanApiKey] : []);

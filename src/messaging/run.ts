@@ -1,6 +1,6 @@
 /**
- * The long-running relayer: opens the database, connects the chains, checks them, and supervises the workers until
- * it is told to stop. Everything it needs from the outside world is handed in.
+ * The long-running relayer: opens the database, connects the chains, checks them, and supervises the workers until it
+ * is asked to stop. Everything it needs from its environment is passed in.
  */
 import type { Chain } from "../core/chains/port.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
@@ -20,7 +20,7 @@ import { hubTokenPrice27 } from "./prices.ts";
 import { type RunDeps, runSession } from "./session.ts";
 import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 
-/** Runs until `signal` is aborted or nothing that the program can do helps. */
+/** Runs until `signal` is aborted or an unrecoverable error occurs. */
 export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: AbortSignal): Promise<ExitCode> {
   return runSession(deps, config, async ({ ledger, ...parts }) => {
     const workers = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
@@ -36,7 +36,10 @@ export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: Abort
   }, signal);
 }
 
-/** Legs, settling, fees and housekeeping; workers of a chain that does not answer yet wait at its gate. */
+/**
+ * Plans the workers for legs, settling, fees and housekeeping; workers of a chain that does not answer yet wait at its
+ * gate.
+ */
 function planWorkers(
   deps: PipelineDeps,
   config: MessagingConfig,

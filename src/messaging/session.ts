@@ -1,6 +1,6 @@
 /**
- * What the long-running relayer and the one-off commands have in common: the database is opened, the chains are
- * connected and checked, and everything is closed again whatever happens in between.
+ * Session shared by the long-running relayer and the one-off commands: opens the database, connects and checks the
+ * chains, and closes everything in any case.
  */
 import type { Chain } from "../core/chains/port.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
@@ -21,26 +21,26 @@ export interface Connections {
   readonly chains: readonly ConfiguredChain[];
 }
 
-/** The outside world of the relayer. */
+/** Environment of the relayer. */
 export interface RunDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
   readonly openLedger: () => Ledger;
-  /** Connects nothing yet: that happens at the first request. */
+  /** Creates adapters without connecting: that happens at the first request. */
   readonly connect: (config: MessagingConfig) => Connections;
   /** For prices of native tokens. */
   readonly fetch: Fetch;
 }
 
-/** What work gets to see: an open database, and chains of which none must be fixed. */
+/** Open database and checked chains, none of which has a configuration error. */
 export interface Session extends Connections {
   readonly ledger: Ledger;
-  /** Of the chains; those that did not answer may not be used before they pass. */
+  /** Results of the start checks; chains that did not answer may not be used before they pass. */
   readonly checks: ReadonlyMap<Chain, CheckResult>;
 }
 
-/** Does `work` between opening and closing; an abort and faults of the database become exit statuses. */
+/** Runs `work` in a session; an abort and faults of the database become exit statuses. */
 export function runSession(
   deps: RunDeps,
   config: MessagingConfig,
@@ -52,7 +52,7 @@ export function runSession(
   return withLedger(deps, config, connected, signal);
 }
 
-/** As {@link runSession} for what needs the database alone. */
+/** As {@link runSession}, for work that only needs the database. */
 export async function withLedger(
   deps: Pick<RunDeps, "log" | "openLedger">,
   config: MessagingConfig,

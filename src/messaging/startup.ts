@@ -1,7 +1,7 @@
 /**
- * Start-up: each chain is compared with the configuration before anything is delivered to it or from it.
- * What the operator must fix ends the program and is listed whole; a chain that does not answer is asked again
- * while the others work. Source: docs/protocol/messaging.md section 4.
+ * Start-up: each chain is compared with the configuration before anything is delivered to it or from it. Configuration
+ * errors end the program and are all listed; a chain that does not answer is polled again while the others work.
+ * Source: docs/protocol/messaging.md section 4.
  */
 import type { Chain, CheckFinding } from "../core/chains/port.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
@@ -15,18 +15,18 @@ import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 
-/** A configured chain as far as start-up looks at it. */
+/** Configured chain as checked at start-up. */
 export interface ChainToCheck {
   readonly config: ChainConfig;
   readonly chain: Chain;
 }
 
-/** A configured chain with its adapter. */
+/** Configured chain with its adapter. */
 export type ConfiguredChain =
   | { readonly config: EvmChainConfig; readonly chain: EvmChain }
   | { readonly config: SubstrateChainConfig; readonly chain: FeeChain };
 
-/** What start-up shares. */
+/** Dependencies of start-up. */
 export interface StartupDeps {
   readonly clock: Clock;
   readonly random: Randomness;
@@ -35,7 +35,7 @@ export interface StartupDeps {
 
 export type { CheckResult };
 
-/** Checks the hub and every chain at the same time; then the hub is asked what it knows of the chains. */
+/** Checks the hub and every chain concurrently, then what the hub knows of the chains. */
 export async function checkAll(
   deps: StartupDeps,
   hub: HubChain,
@@ -46,7 +46,7 @@ export async function checkAll(
   const results = chains.map(async (entry) => {
     const { chain } = entry;
     const own = await checkWithin(deps, chain.id.stateMachine, (inner) => chain.check(hub.id, inner), signal);
-    // A hub that does not answer is told once, not for every chain again.
+    // An unreachable hub is reported once, not for every chain.
     if ((await hubCheck).kind === "unreachable") return [chain, own] as const;
     const known = await checkWithin(
       deps,
@@ -78,7 +78,9 @@ function isEvm(chain: Chain): chain is Chain & Pick<EvmChain, "checkProofs"> {
   return "checkProofs" in chain;
 }
 
-/** Whether the chain's endpoints prove what the hub knows of it; a chain that does not answer has said so before. */
+/**
+ * Checks that the chain's endpoints can prove the state that the hub knows; an unreachable chain was reported before.
+ */
 async function checkProofs(
   hub: HubChain,
   chain: Chain & Pick<EvmChain, "checkProofs">,
@@ -88,7 +90,7 @@ async function checkProofs(
   return height === 0n ? [] : await chain.checkProofs(height, signal);
 }
 
-/** What the hub stores of the chain, compared with the configuration. */
+/** Compares what the hub stores of the chain with the configuration. */
 function checkOnHub(
   hub: HubChain,
   { config, chain }: ChainToCheck,
@@ -104,7 +106,7 @@ function merged(own: CheckResult, known: CheckResult): CheckResult {
   return { ...known, findings };
 }
 
-/** Both sides' word on a chain. */
+/** Checks a chain on both sides. */
 async function checkChain(
   hub: HubChain,
   entry: ChainToCheck,
@@ -118,7 +120,8 @@ async function checkChain(
 }
 
 /**
- * A worker that waits until its chain answers and passes its checks, and then runs the chain's workers' gate.
+ * Creates a worker that waits until its chain answers and passes its checks, and then opens the gate of the chain's
+ * workers.
  * @param open called once the chain may be used
  */
 export function gateWorker(
@@ -137,7 +140,7 @@ export function gateWorker(
   };
 }
 
-/** A gate that is open at once for a checked chain, and otherwise opened by a worker that goes on asking. */
+/** Creates a gate that is open at once for a checked chain, and otherwise opened by a worker that keeps polling. */
 export function openGate(
   deps: StartupDeps,
   hub: HubChain,

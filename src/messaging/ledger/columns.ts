@@ -1,15 +1,15 @@
-/** Values as the database keeps them, and back. Integers come as bigint, so nothing loses digits. */
+/** Conversion of values to and from database columns. Integers are read as bigint, so no digits are lost. */
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import { type Hash256, toHash256 } from "../../core/encoding/bytes.ts";
 import { parseStateMachine, type StateMachine } from "../../core/ismp/state_machine.ts";
 
-/** A row of a query; integers are bigints. */
+/** Row of a query; integers are bigints. */
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 /** Values for the named parameters of a statement; `undefined` becomes NULL. */
 export type Parameters = Readonly<Record<string, SQLInputValue | undefined>>;
 
-/** A column does not hold what the schema says: a defect, or a file that another program wrote to. */
+/** Creates the error of a column that does not match the schema: a defect, or a file modified by another program. */
 function wrong(column: string, expected: string): Error {
   return new Error(`Column ${column}: expected ${expected}`);
 }
@@ -94,7 +94,7 @@ export function findStateMachine(row: Row, column: string): StateMachine | undef
   return row[column] === null ? undefined : readStateMachine(row, column);
 }
 
-/** A text out of a closed list. */
+/** Text from a closed list. */
 export function readOneOf<T extends string>(row: Row, column: string, allowed: readonly T[]): T {
   const text = readText(row, column);
   const found = allowed.find((value) => value === text);
@@ -102,13 +102,13 @@ export function readOneOf<T extends string>(row: Row, column: string, allowed: r
   return found;
 }
 
-/** A text out of a closed list or, for NULL, `undefined`. */
+/** Text from a closed list or, for NULL, `undefined`. */
 export function findOneOf<T extends string>(row: Row, column: string, allowed: readonly T[]): T | undefined {
   return row[column] === null ? undefined : readOneOf(row, column, allowed);
 }
 
 /**
- * A height as an INTEGER.
+ * Converts a height to an INTEGER.
  * @throws {RangeError} unless it is from 0 to 2^63 - 1.
  */
 export function toHeight(height: bigint): bigint {
@@ -117,7 +117,7 @@ export function toHeight(height: bigint): bigint {
 }
 
 /**
- * A u64 as text of 20 digits, which sorts as the number does.
+ * Converts a u64 to text of 20 digits, which sorts like the number.
  * @throws {RangeError} unless it is from 0 to 2^64 - 1.
  */
 export function toU64Text(value: bigint): string {
@@ -125,7 +125,7 @@ export function toU64Text(value: bigint): string {
   return value.toString().padStart(20, "0");
 }
 
-/** An amount as decimal text. */
+/** Converts an amount to decimal text. */
 export function toDecimal(value: bigint | undefined): string | undefined {
   return value?.toString();
 }

@@ -1,10 +1,10 @@
-/** Table `cursor`: up to which height of its source each leg has rows for every message (I1, I2). */
+/** Table `cursor`: highest height of its source up to which each leg has recorded every message (I1, I2). */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { readInteger, readStateMachine, toHeight } from "./columns.ts";
 import type { Database } from "./database.ts";
 
-/** The cursors. Every method may throw a `LedgerFault`. */
+/** Scan cursors of the legs. Every method may throw a `LedgerFault`. */
 export interface Cursors {
   /** Highest scanned height of `source` for the leg to `target`. */
   find(source: StateMachine, target: StateMachine): bigint | undefined;
@@ -15,7 +15,7 @@ export interface Cursors {
   list(): { readonly source: StateMachine; readonly target: StateMachine; readonly scanned: bigint }[];
 }
 
-/** The cursors in a database. */
+/** Opens the cursors in a database. */
 export function openCursors(db: Database, clock: Pick<Clock, "now">): Cursors {
   const write =
     (onConflict: string) => (source: StateMachine, target: StateMachine, height: bigint): void => {

@@ -1,12 +1,12 @@
-/** One connection to the database file: cached statements, transactions, and faults as data. */
+/** Connection to the database file: cached statements, transactions, and faults as data. */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Parameters, Row } from "./columns.ts";
 import { LedgerFault, type LedgerFaultCode } from "./fault.ts";
 
-/** A result code of SQLite (https://sqlite.org/rescode.html) that is a fault of the file, not of the caller. */
+/** Result code of SQLite (https://sqlite.org/rescode.html) that is a fault of the file, not of the caller. */
 interface KnownResult {
   readonly primary: number;
-  /** SQLite's own words for it (`sqlite3_errstr`). */
+  /** SQLite's message for it (`sqlite3_errstr`). */
   readonly words: string;
   readonly code: LedgerFaultCode;
   readonly text: string;
@@ -60,9 +60,9 @@ const knownResults: readonly KnownResult[] = [
 ];
 
 /**
- * The error of a statement as a fault of the file, or `undefined` when it is none (a broken constraint, a defect).
- * Errors of statements carry SQLite's extended result code as `errcode`, whose low byte is the primary code; those
- * of opening and of scripts carry only its words.
+ * Converts the error of a statement to a fault of the file, or `undefined` when it is none (a violated constraint, a
+ * defect). Errors of statements carry SQLite's extended result code as `errcode`, whose low byte is the primary code;
+ * those of opening and of scripts only carry its message.
  */
 export function toLedgerFault(error: unknown, path: string): LedgerFault | undefined {
   if (error instanceof LedgerFault) return error;
@@ -74,7 +74,7 @@ export function toLedgerFault(error: unknown, path: string): LedgerFault | undef
   return known && new LedgerFault(known.code, path, known.text, { cause: error });
 }
 
-/** A connection. Statements are prepared once and kept: their number is that of the queries in this folder. */
+/** Database connection. Statements are prepared once and cached: there are as many as queries in this folder. */
 export class Database {
   readonly path: string;
   readonly #sqlite: DatabaseSync;
@@ -103,8 +103,8 @@ export class Database {
   }
 
   /**
-   * All rows of a query: bound it with `LIMIT :limit + 0` where the table can be large. SQLite compiles a statement
-   * whose LIMIT is a bare parameter again with every call (https://sqlite.org/src: computeLimitRegisters in
+   * Returns all rows of a query: limit it with `LIMIT :limit + 0` where the table can be large. SQLite recompiles a
+   * statement whose LIMIT is a bare parameter on every call (https://sqlite.org/src: computeLimitRegisters in
    * select.c), which takes ten times as long as running it.
    */
   rows(sql: string, parameters: Parameters = {}): Row[] {
@@ -112,8 +112,8 @@ export class Database {
   }
 
   /**
-   * Runs `work` between BEGIN IMMEDIATE and COMMIT; takes everything back when it throws.
-   * @throws {Error} a defect: called inside of another transaction, or with asynchronous work.
+   * Runs `work` between BEGIN IMMEDIATE and COMMIT; rolls back when it throws.
+   * @throws {Error} a defect: called within another transaction, or with asynchronous work.
    */
   transaction<T>(work: () => T): T {
     if (this.#isInTransaction) throw new Error("Transactions of the ledger do not nest");
@@ -125,7 +125,7 @@ export class Database {
       this.run("COMMIT");
       return result;
     } catch (error) {
-      // After some faults (a full disk) SQLite has rolled back by itself.
+      // After some faults (a full disk) SQLite has already rolled back.
       if (this.#sqlite.isTransaction) this.run("ROLLBACK");
       throw error;
     } finally {

@@ -6,8 +6,8 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 export const claimStates = ["unclaimed", "claiming", "claimed", "no_fee", "lost", "unclaimable"] as const;
 
 /**
- * `no_fee`: the request pays nothing. `lost`: the destination has no receipt of ours (any more).
- * `unclaimable`: the hub does not know the request.
+ * `no_fee`: the request pays nothing. `lost`: the destination has no receipt of ours, or no longer. `unclaimable`: the
+ * hub does not know the request.
  */
 export type ClaimState = typeof claimStates[number];
 
@@ -17,19 +17,19 @@ export interface DeliveryBlock {
   readonly hash: Hash256 | undefined;
 }
 
-/** A receipt of ours. */
+/** Receipt of ours. */
 export interface NewDelivery {
   /** Commitment of the request. Key together with `dest`. */
   readonly commitment: Hash256;
   readonly dest: StateMachine;
   /** Chain where the fee was paid. */
   readonly source: StateMachine;
-  /** How the receipt names us. */
+  /** Relayer id in the receipt. */
   readonly relayer: Uint8Array;
   readonly txHash: Hash256 | undefined;
   readonly block: DeliveryBlock;
   readonly isFinal: boolean;
-  /** Fee in units of the source's fee token, where known. */
+  /** Fee in units of the source's fee token, if known. */
   readonly fee?: bigint | undefined;
   /** False when there is nothing to claim: the record is `no_fee` from the start. True when absent. */
   readonly isPaid?: boolean | undefined;
@@ -58,9 +58,9 @@ export interface ClaimPair {
 /** The delivery records. Every method may throw a `LedgerFault`. */
 export interface Deliveries {
   /**
-   * Inserts or refreshes the record (transaction, block, finality, relayer, fee if given). The claim state stays,
-   * except that `lost` begins again, and that what is not paid is no longer `unclaimed`. A final record is never made
-   * non-final by this.
+   * Inserts or refreshes the record (transaction, block, finality, relayer, fee if given). The claim state is kept,
+   * except that `lost` starts over, and that unpaid records are no longer `unclaimed`. A final record never becomes
+   * non-final.
    */
   record(delivery: NewDelivery): void;
   find(commitment: Hash256, dest: StateMachine): DeliveryRow | undefined;
@@ -70,12 +70,12 @@ export interface Deliveries {
   markFinal(commitment: Hash256, dest: StateMachine): boolean;
   /** As {@link markFinal} for several records; those that do not exist are left out. */
   markAllFinal(commitments: readonly Hash256[], dest: StateMachine): void;
-  /** Takes back a record that a reorganisation removed; false when there is none or it is claimed. */
+  /** Removes a record whose block was reorganised; false when there is none or it is claimed. */
   remove(commitment: Hash256, dest: StateMachine): boolean;
   setFee(commitment: Hash256, dest: StateMachine, fee: bigint): void;
   /** Addresses that delivered for us and may have been credited with fees of `source`. */
   listRelayers(source: StateMachine): Uint8Array[];
-  /** Records whose chains have no name of the protocol; the lists below leave them out. */
+  /** Counts records whose chains are unknown to the protocol; the lists below omit them. */
   countUnreadable(): number;
   countByClaimState(): { readonly claimState: ClaimState; readonly count: number }[];
   /** Pairs that have final unclaimed rows, oldest block first. */
@@ -88,7 +88,7 @@ export interface Deliveries {
     readonly maxBlock: bigint;
     readonly limit: number;
   }): DeliveryRow[];
-  /** Rows in a claim state, by time of their last change; page on with `offset`. */
+  /** Rows in a claim state, by time of their last change; paginated by `offset`. */
   listByClaimState(
     claimState: ClaimState,
     page: { readonly limit: number; readonly offset?: number },

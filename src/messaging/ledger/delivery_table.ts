@@ -1,4 +1,4 @@
-/** Queries of table `delivery`; what they mean is said in `deliveries.ts`. */
+/** Queries of table `delivery`; their semantics are documented in `deliveries.ts`. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import { IdentifierError, type StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -31,7 +31,7 @@ const byKey = "commitment = :commitment AND dest = :dest";
 // Must be written as in the index, or SQLite does not use it.
 const isClaimable = "claim_state = 'unclaimed' AND is_final = 1";
 
-/** Maximum number of rows of {@link Deliveries.listNotFinal} unless told otherwise. */
+/** Maximum number of rows of {@link Deliveries.listNotFinal} by default. */
 const defaultLimit = 1_000;
 
 /** The delivery records in a database. */
@@ -74,7 +74,7 @@ export function openDeliveries(db: Database, clock: Pick<Clock, "now">): Deliver
         .map((row) => readBytes(row, "relayer")),
     countUnreadable: () => countUnreadable(db),
     listClaimPairs: () => listClaimPairs(db),
-    // By name: callers hand in a pair with more than the query knows.
+    // Picked by name: callers pass a pair with more fields than the query has parameters.
     listUnclaimed: ({ source, dest, relayer, maxBlock, limit }) =>
       db.rows(
         `SELECT * FROM delivery WHERE source = :source AND dest = :dest AND relayer = :relayer AND ${isClaimable}
@@ -105,7 +105,7 @@ function missing(commitment: Hash256, dest: StateMachine): Error {
   return new Error(`No delivery of ${commitment} to ${dest}`);
 }
 
-/** What the hub has paid stays paid (I7). */
+/** Refuses to change a claimed record: what the hub has paid stays paid (I7). */
 function refuseUnclaiming(row: DeliveryRow, to: ClaimState): void {
   if (row.claimState === "claimed" && to !== "claimed") {
     throw new Error(`Illegal change of a claimed delivery: ${row.commitment} to ${to}`);
@@ -155,7 +155,7 @@ function listClaimPairs(db: Database): ClaimPair[] {
   ).flatMap(readable(toClaimPair));
 }
 
-/** Leaves rows out whose chains cannot be read, so that one of them does not hide the others. */
+/** Omits rows with unreadable chains, so that one of them does not hide the others. */
 function readable<T>(read: (row: Row) => T): (row: Row) => T[] {
   return (row) => {
     try {

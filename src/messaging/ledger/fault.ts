@@ -1,7 +1,7 @@
-/** What can go wrong with the database file, as data. */
+/** Faults of the database file, as data. */
 import type { Reaction } from "../../core/rpc/fault.ts";
 
-/** The closed list of faults of the ledger. */
+/** Codes of the ledger's faults. */
 export type LedgerFaultCode =
   /** Another process holds the file. */
   | "locked"
@@ -28,13 +28,12 @@ export type LedgerFaultCode =
   /** Belongs to another hub. */
   | "wrong_hub";
 
-/** Faults that may pass without anybody stopping the program. */
+/** Faults that may be temporary, so that the program need not stop. */
 const passing: ReadonlySet<LedgerFaultCode> = new Set(["full", "io", "readonly"]);
 
 /**
- * The database cannot be opened or written. Whoever meets one stops sending at once: what is not recorded must
- * not be sent (docs/protocol/messaging.md section 19.2). `retry`: writing may work again later; `stop`: end the
- * program.
+ * The database cannot be opened or written. Sending stops at once: what is not recorded must not be sent
+ * (docs/protocol/messaging.md section 19.2). `retry`: writing may work again later; `stop`: end the program.
  */
 export class LedgerFault extends Error {
   override readonly name = "LedgerFault";

@@ -1,6 +1,6 @@
 /**
- * The durable state of the messaging relayer, as its workers see it: the only shared mutable state.
- * Opened by `open.ts`; one file per table beside this one. All calls are synchronous and short.
+ * Durable state of the messaging relayer, as its workers see it: the only shared mutable state. Opened by `open.ts`;
+ * one file per table beside this one. All calls are synchronous and short.
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Cursors } from "./cursors.ts";
@@ -95,7 +95,7 @@ export {
   type WithdrawalState,
 } from "./withdrawals.ts";
 
-/** How many rows {@link Ledger.prune} removed. */
+/** Number of rows that {@link Ledger.prune} removed. */
 export interface Pruned {
   readonly messages: number;
   readonly submissions: number;
@@ -103,9 +103,7 @@ export interface Pruned {
   readonly spending: number;
 }
 
-/**
- * The database. Every method may throw a `LedgerFault`: stop sending then. Plain errors are defects.
- */
+/** Database of the relayer. Every method may throw a `LedgerFault`: stop sending then. Plain errors are defects. */
 export interface Ledger {
   readonly meta: Meta;
   readonly cursors: Cursors;
@@ -117,19 +115,19 @@ export interface Ledger {
   readonly spending: Spending;
   readonly suspensions: Suspensions;
   /**
-   * Runs `work` in one write transaction that is on disk when this returns; takes everything back when it throws.
-   * `work` must not be asynchronous.
-   * @throws {Error} a defect when called inside of another transaction.
+   * Runs `work` in one write transaction that is on disk when this returns; rolls back when it throws. `work` must not
+   * be asynchronous.
+   * @throws {Error} a defect when called within another transaction.
    */
   transaction<T>(work: () => T extends PromiseLike<unknown> ? never : T): T;
   /**
-   * Ties the file to a hub at first use.
+   * Binds the file to a hub at first use.
    * @throws {LedgerFault} `wrong_hub` when the file belongs to another one.
    */
   bindHub(stateMachine: StateMachine): void;
   /** Writes one row: throws while the file cannot be written. For retries after a fault. */
   checkWritable(): void;
-  /** Removes rows that have outlived their use (docs/architecture/ledger.md, "Retention"). */
+  /** Removes expired rows (docs/architecture/ledger.md, "Retention"). */
   prune(nowMs: number): Pruned;
   /** Writes everything to the main file and releases the lock. A second call does nothing. */
   close(): void;

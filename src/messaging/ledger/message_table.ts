@@ -1,4 +1,4 @@
-/** Queries of table `message`; what they mean is said in `messages.ts`. */
+/** Queries of table `message`; their semantics are documented in `messages.ts`. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -40,12 +40,12 @@ import {
 // Must be written as in the indexes, or SQLite does not use them.
 const isOpen = "state IN ('seen', 'held', 'ready', 'not_executed')";
 
-/** Open messages of a sender that the hub has refused, from which on its fresh ones count as refused, too. */
+/** Number of refused open messages of a sender above which its fresh ones count as refused, too. */
 const MANY_REFUSED = 10;
 
 const listOf = (reasons: readonly string[]): string => reasons.map((reason) => `'${reason}'`).join(", ");
 
-/** `hub_refused` alone makes a sender suspect: bandwidth and blocked senders are known before anything is proved. */
+/** `hub_refused` alone makes a sender suspect: bandwidth and blocked senders are checked before anything is proved. */
 const refusedSenders =
   `SELECT module FROM message WHERE source = :source AND target = :target AND ${isOpen} AND reason = 'hub_refused'
    GROUP BY module HAVING count(*) >= ${MANY_REFUSED}`;
@@ -213,7 +213,7 @@ function findAll(
 
 function listDue(db: Database, query: DueQuery): MessageRow[] {
   const dueAtMs = nextDueAt(db, query.source, query.target);
-  // Spares the walk over all open rows while none is due, which is most of the time.
+  // Avoids a scan of all open rows while none is due, which is most of the time.
   if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
   const refused = query.refused === undefined ? "" : conditionsOfRefused[query.refused];
   const { nowMs: now, targetNowSec } = query;
@@ -261,7 +261,7 @@ function nextDueAt(db: Database, source: StateMachine, target: StateMachine): nu
   return dueAtMs === neverMs ? undefined : dueAtMs;
 }
 
-/** The states that may come before each state, as SQL: a statement for each, since a list cannot be bound cheaply. */
+/** Predecessors of each state, as SQL: a statement for each, since a list cannot be bound cheaply. */
 const predecessorsSql = Object.fromEntries(
   messageStates.map((state) => [state, listPredecessors(state).map((from) => `'${from}'`).join(", ")]),
 );
@@ -301,8 +301,8 @@ function transitionAll(
   if (changes === commitments.length) return;
   for (const [index, old] of findAll(db, commitments, target).entries()) {
     if (old === undefined) throw new Error(`No message ${commitments[index]} to ${target}`);
-    // Those that could be changed are, until the transaction is taken back.
-    if (old.state !== change.to) nextMessageState(old.state, change.to); // says why
+    // Rows that could be changed are changed until the transaction is rolled back.
+    if (old.state !== change.to) nextMessageState(old.state, change.to); // throws with the reason
   }
   throw new Error(`${commitments.length} messages to ${target} were to change, ${changes} did`);
 }
@@ -322,7 +322,7 @@ function transition(
   if (row !== undefined) return toMessage(row);
   const old = find(db, key.commitment, key.target);
   if (old === undefined) throw new Error(`No message ${key.commitment} to ${key.target}`);
-  nextMessageState(old.state, change.to); // says why
+  nextMessageState(old.state, change.to); // throws with the reason
   throw new Error(`Message ${key.commitment} to ${key.target} was not written`);
 }
 

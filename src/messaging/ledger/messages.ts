@@ -3,23 +3,23 @@ import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { MessageReason, MessageState } from "./message_state.ts";
 
-/** A `nextAttemptAtMs` that never comes: the row is not picked up by itself. */
+/** Value of `nextAttemptAtMs` for rows that are never due on their own. */
 export const neverMs: number = Number.MAX_SAFE_INTEGER;
 
-/** What is known of a message when a scan finds it. */
+/** Message as found by a scan. */
 export interface NewMessage {
   /** Of the request, or of the response for `getResponse`. Key together with `target`. */
   readonly commitment: Hash256;
-  /** The chain that the leg delivers to. */
+  /** Chain that the leg delivers to. */
   readonly target: StateMachine;
-  /** The chain that the leg reads from. */
+  /** Chain that the leg reads from. */
   readonly source: StateMachine;
   readonly kind: "post" | "get" | "getResponse";
   /** Key of receipts; equals `commitment` for requests. */
   readonly requestCommitment: Hash256;
   readonly requestSource: StateMachine;
   readonly requestDest: StateMachine;
-  /** The module that the filter looks at: `from` of the request. */
+  /** Module that the filter checks: `from` of the request. */
   readonly module: Uint8Array;
   /** u64. */
   readonly nonce: bigint;
@@ -27,7 +27,7 @@ export interface NewMessage {
   readonly timeoutSec: bigint;
   /** Height of `source` at which it was seen; below 2^63. */
   readonly seenAtHeight: bigint;
-  /** The message in the form of the pipeline's own codec. */
+  /** The message in the pipeline's own encoding. */
   readonly encoded: Uint8Array;
   readonly state: Exclude<MessageState, "submitted">;
   readonly reason?: MessageReason | undefined;
@@ -40,7 +40,7 @@ export interface NewMessage {
   readonly nextAttemptAtMs?: number | undefined;
 }
 
-/** A row as stored. */
+/** Stored row. */
 export interface MessageRow extends Omit<NewMessage, "state"> {
   readonly state: MessageState;
   readonly reason: MessageReason | undefined;
@@ -50,19 +50,19 @@ export interface MessageRow extends Omit<NewMessage, "state"> {
   /** Fee offered at the last decision, dollars x 10^18. */
   readonly offeredUsd18: bigint | undefined;
   readonly attempts: number;
-  /** How often the hub itself refused it; waits for nodes, updates or money do not count. */
+  /** Number of refusals by the hub itself; waits for nodes, updates or funds do not count. */
   readonly refusals: number;
   /**
    * Maximum number of messages of a batch with this one, after a batch with it reverted; `undefined`: as many as fit.
    */
   readonly batchLimit: number | undefined;
-  /** Milliseconds; {@link neverMs}: not by itself. */
+  /** Milliseconds; {@link neverMs}: never on its own. */
   readonly nextAttemptAtMs: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
 }
 
-/** A change of a row. `reason` and `detail` are replaced (absent clears them), the others stay when absent. */
+/** Change of a row. `reason` and `detail` are replaced (absent clears them), the others stay when absent. */
 export interface MessageChange {
   readonly to: MessageState;
   readonly reason?: MessageReason | undefined;
@@ -82,25 +82,25 @@ export interface MessageKey {
   readonly commitment: Hash256;
 }
 
-/** Which rows {@link Messages.listDue} returns. */
+/** Query of {@link Messages.listDue}. */
 export interface DueQuery {
   readonly source: StateMachine;
   readonly target: StateMachine;
   readonly nowMs: number;
   /** Maximum number of rows of this page. */
   readonly limit: number;
-  /** Last row of the page before; its own `MessageRow` will do. */
+  /** Last row of the previous page, e.g. its `MessageRow`. */
   readonly afterKey?: MessageKey | undefined;
   /**
-   * Of what the hub has refused, and of senders of whom it has refused many that are still open: only that, or all
-   * the rest. Both when absent.
+   * Filter for messages that the hub has refused, and those of senders of whom it has refused many that are still open:
+   * only these, or all others. Both when absent.
    */
   readonly refused?: "only" | "without" | undefined;
-  /** The target's clock, Unix seconds: requests that have timed out by then are left out. None is when absent. */
+  /** The target's clock, Unix seconds: requests that have timed out by then are omitted. None when absent. */
   readonly targetNowSec?: bigint | undefined;
 }
 
-/** Which held rows are meant. */
+/** Query of held rows. */
 export interface HeldQuery {
   readonly source: StateMachine;
   readonly target: StateMachine;
@@ -109,13 +109,13 @@ export interface HeldQuery {
   readonly limit: number;
 }
 
-/** A page of rows that ended within a time, Unix milliseconds. */
+/** Query of a page of rows that ended within a period, Unix milliseconds. */
 export interface EndedQuery {
   readonly target: StateMachine;
   readonly afterMs: number;
   readonly untilMs: number;
   readonly limit: number;
-  /** Last row of the page before. */
+  /** Last row of the previous page. */
   readonly afterKey?: Pick<MessageRow, "updatedAtMs" | "commitment"> | undefined;
 }
 
@@ -127,22 +127,22 @@ export interface StateCount {
   readonly count: number;
 }
 
-/** The rows of messages. Every method may throw a `LedgerFault`. */
+/** Message rows. Every method may throw a `LedgerFault`. */
 export interface Messages {
-  /** Inserts the row; `known` when (commitment, target) exists already, which then stays as it is. */
+  /** Inserts the row; `known` when (commitment, target) already exists, which is left unchanged. */
   record(message: NewMessage): "new" | "known";
   find(commitment: Hash256, target: StateMachine): MessageRow | undefined;
   /** As {@link find} for several messages to one target, in the order asked for. */
   findAll(commitments: readonly Hash256[], target: StateMachine): (MessageRow | undefined)[];
   /**
-   * Open rows (not `submitted`) whose time has come, oldest first: by height, nonce, commitment.
-   * Page on with `afterKey`.
+   * Open rows (not `submitted`) whose time has come, oldest first: by height, nonce, commitment. Paginated by
+   * `afterKey`.
    */
   listDue(query: DueQuery): MessageRow[];
   /** Rows in state `submitted`, in the same order: for recovery of those whose submission is settled or missing. */
   listSubmitted(query: Omit<DueQuery, "nowMs">): MessageRow[];
   /**
-   * Changes a row; returns it as it is now.
+   * Changes a row; returns the changed row.
    * @throws {Error} a defect: no such row, or an illegal change of state.
    */
   transition(commitment: Hash256, target: StateMachine, change: MessageChange): MessageRow;
@@ -151,18 +151,18 @@ export interface Messages {
    * @throws {Error} a defect: no such row, or an illegal change of state. Call it within a ledger transaction.
    */
   transitionAll(commitments: readonly Hash256[], target: StateMachine, change: MessageChange): void;
-  /** Records what messages to one target offered when they were weighed, dollars x 10^18. */
+  /** Records the revenue that messages to one target offered at the last decision, dollars x 10^18. */
   noteOffers(
     target: StateMachine,
     offers: readonly { readonly commitment: Hash256; readonly offeredUsd18: bigint }[],
   ): void;
   /** One entry per leg and state that has rows. */
   countByState(): StateCount[];
-  /** Earliest `nextAttemptAtMs` of the leg's open rows, {@link neverMs} left out. */
+  /** Earliest `nextAttemptAtMs` of the leg's open rows, without {@link neverMs}. */
   nextDueAt(source: StateMachine, target: StateMachine): number | undefined;
   /**
    * Open rows (not `submitted`) with a timeout at or before `nowSec` (Unix seconds of the target), due or not, by
-   * timeout: they end as `timed_out`. Responses are left out, they can be delivered after the timeout
+   * timeout: they end as `timed_out`. Responses are omitted, since they can be delivered after the timeout
    * (docs/protocol/messaging.md section 8.1).
    */
   listExpired(
@@ -170,25 +170,25 @@ export interface Messages {
   ): MessageRow[];
   /**
    * Rows to `target` that ended as `delivered_by_other` after `afterMs` and up to `untilMs`, in the order in which they
-   * ended. Page on with `afterKey`.
+   * ended. Paginated by `afterKey`.
    */
   listDeliveredByOther(query: EndedQuery): MessageRow[];
-  /** The open row of the answer to a GET request on the way from `source` to `target`. */
+  /** Finds the open row of the response to a GET request from `source` to `target`. */
   findResponse(
     requestCommitment: Hash256,
     source: StateMachine,
     target: StateMachine,
   ): MessageRow | undefined;
-  /** Senders of whom open rows are held for `reason` that are not due yet; those held last come first, at most `limit`. */
+  /** Senders with open rows held for `reason` that are not due yet; most recently held first, at most `limit`. */
   listHeldSenders(query: HeldQuery): Uint8Array[];
-  /** The rows that {@link listHeldSenders} means of one of them, oldest first. */
+  /** Rows of one of the {@link listHeldSenders}, oldest first. */
   listHeldOf(sender: Uint8Array, query: HeldQuery): MessageRow[];
   /** Senders (`from` of their requests) of whom the hub has refused many messages that are still open. */
   listRefusedSenders(source: StateMachine, target: StateMachine): Uint8Array[];
-  /** Lets the open rows held for `reason` travel in batches of any size again, now; returns how many there were. */
+  /** Removes the batch limit of open rows held for `reason` and makes them due now; returns their number. */
   liftBatchLimits(source: StateMachine, target: StateMachine, reason: MessageReason): number;
-  /** Makes the open rows held for `reason` due now (a fee was raised, a chain came back); returns how many. */
+  /** Makes the open rows held for `reason` due now (a fee was raised, a chain recovered); returns their number. */
   wake(source: StateMachine, target: StateMachine, reason: MessageReason): number;
-  /** The same for the messages of all sources. */
+  /** As {@link wake}, for the messages of all sources. */
   wakeAll(target: StateMachine, reason: MessageReason): number;
 }

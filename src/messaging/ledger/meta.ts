@@ -1,4 +1,4 @@
-/** Table `meta`: facts about the file itself and small values that must outlive a run. */
+/** Table `meta`: facts about the file itself and small values that survive a restart. */
 import { readText } from "./columns.ts";
 import type { Database } from "./database.ts";
 
@@ -8,7 +8,7 @@ export interface Meta {
   write(name: string, value: string): void;
 }
 
-/** The named texts in a database. */
+/** Opens the named texts in a database. */
 export function openMeta(db: Database): Meta {
   return {
     find: (name) => {

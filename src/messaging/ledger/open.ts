@@ -14,24 +14,24 @@ import type { Migration } from "./migrations/migration.ts";
 import { checkIntegrity, migrate, readSchemaVersion, shrink } from "./schema.ts";
 import { createLedger } from "./sqlite_ledger.ts";
 
-/** What {@link openLedger} needs. */
+/** Dependencies of {@link openLedger}. */
 export interface OpenDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log?: Pick<Log, "info"> | undefined;
-  /** Steps of the tables; all that the program knows when absent. For tests of upgrades. */
+  /** Migrations; all known ones when absent. For tests of upgrades. */
   readonly migrations?: readonly Migration[];
 }
 
 /**
- * Opens (or creates) the database of the messaging relayer, holds it alone, checks it and brings its tables up to
- * date; before that an existing file is copied to `<path>.backup-v<N>`, N being its old version.
+ * Opens (or creates) the database of the messaging relayer, locks it exclusively, checks it and migrates its tables;
+ * before that an existing file is copied to `<path>.backup-v<N>`, N being its old version.
  * @throws {LedgerFault}
  */
 export function openLedger(path: string, deps: OpenDeps): Ledger {
   return createLedger(openDatabase(path, deps), deps.clock);
 }
 
-/** A ledger in memory, gone when closed: for simulations. */
+/** Opens a ledger in memory, discarded when closed: for simulations. */
 export function openMemoryLedger(deps: OpenDeps): Ledger {
   const db = new Database(new DatabaseSync(":memory:"), ":memory:");
   db.execute("PRAGMA foreign_keys = ON");
@@ -61,13 +61,13 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
 
 /** Opens the file and takes its lock, which lasts until the connection is closed or the process dies. */
 function connect(path: string, newest: number): Database {
-  // An absolute path is never taken for one of SQLite's special names (":memory:", "file:...").
+  // An absolute path is never interpreted as one of SQLite's special names (":memory:", "file:...").
   const db = guardOpening(path, () => new Database(new DatabaseSync(resolve(path)), path));
   try {
     guardOpening(path, () => {
-      // The order matters: exclusive before WAL keeps the index in memory and other processes out.
+      // The order matters: exclusive mode before WAL keeps the index in memory and locks out other processes.
       db.row("PRAGMA locking_mode = EXCLUSIVE");
-      // Whose file it is comes before the mode: WAL is written into the file, and others' files stay as they are.
+      // Ownership is checked before the mode: WAL is written into the file, and foreign files must not change.
       readSchemaVersion(db, newest);
       db.execute("PRAGMA auto_vacuum = INCREMENTAL");
       db.row("PRAGMA journal_mode = WAL");
@@ -84,7 +84,7 @@ function connect(path: string, newest: number): Database {
   }
 }
 
-/** Errors of opening carry no code, and those of a missing permission say too little: both are looked into. */
+/** Runs an opening and adds the cause to its errors, which carry no code and do not explain missing permissions. */
 function guardOpening<T>(path: string, open: () => T): T {
   try {
     return open();
@@ -129,7 +129,7 @@ function fileSize(path: string): bigint {
   return BigInt(Deno.statSync(resolve(path)).size);
 }
 
-/** Tries what SQLite needs, to say which of it is not possible; `undefined` when all of it is. */
+/** Tests what SQLite needs, to report what fails; `undefined` when nothing does. */
 function findReason(path: string): LedgerFault | undefined {
   const file = resolve(path);
   const directory = dirname(file);
@@ -148,7 +148,7 @@ function findReason(path: string): LedgerFault | undefined {
   }
 }
 
-/** An error of the operating system at `place` as a fault of the database at `path`. */
+/** Converts an error of the operating system at `place` to a fault of the database at `path`. */
 function fileFault(error: unknown, path: string, place: string): LedgerFault {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   const options = { cause: error };
@@ -184,12 +184,12 @@ function ownerText(place: string): string {
     const { uid, gid } = Deno.statSync(place);
     return uid === null ? "" : ` (owned by ${uid}:${gid})`;
   } catch {
-    return ""; // the owner is a courtesy; without it the text is still true
+    return ""; // the owner is optional information
   }
 }
 
 /**
- * Copies the file beside itself. It must be closed meanwhile: closing any descriptor of a file drops all of the
+ * Copies the file next to itself. It must be closed meanwhile: closing any descriptor of a file drops all of the
  * process's locks on it (POSIX), so the copy of an open file would unlock it.
  */
 function backUp(db: Database, version: number, newest: number, deps: OpenDeps): Database {
@@ -211,7 +211,7 @@ function backUp(db: Database, version: number, newest: number, deps: OpenDeps): 
   const again = connect(path, newest);
   if (readSchemaVersion(again, newest) !== version) {
     again.close();
-    throw new LedgerFault("locked", path, "another process changed it at the same moment. Start again");
+    throw new LedgerFault("locked", path, "another process changed it at the same time. Start again");
   }
   return again;
 }

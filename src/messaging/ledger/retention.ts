@@ -1,22 +1,22 @@
-/** Removing rows that have outlived their use. Source: docs/architecture/ledger.md, "Retention". */
+/** Removal of expired rows. Source: docs/architecture/ledger.md, "Retention". */
 import type { Database } from "./database.ts";
 import type { Pruned } from "./ledger.ts";
 
 const dayMs = 86_400_000;
 
-/** Ended messages and submissions. */
+/** Retention of ended messages and submissions. */
 const journalMs = 30 * dayMs;
 
-/** Claimed deliveries and those without a fee. */
+/** Retention of claimed deliveries and those without a fee. */
 const claimedMs = 90 * dayMs;
 
-/** What was spent. */
+/** Retention of spending. */
 const spendingMs = 90 * dayMs;
 
-/** Rows per transaction: some milliseconds each. */
+/** Rows per transaction: a few milliseconds each. */
 const chunk = 500;
 
-/** Removes what is old enough; what still has to be claimed, withdrawn or settled is never touched. */
+/** Removes expired rows; what still has to be claimed, withdrawn or settled is never removed. */
 export function prune(db: Database, nowMs: number): Pruned {
   return {
     messages: removeAll(

@@ -1,4 +1,4 @@
-/** Queries of table `reward`; what they mean is said in `rewards.ts`. */
+/** Queries of table `reward`; their semantics are documented in `rewards.ts`. */
 import type { Clock } from "../../core/runtime/clock.ts";
 import {
   findText,

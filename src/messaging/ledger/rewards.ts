@@ -9,7 +9,7 @@ export type RewardKind = "rotation" | "request";
 /** `refused`: the hub will never pay it. */
 export type RewardState = "pending" | "claiming" | "claimed" | "refused";
 
-/** What names a reward. */
+/** Key of a reward. */
 export interface RewardKey {
   readonly kind: RewardKind;
   /** Chain on which the work was done. */
@@ -17,7 +17,7 @@ export interface RewardKey {
   readonly reference: string;
 }
 
-/** A reward that we earned. */
+/** Reward that we earned. */
 export interface NewReward extends RewardKey {
   /** Block of `chain` that proves it. */
   readonly height: bigint;
@@ -25,7 +25,7 @@ export interface NewReward extends RewardKey {
   readonly payload: Uint8Array;
 }
 
-/** A reward as stored. */
+/** Stored reward. */
 export interface RewardRow extends NewReward {
   readonly state: RewardState;
   readonly attempts: number;
@@ -35,7 +35,7 @@ export interface RewardRow extends NewReward {
   readonly updatedAtMs: number;
 }
 
-/** Changes of a reward; absent members stay, `detail` is replaced. */
+/** Changes of a reward; absent members are kept, `detail` is replaced. */
 export interface RewardChange {
   readonly state: RewardState;
   readonly attempts?: number | undefined;
@@ -45,7 +45,7 @@ export interface RewardChange {
 
 /** The rewards. Every method may throw a `LedgerFault`. */
 export interface Rewards {
-  /** Inserts the row; `known` rows stay as they are. */
+  /** Inserts the row; `known` rows are left unchanged. */
   record(reward: NewReward): "new" | "known";
   find(key: RewardKey): RewardRow | undefined;
   /** Rows neither claimed nor refused, lowest height first (oldest first, so that none starves). */

@@ -1,4 +1,4 @@
-/** Which version of the tables a file has, and the way to the newest. Knows no files: copies are made by `open.ts`. */
+/** Schema version of a file, and migration to the newest. Does not access files: copies are made by `open.ts`. */
 import { readNumber, readText } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
@@ -7,7 +7,9 @@ import type { Migration } from "./migrations/migration.ts";
 /** SQLite's application id of our files: ASCII `CSWY`. */
 const applicationId = 0x43535759;
 
-/** Tables of the program whose configuration we share (docs/protocol/messaging.md section 18.1), in lower case. */
+/**
+ * Tables of the program whose configuration format we share (docs/protocol/messaging.md section 18.1), in lower case.
+ */
 const referenceTables: ReadonlySet<string> = new Set([
   "deliveries",
   "pendingwithdrawal",
@@ -64,7 +66,7 @@ function readPragma(db: Database, name: "user_version" | "application_id"): numb
 }
 
 /**
- * Applies the steps above `from`, each in one transaction: a step that fails leaves the file at the version before.
+ * Applies the migrations above `from`, each in one transaction: a failing one leaves the file at the previous version.
  * @throws {Error} a defect when the steps are not numbered 1, 2, 3, ...
  */
 export function migrate(db: Database, steps: readonly Migration[], from: number): void {
@@ -79,11 +81,11 @@ export function migrate(db: Database, steps: readonly Migration[], from: number)
   }
 }
 
-/** Size above which the full check of a file takes too long for a start, bytes: 64 MiB, some tenths of a second. */
+/** Maximum size of a file that is fully checked at start, bytes: 64 MiB, some tenths of a second. */
 const fullCheckBytes = 64n * 1024n * 1024n;
 
 /**
- * Looks for damage: everything in small files, without comparing indexes with tables in large ones.
+ * Checks for corruption: fully in small files, without comparing indexes with tables in large ones.
  * @throws {LedgerFault} `corrupt`.
  */
 export function checkIntegrity(db: Database, sizeBytes: bigint): void {
@@ -99,7 +101,7 @@ export function checkIntegrity(db: Database, sizeBytes: bigint): void {
 }
 
 /**
- * Gives pages back to the file system when more than half of the file is unused (docs/architecture/ledger.md,
+ * Returns pages to the file system when more than half of the file is unused (docs/architecture/ledger.md,
  * "Retention").
  */
 export function shrink(db: Database): void {

@@ -1,6 +1,6 @@
 /**
- * Table `spending`: what every transaction was allowed to cost, what it did cost, and what it earned. A row is written
- * with the journal's entry, before anything is sent, and completed when the transaction is in a block.
+ * Table `spending`: maximum cost, actual cost and revenue of every transaction. A row is written with the journal
+ * entry, before anything is sent, and completed when the transaction is mined.
  */
 import type { SpentGas } from "../../core/chains/port.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
@@ -17,15 +17,15 @@ export const spendingPurposes = [
   "reward_claim",
 ] as const;
 
-/** What a transaction or extrinsic is for. */
+/** Purpose of a transaction or extrinsic. */
 export type SpendingPurpose = typeof spendingPurposes[number];
 
 /** Every {@link SpendingRule}. */
 export const spendingRules = ["profit", "no_minimum", "always", "consensus_proofs", "nonce", "free"] as const;
 
 /**
- * The rule that allows a transaction. `profit`: the fees of its messages cover it. `no_minimum`: the operator wants
- * everything delivered. `always`: with it goes a message that is delivered whatever it pays. `consensus_proofs`: the
+ * Rule that allows a transaction. `profit`: the fees of its messages cover it. `no_minimum`: the operator wants
+ * everything delivered. `always`: it carries a message that is delivered regardless of revenue. `consensus_proofs`: the
  * host lacks them. `nonce`: it frees a nonce that others wait for. `free`: unsigned, it costs nothing.
  */
 export type SpendingRule = typeof spendingRules[number];
@@ -43,79 +43,81 @@ export const spendingResults = [
 ] as const;
 
 /**
- * What came of it. `delivered`: at least one message, for us. `advanced`: consensus proofs alone that the host learned
- * from; `already_known`: proofs that it had by then. `lost_race`: others delivered first. `not_executed`: mined, but
- * the receiving modules failed. `cancelled`: a nonce was used up. `done`: a call that is free.
+ * Result of a transaction. `delivered`: at least one message, for us. `advanced`: consensus proofs alone that advanced
+ * the host's client; `already_known`: proofs that it already had. `lost_race`: competitors delivered first.
+ * `not_executed`: mined, but the receiving modules failed. `cancelled`: a nonce was used up. `done`: a call that is
+ * free.
  */
 export type SpendingResult = typeof spendingResults[number];
 
-/** Why a transaction may be sent; written with its journal entry. */
+/** Permission to send a transaction; written with its journal entry. */
 export interface Allowance {
   readonly rule: SpendingRule;
   /** Fees of its messages as the rule counted them, dollars x 10^18; `undefined`: they were not read. */
   readonly offeredUsd18?: bigint | undefined;
 }
 
-/** Outcome of a transaction in a block. */
+/** Result of a mined transaction. */
 export interface Spent {
   readonly result: SpendingResult;
   readonly gas: SpentGas;
   /** Dollars per native token x 10^27; `undefined`: unknown. */
   readonly price27: bigint | undefined;
-  /** What it earned, dollars x 10^18; `undefined`: not known yet. */
+  /** Revenue, dollars x 10^18; `undefined`: not known yet. */
   readonly revenueUsd18: bigint | undefined;
 }
 
-/** A row. What is in no block has no result, costs nothing and earned nothing. */
+/** Spending row. A transaction that is not mined has no result, cost or revenue. */
 export interface SpendingRow extends Allowance {
-  /** Id of the submission, which may be gone by now. */
+  /** Id of the submission, which may have been pruned. */
   readonly id: number;
   readonly chain: StateMachine;
   readonly hash: Hash256;
   readonly purpose: SpendingPurpose;
-  /** Gas limit times price, wei: what was signed for. Fees for data on another chain come on top. */
+  /** Gas limit times price, wei: the signed maximum. Fees for data on another chain come on top. */
   readonly maxCostWei: bigint;
   readonly result: SpendingResult | undefined;
   readonly gasUsed: bigint | undefined;
   readonly gasPriceWei: bigint | undefined;
   readonly dataCostWei: bigint | undefined;
-  /** All of it, wei. */
+  /** Total cost, wei. */
   readonly costWei: bigint | undefined;
   readonly price27: bigint | undefined;
   /** At the price of that time, dollars x 10^18. */
   readonly costUsd18: bigint | undefined;
   readonly revenueUsd18: bigint | undefined;
-  /** Cost beyond that, millionths of a dollar, rounded up; `undefined`: the price is not known. */
+  /** Cost minus revenue, millionths of a dollar, rounded up; `undefined`: the price is not known. */
   readonly lossMicroUsd: bigint | undefined;
   /** When it was seen in a block, Unix milliseconds. */
   readonly minedAtMs: number | undefined;
 }
 
-/** Loss of one chain since some time. */
+/** Losses on one chain since some time. */
 export interface LossSum {
-  /** Cost beyond what was earned, millionths of a dollar. Gains elsewhere do not make up for it. */
+  /** Cost minus revenue of loss-making transactions, millionths of a dollar. Profits of others do not offset it. */
   readonly lossMicroUsd: bigint;
-  /** Transactions that cost something, of which it is not known how many dollars. */
+  /** Number of transactions whose cost in dollars is unknown. */
   readonly unpriced: number;
 }
 
-/** The ledger of spending. Every method may throw a `LedgerFault`. */
+/** Spending records. Every method may throw a `LedgerFault`. */
 export interface Spending {
   find(id: number): SpendingRow | undefined;
-  /** Records what a transaction in a block cost and earned. @throws {Error} a defect: no such row. */
+  /** Records the cost and revenue of a mined transaction. @throws {Error} a defect: no such row. */
   note(id: number, spent: Spent): void;
-  /** Completes rows of a chain that were written while no price was known. */
+  /** Completes rows of a chain that were recorded without a price. */
   price(chain: StateMachine, price27: bigint): void;
   /**
-   * A fee of a delivery was recorded: its transaction earned at least the sum of the fees known by now.
-   * @param toUsd18 dollars x 10^18 of a fee on its source; `undefined`: nobody knows
+   * Updates the revenue after a fee of a delivery was recorded: its transaction earned at least the sum of the known
+   * fees.
+   * @param toUsd18 dollars x 10^18 of a fee on its source; `undefined`: unknown
    */
   learnRevenue(
     chain: StateMachine,
     hash: Hash256,
     toUsd18: (source: StateMachine, fee: bigint) => bigint | undefined,
   ): void;
-  /** Rows that came into a block after `sinceMs`, oldest first. */
+  /** Rows mined after `sinceMs`, oldest first. */
   listMined(chain: StateMachine, sinceMs: number): SpendingRow[];
   /** Chains with such rows. */
   listChains(sinceMs: number): StateMachine[];

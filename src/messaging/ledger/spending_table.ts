@@ -1,4 +1,4 @@
-/** Queries of table `spending`; what they mean is said in `spending.ts`. */
+/** Queries of table `spending`; their semantics are documented in `spending.ts`. */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import {
@@ -40,7 +40,7 @@ const MICRO = 10n ** 12n;
 // Must be written as in the index, or SQLite does not use it.
 const isMined = "mined_at_ms IS NOT NULL";
 
-/** The ledger of spending in a database. */
+/** Opens the spending records in a database. */
 export function openSpending(db: Database, clock: Pick<Clock, "now">): Spending {
   return {
     find: (id) => find(db, id),
@@ -77,7 +77,7 @@ export function openSpending(db: Database, clock: Pick<Clock, "now">): Spending 
   };
 }
 
-/** Records what a submission may cost. Part of recording it. */
+/** Records the maximum cost of a submission. Part of recording it. */
 export function openAllowance(db: Database, id: number, entry: NewSubmission, nowMs: number): void {
   const { submission, kind } = entry;
   const replaced = entry.replaces === undefined || kind === "cancel" ? undefined : find(db, entry.replaces);
@@ -99,7 +99,7 @@ export function openAllowance(db: Database, id: number, entry: NewSubmission, no
   );
 }
 
-/** The block that held it is gone: nothing is spent yet. */
+/** Reverts the spending of a submission whose block was reorganised. */
 export function takeBackSpent(db: Database, id: number): void {
   db.run(
     `UPDATE spending SET result = NULL, gas_used = NULL, gas_price_wei = NULL, data_cost_wei = NULL, cost_wei = NULL,
@@ -109,7 +109,7 @@ export function takeBackSpent(db: Database, id: number): void {
   );
 }
 
-/** An unsigned extrinsic is in a final block. */
+/** Records that an unsigned extrinsic is in a final block. */
 export function noteFree(
   db: Database,
   id: number,
@@ -152,7 +152,9 @@ function write(db: Database, row: SpendingRow): void {
   );
 }
 
-/** Rounded up, so that many small ones count. What carries our own money home has its price, but is no loss. */
+/**
+ * Computes a loss, rounded up so that many small ones count. Delivering our own payment has a cost, but is not a loss.
+ */
 function lossOf(purpose: SpendingPurpose, costUsd18: bigint, revenueUsd18: bigint): bigint {
   if (purpose === "payment_delivery" || revenueUsd18 >= costUsd18) return 0n;
   return (costUsd18 - revenueUsd18 + MICRO - 1n) / MICRO;
@@ -168,7 +170,7 @@ function sumLoss(db: Database, chain: StateMachine, sinceMs: number): LossSum {
   return { lossMicroUsd: readInteger(row, "loss"), unpriced: readNumber(row, "unpriced") };
 }
 
-/** Fees of the deliveries of a transaction, as far as they are known; `undefined`: none is. */
+/** Sums the known fees of the deliveries of a transaction; `undefined`: none is known. */
 function sumFees(
   db: Database,
   id: number,

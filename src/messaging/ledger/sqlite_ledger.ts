@@ -1,4 +1,4 @@
-/** The ledger over an open and migrated database. */
+/** Ledger on an open and migrated database. */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { openCursors } from "./cursors.ts";
@@ -15,13 +15,13 @@ import { openSubmissions } from "./submission_table.ts";
 import { openSuspensions } from "./suspension_table.ts";
 import { openWithdrawals } from "./withdrawal_table.ts";
 
-/** Name of the row that ties a file to a hub. */
+/** Name of the row that binds a file to a hub. */
 const hubName = "hub";
 
 /** Name of the row that {@link Ledger.checkWritable} writes. */
 const probeName = "last_probe_ms";
 
-/** Puts the tables together. The database is closed with the ledger. */
+/** Creates the ledger from its tables. The database is closed with the ledger. */
 export function createLedger(db: Database, clock: Pick<Clock, "now">): Ledger {
   const meta = openMeta(db);
   return {

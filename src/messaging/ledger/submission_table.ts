@@ -1,4 +1,4 @@
-/** Queries of tables `submission` and `submission_item`; what they mean is said in `submissions.ts`. */
+/** Queries of tables `submission` and `submission_item`; their semantics are documented in `submissions.ts`. */
 import type { BlockRef } from "../../core/chains/port.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import {
@@ -48,7 +48,7 @@ const holdsNonce = `(s.state IN ('signed', 'broadcast', 'included', 'final', 're
 const select = `SELECT s.*, (SELECT max(r.id) FROM submission r WHERE r.replaces = s.id) AS replaced_by
   FROM submission s`;
 
-/** The journal in a database. */
+/** Opens the journal in a database. */
 export function openSubmissions(db: Database, clock: Pick<Clock, "now">): Submissions {
   const list = (condition: string, parameters: Parameters<Database["rows"]>[1]): SubmissionRow[] =>
     db.rows(`${select} WHERE ${condition} ORDER BY s.id`, parameters).map(toSubmission);
@@ -167,7 +167,10 @@ function record(db: Database, entry: NewSubmission, nowMs: number): number {
   return lastId;
 }
 
-/** Invariant I5: a message is in at most one unresolved attempt; a replacement shares the nonce and is the same one. */
+/**
+ * Enforces invariant I5: a message is in at most one unresolved attempt; a replacement shares the nonce and counts as
+ * the same.
+ */
 function refuseSecondAttempt(db: Database, entry: NewSubmission): void {
   const { account, nonce } = entry.submission;
   const row = db.row(
@@ -228,7 +231,10 @@ function update(db: Database, id: number, change: SubmissionChange, nowMs: numbe
   return next;
 }
 
-/** What is in a final block stays; what was given up may turn up after all; nothing becomes unsent again. */
+/**
+ * True when the change is legal: final results stay, dropped submissions may still be mined, and nothing becomes unsent
+ * again.
+ */
 function mayChange(from: SubmissionState, to: SubmissionState): boolean {
   if (from === to) return true;
   return from !== "final" && from !== "failed" && to !== "signed";

@@ -7,25 +7,25 @@ import type { Allowance } from "./spending.ts";
 /** Every {@link SubmissionKind}. */
 export const submissionKinds = ["delivery", "cancel", "accumulate", "withdraw", "claim"] as const;
 
-/** What a transaction or extrinsic is for. */
+/** Purpose of a transaction or extrinsic. */
 export type SubmissionKind = typeof submissionKinds[number];
 
-/** States whose outcome is still open; recovery looks at these. */
+/** States whose outcome is still open; recovery checks these. */
 export const unresolvedSubmissionStates = ["signed", "broadcast", "included"] as const;
 
 /** States in which the outcome is known. */
 export const resolvedSubmissionStates = ["final", "failed", "replaced", "dropped"] as const;
 
 /**
- * `signed`: journalled, perhaps not sent. `broadcast`: handed to a node. `included`: in a block that may go away.
- * `final`: in a final block, succeeded. `failed`: in a final block, reverted; or refused for good.
- * `replaced`: its nonce was used by another transaction. `dropped`: given up, no node knows it.
+ * `signed`: journalled, perhaps not sent. `broadcast`: sent to a node. `included`: in a block that may be reorganised.
+ * `final`: in a final block, succeeded. `failed`: in a final block, reverted; or refused for good. `replaced`: its
+ * nonce was used by another transaction. `dropped`: abandoned, no node knows it.
  */
 export type SubmissionState =
   | typeof unresolvedSubmissionStates[number]
   | typeof resolvedSubmissionStates[number];
 
-/** A message (or a claimed delivery) that a submission carries. */
+/** Message (or claimed delivery) that a submission carries. */
 export interface SubmissionItem {
   readonly commitment: Hash256;
   readonly requestCommitment: Hash256;
@@ -43,12 +43,12 @@ export interface SubmissionItemRow extends SubmissionItem {
   readonly outcome: ItemOutcome | undefined;
 }
 
-/** What is journalled before anything is sent. */
+/** Submission as journalled before anything is sent. */
 export interface NewSubmission {
   readonly submission: SignedSubmission;
   readonly kind: SubmissionKind;
   readonly items: readonly SubmissionItem[];
-  /** Id of the submission whose nonce this one takes; it stays unresolved until one of them is mined. */
+  /** Id of the submission whose nonce this one reuses; it stays unresolved until one of them is mined. */
   readonly replaces?: number | undefined;
   /** Source of the leg, for deliveries. */
   readonly legSource?: StateMachine | undefined;
@@ -56,7 +56,7 @@ export interface NewSubmission {
   readonly allowance?: Allowance | undefined;
 }
 
-/** A submission as stored. */
+/** Stored submission. */
 export interface SubmissionRow {
   readonly id: number;
   readonly submission: SignedSubmission;
@@ -67,41 +67,41 @@ export interface SubmissionRow {
   readonly block: BlockRef | undefined;
   readonly replaces: number | undefined;
   readonly replacedBy: number | undefined;
-  /** Why it failed or was given up, in words without secrets. */
+  /** Why it failed or was dropped, as text without secrets. */
   readonly detail: string | undefined;
-  /** How often the bytes were handed to a node. */
+  /** Number of times the bytes were sent to a node. */
   readonly broadcasts: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
 }
 
-/** A submission that may still wait for its inclusion. */
+/** Submission that may still wait for its inclusion. */
 export interface InFlight extends Pick<SubmissionRow, "id" | "kind"> {
   readonly state: "signed" | "broadcast";
   readonly nonce: bigint | undefined;
 }
 
-/** A change of a submission. `block` and `detail` stay when absent; back to `broadcast` clears the block. */
+/** Change of a submission. `block` and `detail` are kept when absent; back to `broadcast` clears the block. */
 export interface SubmissionChange {
   readonly state: SubmissionState;
   readonly block?: BlockRef | undefined;
   readonly detail?: string | undefined;
 }
 
-/** The journal. Every method may throw a `LedgerFault`. */
+/** Journal of submissions. Every method may throw a `LedgerFault`. */
 export interface Submissions {
   /**
-   * Journals a signed submission with its items and returns its id. The caller changes the messages to `submitted`
-   * in the same ledger transaction.
-   * @throws {Error} a defect: an item of a delivery is unsettled in another unresolved delivery that has not the
-   * same account and nonce (I5), or `replaces` names no submission.
+   * Journals a signed submission with its items and returns its id. The caller changes the messages to `submitted` in
+   * the same ledger transaction.
+   * @throws {Error} a defect: an item of a delivery is unsettled in another unresolved delivery without the same
+   * account and nonce (I5), or `replaces` names no submission.
    */
   record(entry: NewSubmission): number;
   find(id: number): SubmissionRow | undefined;
   findByHash(chain: StateMachine, hash: Hash256): SubmissionRow | undefined;
   /** Submissions of the chain whose outcome is open, oldest first. */
   listUnresolved(chain: StateMachine): SubmissionRow[];
-  /** As {@link listUnresolved} without those that are in a block and without their bytes: cheap enough to ask often. */
+  /** As {@link listUnresolved} without mined ones and without their bytes: cheap enough for frequent calls. */
   listInFlight(chain: StateMachine): InFlight[];
   /** All submissions of an account with that nonce, oldest first: a transaction and its replacements. */
   listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
@@ -111,14 +111,17 @@ export interface Submissions {
   itemsOf(id: number): SubmissionItemRow[];
   /** Submissions that ever carried the commitment to `target`, oldest first. */
   listByItem(commitment: Hash256, target: StateMachine): SubmissionRow[];
-  /** @throws {Error} a defect: unknown id or illegal change (`final` and `failed` stay, other ends may revive). */
+  /**
+   * @throws {Error} a defect: unknown id or illegal change (`final` and `failed` are permanent, other results may
+   * change).
+   */
   update(id: number, change: SubmissionChange): SubmissionRow;
   settleItem(id: number, commitment: Hash256, outcome: ItemOutcome): void;
   /** As {@link settleItem} for several items of one submission. */
   settleItems(id: number, commitments: readonly Hash256[], outcome: ItemOutcome): void;
   /**
-   * Forgets the outcomes of all items: the block that held the submission is gone. Messages that another one carries
-   * by now, beside it, stay with that one (I5).
+   * Clears the outcomes of all items: the submission's block was reorganised. Messages that another submission carries
+   * by now stay with that one (I5).
    */
   reopenItems(id: number): void;
 }

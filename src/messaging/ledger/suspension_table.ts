@@ -1,4 +1,4 @@
-/** Queries of table `suspension`; what they mean is said in `suspensions.ts`. */
+/** Queries of table `suspension`; their semantics are documented in `suspensions.ts`. */
 import type { Clock } from "../../core/runtime/clock.ts";
 import { findHash, readBytes, readHash, readNumber, readStateMachine, type Row } from "./columns.ts";
 import type { Database } from "./database.ts";
@@ -6,7 +6,7 @@ import type { SuspensionKey, SuspensionRow, Suspensions } from "./suspensions.ts
 
 const byKey = "target = :target AND module_from = :from AND module_to = :to";
 
-/** The pairs in a database. */
+/** Opens the suspended pairs in a database. */
 export function openSuspensions(db: Database, clock: Pick<Clock, "now">): Suspensions {
   const keyOf = ({ target, from, to }: SuspensionKey) => ({ target, from, to });
   return {

@@ -1,4 +1,4 @@
-/** Queries of table `withdrawal`; what they mean is said in `withdrawals.ts`. */
+/** Queries of table `withdrawal`; their semantics are documented in `withdrawals.ts`. */
 import type { Clock } from "../../core/runtime/clock.ts";
 import {
   findBytes,
@@ -35,14 +35,14 @@ const successors: Readonly<Record<WithdrawalState, readonly WithdrawalState[]>> 
   requested: ["requested", "dispatched", "void"],
   dispatched: ["dispatched", "delivering", "done"],
   delivering: ["delivering", "dispatched", "done"],
-  done: ["done", "dispatched"], // the block that held the delivery is gone
-  void: ["dispatched"], // given up too early: the hub paid after all
+  done: ["done", "dispatched"], // the delivery's block was reorganised
+  void: ["dispatched"], // dropped too early: the hub paid anyway
 };
 
 // Must be written as in the index, or SQLite does not use it.
 const isOpen = "state IN ('requested', 'dispatched', 'delivering')";
 
-/** The withdrawals in a database. */
+/** Opens the withdrawals in a database. */
 export function openWithdrawals(db: Database, clock: Pick<Clock, "now">): Withdrawals {
   const list = (rest: string, parameters: Parameters<Database["rows"]>[1]): WithdrawalRow[] =>
     db.rows(`SELECT * FROM withdrawal ${rest}`, parameters).map(toWithdrawal);

@@ -1,7 +1,7 @@
 /**
- * Due messages of a leg to the hub, in the order in which they are tried: fresh ones first, then at most a fifth of
- * what the hub has refused before. What it would refuse whatever the proof (no bandwidth, a blocked sender) is deferred
- * before anything is proved, and does not take the place of others.
+ * Due messages of a leg to the hub, in the order of their attempts: fresh ones first, then at most a fifth of those
+ * that the hub has refused before. What it would refuse regardless of the proof (no bandwidth, a blocked sender) is
+ * held before anything is proved, and does not displace others.
  */
 import { LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
@@ -14,25 +14,25 @@ import { markRefused } from "./transitions.ts";
 import { parseRow } from "./message_row.ts";
 import { type Candidate, stillOpen } from "./receipts.ts";
 
-/** Messages that the hub has refused before are at most this share of one batch: each costs dry runs of its own. */
+/** Divisor of a batch that gives the maximum number of messages refused before: each costs dry runs of its own. */
 const REFUSED_SHARE = 5;
 
-/** Senders without bandwidth whose limits are read in every round. */
+/** Maximum number of senders without bandwidth whose limits are read in each round. */
 const MAX_WATCHED = 100;
 
-/** Pages of one round: the rest has its turn in the next one, which follows at once. */
+/** Maximum number of pages per round: the rest follows in the next one, at once. */
 const MAX_PAGES = 10;
 
 /** Messages that may be delivered now. */
 export interface Admitted {
   readonly fresh: readonly Candidate[];
-  /** Refused before; to travel apart from the fresh ones. */
+  /** Refused before; delivered apart from the fresh ones. */
   readonly refused: readonly Candidate[];
   /** True when there is probably more. */
   readonly hasMore: boolean;
 }
 
-/** Lists what is due; on legs to chains that limit nobody all of it is fresh. May throw an `RpcFault`. */
+/** Lists due messages; on legs to chains without limits all of them are fresh. May throw an `RpcFault`. */
 export async function listAdmitted(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -55,8 +55,8 @@ export async function listAdmitted(
 }
 
 /**
- * Of fresh messages those whose sender has not turned out meanwhile to be one of whom the hub refuses many: the others
- * stay due, and have their turn among the refused ones.
+ * Drops fresh messages whose sender has meanwhile become one of whom the hub refuses many: they stay due, and are
+ * attempted among the refused ones.
  */
 export function withoutRefusedSenders(
   deps: PipelineDeps,
@@ -76,7 +76,7 @@ interface Admitting {
   readonly settings: PipelineSettings;
   readonly leg: Leg;
   readonly signal: AbortSignal;
-  /** What was read in this round. */
+  /** Limits read in this round. */
   readonly allowances: Allowances;
 }
 
@@ -99,7 +99,7 @@ async function fill(
   return { admitted: admitted.slice(0, max), hasMore };
 }
 
-/** Messages whose sender has got bandwidth since they were deferred are due at once. */
+/** Makes messages due at once whose sender has bandwidth again. */
 async function wakeCovered(work: Admitting): Promise<void> {
   const { deps, leg, allowances } = work;
   const { messages } = deps.ledger;
@@ -132,7 +132,7 @@ async function wakeCovered(work: Admitting): Promise<void> {
   });
 }
 
-/** A row that cannot be read is deferred for good where it is due. */
+/** Reads the message of a row; an unreadable row is held for good when it is due. */
 function readMessage(row: MessageRow): Message | undefined {
   try {
     return parseRow(row);
@@ -142,7 +142,7 @@ function readMessage(row: MessageRow): Message | undefined {
   }
 }
 
-/** Reads the limits of senders that are not known yet in this round; one request. */
+/** Reads the limits of senders not read yet in this round; one request. */
 async function readLimits(
   { leg, signal, allowances }: Admitting,
   senders: readonly Uint8Array[],
@@ -162,7 +162,7 @@ async function readLimits(
   }
 }
 
-/** Puts aside what the hub would not take from its sender. */
+/** Holds messages that the hub would not accept from their sender. */
 async function admit(
   work: Admitting,
   candidates: readonly Candidate[],

@@ -1,8 +1,7 @@
 /**
  * Answers GET requests on the leg to the hub: proves the request on its source and the values on the chain that is
- * read, at exactly the block that was asked for, and hands both to the hub, which makes the response.
- * Source: docs/protocol/messaging.md section 12.1; polytope-labs/hyperbridge:
- * modules/pallets/state-coprocessor.
+ * read, at exactly the block that was asked for, and submits both to the hub, which creates the response.
+ * Source: docs/protocol/messaging.md section 12.1; polytope-labs/hyperbridge: modules/pallets/state-coprocessor.
  */
 import type { MessageProof } from "../../core/chains/port.ts";
 import { UnprovableKeyError } from "../../core/chains/fees.ts";
@@ -29,12 +28,12 @@ import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { sendHubCall } from "./send.ts";
 import { ABOUT_A_MESSAGE } from "./bisect_batch.ts";
 
-/** What one round did. */
+/** Result of one round. */
 export interface AnswerRound {
   readonly hasMore: boolean;
 }
 
-/** Everything that one group is answered with. */
+/** Input for answering one group. */
 interface GetGroupInput {
   readonly deps: PipelineDeps;
   readonly settings: PipelineSettings;
@@ -46,7 +45,7 @@ interface GetGroupInput {
   readonly signal: AbortSignal;
 }
 
-/** Requests of one answer. */
+/** Maximum number of requests per answer. */
 const MAX_AT_ONCE = 50;
 
 /** Answers the GET requests that are due on a leg to the hub; nothing on other legs. */
@@ -79,7 +78,7 @@ export async function answerGets(
 }
 
 function getOf(message: Message): GetRequest {
-  if (message.kind !== "get") throw new Error(`${message.commitment} is no GET request`);
+  if (message.kind !== "get") throw new Error(`${message.commitment} is not a GET request`);
   return message.request;
 }
 
@@ -109,7 +108,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
   }
   const proof = await proveRequests(work);
   if (proof === undefined) {
-    const detail = "its source cannot prove the request";
+    const detail = "the source cannot prove the request";
     return await apart(work, { reason: "proof_unavailable", detail, retryClass: "hub_waiting" });
   }
   if (proof.kind !== "state") throw new Error("The hub takes state proofs only");
@@ -128,7 +127,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
     if (ABOUT_THE_CHAIN.has(code)) {
       return holdAll(work, { reason: "hub_refused", detail, retryClass: "hub_waiting" });
     }
-    // A proof that does not verify is an endpoint's fault, which another proof puts right.
+    // An invalid proof is an endpoint's fault, which another proof fixes.
     return code === "bad_proof"
       ? await apart(work, { reason: "proof_unavailable", detail, retryClass: "transient" })
       : await apart(work, { reason: "hub_refused", detail, retryClass: "hub_refused" });
@@ -136,7 +135,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
   await sendHubCall(work.deps, work.settings, leg, { hub: answering.hub, call, candidates: group }, signal);
 }
 
-/** Why the hub cannot verify values at that height now; `undefined`: it can. */
+/** Finds the reason why the hub cannot verify values at that height now; `undefined`: it can. */
 async function heightIsNotReady(
   { leg, signal }: GetGroupInput,
   dest: StateProver,
@@ -164,7 +163,7 @@ async function heightIsNotReady(
   return isMatured(updatedAtSec, rule) ? undefined : { reason: "challenge_period", retryClass: "transient" };
 }
 
-/** Proves the requests on their source; `undefined`: it does not know one of them, or cannot prove so many. */
+/** Proves the requests on their source; `undefined`: it does not know one of them, or cannot prove as many at once. */
 async function proveRequests(
   { leg, group, sourceHeight, signal }: GetGroupInput,
 ): Promise<MessageProof | undefined> {
@@ -181,10 +180,10 @@ async function proveRequests(
   }
 }
 
-/** Why a group is deferred; `isForGood`: nothing changes that, so it only waits for its timeout. */
+/** Reason why a group is held; `isForGood`: nothing changes that, so it only waits for its timeout. */
 type GroupHold = HoldWhy & { readonly isForGood?: boolean };
 
-/** A group that cannot be answered together is answered one by one; a request alone is deferred. */
+/** Splits a group that cannot be answered together into single requests; a single request is held. */
 async function apart(work: GetGroupInput, why: GroupHold): Promise<void> {
   if (work.group.length === 1) return holdAll(work, why);
   for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });

@@ -1,4 +1,4 @@
-/** Reads what the messages of a waiting transaction would bring in, so that its price stays below that. */
+/** Reads the revenue of the messages of a pending transaction, so that its price stays below that. */
 import type { SubmissionRow } from "../ledger/ledger.ts";
 import type { TransactionRevenue } from "./decisions/price_cap.ts";
 import { isAlwaysDelivered } from "./decisions/profit.ts";
@@ -9,10 +9,10 @@ import type { ReplacementContext } from "./replacement_context.ts";
 import { readRevenues } from "./revenue.ts";
 import type { Settling } from "./settlement.ts";
 
-/** Age of a transaction from which on a fee that cannot be read counts as none, ms. */
+/** Age of a transaction after which an unreadable fee counts as zero, ms. */
 const FEE_PATIENCE_MS = 600_000;
 
-/** The income of a transaction; `undefined`: a fee could not be read just now. */
+/** Reads the revenue of a transaction; `undefined`: a fee could not be read now. */
 export async function readTransactionRevenue(
   work: Settling,
   { profit }: ReplacementContext,
@@ -41,7 +41,7 @@ export async function readTransactionRevenue(
   return { kind: "fees", offered18, price27, profitPercent: profit.minimumPercent };
 }
 
-/** What the hub pays for proofs that travel alone; where messages that follow pay for them, nobody knows. */
+/** Reads the revenue of proofs sent alone: the hub's reward; when later messages pay for them, there is no limit. */
 async function readProofRevenue(
   { deps, signal }: Settling,
   profit: ReplacementContext["profit"],

@@ -1,6 +1,6 @@
 /**
- * Finds out which messages of a batch the target would take, and proves exactly those together.
- * One bad message refuses a whole batch, so a refused batch is halved until the bad ones stand alone.
+ * Finds the messages of a batch that the target accepts, and proves exactly those together. A single bad message makes
+ * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
  */
 import type { Delivery, MessageProof, Refusal, RefusalCode, Simulation } from "../../core/chains/port.ts";
 import type { Message } from "../../core/ismp/message.ts";
@@ -9,16 +9,16 @@ import { bisect } from "./decisions/batch.ts";
 import { ABOUT_THE_CHAIN } from "./decisions/refusal.ts";
 import type { Leg } from "./leg.ts";
 
-/** What is sifted: messages of one kind, proved at one height, behind the same consensus proofs. */
+/** Batch to bisect: messages of one kind, proved at one height, behind the same consensus proofs. */
 export interface BisectInput {
   readonly messages: readonly Message[];
   /** Height of the source. */
   readonly height: bigint;
-  /** Consensus proofs that travel in front of the messages, so that the target knows the height. */
+  /** Consensus proofs sent in front of the messages, so that the target knows the height. */
   readonly consensusProofs: readonly Uint8Array[];
 }
 
-/** Messages that the target takes together, ready to be signed. */
+/** Messages that the target accepts together, ready to be signed. */
 export interface ProvenBatch {
   readonly messages: readonly Message[];
   /** The whole transaction: consensus proofs and messages with their proof. */
@@ -28,7 +28,7 @@ export interface ProvenBatch {
   readonly simulation: Extract<Simulation, { kind: "accepted" }>;
 }
 
-/** A message that the target does not take now. */
+/** Message that the target does not accept now. */
 export interface Refused {
   readonly message: Message;
   /** `not_executed`: the transaction would succeed, the message would not be handled. */
@@ -36,13 +36,13 @@ export interface Refused {
   readonly detail: string;
 }
 
-/** What sifting a batch gave. */
+/** Result of bisecting a batch. */
 export interface BisectResult {
   readonly accepted: readonly ProvenBatch[];
   readonly refused: readonly Refused[];
 }
 
-/** Faults of the source that one message may cause for all that are proved together with it. */
+/** Faults of the source that a single message may cause for all messages proved together with it. */
 export const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
 
 type Accepted = Extract<Simulation, { kind: "accepted" }>;
@@ -75,9 +75,10 @@ function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Ref
 }
 
 /**
- * Sifts a batch at one proof height. Usually one proof and one simulation; each bad message costs a few more.
- * Survivors are proved together again; if they fail only together, the parts that pass travel separately.
- * @param proving a proof of exactly these messages at that height that was asked for before
+ * Finds the deliverable messages of a batch at one proof height. Usually one proof and one simulation; each bad message
+ * costs a few more. The remaining messages are proved together again; if they only fail together, the parts that pass
+ * are sent separately.
+ * @param proving proof of exactly these messages at that height, requested earlier
  */
 export async function findDeliverable(
   leg: Leg,
@@ -121,7 +122,7 @@ async function bisectOnce(
   }
   const { refusal } = attempted;
   if (refusal.step !== undefined && refusal.step < work.consensusProofs.length) {
-    // No message is to blame for the proof in front of it, whatever the verifier calls its error.
+    // A message is not at fault for the proof in front of it, whatever the verifier's error is.
     const code = refusal.code === "unspecified" ? "bad_proof" : refusal.code;
     return { accepted: [], refused: refuseAll(messages, { ...refusal, code }) };
   }

@@ -1,6 +1,6 @@
 /**
- * Settles several transactions of one nonce: any of them may be mined, so all hashes are looked up, and the messages
- * are settled once, by the one that was. Which one counts is decided in `decisions/nonces.ts`.
+ * Settles several transactions with one nonce: any of them may be mined, so all hashes are looked up, and the messages
+ * are settled once, by the transaction that was mined. Which one counts is decided in `decisions/nonces.ts`.
  */
 import type { SubmissionOutcome } from "../../core/chains/port.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../ledger/ledger.ts";
@@ -19,22 +19,22 @@ import {
 } from "./settlement.ts";
 import { replaceStuck } from "./replacement.ts";
 
-/** A transaction of the nonce, and what the chain says of its hash. */
+/** Transaction with the nonce, and the outcome of its hash on the chain. */
 interface CompetingSubmission {
   readonly row: SubmissionRow;
   readonly outcome: SubmissionOutcome;
 }
 
 /**
- * Looks up everything that was ever signed for one nonce. True when something changed.
- * @param rows oldest first, also those that were given up
+ * Looks up every transaction ever signed for one nonce. True when something changed.
+ * @param rows oldest first, including dropped ones
  */
 export async function settleSameNonce(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
   const competitors: CompetingSubmission[] = [];
   for (const row of rows) {
     competitors.push({ row, outcome: await work.target.fetchOutcome(row.submission, work.signal) });
   }
-  // Each `replaced` was looked up twice, so that it does not stand for a block that came in between.
+  // Each `replaced` was looked up twice, so that a block that arrived in between cannot cause it.
   const isFinal = competitors.every(({ outcome }) => outcome.kind === "replaced");
   const settled = settleNonce(
     competitors.map(({ row, outcome }) => ({ id: row.id, outcome: outcome.kind })),
@@ -55,7 +55,7 @@ export async function settleSameNonce(work: Settling, rows: readonly SubmissionR
   }
 }
 
-/** The winner settles its messages; the others have no say in those, and give back what they carried besides. */
+/** Settles the messages of the mined transaction; the others release messages that only they carried. */
 async function takeWinner(
   work: Settling,
   row: SubmissionRow,
@@ -65,7 +65,7 @@ async function takeWinner(
   const { deps } = work;
   const { submissions } = deps.ledger;
   const isEnded = row.state === "final" || row.state === "failed";
-  // One that had been given up counts again.
+  // A dropped transaction that was mined counts again.
   if (!isEnded && !isOpen(row)) deps.ledger.transaction(() => reopen(deps, row));
   const losers = competitors.map((competitor) => competitor.row).filter((other) =>
     other.id !== row.id && isOpen(other)
@@ -87,7 +87,7 @@ async function takeWinner(
   return isNews || losers.length > 0;
 }
 
-/** A stranger used the nonce: receipts tell what became of the messages. */
+/** Handles a nonce used by a foreign transaction: receipts give the outcome of the messages. */
 async function takeForeign(work: Settling, competitors: readonly CompetingSubmission[]): Promise<boolean> {
   const open = competitors.map(({ row }) => row).filter(isOpen);
   reportForeign(work, open[0]?.submission.nonce);
@@ -95,7 +95,10 @@ async function takeForeign(work: Settling, competitors: readonly CompetingSubmis
   return open.length > 0;
 }
 
-/** Nothing is mined: what is known to a node is noted, what waits too long is replaced, the newest is handed over. */
+/**
+ * Handles a nonce without a mined transaction: records those that a node knows, replaces one that waits too long,
+ * broadcasts the newest.
+ */
 async function goOn(work: Settling, competitors: readonly CompetingSubmission[]): Promise<boolean> {
   let isNews = false;
   for (const { row, outcome } of competitors) {

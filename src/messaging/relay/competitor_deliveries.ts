@@ -1,6 +1,6 @@
 /**
- * Watches deliveries of other relayers until they are final: one that a reorganisation takes away comes back to us.
- * What is remembered can be found again: after a start, what ended within the last hour is checked again.
+ * Watches deliveries of other relayers until they are final: a message whose delivery is reorganised away is due again.
+ * The state is not persisted: after a start, messages that ended within the last hour are checked again.
  */
 import type { Chain } from "../../core/chains/port.ts";
 import type { MessageRow } from "../ledger/ledger.ts";
@@ -8,16 +8,16 @@ import type { PipelineDeps } from "./leg.ts";
 import { transition } from "./transitions.ts";
 import { parseRow } from "./message_row.ts";
 
-/** How far back a start looks, ms: longer than any configured chain takes to finality. */
+/** Age of ended messages that are checked after a start, ms: longer than any configured chain takes to finality. */
 const LOOKBACK_MS = 3_600_000;
 
-/** Time between two looks at the chain while something is not final yet, ms. */
+/** Poll interval while a delivery is not final yet, ms. */
 const POLL_INTERVAL_MS = 15_000;
 
-/** Receipts that are read at once. */
+/** Maximum number of receipts read at once. */
 const MAX_AT_ONCE = 100;
 
-/** Deliveries of others on one target. */
+/** Deliveries of other relayers on one target. */
 export class CompetitorDeliveries {
   readonly #deps: PipelineDeps;
   readonly #target: Chain;
@@ -33,13 +33,13 @@ export class CompetitorDeliveries {
     this.#finalUntilMs = deps.clock.now() - LOOKBACK_MS;
   }
 
-  /** Looks once, if it is time; true when a message has to be delivered again. May throw an `RpcFault`. */
+  /** Checks once, if it is time; true when a message has to be delivered again. May throw an `RpcFault`. */
   async check(signal: AbortSignal): Promise<boolean> {
     const nowMs = this.#deps.clock.now();
     if (nowMs < this.#pollAfterMs) return false;
     this.#pollAfterMs = nowMs + POLL_INTERVAL_MS;
     if (this.#watched === undefined) {
-      // Rows of this very millisecond may still be written.
+      // Rows of the current millisecond may still be written.
       const untilMs = nowMs - 1;
       if (this.#page(untilMs, 1).length > 0) {
         this.#watched = { untilMs, height: await this.#target.fetchHeight(signal) };
@@ -67,7 +67,7 @@ export class CompetitorDeliveries {
     });
   }
 
-  /** Reads the receipts of what ended up to then; what surely has none is to be delivered. */
+  /** Reads the receipts of messages that ended up to then; those that certainly have none are due again. */
   async #confirm(
     { untilMs, height }: { readonly untilMs: number; readonly height: bigint },
     signal: AbortSignal,
@@ -82,7 +82,7 @@ export class CompetitorDeliveries {
       const receipts = await this.#target.fetchReceipts(rows.map(parseRow), signal);
       const missing = rows.filter((_, index) => receipts[index] === undefined);
       if (missing.length === 0) continue;
-      // A node that is behind has not seen them: what is delivered again would be paid for in vain.
+      // A lagging node has not seen them yet: delivering again would waste gas.
       const certain = await this.#target.fetchCertainReceipts(missing.map(parseRow), { height }, signal);
       if (certain.some(({ kind }) => kind === "unsure")) isSure = false;
       const gone = missing.filter((_, index) => {
@@ -95,7 +95,7 @@ export class CompetitorDeliveries {
     }
   }
 
-  /** Makes messages due again whose deliveries are gone. */
+  /** Makes messages due again whose deliveries were reorganised away. */
   #takeBack(gone: readonly MessageRow[]): void {
     const { ledger, clock } = this.#deps;
     ledger.transaction(() => {

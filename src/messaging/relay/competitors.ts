@@ -1,4 +1,4 @@
-/** What is remembered of other relayers on a target, kept in the ledger so that a restart does not forget it. */
+/** Memory of other relayers on a target, kept in the ledger so that it survives a restart. */
 import { z } from "zod";
 import type { Chain } from "../../core/chains/port.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";
@@ -18,12 +18,12 @@ const competitionSchema = z.object({
   competitors: z.array(z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/.test(value))),
 });
 
-/** True where a delivery that comes too late costs money: unsigned extrinsics are refused for nothing. */
+/** True when a late delivery costs gas; refused unsigned extrinsics cost nothing. */
 export function losesGasOnRace(target: Pick<Chain, "family">): boolean {
   return target.family === "evm";
 }
 
-/** What is remembered of others on the target. */
+/** Reads the state of competition on the target. */
 export function readCompetition(deps: PipelineDeps, target: Chain): Competition {
   const text = deps.ledger.meta.find(nameOf(target));
   if (text === undefined) return NO_COMPETITION;
@@ -31,7 +31,7 @@ export function readCompetition(deps: PipelineDeps, target: Chain): Competition 
   return recall({ wins, lostAtMs, seenAtMs, competitors }, deps.clock.now());
 }
 
-/** Remembers that a transaction of ours went through. Call it within a ledger transaction. */
+/** Records a successful transaction of ours. Call it within a ledger transaction. */
 export function rememberWin(deps: PipelineDeps, target: Chain): void {
   if (!losesGasOnRace(target)) return;
   const old = readCompetition(deps, target);
@@ -39,7 +39,7 @@ export function rememberWin(deps: PipelineDeps, target: Chain): void {
   if (now !== old) write(deps, target, now);
 }
 
-/** Remembers deliveries of others. Call it within a ledger transaction. */
+/** Records deliveries of other relayers. Call it within a ledger transaction. */
 export function rememberCompetitors(
   deps: PipelineDeps,
   target: Chain,
@@ -51,7 +51,7 @@ export function rememberCompetitors(
   write(deps, target, afterCompetitorSeen(readCompetition(deps, target), seen));
 }
 
-/** Remembers proofs of ours that were mined behind another relayer's. Call it within a ledger transaction. */
+/** Records consensus proofs of ours that were mined after another relayer's. Call it within a ledger transaction. */
 export function rememberVainProofs(deps: PipelineDeps, target: Chain): void {
   if (!losesGasOnRace(target)) return;
   const seen = { relayers: [], nowMs: deps.clock.now(), isLoss: true };

@@ -1,6 +1,6 @@
 /**
- * Confirms receipts of ours that no transaction of the journal explains (a lost database, an extrinsic whose block
- * was missed): once the height at which they were seen is final, they are read again.
+ * Confirms receipts of ours without a transaction in the journal (a lost database, an extrinsic whose block was
+ * missed): once the height at which they were seen is final, they are read again.
  */
 import type { Chain } from "../../core/chains/port.ts";
 import type { DeliveryRow, MessageRow } from "../ledger/ledger.ts";
@@ -9,10 +9,10 @@ import type { PipelineDeps } from "./leg.ts";
 import { toEndState, transition } from "./transitions.ts";
 import { parseRow } from "./message_row.ts";
 
-/** Maximum number of receipts that are read again in one round. */
+/** Maximum number of receipts read again in one round. */
 const MAX_AT_ONCE = 100;
 
-/** Marks found receipts final, or takes them back; true when a message has to be delivered again. */
+/** Marks found receipts as final, or reverts them; true when a message has to be delivered again. */
 export async function confirmFoundReceipts(
   deps: PipelineDeps,
   target: Chain,
@@ -42,7 +42,7 @@ export async function confirmFoundReceipts(
   );
 }
 
-/** False when the receipt is gone or names another relayer. */
+/** Confirms one receipt; false when it is gone or names another relayer. */
 function confirm(
   deps: PipelineDeps,
   { delivery, message }: { readonly delivery: DeliveryRow; readonly message: MessageRow },

@@ -1,6 +1,6 @@
 /**
- * Takes what is due on a leg, finds out what the target would take, and has it sent. While one batch is signed and
- * sent, the next one is prepared (receipts, proof, simulation): see {@link deliverBatches}.
+ * Delivery of due messages on a leg: finds the ones that the target accepts, and sends them. While one batch is signed
+ * and sent, the next one is prepared (receipts, proof, simulation): see {@link deliverBatches}.
  */
 import type { CounterpartyView, MessageProof } from "../../core/chains/port.ts";
 import type { MessageRow } from "../ledger/ledger.ts";
@@ -23,15 +23,15 @@ import { roomForMessages } from "./transaction_size.ts";
 import { settleUnspendable } from "./unspendable.ts";
 import { filterProfitable } from "./profitability.ts";
 
-/** What one round of a leg did. */
+/** Result of one round of a leg. */
 export interface DeliveryRound {
-  /** Messages handed to the target. */
+  /** Number of messages sent to the target. */
   readonly sent: number;
-  /** True when more is due, and this round got on: the next one should follow at once. */
+  /** True when more is due and this round made progress: the next one should follow at once. */
   readonly hasMore: boolean;
 }
 
-/** What a round of delivering goes by. */
+/** Input of a delivery round. */
 export interface DeliveryInput {
   readonly view: CounterpartyView;
   /** Height of the source at which messages are proved. */
@@ -40,12 +40,12 @@ export interface DeliveryInput {
   readonly consensusProofs: readonly Uint8Array[];
 }
 
-/** Rounds of signing again when others deliver messages of the batch at the same moment. */
+/** Maximum number of times a batch is signed again because other relayers delivered some of its messages meanwhile. */
 const MAX_OVERTAKINGS = 3;
 
 /**
- * Delivers what is due at or below `proofHeight` of the source, in as many batches as may be under way; consensus
- * proofs travel once, with one batch.
+ * Delivers what is due at or below `proofHeight` of the source, in as many batches as may be in flight; consensus
+ * proofs are sent once, with one batch.
  */
 export async function deliverDue(
   deps: PipelineDeps,
@@ -66,7 +66,7 @@ export async function deliverDue(
     leaveToOthers(deps, leg, leaveSuspended(deps, settings, leg, fresh)),
     leaveToOthers(deps, leg, refused),
   ]);
-  // Every row that is left out was deferred.
+  // Every row left out was held.
   if (candidates.length + refusedBefore.length === 0) return { sent: 0, hasMore };
   const { consensusProofs } = facts;
   const { batches, rest } = deps.ledger.transaction(() => {
@@ -84,14 +84,14 @@ export async function deliverDue(
   return { sent, hasMore: isOver && (left > 0 || rest > 0 || hasMore) };
 }
 
-/** Puts messages aside that faster competitors may deliver first. */
+/** Holds messages that faster competitors may deliver first. */
 function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
   const { target, pollIntervalMs } = leg;
   if (!losesGasOnRace(target) || target.relayer === undefined) return candidates;
   const competition = readCompetition(deps, target);
   const ourself = target.relayer;
   return candidates.filter(({ row }) => {
-    if (row.reason === "race" || row.reason === "reverted") return true; // they had their time
+    if (row.reason === "race" || row.reason === "reverted") return true; // competitors had their chance
     const waitMs = competitorBackoffMs(competition, { height: row.seenAtHeight, ourself, pollIntervalMs });
     if (waitMs === 0) return true;
     const nextAttemptAtMs = deps.clock.now() + waitMs;
@@ -104,15 +104,15 @@ function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candid
   });
 }
 
-/** Bytes that a message adds to call data: its parts, rounded up to ABI words. */
+/** Computes the bytes that a message adds to call data: its parts, rounded up to ABI words. */
 export function countCallBytes({ row }: { readonly row: Pick<MessageRow, "encoded"> }): number {
   return row.encoded.length + 640;
 }
 
-/** Pause of a message that is larger than what a node took last, ms: another node may take it. */
+/** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
 const OTHER_NODE_MS = 3_600_000;
 
-/** The first batches of one kind, and how many messages or batches are left for later. */
+/** Packs the first batches of one kind; returns also how many messages or batches are left for later. */
 function firstBatches(
   deps: PipelineDeps,
   leg: Leg,
@@ -128,13 +128,13 @@ function firstBatches(
     maxBytes: roomForMessages(deps, leg.target, consensusProofs),
   };
   const [first] = candidates;
-  // One kind a step, requests before answers: the rest has its turn in the next round.
+  // One kind per step, requests before responses: the rest follows in the next round.
   const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
   const ofKind = candidates.filter(({ row }) => row.kind === kind);
   const { batches, tooLarge } = packApart(ofKind, countCallBytes, ({ row }) => row.batchLimit, limits);
   for (const { row } of tooLarge) {
     const bytes = countCallBytes({ row });
-    // Beside a large proof there is less room: then the proof goes ahead.
+    // Next to a large proof there is less room: then the proof is sent ahead.
     if (consensusProofs.length > 0 && bytes <= maxCallBytes) continue;
     transition(deps, row, "held", {
       reason: "too_large",
@@ -146,7 +146,7 @@ function firstBatches(
   return { batches: taken, rest: batches.length - taken.length + candidates.length - ofKind.length };
 }
 
-/** What the delivery of batches shares. */
+/** Context of delivering batches. */
 interface Delivering {
   readonly deps: PipelineDeps;
   readonly settings: PipelineSettings;
@@ -155,7 +155,7 @@ interface Delivering {
   readonly signal: AbortSignal;
 }
 
-/** Outcome of batches: messages sent, messages that are as due as before, and whether any batch got on. */
+/** Result of delivering batches: messages sent, messages still due, and whether any batch made progress. */
 interface BatchesResult {
   readonly sent: number;
   readonly left: number;
@@ -163,8 +163,8 @@ interface BatchesResult {
 }
 
 /**
- * Delivers batches in order. The rows of a batch under preparation are in no other one, and stay as they are until
- * it is sent, so nothing is lost when it is given up. Never returns while a preparation is under way.
+ * Delivers batches in order. The rows of a batch being prepared are in no other batch, and unchanged until it is sent,
+ * so nothing is lost when it is dropped. Never returns while a preparation is running.
  */
 async function deliverBatches(
   work: Delivering,
@@ -194,21 +194,21 @@ async function deliverBatches(
   return { sent, left, isOver };
 }
 
-/** A batch to be; fresh messages were never refused by the hub. */
+/** Planned batch; fresh messages were never refused by the hub. */
 interface PlannedBatch {
   readonly batch: readonly Candidate[];
   readonly isFresh: boolean;
 }
 
-/** A batch that was proved and simulated. */
+/** Batch that was proved and simulated. */
 interface Prepared {
-  /** What the target takes and what pays, ready to be signed. */
+  /** Accepted and profitable parts, ready to be signed. */
   readonly ready: readonly SendInput[];
-  /** Messages that must be proved again without the ones that were deferred. */
+  /** Messages that must be proved again, without those now held. */
   readonly again: readonly Candidate[];
 }
 
-/** Looks for receipts, and prepares what is still open. */
+/** Reads receipts, and prepares messages that are still open. */
 async function prepareBatch(
   work: Delivering,
   { batch: planned, isFresh }: PlannedBatch,
@@ -218,7 +218,7 @@ async function prepareBatch(
   const postponed = planned.length - batch.length;
   if (batch.length === 0) return { ready: [], again: [], postponed };
   const messages = batch.map(({ message }) => message);
-  // Hardly any message has a receipt already, so the proof of all is fetched meanwhile: one round trip less.
+  // Hardly any message already has a receipt, so the proof of all is fetched in parallel: one round trip less.
   const proving = leg.source.proveMessages(messages, facts.proofHeight, leg.target, signal);
   proving.catch(() => undefined); // handled where it is awaited
   const receipts = await leg.target.fetchReceipts(messages, signal);
@@ -227,7 +227,7 @@ async function prepareBatch(
   return { ...prepared, postponed };
 }
 
-/** Sifts and weighs messages; what is refused or does not pay is deferred. */
+/** Finds deliverable and profitable messages; refused and unprofitable ones are held. */
 async function prepare(
   { deps, settings, leg, facts, signal }: Delivering,
   open: readonly Candidate[],
@@ -258,7 +258,7 @@ async function prepare(
   return { ready, again };
 }
 
-/** Sends a prepared batch; what others overtake is prepared again. */
+/** Sends a prepared batch; when other relayers deliver some of its messages first, the rest is prepared again. */
 async function sendPrepared(
   work: Delivering,
   first: Prepared,
@@ -283,7 +283,10 @@ async function sendPrepared(
   }
 }
 
-/** What is too large together with proofs in front may fit without them: it waits for the height, not forever. */
+/**
+ * Records refusals. A message too large together with proofs in front may fit without them: it waits for the height
+ * instead of being held for good.
+ */
 function markAllRefused(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -304,6 +307,6 @@ function markAllRefused(
 
 function candidateOf(candidates: readonly Candidate[], message: Message): Candidate {
   const found = candidates.find((candidate) => candidate.message === message);
-  if (found === undefined) throw new Error(`Message ${message.commitment} is not of this batch`);
+  if (found === undefined) throw new Error(`Message ${message.commitment} is not part of this batch`);
   return found;
 }

@@ -1,14 +1,14 @@
-/** Writes receipts of ours into the delivery records, which fees are claimed from. */
+/** Records our receipts as deliveries, from which fees are claimed. */
 import type { DeliveryBlock, MessageRow } from "../ledger/ledger.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import { recordRequestReward } from "../fees/reward_record.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { parseRow } from "./message_row.ts";
 
-/** A receipt of ours on the target of a message. */
+/** Receipt of ours on the target of a message. */
 export interface OwnReceipt {
   readonly relayer: Uint8Array;
-  /** The transaction that delivered it; `undefined` where only the receipt is known. */
+  /** Transaction that delivered it; `undefined` when only the receipt is known. */
   readonly txHash: Hash256 | undefined;
   readonly block: DeliveryBlock;
   readonly isFinal: boolean;
@@ -27,7 +27,7 @@ export function recordDelivery(
     const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
     recordRequestReward(deps.ledger, delivery, { hub: settings.hub, listed: settings.listedModules() });
   }
-  // Only requests that crossed from a chain to a chain carry a fee that the hub credits.
+  // Only requests from chain to chain carry a fee that the hub credits.
   const isPaid = message.kind === "post" && message.requestDest === target &&
     message.requestSource !== settings.hub && target !== settings.hub;
   const source = message.requestSource;
@@ -35,8 +35,8 @@ export function recordDelivery(
 }
 
 /**
- * Records a receipt of ours that no transaction of the journal explains, unless the delivery is known already.
- * `head` is the target's height at which it was seen; settling confirms it once that is final.
+ * Records a receipt of ours without a transaction in the journal, unless the delivery is already known. `head` is the
+ * target's height at which it was seen; settling confirms it once that is final.
  */
 export function recordFoundReceipt(
   deps: PipelineDeps,

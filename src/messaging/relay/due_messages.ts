@@ -1,4 +1,4 @@
-/** Which messages of a leg are due: read from the ledger and routed again. */
+/** Due messages of a leg: read from the ledger and routed again. */
 import type { CounterpartyView } from "../../core/chains/port.ts";
 import { type DueQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
@@ -10,7 +10,7 @@ import { parseRow } from "./message_row.ts";
 import type { Candidate } from "./receipts.ts";
 import { decideState } from "./scan.ts";
 
-/** Pause before a message is routed again that waits for something to be read (the hub's list of modules). */
+/** Pause before routing a message again that waits for data (the hub's list of modules), ms. */
 const RECHECK_MS = 5_000;
 
 /** Messages that may be delivered now. */
@@ -18,27 +18,30 @@ export interface Ready {
   readonly ready: readonly Candidate[];
   /** True when the page was full: there is probably more. */
   readonly hasMore: boolean;
-  /** True when as many rows were read as asked for, and all of them can be proved. */
+  /** True when as many rows were read as requested, and all of them can be proved. */
   readonly isFull: boolean;
-  /** Last row that was read; the next page comes after it. */
+  /** Last row read; the next page starts after it. */
   readonly last: MessageRow | undefined;
 }
 
-/** Which due messages are wanted. */
+/** Selection of due messages. */
 export interface DueInput {
   readonly view: CounterpartyView;
   readonly proofHeight: bigint;
   readonly isWanted: (kind: MessageRow["kind"]) => boolean;
-  /** Batches that the page may fill; one when absent. */
+  /** Number of batches that the page may fill; 1 by default. */
   readonly batches?: number | undefined;
-  /** Rows of the page, instead of what the batches take. */
+  /** Number of rows of the page, instead of `batches`. */
   readonly limit?: number | undefined;
   readonly refused?: DueQuery["refused"];
-  /** Where the page before ended. */
+  /** Last row of the previous page. */
   readonly afterKey?: MessageRow | undefined;
 }
 
-/** The next page of due messages at or below a height of the source; what routing defers or ends is left out. */
+/**
+ * Lists the next page of due messages at or below a height of the source; messages that routing holds or ends are left
+ * out.
+ */
 export function listReady(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -53,7 +56,7 @@ export function listReady(
     limit,
     refused: facts.refused,
     afterKey: facts.afterKey,
-    // Until their receipts are certain they neither take the place of others nor count as more to do.
+    // Until their receipts are certain they neither displace others nor count as more to do.
     targetNowSec: facts.view.nowSec,
   });
   const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
@@ -63,7 +66,7 @@ export function listReady(
   return { ready, hasMore: isFull && wanted.length > 0, isFull, last: provable.at(-1) };
 }
 
-/** Routes due rows again, since clocks and configuration move on. */
+/** Routes due rows again, since clocks and configuration change. */
 function readyOnes(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -77,7 +80,7 @@ function readyOnes(
     const message = readRow(deps, row);
     if (message === undefined) continue;
     const routed = route(message, facts);
-    // It came back while something was awaited; the next round looks for its receipt before it ends.
+    // It became due again meanwhile; the next round reads its receipt before it ends.
     if (routed.kind === "timedOut") continue;
     const decided = decideState(routed) ?? { state: "rejected", reason: "wrong_dest" };
     if (decided.state === "seen") ready.push({ row, message });
@@ -86,7 +89,7 @@ function readyOnes(
   return ready;
 }
 
-/** A row without a date would fill the page again in the next round, in front of the others. */
+/** Adds a date to the hold reason: a row without one would fill the next page again, ahead of the others. */
 function whyOf(
   deps: PipelineDeps,
   { state, reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof decideState>>,
@@ -98,7 +101,7 @@ function whyOf(
   };
 }
 
-/** The message of a row; a row that cannot be read is deferred for the operator and told loudly. */
+/** Reads the message of a row; an unreadable row is held for the operator and logged as an error. */
 function readRow(deps: PipelineDeps, row: MessageRow): Message | undefined {
   try {
     return parseRow(row);

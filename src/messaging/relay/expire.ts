@@ -1,4 +1,4 @@
-/** Ends messages whose request has timed out on the target's clock, by what the target's receipts say of them. */
+/** Ends messages whose request has timed out on the target's clock, by their receipts on the target. */
 import { UNSURE } from "../../core/chains/port.ts";
 import { isTerminal, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
@@ -8,7 +8,7 @@ import { transition } from "./transitions.ts";
 import { parseRow } from "./message_row.ts";
 import { type Candidate, endDelivered } from "./receipts.ts";
 
-/** Receipts that are read at once. */
+/** Maximum number of receipts read at once. */
 const MAX_AT_ONCE = 100;
 
 /**
@@ -60,7 +60,7 @@ export async function expire(
   }
 }
 
-/** A row that cannot be read has no receipt to look for: it ends with its time. */
+/** Reads the message of a row; an unreadable row has no receipt to read: it ends with its timeout. */
 function readCandidate(row: MessageRow): readonly Candidate[] {
   try {
     return [{ row, message: parseRow(row) }];

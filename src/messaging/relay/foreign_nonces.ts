@@ -1,16 +1,16 @@
-/** Tells that another relayer uses our account on a target: nonces that we did not sign for are used or taken. */
+/** Detects another program using our account on a target: nonces that we did not sign for are used or pending. */
 import type { PipelineDeps } from "./leg.ts";
 import type { Settling } from "./settlement.ts";
 
-/** How often it is told that another program uses the account, ms: it is one fact, however often it shows. */
+/** Minimum interval between reports of foreign use of the account, ms. */
 const REPORT_INTERVAL_MS = 24 * 3_600_000;
 
-/** Age of the first look that showed a stranger's nonce in the pool at which another look confirms it, ms. */
+/** Time after which a second poll confirms a foreign nonce in the mempool, ms. */
 const CONFIRM_AFTER_MS = 30_000;
 
 /**
- * A nonce in the pool that the journal does not know: one look at a node may be at two of them, of which one is
- * behind, so it is told only when a later look shows the same nonce.
+ * Records a nonce in the mempool that the journal does not know. One poll may reach two nodes of which one lags, so the
+ * nonce is reported only when a later poll shows it again.
  */
 export function noteForeign(work: Pick<Settling, "deps" | "target">, nonce: bigint | undefined): void {
   if (nonce === undefined) return;
@@ -21,7 +21,7 @@ export function noteForeign(work: Pick<Settling, "deps" | "target">, nonce: bigi
   else if (clock.now() - Number(sinceMs) >= CONFIRM_AFTER_MS) reportForeign(work, nonce);
 }
 
-/** Tells it once a day, also over restarts; what follows from it is settled in any case. */
+/** Reports it once a day, also across restarts; the consequences are settled in any case. */
 export function reportForeign(
   { deps, target }: Pick<Settling, "deps" | "target">,
   nonce: bigint | undefined,
@@ -39,7 +39,7 @@ export function reportForeign(
   );
 }
 
-/** True when it was told less than a day ago; otherwise it counts as told now. */
+/** True when it was reported less than a day ago; otherwise it counts as reported now. */
 function isReported({ ledger, clock }: PipelineDeps, name: string): boolean {
   const nowMs = clock.now();
   const lastReportedMs = Number(ledger.meta.find(name) ?? "0");

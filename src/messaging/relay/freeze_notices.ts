@@ -1,9 +1,9 @@
-/** Tells at once when a leg's target stops taking messages because it is frozen, and when it takes them again. */
+/** Reports when a leg's target stops accepting messages because it is frozen, and when it accepts them again. */
 import type { CounterpartyView } from "../../core/chains/port.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type Leg, legName } from "./leg.ts";
 
-/** What was told of one leg. */
+/** Reported state of one leg. */
 export class FreezeNotices {
   readonly #log: Log;
   readonly #leg: Leg;
@@ -14,7 +14,7 @@ export class FreezeNotices {
     this.#leg = leg;
   }
 
-  /** Notes what a round saw. */
+  /** Records the state observed in a round. */
   note({ isFrozen }: Pick<CounterpartyView, "isFrozen">): void {
     if (isFrozen === this.#isFrozen) return;
     this.#isFrozen = isFrozen;

@@ -1,6 +1,6 @@
 /**
- * A target on which our account cannot pay for gas: it is left alone for a minute at a time while everything else goes
- * on, and the operator is told what is missing. Kept in the ledger, so that legs and settling agree.
+ * Suspension of a target on which our account cannot pay for gas: it is suspended for a minute at a time while
+ * everything else continues, and the shortfall is reported. Kept in the ledger, so that legs and settling agree.
  */
 import { z } from "zod";
 import type { Chain, Refusal } from "../../core/chains/port.ts";
@@ -10,15 +10,15 @@ import type { PipelineDeps } from "./leg.ts";
 
 const shape = z.object({
   sinceMs: z.number(),
-  /** When the operator was told last. */
+  /** Time of the last report. */
   lastReportedMs: z.number(),
-  /** Nothing is signed before. */
+  /** Nothing is signed before this time. */
   untilMs: z.number(),
 });
 
 type Unfunded = z.infer<typeof shape>;
 
-/** Notes that the account cannot pay, and tells what is missing once an interval. Not within a transaction. */
+/** Records that the account cannot pay, and reports the shortfall once per interval. Not within a transaction. */
 export function suspendUnfunded(deps: PipelineDeps, target: Pick<Chain, "id">, detail: string): void {
   const nowMs = deps.clock.now();
   const old = read(deps, target);
@@ -37,7 +37,7 @@ export function suspendUnfunded(deps: PipelineDeps, target: Pick<Chain, "id">, d
   });
 }
 
-/** Parks the target if that is why it refuses; true when it is. */
+/** Suspends the target if it refuses for lack of funds; true in that case. */
 export function noteRefusedFunds(deps: PipelineDeps, target: Pick<Chain, "id">, refusal: Refusal): boolean {
   if (refusal.code !== "insufficient_funds") return false;
   suspendUnfunded(deps, target, refusal.detail);
@@ -50,7 +50,7 @@ export function isUnfunded(deps: PipelineDeps, target: Pick<Chain, "id">): boole
   return found !== undefined && deps.clock.now() < found.untilMs;
 }
 
-/** Notes that the chain took a transaction of ours: there are funds again. */
+/** Records that the chain accepted a transaction of ours: there are funds again. */
 export function noteFunded(deps: PipelineDeps, target: Pick<Chain, "id">): void {
   const old = read(deps, target);
   if (old === undefined) return;

@@ -1,4 +1,4 @@
-/** Finds out for certain which requests their own chain does not know any more: that ends their messages. */
+/** Determines with certainty which requests no longer exist on their own chain: that ends their messages. */
 import type { Chain } from "../../core/chains/port.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
@@ -7,18 +7,18 @@ import type { Leg, LegProfit, PipelineDeps } from "./leg.ts";
 import type { Candidate } from "./receipts.ts";
 import type { Refused } from "./bisect_batch.ts";
 
-/** What is asked of the chain on which a request was made. */
+/** Chain on which a request was made. */
 export type RequestChain = Pick<Chain, "id" | "fetchCertainFees">;
 
 /**
- * The requests that are gone from `chain`: a node that has not reached the block in which they were seen does not
- * count, nor one with which another endpoint that answers disagrees. A chain that does not answer has lost none.
+ * Finds the requests that no longer exist on `chain`. Nodes that have not reached the block in which they were seen do
+ * not count, nor do answers that another endpoint contradicts. If the chain does not answer, none is gone.
  */
 export async function findGone(
   deps: PipelineDeps,
   requests: {
     readonly chain: RequestChain;
-    /** The other end of the leg: it knows a block of the chain. */
+    /** Other end of the leg, which knows a block of the chain. */
     readonly other: Pick<Chain, "id" | "fetchView">;
     readonly commitments: readonly Hash256[];
   },
@@ -27,7 +27,7 @@ export async function findGone(
   const { chain, other, commitments } = requests;
   if (commitments.length === 0) return new Set();
   try {
-    // What came through the hub is in a block that the hub knows, whether or not we read it there.
+    // Messages routed by the hub are in a block that the hub knows, whether or not we read it there.
     let { height } = await other.fetchView(chain.id, signal);
     for (const row of deps.ledger.messages.findAll(commitments, other.id.stateMachine)) {
       if (row !== undefined && row.seenAtHeight > height) height = row.seenAtHeight;
@@ -47,7 +47,7 @@ export async function findGone(
   }
 }
 
-/** The candidates whose requests their sources surely do not know any more. */
+/** Finds the candidates whose requests certainly no longer exist on their sources. */
 export async function findGoneRequests(
   deps: PipelineDeps,
   leg: Pick<Leg, "source">,
@@ -68,8 +68,8 @@ export async function findGoneRequests(
 }
 
 /**
- * The same refusals, but an answer whose request the destination is said not to know ends only when that is certain:
- * until then it waits.
+ * Confirms refusals of responses whose request the destination does not know: such a response ends only when that is
+ * certain; until then it waits.
  */
 export async function confirmUnknown(
   deps: PipelineDeps,

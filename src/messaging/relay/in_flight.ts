@@ -1,4 +1,4 @@
-/** How many transactions to a target may wait for inclusion at the same time, and how many more there is room for. */
+/** Limit of transactions to a target that may wait for inclusion at the same time. */
 import type { Chain } from "../../core/chains/port.ts";
 import type { SubmissionKind } from "../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "./decisions/competition.ts";
@@ -12,7 +12,7 @@ export function hasRoomInFlight(deps: PipelineDeps, { target }: { readonly targe
   return countRoom(deps, target) > 0;
 }
 
-/** How many more transactions to the target may be made now; none while it is not known whether one arrived. */
+/** Number of further transactions to the target that may be made now; 0 while the result of a broadcast is unknown. */
 export function countRoom(deps: PipelineDeps, target: Chain): number {
   if (isUnfunded(deps, target) || isSpendingStopped(deps, target)) return 0;
   const waiting = deps.ledger.submissions.listInFlight(target.id.stateMachine)
@@ -21,7 +21,7 @@ export function countRoom(deps: PipelineDeps, target: Chain): number {
   return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, max - waiting.length) : 0;
 }
 
-/** Claims and withdrawals travel to the hub besides the messages; they have no nonce in common. */
+/** True for claims and withdrawals: they are sent to the hub alongside messages and share no nonce with them. */
 function isHubCall(kind: SubmissionKind): boolean {
   return kind === "accumulate" || kind === "withdraw" || kind === "claim";
 }

@@ -1,6 +1,6 @@
 /**
- * Applies what became of a submission to its messages, journal items and delivery records. Everything here belongs
- * into one ledger transaction with the change of the submission itself (docs/architecture/messaging.md, I4).
+ * Applies the outcome of a submission to its messages, journal items and delivery records. Everything here belongs in
+ * one ledger transaction with the change of the submission itself (docs/architecture/messaging.md, I4).
  */
 import type { Chain, RefusalCode } from "../../core/chains/port.ts";
 import {
@@ -20,13 +20,13 @@ import { hold, toEndState, transition, transitionAll } from "./transitions.ts";
 import { losesGasOnRace, readCompetition } from "./competitors.ts";
 import { forgetFailure, noteExecuted, noteNotExecuted } from "./suspension.ts";
 
-/** Pause before messages are tried again at once: up to this long, drawn by chance, so that competitors part. */
+/** Maximum random pause before an immediate retry, ms, so that competitors spread out. */
 const RACE_PAUSE_MS = 4_000;
 
-/** Reverts that are followed by another attempt at once, before the schedule of failures takes over. */
+/** Number of reverts followed by an immediate retry, before the schedule of failures applies. */
 const PROMPT_ATTEMPTS = 2;
 
-/** What is known of one item of a submission. */
+/** Outcome of one item of a submission. */
 export interface OutcomeInput {
   readonly target: Chain;
   readonly row: SubmissionRow;
@@ -39,7 +39,7 @@ export interface OutcomeInput {
     | { readonly kind: "receipt"; readonly head: bigint };
 }
 
-/** The message of an item. */
+/** Reads the message of an item. */
 export function readMessageRow(deps: PipelineDeps, item: SubmissionItemRow): MessageRow {
   const message = deps.ledger.messages.find(item.commitment, item.target);
   if (message === undefined) throw new Error(`Journalled message ${item.commitment} has no row`);
@@ -58,7 +58,7 @@ export function applyOutcome(deps: PipelineDeps, settings: PipelineSettings, wor
     }
     submissions.settleItem(row.id, item.commitment, outcome === "delivered" ? "handled" : "by_other");
     const end = toEndState(outcome);
-    // A message that was given up meanwhile stays where it is; what was earned with it is recorded anyway.
+    // A message that ended meanwhile keeps its state; its revenue is recorded anyway.
     if (message.state !== end.state && mayFollow(message.state, end.state)) {
       transition(deps, message, end.state, { reason: end.reason, hash: row.submission.hash });
     }
@@ -82,7 +82,7 @@ export function applyOutcome(deps: PipelineDeps, settings: PipelineSettings, wor
 }
 
 /**
- * Applies the fates of all items of a submission. Messages that wait for it and were delivered, which is nearly
+ * Applies the outcomes of all items of a submission. Messages that wait for it and were delivered, which is nearly
  * always all of them, are written together.
  */
 export function applyOutcomes(
@@ -152,7 +152,7 @@ function isCarriedElsewhere(
   });
 }
 
-/** Marks the deliveries of a final transaction. */
+/** Marks the deliveries of a final transaction as final. */
 export function finalise(deps: PipelineDeps, row: SubmissionRow): void {
   const handled = deps.ledger.submissions.itemsOf(row.id).filter(({ outcome }) => outcome === "handled");
   const [first] = handled;
@@ -160,7 +160,7 @@ export function finalise(deps: PipelineDeps, row: SubmissionRow): void {
   deps.ledger.deliveries.markAllFinal(handled.map((item) => item.requestCommitment), first.target);
 }
 
-/** Takes back what was written for a block that is no longer there; the messages count as under way again. */
+/** Reverts what was recorded for a block that no longer exists; the messages count as submitted again. */
 export function reopen(deps: PipelineDeps, row: SubmissionRow): void {
   for (const item of deps.ledger.submissions.itemsOf(row.id)) {
     const message = readMessageRow(deps, item);
@@ -177,7 +177,7 @@ export function reopen(deps: PipelineDeps, row: SubmissionRow): void {
   deps.ledger.submissions.update(row.id, { state: "broadcast" });
 }
 
-/** Why a submission had no effect on a message. */
+/** Reason why a submission had no effect on a message. */
 export interface NoEffect {
   readonly target: Chain;
   readonly row: SubmissionRow;
@@ -185,17 +185,17 @@ export interface NoEffect {
   readonly isRace: boolean;
   readonly isReverted: boolean;
   readonly detail: string;
-  /** Messages that the submission carried. */
+  /** Number of messages that the submission carried. */
   readonly members: number;
-  /** Why it reverted, where that could be found out. */
+  /** Why it reverted, if known. */
   readonly code?: RefusalCode | undefined;
   /** Why the message waits; it lost a race when absent. */
   readonly reason?: "stuck" | undefined;
 }
 
 /**
- * Gives an undelivered message another try: soon after a lost race, in a smaller batch after a revert together with
- * others, and later when it made a transaction revert by itself.
+ * Schedules another attempt for an undelivered message: soon after a lost race, in a smaller batch after a revert
+ * together with others, and later when it made a transaction revert by itself.
  */
 export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: NoEffect): void {
   const message = readMessageRow(deps, why.item);
@@ -239,7 +239,10 @@ export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: No
   hold(deps, settings, message, { reason: "reverted", retryClass, detail });
 }
 
-/** The reason of a revert is found: messages that did not pay for going in small batches may go in large ones. */
+/**
+ * Lifts batch limits once the reason of a revert is found: messages that were unprofitable in small batches may use
+ * large ones again.
+ */
 function releaseOthers(deps: PipelineDeps, { source, target }: MessageRow): void {
   deps.ledger.messages.liftBatchLimits(source, target, "unprofitable");
 }
@@ -250,7 +253,7 @@ function leftToOthersMs(deps: PipelineDeps, target: Chain, message: MessageRow):
   return competitorBackoffMs(readCompetition(deps, target), facts);
 }
 
-/** Transactions with the message that were reverted before for another reason than a lost race. */
+/** Counts earlier reverts of transactions with the message, lost races excluded. */
 function countReverts(deps: PipelineDeps, message: MessageRow): number {
   const { submissions } = deps.ledger;
   return submissions.listByItem(message.commitment, message.target).filter(({ id, state }) =>

@@ -1,6 +1,6 @@
 /**
- * A leg: one hop on which messages travel, from the chain that is read to the chain that is delivered to.
- * A message from A to B crosses two legs (A to hub, hub to B), and each leg has its own row for it.
+ * Leg: one hop of a message, from the source chain that is scanned to the target chain that is delivered to. A message
+ * from A to B takes two legs (A to hub, hub to B), and each leg has its own row for it.
  */
 import type { Chain } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
@@ -18,7 +18,7 @@ import type { Log } from "../../core/telemetry/log.ts";
 import type { FindObstacle } from "./decisions/obstacle.ts";
 import type { RouteInput } from "./decisions/route.ts";
 
-/** What the workers of the pipeline share. */
+/** Dependencies shared by the pipeline's workers. */
 export interface PipelineDeps {
   readonly ledger: Ledger;
   readonly clock: Clock;
@@ -26,7 +26,7 @@ export interface PipelineDeps {
   readonly log: Log;
 }
 
-/** The operator's settings that the pipeline heeds. */
+/** Operator settings used by the pipeline. */
 export interface PipelineSettings {
   readonly hub: StateMachine;
   readonly moduleFilter: ReadonlySet<Hex> | undefined;
@@ -44,26 +44,26 @@ export interface PipelineSettings {
   readonly hubTokenPrice27: bigint | undefined;
 }
 
-/** A chain on which fees are put up. */
+/** Chain on which fees are paid. */
 export type FeeReader = Pick<FeeChain, "id" | "fetchFees" | "fetchCertainFees" | "fetchFeeTokenDecimals">;
 
-/** A chain whose state can be proved. */
+/** Chain whose state can be proved. */
 export type StateProver = Pick<FeeChain, "id" | "proveState">;
 
 /** The hub as far as it takes calls beside messages. */
 export type AnswerTaker = Pick<RelayerHub, "dryRunCall" | "prepareCall">;
 
-/** What deciding about profit on one leg needs. */
+/** Context of profit decisions on one leg. */
 export interface LegProfit {
   /** `minimum_profit_percentage`: percent; 0 delivers everything. */
   readonly minimumPercent: number;
-  /** Chains on which fees are put up: every configured one. */
+  /** Chains on which fees are paid: every configured one. */
   readonly feeChains: ReadonlyMap<StateMachine, FeeReader>;
   /** Price of the target's native token. */
   readonly price: PriceSource;
 }
 
-/** The hub as far as it rewards rotations of its authorities. */
+/** Hub as the payer of rewards for rotations of its authorities. */
 export type RotationRewards = Pick<RelayerHub, "fetchRotationReward">;
 
 /** The hub and the chains whose state can be proved to it. */
@@ -72,7 +72,7 @@ export interface GetAnswering {
   readonly chains: ReadonlyMap<StateMachine, StateProver>;
 }
 
-/** One hop with its chains and timing. */
+/** Leg with its chains and timing. */
 export interface Leg {
   readonly source: Chain;
   readonly target: Chain;
@@ -83,28 +83,28 @@ export interface Leg {
   readonly wake: Wake;
   /** Wakes the worker that settles the target's submissions. */
   readonly settleWake: Wake;
-  /** Turns of all that sign for the account on the target, from reading the nonce to handing the bytes over (I10). */
+  /** Lock of everything that signs for the account on the target, from reading the nonce to the broadcast (I10). */
   readonly turn?: Limit | undefined;
-  /** What deciding about profit needs; absent on legs to the hub, where everything is delivered. */
+  /** Context of profit decisions; absent on legs to the hub, where everything is delivered. */
   readonly profit?: LegProfit | undefined;
-  /** How consensus proofs of the hub travel with its messages; absent where they cannot. */
+  /** Bundling of the hub's consensus proofs with its messages; absent when not possible. */
   readonly bundles?: Bundles | undefined;
-  /** What the hub pays for its rotations; absent without a hub account that could be paid. */
+  /** The hub's rewards for rotations; absent without a hub account that could be paid. */
   readonly rewards?: RotationRewards | undefined;
-  /** Tells what the target takes from a sender; only on legs to the hub. */
+  /** Reads what the target accepts from a sender; only on legs to the hub. */
   readonly senderLimits?: SenderLimits | undefined;
-  /** What answering GET requests needs; only on legs to the hub. */
+  /** Context for answering GET requests; only on legs to the hub. */
   readonly answering?: GetAnswering | undefined;
-  /** Looks whether anything keeps the whole leg from delivering; absent: nothing does. */
+  /** Detects obstacles that block the whole leg; absent: there are none. */
   readonly findObstacle?: FindObstacle | undefined;
 }
 
-/** `EVM-1 -> POLKADOT-3367`, as logs name a leg. */
+/** Formats a leg for logs, e.g. `EVM-1 -> POLKADOT-3367`. */
 export function legName(leg: Pick<Leg, "source" | "target">): string {
   return `${leg.source.id.stateMachine} -> ${leg.target.id.stateMachine}`;
 }
 
-/** Facts for routing a message of this leg at the target's time `targetNowSec`. */
+/** Builds the input for routing a message of this leg at the target's time `targetNowSec`. */
 export function toRouteInput(leg: Leg, settings: PipelineSettings, targetNowSec: bigint): RouteInput {
   return {
     hub: settings.hub,

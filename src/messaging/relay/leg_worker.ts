@@ -1,4 +1,4 @@
-/** The loop of one leg: look what the target can verify, read what is new, deliver what is due, wait. */
+/** Loop of one leg: poll what the target can verify, scan new blocks, deliver due messages, wait. */
 import type { CounterpartyView } from "../../core/chains/port.ts";
 import { type NextProofs, ProofFollower } from "./proof_follower.ts";
 import { MAX_PROOFS_AT_ONCE } from "../../core/chains/transaction_bytes.ts";
@@ -30,35 +30,35 @@ import { scanLeg, startCursor } from "./scan.ts";
 import { isProofUnderWay } from "./send.ts";
 import { maxTransactionBytes, roomForMessages } from "./transaction_size.ts";
 
-/** Pause after proofs without messages were refused or nobody pays for them, ms: each try costs a simulation. */
+/** Pause after proofs without messages were refused or are not paid for, ms: each attempt costs a simulation. */
 const ROTATION_PAUSE_MS = 60_000;
 
-/** A round comes after this share of the poll interval at the earliest, unless somebody has news. */
+/** Minimum pause between rounds, as a share of the poll interval, unless the leg is woken. */
 const MIN_SHARE = 0.9;
 
-/** What comes after every message of a height in the ledger's order. */
+/** Upper bounds that sort after every message of a height in the ledger's order. */
 const LAST_NONCE = 2n ** 64n - 1n;
 const LAST_COMMITMENT = toHash256(`0x${"f".repeat(64)}`);
 
-/** How a wait for the end of an obstacle is told. */
+/** Log event of the wait for each obstacle. */
 const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
   sink_unprovable: "state_proofs_awaited",
   source_not_accepted: "acceptance_awaited",
 };
 
-/** Where a part of a round left the leg: at once on, at rest, or waiting for something that is told. */
+/** Result of a part of a round: continue at once, idle, or waiting for something that is logged. */
 type Step = { readonly kind: "more" } | { readonly kind: "idle" } | {
   readonly kind: "waits";
   readonly event: WaitEvent;
 };
 
-/** Makes the worker of a leg. */
+/** Creates the worker of a leg. */
 export function legWorker(deps: PipelineDeps, settings: PipelineSettings, leg: Leg): Worker {
   const loop = new LegLoop(deps, settings, leg);
   return { name: legName(leg), run: (signal) => loop.run(signal) };
 }
 
-/** What a leg remembers between rounds; everything in it can be read again. */
+/** Loop of one leg with its state between rounds; all of it can be read again. */
 class LegLoop {
   readonly #deps: PipelineDeps;
   readonly #settings: PipelineSettings;
@@ -70,12 +70,12 @@ class LegLoop {
   #stored: readonly StoredHeight[] = [];
   /** Height of the last round against which the target took proofs. */
   #provedBefore: bigint | undefined;
-  /** Rotations alone, and proofs ahead of messages, are not tried before. */
+  /** Rotations alone, and proofs ahead of messages, are not attempted before this time. */
   #rotateAfterMs = 0;
   #aheadAfterMs = 0;
   readonly #rewarded: RewardedRotations;
   #hasStarted = false;
-  /** Whether an obstacle stood in the way when it was looked for last. */
+  /** True when the last check found an obstacle. */
   #isHindered: boolean | undefined;
   #failures = 0;
 
@@ -93,7 +93,7 @@ class LegLoop {
     });
   }
 
-  /** Runs rounds until aborted. A node that does not answer is expected: it is told once and asked again. */
+  /** Runs rounds until aborted. A node that does not answer is expected: it is logged once and polled again. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       let pauseMs: number;
@@ -111,8 +111,8 @@ class LegLoop {
   }
 
   /**
-   * One round; returns how long to wait before the next. What the target can verify already goes first; the hub is
-   * asked for accepted proofs only when nothing of that is left to do.
+   * Runs one round; returns the pause before the next, ms. Messages that the target can already verify go first; the
+   * hub is queried for accepted proofs only when none of those is left.
    */
   async #round(signal: AbortSignal): Promise<number> {
     const leg = this.#leg;
@@ -122,7 +122,7 @@ class LegLoop {
     if (obstacle !== undefined) return await this.#goRound(obstacle, view, signal);
     const known = view.height > 0n ? await this.#deliverKnown(view, signal) : undefined;
     if (known?.kind === "more" || await this.#deliverProved(view, signal)) return 0;
-    // Where nothing can be delivered, messages time out anyway.
+    // Messages time out even when nothing can be delivered.
     if (known?.kind !== "idle") await expire(this.#deps, this.#settings, this.#leg, view.nowSec, signal);
     if (known?.kind === "waits") return this.#waitForUpdate(known.event);
     if (!this.#hasStarted) return this.#waitForUpdate("source_height_awaited");
@@ -130,7 +130,7 @@ class LegLoop {
     return this.#jittered(leg.pollIntervalMs);
   }
 
-  /** What keeps the leg from delivering; what was held for it goes on when it is gone. */
+  /** Finds an obstacle that blocks the leg; messages held for it are released when it is gone. */
   async #findObstacle(signal: AbortSignal): Promise<Obstacle | undefined> {
     const obstacle = await this.#leg.findObstacle?.(signal);
     if (obstacle === undefined && this.#isHindered !== false) {
@@ -150,7 +150,7 @@ class LegLoop {
     return obstacle;
   }
 
-  /** A round behind an obstacle: what is new is read, held and times out; nothing is delivered. */
+  /** Runs a round behind an obstacle: new messages are read, held and time out; nothing is delivered. */
   async #goRound(obstacle: Obstacle, view: CounterpartyView, signal: AbortSignal): Promise<number> {
     const isKnown = view.height > 0n;
     if (isKnown) await this.#start(view, signal);
@@ -163,7 +163,7 @@ class LegLoop {
     return this.#jittered(this.#leg.pollIntervalMs);
   }
 
-  /** Reads and delivers what the target can verify by itself. */
+  /** Scans and delivers what the target can verify without further proofs. */
   async #deliverKnown(view: CounterpartyView, signal: AbortSignal): Promise<Step> {
     await this.#start(view, signal);
     const isScanned = await this.#scan(view, signal);
@@ -184,9 +184,9 @@ class LegLoop {
   }
 
   /**
-   * Sends rotations that the hub's reward pays for, and what the target can verify only with proofs in front: the older
-   * messages neither pay for them nor wait for them. Bytes of proofs are asked for only when somebody pays.
-   * Returns true when there is more to read at once.
+   * Sends rotations that the hub's reward pays for, and messages that the target can verify only with proofs in front:
+   * older messages neither pay for the proofs nor wait for them. Proof bytes are fetched only when they are paid for.
+   * Returns true when there is more to scan at once.
    */
   async #deliverProved(view: CounterpartyView, signal: AbortSignal): Promise<boolean> {
     const follower = this.#proofs;
@@ -197,7 +197,7 @@ class LegLoop {
       await this.#rotate(follower, view, seen.missingSets, signal);
     if (isRotating || seen.height === undefined) return false;
     const provable = { ...view, height: seen.height };
-    // A target that knows no height yet may get its first one together with messages.
+    // A target that knows no height yet may receive its first one together with messages.
     await this.#start(provable, signal);
     const isScanned = await this.#scan(provable, signal);
     const mayBundle = !isUnderWay && this.#listDueAbove(view, 1).length > 0 &&
@@ -208,7 +208,10 @@ class LegLoop {
     return !isScanned;
   }
 
-  /** Messages with the proofs in front; where not everything fits into one transaction, the first proofs ahead of them. */
+  /**
+   * Sends messages with the proofs in front; if not everything fits into one transaction, the first proofs ahead of
+   * them.
+   */
   async #carry(view: CounterpartyView, next: NextProofs, signal: AbortSignal): Promise<void> {
     const { proofs, left, height } = next;
     const room = roomForMessages(this.#deps, this.#leg.target, proofs);
@@ -237,7 +240,7 @@ class LegLoop {
     this.#hasStarted = true;
   }
 
-  /** Reads on; true when nothing is left. What is found on the way is not kept waiting by a long catch-up. */
+  /** Continues the scan; true when nothing is left. Messages found are not delayed by a long catch-up. */
   async #scan(view: CounterpartyView, signal: AbortSignal): Promise<boolean> {
     const leg = this.#leg;
     const pace = {
@@ -249,7 +252,7 @@ class LegLoop {
     return isComplete;
   }
 
-  /** Messages that did not pay for a proof are checked again, whatever their schedule says. */
+  /** Makes messages due that did not pay for a proof, regardless of their schedule. */
   #wakeUncovered(): void {
     if (this.#proofs === undefined) return;
     const { source, target } = this.#leg;
@@ -260,7 +263,7 @@ class LegLoop {
     );
   }
 
-  /** Messages that are due and that the target cannot verify yet. */
+  /** Lists due messages that the target cannot verify yet. */
   #listDueAbove({ height, nowSec }: CounterpartyView, limit: number): readonly MessageRow[] {
     return this.#deps.ledger.messages.listDue({
       source: this.#leg.source.id.stateMachine,
@@ -273,8 +276,8 @@ class LegLoop {
   }
 
   /**
-   * Sends rotations alone where the hub's reward pays, one transaction at a time: the next ones follow when the host
-   * knows the authorities. True when they are on their way.
+   * Sends rotations alone when the hub's reward pays for them, one transaction at a time: the next ones follow when the
+   * host knows the authorities. True when they were sent.
    */
   async #rotate(
     follower: ProofFollower,
@@ -291,7 +294,7 @@ class LegLoop {
     } as const;
     const rewards = await this.#rewarded.fetchRewards(sets.slice(0, MAX_PROOFS_AT_ONCE), signal);
     const next = rewards === undefined ? undefined : await follower.load(view, wanted, signal);
-    // The node has not got the bytes yet, or the host has the sets already.
+    // The node does not have the bytes yet, or the host already has the sets.
     if (rewards !== undefined && next === undefined) return false;
     const result = rewards === undefined || next === undefined
       ? "held"
@@ -309,7 +312,7 @@ class LegLoop {
     return this.#jittered(this.#leg.pollIntervalMs);
   }
 
-  /** Newest height of the source against which the target takes proofs now. */
+  /** Finds the newest height of the source against which the target accepts proofs now. */
   async #proofHeight(view: CounterpartyView, signal: AbortSignal): Promise<bigint | undefined> {
     const rule: ChallengeRule = {
       nowSec: view.nowSec,
@@ -342,7 +345,7 @@ class LegLoop {
     if (this.#failures >= 3) this.#deps.log.info("leg_resumed", { leg: legName(this.#leg) });
   }
 
-  /** Within 10 % of the interval, so that relayers that started together drift apart. */
+  /** Adds jitter within 10 % of the interval, so that relayers that started together drift apart. */
   #jittered(ms: number): number {
     return Math.round(ms * (MIN_SHARE + 0.2 * this.#deps.random.fraction()));
   }

@@ -1,6 +1,7 @@
 /**
- * `maximum_daily_loss`: nothing is signed for a chain on which a rolling day has lost that much; everything else goes
- * on. Kept in the ledger, so that it holds over restarts. What counts as lost is in `messaging/ledger/spending.ts`.
+ * `maximum_daily_loss`: nothing is signed for a chain that has lost that much within a rolling day; everything else
+ * continues. Kept in the ledger, so that it survives restarts. What counts as lost is in
+ * `messaging/ledger/spending.ts`.
  */
 import { z } from "zod";
 import type { Chain } from "../../core/chains/port.ts";
@@ -10,10 +11,10 @@ import { DAY_MS, stoppedUntilMs } from "./decisions/spending_summary.ts";
 import type { PipelineDeps } from "./leg.ts";
 import type { Settling } from "./settlement.ts";
 
-/** How often it is told that a chain is left alone, ms. */
+/** Interval between reports of a stopped chain, ms. */
 const REPORT_INTERVAL_MS = 3_600_000;
 
-/** Time until a price that nobody knows is asked for again, ms. */
+/** Pause before an unknown price is requested again, ms. */
 const UNPRICED_PAUSE_MS = 60_000;
 
 const shape = z.object({ untilMs: z.number(), lastReportedMs: z.number() });
@@ -23,7 +24,7 @@ export function isSpendingStopped(deps: PipelineDeps, target: Pick<Chain, "id">)
   return findSpendingStop(deps, target) !== undefined;
 }
 
-/** Until when nothing may be signed for the chain, Unix milliseconds; `undefined`: it may. */
+/** Finds the end of the chain's spending stop, Unix milliseconds; `undefined`: there is none. */
 export function findSpendingStop(
   deps: PipelineDeps,
   target: Pick<Chain, "id">,
@@ -32,7 +33,7 @@ export function findSpendingStop(
   return found !== undefined && deps.clock.now() < found.untilMs ? { untilMs: found.untilMs } : undefined;
 }
 
-/** Compares the losses of the last day with the limit, and stops or goes on. */
+/** Compares the losses of the last day with the limit, and stops or resumes spending. */
 export async function reviewLoss(
   work: Pick<Settling, "deps" | "settings" | "target" | "replacing" | "signal">,
 ): Promise<void> {
@@ -50,11 +51,11 @@ export async function reviewLoss(
   const { lossMicroUsd } = spending.sumLoss(chain, nowMs - DAY_MS);
   if (lossMicroUsd < limit) return goOn(deps, chain);
   const untilMs = stoppedUntilMs(spending.listMined(chain, nowMs - DAY_MS), limit);
-  if (untilMs === undefined) throw new Error("A sum that was reached has an end");
+  if (untilMs === undefined) throw new Error("A reached loss limit has no end");
   stop(deps, chain, untilMs, { lostUsd: formatDecimal(lossMicroUsd, 6), limitUsd: formatDecimal(limit, 6) });
 }
 
-/** Completes what was written without a price; false: nobody knows one. */
+/** Completes rows recorded without a price; false: the price is unknown. */
 async function priceLosses(
   { deps, replacing, signal, target }: Parameters<typeof reviewLoss>[0],
 ): Promise<boolean> {

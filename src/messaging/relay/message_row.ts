@@ -1,4 +1,4 @@
-/** A message as a row of the ledger, and back. */
+/** Conversion between messages and rows of the ledger. */
 import type { MessageRow, NewMessage } from "../ledger/ledger.ts";
 import { toMessage } from "../../core/ismp/commitment.ts";
 import type { Message } from "../../core/ismp/message.ts";
@@ -18,7 +18,7 @@ function leafOf(message: Message): Leaf {
   }
 }
 
-/** The row of a message that a leg has just read at `seenAtHeight` of its source. */
+/** Creates the row of a message that a leg has just read at `seenAtHeight` of its source. */
 export function toMessageRow(
   message: Message,
   leg: { readonly source: StateMachine; readonly target: StateMachine },
@@ -44,8 +44,8 @@ export function toMessageRow(
 }
 
 /**
- * The message that a row holds.
- * @throws {Error} when the stored bytes are not that message: the row is poisoned.
+ * Parses the message of a row.
+ * @throws {Error} when the stored bytes are not that message: the row is corrupt.
  */
 export function parseRow(row: Pick<MessageRow, "commitment" | "encoded">): Message {
   const message = toMessage(decodeStrict(leafCodec, row.encoded, "Leaf"));

@@ -1,6 +1,6 @@
 /**
- * Nonces below one of ours that nobody holds, left by a transaction that was given up: what lies above them cannot
- * be mined, so they are used up. Which ones they are is decided in `decisions/nonces.ts`.
+ * Nonce gaps: unused nonces below one of ours, left by a dropped transaction. Transactions above a gap cannot be mined,
+ * so gaps are filled. Which nonces are gaps is decided in `decisions/nonces.ts`.
  */
 import type { SubmissionRow } from "../ledger/ledger.ts";
 import { bumpPrice } from "../../core/chains/replacement_policy.ts";
@@ -13,10 +13,10 @@ import type { ReplacementContext } from "./replacement_context.ts";
 import type { Settling } from "./settlement.ts";
 import { sendReplacement } from "./replacement.ts";
 
-/** Age of a waiting transaction from which on it is asked whether a gap is below it, ms: two slow blocks. */
+/** Age of a pending transaction after which gaps below it are checked, ms: two slow blocks. */
 const GAP_AFTER_MS = 30_000;
 
-/** Uses up every gap, and tells of strangers' transactions in the pool. True when it sent something. */
+/** Fills every gap, and reports foreign transactions in the mempool. True when it sent something. */
 export async function fillGaps(work: Settling, replacing: ReplacementContext): Promise<boolean> {
   const { deps, target, signal } = work;
   const waiting = listWaiting(work);
@@ -36,7 +36,7 @@ export async function fillGaps(work: Settling, replacing: ReplacementContext): P
   let isNews = false;
   for (const nonce of plan.gaps) {
     const rows = rowsAt(nonce);
-    // What is in a block is not gone: this node has not seen that block.
+    // A transaction in a block is not gone: this node has not seen that block.
     if (rows.some(({ block }) => block !== undefined)) continue;
     const old = rows.at(-1) ?? waiting[0];
     if (old !== undefined && await fillGap(work, replacing, { old, nonce })) isNews = true;
@@ -44,13 +44,13 @@ export async function fillGaps(work: Settling, replacing: ReplacementContext): P
   return isNews;
 }
 
-/** Transactions with nonces that are not in a block. */
+/** Lists transactions with nonces that are not in a block. */
 function listWaiting({ deps, target }: Settling): SubmissionRow[] {
   return deps.ledger.submissions.listUnresolved(target.id.stateMachine)
     .filter(({ state, submission }) => state !== "included" && submission.nonce !== undefined);
 }
 
-/** Sends a transfer of nothing, for more than what was given up, which somebody may still hold. */
+/** Sends a zero-value transfer, at a higher price than the dropped transaction, which some node may still hold. */
 async function fillGap(
   work: Settling,
   { chain }: ReplacementContext,

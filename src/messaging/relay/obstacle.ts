@@ -1,10 +1,10 @@
-/** Holds the messages of a leg that an obstacle keeps from delivering, and lets them go on when it is gone. */
+/** Holds the messages of a leg blocked by an obstacle, and releases them when it is gone. */
 import { type Obstacle, obstacleReasons } from "./decisions/obstacle.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import type { Leg, PipelineDeps } from "./leg.ts";
 import { transition } from "./transitions.ts";
 
-/** Messages that are held in one transaction of the database. */
+/** Number of messages held per transaction of the database. */
 const PAGE = 200;
 
 /** Holds every message of the leg that would be due now, until {@link wakeHindered}. */
@@ -23,7 +23,7 @@ export function holdHindered(
   }
 }
 
-/** Lets the messages go on that an obstacle held, also one of an earlier run of the program. */
+/** Releases the messages that an obstacle held, also in an earlier run of the program. */
 export function wakeHindered(deps: PipelineDeps, leg: Pick<Leg, "source" | "target">): void {
   for (const reason of obstacleReasons) {
     deps.ledger.messages.wake(leg.source.id.stateMachine, leg.target.id.stateMachine, reason);

@@ -1,6 +1,6 @@
 /**
- * Finds out which messages of a sifted batch pay for their delivery, and puts the others aside with the numbers of
- * the decision. The rule itself is in `decisions/profit.ts` and `decisions/batch_profit.ts`.
+ * Finds the messages of a deliverable batch that pay for their delivery, and holds the others with the numbers of the
+ * decision. The rule itself is in `decisions/profit.ts` and `decisions/batch_profit.ts`.
  */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import {
@@ -18,17 +18,17 @@ import { findOwnPayment, readRevenues, type Revenue } from "./revenue.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { noteOffers } from "./spending.ts";
 
-/** What weighing a part gave. */
+/** Profitable candidates of a part. */
 export interface ProfitableBatch {
   /** The candidates that are worth delivering. */
   readonly candidates: readonly Candidate[];
-  /** Most that one gas may cost when all of them are signed, wei; `undefined`: no bound. */
+  /** Most that one gas may cost when all of them are signed, wei; `undefined`: no limit. */
   readonly maxGasPriceWei: bigint | undefined;
 }
 
 /**
- * The candidates of a part that are worth delivering. Unless that is all of them, the rest must be sifted again
- * before it is sent, since the proof covers exactly the messages of the part.
+ * Finds the candidates of a part that are worth delivering. Unless that is all of them, they must be proved and
+ * simulated again before they are sent, since the proof covers exactly the messages of the part.
  */
 export async function filterProfitable(
   deps: PipelineDeps,
@@ -84,7 +84,7 @@ export async function filterProfitable(
     price27,
     profitPercent,
   };
-  // Payments of our own are bounded also where everything else is wanted at any price.
+  // Our own payments are limited even when everything else is delivered at any price.
   const isOwnMoney = price27 !== undefined &&
     offers.every(({ paymentClass }) => paymentClass === "own_withdrawal");
   const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
@@ -102,11 +102,11 @@ export async function filterProfitable(
 
 function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
   const found = revenues[index];
-  if (found === undefined) throw new Error("A message whose revenue was not read");
+  if (found === undefined) throw new Error("Missing revenue of a message");
   return found;
 }
 
-/** Puts what does not pay aside with its numbers; returns the rest. */
+/** Holds messages that do not pay, with their numbers; returns the rest. */
 function defer(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -125,7 +125,7 @@ function defer(
     if (gone.has(row.commitment)) {
       transition(deps, row, "gone", {
         reason: "request_gone",
-        detail: "its source does not know the request any more",
+        detail: "the source no longer knows the request",
       });
       return false;
     }
@@ -134,7 +134,7 @@ function defer(
     const { required18, fee18 } = verdict.numbers;
     hold(deps, settings, row, {
       reason: verdict.reason,
-      // Prices come back by themselves, fees do not.
+      // Prices recover on their own, fees do not.
       retryClass: verdict.reason === "unprofitable" ? "failed" : "transient",
       ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
       ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
@@ -144,7 +144,7 @@ function defer(
   });
 }
 
-/** Why a reward counts for less than somebody may think. */
+/** Explains why a reward counts for nothing. */
 function detailOf(
   { hubTokenPrice27 }: Pick<PipelineSettings, "hubTokenPrice27">,
   revenue: Revenue | undefined,

@@ -1,7 +1,7 @@
 /**
- * Consensus proofs of the hub that travel in front of its messages (driver P of docs/protocol/messaging.md section
+ * Consensus proofs of the hub that are sent in front of its messages (driver P of docs/protocol/messaging.md section
  * 7.2): the hub accepted them, and an EVM host takes proofs and messages in one transaction. Rotations are never
- * skipped; who pays for them is none of this file's business.
+ * skipped; who pays for them is decided elsewhere.
  */
 import type { Chain, CounterpartyView } from "../../core/chains/port.ts";
 import type { AcceptedProof, ConsensusProofTarget, RelayerHub } from "../../core/chains/hub_accounts.ts";
@@ -11,68 +11,68 @@ import type { Log } from "../../core/telemetry/log.ts";
 import { newestProof, planRotations, type RotationStep } from "../../core/chains/rotation_plan.ts";
 import { fittingProofs, MAX_PROOFS_AT_ONCE } from "../../core/chains/transaction_bytes.ts";
 
-/** The hub as far as the consensus proofs go that it accepted. */
+/** Hub as the source of the consensus proofs that it accepted. */
 export type ProofSource = Pick<
   RelayerHub,
   "fetchFinalHeight" | "fetchAcceptedProofs" | "fetchProofBytes" | "fetchRotations"
 >;
 
-/** The hub as a source of consensus proofs, and the host that takes them. */
+/** Hub as the source of consensus proofs, and the host that receives them. */
 export interface Bundles {
   readonly hub: ProofSource;
   readonly receiver: Chain & ConsensusProofTarget;
 }
 
-/** What a poll of the hub showed. */
+/** Result of a poll of the hub. */
 export interface ProofPollResult {
-  /** Sets that the receiver must be handed before it takes the newest proof, ascending; empty: none. */
+  /** Authority sets that the target must receive before it accepts the newest proof, ascending; empty: none. */
   readonly missingSets: readonly bigint[];
-  /** Height of the hub that the newest proof brings; `undefined`: the receiver knows it already. */
+  /** Height of the hub that the newest proof shows; `undefined`: the target already knows it. */
   readonly height: bigint | undefined;
 }
 
-/** The first proofs that the receiver needs, as many as one transaction takes; at least one. */
+/** First proofs that the target needs, as many as fit into one transaction; at least one. */
 export interface NextProofs {
   readonly proofs: readonly Uint8Array[];
-  /** Proofs that must follow in later transactions. */
+  /** Number of proofs that must follow in later transactions. */
   readonly left: number;
-  /** Height of the hub that the receiver knows after all of them. */
+  /** Height of the hub that the target knows after all of them. */
   readonly height: bigint;
 }
 
-/** Which proofs are wanted: all that bring the newest height, or the rotations alone. */
+/** Selection of proofs: all up to the newest height, or the rotations alone. */
 export interface WantedProofs {
   readonly what: "all" | "rotations";
-  /** Bytes that one transaction may hold. */
+  /** Maximum size of one transaction, bytes. */
   readonly maxBytes: number;
 }
 
 type Wanted = Pick<AcceptedProof, "height" | "newSetId">;
 
-/** Blocks of the hub that are searched for accepted proofs at most. */
+/** Maximum number of the hub's blocks searched for accepted proofs. */
 const SEARCHED_BLOCKS = 2_000n;
 
-/** Time after which a handler or a node that could not do it is asked again, ms: both may have been upgraded. */
+/** Time after which a missing capability of a handler or node is checked again, ms: both may have been upgraded. */
 const ASK_AGAIN_MS = 3_600_000;
 
-/** Time for which it is remembered which rotations a receiver lacks that nobody brings, ms. */
+/** Cache time of the rotations that a target lacks, ms. */
 const PLAN_KEPT_MS = 60_000;
 
-/** Proofs whose bytes are kept: those of one transaction. */
+/** Maximum number of proofs whose bytes are cached: those of one transaction. */
 const MAX_KEPT = 4;
 
-/** Bytes that the node does not have may be on their way; after this time the operator is told, ms. */
+/** Time after which missing proof bytes are reported, ms: until then the node may still receive them. */
 const MISSING_REPORT_AFTER_MS = 300_000;
 
-/** What following proofs needs besides the chains. */
+/** Dependencies of following proofs, besides the chains. */
 export interface FollowerDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log: Log;
-  /** Shortest time between two looks at the hub, ms. */
+  /** Minimum interval between polls of the hub, ms. */
   readonly everyMs: number;
 }
 
-/** Follows the accepted proofs of the hub for one receiver. What it remembers can be read again. */
+/** Follows the accepted proofs of the hub for one target. Its state can be read again. */
 export class ProofFollower {
   readonly #bundles: Bundles;
   readonly #deps: FollowerDeps;
@@ -82,8 +82,7 @@ export class ProofFollower {
   #canBundle: boolean | undefined;
   #askAgainAtMs = 0;
   /**
-   * Rotations that the receiver lacked when that was read. None is known for good: later ones are among the accepted
-   * proofs.
+   * Rotations that the target lacked when last read. "None" stays valid: later rotations are among the accepted proofs.
    */
   #missing:
     | { readonly steps: readonly RotationStep[]; readonly atHeight: bigint; readonly untilMs: number }
@@ -91,9 +90,9 @@ export class ProofFollower {
   #missingSet: bigint | undefined;
   #hasReportedNode = false;
   #hasToldLarge = false;
-  /** Since when the node lacks bytes that are wanted; `told` once that was said. */
+  /** Time since which the node lacks wanted bytes, and whether that was reported. */
   #missingBytes: { readonly sinceMs: number; readonly isReported: boolean } | undefined;
-  /** Bytes that were loaded, newest last. */
+  /** Loaded bytes, newest last. */
   #loaded: readonly { readonly wanted: Wanted; readonly bytes: Uint8Array }[] = [];
 
   constructor(bundles: Bundles, deps: FollowerDeps) {
@@ -102,8 +101,8 @@ export class ProofFollower {
   }
 
   /**
-   * Looks for what would bring the receiver further; `undefined` when it knows the newest proven height already, or
-   * cannot take proofs this way (old handler, challenge period, hub node without its offchain store).
+   * Polls the hub for proofs that would advance the target; `undefined` when it already knows the newest proven height,
+   * or cannot receive proofs this way (old handler, challenge period, hub node without its offchain store).
    */
   poll(view: CounterpartyView, signal: AbortSignal): Promise<ProofPollResult | undefined> {
     return this.#whileAble(view, async () => {
@@ -120,7 +119,9 @@ export class ProofFollower {
     }, signal);
   }
 
-  /** Bytes of the first proofs that are wanted; `undefined`: nothing is needed, or the node has not what comes first. */
+  /**
+   * Loads the bytes of the first wanted proofs; `undefined`: none is needed, or the node does not have the first one.
+   */
   load(view: CounterpartyView, wanted: WantedProofs, signal: AbortSignal): Promise<NextProofs | undefined> {
     return this.#whileAble(view, async () => {
       const newest = newestProof(this.#proofs, view.height);
@@ -138,7 +139,7 @@ export class ProofFollower {
     }, signal);
   }
 
-  /** Does `work` unless receiver or node cannot bundle; what they cannot do is found out again once in a while. */
+  /** Runs `work` unless target or node cannot bundle; missing capabilities are checked again periodically. */
   async #whileAble<T>(
     view: CounterpartyView,
     work: () => Promise<T | undefined>,
@@ -169,7 +170,7 @@ export class ProofFollower {
     );
   }
 
-  /** True for a proof that no transaction can carry, which is told once. */
+  /** True for a proof that is too large for any transaction, which is logged once. */
   #isTooLarge({ length }: Uint8Array, maxBytes: number): boolean {
     if (length <= maxBytes) {
       this.#hasToldLarge = false;
@@ -185,7 +186,7 @@ export class ProofFollower {
     return true;
   }
 
-  /** Tells once in a while that nothing comes of proofs whose bytes the node never had. */
+  /** Periodically reports that proofs cannot be sent because the node lacks their bytes. */
   #noteBytes(height: bigint, bytes: Uint8Array | undefined): void {
     if (bytes !== undefined) {
       this.#missingBytes = undefined;
@@ -218,7 +219,7 @@ export class ProofFollower {
     return this.#canBundle === true;
   }
 
-  /** Rotations that the receiver lacks before it can take `newest`; `undefined`: none can be had. */
+  /** Finds the rotations that the target lacks before it can accept `newest`; `undefined`: they are not available. */
   async #findMissing(
     { height: atHeight }: CounterpartyView,
     newest: AcceptedProof | undefined,
@@ -241,7 +242,7 @@ export class ProofFollower {
     return steps;
   }
 
-  /** Tells once about each set that cannot be reached any more. */
+  /** Reports once each set that can no longer be reached. */
   #reportGap(missingSet: bigint): void {
     if (this.#missingSet === missingSet) return;
     this.#missingSet = missingSet;
@@ -254,7 +255,7 @@ export class ProofFollower {
     );
   }
 
-  /** Reads which proofs the hub accepted in blocks not searched yet, unless that was done a moment ago. */
+  /** Reads the proofs that the hub accepted in blocks not searched yet, unless that was just done. */
   async #search(view: CounterpartyView, signal: AbortSignal): Promise<void> {
     if (this.#deps.clock.now() >= this.#searchAfterMs) await this.#searchNow(view, signal);
     this.#proofs = this.#proofs.filter(({ height }) => height > view.height);
@@ -275,7 +276,7 @@ export class ProofFollower {
     this.#searchAfterMs = this.#deps.clock.now() + this.#deps.everyMs;
   }
 
-  /** The first of the wanted proofs that this node has, without a hole, as many as may go together. */
+  /** Loads the first wanted proofs without a gap, as many as fit together. */
   async #loadFirst(
     all: readonly Wanted[],
     signal: AbortSignal,
@@ -305,7 +306,7 @@ function isSame(one: Wanted, other: Wanted): boolean {
   return one.height === other.height && one.newSetId === other.newSetId;
 }
 
-/** Height that the receiver knows after the rotations and the newest proof; `undefined`: none that is new to it. */
+/** Computes the height that the target knows after the rotations and the newest proof; `undefined`: no new one. */
 function heightAfter(
   view: CounterpartyView,
   steps: readonly RotationStep[],

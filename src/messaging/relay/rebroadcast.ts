@@ -1,6 +1,4 @@
-/**
- * Submissions that no node knows: handed over again, or given up where another one may take their place.
- */
+/** Submissions that no node knows: broadcast again, or dropped when another one may replace them. */
 import type { Chain } from "../../core/chains/port.ts";
 import type { SubmissionRow } from "../ledger/ledger.ts";
 import { equalBytes } from "../../core/encoding/bytes.ts";
@@ -10,13 +8,16 @@ import type { PipelineDeps } from "./leg.ts";
 import { parseRow } from "./message_row.ts";
 import { settleByReceipts, type Settling } from "./settlement.ts";
 
-/** Blocks after which an extrinsic that is neither in a block nor in the pool is given up. */
+/** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
 const EXTRINSIC_PATIENCE_BLOCKS = 3n;
 
-/** Time that handing over bytes may take: until then a signed submission without a verdict is left alone, ms. */
+/** Maximum duration of a broadcast, ms: until then a signed submission without a result is left unchanged. */
 const BROADCAST_MS = 60_000;
 
-/** Neither in a block nor in the pool: hand it over again, or give it up where another one may take its place. */
+/**
+ * Settles a submission that is neither in a block nor pending: broadcasts it again, or drops it when another one may
+ * replace it.
+ */
 export async function settleUnknown(work: Settling, row: SubmissionRow): Promise<boolean> {
   const { deps, target, signal } = work;
   if (row.state === "included") {
@@ -31,26 +32,24 @@ export async function settleUnknown(work: Settling, row: SubmissionRow): Promise
   if (row.submission.nonce !== undefined) return await broadcastAgain(work, row);
   const head = await target.fetchHeight(signal);
   if (head < row.submission.madeAtHeight + EXTRINSIC_PATIENCE_BLOCKS) return false;
-  await settleByReceipts(work, row, { state: "dropped", detail: "left the pool" });
+  await settleByReceipts(work, row, { state: "dropped", detail: "left the transaction pool" });
   return true;
 }
 
 /**
- * Time for which a transaction whose messages have our receipts counts as mined although the nodes asked do not know it:
- * they are behind the one that showed the receipts, alone or behind one URL. Later the receipts are of another one. ms.
+ * Time for which a transaction whose messages have our receipts counts as mined although the queried nodes do not know
+ * it, ms: they may lag behind the node that returned the receipts. After that the receipts are attributed to another
+ * transaction.
  */
 const UNSEEN_MS = 60_000;
 
-/** True while the leg may still wait for the answer to the broadcast. */
+/** True while the leg may still wait for the response to the broadcast. */
 function isBeingSent(deps: PipelineDeps, row: SubmissionRow): boolean {
   const isNew = deps.clock.now() - row.createdAtMs < BROADCAST_MS;
   return row.state === "signed" && row.detail === undefined && isNew;
 }
 
-/**
- * True when later transactions of the account wait for this one: its nonce must be used up, or none of them is ever
- * mined.
- */
+/** True when later transactions of the account wait for this one: none of them can be mined until its nonce is used. */
 function holdsNonceForOthers(deps: PipelineDeps, row: SubmissionRow): boolean {
   const { account, chain, nonce } = row.submission;
   if (nonce === undefined) return false;
@@ -62,8 +61,8 @@ function holdsNonceForOthers(deps: PipelineDeps, row: SubmissionRow): boolean {
 }
 
 /**
- * Hands the same bytes over again, unless one of the messages has been delivered meanwhile: it would revert, which
- * is right only if other transactions wait for its nonce.
+ * Broadcasts the same bytes again, unless one of the messages has been delivered meanwhile: the transaction would
+ * revert, which is only acceptable if other transactions wait for its nonce.
  */
 async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boolean> {
   const { deps, target, signal } = work;
@@ -96,7 +95,7 @@ async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boole
   }
 }
 
-/** True when we have delivered all that was delivered, and something was. */
+/** True when at least one message was delivered, and all deliveries are ours. */
 function isOwn({ relayer }: Chain, receipts: readonly (Uint8Array | undefined)[]): boolean {
   const found = receipts.filter((receipt) => receipt !== undefined);
   return relayer !== undefined && found.length > 0 && found.every((receipt) => equalBytes(receipt, relayer));

@@ -1,4 +1,4 @@
-/** Ends messages that already have a receipt on their destination, ours or another relayer's. */
+/** Handling of messages that already have a receipt on their destination, ours or another relayer's. */
 import { UNSURE } from "../../core/chains/port.ts";
 import { isTerminal, type MessageRow } from "../ledger/ledger.ts";
 import { equalBytes } from "../../core/encoding/bytes.ts";
@@ -8,15 +8,15 @@ import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { hold, toEndState, transition } from "./transitions.ts";
 import { rememberCompetitors } from "./competitors.ts";
 
-/** A message with its row. */
+/** Message with its row. */
 export interface Candidate {
   readonly row: MessageRow;
   readonly message: Message;
 }
 
 /**
- * The candidates as the ledger knows them now, those left out that have ended or are under way: settling may have
- * changed them while something else was awaited.
+ * Rereads the candidates from the ledger and drops those that have ended or are submitted: settling may have changed
+ * them meanwhile.
  */
 export function stillOpen(deps: PipelineDeps, candidates: readonly Candidate[]): readonly Candidate[] {
   const [first] = candidates;
@@ -30,8 +30,8 @@ export function stillOpen(deps: PipelineDeps, candidates: readonly Candidate[]):
 }
 
 /**
- * Ends the candidates that have a receipt and returns the others: receipts are confirmed before, and a message about
- * whose receipt endpoints disagree waits.
+ * Ends the candidates that have a receipt and returns the others: receipts are confirmed first, and a message waits if
+ * endpoints disagree about its receipt.
  */
 export async function takeDelivered(
   deps: PipelineDeps,

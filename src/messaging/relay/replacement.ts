@@ -1,7 +1,8 @@
 /**
- * Transactions that are not mined in time: a higher price at the same nonce, up to three times and while it pays,
- * then a cancelling transfer. Each is in the journal before it is sent (docs/architecture/messaging.md, I3). When and
- * at which price is decided in `core/chains/replacement_policy.ts` and `decisions/price_cap.ts`.
+ * Replacement of transactions that are not mined in time: a higher price at the same nonce, up to three times and while
+ * it is profitable, then a cancelling transfer. Each is in the journal before it is sent
+ * (docs/architecture/messaging.md, I3). When and at which price is decided in `core/chains/replacement_policy.ts` and
+ * `decisions/price_cap.ts`.
  */
 import type { BroadcastResult, SignedSubmission } from "../../core/chains/port.ts";
 import { gasExpectedOf, highestPriceWei } from "../../core/chains/evm/gas.ts";
@@ -22,20 +23,20 @@ import type { ReplacementContext } from "./replacement_context.ts";
 import { noteNoAnswer } from "./send.ts";
 import type { Settling } from "./settlement.ts";
 
-/** A nonce whose transactions wait. */
+/** Nonce whose transactions are pending. */
 interface Place {
   readonly nonce: bigint;
-  /** The newest one that may still be mined as far as the journal knows. */
+  /** Newest transaction that may still be mined according to the journal. */
   readonly newest: SubmissionRow;
-  /** The newest that was ever signed, which offers the most. */
+  /** Newest transaction ever signed, with the highest price. */
   readonly dearest: SubmissionRow;
-  /** Deliveries after the first that is open. */
+  /** Number of deliveries after the first open one. */
   readonly replacements: number;
 }
 
 /**
- * Puts another transaction in the place of one that has waited too long. True when it did; false: it is too early,
- * or nothing is to be done.
+ * Replaces a transaction that has been pending too long. True when it did; false when it is too early or there is
+ * nothing to do.
  * @param rows everything of one nonce, oldest first; at least one is unresolved and none is known to be mined
  */
 export async function replaceStuck(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
@@ -46,7 +47,7 @@ export async function replaceStuck(work: Settling, rows: readonly SubmissionRow[
   if (deps.clock.now() < dearest.createdAtMs + STUCK_AFTER_MS) return false;
   if (isSpendingStopped(deps, work.target)) return false;
   const terms = await replacing.chain.fetchReplacementTerms(dearest.submission, signal);
-  // It waits for those below it, not for a better price.
+  // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
   const facts = await readPriceCapInput(work, replacing, { newest, dearest, terms });
   if (facts === undefined) return false;
@@ -79,7 +80,10 @@ function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
   return { nonce, newest, dearest, replacements };
 }
 
-/** Whether what would be made dearer calls a handler that is gone; the terms say it of the dearest one. */
+/**
+ * True when the transaction to be replaced calls a handler that no longer exists; the terms report it for the
+ * highest-priced one.
+ */
 async function isHandlerReplaced(
   { signal }: Settling,
   { chain }: ReplacementContext,
@@ -91,7 +95,7 @@ async function isHandlerReplaced(
   return ofNewest.isHandlerReplaced;
 }
 
-/** What the bounds of the price depend on; `undefined`: not known yet. */
+/** Reads the input of the price caps; `undefined`: not known yet. */
 async function readPriceCapInput(
   work: Settling,
   replacing: ReplacementContext,
@@ -117,7 +121,7 @@ async function readPriceCapInput(
   };
 }
 
-/** Says what is missing when the account could not pay for the next higher price. */
+/** Reports the shortfall when the account cannot pay for the next higher price. */
 function reportShortfall({ deps, target }: Settling, facts: PriceCapInput, terms: ReplacementTerms): void {
   if (facts.income.kind === "none") return;
   const wanted = bumpPrice(terms.offered, terms.market, { capWei: undefined });
@@ -127,7 +131,7 @@ function reportShortfall({ deps, target }: Settling, facts: PriceCapInput, terms
   suspendUnfunded(
     deps,
     target,
-    `a transaction waits; for a higher price ${missingWei} wei are missing beside ${facts.balanceWei} wei`,
+    `a pending transaction needs a higher price: ${missingWei} wei are missing in addition to ${facts.balanceWei} wei`,
   );
 }
 
@@ -162,7 +166,7 @@ async function act(
   }
 }
 
-/** A transaction in the place of another one. */
+/** Transaction that replaces another one. */
 export interface Successor {
   readonly old: SubmissionRow;
   readonly submission: SignedSubmission;
@@ -170,13 +174,13 @@ export interface Successor {
   readonly why: string;
 }
 
-/** Journals a transaction in the place of another one, then hands it over. */
+/** Journals a replacement transaction, then broadcasts it. */
 export async function sendReplacement(work: Settling, successor: Successor): Promise<void> {
   const { deps, target, signal } = work;
   const { old, submission, kind } = successor;
   signal.throwIfAborted();
   const { submissions } = deps.ledger;
-  // What a reorganisation brought back may hold messages that another transaction carries by now: they stay there.
+  // A reorganised transaction may hold messages that another one carries by now: they stay there.
   const items = kind === "cancel" ? [] : submissions.itemsOf(old.id)
     .filter(({ outcome }) => outcome === undefined)
     .map(({ commitment, requestCommitment, target: to }) => ({ commitment, requestCommitment, target: to }));
@@ -220,7 +224,7 @@ function takeAnswer(work: Settling, id: number, result: BroadcastResult): void {
     case "underpriced":
     case "refused":
       if (result.kind === "refused") noteRefusedFunds(deps, work.target, result.refusal);
-      // The one before is still there; the next rise starts from this price.
+      // The previous one is still pending; the next increase starts from this price.
       deps.ledger.transaction(() => {
         for (const { commitment } of submissions.itemsOf(id)) {
           submissions.settleItem(id, commitment, "not_handled");

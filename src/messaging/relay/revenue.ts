@@ -1,6 +1,6 @@
 /**
- * Reads what messages bring in to whoever delivers them: the fee on their source, the hub's reward, or, for payments of
- * our own, what may be spent on the way. What is enough is decided in `decisions/profit.ts`.
+ * Reads the revenue of messages: the fee on their source, the hub's reward, or, for our own payments, the maximum to be
+ * spent on delivery. Profitability is decided in `decisions/profit.ts`.
  */
 import type { Chain } from "../../core/chains/port.ts";
 import type { MessageRow, WithdrawalRow } from "../ledger/ledger.ts";
@@ -12,18 +12,18 @@ import { toReceiptKey, toRequest } from "./decisions/route.ts";
 import type { FeeReader, LegProfit, PipelineDeps, PipelineSettings } from "./leg.ts";
 import type { Candidate } from "./receipts.ts";
 
-/** A fee as it could be read: a number, gone with its request, or unread. Dollars x 10^18. */
+/** Fee as read: an amount, gone with its request, or unread. Dollars x 10^18. */
 export type Fee = { readonly kind: "fee"; readonly fee18: bigint } | { readonly kind: "gone" } | {
   readonly kind: "unread";
 };
 
-/** What one message brings in. */
+/** Revenue of one message. */
 export interface Revenue {
   readonly paymentClass: PaymentClass;
   readonly fee: Fee;
 }
 
-/** Where profit is decided: the chain that is delivered to, and what deciding needs. */
+/** Target chain with the context of profit decisions. */
 export interface Market {
   readonly target: Pick<Chain, "id">;
   readonly profit: LegProfit;
@@ -31,7 +31,7 @@ export interface Market {
 
 const UNREAD: Fee = { kind: "unread" };
 
-/** What the candidates bring in, in their order; a chain that does not answer leaves its fees unread and nothing else. */
+/** Reads the revenue of the candidates, in order; a chain that does not answer leaves only its own fees unread. */
 export async function readRevenues(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -68,7 +68,7 @@ export async function readRevenues(
   });
 }
 
-/** The withdrawal whose money the hub's POST carries; `undefined`: it carries none of ours. */
+/** Finds the withdrawal whose payment the hub's POST carries; `undefined`: it is not one of ours. */
 export function findOwnPayment(
   deps: Pick<PipelineDeps, "ledger">,
   { hub }: Pick<PipelineSettings, "hub">,
@@ -113,7 +113,7 @@ async function readFees(
   return fees;
 }
 
-/** What may be spent on payments of ours that are among the candidates: they are in the fee token of the target. */
+/** Reads the maximum to be spent on our own payments among the candidates: they are in the fee token of the target. */
 async function readBudgets(
   deps: PipelineDeps,
   settings: Pick<PipelineSettings, "hub">,

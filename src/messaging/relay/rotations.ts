@@ -1,6 +1,6 @@
 /**
- * Proofs of the hub that travel without messages: rotations that the hub's reward pays for, and proofs that go ahead of
- * messages which pay for them, because not everything fits into one transaction.
+ * Consensus proofs of the hub sent without messages: rotations that the hub's reward pays for, and proofs sent ahead of
+ * messages that pay for them because not everything fits into one transaction.
  */
 import type { CounterpartyView, Delivery, Simulation } from "../../core/chains/port.ts";
 import { formatDecimal } from "../../core/encoding/decimal.ts";
@@ -19,22 +19,22 @@ import { readRevenues } from "./revenue.ts";
 import { type ConsensusResult, sendConsensus } from "./send.ts";
 import { leaveSuspended } from "./suspension.ts";
 
-/** Proofs that are to go into one transaction without messages. */
+/** Proofs to send in one transaction without messages. */
 export interface ProofsAlone {
   readonly proofs: readonly Uint8Array[];
-  /** Further proofs that the messages need before they can be delivered. */
+  /** Number of further proofs that the messages need before they can be delivered. */
   readonly left: number;
 }
 
 type Accepted = Extract<Simulation, { kind: "accepted" }>;
 
 /**
- * Gas of a message that cannot be simulated before the chain knows its proof: what the host spends on a usual one
- * (docs/protocol/evm-host.md section 9).
+ * Estimated gas of a message that cannot be simulated before the chain knows its proof: the host's gas for a typical
+ * one (docs/protocol/evm-host.md section 9).
  */
 const USUAL_MESSAGE_GAS = 200_000n;
 
-/** What the chain says to proofs alone; `undefined`: it does not take them, which was told. */
+/** Simulates proofs alone; `undefined`: the chain does not accept them, which was logged. */
 export async function simulateAlone(
   deps: PipelineDeps,
   leg: Leg,
@@ -49,10 +49,10 @@ export async function simulateAlone(
   return undefined;
 }
 
-/** Outcome of proofs that might travel by themselves. `held`: nobody pays for them. */
+/** Outcome of proofs that may be sent alone. `held`: no reward or fee covers their cost. */
 export type RotationResult = ConsensusResult | "held";
 
-/** Rotations that the hub's reward may pay for, with what the operator was told of them. */
+/** Rotations that the hub's reward may pay for, with what was logged about them. */
 export class RewardedRotations {
   readonly #deps: PipelineDeps;
   readonly #settings: PipelineSettings;
@@ -65,7 +65,7 @@ export class RewardedRotations {
     this.#leg = leg;
   }
 
-  /** What the hub offers for these sets; `undefined`: it certainly does not pay, which was told. */
+  /** Reads the hub's rewards for these sets; `undefined`: it certainly does not pay, which was logged. */
   async fetchRewards(
     sets: readonly bigint[],
     signal: AbortSignal,
@@ -101,13 +101,13 @@ export class RewardedRotations {
     this.#log(decision);
     if (decision.kind === "hold") return "held";
     const { reward18 } = decision;
-    // Also who wants every message delivered buys rotations for the reward alone.
+    // Rotations are only sent for the reward, even when every message is delivered.
     const maxGasPriceWei = coveringPriceWei({ ...usage, offered18: reward18, price27 });
     const work = { ...tried, why: "rewarded", reward18, maxGasPriceWei } as const;
     return await sendConsensus(deps, this.#leg, work, signal);
   }
 
-  /** Tells once why rotations are left to others. */
+  /** Logs once why rotations are left to other relayers. */
   #log(decision: RotationDecision): void {
     const reason = decision.kind === "hold" ? decision.reason : undefined;
     if (reason === this.#told) return;
@@ -127,8 +127,8 @@ export class RewardedRotations {
 }
 
 /**
- * Sends proofs ahead of due messages that pay for all of them: for these proofs, for those that must follow, and for
- * themselves. What such a message costs is estimated, since no chain simulates it before it knows the proof.
+ * Sends proofs ahead of due messages whose fees cover these proofs, those that must follow, and the messages
+ * themselves. The cost of such a message is estimated, since no chain can simulate it before it knows the proof.
  */
 export async function sendAhead(
   deps: PipelineDeps,
@@ -159,7 +159,9 @@ export async function sendAhead(
   return await sendConsensus(deps, leg, { ...tried, why: "ahead of messages", maxGasPriceWei }, signal);
 }
 
-/** Whether the messages pay for the proofs, and up to which gas price; otherwise they wait with the numbers. */
+/**
+ * Decides whether the messages pay for the proofs, and up to which gas price; otherwise they are held with the numbers.
+ */
 async function paysFor(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -207,7 +209,7 @@ async function paysFor(
       hold(deps, settings, row, {
         reason: "consensus_proofs_unprofitable",
         retryClass: "transient",
-        detail: `${work.total} proofs of the hub must go ahead of it`,
+        detail: `${work.total} consensus proofs of the hub must be sent ahead of it`,
         ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
         ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
       });

@@ -1,6 +1,6 @@
 /**
- * Reads the source of a leg and turns its events into rows. The cursor moves only together with the rows of the
- * blocks it passes (docs/architecture/messaging.md, I1 and I2).
+ * Scan of a leg's source, which turns its events into rows. The cursor only moves together with the rows of the blocks
+ * it passes (docs/architecture/messaging.md, I1 and I2).
  */
 import type { ChainEvent, CounterpartyView } from "../../core/chains/port.ts";
 import type { NewMessage } from "../ledger/ledger.ts";
@@ -12,7 +12,7 @@ import { recordRotationReward } from "../fees/reward_record.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings, toRouteInput } from "./leg.ts";
 import { toMessageRow } from "./message_row.ts";
 
-/** Sets the first cursor of a leg after a start, and tells what is skipped and why. */
+/** Sets the first cursor of a leg after a start, and logs which blocks are skipped and why. */
 export async function startCursor(
   deps: PipelineDeps,
   leg: Leg,
@@ -54,27 +54,27 @@ export async function startCursor(
   deps.log.info("leg_started", { leg: legName(leg), after_block: scanned, because: start.because });
 }
 
-/** How a scan is paced. */
+/** Pacing of a scan. */
 export interface ScanPace {
-  /** What was learned in earlier scans of the leg. */
+  /** Chunk width learned in earlier scans of the leg. */
   readonly width: ScanWidth;
-  /** New rows after which the scan stops, so that they are delivered before it goes on; no bound when absent. */
+  /** Number of new rows after which the scan pauses to deliver them; no limit when absent. */
   readonly enough?: number | undefined;
-  /** Time after which it stops once there is a new row, ms; no bound when absent. */
+  /** Time after which it pauses once there is a new row, ms; no limit when absent. */
   readonly enoughMs?: number | undefined;
 }
 
-/** What a scan found. */
+/** Result of a scan. */
 export interface ScanRound {
-  /** New rows. */
+  /** Number of new rows. */
   readonly found: number;
-  /** False when blocks that the target can verify are left, because there is enough to deliver. */
+  /** False when verifiable blocks are left because there is enough to deliver. */
   readonly isComplete: boolean;
 }
 
 /**
- * Reads the blocks that the target can verify and the cursor has not passed: all of them, or as many as give enough
- * to deliver.
+ * Scans the blocks that the target can verify and the cursor has not passed: all of them, or until there is enough to
+ * deliver.
  */
 export async function scanLeg(
   deps: PipelineDeps,
@@ -109,7 +109,7 @@ export async function scanLeg(
   }
 }
 
-/** Writes the rows of the messages among the events, one after the other; returns how many are new. */
+/** Records the messages among the events, one after the other; returns the number of new ones. */
 function recordRows(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -131,7 +131,7 @@ function recordRows(
   return fresh;
 }
 
-/** Inserts a row; one that a filter rejected before and lets pass now comes back. */
+/** Inserts a row; a message that the filter rejected before and accepts now is reopened. */
 function recordRow(deps: PipelineDeps, row: NewMessage): boolean {
   const { messages } = deps.ledger;
   if (messages.record(row) === "new") return true;
@@ -140,7 +140,7 @@ function recordRow(deps: PipelineDeps, row: NewMessage): boolean {
   return true;
 }
 
-/** Rotations of the hub's authorities that a chain owes to us: the hub rewards them. */
+/** Records rotations of the hub's authorities that we delivered to a chain: the hub rewards them. */
 function recordRotations(deps: PipelineDeps, { source }: Leg, events: readonly ChainEvent[]): void {
   const { relayer, id: { stateMachine: chain } } = source;
   if (relayer === undefined) return;
@@ -150,7 +150,7 @@ function recordRotations(deps: PipelineDeps, { source }: Leg, events: readonly C
   }
 }
 
-/** A fee was raised: what was not worth its delivery is weighed again, if the operator wants retries at all. */
+/** Makes an unprofitable message due again whose fee was raised, if the operator enabled retries. */
 function reviveFunded(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -161,14 +161,14 @@ function reviveFunded(
   const { messages } = deps.ledger;
   const inbound = messages.find(commitment, settings.hub);
   const asked = inbound === undefined ? undefined : messages.find(commitment, inbound.requestDest);
-  // The fee of a GET request pays for the way of its answer back to where the fee was put up.
+  // The fee of a GET request pays for the delivery of its response to the chain where the fee was paid.
   const row = asked ?? messages.findResponse(commitment, settings.hub, source.id.stateMachine);
   if (row?.state !== "held" || row.reason !== "unprofitable") return;
   const { reason } = row;
   messages.transition(row.commitment, row.target, { to: "held", reason, nextAttemptAtMs: deps.clock.now() });
 }
 
-/** State of a row by the route of its message; `undefined` for messages of other legs. */
+/** Decides the state of a row by the route of its message; `undefined` for messages of other legs. */
 export function decideState(
   decided: Route,
 ): Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs"> | undefined {
@@ -179,12 +179,12 @@ export function decideState(
       return { state: "seen" };
     case "hold":
       return decided.reason === "waiting_for_update"
-        ? { state: "held", reason: decided.reason } // routed again in every round until the hub's list was read
+        ? { state: "held", reason: decided.reason } // routed again in every round until the hub's list is read
         : { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
     case "reject":
       return { state: "rejected", reason: decided.reason };
     case "timedOut":
-      return { state: "seen" }; // ended once its receipt was looked for: see expire.ts
+      return { state: "seen" }; // ends once its receipt was read: see expire.ts
   }
 }
 

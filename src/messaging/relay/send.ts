@@ -1,6 +1,6 @@
 /**
- * Signs a sifted batch, writes it into the journal, and only then hands it to the target (docs/architecture/messaging.md,
- * I3). Receipts are read again while signing (I5).
+ * Signs a deliverable batch, writes it to the journal, and only then sends it to the target
+ * (docs/architecture/messaging.md, I3). Receipts are read again while signing (I5).
  */
 import type {
   BroadcastResult,
@@ -25,25 +25,25 @@ import { leaveSuspended } from "./suspension.ts";
 import { decideAllowance } from "./spending.ts";
 import { noteTooLarge } from "./transaction_size.ts";
 
-/** What sending a batch gave. */
+/** Result of sending a batch. */
 export interface SendResult {
   readonly sent: number;
-  /** Messages that must be proved again, because others of the batch were delivered meanwhile. */
+  /** Messages that must be proved again because others of the batch were delivered meanwhile. */
   readonly again: readonly Candidate[];
 }
 
-/** A batch that the target takes. */
+/** Batch that the target accepts. */
 export interface SendInput {
   readonly part: ProvenBatch;
-  /** The batch's messages with their rows, in its order. */
+  /** Messages of the batch with their rows, in its order. */
   readonly candidates: readonly Candidate[];
-  /** Maximum price per unit of gas, wei: what the messages pay for. No bound when absent. */
+  /** Maximum price per unit of gas, wei: what the messages pay for. No limit when absent. */
   readonly maxGasPriceWei?: bigint | undefined;
 }
 
 /**
- * True while a transaction of ours with consensus proofs waits: alone, or in front of messages that the chain cannot
- * verify without them. A second one with the same proofs, or older ones, would be paid for and do nothing.
+ * True while a transaction of ours with consensus proofs is pending: alone, or in front of messages that the chain
+ * cannot verify without them. A second one with the same or older proofs would cost gas and have no effect.
  * @param known newest height of the hub that the chain knows
  */
 export function isProofUnderWay(deps: PipelineDeps, leg: Leg, known: bigint): boolean {
@@ -56,19 +56,19 @@ export function isProofUnderWay(deps: PipelineDeps, leg: Leg, known: bigint): bo
   });
 }
 
-/** Consensus proofs that the chain takes without messages, and who pays for them. */
+/** Consensus proofs that the chain accepts without messages, and who pays for them. */
 export interface ConsensusInput {
   readonly delivery: Delivery;
   readonly simulation: Extract<Simulation, { kind: "accepted" }>;
   /** `rewarded`: by the hub; otherwise by messages that follow. */
   readonly why: "rewarded" | "ahead of messages" | "ahead of a payment";
-  /** What the hub pays for them, dollars x 10^18. */
+  /** The hub's reward for them, dollars x 10^18. */
   readonly reward18?: bigint;
   /** As in {@link SendInput}. */
   readonly maxGasPriceWei?: bigint | undefined;
 }
 
-/** `known`: the chain has them by now, or will once its mempool is mined. */
+/** `known`: the chain already has them, or will once its mempool is mined. */
 export type ConsensusResult = "sent" | "known" | "refused";
 
 /** Signs, journals and sends consensus proofs alone. */
@@ -115,10 +115,10 @@ function noteProofsKnown(
   deps.log.debug("proofs_already_known", { leg: legName(leg), from });
 }
 
-/** Transactions without messages have nothing to try again. */
+/** Settings for transactions without messages, which have nothing to retry. */
 const RETRIES_NOTHING: Pick<PipelineSettings, "retryFrequencySec"> = { retryFrequencySec: undefined };
 
-/** Signs, journals and sends one batch, when it is this leg's turn to use the account. */
+/** Signs, journals and sends one batch while holding the lock of the account. */
 export function send(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -145,7 +145,7 @@ async function sendInTurn(
     return { sent: 0, again: await takeDelivered(deps, settings, leg, work, signal) };
   }
   if (signing.kind === "proofs_known") {
-    // The messages are as due as before: the next round proves them at what the chain knows then.
+    // The messages stay due: the next round proves them at the height that the chain knows then.
     noteProofsKnown(deps, leg, signing);
     return { sent: 0, again: [] };
   }
@@ -162,7 +162,7 @@ async function sendInTurn(
     return { sent: 0, again: takeRefusal(deps, settings, candidates, signing.refusal) };
   }
   signal.throwIfAborted();
-  // Settling may have found out meanwhile that they would be paid for in vain.
+  // Settling may have found meanwhile that delivering them would waste gas.
   const open = deps.ledger.transaction(() =>
     leaveSuspended(deps, settings, leg, stillOpen(deps, candidates))
   );
@@ -178,7 +178,7 @@ async function sendInTurn(
   return { sent: open.length, again: [] };
 }
 
-/** Makes, journals and sends a call of the hub that handles messages (answers to GET requests). */
+/** Builds, journals and sends a call of the hub that handles messages (responses to GET requests). */
 export async function sendHubCall(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -197,7 +197,7 @@ export async function sendHubCall(
   await journalAndSend(deps, settings, leg, { submission, candidates, facts: { answers: "GET" } }, signal);
 }
 
-/** Writes the messages and their transaction into the journal, then hands the bytes over. */
+/** Writes the messages and their transaction to the journal, then broadcasts the bytes. */
 async function journalAndSend(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -205,7 +205,7 @@ async function journalAndSend(
   work: {
     readonly submission: SignedSubmission;
     readonly candidates: readonly Candidate[];
-    /** What the log says of it. */
+    /** Log fields of the submission. */
     readonly facts: LogFields;
   },
   signal: AbortSignal,
@@ -235,8 +235,8 @@ async function journalAndSend(
 }
 
 /**
- * Writes down that the target does not take a batch that it would have taken a moment ago; returns what is worth
- * another try now. What is too large together may go in two halves; messages that the refusal is not about go on.
+ * Records that the target refuses a batch that it accepted in simulation; returns the messages worth another attempt
+ * now. A batch that is too large may be sent in two halves; messages that the refusal does not concern continue.
  */
 function takeRefusal(
   deps: PipelineDeps,
@@ -264,8 +264,8 @@ function takeRefusal(
 }
 
 /**
- * Lowest nonce that no transaction of ours has taken, mined ones included: a node that is behind names theirs again.
- * `undefined` when we know of none.
+ * Finds the lowest nonce above all transactions of ours, mined ones included: a lagging node may return a used one.
+ * `undefined` when there are none.
  */
 function nextNonce(deps: PipelineDeps, { target }: Leg): bigint | undefined {
   if (target.relayer === undefined) return undefined;
@@ -274,8 +274,8 @@ function nextNonce(deps: PipelineDeps, { target }: Leg): bigint | undefined {
 }
 
 /**
- * Hands journalled bytes to the target. When the answer is lost the submission stays `signed`, and settling finds
- * out what became of it.
+ * Broadcasts journalled bytes. If the response is lost the submission stays `signed`, and settling determines its
+ * outcome.
  */
 async function broadcastJournalled(
   deps: PipelineDeps,
@@ -310,7 +310,7 @@ async function broadcastJournalled(
       });
       return;
     case "nonceUsed":
-      // Perhaps by these very bytes, if an answer was lost on the way: settling finds out.
+      // Possibly by these very bytes, if a response was lost: settling determines it.
       deps.ledger.transaction(() => noteNoAnswer(deps, work.id));
       return;
     case "underpriced":
@@ -319,15 +319,15 @@ async function broadcastJournalled(
   }
 }
 
-/** Leaves a signed submission to settling, which does not touch those whose bytes are being handed over. */
+/** Leaves a signed submission to settling, which skips those that are being broadcast. */
 export function noteNoAnswer(deps: PipelineDeps, id: number): void {
   const { submissions } = deps.ledger;
   if (submissions.find(id)?.state === "signed") {
-    submissions.update(id, { state: "signed", detail: "no answer to the broadcast" });
+    submissions.update(id, { state: "signed", detail: "no response to the broadcast" });
   }
 }
 
-/** Gives the messages of a transaction back that the chain did not take. */
+/** Releases the messages of a transaction that the chain did not accept. */
 function takeBack(
   deps: PipelineDeps,
   settings: Pick<PipelineSettings, "retryFrequencySec">,

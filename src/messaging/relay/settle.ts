@@ -1,6 +1,6 @@
 /**
- * Finds out what became of every submission of one target, from the journal alone, so it also settles what an earlier
- * run sent. What is recorded is in `settlement.ts`; several transactions of one nonce are in
+ * Determines the outcome of every submission of one target, from the journal alone, so that submissions of an earlier
+ * run are settled too. Recording is in `settlement.ts`; several transactions of one nonce are in
  * `competing_submissions.ts`.
  */
 import type { Chain, SubmissionOutcome } from "../../core/chains/port.ts";
@@ -18,27 +18,27 @@ import { settleSameNonce } from "./competing_submissions.ts";
 import { noteInPool, settleByReceipts, settleRevert, settleSuccess, type Settling } from "./settlement.ts";
 import { replaceStuck } from "./replacement.ts";
 
-/** Faults after which asking for another submission is pointless for now. */
+/** Faults after which polling another submission is pointless for now. */
 const ABOUT_THE_ENDPOINT: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
   "timeout",
   "unreachable",
   "throttled",
 ]);
 
-/** Outcomes asked for at the same time. */
+/** Maximum number of outcomes polled concurrently. */
 const ASKED_AT_ONCE = 4;
 
-/** What a round of settling found. */
+/** Result of a settling round. */
 export interface SettleRound {
-  /** Submissions still open, included ones that are not final left out. */
+  /** Number of submissions still open, without included ones that are not final. */
   readonly waiting: number;
-  /** True when something changed that a leg may want to know. */
+  /** True when something changed that may concern a leg. */
   readonly hasChanges: boolean;
 }
 
 /**
- * Looks at every unresolved submission of the target once. A fault about one of them does not hold up the others.
- * With `replacing`, transactions that wait too long get others in their place.
+ * Checks every unresolved submission of the target once. A fault of one does not block the others. With `replacing`,
+ * transactions that are pending too long are replaced.
  */
 export async function settleAll(
   deps: PipelineDeps,
@@ -48,7 +48,7 @@ export async function settleAll(
   replacing?: ReplacementContext,
 ): Promise<SettleRound> {
   const work: Settling = { deps, settings, target, replacing, signal };
-  // What an earlier round wrote down, also when it did not come to its end.
+  // Includes what an earlier round recorded, even if it did not complete.
   await reviewLoss(work);
   const places = listPlaces(work);
   const needsFinal = places.some((rows) => rows.some(({ state }) => state === "included"));
@@ -82,7 +82,7 @@ export async function settleAll(
   return { waiting, hasChanges };
 }
 
-/** Unresolved deliveries and cancellations, those of one nonce together, oldest first. */
+/** Lists unresolved deliveries and cancellations, grouped by nonce, oldest first. */
 function listPlaces({ deps, target }: Settling): SubmissionRow[][] {
   const places = new Map<string, SubmissionRow[]>();
   for (const row of deps.ledger.submissions.listUnresolved(target.id.stateMachine)) {
@@ -94,10 +94,10 @@ function listPlaces({ deps, target }: Settling): SubmissionRow[][] {
   return [...places.values()];
 }
 
-/** Outcomes that were asked for ahead, by submission. */
+/** Outcomes requested in advance, by submission. */
 type Asked = ReadonlyMap<number, Promise<SubmissionOutcome>>;
 
-/** Asks for the outcomes of submissions that share their nonce with none in the list, a few at the same time. */
+/** Requests the outcomes of submissions that share their nonce with no other in the list, a few concurrently. */
 function askAhead({ target, signal }: Settling, places: readonly (readonly SubmissionRow[])[]): Asked {
   const limit = new Limit(ASKED_AT_ONCE);
   return new Map(places.flatMap(([row, ...others]) => {
@@ -108,7 +108,7 @@ function askAhead({ target, signal }: Settling, places: readonly (readonly Submi
   }));
 }
 
-/** Settles what shares one nonce. True when something changed. */
+/** Settles the submissions of one nonce. True when something changed. */
 async function settlePlace(work: Settling, rows: readonly SubmissionRow[], asked: Asked): Promise<boolean> {
   const [row] = rows;
   if (row === undefined) return false;
@@ -117,14 +117,14 @@ async function settlePlace(work: Settling, rows: readonly SubmissionRow[], asked
   return await settleOne(work, row, asked.get(row.id));
 }
 
-/** Everything in the journal that was ever signed for the nonce of `row`: any of it may be mined. */
+/** Lists everything in the journal ever signed for the nonce of `row`: any of it may be mined. */
 function listCompetingSubmissions({ deps }: Settling, row: SubmissionRow): readonly SubmissionRow[] {
   const { account, chain, nonce } = row.submission;
   if (account === undefined || nonce === undefined) return [row];
   return deps.ledger.submissions.listByNonce(chain, account, nonce);
 }
 
-/** True when something changed. */
+/** Settles one submission; true when something changed. */
 async function settleOne(
   work: Settling,
   row: SubmissionRow,

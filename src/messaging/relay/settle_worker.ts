@@ -1,4 +1,4 @@
-/** The loop that settles the submissions of one target, and the recovery of rows that a crash left behind. */
+/** Loop that settles the submissions of one target, and recovery of rows left behind by a crash. */
 import type { Chain } from "../../core/chains/port.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
@@ -12,13 +12,13 @@ import type { ReplacementContext } from "./replacement_context.ts";
 import { noteNoAnswer } from "./send.ts";
 import { settleAll } from "./settle.ts";
 
-/** Share of the usual pause after which is looked again when somebody waits for it. */
+/** Divisor of the poll interval when a worker waits for the result. */
 const SOONER = 8;
 
-/** A target with those who want to know when its submissions are settled. */
+/** Target with the workers to wake when its submissions are settled. */
 export interface SettledTarget {
   readonly target: Chain;
-  /** How transactions that wait too long are replaced; absent where they have no nonces. */
+  /** Context for replacing pending transactions; absent when they have no nonces. */
   readonly replacing?: ReplacementContext | undefined;
   /** Chains whose legs lead to the target. */
   readonly sources: readonly Chain[];
@@ -29,7 +29,7 @@ export interface SettledTarget {
   readonly legs: readonly Wake[];
 }
 
-/** Makes the worker that settles the submissions of one target. */
+/** Creates the worker that settles the submissions of one target. */
 export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, work: SettledTarget): Worker {
   const { target } = work;
   const notices = new WaitNotices(deps);
@@ -54,14 +54,14 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
         }
         const isAwaited = isRoomAwaited(deps, work);
         const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : work.everyMs, signal);
-        // What was sent a moment ago is not in a block yet, and more may follow.
+        // A transaction just sent is not in a block yet, and more may follow.
         if (wait === "woken") await deps.clock.sleep(work.everyMs / SOONER, signal);
       }
     },
   };
 }
 
-/** True when messages are due that wait for a transaction under way to be settled. */
+/** True when due messages wait for a pending transaction to be settled. */
 function isRoomAwaited(deps: PipelineDeps, { target, sources }: SettledTarget): boolean {
   const nowMs = deps.clock.now();
   const isAnyDue = sources.some((source) => {
@@ -73,9 +73,9 @@ function isRoomAwaited(deps: PipelineDeps, { target, sources }: SettledTarget): 
 }
 
 /**
- * What an earlier run left behind. Nobody hands the signed submissions over any more: settling takes them up. Rows
- * that count as under way although no open submission carries them (the program died between two writes of an older
- * version, or a submission was pruned) become ready, and their receipts are read before anything else.
+ * Recovers what an earlier run left behind. Signed submissions are no longer being broadcast: settling takes them over.
+ * Rows that count as submitted although no open submission carries them (a crash between two writes of an older
+ * version, or a pruned submission) become ready, and their receipts are read first.
  */
 function recoverSubmitted(deps: PipelineDeps, work: SettledTarget): void {
   deps.ledger.transaction(() => {

@@ -13,27 +13,29 @@ import type { ReplacementContext } from "./replacement_context.ts";
 import { rememberCompetitors, rememberVainProofs, rememberWin } from "./competitors.ts";
 import { noteSpent, type Paid, readPaid } from "./spending.ts";
 
-/** A submission that is in a block. */
+/** Submission that is in a block. */
 export type Included = Extract<SubmissionOutcome, { kind: "included" }>;
 
-/** What settling shares. */
+/** Context of settling. */
 export interface Settling {
   readonly deps: PipelineDeps;
   readonly settings: PipelineSettings;
   readonly target: Chain;
-  /** How transactions take the place of one another; absent where they have no nonces. */
+  /** Context for replacing transactions; absent when they have no nonces. */
   readonly replacing: ReplacementContext | undefined;
   readonly signal: AbortSignal;
 }
 
-/** In the pool (again): a block that held it is gone, or the answer to the broadcast was lost. */
+/**
+ * Records that a submission is pending (again): its block was reorganised, or the response to the broadcast was lost.
+ */
 export function noteInPool(deps: PipelineDeps, row: SubmissionRow): boolean {
   if (row.state === "broadcast") return false;
   deps.ledger.transaction(() => reopen(deps, row));
   return true;
 }
 
-/** True when the block is the one that the journal knows. */
+/** True when the block is the one in the journal. */
 export function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
   return row.state === "included" && row.block?.hash === outcome.block.hash;
 }
@@ -93,7 +95,7 @@ function ourselfOn(target: Chain): Uint8Array {
   return target.relayer;
 }
 
-/** Reverted: it stays under observation until that is final, since another block may let it succeed. */
+/** Records a revert; the submission is polled until that is final, since it may succeed in another block. */
 export async function settleRevert(work: Settling, row: SubmissionRow, outcome: Included): Promise<boolean> {
   const detail = outcome.refusal?.detail ?? "reverted";
   const state = outcome.isFinal ? "failed" : "included";
@@ -109,23 +111,23 @@ export async function settleRevert(work: Settling, row: SubmissionRow, outcome: 
   return true;
 }
 
-/** How a submission without an effect of its own ends. */
+/** End of a submission without an effect of its own. */
 export interface EndWithoutEffect {
   readonly state: "failed" | "included" | "replaced" | "dropped";
   readonly detail: string;
   /** Block in which it was reverted. */
   readonly block?: Included["block"];
-  /** Why it was reverted, where that could be found out. */
+  /** Why it was reverted, if known. */
   readonly code?: RefusalCode | undefined;
-  /** What it cost there. */
+  /** Its cost there. */
   readonly paid?: Paid | undefined;
   /** Why its messages wait; they lost a race when absent. */
   readonly reason?: "stuck" | undefined;
-  /** Messages that the transaction mined instead carries, which settles them. */
+  /** Messages carried by the transaction that was mined instead, which settles them. */
   readonly carried?: ReadonlySet<Hash256> | undefined;
 }
 
-/** Settles a submission without an effect of its own by what the receipts of its messages say now. */
+/** Settles a submission without an effect of its own by the current receipts of its messages. */
 export async function settleByReceipts(
   work: Settling,
   row: SubmissionRow,
@@ -137,7 +139,7 @@ export async function settleByReceipts(
   const messages = items.map((item) => parseRow(readMessageRow(deps, item)));
   const height = end.block?.height;
   const found = await target.fetchCertainReceipts(messages, { height }, signal);
-  // What is not certain yet is looked for again before the message goes once more.
+  // An uncertain receipt is read again before the message is sent again.
   const receipts = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
   const head = await target.fetchHeight(signal);
   const ourself = ourselfOn(target);
@@ -148,7 +150,7 @@ export async function settleByReceipts(
     relayer !== undefined && outcomes[index] === "delivered_by_other"
   ).flatMap((relayer) => relayer === undefined ? [] : [relayer]);
   deps.ledger.transaction(() => {
-    // What an earlier block had written for it does not hold any more.
+    // What was recorded for an earlier block is no longer valid.
     if (row.state === "included") reopen(deps, row);
     for (const { commitment } of all) deps.ledger.submissions.settleItem(row.id, commitment, "not_handled");
     rememberCompetitors(deps, target, others, isReverted);

@@ -1,6 +1,6 @@
 /**
- * The ledger of spending, as the pipeline writes it: by which rule a batch may be sent, and what a transaction in a
- * block has cost and earned. Limits are in `loss_limit.ts`.
+ * Records of spending: the rule by which a batch may be sent, and the cost and revenue of a mined transaction. Limits
+ * are in `loss_limit.ts`.
  */
 import type { Chain, SpentGas, SubmissionOutcome } from "../../core/chains/port.ts";
 import type {
@@ -14,13 +14,13 @@ import type { PriceSource } from "../pricing/price_source.ts";
 import { toHash256 } from "../../core/encoding/bytes.ts";
 import type { Leg, PipelineDeps } from "./leg.ts";
 
-/** What a mined transaction cost, and the price of the native token then. */
+/** Cost of a mined transaction, and the price of the native token at that time. */
 export interface Paid {
   readonly gas: SpentGas;
   readonly price27: bigint | undefined;
 }
 
-/** Records what messages offer, as far as it could be read: what their delivery is measured by later. */
+/** Records the revenue that messages offer, as far as it could be read; their delivery is compared with it later. */
 export function noteOffers(
   deps: PipelineDeps,
   target: Pick<Chain, "id">,
@@ -32,12 +32,12 @@ export function noteOffers(
   if (known.length > 0) deps.ledger.messages.noteOffers(target.id.stateMachine, known);
 }
 
-/** True for the hub's POST that carries our own money: what may be spent on it is no revenue. */
+/** True for the hub's POST that carries our own payment: its budget is not revenue. */
 function isOwnPayment({ ledger }: PipelineDeps, { requestCommitment }: MessageRow): boolean {
   return ledger.withdrawals.findByCommitment(requestCommitment) !== undefined;
 }
 
-/** The rule by which the messages of a batch are sent; their rows as they are now. */
+/** Decides the rule by which the messages of a batch are sent, from their current rows. */
 export function decideAllowance(
   deps: PipelineDeps,
   { profit, target }: Leg,
@@ -51,7 +51,7 @@ export function decideAllowance(
   return { rule: offers.length === rows.length ? "profit" : "always", offeredUsd18 };
 }
 
-/** What the transaction cost; `undefined`: nothing. */
+/** Reads the cost of the transaction; `undefined`: it was free. */
 export async function readPaid(
   outcome: Extract<SubmissionOutcome, { kind: "included" }>,
   price: PriceSource | undefined,
@@ -65,8 +65,8 @@ export async function readPaid(
 }
 
 /**
- * Records what a transaction in a block cost and earned, once the outcomes of its items are written. Part of that
- * ledger transaction.
+ * Records the cost and revenue of a mined transaction, once the outcomes of its items are recorded. Part of that ledger
+ * transaction.
  * @param reverted why, when it was
  */
 export function noteSpent(
@@ -92,7 +92,7 @@ function resultOf(
   return items.some(({ outcome }) => outcome === "by_other") ? "lost_race" : "not_executed";
 }
 
-/** What the delivered messages offered when they were weighed; `undefined`: nobody has read their fees yet. */
+/** Sums the offers of the delivered messages as last recorded; `undefined`: their fees have not been read yet. */
 function revenueOf(
   deps: PipelineDeps,
   row: SubmissionRow,

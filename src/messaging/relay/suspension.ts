@@ -1,7 +1,7 @@
 /**
- * Pairs of modules to which deliveries were paid for in vain: a module may behave in every simulation and fail in
- * every block. Their messages are held, also those found later and after a restart. When they travel again is decided
- * in `decisions/suspension.ts`. Call everything here within a ledger transaction.
+ * Suspension of module pairs whose deliveries cost gas without effect: a module may succeed in every simulation and
+ * fail in every block. Their messages are held, including those found later and after a restart. Their release is
+ * decided in `decisions/suspension.ts`. Call everything here within a ledger transaction.
  */
 import type { Chain } from "../../core/chains/port.ts";
 import type { MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../ledger/ledger.ts";
@@ -18,7 +18,7 @@ import type { Candidate } from "./receipts.ts";
 import { findOwnPayment } from "./revenue.ts";
 import { losesGasOnRace } from "./competitors.ts";
 
-/** The pair that a message belongs to. The answer to a GET request is received by the module that asked. */
+/** Derives the pair that a message belongs to. The response to a GET request is received by the requesting module. */
 export function toSuspensionKey(message: Message, target: StateMachine): SuspensionKey {
   const { from } = toRequest(message);
   return { target, from, to: message.kind === "post" ? message.request.to : from };
@@ -29,8 +29,8 @@ function nameOf({ from, to }: Pick<SuspensionKey, "from" | "to">): string {
 }
 
 /**
- * Suspends the pair of a message for which our transaction was mined without effect; when one of its messages may be
- * tried again, Unix milliseconds. `undefined` where failures cost nothing, and for payments of our own.
+ * Suspends the pair of a message for which our transaction was mined without effect; returns when one of its messages
+ * may be retried, Unix milliseconds. `undefined` when failures cost nothing, and for our own payments.
  */
 export function noteNotExecuted(
   deps: PipelineDeps,
@@ -53,13 +53,13 @@ export function noteNotExecuted(
     transaction,
     failures: after.failures,
     next: after.nextTryAtMs === NEVER_MS
-      ? "no further try by itself"
-      : `one message is tried after ${new Date(after.nextTryAtMs).toISOString()}`,
+      ? "no further automatic retry"
+      : `one message is retried after ${new Date(after.nextTryAtMs).toISOString()}`,
   });
   return after.nextTryAtMs;
 }
 
-/** Lets the messages of a pair travel again when our delivery of the message that was tried had its effect. */
+/** Releases the messages of a pair when our delivery of the retried message succeeded. */
 export function noteExecuted(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -79,7 +79,7 @@ export function noteExecuted(
   }
 }
 
-/** Takes a first failure back: the block of its transaction is gone, and the next one may tell otherwise. */
+/** Reverts a first failure: the block of its transaction was reorganised, and the outcome may change. */
 export function forgetFailure(deps: PipelineDeps, { submission, legSource }: SubmissionRow): void {
   const { suspensions, messages } = deps.ledger;
   for (const pair of suspensions.listActive(submission.chain)) {
@@ -89,7 +89,7 @@ export function forgetFailure(deps: PipelineDeps, { submission, legSource }: Sub
   }
 }
 
-/** Forgets a pair and its failures, as an operator may decide: its messages are due again. */
+/** Removes a pair and its failures on an operator's command: its messages are due again. */
 export function releasePair(
   deps: PipelineDeps,
   settings: Pick<PipelineSettings, "hub">,
@@ -100,7 +100,7 @@ export function releasePair(
   deps.ledger.messages.wake(settings.hub, pair.target, "not_executed");
 }
 
-/** Messages of other pairs are put back when their turn comes. */
+/** Makes suspended messages due; those of other pairs are held again when they are attempted. */
 function wakeSuspended(
   deps: PipelineDeps,
   { hub }: Pick<PipelineSettings, "hub">,
@@ -109,7 +109,7 @@ function wakeSuspended(
   deps.ledger.messages.wake(hub, target, "suspended");
 }
 
-/** Holds the messages of suspended pairs, except for one of each pair that may be tried now. */
+/** Holds the messages of suspended pairs, except one of each pair that may be retried now. */
 export function leaveSuspended(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -129,7 +129,7 @@ export function leaveSuspended(
     if (verdict.kind === "wait") {
       transition(deps, row, "held", {
         reason: "suspended",
-        detail: "deliveries from its sender to its receiver were paid for and had no effect",
+        detail: "earlier deliveries from this sender to this receiver cost gas and had no effect",
         nextAttemptAtMs: verdict.untilMs,
       });
       return false;
@@ -143,7 +143,7 @@ export function leaveSuspended(
   });
 }
 
-/** True while the pair's try is another message: under way, or among the candidates. */
+/** True while another message of the pair is being retried: submitted, or among the candidates. */
 function isAnotherTried(
   deps: PipelineDeps,
   { trial, target }: SuspensionRow,

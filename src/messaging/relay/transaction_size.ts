@@ -1,18 +1,18 @@
 /**
- * How many bytes of proofs and messages one transaction of a chain may hold: what every node takes, or less once a node
- * has refused as much. Kept in the ledger, so that a restart does not send the same bytes again.
+ * Maximum size of proofs and messages in one transaction of a chain: what every node accepts, or less once a node has
+ * refused as much. Kept in the ledger, so that a restart does not send the same bytes again.
  */
 import { z } from "zod";
 import type { Chain, SignedSubmission } from "../../core/chains/port.ts";
 import { learnMaxBytes, MAX_TRANSACTION_BYTES } from "../../core/chains/transaction_bytes.ts";
 import type { PipelineDeps } from "./leg.ts";
 
-/** Time for which a refusal counts, ms (6 hours): the node may be another one by then. */
+/** Time for which a refusal counts, ms (6 hours): the node may have been replaced by then. */
 const REMEMBERED_MS = 6 * 3_600_000;
 
 const shape = z.object({ maxBytes: z.number(), atMs: z.number() });
 
-/** Maximum number of bytes of proofs and messages in one transaction now. */
+/** Current maximum size of proofs and messages in one transaction, bytes. */
 export function maxTransactionBytes(deps: PipelineDeps, target: Pick<Chain, "id">): number {
   const text = deps.ledger.meta.find(nameOf(target));
   if (text === undefined) return MAX_TRANSACTION_BYTES;
@@ -31,7 +31,7 @@ export function roomForMessages(
   return Math.min(limits.maxCallBytes, maxTransactionBytes(deps, { id }) - taken);
 }
 
-/** Notes that a node refused a transaction as too large. Call it within a ledger transaction. */
+/** Records that a node refused a transaction as too large. Call it within a ledger transaction. */
 export function noteTooLarge(
   deps: PipelineDeps,
   target: Pick<Chain, "id">,

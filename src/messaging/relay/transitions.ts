@@ -1,4 +1,4 @@
-/** Changes of message rows, each with its one log line. */
+/** Transitions of message rows, each with one log line. */
 import type { HoldReason, MessageRow, MessageState, TerminalReason } from "../ledger/ledger.ts";
 import { logTransition } from "../message_log.ts";
 import type { DeliveryOutcome } from "./decisions/outcome.ts";
@@ -7,19 +7,19 @@ import { isRefusedForGood, NEVER_MS, nextAttemptMs, type RetryClass } from "./de
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import type { Refused } from "./bisect_batch.ts";
 
-/** Why a row changes, besides the state it goes to. */
+/** Details of a transition, besides the new state. */
 export interface TransitionDetails {
   readonly reason?: HoldReason | TerminalReason;
   readonly detail?: string;
   readonly attempts?: number;
   readonly refusals?: number;
-  /** Maximum number of messages of the next batch with it. */
+  /** Maximum number of messages in the next batch with it. */
   readonly batchLimit?: number;
   readonly nextAttemptAtMs?: number;
-  /** Numbers of a decision about profit, dollars x 10^18. */
+  /** Numbers of a profit decision, dollars x 10^18. */
   readonly requiredUsd18?: bigint;
   readonly offeredUsd18?: bigint;
-  /** Transaction or extrinsic that the change is about. */
+  /** Transaction or extrinsic that the transition is about. */
   readonly hash?: string;
 }
 
@@ -70,17 +70,17 @@ export function transitionAll(
   return rows.map((row) => ({ ...row, state: to, reason, detail: undefined, updatedAtMs: deps.clock.now() }));
 }
 
-/** Why a row is deferred, and how often it is looked at. */
+/** Reason why a row is held, and its retry schedule. */
 export type HoldWhy = Omit<TransitionDetails, "reason" | "attempts" | "refusals" | "nextAttemptAtMs"> & {
   readonly reason: HoldReason;
   readonly retryClass: RetryClass;
-  /** Earliest time of the next look, whatever the schedule says; Unix milliseconds. */
+  /** Earliest time of the next attempt, regardless of the schedule; Unix milliseconds. */
   readonly notBeforeMs?: number | undefined;
 };
 
 /**
- * Puts a row aside until the schedule of its class says so. What does not pay in the small batch that another
- * message's revert left it is tried again soon, whatever the class: it would pay in a larger one.
+ * Holds a row until the schedule of its class allows another attempt. A message that is unprofitable only because
+ * another message's revert limits it to small batches is retried soon, regardless of its class.
  */
 export function hold(
   deps: PipelineDeps,
@@ -109,7 +109,7 @@ export function hold(
   transition(deps, row, "held", { ...why, ...counts, nextAttemptAtMs: Math.max(scheduledMs, notBeforeMs) });
 }
 
-/** Writes down that the target does not take a message now, or ever. */
+/** Records that the target refuses a message, for now or for good. */
 export function markRefused(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -129,7 +129,7 @@ export function markRefused(
   }
 }
 
-/** State and reason of a message whose delivery is known to have happened. */
+/** Maps a known delivery to the state and reason of its message. */
 export function toEndState(
   outcome: Extract<DeliveryOutcome, "delivered" | "delivered_by_other">,
 ): { readonly state: MessageState; readonly reason: TerminalReason } {

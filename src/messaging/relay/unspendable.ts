@@ -1,6 +1,6 @@
 /**
- * Messages to a chain on which nothing may be spent for now: none is delivered, but what arrived anyway is noticed, so
- * that fees of ours are claimed (after a lost database, say), and the others say why they wait.
+ * Messages to a chain on which nothing may be spent for now: none is delivered, but existing receipts are detected, so
+ * that our fees are claimed (e.g. after a lost database), and the others are held with a reason.
  */
 import type { CounterpartyView } from "../../core/chains/port.ts";
 import type { MessageRow } from "../ledger/ledger.ts";
@@ -11,7 +11,7 @@ import { findSpendingStop } from "./loss_limit.ts";
 import { hold, transition } from "./transitions.ts";
 import { takeDelivered } from "./receipts.ts";
 
-/** Pause until the receipts of messages are read again that wait for the end of a loss limit, ms. */
+/** Interval for reading the receipts of messages that wait for the end of a loss limit, ms. */
 const RECEIPTS_PAUSE_MS = 10 * 60_000;
 
 /** Ends the due messages that have a receipt and holds the others; true when there are more. */

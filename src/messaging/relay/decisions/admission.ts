@@ -1,29 +1,29 @@
 /**
- * Decides which messages the hub would take from their senders, before anything is proved. Pure.
- * Rules: docs/protocol/hub.md section 9: every POST is charged the length of its ABI encoding, every
- * answer to a GET that of the response, which holds the request.
+ * Decides which messages the hub would accept from their senders, before anything is proved. Pure.
+ * Rules: docs/protocol/hub.md section 9: every POST is charged the length of its ABI encoding, every answer to a GET
+ * that of the response, which holds the request.
  */
 import type { RefusalCode } from "../../../core/chains/port.ts";
 import type { SenderLimit } from "../../../core/chains/hub_accounts.ts";
 import { abiEncodeGet, abiEncodePost } from "../../../core/ismp/commitment.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 
-/** Why the hub would not take a message. */
+/** Reason why the hub would not accept a message. */
 export interface NotAdmitted {
   readonly code: Extract<RefusalCode, "no_bandwidth" | "blocked_sender">;
   readonly detail: string;
 }
 
-/** What is left of the limits while messages are admitted one after the other. */
+/** Remaining limits of senders while messages are admitted one after the other. */
 export class Allowances {
   readonly #left = new Map<string, SenderLimit>();
 
-  /** True when the sender's limit was noted. */
+  /** True when the sender's limit was recorded. */
   knows(sender: string): boolean {
     return this.#left.has(sender);
   }
 
-  /** The same limits, to try out what they cover. */
+  /** Copies the limits, to test what they cover. */
   copy(): Allowances {
     const copy = new Allowances();
     for (const [sender, limit] of this.#left) copy.note(sender, limit);
@@ -34,12 +34,12 @@ export class Allowances {
     this.#left.set(sender, limit);
   }
 
-  /** Takes what the message needs; why it cannot be had otherwise. Senders that are not known are not limited. */
+  /** Deducts what the message needs, or returns the reason why that is not possible. Unknown senders have no limit. */
   admit(sender: string, message: Message): NotAdmitted | undefined {
     const limit = this.#left.get(sender);
     if (limit === undefined || limit.kind === "free") return undefined;
     if (limit.kind === "blocked") {
-      const detail = "the hub's runtime takes no request of this sender";
+      const detail = "the hub's runtime accepts no requests from this sender";
       return message.kind === "post" ? { code: "blocked_sender", detail } : undefined;
     }
     const needed = bytesOf(message);
@@ -52,7 +52,7 @@ export class Allowances {
   }
 }
 
-/** Bytes that the hub charges; of a GET at least. */
+/** Computes the bytes that the hub charges; for a GET the minimum. */
 function bytesOf(message: Message): bigint {
   if (message.kind === "post") return BigInt(abiEncodePost(message.request).length);
   return message.kind === "get" ? BigInt(abiEncodeGet(message.request).length) : 0n;

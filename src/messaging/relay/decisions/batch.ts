@@ -1,10 +1,10 @@
 /**
- * Decides which messages travel together. Pure.
- * Rules: docs/protocol/messaging.md section 8.3: one kind per step, 100 messages for EVM chains and
- * 200 for others, and never more call data than the chain's nodes take.
+ * Decides which messages are sent together. Pure.
+ * Rules: docs/protocol/messaging.md section 8.3: one kind per step, 100 messages for EVM chains and 200 for others, and
+ * never more call data than the chain's nodes accept.
  */
 
-/** Items of one batch, and what did not fit any batch at all. */
+/** Packed batches, and items that fit into no batch. */
 export interface Packing<Item> {
   readonly batches: readonly (readonly Item[])[];
   /** Items that exceed the byte limit alone. */
@@ -40,7 +40,7 @@ export function pack<Item>(
 }
 
 /**
- * Packs items of which some may only travel in small batches, apart from the others: members of batches that reverted.
+ * Packs items of which some may only be sent in small batches, apart from the others: members of batches that reverted.
  * The batches are in the order of their first items.
  * @param limitOf most items of a batch with that item; `undefined`: as many as fit
  */
@@ -63,7 +63,7 @@ export function packApart<Item>(
   };
 }
 
-/** Splits a refused batch in two halves, to find out which part of it is bad. */
+/** Splits a refused batch into two halves, to find the bad part. */
 export function bisect<Item>(items: readonly Item[]): readonly [readonly Item[], readonly Item[]] {
   const middle = Math.ceil(items.length / 2);
   return [items.slice(0, middle), items.slice(middle)];

@@ -1,7 +1,7 @@
 /**
- * Decides which messages of a batch are delivered when consensus proofs (a consensus proof in the same transaction) has to
- * be paid too. Pure. Rules: docs/protocol/messaging.md section 9.2: each message is charged the gas that
- * it adds, and the fees together cover the consensus proofs. Start reading at {@link decideBatch}.
+ * Decides which messages of a batch are delivered when consensus proofs in the same transaction must be paid for too.
+ * Pure. Rules: docs/protocol/messaging.md section 9.2: each message is charged the gas that it adds, and the fees
+ * together must cover the consensus proofs. Start reading at {@link decideBatch}.
  */
 import { costUsd18, requiredUsd18, unitPrice27, type Usage } from "./money.ts";
 import {
@@ -12,15 +12,15 @@ import {
   type ProfitRule,
 } from "./profit.ts";
 
-/** A message of the batch; `gas` and `dataCostWei` are what it adds to the transaction. */
+/** Message of the batch; `gas` and `dataCostWei` are what it adds to the transaction. */
 export interface BatchOffer extends Offer {
-  /** Names the message; breaks ties, so that the order of the offers does not matter. */
+  /** Identifies the message; breaks ties, so that the order of the offers does not matter. */
   readonly id: string;
 }
 
-/** What travels in front of the messages. */
+/** Cost of the consensus proofs in front of the messages. */
 export interface ProofUsage extends Usage {
-  /** True: it is sent in any case (a mandatory rotation), so the messages do not pay for it. */
+  /** True when the proofs are sent in any case (a mandatory rotation), so that the messages do not pay for them. */
   readonly isSentAnyway: boolean;
 }
 
@@ -28,15 +28,18 @@ export interface ProofUsage extends Usage {
 export const NO_PROOFS: ProofUsage = { gas: 0n, dataCostWei: 0n, isSentAnyway: true };
 
 /**
- * Who pays what. `own_share`: each message pays for what it adds, together they pay for the consensus proofs. `pooled`: only
- * the sums count, so a rich message may carry a poor one. `alone`: each message pays for all of the consensus proofs.
+ * Rule for sharing the cost. `own_share`: each message pays for what it adds, together they pay for the consensus
+ * proofs. `pooled`: only the sums count, so a message with a high fee may carry one with a low fee. `alone`: each
+ * message pays for all of the consensus proofs.
  */
 export type Accounting = "own_share" | "pooled" | "alone";
 
 /** Decision about one message of a batch. */
 export type BatchVerdict =
   | (ProfitDecision & { readonly id: string })
-  /** It pays for itself, but the batch does not pay for the consensus proofs: worth another look when more messages come. */
+  /**
+   * It pays for itself, but the batch does not pay for the consensus proofs: decided again when more messages arrive.
+   */
   | {
     readonly id: string;
     readonly kind: "hold";
@@ -50,7 +53,7 @@ export interface BatchDecision {
   readonly hold: readonly BatchVerdict[];
   /** Sums over the paying messages that are delivered, dollars x 10^18. */
   readonly numbers: {
-    /** What the consensus proofs requires of the messages; 0: nothing; `undefined`: the price is unknown. */
+    /** Revenue that the consensus proofs require of the messages; 0: none; `undefined`: the price is unknown. */
     readonly proofsRequired18: bigint | undefined;
     readonly required18: bigint;
     readonly offered18: bigint;
@@ -58,10 +61,10 @@ export interface BatchDecision {
 }
 
 /**
- * Takes the batch, or what is left of it after its worst messages are dropped one by one: the sum of the fees must
- * reach the sum of what is required. Each requirement is rounded as for a message alone, so a message that pays
- * for itself never spoils a batch, and without consensus proofs `own_share` equals the rule for single messages.
- * Consensus proofs that goes out anyway costs the messages nothing.
+ * Accepts the batch, or what is left of it after dropping its worst messages one by one: the sum of the fees must reach
+ * the sum of the requirements. Each requirement is rounded as for a message alone, so a message that pays for itself
+ * never spoils a batch, and without consensus proofs `own_share` equals the rule for single messages. Consensus proofs
+ * that are sent anyway cost the messages nothing.
  */
 export function decideBatch(
   offers: readonly BatchOffer[],
@@ -107,7 +110,7 @@ function isPriced(verdict: BatchVerdict | undefined): boolean {
 
 interface Surplus {
   readonly id: string;
-  /** What the fee exceeds its requirement by; negative when it does not reach it. */
+  /** Fee minus its requirement; negative when the fee is too low. */
   readonly surplus18: bigint;
 }
 
@@ -119,7 +122,9 @@ function surplusOf(verdict: BatchVerdict | undefined): Surplus {
   return { id: verdict.id, surplus18: fee18 - required18 };
 }
 
-/** Ids that are dropped, worst first, until the rest pays; all of them when nothing pays or no price is known. */
+/**
+ * Finds the ids to drop, worst first, until the rest is profitable; all of them when nothing is or no price is known.
+ */
 function dropWorst(
   surpluses: readonly Surplus[],
   owed18: bigint | undefined,
@@ -174,7 +179,7 @@ function collect(
   return { deliver, hold, numbers: { proofsRequired18, required18, offered18 } };
 }
 
-/** What the highest price of a transaction depends on. */
+/** Input for the maximum price of a transaction. */
 export interface PriceBoundInput extends Usage {
   /** Sum over the paying messages, dollars x 10^18. */
   readonly offered18: bigint;
@@ -183,22 +188,25 @@ export interface PriceBoundInput extends Usage {
 }
 
 /**
- * Highest gas price at which fees still pay for a transaction: the bound of its replacements. `undefined`: there is
- * no bound, since nothing has to pay; 0: nothing may be spent, since the price is unknown or the fees do not reach.
+ * Computes the maximum gas price at which fees still pay for a transaction: the limit of its replacements. `undefined`:
+ * no limit, since no profit is required; 0: nothing may be spent, since the price is unknown or the fees are too low.
  */
 export function breakEvenGasPriceWei(facts: PriceBoundInput): bigint | undefined {
   return facts.profitPercent === 0 ? undefined : highestPayingPriceWei(facts);
 }
 
 /**
- * Highest gas price at which a batch may be signed that was found worth its delivery a moment ago: there the fees just
- * cover the cost. The wanted profit is room for the price to move meanwhile. `undefined`: there is no bound.
+ * Computes the maximum gas price at which a batch just found profitable may be signed: there the fees just cover the
+ * cost. The required profit is the margin for price changes meanwhile. `undefined`: no limit.
  */
 export function signingBoundWei(facts: PriceBoundInput): bigint | undefined {
   return facts.profitPercent === 0 ? undefined : coveringPriceWei(facts);
 }
 
-/** Highest gas price at which what is offered covers the cost; 0: none does, or the price of the token is unknown. */
+/**
+ * Computes the maximum gas price at which the offered revenue covers the cost; 0: none, or the price of the token is
+ * unknown.
+ */
 export function coveringPriceWei(facts: Omit<PriceBoundInput, "profitPercent">): bigint | undefined {
   return highestPayingPriceWei({ ...facts, profitPercent: 0 });
 }
@@ -209,7 +217,7 @@ function highestPayingPriceWei(facts: PriceBoundInput): bigint | undefined {
     return cost18 !== undefined && requiredUsd18(cost18, facts.profitPercent) <= facts.offered18;
   };
   if (facts.gas === 0n) return pays(0n) ? undefined : 0n;
-  // Without a price per wei no gas price would ever cost too much.
+  // Without a price per wei no gas price would ever be too high.
   if (facts.price27 === undefined || unitPrice27(facts.price27) === 0n || !pays(1n)) return 0n;
   let paid = 1n;
   while (pays(paid * 2n)) paid *= 2n;

@@ -1,20 +1,20 @@
 /**
- * Decides what receipts and the hub's answer mean for a group of claims. Pure.
- * Rules: docs/protocol/messaging.md sections 14.2 and 14.3. A row is claimed only when the hub says so
- * (I7); one bad row must not keep the fees of 49 others.
+ * Decides what receipts and the hub's response mean for a group of claims. Pure.
+ * Rules: docs/protocol/messaging.md sections 14.2 and 14.3. A row is claimed only when the hub says so (I7); one bad
+ * row must not keep the fees of 49 others.
  */
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
 import { bisect } from "./batch.ts";
 import type { ClaimGroup } from "./fee_claims.ts";
 
-/** A row whose receipt at the proof height is not ours. */
+/** Row whose receipt at the proof height is not ours. */
 export interface LostReceipt {
   readonly commitment: Hash256;
   /** `gone`: no receipt at all (a reorganisation took it); `other`: it names another relayer. */
   readonly found: "gone" | "other";
 }
 
-/** A group without the rows that would spoil it. */
+/** Group without the rows that would invalidate it. */
 export interface CheckedGroup {
   /** `undefined` when nothing is left. Its fee is not reduced: the hub sums what it finds. */
   readonly group: ClaimGroup | undefined;
@@ -42,7 +42,7 @@ export function checkReceipts(
   return { group: kept.length === 0 ? undefined : { ...group, commitments: kept }, lost };
 }
 
-/** A request of which the proof shows less than its newest fee: the hub would pay the old one, once and for good. */
+/** Request whose proof shows less than its latest fee: the hub would pay the old one, and only once. */
 export interface RaisedFee {
   readonly commitment: Hash256;
   /** Units of the source's fee token. */
@@ -70,8 +70,8 @@ export function checkFees(
 }
 
 /**
- * What becomes of a `lost` row, by the receipt at a newer final height of the destination: ours again, delivered by
- * another relayer for good, or undelivered, so that the message returns to its leg.
+ * Decides the outcome of a `lost` row by the receipt at a newer final height of the destination: ours again, finally
+ * delivered by another relayer, or undelivered, so that the message returns to its leg.
  */
 export function judgeLost(
   receipt: Uint8Array | undefined,
@@ -81,22 +81,22 @@ export function judgeLost(
   return equalBytes(receipt, relayer) ? "unclaimed" : "drop";
 }
 
-/** What the hub said to a claim. */
+/** Response of the hub to a claim. */
 export type ClaimAnswer =
   /** In a final block, with its event. */
   | { readonly kind: "finalized"; readonly hubBlock: bigint }
-  /** The pool or the pallet refused it. */
+  /** The transaction pool or the pallet refused it. */
   | {
     readonly kind: "refused";
     /** `Relayer.Nonce` when it was signed and now; absent without a beneficiary. */
     readonly nonce?: { readonly signed: bigint; readonly now: bigint } | undefined;
   }
-  /** An extrinsic with the same proof is in the pool already (1013, 1014). */
+  /** An extrinsic with the same proof is already in the transaction pool (1013, 1014). */
   | { readonly kind: "conflict" }
-  /** It left the pool, or nobody knows what became of it. */
+  /** It left the transaction pool, or its outcome is unknown. */
   | { readonly kind: "vanished" };
 
-/** What is done next with a group. */
+/** Next action for a group. */
 export type ClaimNext =
   | { readonly kind: "claimed"; readonly commitments: readonly Hash256[]; readonly hubBlock: bigint }
   /** Submit these, one after the other, each with a fresh nonce. */
@@ -105,12 +105,12 @@ export type ClaimNext =
     readonly groups: readonly ClaimGroup[];
     readonly why: "nonce_moved" | "bisect";
   }
-  /** Look at this row alone: receipt, fee and claim are read again, then it waits like a failed hub message. */
+  /** Check this row alone: receipt, fee and claim are read again, then it waits like a failed hub message. */
   | { readonly kind: "defer"; readonly commitment: Hash256 }
   /** Read what the hub has recorded, then plan again. */
   | { readonly kind: "replan" };
 
-/** Applies the hub's answer to a group. */
+/** Decides the next action for a group by the hub's response. */
 export function applyClaimAnswer(group: ClaimGroup, answer: ClaimAnswer): ClaimNext {
   switch (answer.kind) {
     case "finalized":
@@ -131,7 +131,7 @@ function applyRefusal(
     return { kind: "submit", groups: [group], why: "nonce_moved" };
   }
   const [commitment] = group.commitments;
-  if (commitment === undefined) throw new Error("A group of claims is empty");
+  if (commitment === undefined) throw new Error("Empty group of claims");
   if (group.commitments.length === 1) return { kind: "defer", commitment };
   const groups = bisect(group.commitments).map((commitments) => ({ ...group, commitments }));
   return { kind: "submit", groups, why: "bisect" };

@@ -1,26 +1,26 @@
 /**
- * Decides how to get along with other relayers on one chain, so that a duplicate costs each of them at most one
- * reverted transaction (docs/architecture/messaging.md, I5). Pure.
+ * Decides how to share a chain with other relayers, so that a duplicate costs each of them at most one reverted
+ * transaction (docs/architecture/messaging.md, I5). Pure.
  *
- * Who has lost a race leaves messages to the others for a while and checks their receipts before it tries them itself;
- * who has not goes first. Where both have lost, the height of the message says whose turn it is.
+ * A relayer that has lost a race leaves messages to the others for a while and checks receipts before it delivers them
+ * itself; one that has not goes first. When both have lost, the height of the message decides whose turn it is.
  */
 import { concatBytes, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import { keccak256 } from "../../../core/encoding/hash.ts";
 
-/** What is remembered of other relayers on one chain. */
+/** Memory of other relayers on one chain. */
 export interface Competition {
   /** Transactions of ours that went through since the last lost race, counted up to {@link MAX_IN_FLIGHT}. */
   readonly wins: number;
-  /** When a transaction of ours was last reverted because another one came first, ms; `undefined`: never. */
+  /** Time of our last revert because another transaction came first, ms; `undefined`: never. */
   readonly lostAtMs: number | undefined;
-  /** When a delivery of another relayer was last seen, ms; `undefined`: never. */
+  /** Time of the last delivery of another relayer, ms; `undefined`: never. */
   readonly seenAtMs: number | undefined;
-  /** Addresses of the others, the latest last; at most {@link MAX_COMPETITORS}. */
+  /** Addresses of competitors, the latest last; at most {@link MAX_COMPETITORS}. */
   readonly competitors: readonly Hex[];
 }
 
-/** Before anything happened. */
+/** Initial state. */
 export const NO_COMPETITION: Competition = {
   wins: 0,
   lostAtMs: undefined,
@@ -30,21 +30,21 @@ export const NO_COMPETITION: Competition = {
 
 /**
  * Maximum number of transactions of one account that may wait for inclusion at the same time. Half of what every node
- * keeps for one account (ethereum/go-ethereum: core/txpool/legacypool, AccountSlots 16); more than fit a block, so that
- * the next block is full too while the last one is settled.
+ * keeps per account (ethereum/go-ethereum: core/txpool/legacypool, AccountSlots 16); more than fit a block, so that the
+ * next block is full too while the last one is settled.
  */
 export const MAX_IN_FLIGHT = 8;
 
-/** Maximum number of addresses that are remembered. */
+/** Maximum number of remembered addresses. */
 const MAX_COMPETITORS = 8;
 
-/** Time after which others that are not seen any more are forgotten, ms (1 hour). */
+/** Time after which competitors that are no longer seen are forgotten, ms (1 hour). */
 const FORGET_AFTER_MS = 3_600_000;
 
 /** Time that another relayer is given to get a transaction mined, ms: a few blocks of a slow chain. */
 const BACKOFF_MS = 30_000;
 
-/** What still counts at `nowMs`. */
+/** Drops what no longer counts at `nowMs`. */
 export function recall(competition: Competition, nowMs: number): Competition {
   const lastMs = Math.max(competition.lostAtMs ?? 0, competition.seenAtMs ?? 0);
   return lastMs > 0 && nowMs - lastMs > FORGET_AFTER_MS
@@ -52,12 +52,12 @@ export function recall(competition: Competition, nowMs: number): Competition {
     : competition;
 }
 
-/** After a transaction of ours went through. */
+/** State after a successful transaction of ours. */
 export function afterWin(competition: Competition): Competition {
   return competition.wins >= MAX_IN_FLIGHT ? competition : { ...competition, wins: competition.wins + 1 };
 }
 
-/** After deliveries of others were seen; `isLoss`: because a transaction of ours was reverted. */
+/** State after deliveries of other relayers were seen; `isLoss`: because a transaction of ours was reverted. */
 export function afterCompetitorSeen(
   competition: Competition,
   seen: { readonly relayers: readonly Uint8Array[]; readonly nowMs: number; readonly isLoss: boolean },
@@ -76,15 +76,15 @@ export function afterCompetitorSeen(
 }
 
 /**
- * How many transactions may wait at the same time. The first goes alone, since more of them would be lost together to
- * somebody faster; so they do while others are about. Once it went through and no other relayer was seen, the number is
- * full at once.
+ * Number of transactions that may be pending at the same time. The first is sent alone, since more of them would be
+ * lost together to a faster competitor; the same applies while competitors are active. Once it succeeded and no other
+ * relayer was seen, the limit is at its maximum at once.
  */
 export function inFlightLimit(competition: Competition): number {
   return competition.seenAtMs === undefined && competition.wins > 0 ? MAX_IN_FLIGHT : 1;
 }
 
-/** Milliseconds for which a message that was sent at `height` of its source is left to others; 0: none. */
+/** Computes the time for which a message sent at `height` of its source is left to competitors, ms; 0: none. */
 export function competitorBackoffMs(
   competition: Competition,
   facts: { readonly height: bigint; readonly ourself: Uint8Array; readonly pollIntervalMs: number },

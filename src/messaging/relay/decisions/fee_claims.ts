@@ -1,70 +1,70 @@
 /**
  * Decides which delivered requests are claimed on the hub, in which groups, and for whom. Pure.
  * Rules: docs/protocol/messaging.md sections 14.2 and 14.3; polytope-labs/hyperbridge:
- * modules/pallets/relayer/src/accumulate.rs. What the hub's answer means is in `claim_results.ts`.
+ * modules/pallets/relayer/src/accumulate.rs. The hub's responses are handled in `claim_results.ts`.
  */
 import type { DeliveryRow } from "../../ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 
-/** Maximum number of commitments of one claim, as upstream does it. */
+/** Maximum number of commitments per claim, as upstream. */
 export const CLAIM_GROUP_SIZE = 50;
 
-/** What planning needs of a delivery record. */
+/** Fields of a delivery record needed for planning. */
 export type ClaimRow = Pick<
   DeliveryRow,
   "commitment" | "source" | "dest" | "relayer" | "block" | "isFinal" | "claimState"
 >;
 
-/** What the chains say of one request. */
+/** State of one request on the chains. */
 export interface ClaimedRequest {
   /** Fee on the source chain, units of its fee token; 0: none. */
   readonly fee: bigint;
-  /** On the hub: still to be claimed, claimed, or not known to it (any more). */
+  /** On the hub: still to be claimed, claimed, or not (or no longer) known to it. */
   readonly onHub: "open" | "claimed" | "unknown";
 }
 
-/** What planning depends on besides the rows. */
+/** Input of planning, besides the rows. */
 export interface ClaimPlanInput {
   isConfigured(chain: StateMachine): boolean;
   /** Newest height of the chain on the hub whose challenge period is over; `undefined`: none. */
   maturedHeight(chain: StateMachine): bigint | undefined;
-  /** `undefined`: it could not be read now. */
+  /** State of the request; `undefined`: it could not be read now. */
   request(commitment: Hash256): ClaimedRequest | undefined;
-  /** Where our fees of that source belong; `undefined`: no key is configured for it. */
+  /** Our address on that source, to which its fees belong; `undefined`: no key is configured for it. */
   ownAddress(source: StateMachine): Uint8Array | undefined;
   /** True when the key of this delivering address is configured. */
   canSignAs(relayer: Uint8Array): boolean;
 }
 
-/** Account that is credited instead of the delivering one. Needs a signature of the delivering key. */
+/** Account credited instead of the delivering one. Requires a signature of the delivering key. */
 export interface ClaimBeneficiary {
   readonly account: Uint8Array;
   /** The hub counts `Relayer.Nonce` for this pair; read it right before signing each claim. */
   readonly nonceOf: { readonly address: Uint8Array; readonly chain: StateMachine };
 }
 
-/** One claim: one extrinsic, which the hub takes or refuses as a whole. */
+/** One claim: one extrinsic, which the hub accepts or refuses as a whole. */
 export interface ClaimGroup {
   readonly source: StateMachine;
   readonly dest: StateMachine;
-  /** Who the receipts must name. */
+  /** Relayer that the receipts must name. */
   readonly relayer: Uint8Array;
   /** At most {@link CLAIM_GROUP_SIZE}, oldest block first. */
   readonly commitments: readonly Hash256[];
-  /** Heights to prove at, as the hub knows them. */
+  /** Heights known to the hub at which to prove. */
   readonly sourceHeight: bigint;
   readonly destHeight: bigint;
   readonly beneficiary: ClaimBeneficiary | undefined;
   /** Sum of the fees, units of the source's fee token. */
   readonly fee: bigint;
-  /** Newest fee of each request, which its proof must show; a request that is not in it takes what it gets. */
+  /** Latest fee of each request, which its proof must show; requests without an entry accept any fee. */
   readonly minFees: ReadonlyMap<Hash256, bigint>;
-  /** Claims of one lane follow each other (they may share a nonce), lanes may run side by side. */
+  /** Claims of one lane are sequential (they may share a nonce), lanes may run concurrently. */
   readonly lane: string;
 }
 
-/** A row that ends without a claim. */
+/** Row that ends without a claim. */
 export interface SettledClaim {
   readonly commitment: Hash256;
   readonly dest: StateMachine;
@@ -72,21 +72,21 @@ export interface SettledClaim {
   readonly why: "claimed_already" | "fee_is_zero" | "unknown_to_hub";
 }
 
-/** Why a row is not claimed yet. */
+/** Reason why a row is not claimed yet. */
 export type ClaimWait =
   | "source_not_configured"
   | "dest_not_configured"
   | "not_final"
-  /** The hub knows no mature height of the destination at or above the delivery. */
+  /** The hub knows no matured height of the destination at or above the delivery. */
   | "dest_height"
-  /** The hub knows no mature height of the source. */
+  /** The hub knows no matured height of the source. */
   | "source_height"
   /** Fee or claim could not be read. */
   | "unread"
-  /** A claim with it is under way. */
+  /** A claim with it is pending. */
   | "under_way";
 
-/** A row that is kept for later. */
+/** Row to be claimed later. */
 export interface WaitingClaim {
   readonly commitment: Hash256;
   readonly source: StateMachine;
@@ -96,7 +96,7 @@ export interface WaitingClaim {
   readonly destHeight: bigint;
 }
 
-/** What is to be done with the rows. */
+/** Plan for the rows. */
 export interface ClaimPlan {
   /** By pair and relayer, oldest first. */
   readonly groups: readonly ClaimGroup[];
@@ -172,13 +172,13 @@ function compareRows(a: ClaimRow, b: ClaimRow): number {
   return a.dest < b.dest ? -1 : a.dest > b.dest ? 1 : 0;
 }
 
-/** Groups of one pair and relayer. */
+/** Groups rows of one pair and relayer. */
 function groupsOf(members: readonly PricedRow[], facts: ClaimPlanInput): readonly ClaimGroup[] {
   const groups: ClaimGroup[] = [];
   for (let start = 0; start < members.length; start += CLAIM_GROUP_SIZE) {
     const part = members.slice(start, start + CLAIM_GROUP_SIZE);
     const [first] = part;
-    if (first === undefined) throw new Error("A group of claims is empty");
+    if (first === undefined) throw new Error("Empty group of claims");
     const { source, dest, relayer } = first.row;
     const sourceHeight = facts.maturedHeight(source);
     const destHeight = facts.maturedHeight(dest);
@@ -200,8 +200,8 @@ function groupsOf(members: readonly PricedRow[], facts: ClaimPlanInput): readonl
 }
 
 /**
- * Who is credited when it is not the delivering address itself: our address on the source, because withdrawals look
- * there. Without a key for either of them the fees stay with the delivering address.
+ * Finds the account credited when it is not the delivering address itself: our address on the source, from which fees
+ * are withdrawn. Without a key for both of them the fees stay with the delivering address.
  */
 export function findBeneficiary(
   source: StateMachine,
@@ -213,7 +213,7 @@ export function findBeneficiary(
   return { account, nonceOf: { address: relayer, chain: source } };
 }
 
-/** What `accumulate-fees` does next: submit, wait for heights (only with `--wait`), or end. */
+/** Decides the next step of `accumulate-fees`: submit, wait for heights (only with `--wait`), or end. */
 export function nextClaimStep(plan: ClaimPlan, waits: boolean): "submit" | "wait" | "done" {
   if (plan.groups.length > 0) return "submit";
   const canCome: ReadonlySet<ClaimWait> = new Set([

@@ -1,13 +1,13 @@
 /**
- * What a delivery costs and what a fee is worth, in exact integers. Pure.
+ * Cost of a delivery and value of a fee, in exact integers. Pure.
  * Rules: docs/protocol/messaging.md sections 9.1 to 9.3 and docs/protocol/evm-host.md section 10;
  * polytope-labs/hyperbridge: tesseract/messaging/{messaging,evm}. One unit of a fee token's whole is one dollar.
  */
 import { formatDecimal, rescale } from "../../../core/encoding/decimal.ts";
 
 /**
- * A fee in units of a token with so many decimals, as dollars x 10^18. Up to 18 decimals it is exact; tokens with
- * more round down.
+ * Converts a fee in units of a token with the given decimals to dollars x 10^18. Up to 18 decimals it is exact; tokens
+ * with more round down.
  * @throws {RangeError} for decimals that no token can have (a `uint8`).
  */
 export function toFee18(feeUnits: bigint, decimals: number): bigint {
@@ -21,17 +21,17 @@ export function toFee18(feeUnits: bigint, decimals: number): bigint {
 const HUB_TOKEN_DECIMALS = 12n;
 
 /**
- * A reward of the hub in units of its own token, as dollars x 10^18. Rounds down.
+ * Converts a reward of the hub in units of its own token to dollars x 10^18. Rounds down.
  * @param tokenPrice27 dollars per whole token x 10^27; `undefined`: unknown, then the reward counts for nothing
  */
 export function toReward18(rewardUnits: bigint, tokenPrice27: bigint | undefined): bigint {
   return rewardUnits * (tokenPrice27 ?? 0n) / 10n ** (HUB_TOKEN_DECIMALS + 9n);
 }
 
-/** The delivery of a payment of ours must cost less than one part in so many of its amount. */
+/** Minimum ratio of our payment's amount to the cost of its delivery. */
 const MIN_PAYMENT_TO_COST = 10n;
 
-/** The most that the delivery of a payment of ours may cost: less than a tenth of it, dollars x 10^18. */
+/** Computes the maximum cost of delivering our own payment: less than a tenth of it, dollars x 10^18. */
 export function paymentBudget18(amount18: bigint): bigint {
   return amount18 === 0n ? 0n : (amount18 - 1n) / MIN_PAYMENT_TO_COST;
 }
@@ -46,24 +46,24 @@ export function gasCostUsd18(price27: bigint, gasPriceWei: bigint): bigint {
   return unitPrice27(price27) * gasPriceWei / 10n ** 9n;
 }
 
-/** What a delivery uses of its chain. */
+/** Resources that a delivery uses on its chain. */
 export interface Usage {
   readonly gas: bigint;
-  /** What an OP-stack chain charges for the data on layer 1, wei; 0 elsewhere. */
+  /** Charge of an OP-stack chain for data on layer 1, wei; 0 elsewhere. */
   readonly dataCostWei: bigint;
 }
 
-/** What the chain asks for it. */
+/** Prices on the chain. */
 export interface Market {
-  /** Price of the node, without the buffer that is added when sending. */
+  /** Gas price of the node, without the buffer added when sending. */
   readonly gasPriceWei: bigint;
   /** Dollars per native token x 10^27; `undefined`: unknown. */
   readonly price27: bigint | undefined;
 }
 
 /**
- * Cost in dollars x 10^18: `gas * floor(unit * gasPrice / 10^9) + floor(unit * dataCost / 10^9)`.
- * What costs no wei costs nothing, whatever the price; otherwise `undefined` when the price is unknown.
+ * Cost in dollars x 10^18: `gas * floor(unit * gasPrice / 10^9) + floor(unit * dataCost / 10^9)`. Zero wei cost
+ * nothing, whatever the price; otherwise `undefined` when the price is unknown.
  */
 export function costUsd18(usage: Usage, market: Market): bigint | undefined {
   if (usage.gas * market.gasPriceWei === 0n && usage.dataCostWei === 0n) return 0n;
@@ -72,14 +72,14 @@ export function costUsd18(usage: Usage, market: Market): bigint | undefined {
   return usage.gas * gasCostUsd18(market.price27, market.gasPriceWei) + data;
 }
 
-/** Least fee for a cost: `cost + floor(percent * cost / 100)`, dollars x 10^18. `percent` is a whole number >= 0. */
+/** Minimum fee for a cost: `cost + floor(percent * cost / 100)`, dollars x 10^18. `percent` is a whole number >= 0. */
 export function requiredUsd18(cost18: bigint, profitPercent: number): bigint {
   return cost18 + BigInt(profitPercent) * cost18 / 100n;
 }
 
 /**
- * Whole currency units as units of a token with so many decimals. The part that the token cannot express is
- * rounded up, so that a threshold is never undercut.
+ * Converts whole currency units to units of a token with the given decimals. The part that the token cannot express is
+ * rounded up, so that the result is never below the threshold.
  * @throws {RangeError} for amounts below 1 that only an exponent can write, and for those that are not finite.
  */
 export function toTokenUnits(amount: number, decimals: number): bigint {
@@ -92,12 +92,12 @@ export function toTokenUnits(amount: number, decimals: number): bigint {
   return /[1-9]/.test(fraction.slice(decimals)) ? scaled + 1n : scaled;
 }
 
-/** Units of a token as text in whole units, for people; exact. */
+/** Formats units of a token in whole units, for people; exact. */
 export function formatTokenUnits(units: bigint, decimals: number): string {
   return formatDecimal(units, decimals);
 }
 
-/** A price in dollars x 10^27 as text, for people; exact. */
+/** Formats a price in dollars x 10^27, for people; exact. */
 export function formatPrice27(price27: bigint): string {
   return formatDecimal(price27, 27);
 }

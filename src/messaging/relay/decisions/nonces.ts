@@ -1,44 +1,44 @@
 /**
- * Decides which nonce comes next and what journal and chain disagree about. Pure.
+ * Decides the next nonce and finds differences between journal and chain. Pure.
  * Rules: docs/protocol/messaging.md sections 10.3 and 20 (L27, L42); docs/architecture/ledger.md, "Recovery at start".
- * The chain is right about what is used, the journal about what we signed.
+ * The chain is authoritative for used nonces, the journal for what we signed.
  */
 
-/** An unresolved transaction of the journal. */
+/** Unresolved transaction of the journal. */
 export interface JournalledNonce {
   /** Id of the submission. */
   readonly id: number;
   readonly nonce: bigint;
 }
 
-/** What journal and chain say of one account. */
+/** Nonces of one account in the journal and on the chain. */
 export interface NonceInput {
   /** Signed or broadcast, not yet known to be mined. Several may share a nonce (replacements). */
   readonly journal: readonly JournalledNonce[];
   /** `eth_getTransactionCount` at `latest`: the first nonce that is not mined. */
   readonly latestNonce: bigint;
-  /** The same at `pending`: the first that the node's pool cannot run yet. Nodes without a pool give `latest`. */
+  /** The same at `pending`: the first nonce not in the node's mempool. Nodes without a mempool return `latest`. */
   readonly pendingNonce: bigint;
 }
 
-/** What to do so that journal and chain agree. */
+/** Actions that reconcile journal and chain. */
 export interface NoncePlan {
-  /** For the next transaction: the lowest that nobody holds, so that gaps are filled first. */
+  /** Nonce of the next transaction: the lowest unused one, so that gaps are filled first. */
   readonly next: bigint;
-  /** Their nonce is mined, by one of them or by a stranger: look up every hash. Ids. */
+  /** Ids of submissions whose nonce is mined, by one of them or by a foreign transaction: look up every hash. */
   readonly lookUp: readonly number[];
-  /** The node does not hold them: hand the bytes over again, lowest nonce first. Ids. */
+  /** Ids of submissions that the node does not know: broadcast again, lowest nonce first. */
   readonly rebroadcast: readonly number[];
   /**
-   * Nonces below one of ours that nobody holds: what lies above them cannot be mined. Use them for the next
-   * deliveries, or for cancelling transfers when there are none.
+   * Unused nonces below one of ours: transactions above them cannot be mined. Use them for the next deliveries, or for
+   * cancelling transfers when there are none.
    */
   readonly gaps: readonly bigint[];
-  /** Nonces in the pool that the journal does not know: another program, or a lost database, uses the account. */
+  /** Nonces in the mempool that the journal does not know: used by another program, or from a lost database. */
   readonly foreign: readonly bigint[];
 }
 
-/** Maximum number of nonces listed as gaps or as foreign: enough to act on, whatever a node claims. */
+/** Maximum number of nonces listed as gaps or foreign: enough to act on, whatever a node reports. */
 const MAX_LISTED = 100;
 
 /** Compares the journal with the chain. */
@@ -62,7 +62,7 @@ export function planNonces(facts: NonceInput): NoncePlan {
   };
 }
 
-/** Nonces from `from` up to and without `to` that the journal does not hold. */
+/** Lists nonces from `from` (inclusive) to `to` (exclusive) that the journal does not hold. */
 function missing(held: ReadonlySet<bigint>, from: bigint, to: bigint): readonly bigint[] {
   const found: bigint[] = [];
   for (let nonce = from; nonce < to && found.length < MAX_LISTED; nonce++) {
@@ -71,7 +71,7 @@ function missing(held: ReadonlySet<bigint>, from: bigint, to: bigint): readonly 
   return found;
 }
 
-/** One of the transactions at a nonce, and what the chain says of its hash. */
+/** One of the transactions at a nonce, and the outcome of its hash on the chain. */
 export interface CompetingTransaction {
   readonly id: number;
   readonly outcome: "included" | "pending" | "unknown" | "replaced";
@@ -81,14 +81,14 @@ export interface CompetingTransaction {
 export type NonceOutcome =
   /** This one was mined; the others are `replaced`. */
   | { readonly kind: "mined"; readonly id: number; readonly replaced: readonly number[] }
-  /** None of ours: a stranger's transaction used the nonce. Receipts tell what became of the messages. */
+  /** None of ours: a foreign transaction used the nonce. Receipts give the outcome of the messages. */
   | { readonly kind: "foreign"; readonly replaced: readonly number[] }
-  /** Nothing is mined yet. `isKnown`: a node still holds one of them; otherwise hand the newest over again. */
+  /** Nothing is mined yet. `isKnown`: a node still holds one of them; otherwise broadcast the newest again. */
   | { readonly kind: "open"; readonly isKnown: boolean };
 
 /**
  * Settles a nonce by the outcomes of all hashes at it. A hash that the node does not find although its nonce is used
- * may be in a block that this node has not seen: only a final nonce proves that a stranger used it.
+ * may be in a block that this node has not seen: only a final nonce proves that a foreign transaction used it.
  * @param nonce.isFinal the count at a final block is above the nonce
  */
 export function settleNonce(

@@ -1,6 +1,6 @@
 /**
- * What keeps a whole leg from delivering although both chains work: its messages are held with the reason until it is
- * gone. Who finds out is handed in; see obstacles.ts of the program.
+ * Obstacles that block a whole leg although both chains work: its messages are held with the reason until the obstacle
+ * is gone. Detection is passed in; see `obstacles.ts`.
  */
 import type { HoldReason } from "../../ledger/ledger.ts";
 
@@ -10,12 +10,12 @@ export const obstacleReasons = [
   "source_not_accepted",
 ] as const satisfies readonly HoldReason[];
 
-/** Why nothing is delivered on a leg. */
+/** Obstacle that blocks a leg. */
 export interface Obstacle {
   readonly reason: typeof obstacleReasons[number];
   /** What is missing, for message rows and logs. */
   readonly detail: string;
 }
 
-/** Looks whether anything keeps the leg from delivering; never throws but for an abort. */
+/** Detects an obstacle that blocks the leg; only throws on abort. */
 export type FindObstacle = (signal: AbortSignal) => Promise<Obstacle | undefined>;

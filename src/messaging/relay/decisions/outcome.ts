@@ -1,7 +1,7 @@
 /**
- * Decides what a transaction's fate means for each message it carried. Pure.
- * Rules: docs/protocol/messaging.md sections 10.3 and 10.4. A mined transaction is not a delivery;
- * only the host's event or receipt is.
+ * Decides what the outcome of a transaction means for each message it carried. Pure.
+ * Rules: docs/protocol/messaging.md sections 10.3 and 10.4. A mined transaction is not a delivery; only the host's
+ * event or receipt is.
  */
 import type { SubmissionOutcome } from "../../../core/chains/port.ts";
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
@@ -14,10 +14,10 @@ export type DeliveryOutcome =
   | "delivered_by_other"
   /** Mined without effect: the module failed or has no code. */
   | "not_executed"
-  /** Nothing was recorded and nothing is known against another attempt. */
+  /** Nothing was recorded; another attempt may be made. */
   | "undelivered";
 
-/** Fates of the items of an included, successful transaction, by what the host recorded in it. */
+/** Decides the outcomes of the items of an included, successful transaction, by what the host recorded in it. */
 export function outcomesFromEvents(
   requestCommitments: readonly Hash256[],
   outcome: Extract<SubmissionOutcome, { kind: "included" }>,
@@ -31,7 +31,7 @@ export function outcomesFromEvents(
   });
 }
 
-/** Fates of the items of a transaction that failed or vanished, by the receipts on the chain now. */
+/** Decides the outcomes of the items of a transaction that failed or vanished, by the current receipts on the chain. */
 export function outcomesFromReceipts(
   receipts: readonly (Uint8Array | undefined)[],
   ourself: Uint8Array,

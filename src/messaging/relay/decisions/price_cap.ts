@@ -1,26 +1,26 @@
 /**
- * Decides the most that a transaction in the place of another one may offer per gas. Pure.
- * Rules: docs/protocol/messaging.md section 10.3: replacements as long as the delivery still pays.
+ * Decides the maximum price per unit of gas of a replacement transaction. Pure.
+ * Rules: docs/protocol/messaging.md section 10.3: replacements as long as the delivery is still profitable.
  */
 import { breakEvenGasPriceWei, coveringPriceWei } from "./batch_profit.ts";
 import type { Usage } from "./money.ts";
 
 /**
- * Where no fee sets a bound: so many times the market's price. Three rises by a quarter double a price, so this
- * binds only when the market has fallen, or when rises do not help and the reason is another one.
+ * Limit as a multiple of the market price when no fee sets one. Three increases by a quarter double a price, so this
+ * only applies when the market has fallen, or when increases do not help for another reason.
  */
 export const MAX_TIMES_MARKET = 4n;
 
 /** Gas of a plain transfer, which is what a cancelling transaction is. */
 const TRANSFER_GAS = 21_000n;
 
-/** What a transaction's messages bring in. */
+/** Revenue of a transaction. */
 export type TransactionRevenue =
-  /** Somebody wants it whatever it pays: no minimum profit, an always-delivered class, proofs ahead of messages. */
+  /** Sent regardless of revenue: no minimum profit, an always-delivered class, proofs ahead of messages. */
   | { readonly kind: "any" }
-  /** The hub's reward, which must cover the cost whatever the operator wants of messages. */
+  /** The hub's reward, which must cover the cost regardless of the profit required of messages. */
   | { readonly kind: "reward"; readonly offered18: bigint; readonly price27: bigint | undefined }
-  /** Nothing of it is wanted any more, since others delivered it or it has timed out. */
+  /** Obsolete, since others delivered its messages or they have timed out. */
   | { readonly kind: "none" }
   | {
     readonly kind: "fees";
@@ -31,22 +31,25 @@ export type TransactionRevenue =
     readonly profitPercent: number;
   };
 
-/** What the bounds depend on. */
+/** Input of the price caps. */
 export interface PriceCapInput extends Usage {
   readonly income: TransactionRevenue;
   readonly gasLimit: bigint;
-  /** Highest price per gas of the market now, wei. */
+  /** Current maximum market price per unit of gas, wei. */
   readonly marketWei: bigint;
   readonly balanceWei: bigint;
 }
 
-/** Bounds per gas, wei. */
+/** Maximum prices per unit of gas, wei. */
 export interface PriceCaps {
   readonly capWei: bigint;
   readonly cancelCapWei: bigint;
 }
 
-/** The bounds of a further delivery at the nonce and of its cancelling transfer; neither exceeds the balance. */
+/**
+ * Computes the price caps of a further delivery at the nonce and of its cancelling transfer; neither exceeds the
+ * balance.
+ */
 export function priceCaps(facts: PriceCapInput): PriceCaps {
   const { gasLimit, balanceWei, marketWei } = facts;
   const multiple = marketWei * MAX_TIMES_MARKET;
@@ -76,8 +79,8 @@ function wantedCap(facts: PriceCapInput, multiple: bigint): bigint {
 }
 
 /**
- * What is missing for a transaction of the same gas limit at a price, wei; 0: nothing. The wait for funds is told
- * with it.
+ * Computes the shortfall for a transaction with the same gas limit at a price, wei; 0: none. Reported while waiting for
+ * funds.
  */
 export function shortfallWei(
   facts: Pick<PriceCapInput, "gasLimit" | "balanceWei">,

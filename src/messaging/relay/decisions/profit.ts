@@ -8,27 +8,27 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { costUsd18, type Market, requiredUsd18, type Usage } from "./money.ts";
 import { findDestination, toRequest } from "./route.ts";
 
-/** What a message is, as far as its payment goes. */
+/** Class of a message by how its delivery is paid. */
 export type PaymentClass =
-  /** Goes to the hub, which charges nothing and where nobody pays. */
+  /** To the hub, where delivery is free and unpaid. */
   | "to_hub"
-  /** Carries our own fees home: the amount bounds what that may cost. */
+  /** Pays out our own fees: the amount limits the cost of its delivery. */
   | "own_withdrawal"
-  /** From a module of the hub: the hub's reward takes the place of a fee. */
+  /** From a rewarded module of the hub: the hub's reward replaces the fee. */
   | "listed_hub_request"
-  /** From another module of the hub, let in by `module_filter`: it has no fee. */
+  /** From another module of the hub, accepted by `module_filter`: it has no fee. */
   | "filtered_hub_request"
-  /** A user's request; the fee stands on its source chain. */
+  /** A user's request; the fee is recorded on its source chain. */
   | "request"
   /** Answer to a user's request; the fee is paid while it is delivered. */
   | "get_response";
 
-/** True for messages that are delivered whatever they pay (docs/protocol/messaging.md section 9.4). */
+/** True for messages that are delivered regardless of revenue (docs/protocol/messaging.md section 9.4). */
 export function isAlwaysDelivered(paymentClass: PaymentClass): boolean {
   return paymentClass === "to_hub";
 }
 
-/** The class of a message on the leg to `target`. */
+/** Classifies a message on the leg to `target`. */
 export function classifyPayment(message: Message, facts: {
   readonly hub: StateMachine;
   readonly target: StateMachine;
@@ -47,17 +47,17 @@ export function classifyPayment(message: Message, facts: {
   return facts.isListedModule ? "listed_hub_request" : "filtered_hub_request";
 }
 
-/** What a decision about one message depends on. */
+/** Input of the decision on one message. */
 export interface Offer extends Usage {
   readonly paymentClass: PaymentClass;
   /**
-   * What it brings in, dollars x 10^18; `undefined`: it could not be read. A fee, the hub's reward
-   * (`listed_hub_request`), what may be spent on it (`own_withdrawal`), or 0 (`filtered_hub_request`).
+   * Revenue, dollars x 10^18; `undefined`: it could not be read. A fee, the hub's reward (`listed_hub_request`), the
+   * budget (`own_withdrawal`), or 0 (`filtered_hub_request`).
    */
   readonly fee18: bigint | undefined;
 }
 
-/** Market and the operator's wish. */
+/** Market prices and the operator's minimum profit. */
 export interface ProfitRule extends Market {
   /** `minimum_profit_percentage`: percent, a whole number; 0 delivers everything. */
   readonly profitPercent: number;
@@ -68,32 +68,32 @@ export interface ProfitNumbers extends Usage, ProfitRule {
   readonly fee18: bigint | undefined;
   /** `undefined`: the price is unknown. */
   readonly cost18: bigint | undefined;
-  /** Least fee that is taken. `undefined`: the price is unknown. */
+  /** Minimum fee. `undefined`: the price is unknown. */
   readonly required18: bigint | undefined;
 }
 
-/** Why a message is not delivered now. `fee_unknown`: reading it again may help, so does nothing else. */
+/** Reason why a message is not delivered now. `fee_unknown`: only reading the fee again may help. */
 export type ProfitHold = "unprofitable" | "price_unknown" | "fee_unknown";
 
-/** Decision about one message. */
+/** Decision on one message. */
 export type ProfitDecision =
   | {
     readonly kind: "deliver";
     /**
-     * `profitable`: it pays; `no_minimum`: the operator wants everything; `always`: its class does not pay;
-     * `carried`: others of a pooled batch pay for it.
+     * `profitable`: the fee covers it; `no_minimum`: the operator wants everything delivered; `always`: its class does
+     * not pay; `carried`: others of a pooled batch pay for it.
      */
     readonly why: "profitable" | "no_minimum" | "always" | "carried";
     readonly numbers: ProfitNumbers;
   }
   | { readonly kind: "hold"; readonly reason: ProfitHold; readonly numbers: ProfitNumbers };
 
-/** Decides about one message that travels alone, or whose share of the transaction is `offer`. */
+/** Decides on one message that is sent alone, or whose share of the transaction is `offer`. */
 export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
   const numbers = profitNumbers(offer, rule);
   if (isAlwaysDelivered(offer.paymentClass)) return { kind: "deliver", why: "always", numbers };
   const { fee18, required18 } = numbers;
-  // Who wants everything delivered still wants his money: what is paid out is not spent on its way.
+  // Even when everything is delivered, a payment to us must not be spent on its own delivery.
   const isBounded = offer.paymentClass === "own_withdrawal" && required18 !== undefined;
   if (rule.profitPercent === 0 && !isBounded) return { kind: "deliver", why: "no_minimum", numbers };
   if (fee18 === undefined) return { kind: "hold", reason: "fee_unknown", numbers };
@@ -103,7 +103,7 @@ export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
     : { kind: "hold", reason: "unprofitable", numbers };
 }
 
-/** The numbers alone. */
+/** Computes only the numbers. */
 export function profitNumbers(offer: Offer, rule: ProfitRule): ProfitNumbers {
   const cost18 = costUsd18(offer, rule);
   const percent = offer.paymentClass === "own_withdrawal" ? 0 : rule.profitPercent;

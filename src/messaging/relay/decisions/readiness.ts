@@ -1,11 +1,10 @@
 /**
  * Decides against which height of the source messages are proved. Pure.
- * Rules: docs/protocol/messaging.md sections 6.3 and 13.2. Substrate hosts want the challenge period
- * exceeded, EVM hosts want it reached (polytope-labs/hyperbridge: modules/ismp/core/src/handlers.rs,
- * evm/src/core/HandlerV2.sol).
+ * Rules: docs/protocol/messaging.md sections 6.3 and 13.2. Substrate hosts require the challenge period to be exceeded,
+ * EVM hosts to be reached (polytope-labs/hyperbridge: modules/ismp/core/src/handlers.rs, evm/src/core/HandlerV2.sol).
  */
 
-/** A height of the source that the target stores, and when it stored it (Unix seconds). */
+/** Height of the source that the target stores, and when it stored it (Unix seconds). */
 export interface StoredHeight {
   readonly height: bigint;
   readonly updatedAtSec: bigint;
@@ -19,14 +18,14 @@ export interface ChallengeRule {
   readonly comparison: "strict" | "reached";
 }
 
-/** True when proofs against a commitment stored at `updatedAtSec` are taken. */
+/** True when proofs against a commitment stored at `updatedAtSec` are accepted. */
 export function isMatured(updatedAtSec: bigint, rule: ChallengeRule): boolean {
   if (rule.challengePeriodSec === 0n) return true;
   const age = rule.nowSec - updatedAtSec;
   return rule.comparison === "strict" ? age > rule.challengePeriodSec : age >= rule.challengePeriodSec;
 }
 
-/** Newest stored height whose challenge period is over; `undefined` when there is none yet. */
+/** Finds the newest stored height whose challenge period is over; `undefined` when there is none yet. */
 export function newestMatured(stored: readonly StoredHeight[], rule: ChallengeRule): bigint | undefined {
   let newest: bigint | undefined;
   for (const { height, updatedAtSec } of stored) {
@@ -36,8 +35,8 @@ export function newestMatured(stored: readonly StoredHeight[], rule: ChallengeRu
 }
 
 /**
- * Heights worth remembering: the newest matured one and everything newer that is still in its challenge period
- * and not above what the target knows now (a veto takes heights away again).
+ * Selects the heights to remember: the newest matured one and all newer ones still in their challenge period that the
+ * target knows now (a veto removes heights).
  */
 export function rememberHeights(
   stored: readonly StoredHeight[],

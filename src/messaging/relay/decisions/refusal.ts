@@ -1,12 +1,12 @@
 /**
- * Decides what happens to a message that its destination does not take. Pure.
+ * Decides what happens to a message that its destination refuses. Pure.
  * Rules: docs/protocol/messaging.md sections 8.4, 10.3 and 11.2.
  */
 import type { RefusalCode } from "../../../core/chains/port.ts";
 import type { HoldReason, TerminalReason } from "../../ledger/ledger.ts";
 import type { RetryClass } from "./retry_schedule.ts";
 
-/** Refusals that say something about the chain, not about one of the messages. */
+/** Refusals that concern the chain, not one of the messages. */
 export const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "not_ready",
   "host_frozen",
@@ -16,7 +16,7 @@ export const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "insufficient_funds",
 ]);
 
-/** What becomes of the message's row. */
+/** Outcome for the message's row. */
 export type RefusalVerdict =
   | { readonly kind: "hold"; readonly reason: HoldReason; readonly retryClass: RetryClass }
   | {
@@ -27,11 +27,11 @@ export type RefusalVerdict =
   /** Held for good: no transaction of the chain can carry it. */
   | { readonly kind: "park"; readonly reason: HoldReason };
 
-/** Judges one refusal; `targetIsHub` because the hub's refusals mostly pass and cost nothing to try again. */
+/** Judges one refusal; `targetIsHub` because the hub's refusals are mostly temporary and retries cost nothing. */
 export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: boolean): RefusalVerdict {
   switch (code) {
     case "timed_out":
-      // Its receipt is looked for once the target's newest block has passed the timeout too.
+      // Its receipt is read once the target's newest block is past the timeout too.
       return { kind: "hold", reason: "too_close_to_timeout", retryClass: "transient" };
     case "bad_destination":
       return { kind: "end", state: "rejected", reason: "bad_destination" };
@@ -55,7 +55,7 @@ export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: bo
     case "insufficient_funds":
       return { kind: "hold", reason: "unfunded", retryClass: "unfunded" };
     case "too_expensive":
-      // Mostly weighed again at once, with the price of now: see send.ts.
+      // Usually decided again at once, with the current price: see send.ts.
       return { kind: "hold", reason: "unprofitable", retryClass: "transient" };
     case "untraceable":
       return { kind: "hold", reason: "untraceable", retryClass: "slow" };

@@ -1,43 +1,43 @@
 /**
- * Decides when a message that could not be delivered is checked again. Pure.
+ * Decides when a message that could not be delivered is retried. Pure.
  * Rules: docs/protocol/messaging.md section 11.2; `unprofitable_retry_frequency` of the specification.
  */
 
-/** Why a message waits, as far as the schedule is concerned. */
+/** Class of a wait, which selects the schedule. */
 export type RetryClass =
   /** Node behind, challenge period, nonce race, lost race: always retried. */
   | "transient"
-  /** Our account cannot pay: looked at once a minute, since an operator may fill it at any time. */
+  /** Our account cannot pay: checked once a minute, since an operator may fund it at any time. */
   | "unfunded"
-  /** The hub cannot take it yet: always retried. */
+  /** The hub cannot accept it yet: always retried. */
   | "hub_waiting"
-  /** The hub refuses it (bandwidth, a blocked sender, its module): always retried, more and more seldom. */
+  /** The hub refuses it (bandwidth, a blocked sender, its module): always retried, at increasing intervals. */
   | "hub_refused"
-  /** Costs a node much to look at, and hardly ever passes: always retried, seldom. */
+  /** Expensive to check and rarely successful: always retried, rarely. */
   | "slow"
   /** Simulation failed, mined without effect, unprofitable: retried only if the operator asked for it. */
   | "failed";
 
-/** Time stamp of "not by itself": beyond every clock, still a safe integer. */
+/** Timestamp meaning "never": beyond every clock, still a safe integer. */
 export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
 const TRANSIENT = { firstMs: 2_000, maxMs: 5 * 60_000 };
-/** Pause between two looks at an account that cannot pay, ms. */
+/** Interval between checks of an account that cannot pay, ms. */
 export const UNFUNDED_PAUSE_MS = 60_000;
 const SLOW = { firstMs: 10 * 60_000, maxMs: 6 * 3_600_000 };
 const HUB_WAITING = { firstMs: 15_000, maxMs: 10 * 60_000 };
-/** Ten tries take a day: bandwidth that ran out is bought within hours, spam must not be tried for long. */
+/** Ten attempts take a day: exhausted bandwidth is bought within hours, and spam must not be retried for long. */
 const HUB_REFUSED = { firstMs: 15_000, maxMs: 6 * 3_600_000, factor: 4 };
-/** Refusals of the hub after which a message without a timeout ends. */
+/** Number of refusals by the hub after which a message without a timeout ends. */
 const MAX_REFUSALS = 10;
-/** A timeout further away than this is none; a message without one is given up after this time. */
+/** Maximum time to a timeout, ms: one further away counts as none, and a message without one ends after this time. */
 const MAX_WAIT_MS = 30 * 24 * 3_600_000;
 /** After this many attempts the operator's interval doubles, up to {@link FAILED_MAX_MS}. */
 const FAILED_PATIENCE = 10;
 const FAILED_MAX_MS = 6 * 3_600_000;
 
 /**
- * Unix milliseconds of the next attempt.
+ * Computes the time of the next attempt, Unix milliseconds.
  * @param facts.attempts attempts made so far, at least 1; of class `hub_refused` the refusals
  * @param facts.retryFrequencySec `unprofitable_retry_frequency`; `undefined` disables retries of class `failed`
  * @param facts.jitter random number in [0, 1)
@@ -64,8 +64,8 @@ const SCHEDULES: Readonly<
 > = { transient: TRANSIENT, slow: SLOW, hub_waiting: HUB_WAITING, hub_refused: HUB_REFUSED };
 
 /**
- * True when a message that the hub refused once more is given up: it was refused ten times, or is 30 days old, and no
- * timeout will end it. Upstream's relayer tries once.
+ * True when a message that the hub refused again ends: it was refused ten times, or is 30 days old, and no timeout will
+ * end it. Upstream's relayer tries once.
  * @param facts.refusals refusals so far, this one included; other waits do not count
  * @param facts.timeoutSec Unix seconds; 0: never
  */

@@ -1,25 +1,25 @@
 /**
  * Decides what a reverted transaction means for the messages that it carried. Pure.
- * Rules: docs/protocol/messaging.md section 10.3. One message can make a whole batch revert although the
- * simulation passed, so a batch never goes again whole: its members go in halves, until the bad one stands alone. Only
- * then is anybody to blame.
+ * Rules: docs/protocol/messaging.md section 10.3. One message can make a whole batch revert although the simulation
+ * passed, so a batch is never sent again as a whole: its members are bisected until the bad one is isolated. Only then
+ * is a message at fault.
  */
 import type { RefusalCode } from "../../../core/chains/port.ts";
 import { ABOUT_THE_CHAIN } from "./refusal.ts";
 
-/** What the revert says. */
+/** Cause of the revert. */
 export type RevertVerdict =
   /** The host would have refused any messages, or the proof in front of them. */
   | { readonly kind: "chain" }
-  /** Any of the members may be the reason: each goes again in a batch of at most that many. */
+  /** Any of the members may be the cause: each is retried in a batch of at most that many. */
   | { readonly kind: "split"; readonly batchLimit: number }
-  /** The message travelled alone: it is the reason. */
+  /** The message was sent alone: it is the cause. */
   | { readonly kind: "alone" };
 
 /**
- * Judges a revert that is no lost race.
+ * Judges a revert that is not a lost race.
  * @param facts.carried messages of the transaction
- * @param facts.code why it reverted, where that could be found out
+ * @param facts.code why it reverted, if known
  */
 export function judgeRevert(
   facts: { readonly carried: number; readonly code: RefusalCode | undefined },

@@ -1,41 +1,42 @@
 /**
  * Decides which rewards of the hub are claimed now, and what its refusals mean. Pure.
  * Rules: docs/protocol/messaging.md sections 17.1 and 17.2; polytope-labs/hyperbridge:
- * modules/pallets/relayer/src/{outbound_consensus,outbound_request}.rs. Only with `[hub].signer`: it is who is paid.
+ * modules/pallets/relayer/src/{outbound_consensus,outbound_request}.rs. Only with `[hub].signer`, the account that is
+ * paid.
  */
 import type { RewardKey, RewardRow } from "../../ledger/ledger.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 
-/** How often rewards are looked at, and how long a refused one waits, ms. */
+/** Poll interval of rewards, and pause of a refused one, ms. */
 export const REWARD_INTERVAL_MS = 600_000;
 
-/** What planning depends on besides the rows. */
+/** Input of planning, besides the rows. */
 export interface RewardPlanInput {
   readonly nowMs: number;
-  /** A hub account is configured. Without one nothing is claimed. */
+  /** True when a hub account is configured. Without one nothing is claimed. */
   readonly hasPayee: boolean;
-  /** The key that did the work on that chain is configured. */
+  /** True when the key of the work on that chain is configured. */
   hasSigner(chain: StateMachine): boolean;
   /** Newest height of the chain on the hub whose challenge period is over; `undefined`: none. */
   maturedHeight(chain: StateMachine): bigint | undefined;
   /** True when the hub has paid it to anybody; `undefined`: could not be read now. */
   isClaimed(key: RewardKey): boolean | undefined;
-  /** What the hub offers for it, in its native token; 0: nothing; `undefined`: could not be read now. */
+  /** The hub's offer for it, in its native token; 0: nothing; `undefined`: could not be read now. */
   offered(key: RewardKey): bigint | undefined;
 }
 
-/** Why a reward is not claimed now. */
+/** Reason why a reward is not claimed now. */
 export type RewardWait =
   | "no_payee"
   | "no_signer"
   | "not_due"
-  /** The hub knows no mature height of the chain at or above the work. */
+  /** The hub knows no matured height of the chain at or above the work. */
   | "height"
   | "unread"
-  /** A claim is under way. */
+  /** A claim is pending. */
   | "under_way";
 
-/** What is to be done with the rows, each part lowest height first, so that no reward starves. */
+/** Plan for the rows, each part lowest height first, so that no reward starves. */
 export interface RewardPlan {
   readonly claims: readonly {
     readonly row: RewardRow;
@@ -88,7 +89,7 @@ function oldestFirst(a: RewardRow, b: RewardRow): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** Errors of the pallet after which the reward is paid already. */
+/** Errors of the pallet that mean that the reward is already paid. */
 const ALREADY_PAID: ReadonlySet<string> = new Set([
   "OutboundRotationAlreadyClaimed",
   "OutboundRequestAlreadyClaimed",
@@ -108,14 +109,14 @@ const FINAL: ReadonlySet<string> = new Set([
   "OutboundRequestUnsupportedDestination",
 ]);
 
-/** What becomes of a reward whose claim was refused. */
+/** Outcome for a reward whose claim was refused. */
 export type RewardRefusal =
   | { readonly state: "claimed" | "refused" }
   | { readonly state: "pending"; readonly attempts: number; readonly nextAttemptAtMs: number };
 
 /**
- * Judges a refusal by the name of the pallet's error; `undefined`: the pool refused without saying why.
- * Everything that is not final is tried again, because a lagging client or an empty treasury passes.
+ * Judges a refusal by the name of the pallet's error; `undefined`: the transaction pool refused without a reason.
+ * Everything that is not final is retried, because a lagging client or an empty treasury is temporary.
  */
 export function judgeRewardRefusal(
   row: Pick<RewardRow, "attempts">,

@@ -1,29 +1,29 @@
 /**
- * Decides whether rotations of the hub's authorities are brought to a chain by themselves: only where the hub's reward
- * covers what that costs. Pure. Rules: docs/protocol/messaging.md sections 9.4 and 17.1;
- * polytope-labs/hyperbridge: modules/pallets/relayer/src/outbound_consensus.rs (one reward per set and chain, in the
- * hub's own token, to whoever the host names as first).
+ * Decides whether rotations of the hub's authorities are delivered to a chain on their own: only when the hub's reward
+ * covers the cost. Pure. Rules: docs/protocol/messaging.md sections 9.4 and 17.1; polytope-labs/hyperbridge:
+ * modules/pallets/relayer/src/outbound_consensus.rs (one reward per set and chain, in the hub's own token, to the
+ * relayer that the host names as first).
  */
 import { costUsd18, type Market, requiredUsd18, toReward18, type Usage } from "./money.ts";
 
-/** What the hub offers for one rotation, in units of its own token. */
+/** The hub's offer for one rotation, in units of its own token. */
 export interface OfferedReward {
   readonly amount: bigint;
   readonly isClaimed: boolean;
 }
 
-/** Why rotations do not travel by themselves. */
+/** Reason why rotations are not sent on their own. */
 export type RewardHold =
   /** The hub offers nothing for this chain, or has paid for these sets already. */
   | "no_reward"
-  /** Nobody knows what the hub's token is worth. */
+  /** The price of the hub's token is unknown. */
   | "token_price_unknown"
-  /** Nobody knows what the chain's native token is worth. */
+  /** The price of the chain's native token is unknown. */
   | "price_unknown"
   /** The reward is below the cost. */
   | "unprofitable";
 
-/** Decision about rotations that travel alone, dollars x 10^18. */
+/** Decision on rotations sent alone, dollars x 10^18. */
 export type RotationDecision =
   | { readonly kind: "send"; readonly reward18: bigint; readonly required18: bigint }
   | {
@@ -33,7 +33,7 @@ export type RotationDecision =
     readonly required18: bigint | undefined;
   };
 
-/** What the hub pays for rotations, dollars x 10^18; a reason when that is certainly nothing. */
+/** Computes the hub's reward for rotations, dollars x 10^18; a reason when it is certainly zero. */
 export function rewardFor(
   rewards: readonly OfferedReward[],
   tokenPrice27: bigint | undefined,
@@ -44,7 +44,7 @@ export function rewardFor(
   return { reward18, hold: tokenPrice27 === undefined ? "token_price_unknown" : undefined };
 }
 
-/** Compares the reward with the cost; it must reach what a fee would have to reach. */
+/** Compares the reward with the cost; the same threshold applies as for fees. */
 export function decideRotations(
   facts: {
     readonly rewards: readonly OfferedReward[];

@@ -7,29 +7,29 @@ import { type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import type { GetRequest, Message, PostRequest } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 
-/** What the decision depends on besides the message. */
+/** Input of the decision, besides the message. */
 export interface RouteInput {
   readonly hub: StateMachine;
   /** Chain on which this leg reads messages. */
   readonly source: StateMachine;
   /** Chain to which this leg delivers. */
   readonly target: StateMachine;
-  /** Sending modules that are delivered, lower-case hex; `undefined` delivers all. */
+  /** Sending modules whose messages are delivered, lower-case hex; `undefined`: all. */
   readonly moduleFilter: ReadonlySet<Hex> | undefined;
   /** Chains that are configured, i.e. whose fees can be read. */
   readonly configured: ReadonlySet<StateMachine>;
   /** Modules of the hub whose requests the hub rewards, lower-case hex; `undefined`: could not be read yet. */
   readonly listedModules: Pick<ReadonlySet<Hex>, "has"> | undefined;
-  /** True when the target takes answers to GET requests as messages: EVM hosts do. */
+  /** True when the target accepts responses to GET requests as messages: EVM hosts do. */
   readonly takesResponses: boolean;
   /** The target's own clock, Unix seconds. */
   readonly targetNowSec: bigint;
 }
 
-/** Why a message of this leg is never delivered. */
+/** Reason why a message of this leg is never delivered. */
 export type RejectReason = "module_filter" | "hub_originated" | "wrong_source" | "bad_destination";
 
-/** Why a message waits: for a configured source, a configured chain to read, the hub's list, or for its end. */
+/** Reason why a message waits: for a configured source, a configured chain to read, the hub's list, or its timeout. */
 export type RouteHold =
   | "no_fee_source"
   | "unconfigured_chain"
@@ -39,27 +39,27 @@ export type RouteHold =
 /** Decision on one message. */
 export type Route =
   | { readonly kind: "deliver" }
-  /** Kept, and checked again. */
+  /** Kept, and routed again later. */
   | { readonly kind: "hold"; readonly reason: RouteHold }
   | { readonly kind: "reject"; readonly reason: RejectReason }
   | { readonly kind: "timedOut" }
   /** Not a message of this leg: another leg carries it. */
   | { readonly kind: "ignore" };
 
-/** Time that a delivery needs to be included; a message that expires sooner is not worth its gas. Seconds. */
+/** Time for a delivery to be included, seconds; a message that expires sooner is not worth its gas. */
 export const INCLUSION_MARGIN_SEC = 60n;
 
-/** Chain that the message goes to in the end. */
+/** Finds the final destination of a message. */
 export function findDestination(message: Message): StateMachine {
   return message.kind === "getResponse" ? message.response.get.source : message.request.dest;
 }
 
-/** Request that a message is or answers. */
+/** Finds the request that a message is or responds to. */
 export function toRequest(message: Message): PostRequest | GetRequest {
   return message.kind === "getResponse" ? message.response.get : message.request;
 }
 
-/** Commitment under which receipts of the message are filed. */
+/** Finds the commitment under which receipts of the message are stored. */
 export function toReceiptKey(message: Message): Hex {
   return message.kind === "getResponse" ? message.requestCommitment : message.commitment;
 }
@@ -89,7 +89,7 @@ function routeToHub(message: Message, facts: RouteInput): Route {
 function routeToChain(message: Message, facts: RouteInput): Route {
   if (message.kind === "get" || findDestination(message) !== facts.target) return { kind: "ignore" };
   if (!passesModuleFilter(message, facts)) return { kind: "reject", reason: "module_filter" };
-  // The hub enforced the timeout when it made the response; it may be delivered forever.
+  // The hub enforced the timeout when it created the response, which may be delivered at any time.
   if (message.kind === "getResponse") {
     return facts.takesResponses ? { kind: "deliver" } : { kind: "reject", reason: "bad_destination" };
   }
@@ -105,7 +105,10 @@ function routeToChain(message: Message, facts: RouteInput): Route {
   return routeByTime(request.timeoutTimestampSec, facts.targetNowSec);
 }
 
-/** Requests of the hub itself travel when the operator or the hub lists their module; `undefined`: it does. */
+/**
+ * Routes requests of the hub itself: delivered when the operator or the hub lists their module; `undefined`: it is
+ * listed.
+ */
 function routeByList(request: PostRequest, facts: RouteInput): Route | undefined {
   if (facts.moduleFilter !== undefined || facts.listedModules?.has(toHex(request.from)) === true) {
     return undefined;

@@ -3,19 +3,19 @@
  * Rules: docs/protocol/messaging.md section 6.3 (cursor `scanned`, height `observed`).
  */
 
-/** Where a leg starts to read, and what is left out. */
+/** Start of a leg's scan, and the blocks skipped. */
 export interface ScanStart {
-  /** Every block up to and including this one counts as read. */
+  /** Every block up to and including this one counts as scanned. */
   readonly scanned: bigint;
-  /** Blocks that are left out on purpose, both inclusive; told to the operator. */
+  /** Blocks skipped on purpose, both inclusive; logged for the operator. */
   readonly skipped: { readonly from: bigint; readonly to: bigint } | undefined;
   readonly because: "initial_height" | "cursor" | "first_start";
 }
 
 /**
- * First cursor of a leg after a start of the program.
- * A configured `initial_height` wins over the stored cursor; without either the leg starts from now, which is
- * the target's height of the source (not the source's own head, which no proof covers yet).
+ * Chooses the first cursor of a leg after a start of the program. A configured `initial_height` wins over the stored
+ * cursor; without either the leg starts from now, which is the target's height of the source (not the source's own
+ * head, which no proof covers yet).
  */
 export function chooseScanStart(facts: {
   readonly initialHeight: bigint | undefined;
@@ -35,7 +35,7 @@ export function chooseScanStart(facts: {
   return { scanned: observed, skipped: undefined, because: "first_start" };
 }
 
-/** Next chunk of blocks to read, both inclusive; `undefined` when everything observed is read. */
+/** Computes the next chunk of blocks to scan, both inclusive; `undefined` when everything observed is scanned. */
 export function nextChunk(
   scanned: bigint,
   observed: bigint,
@@ -47,23 +47,23 @@ export function nextChunk(
   return { from, to: last < observed ? last : observed };
 }
 
-/** Events of one chunk that are aimed at: a chunk is held in memory, and written in one transaction. */
+/** Target number of events per chunk: a chunk is held in memory and written in one transaction. */
 const AIMED_EVENTS = 500;
 
-/** Width of the first chunk, in blocks: nothing is known of how much happens in them. */
+/** Width of the first chunk, in blocks: the event rate is still unknown. */
 const FIRST_BLOCKS = 1n;
 
-/** Factor by which chunks grow while little happens. */
+/** Factor by which chunks grow while there are few events. */
 const GROWTH = 4n;
 
 /**
- * How many blocks of one chain are read at once, so that a chunk holds about five hundred events. What was learned
- * lasts from scan to scan; it is a matter of memory only, so a new start may begin again.
+ * Number of blocks of one chain scanned at once, so that a chunk holds about five hundred events. The learned width is
+ * kept between scans, in memory only; a restart begins again.
  */
 export class ScanWidth {
   #blocks = FIRST_BLOCKS;
 
-  /** Maximum number of blocks of the next chunk; `max` is what the chain's nodes take. */
+  /** Maximum number of blocks of the next chunk; `max` is what the chain's nodes accept. */
   next(max: bigint | undefined): bigint {
     return max === undefined || this.#blocks < max ? this.#blocks : max;
   }
@@ -79,7 +79,7 @@ export class ScanWidth {
   }
 }
 
-/** Age beyond which blocks are not caught up after an outage, seconds (7 days). */
+/** Maximum age of blocks scanned after an outage, seconds (7 days). */
 export const CATCH_UP_LIMIT_SEC = 7n * 24n * 3600n;
 
 /**

@@ -1,25 +1,25 @@
 /**
- * Decides what is told of the spending of one chain, and until when a daily limit of losses stops it. Pure.
- * Losses are millionths of a dollar; those of one transaction are its cost beyond what it earned.
+ * Summarises the spending on one chain, and decides until when a daily loss limit stops it. Pure. Losses are millionths
+ * of a dollar; those of one transaction are its cost beyond what it earned.
  */
 import type { SpendingRow } from "../../ledger/ledger.ts";
 
-/** Time that a daily limit looks back, ms: a rolling day. */
+/** Period of a daily limit, ms: a rolling day. */
 export const DAY_MS = 86_400_000;
 
-/** Why gas earned nothing, besides the results of transactions. */
+/** Reason why gas earned nothing, besides the results of transactions. */
 export type UnearnedReason =
   | Exclude<SpendingRow["result"], "delivered" | "advanced" | "done" | undefined>
-  /** Delivered, but nobody pays for it. */
+  /** Delivered, but unpaid. */
   | "unpaid"
-  /** It carried our own money home. */
+  /** Delivered our own payment. */
   | "payment_delivery"
-  /** The host learned of the hub, which nobody rewards. */
+  /** Advanced the hub's client on the host, without a reward. */
   | "consensus_proofs"
   /** A call that should be free. */
   | "other";
 
-/** What was spent on a chain. Native amounts in wei, dollars x 10^18 as far as the price was known. */
+/** Spending on a chain. Native amounts in wei, dollars x 10^18 as far as the price was known. */
 export interface SpendingSummary {
   readonly transactions: number;
   readonly spentWei: bigint;
@@ -31,7 +31,7 @@ export interface SpendingSummary {
   readonly reasons: ReadonlyMap<UnearnedReason, bigint>;
 }
 
-/** Why a transaction earned nothing; `undefined`: it earned something, or that is not known yet. */
+/** Finds the reason why a transaction earned nothing; `undefined`: it earned something, or that is not known yet. */
 export function unearnedReason(
   { purpose, result, revenueUsd18 }: Pick<SpendingRow, "purpose" | "result" | "revenueUsd18">,
 ): UnearnedReason | undefined {
@@ -80,7 +80,7 @@ export function summariseSpending(rows: readonly SpendingRow[]): SpendingSummary
 }
 
 /**
- * When the losses of the last day are below the limit again, Unix milliseconds, if nothing is lost meanwhile;
+ * Computes when the losses of the last day will be below the limit again, Unix milliseconds, without further losses;
  * `undefined`: they are below it now.
  * @param rows of the last day, oldest first
  */

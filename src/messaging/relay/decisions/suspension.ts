@@ -1,7 +1,7 @@
 /**
- * Decides when messages between two modules travel again after a delivery that was paid for and had no effect. Pure.
- * Rules: docs/protocol/messaging.md section 10.3: all messages of the pair are held, two tries follow at
- * most, then only somebody may allow more. A simulation cannot tell a module that behaves in simulations only.
+ * Decides when messages between two modules are delivered again after a delivery that cost gas and had no effect. Pure.
+ * Rules: docs/protocol/messaging.md section 10.3: all messages of the pair are held, at most two retries follow, then
+ * only an operator may allow more. A simulation cannot detect a module that only succeeds in simulations.
  */
 import type { SuspensionRow } from "../../ledger/ledger.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -9,18 +9,18 @@ import { NEVER_MS } from "./retry_schedule.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Pause before each automatic try, by the number of failures so far. */
+/** Pause before each automatic retry, by the number of failures so far, ms. */
 const PAUSES_MS: readonly number[] = [DAY_MS, 3 * DAY_MS];
 
-/** After so long without a failure a pair that was released starts again. */
+/** Time without a failure after which a released pair starts over, ms. */
 const MEMORY_MS = 30 * DAY_MS;
 
-/** What is remembered of a pair. */
+/** History of a pair. */
 export type PairHistory = Omit<SuspensionRow, "target" | "from" | "to" | "updatedAtMs">;
 
 /**
- * The history after a transaction that was mined without effect for messages of the pair. A transaction counts once,
- * however many messages of the pair it carries and however often a reorganisation moves it.
+ * Updates the history after a transaction that was mined without effect for messages of the pair. A transaction counts
+ * once, however many messages of the pair it carries and however often a reorganisation moves it.
  */
 export function afterFailure(
   before: SuspensionRow | undefined,
@@ -39,23 +39,23 @@ export function afterFailure(
   };
 }
 
-/** The history after the try was delivered: messages travel again, the failures are not forgotten yet. */
+/** Updates the history after the retry was delivered: messages are released, the failures are kept for a while. */
 export function afterSuccess(before: SuspensionRow): PairHistory {
   return { ...before, isActive: false, nextTryAtMs: 0, trial: undefined };
 }
 
-/** What becomes of a message of a suspended pair now. */
+/** Decision on a message of a suspended pair. */
 export type PairVerdict =
-  /** It is the try, or may become it. */
+  /** It is the retry, or may become it. */
   | { readonly kind: "try" }
   | { readonly kind: "wait"; readonly untilMs: number };
 
-/** Pause before a message is checked again while another one of its pair is the try, ms. */
+/** Pause of a message while another one of its pair is being retried, ms. */
 const BEHIND_TRY_MS = 10 * 60_000;
 
 /**
  * Judges one message of a suspended pair.
- * @param facts.isTryOpen whether the pair's try is another message that is under way, or was chosen just now
+ * @param facts.isTryOpen whether the pair's retry is another message that is submitted, or was just chosen
  */
 export function judgeSuspended(
   pair: Pick<SuspensionRow, "nextTryAtMs">,

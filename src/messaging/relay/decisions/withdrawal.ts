@@ -1,24 +1,24 @@
 /**
  * Decides when fees are withdrawn, from which accounts, and whether the amount is worth it. Pure.
- * Rules: docs/protocol/messaging.md section 16.1; `withdrawal_frequency` and
- * `minimum_withdrawal_amount` of the specification. What follows an order is in `withdrawal_step.ts`.
+ * Rules: docs/protocol/messaging.md section 16.1; `withdrawal_frequency` and `minimum_withdrawal_amount` of the
+ * specification. The steps after a request are in `withdrawal_step.ts`.
  */
 import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { toTokenUnits } from "./money.ts";
 
-/** Least amount of the operator's minimum, whole currency units. */
+/** Lower bound of the operator's minimum, whole currency units. */
 export const MIN_WITHDRAWAL = 10;
 
-/** `Relayer.MinimumWithdrawalAmount` where the hub has none, units of whatever decimals the token has. */
+/** Default of `Relayer.MinimumWithdrawalAmount`, in the token's smallest units, whatever its decimals. */
 export const HUB_MINIMUM_UNITS = 10n ** 19n;
 
 /** Pause between the start of the program and the first withdrawals, ms. */
 export const FIRST_WITHDRAWAL_MS = 60_000;
 
 /**
- * When the next round of withdrawals is due, Unix milliseconds: a minute after the start at the earliest, and a full
- * period after the last completed round, so that restarts neither put it off nor repeat it.
- * @param facts.lastCompletedMs of this or an earlier run; one that lies in the future counts as now
+ * Computes when the next round of withdrawals is due, Unix milliseconds: a minute after the start at the earliest, and
+ * a full period after the last completed round, so that restarts neither delay nor repeat it.
+ * @param facts.lastCompletedMs of this or an earlier run; a time in the future counts as now
  */
 export function nextWithdrawalMs(facts: {
   readonly startedMs: number;
@@ -32,21 +32,21 @@ export function nextWithdrawalMs(facts: {
   return Math.max(earliestMs, lastMs + facts.frequencySec * 1000);
 }
 
-/** The numbers of a threshold decision, units of the chain's fee token. */
+/** Numbers of a threshold decision, units of the chain's fee token. */
 export interface WithdrawalNumbers {
   readonly available: bigint;
-  /** What the operator wants at least. */
+  /** Operator's minimum. */
   readonly configuredMinimum: bigint;
-  /** What the hub demands. */
+  /** Hub's minimum. */
   readonly hubMinimum: bigint;
 }
 
-/** Decision about one balance. */
+/** Decision on one balance. */
 export type WithdrawalDecision =
   | { readonly kind: "withdraw"; readonly numbers: WithdrawalNumbers }
   | {
     readonly kind: "skip";
-    /** `below_hub_minimum`: the operator would take it, the hub would refuse. */
+    /** `below_hub_minimum`: above the operator's minimum, but the hub would refuse it. */
     readonly reason: "empty" | "below_configured" | "below_hub_minimum";
     readonly numbers: WithdrawalNumbers;
   };
@@ -77,24 +77,24 @@ export function decideWithdrawal(facts: {
   return { kind: "withdraw", numbers };
 }
 
-/** An account on the hub that may hold fees of a chain. */
+/** Account on the hub that may hold fees of a chain. */
 export interface FeeAccount {
   readonly address: Uint8Array;
-  /** Who is paid; `undefined`: the address itself. */
+  /** Recipient of the payment; `undefined`: the address itself. */
   readonly beneficiary: Uint8Array | undefined;
 }
 
-/** Accounts to look at for one chain, and those that cannot be emptied. */
+/** Accounts to withdraw from for one chain, and addresses without a key. */
 export interface FeeAccounts {
-  /** Our address on the chain first. Each is withdrawn by an order of its own, signed with its own key. */
+  /** Our address on the chain first. Each is withdrawn by its own request, signed with its own key. */
   readonly accounts: readonly FeeAccount[];
   /** Addresses of earlier deliveries whose key is no longer configured. */
   readonly withoutKey: readonly Uint8Array[];
 }
 
 /**
- * Where fees of a chain may have been credited: to our address there, to the hub account, and to other addresses
- * that delivered for us. All pay out to our address on the chain.
+ * Lists the accounts to which fees of a chain may have been credited: our address there, the hub account, and other
+ * addresses that delivered for us. All pay out to our address on the chain.
  */
 export function listFeeAccounts(facts: {
   /** Our address on the chain that pays. */

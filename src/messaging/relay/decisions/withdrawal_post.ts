@@ -1,5 +1,5 @@
 /**
- * Reads the requests with which the hub pays relayers, and finds ours among them. Pure.
+ * Parsing of the requests with which the hub pays relayers, and matching of ours. Pure.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/withdrawal.rs, modules/pallets/ismp/src/dispatcher.rs;
  * docs/protocol/evm-host.md section 13 and docs/protocol/hub.md section 10.2.
  */
@@ -12,13 +12,13 @@ import { u128 } from "../../../core/encoding/scale.ts";
 /** Module of the hub that pays relayers: ASCII `ISMP-RLYR`. */
 export const WITHDRAWAL_MODULE: Uint8Array = new TextEncoder().encode("ISMP-RLYR");
 
-/** What a payment says. */
+/** Content of a payment. */
 export interface Payment {
   /** 20 bytes on EVM chains, 32 bytes on Substrate chains. */
   readonly beneficiary: Uint8Array;
   /** Units of the chain's fee token. */
   readonly amount: bigint;
-  /** The token paid out, where the body names one. */
+  /** Token paid out, if the body names one. */
   readonly token: Address | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface Payment {
 const SUBSTRATE_VARIANTS: readonly number[] = [0, 2];
 const WORD = 32;
 
-/** The payment in the body of a request to `chain`; `undefined` when the body is something else. */
+/** Parses the payment in the body of a request to `chain`; `undefined` when the body is something else. */
 export function readPayment(chain: StateMachine, body: Uint8Array): Payment | undefined {
   return isEvm(chain) ? readEvmPayment(body) : readSubstratePayment(body);
 }
@@ -62,13 +62,13 @@ function readSubstratePayment(body: Uint8Array): Payment | undefined {
   return { amount: u128.dec(body.slice(1, 17)), beneficiary: body.slice(17), token: undefined };
 }
 
-/** A payment that the hub dispatched, with the request that carries it. */
+/** Payment dispatched by the hub, with the request that carries it. */
 export interface PaymentPost {
   readonly commitment: Hash256;
   readonly request: PostRequest;
 }
 
-/** The payment of a request when it is one of the hub's to `chain`. */
+/** Parses the payment of a request, if it is one of the hub's to `chain`. */
 export function parsePayment(
   request: PostRequest,
   facts: { readonly hub: StateMachine; readonly chain: StateMachine },
@@ -77,23 +77,23 @@ export function parsePayment(
   return equalBytes(request.from, WITHDRAWAL_MODULE) ? readPayment(facts.chain, request.body) : undefined;
 }
 
-/** A withdrawal whose payment is looked for. */
+/** Withdrawal whose payment is expected. */
 export interface ExpectedPayment {
   readonly id: number;
-  /** Who is paid: the beneficiary named in the order, or else the address that signed it. */
+  /** Recipient: the beneficiary named in the request, or else the address that signed it. */
   readonly payee: Uint8Array;
-  /** Balance when the order was made; the payment may be higher, since fees may have come in since. */
+  /** Balance at the time of the request; the payment may be higher, since fees may have been credited since. */
   readonly amount: bigint;
 }
 
-/** What was found. */
+/** Payment matched to a withdrawal. */
 export interface PaymentMatch {
   readonly id: number;
   readonly post: PaymentPost;
   readonly payment: Payment;
 }
 
-/** Posts of ours, sorted out. */
+/** Our payments, matched and unexpected. */
 export interface MatchedPayments {
   readonly matches: readonly PaymentMatch[];
   /** Payments to our own payees that no withdrawal expects: made elsewhere, or before the database was lost. */

@@ -1,20 +1,19 @@
 /**
- * The way of one withdrawal, from the order to the payment: what is seen decides the next state and the next act.
- * Pure. Rules: docs/protocol/messaging.md section 16.4. Rows are independent of each other; one that
- * fails never blocks another.
+ * State machine of one withdrawal, from the request to the payment: the observation decides the next state and action.
+ * Pure. Rules: docs/protocol/messaging.md section 16.4. Rows are independent; a failing one never blocks another.
  */
 import type { WithdrawalDispatch, WithdrawalRow } from "../../ledger/ledger.ts";
 
-/** What a step needs of the row. */
+/** Fields of the row needed for a step. */
 export type WithdrawalView = Pick<
   WithdrawalRow,
   "state" | "nonce" | "hubBlock" | "dispatch" | "attempts" | "nextAttemptAtMs" | "createdAtMs"
 >;
 
-/** What is seen of the order's extrinsic. `unsent`: it was never handed over; `refused`: the hub rejects it. */
+/** Status of the request's extrinsic. `unsent`: it was never broadcast; `refused`: the hub rejects it. */
 export type OrderStatus = "unsent" | "pending" | "included" | "finalized" | "refused" | "gone";
 
-/** What is seen, by the state in which it is looked for. */
+/** Observation, by the state in which it is made. */
 export type WithdrawalObservation =
   | {
     readonly of: "requested";
@@ -23,8 +22,8 @@ export type WithdrawalObservation =
     /** `Relayer.Nonce` at the hub's final head. */
     readonly hubNonce: bigint;
     /**
-     * The payment found in the hub's final blocks from `hubBlock` on; `none`: those blocks were all read and hold
-     * none; `undefined`: they were not read yet.
+     * The payment found in the hub's final blocks from `hubBlock` on; `none`: all those blocks were scanned without
+     * finding one; `undefined`: they were not scanned yet.
      */
     readonly payment: WithdrawalDispatch | "none" | undefined;
   }
@@ -32,11 +31,11 @@ export type WithdrawalObservation =
     readonly of: "dispatched";
     readonly nowMs: number;
     readonly receipt: ReceiptSeen;
-    /** Newest block of the hub that the chain takes proofs for, or would with a bundled consensus proof. */
+    /** Newest block of the hub for which the chain accepts proofs, or would with a bundled consensus proof. */
     readonly provableHubBlock: bigint;
     /** Native tokens of the account that pays for the delivery; `undefined`: not compared. */
     readonly funds?: { readonly balanceWei: bigint; readonly neededWei: bigint } | undefined;
-    /** What the delivery costs and what it may cost, dollars x 10^18; `undefined`: nobody asks. */
+    /** Cost of the delivery and its limit, dollars x 10^18; `undefined`: not compared. */
     readonly worth?: DeliveryWorth | undefined;
   }
   | {
@@ -49,32 +48,32 @@ export type WithdrawalObservation =
     readonly frequencySec: number;
   };
 
-/** What a delivery costs (`undefined`: the price is unknown) and what it may cost, dollars x 10^18. */
+/** Cost of a delivery (`undefined`: the price is unknown) and its limit, dollars x 10^18. */
 export interface DeliveryWorth {
   readonly cost18: bigint | undefined;
   readonly budget18: bigint;
 }
 
-/** The receipt on the chain that pays: none, in a block that may go away, or final. By whom does not matter. */
+/** Receipt on the paying chain: none, in a block that may be reorganised, or final. From any relayer. */
 export type ReceiptSeen = "none" | "seen" | "final";
 
-/** What to do next. */
+/** Next action. */
 export type WithdrawalAction =
-  /** Hand over the order's journalled bytes (again): its nonce makes a second one harmless. */
+  /** Broadcast the request's journalled bytes (again): its nonce makes a duplicate harmless. */
   | { readonly kind: "send_order" }
-  /** Read the hub's final blocks from here on for the payment. */
+  /** Scan the hub's final blocks from here on for the payment. */
   | { readonly kind: "search_payment"; readonly fromHubBlock: bigint }
   /** Read the receipt and, without one, deliver: journal, then broadcast. */
   | { readonly kind: "deliver" }
-  /** Look again, at a given time (Unix milliseconds) or at the next round. */
+  /** Poll again, at a given time (Unix milliseconds) or in the next round. */
   | { readonly kind: "wait"; readonly for: WithdrawalWait; readonly untilMs?: number | undefined }
-  /** The account cannot pay for gas; tell the operator how much is missing. */
+  /** The account cannot pay for gas; report the shortfall. */
   | { readonly kind: "report_shortfall"; readonly shortfallWei: bigint; readonly untilMs: number }
-  /** Delivering would cost a tenth of the amount or more; it never times out, so it waits for a better price. */
+  /** Delivering would cost a tenth of the amount or more; it never times out, so it waits for a lower price. */
   | { readonly kind: "report_too_dear"; readonly worth: DeliveryWorth; readonly untilMs: number }
   | { readonly kind: "none" };
 
-/** What is waited for. */
+/** Reason of a wait. */
 export type WithdrawalWait =
   | "order_finality"
   | "order_fate"
@@ -83,7 +82,7 @@ export type WithdrawalWait =
   | "delivery"
   | "receipt_finality";
 
-/** The next state with what changes in the row, and the act. */
+/** Next state with the change of the row, and the action. */
 export interface WithdrawalStep {
   readonly change: {
     readonly state: WithdrawalRow["state"];
@@ -95,18 +94,18 @@ export interface WithdrawalStep {
   readonly action: WithdrawalAction;
 }
 
-/** Pause of a payment whose delivery costs too much, ms: each look costs a proof and a simulation. */
+/** Pause of a payment whose delivery costs too much, ms: each check costs a proof and a simulation. */
 const TOO_DEAR_PAUSE_MS = 600_000;
 
-/** How long an order may be out of sight before it is given up, ms. */
+/** Time after which a request that the hub does not know is dropped, ms. */
 export const ORDER_PATIENCE_MS = 600_000;
 
-/** Attempts of one round, and the pauses after the first and the second, ms. */
+/** Number of attempts per round; below, the pauses after the first and the second, ms. */
 export const ATTEMPTS_PER_ROUND = 3;
 const PAUSES_MS: readonly number[] = [10_000, 60_000];
 
 /**
- * One step. The caller writes `change` before it acts.
+ * Decides one step. The caller records `change` before it acts.
  * @throws {Error} a defect: the observation is not of the row's state.
  */
 export function stepWithdrawal(row: WithdrawalView, seen: WithdrawalObservation): WithdrawalStep {
@@ -139,7 +138,7 @@ function stepRequested(row: WithdrawalView, seen: Observed<"requested">): Withdr
   const isNonceUsed = row.nonce !== undefined && seen.hubNonce > row.nonce;
   if (seen.order === "finalized" || isNonceUsed) {
     if (payment === undefined) return stay({ kind: "search_payment", fromHubBlock: row.hubBlock });
-    // The nonce also counts claims with a beneficiary; an order that lost it can never be included.
+    // The nonce is also used by claims with a beneficiary; a request that lost it can never be included.
     return giveUp(seen.order === "finalized" ? "the hub refused the order" : "its nonce was used otherwise");
   }
   if (seen.order === "included") return stay({ kind: "wait", for: "order_finality" });
@@ -209,7 +208,7 @@ function done(): WithdrawalStep {
   return { change: { state: "done" }, action: { kind: "none" } };
 }
 
-/** Pause after so many failed attempts, ms: short ones within a round, then `withdrawal_frequency`. */
+/** Computes the pause after failed attempts, ms: short ones within a round, then `withdrawal_frequency`. */
 export function pauseAfter(attempts: number, frequencySec: number): number {
   return PAUSES_MS[(attempts - 1) % ATTEMPTS_PER_ROUND] ?? frequencySec * 1000;
 }
