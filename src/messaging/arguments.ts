@@ -36,36 +36,36 @@ const AFTER_HELP = `
 Example:
   causeway --config=relayer.toml --db=relayer.db
 
-config.example.toml explains every key of the configuration. All of its problems are listed at
-once, and nothing is started before they are mended.
+config.example.toml explains every configuration key. All configuration errors are listed at
+once, and nothing is started until they are fixed.
 
 Exit status: 0 stopped by SIGTERM or SIGINT, 1 configuration or start-up problem or unrecoverable fault,
 2 wrong command line, 130 stopped by a second signal.`;
 
 const ACCUMULATE_DESCRIPTION =
-  `Claims on the hub what deliveries have earned, prints a table of it by pair of chains, and ends.
+  `Claims the fees of deliveries on the hub, prints a table by pair of chains, and exits.
 Stop the relayer first: it and this command never use a database at the same time.`;
 
 const AFTER_ACCUMULATE_HELP = `
   (no option)        claims what the hub can verify now, skips the rest
   --wait             claims everything
-  --withdraw         pays out what was claimed before, claims nothing
-  --wait --withdraw  claims everything, then pays it out
+--withdraw         withdraws what was claimed before, claims nothing
+--wait --withdraw  claims everything, then withdraws it
 
 Example:
   causeway --config=relayer.toml --db=relayer.db accumulate-fees --wait --withdraw
 
-The hub pays to the chain that the fees come from; the account there needs native tokens for the
+The hub pays on the chain that the fees come from; the account there needs native tokens for the
 delivery of the payment. Amounts below 10 whole units of the fee token, or below the hub's own
 minimum, stay on the hub and add up.
 
 Exit status: 0 everything was done or is not available yet, or stopped by a signal (run it again to
-go on); 1 something failed, or the database is in use; 2 wrong command line; 130 stopped by a
+continue); 1 something failed, or the database is in use; 2 wrong command line; 130 stopped by a
 second signal.`;
 
 const RELEASE_DESCRIPTION =
-  `Lets messages travel again that are held as suspended, because deliveries from their sender to their
-receiver were paid for and had no effect. After two tries of its own the relayer makes no further one.
+  `Releases messages that are held as suspended because deliveries from their sender to their
+receiver cost gas and had no effect. After two retries the relayer stops retrying on its own.
 Stop the relayer first: it and this command never use a database at the same time.`;
 
 const AFTER_RELEASE_HELP = `

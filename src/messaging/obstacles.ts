@@ -52,8 +52,8 @@ export function findTargetProvability(
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       // Before the first finding without an obstacle nothing is risked.
-      const isTelling = asked !== "" && INABILITIES.has(error.code);
-      if (isTelling || last === "unknown") return obstacle(`${asked}${error.detail ?? error.code}`);
+      const isMissingCapability = asked !== "" && INABILITIES.has(error.code);
+      if (isMissingCapability || last === "unknown") return obstacle(`${asked}${error.detail ?? error.code}`);
       throw error;
     }
   }, deps.log.with({ chain: name }));

@@ -155,7 +155,7 @@ class ClaimRun {
         this.summary.add(pair, column, { count: 1, fee: row.fee ?? 0n });
         if (column === "not yet available" && !isSkipped) early++;
       }
-      if (early > 0 && !isAborted) this.#tellSkipped(pair, early);
+      if (early > 0 && !isAborted) this.#logSkipped(pair, early);
     }
     const open = [...deliveries.listByClaimState("claiming", { limit: 100_000 }), ...this.#notFinal()];
     for (const row of open) {
@@ -164,7 +164,7 @@ class ClaimRun {
     }
   }
 
-  #tellSkipped(pair: ClaimPair, requests: number): void {
+  #logSkipped(pair: ClaimPair, requests: number): void {
     this.#deps.log.info("fees_not_claimable", {
       pair: routeName(pair),
       requests,

@@ -44,7 +44,7 @@ export function checkBuffers(
     location.child("gas_price_buffer").warning(
       `${gasPriceBufferPercent}, above minimum_profit_percentage = ${profitPercent}`,
       "no more than minimum_profit_percentage",
-      "messages that hardly pay are sent with a smaller buffer, since with all of it they would be delivered at a loss",
+      "barely profitable messages are sent with a smaller buffer, since with all of it they would be delivered at a loss",
     );
   }
 }

@@ -39,7 +39,7 @@ const hubKeys = (files: ConfigFiles) => ({
   ...scanKeys,
   pollIntervalSec: {
     ...scanKeys.pollIntervalSec,
-    description: "How often the hub is asked what it knows of the chains.",
+    description: "How often the hub is polled for what it knows of the chains.",
   },
   /** Only needed for solochains. */
   consensusStateId: optional(consensusStateId, {
@@ -50,7 +50,7 @@ const hubKeys = (files: ConfigFiles) => ({
   signer: optional(substrateSigner(files), {
     name: "signer",
     description:
-      "Only for the hub's own rewards: for authority rotations brought to chains, and for requests of " +
+      "Only for the hub's own rewards: for authority rotations delivered to chains, and for requests of " +
       "modules that the hub pays for. Fees of deliveries need none.",
     example: "/run/secrets/hub-seed",
   }),
@@ -58,7 +58,7 @@ const hubKeys = (files: ConfigFiles) => ({
     name: "token_price",
     description:
       "Price of the hub's token, in which it pays those rewards. They count only with it: a rewarded " +
-      "request is delivered, and an authority rotation brought by itself, when the reward at this price covers the " +
+      "request is delivered, and an authority rotation sent on its own, when the reward at this price covers the " +
       "cost. With a test hub (`KUSAMA-...`) it is 1 by default.",
     example: 0.02,
   }),
@@ -108,9 +108,9 @@ const relayerKeys = {
   maximumDailyLoss: optional(positiveAmount("dollars"), {
     name: "maximum_daily_loss",
     description:
-      "What may be lost on each chain within 24 hours. When a chain has lost that much, nothing is sent " +
-      "there until the day has moved on; everything else goes on. Lost is what a transaction cost beyond what it " +
-      "earned. Without it there is no limit.",
+      "Maximum loss on each chain within 24 hours. Once it is reached, nothing is sent there until the loss " +
+      "within 24 hours is below it again; everything else continues. The loss is what transactions cost beyond " +
+      "what they earned. Without it there is no limit.",
     example: 50,
   }),
   withdrawalFrequencySec: withDefault(timerSeconds, 86_400, {
@@ -126,7 +126,7 @@ const relayerKeys = {
   disableFeeAccumulation: withDefault(boolean, false, {
     name: "disable_fee_accumulation",
     description:
-      "True: fees are not claimed by themselves. Deliveries are recorded anyway, for `accumulate-fees`.",
+      "True: fees are not claimed automatically. Deliveries are recorded anyway, for `accumulate-fees`.",
   }),
 };
 

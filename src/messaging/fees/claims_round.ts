@@ -89,7 +89,7 @@ export class ClaimsRounds {
       (pair, inner) => this.#runPair(pair, heights, inner),
       signal,
     );
-    this.#tellRaised();
+    this.#logRaised();
     const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";
     return {
       hasChanges: settled || reviewed || reports.some(isNews),
@@ -108,7 +108,7 @@ export class ClaimsRounds {
     const source = deps.chains.get(pair.source);
     const dest = deps.chains.get(pair.dest);
     if (source === undefined || dest === undefined) {
-      this.#tellOnce(pair);
+      this.#logOnce(pair);
       return { pair, result: "not_configured" };
     }
     if (!deps.isUp(pair.source) || !deps.isUp(pair.dest)) return { pair, result: "down" };
@@ -145,13 +145,13 @@ export class ClaimsRounds {
     }
   }
 
-  #tellRaised(): void {
+  #logRaised(): void {
     const requests = this.#raised.size;
     if (requests === 0) return this.#notices.done("raised");
     this.#notices.waiting("raised", { event: "raised_fees_awaited", fields: { requests } });
   }
 
-  #tellOnce(pair: ClaimPair): void {
+  #logOnce(pair: ClaimPair): void {
     const name = routeName(pair);
     if (this.#reported.has(name)) return;
     this.#reported.add(name);

@@ -9,7 +9,7 @@ import { scanPayments } from "./payment_scan.ts";
 import { type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
 import { Deferred } from "./deferred.ts";
 import { type OrderResult, orderWithdrawals } from "./withdrawal_orders.ts";
-import { type StepReport, WithdrawalSteps, writeOrderStatus } from "./withdrawal_step_work.ts";
+import { type StepReport, WithdrawalSteps, writeOrderStatus } from "./withdrawal_steps.ts";
 
 /** Result of a round of requests on one chain; `unreachable`: retried soon. */
 export interface OrderReport {

@@ -42,7 +42,7 @@ export class LedgerFault extends Error {
     readonly code: LedgerFaultCode,
     /** The database file. */
     readonly path: string,
-    /** What happened and what to do. */
+    /** Description of what happened and what to do. */
     text: string,
     options?: ErrorOptions,
   ) {

@@ -88,7 +88,7 @@ export interface SpendingRow extends Allowance {
   readonly revenueUsd18: bigint | undefined;
   /** Cost minus revenue, millionths of a dollar, rounded up; `undefined`: the price is not known. */
   readonly lossMicroUsd: bigint | undefined;
-  /** When it was seen in a block, Unix milliseconds. */
+  /** Time when it was seen in a block, Unix milliseconds. */
   readonly minedAtMs: number | undefined;
 }
 

@@ -67,7 +67,7 @@ export interface SubmissionRow {
   readonly block: BlockRef | undefined;
   readonly replaces: number | undefined;
   readonly replacedBy: number | undefined;
-  /** Why it failed or was dropped, as text without secrets. */
+  /** Reason why it failed or was dropped, without secrets. */
   readonly detail: string | undefined;
   /** Number of times the bytes were sent to a node. */
   readonly broadcasts: number;

@@ -70,8 +70,8 @@ async function takeWinner(
   const losers = competitors.map((competitor) => competitor.row).filter((other) =>
     other.id !== row.id && isOpen(other)
   );
-  // What it was settled for in this block already was given back then, and may have gone again with a loser: a node
-  // that is behind tells a nonce that is used.
+  // Messages that were already settled for this block were released then, and may have been sent again in another
+  // submission: a lagging node may report a used nonce.
   const isSettled = isEnded || isKnownBlock(row, outcome);
   const settles = isSettled ? [] : submissions.itemsOf(row.id);
   const carried = new Set(settles.map(({ commitment }) => commitment));

@@ -249,10 +249,10 @@ async function prepare(
   const ready: SendInput[] = [];
   const again: Candidate[] = [];
   for (const part of accepted) {
-    const sifted = part.messages.map((message) => candidateOf(open, message));
-    const weighed = { part, candidates: sifted };
-    const { candidates, maxGasPriceWei } = await filterProfitable(deps, settings, leg, weighed, signal);
-    if (candidates.length < sifted.length) again.push(...candidates); // the proof covers the whole part
+    const deliverable = part.messages.map((message) => candidateOf(open, message));
+    const input = { part, candidates: deliverable };
+    const { candidates, maxGasPriceWei } = await filterProfitable(deps, settings, leg, input, signal);
+    if (candidates.length < deliverable.length) again.push(...candidates); // the proof covers the whole part
     else ready.push({ part, candidates, maxGasPriceWei });
   }
   return { ready, again };

@@ -187,9 +187,9 @@ export interface NoEffect {
   readonly detail: string;
   /** Number of messages that the submission carried. */
   readonly members: number;
-  /** Why it reverted, if known. */
+  /** Reason of the revert, if known. */
   readonly code?: RefusalCode | undefined;
-  /** Why the message waits; it lost a race when absent. */
+  /** Reason why the message waits; it lost a race when absent. */
   readonly reason?: "stuck" | undefined;
 }
 

@@ -114,7 +114,7 @@ function defer(
     readonly candidates: readonly Candidate[];
     readonly held: readonly BatchVerdict[];
     readonly revenueOf: ReadonlyMap<Hash256, Revenue>;
-    /** What surely ends, beside what does not pay. */
+    /** Candidates that certainly end, besides those that do not pay. */
     readonly gone: ReadonlySet<Candidate>;
   },
 ): readonly Candidate[] {

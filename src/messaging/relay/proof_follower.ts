@@ -151,7 +151,7 @@ export class ProofFollower {
     } catch (error) {
       if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
       this.#noteUnable();
-      this.#tellNode();
+      this.#reportNode();
       return undefined;
     }
   }
@@ -161,7 +161,7 @@ export class ProofFollower {
     this.#askAgainAtMs = this.#deps.clock.now() + ASK_AGAIN_MS;
   }
 
-  #tellNode(): void {
+  #reportNode(): void {
     if (this.#hasReportedNode) return;
     this.#hasReportedNode = true;
     this.#deps.log.warn(

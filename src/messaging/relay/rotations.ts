@@ -57,7 +57,7 @@ export class RewardedRotations {
   readonly #deps: PipelineDeps;
   readonly #settings: PipelineSettings;
   readonly #leg: Leg;
-  #told: string | undefined;
+  #reported: string | undefined;
 
   constructor(deps: PipelineDeps, settings: PipelineSettings, leg: Leg) {
     this.#deps = deps;
@@ -87,9 +87,9 @@ export class RewardedRotations {
     signal: AbortSignal,
   ): Promise<RotationResult> {
     const deps = this.#deps;
-    const tried = await simulateAlone(deps, this.#leg, proofs, signal);
-    if (tried === undefined) return "refused";
-    const { gasUsed, dataCostWei, gasPriceWei } = tried.simulation;
+    const simulated = await simulateAlone(deps, this.#leg, proofs, signal);
+    if (simulated === undefined) return "refused";
+    const { gasUsed, dataCostWei, gasPriceWei } = simulated.simulation;
     const { profit } = this.#leg;
     const price = await profit?.price.fetchPrice(signal);
     const profitPercent = profit?.minimumPercent ?? 0;
@@ -103,15 +103,15 @@ export class RewardedRotations {
     const { reward18 } = decision;
     // Rotations are only sent for the reward, even when every message is delivered.
     const maxGasPriceWei = coveringPriceWei({ ...usage, offered18: reward18, price27 });
-    const work = { ...tried, why: "rewarded", reward18, maxGasPriceWei } as const;
+    const work = { ...simulated, why: "rewarded", reward18, maxGasPriceWei } as const;
     return await sendConsensus(deps, this.#leg, work, signal);
   }
 
   /** Logs once why rotations are left to other relayers. */
   #log(decision: RotationDecision): void {
     const reason = decision.kind === "hold" ? decision.reason : undefined;
-    if (reason === this.#told) return;
-    this.#told = reason;
+    if (reason === this.#reported) return;
+    this.#reported = reason;
     if (decision.kind !== "hold") return;
     const { reward18, required18 } = decision;
     this.#deps.log.info(
@@ -146,17 +146,17 @@ export async function sendAhead(
   const receipts = await leg.target.fetchReceipts(above.map(({ message }) => message), signal);
   const open = await takeDelivered(deps, settings, leg, { candidates: above, receipts }, signal);
   if (open.length === 0) return "held";
-  const tried = await simulateAlone(deps, leg, proofs, signal);
-  if (tried === undefined) return "refused";
+  const simulated = await simulateAlone(deps, leg, proofs, signal);
+  if (simulated === undefined) return "refused";
   const { isPaid, maxGasPriceWei } = await paysFor(
     deps,
     settings,
     leg,
-    { open, ...tried, ...work, total: proofs.length + left },
+    { open, ...simulated, ...work, total: proofs.length + left },
     signal,
   );
   if (!isPaid) return "held";
-  return await sendConsensus(deps, leg, { ...tried, why: "ahead of messages", maxGasPriceWei }, signal);
+  return await sendConsensus(deps, leg, { ...simulated, why: "ahead of messages", maxGasPriceWei }, signal);
 }
 
 /**

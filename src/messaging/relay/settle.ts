@@ -70,9 +70,9 @@ export async function settleAll(
   const due = places.filter((rows) =>
     !rows.some(({ state, block }) => state === "included" && (block?.height ?? 0n) > finalHeight)
   );
-  const asked = askAhead(work, due);
+  const requested = requestOutcomes(work, due);
   for (const rows of due) {
-    const isSettled = await attempt(() => settlePlace(work, rows, asked));
+    const isSettled = await attempt(() => settlePlace(work, rows, requested));
     if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
   }
   if (replacing !== undefined) await attempt(() => fillGaps(work, replacing));
@@ -95,10 +95,13 @@ function listPlaces({ deps, target }: Settling): SubmissionRow[][] {
 }
 
 /** Outcomes requested in advance, by submission. */
-type Asked = ReadonlyMap<number, Promise<SubmissionOutcome>>;
+type RequestedOutcomes = ReadonlyMap<number, Promise<SubmissionOutcome>>;
 
 /** Requests the outcomes of submissions that share their nonce with no other in the list, a few concurrently. */
-function askAhead({ target, signal }: Settling, places: readonly (readonly SubmissionRow[])[]): Asked {
+function requestOutcomes(
+  { target, signal }: Settling,
+  places: readonly (readonly SubmissionRow[])[],
+): RequestedOutcomes {
   const limit = new Limit(ASKED_AT_ONCE);
   return new Map(places.flatMap(([row, ...others]) => {
     if (row === undefined || others.length > 0) return [];
@@ -109,12 +112,16 @@ function askAhead({ target, signal }: Settling, places: readonly (readonly Submi
 }
 
 /** Settles the submissions of one nonce. True when something changed. */
-async function settlePlace(work: Settling, rows: readonly SubmissionRow[], asked: Asked): Promise<boolean> {
+async function settlePlace(
+  work: Settling,
+  rows: readonly SubmissionRow[],
+  requested: RequestedOutcomes,
+): Promise<boolean> {
   const [row] = rows;
   if (row === undefined) return false;
   const competitors = listCompetingSubmissions(work, row);
   if (competitors.length > 1) return await settleSameNonce(work, competitors);
-  return await settleOne(work, row, asked.get(row.id));
+  return await settleOne(work, row, requested.get(row.id));
 }
 
 /** Lists everything in the journal ever signed for the nonce of `row`: any of it may be mined. */
@@ -128,9 +135,9 @@ function listCompetingSubmissions({ deps }: Settling, row: SubmissionRow): reado
 async function settleOne(
   work: Settling,
   row: SubmissionRow,
-  asked: Promise<SubmissionOutcome> | undefined,
+  requested: Promise<SubmissionOutcome> | undefined,
 ): Promise<boolean> {
-  const outcome = await (asked ?? work.target.fetchOutcome(row.submission, work.signal));
+  const outcome = await (requested ?? work.target.fetchOutcome(row.submission, work.signal));
   switch (outcome.kind) {
     case "included":
       return outcome.succeeded ? settleSuccess(work, row, outcome) : await settleRevert(work, row, outcome);

@@ -68,7 +68,7 @@ function readPaidBy({ replacing, signal }: Settling, outcome: Included): Promise
   return readPaid(outcome, replacing?.profit?.price, signal);
 }
 
-/** Writes the outcome of each message of a successful transaction, as the host's events tell it. */
+/** Records the outcome of each message of a successful transaction, from the host's events. */
 function recordInclusion({ deps, settings, target }: Settling, row: SubmissionRow, outcome: Included): void {
   if (row.state === "included") reopen(deps, row);
   const items = deps.ledger.submissions.itemsOf(row.id);
@@ -117,11 +117,11 @@ export interface EndWithoutEffect {
   readonly detail: string;
   /** Block in which it was reverted. */
   readonly block?: Included["block"];
-  /** Why it was reverted, if known. */
+  /** Reason of the revert, if known. */
   readonly code?: RefusalCode | undefined;
   /** Its cost there. */
   readonly paid?: Paid | undefined;
-  /** Why its messages wait; they lost a race when absent. */
+  /** Reason why its messages wait; they lost a race when absent. */
   readonly reason?: "stuck" | undefined;
   /** Messages carried by the transaction that was mined instead, which settles them. */
   readonly carried?: ReadonlySet<Hash256> | undefined;

@@ -198,7 +198,7 @@ Deno.test("configuration: a gas_price_buffer above the profit that is asked for 
     ));
   assert.deepEqual(warningsAt(5, 10), [
     "relayer.toml:11: [evm1].gas_price_buffer: found 10, above minimum_profit_percentage = 5, expected no more than " +
-    "minimum_profit_percentage; messages that hardly pay are sent with a smaller buffer, since with all of it they " +
+    "minimum_profit_percentage; barely profitable messages are sent with a smaller buffer, since with all of it they " +
     "would be delivered at a loss",
   ]);
   assert.deepEqual([warningsAt(10, 10), warningsAt(0, 10)], [[], []]);

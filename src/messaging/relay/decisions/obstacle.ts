@@ -13,7 +13,7 @@ export const obstacleReasons = [
 /** Obstacle that blocks a leg. */
 export interface Obstacle {
   readonly reason: typeof obstacleReasons[number];
-  /** What is missing, for message rows and logs. */
+  /** Description of what is missing, for message rows and logs. */
   readonly detail: string;
 }
 
