@@ -30,12 +30,12 @@ import type { RollupDeps, RollupOptions } from "./rollup/rollup_options.ts";
 import type { Connections } from "./session.ts";
 import { createSyncCommitteeProver } from "./clients/sync_committee/sync_committee_prover.ts";
 
-/** What the adapters need besides the network. */
+/** Dependencies of the adapters besides the network. */
 export interface ConnectDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
-  /** Where historical summaries of a beacon chain outlive the program (`--cache`); absent: nowhere. */
+  /** Persistent storage of a beacon chain's historical summaries (`--cache`); absent: none. */
   readonly summariesTexts?: ReadonlyMap<StateMachine, PersistedText> | undefined;
 }
 
@@ -48,7 +48,7 @@ interface ProverContext {
   readonly summariesTexts: ReadonlyMap<StateMachine, PersistedText>;
 }
 
-/** The hub and the chains of the configuration. Connections are made at the first request. */
+/** Connects the hub and the configured chains. Connections are opened at the first request. */
 export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Connections {
   const network = {
     clock: deps.clock,
@@ -132,7 +132,7 @@ function rollupProver(
   const { stateMachine, rpcUrls, host, consensusStateId, queryBatchSizeBlocks } = config;
   const deps: RollupDeps = {
     hub: context.hub,
-    // The events that are queried are those of the L1.
+    // Only events of the L1 are queried.
     l1: openEvmReader(context, {
       stateMachine: host.l1StateMachine,
       urls: host.l1RpcUrls,

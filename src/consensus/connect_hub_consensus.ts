@@ -1,4 +1,4 @@
-/** Builds what tells the configured chains of the hub, with the network behind it. */
+/** Builds the parts that prove the hub to the configured chains, with the real network behind them. */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
 import { createFollowerTarget } from "../core/chains/substrate/consensus_target.ts";
@@ -27,7 +27,7 @@ import type { BaseState, HubStateMaker } from "./session.ts";
 import { RelayChain } from "./relay_chain/relay_chain.ts";
 import { createFollowerProver } from "./followers/follower_prover.ts";
 
-/** Who is told of the hub, by the type of its consensus. Connections are made at the first request. */
+/** Connects the followers of the hub, by the type of its consensus. Connections are opened at the first request. */
 export function connectHubConsensus(network: SubstrateChainDeps, config: ConsensusConfig): HubConsensus {
   const { hub, chains } = config;
   const evm = chains.flatMap((chain) => chain.type === "substrate" ? [] : [chain]);
@@ -47,7 +47,7 @@ export function connectHubConsensus(network: SubstrateChainDeps, config: Consens
   return { hosts, followers: [], skipped, ...connectSources(network, hub, consensus.prover, addressees) };
 }
 
-/** The host of an EVM chain. Nothing is read from its events, and one transaction at a time is traced. */
+/** Connects the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
 function connectHost(
   network: SubstrateChainDeps,
   chain: EvmConsensusChainConfig,
@@ -67,7 +67,7 @@ function connectHost(
   });
 }
 
-/** Where proofs for hosts come from. */
+/** Connects the proof sources for hosts. */
 function connectSources(
   network: SubstrateChainDeps,
   hub: ConsensusHubConfig,
@@ -95,7 +95,7 @@ function connectSources(
   return { sources: [accepted, whole], checks: [check] };
 }
 
-/** A node of the hub. */
+/** Connects a node of the hub. */
 function connectHubNode(
   network: SubstrateChainDeps,
   { stateMachine, consensusStateId, hashing, maxConcurrentQueries, signer }: HubSubstrateConfig,
@@ -111,7 +111,7 @@ function connectHubNode(
   });
 }
 
-/** The hub behind `para_rpc_ws`; `undefined` where that is the node behind `[hub.substrate].rpc_ws`. */
+/** Connects the hub behind `para_rpc_ws`; `undefined` where that is the node behind `[hub.substrate].rpc_ws`. */
 function connectProverHub(
   network: SubstrateChainDeps,
   substrate: HubSubstrateConfig,
@@ -130,7 +130,9 @@ function connectProverHub(
   });
 }
 
-/** A Substrate chain that follows the hub by the chain that finalizes it: by its votes, or by the heads that it holds. */
+/**
+ * Connects a Substrate chain that follows the hub by votes of the finalizing chain, or by parachain heads in its state.
+ */
 function connectFollower(
   network: SubstrateChainDeps,
   hub: ConsensusHubConfig,
@@ -145,14 +147,14 @@ function connectFollower(
     rpcWs,
     maxRpcPayloadSizeBytes,
     maxConcurrentQueries,
-    // Updates are signed for rewards, which only the hub pays: any key does.
+    // Updates are signed for rewards, which only the hub pays: any key will do.
     signer: chain.signer ?? hub.substrate.signer,
   });
   const relay = connectFinality(network, hub.substrate.stateMachine, grandpa);
   return { target, prover: createFollowerProver({ relay, target }, grandpaOptions(hub.substrate, grandpa)) };
 }
 
-/** The chain that finalizes the hub. */
+/** Connects the chain that finalizes the hub. */
 function connectFinality(network: SubstrateChainDeps, hub: StateMachine, { rpc }: GrandpaValues): RelayChain {
   return new RelayChain(network, `finality of ${hub}`, { rpcWs: rpc });
 }
@@ -171,13 +173,13 @@ function grandpaOptions(
   };
 }
 
-/** Parachains on the hub's own relay chain, which can be proved to it where that relay chain is configured. */
+/** Connects parachains on the hub's relay chain, which can be proved to it where that relay chain is configured. */
 export function connectSiblings(
   network: SubstrateChainDeps,
   { hub: { consensus, substrate }, chains }: ConsensusConfig,
   target: ConsensusTarget,
 ): readonly ProvedChain[] {
-  // Without parachains the hub would be a chain that finalizes itself.
+  // Without parachains the hub is a chain that finalizes itself.
   if (consensus.type !== "grandpa" || consensus.grandpa.paraIds.length === 0) return [];
   const { grandpa } = consensus;
   const hub = substrate.stateMachine;
@@ -205,7 +207,7 @@ function connectRelay(
   return new RelayChain(network, `relay chain of ${hub}`, options);
 }
 
-/** Proofs made from the relay chain, where the hub has accepted none that serve. */
+/** Connects the source of proofs from the relay chain, used where the hub has accepted no suitable ones. */
 function connectRelaySource(
   network: SubstrateChainDeps,
   work: HubWork,
@@ -222,7 +224,7 @@ function connectRelaySource(
   });
 }
 
-/** Makes the initial state of the hub, in the form of its type: GRANDPA in SCALE, BEEFY in ABI. */
+/** Connects the maker of the hub's initial state, in the form of its type: GRANDPA in SCALE, BEEFY in ABI. */
 export function connectHubState(
   network: SubstrateChainDeps,
   { hub }: ConsensusConfig,
@@ -245,7 +247,7 @@ export function connectHubState(
   };
 }
 
-/** What the host of a configured chain trusts of the hub. */
+/** Fetches the state of the hub's client on the host of a configured chain. */
 export async function fetchBase(
   network: SubstrateChainDeps,
   { chains, hub }: ConsensusConfig,

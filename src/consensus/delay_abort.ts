@@ -1,10 +1,13 @@
-/** Some seconds more for what was sent when the program stops. */
+/** Grace period for pending submissions when the program stops. */
 import type { Clock } from "../core/runtime/clock.ts";
 
-/** How long a stopping program waits for what it has sent, milliseconds. */
+/** Time that a stopping program waits for pending submissions, milliseconds. */
 export const SHUTDOWN_GRACE_MS = 5_000;
 
-/** A signal that is aborted `afterMs` later than `signal`, with its reason. Call `end` when it is not needed any more. */
+/**
+ * Creates a signal that is aborted `afterMs` later than `signal`, with its reason. Call `end` when it is no longer
+ * needed.
+ */
 export function delayAbort(
   clock: Clock,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * Reads of an execution chain for provers: what can be checked here is checked while the endpoint that said it is
- * known, so that a fault names it and the next endpoint is asked. Start reading at {@link EvmReader}.
+ * Reads of an execution chain for provers: answers are verified while their endpoint is known, so that a fault names it
+ * and the next endpoint is tried. Start reading at {@link EvmReader}.
  */
 import {
   createEvmEndpointSet,
@@ -33,13 +33,13 @@ import type { Log as TelemetryLog } from "../core/telemetry/log.ts";
 
 export type { BlockReference, HashedHeader, LogFilter };
 
-/** A block whose state is known from elsewhere, e.g. from the hub. */
+/** A block whose state root is known from elsewhere, e.g. from the hub. */
 export interface TrustedBlock {
   readonly height: bigint;
   readonly stateRoot: Hash256;
 }
 
-/** Something to read of a contract. */
+/** A storage slot or call of a contract. */
 export type ContractRead =
   | { readonly kind: "word"; readonly account: Address; readonly slot: Hash256; readonly at: bigint }
   | { readonly kind: "call"; readonly to: Address; readonly data: Hex; readonly at: bigint | "latest" };
@@ -50,7 +50,7 @@ export interface ProofRequest {
   readonly slots: readonly Hash256[];
 }
 
-/** What one endpoint says about its chain id. */
+/** Chain id that one endpoint reports. */
 export type ChainIdReport =
   | { readonly host: string; readonly kind: "id"; readonly chainId: bigint }
   | { readonly host: string; readonly kind: "fault"; readonly fault: RpcFault };
@@ -61,56 +61,58 @@ export interface EvmReader {
   /** Hosts of the endpoints in order of preference. */
   readonly hosts: readonly string[];
 
-  /** Height of the newest block. */
+  /** Fetches the height of the newest block. */
   fetchHeight(signal: AbortSignal): Promise<bigint>;
-  /** A header whose hash was recomputed; `undefined`: no endpoint has the block. */
+  /** Fetches a header and recomputes its hash; `undefined`: no endpoint has the block. */
   fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined>;
-  /** Several headers in one request, all from one endpoint. @throws {RpcFault} `lagging` when one is missing. */
+  /**
+   * Fetches several headers in one request, all from one endpoint. @throws {RpcFault} `lagging` when one is missing.
+   */
   fetchHeaders(which: readonly BlockReference[], signal: AbortSignal): Promise<readonly HashedHeader[]>;
   /**
-   * Logs of one contract in blocks `from` to `to`, both inclusive, in order; ranges that are too wide are split.
-   * @throws {RpcFault} `lagging` when no endpoint has reached `to` yet.
+   * Fetches the logs of one contract in blocks `from` to `to`, both inclusive, in order; wide ranges are split. @throws
+   * {RpcFault} `lagging` when no endpoint has reached `to` yet.
    */
   fetchLogs(
     filter: LogFilter,
     range: { readonly from: bigint; readonly to: bigint },
     signal: AbortSignal,
   ): Promise<readonly Log[]>;
-  /** Words and results of calls in one request, in order; `undefined` for a call that reverts. */
+  /** Fetches storage words and results of calls in one request, in order; `undefined` for a call that reverts. */
   fetchReads(reads: readonly ContractRead[], signal: AbortSignal): Promise<readonly (Hex | undefined)[]>;
   /**
-   * Merkle proofs in one request, each of which leads from the block's state root to all slots that were asked for
-   * (or to their absence). An account that does not exist is no fault: its proof proves just that.
-   * @throws {RpcFault} `malformed` when a proof does not; `pruned` when no endpoint has the state any more.
+   * Fetches Merkle proofs in one request, each from the block's state root to all requested slots (or to their
+   * absence). A missing account is no fault: its proof proves the absence. @throws {RpcFault} `malformed` when a proof
+   * does not verify; `pruned` when no endpoint has the state any more.
    */
   fetchProofs(
     requests: readonly ProofRequest[],
     block: TrustedBlock,
     signal: AbortSignal,
   ): Promise<readonly AccountProofAnswer[]>;
-  /** Asks every endpoint. */
+  /** Fetches the chain id of every endpoint. */
   fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]>;
   /**
-   * The same chain, but logs and reads are taken only from endpoints that have this block with this state: others
-   * are on another chain or fork, and each read says so with a `wrong_chain` fault.
+   * Returns a reader that takes logs and reads only from endpoints that have this block with this state: others are on
+   * another chain or fork, and fail with a `wrong_chain` fault.
    */
   heldTo(block: TrustedBlock): EvmReader;
-  /** One reader for each endpoint, in order of preference, for what one of them may leave out. */
+  /** Returns one reader per endpoint, in order of preference, for data that one of them may omit. */
   each(): readonly EvmReader[];
 }
 
-/** Proofs of old blocks make nodes read from disk. */
+/** Timeout of proofs: nodes read old blocks from disk. */
 const PROOF_TIMEOUT_MS = 60_000;
-/** An endpoint that is slower than this when asked alone is as good as down. */
+/** Timeout of the check: a slower endpoint counts as down. */
 const CHECK_TIMEOUT_MS = 10_000;
 
-/** Where a reader asks. */
+/** Options of a reader. */
 export interface EvmReaderOptions extends EvmEndpointSetOptions {
-  /** Maximum of blocks of one `eth_getLogs`; `undefined`: what the endpoints allow is found out. */
+  /** Maximum number of blocks per `eth_getLogs`; `undefined`: the endpoints' limits are probed. */
   readonly blocksPerLogQuery?: bigint | undefined;
 }
 
-/** A reader with endpoints of its own. Nothing is asked before the first read. */
+/** Creates a reader with its own endpoints. Sends no request before the first read. */
 export function openEvmReader(
   deps: EvmEndpointSetDeps & { readonly log: TelemetryLog },
   options: EvmReaderOptions,
@@ -122,11 +124,11 @@ export function openEvmReader(
   return new EndpointSetReader(options.stateMachine, { pool, logs: logsOf(pool), logsOf }, undefined);
 }
 
-/** What a reader is made of. */
+/** Dependencies of a reader. */
 interface ReaderContext {
   readonly pool: RpcEndpointSet;
   readonly logs: LogReader;
-  /** Makes a reader of logs for other endpoints. */
+  /** Creates a log reader for other endpoints. */
   readonly logsOf: (pool: RpcEndpointSet) => LogReader;
 }
 
@@ -281,7 +283,7 @@ function queryOf(read: ContractRead): Query<Hex> {
   }
 }
 
-/** @throws {EvmProofError} when the nodes do not decide every slot under the root. */
+/** @throws {EvmProofError} when the nodes are inconclusive for any slot under the root. */
 function checkProof(answer: AccountProofAnswer, { account, slots }: ProofRequest, stateRoot: Hash256): void {
   let storageRoot: Hash256;
   try {
@@ -294,7 +296,7 @@ function checkProof(answer: AccountProofAnswer, { account, slots }: ProofRequest
   if (answer.storageHash.toLowerCase() !== storageRoot) throw new EvmProofError("malformed_answer");
 }
 
-/** Every endpoint answered, and none has the block. */
+/** True when every endpoint answered and none has the block. */
 function isMissingBlock(fault: unknown): boolean {
   return fault instanceof RpcFault && fault.code === "lagging";
 }

@@ -1,6 +1,6 @@
 /**
- * Proofs of the hub's own finality for the chains (`enable_hub_consensus`): which workers bring them.
- * Source: docs/protocol/hub-consensus.md sections 2, 5.11.
+ * Proofs of the hub's own finality for the chains (`enable_hub_consensus`): the workers that deliver them. Source:
+ * docs/protocol/hub-consensus.md sections 2, 5.11.
  */
 import type { CheckFinding } from "../core/chains/port.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
@@ -17,34 +17,34 @@ import { chainWorker, checkProver } from "./chain_worker.ts";
 import { HeightNotifier } from "./followers/height_notifier.ts";
 import type { ConsensusProver } from "./prover.ts";
 
-/** A Substrate chain that is told of the hub. */
+/** A Substrate chain that follows the hub. */
 export interface HubFollower {
   /** Proves the hub. */
   readonly prover: ConsensusProver;
-  /** The chain that is told. */
+  /** The chain to prove to. */
   readonly target: ConsensusTarget;
 }
 
-/** Who is told of the hub, and how. */
+/** Followers of the hub, and the proof sources for them. */
 export interface HubConsensus {
   /** EVM hosts; empty where the hub is finalized by GRANDPA. */
   readonly hosts: readonly HostChain[];
-  /** Of proofs for {@link hosts}, in the order in which they are asked. */
+  /** Sources of proofs for {@link hosts}, in order of preference. */
   readonly sources: readonly ProofSource[];
   readonly followers: readonly HubFollower[];
-  /** Chains that cannot be told by proofs of this hub's type. */
+  /** Chains that cannot follow a hub of this type. */
   readonly skipped: readonly StateMachine[];
-  /** What else is compared with the configuration at the start; absent: nothing. */
+  /** Additional start-up checks; absent: none. */
   readonly checks?: readonly NamedCheck[];
 }
 
-/** A check, with the name of the chain or endpoint that it is about. */
+/** A check, with the name of the chain or endpoint that it covers. */
 export interface NamedCheck {
   readonly name: string;
   check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
 }
 
-/** What is compared with the configuration before chains are told; hosts check themselves. */
+/** Start-up checks of the followers; hosts check themselves. */
 export function checkFollowers({ followers, checks = [] }: HubConsensus): readonly NamedCheck[] {
   const targets = followers.map((chain): NamedCheck => ({
     name: chain.target.id.stateMachine,
@@ -60,7 +60,7 @@ async function checkFollower(
   return [...await target.check(signal), ...await checkProver(prover, signal)];
 }
 
-/** The workers that bring proofs of the hub; chains for which there can be none are named. */
+/** Creates the workers that deliver proofs of the hub; chains without possible proofs are logged. */
 export function planHubConsensus(
   deps: { readonly clock: Clock; readonly random: Randomness; readonly log: Log },
   config: ConsensusConfig,
@@ -71,7 +71,7 @@ export function planHubConsensus(
   for (const chain of parts.skipped) {
     const explanation = type === "grandpa"
       ? "no EVM contract verifies GRANDPA, only BEEFY"
-      : "only EVM hosts take BEEFY proofs from this program";
+      : "this program delivers BEEFY proofs to EVM hosts only";
     deps.log.info("hub_proofs_unsupported", { chain, explanation });
   }
   const { stateMachine, consensusStateId, pollIntervalSec } = config.hub.substrate;
@@ -93,12 +93,12 @@ export function planHubConsensus(
   return [...hosts, ...followers];
 }
 
-/** Closes whatever is open. */
+/** Closes all connections. */
 export async function closeHubConsensus({ hosts, sources, followers }: HubConsensus): Promise<void> {
   await Promise.allSettled([
     ...hosts.map((host) => host.close()),
     ...sources.map((source) => source.close()),
-    // The prover closes the chain that it tells.
+    // The prover closes its target.
     ...followers.map(({ prover }) => prover.close()),
   ]);
 }

@@ -1,7 +1,6 @@
 /**
- * `log-consensus-state`: prints what governance needs to create the client of a chain on the hub.
- * Source: docs/protocol/hub-consensus.md section 3.7 and docs/protocol/evm-consensus.md section 4
- * (`CreateConsensusState`).
+ * `log-consensus-state`: prints the arguments with which governance creates the client of a chain on the hub. Source:
+ * docs/protocol/hub-consensus.md section 3.7 and docs/protocol/evm-consensus.md section 4 (`CreateConsensusState`).
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
@@ -20,19 +19,19 @@ import { awaitLogged } from "../core/runtime/waiting.ts";
 import { type ConsensusProver, type InitialConsensusState, ProverFault } from "./prover.ts";
 import { type RunDeps, runSession } from "./session.ts";
 
-/** What the command needs beside the world of the program. */
+/** Options of the command. */
 export interface LogStateOptions {
   readonly chain: StateMachine;
-  /** Takes the finished text. */
+  /** Prints the finished text. */
   readonly print: (text: string) => void;
   /** True: one JSON object instead of text for people. */
   readonly isJson: boolean;
 }
 
-/** Endpoints that fail are asked again for this long. */
+/** Time for which failing endpoints are retried. */
 const RETRY_WITHIN_MS = 30_000;
 
-/** Longest time for everything: a whole state over a slow line. */
+/** Timeout of the command: a whole state over a slow line. */
 const WITHIN_MS = 15 * 60_000;
 
 /** Prints the initial state of a chain of the configuration. */
@@ -96,18 +95,18 @@ function fetchState(
   );
 }
 
-/** What governance has to call beside creating the client, and why. */
+/** Call that governance has to make besides creating the client, with the reason. */
 export interface FurtherCall {
   /** Pallet and call. */
   readonly call: string;
   readonly arguments: string;
-  /** What happens without it. */
+  /** Consequence of omitting it. */
   readonly otherwise: string;
 }
 
 /**
- * Calls without which the hub takes no messages of a rollup: its heights are stored under the name of its L1's client, so
- * challenge period and acceptance are that client's. None for other chains.
+ * Calls without which the hub accepts no messages of a rollup: its heights are stored under the id of its L1's client,
+ * so challenge period and acceptance are that client's. None for other chains.
  */
 async function furtherCalls(
   hub: Pick<ConsensusTarget, "fetchClient">,
@@ -126,7 +125,7 @@ async function furtherCalls(
       otherwise: `messages are refused (ChallengePeriodNotConfigured): heights are stored under ${under}`,
     });
     const client = await hub.fetchClient(under, "best", signal);
-    // A client that is yet to be created is that of the L1 of every rollup that this program proves.
+    // The client may not exist yet: it is that of the L1 of every rollup that this program proves.
     const list = acceptedChainsOf(client?.clientId ?? toConsensusClientId("BEAC"));
     if (list === undefined) continue;
     calls.push({
@@ -139,8 +138,8 @@ async function furtherCalls(
 }
 
 /**
- * The state as the reference prints it, below it the other arguments of `CreateConsensusState`, and what else governance
- * has to call.
+ * Formats the state as the reference does, followed by the other arguments of `CreateConsensusState` and the further
+ * calls of governance.
  */
 export function stateText(
   chain: StateMachine,
@@ -169,7 +168,7 @@ export function stateText(
   ].join("\n");
 }
 
-/** The same as one JSON object; 64-bit integers are texts. */
+/** Formats the same as one JSON object; 64-bit integers are strings. */
 export function stateJson(
   chain: StateMachine,
   id: ConsensusStateId,

@@ -1,4 +1,4 @@
-/** The consensus relayer: hands its parts to the real world, and exits with the status of the outcome. */
+/** The consensus relayer: connects its parts to the real world, and exits with the status of the outcome. */
 import { startProgram } from "../core/runtime/start_program.ts";
 import { parseArguments } from "./arguments.ts";
 

@@ -1,7 +1,7 @@
 /**
- * Watches how old the newest update of each chain in `maximum_update_intervals` is, whoever brought it, and ends the
- * program when one is too old: its supervisor starts it again, and somebody gets to know.
- * Source: docs/protocol/hub-consensus.md section 3.5.
+ * Watches the age of each chain's newest update in `maximum_update_intervals`, whoever submitted it, and ends the
+ * program when one is too old: its supervisor restarts it and can raise an alert. Source:
+ * docs/protocol/hub-consensus.md section 3.5.
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { UpdateLimit } from "./config/values.ts";
@@ -11,25 +11,25 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 
-/** A chain whose view of others is watched. */
+/** A chain whose view of other chains is watched. */
 type Watcher = Pick<ConsensusTarget, "id" | "fetchLatestHeight" | "fetchUpdateTime" | "fetchNowSec">;
 
-/** What the monitor asks. */
+/** Dependencies of the monitor. */
 export interface MonitorDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly hub: Watcher;
-  /** Substrate chains that are told of the hub: where they are watched, their view of the hub is, too. */
+  /** Substrate chains that follow the hub: where they are watched, their view of the hub is watched as well. */
   readonly followers?: readonly Watcher[];
 }
 
-/** First pass after the start, milliseconds. */
+/** Delay of the first pass after the start, milliseconds. */
 export const FIRST_PASS_MS = 600_000;
 
-/** Between two passes, milliseconds. */
+/** Interval between passes, milliseconds. */
 export const PASS_EVERY_MS = 180_000;
 
-/** Updates of at least one watched chain stay out: the program ends with `exitCodes.stalled`. */
+/** At least one watched chain gets no updates: the program exits with `exitCodes.stalled`. */
 export class StallFault extends Error {
   override readonly name = "StallFault";
   readonly code = "stalled";
@@ -39,7 +39,7 @@ export class StallFault extends Error {
   }
 }
 
-/** A worker that throws {@link StallFault} when a watched chain is late. */
+/** Creates a worker that throws {@link StallFault} when a watched chain is late. */
 export function monitorWorker(deps: MonitorDeps, limits: readonly UpdateLimit[]): Worker {
   return {
     name: "monitor of update intervals",
@@ -54,7 +54,7 @@ export function monitorWorker(deps: MonitorDeps, limits: readonly UpdateLimit[])
   };
 }
 
-/** One pass over all limits; each is looked at, whatever happens to the others. */
+/** Checks all limits once, each independently of failures of the others. */
 async function findLate(
   deps: MonitorDeps,
   limits: readonly UpdateLimit[],
@@ -74,12 +74,15 @@ async function findLate(
   return (await Promise.all(checked)).flat();
 }
 
-/** What is known at a chain of another one. */
+/** View that one chain has of another. */
 interface Direction extends UpdateLimit {
   readonly at: Watcher;
 }
 
-/** The hub's view of each watched chain, and that of the chain where the hub is told to it by this program. */
+/**
+ * Directions to watch: the hub's view of each watched chain, and its view of the hub where this program proves the hub
+ * to it.
+ */
 function directions(
   { hub, followers = [] }: MonitorDeps,
   limits: readonly UpdateLimit[],
@@ -109,7 +112,7 @@ async function isLate(
     lastHeight: height,
     ageSec: nowSec - updatedSec,
     limitSec: maxSec,
-    // Tells a hub that stands still: its own clock stands with it.
+    // Reveals a halted hub: its own clock halts with it.
     ageByThisMachineSec: BigInt(Math.floor(clock.now() / 1_000)) - updatedSec,
   };
   const late = isTooOld(facts.ageSec, maxSec);
@@ -120,7 +123,7 @@ async function isLate(
   return late;
 }
 
-/** True from the limit on, as in the reference. */
+/** True from the limit on, as in the reference implementation. */
 export function isTooOld(ageSec: bigint, maxSec: bigint): boolean {
   return ageSec >= maxSec;
 }

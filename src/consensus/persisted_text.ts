@@ -1,16 +1,16 @@
-/** Small texts that outlive the program, in files that are opened before the right to open files is given up. */
+/** Small texts that outlive the program, in files that are opened before file access is dropped. */
 
 /** A text that outlives the program. */
 export interface PersistedText {
-  /** What was written last; `undefined`: nothing, or nothing that can be read. */
+  /** Reads the last written text; `undefined`: none, or unreadable. */
   read(): string | undefined;
-  /** Replaces what was written before; false when that failed. A text that was cut off may be found later. */
+  /** Replaces the text; false when that failed. A truncated text may be found later. */
   write(text: string): boolean;
 }
 
 /** A {@link PersistedText} in a file. */
 export interface PersistedTextFile extends PersistedText {
-  /** Closes the file; nothing is read or written afterwards. */
+  /** Closes the file; later reads and writes have no effect. */
   close(): void;
 }
 
@@ -24,12 +24,12 @@ export class PersistedTextFault extends Error {
   }
 }
 
-/** Longest text that is read, bytes. */
+/** Maximum size of a text, bytes. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * Opens the file of a text, which stays open; it is created where there is none.
- * @throws {PersistedTextFault} when the folder does not exist or cannot be written to.
+ * Opens or creates the file of a text; it stays open. @throws {PersistedTextFault} when the folder does not exist or
+ * cannot be written to.
  */
 export function openPersistedText(path: string): PersistedTextFile {
   let file: Deno.FsFile;
@@ -59,7 +59,7 @@ export function openPersistedText(path: string): PersistedTextFile {
         }
         return filled === 0 ? undefined : new TextDecoder().decode(bytes.subarray(0, filled));
       } catch {
-        return undefined; // it is only a shortcut
+        return undefined; // the text is only a cache
       }
     },
     write: (text) => {

@@ -1,4 +1,4 @@
-/** What a fault means for a worker that looks at a chain again and again. */
+/** Handling of faults in workers that poll a chain. */
 import { RpcFault } from "../core/rpc/fault.ts";
 import { DeadlineFault } from "../core/runtime/retry.ts";
 import type { EventCode } from "../core/telemetry/events.ts";
@@ -6,7 +6,7 @@ import type { Log } from "../core/telemetry/log.ts";
 import { ProverFault } from "./prover.ts";
 import type { PollResult } from "./schedule.ts";
 
-/** What an operator should think of first when a prover cannot go on. */
+/** Log events of prover faults. */
 export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
   bad_data: "endpoint_data_invalid",
   not_served: "data_unavailable",
@@ -16,14 +16,17 @@ export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
   unrecoverable: "client_unrecoverable",
 };
 
-/** Between looks while a node lacks a method: operators start nodes again, gateways change their minds. */
+/** Poll interval while a node lacks a method: operators restart nodes, gateways change their rules. */
 export const MISSING_METHOD_POLL_MS = 60_000;
 
 const USUAL_ADVICE =
   "use an endpoint that does (gateways deny methods; a Substrate node of your own offers all of them with " +
   "--rpc-methods=unsafe)";
 
-/** What helps where a node's command line decides. Source: polkadot-fellows and paritytech/polkadot-sdk: polkadot/cli. */
+/**
+ * Advice for methods that depend on a node's command line. Source: polkadot-fellows and paritytech/polkadot-sdk:
+ * polkadot/cli.
+ */
 const advices: ReadonlyMap<string, string> = new Map([
   [
     "beefy_getFinalizedHead",
@@ -36,9 +39,8 @@ const advices: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Tells the operator of a look that failed.
- * @param failures in a row before this look.
- * @throws what is neither a fault of an endpoint nor of time: a defect.
+ * Logs a failed poll and returns its result. @param failures consecutive failures before this poll. @throws defects,
+ * that is errors that are neither endpoint faults nor timeouts.
  */
 export function reportFailedPoll(
   log: Log,

@@ -1,28 +1,28 @@
-/** The life of a worker that looks at a chain again and again: look, say so, wait as long as the result asks for. */
+/** Loop of a worker that polls a chain: poll, log the result, wait as long as the result asks for. */
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Wake } from "../core/runtime/wake.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { pauseAfter, type PollResult } from "./schedule.ts";
 
-/** What looking takes from outside. */
+/** Dependencies of the loop. */
 export interface PollDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
 }
 
-/** What is looked at. */
+/** Subject of a poll loop. */
 export interface Pollable {
-  /** Pause between two looks when there is nothing special to wait for, milliseconds; it may change. */
+  /** Default poll interval, milliseconds; it may change. */
   readonly intervalMs: number;
-  /** One look, with what follows from it. @param failures in a row before it. */
+  /** Polls once and acts on the result. @param failures consecutive failures before this poll. */
   poll(failures: number, signal: AbortSignal): Promise<PollResult>;
 }
 
 /**
- * Looks until `signal` is aborted, with whose reason it ends.
- * @param wake ends pauses early that are not for something to recover; absent: nothing does.
+ * Polls until `signal` is aborted, and throws its reason. @param wake ends interruptible pauses early; absent: nothing
+ * does.
  */
 export async function runPollLoop(
   { clock, random, log }: PollDeps,

@@ -1,4 +1,4 @@
-/** From checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
+/** Program from parsed arguments to exit status: configuration, log, signals, and the relayer itself. */
 import type { ConsensusConfig } from "./config/schema.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
@@ -14,7 +14,7 @@ import { logConsensusState } from "./initial_state.ts";
 import { runConsensus } from "./run.ts";
 import type { RunDeps } from "./session.ts";
 
-/** Runs the program until it is stopped, or a command until it is done. */
+/** Runs the relayer until it is stopped, or a command until it is done. */
 export function runProgram(
   { arguments: args, command }: { readonly arguments: RunArguments; readonly command: ProgramCommand },
   world: ProcessEnv,
@@ -42,7 +42,7 @@ export function runProgram(
   });
 }
 
-/** One file in the folder of `--cache` for each beacon chain. @throws {PersistedTextFault} */
+/** Opens one file in the folder of `--cache` for each beacon chain. @throws {PersistedTextFault} */
 function openSummariesTexts(
   config: ConsensusConfig,
   folder: string | undefined,
@@ -53,7 +53,7 @@ function openSummariesTexts(
   return new Map(chains.map((chain) => [chain, openPersistedText(path(chain))]));
 }
 
-/** Texts that no log line may contain. The explorer's keys are not among the values: this program has no use for them. */
+/** Secrets that no log line may contain. Explorer keys are not parsed, since this program does not use them. */
 function secretsOf(config: ConsensusConfig): readonly string[] {
   const keys = [config.hub.substrate.signer, ...config.chains.map(({ signer }) => signer)];
   return keys.flatMap((secret) => secret === undefined ? [] : [secret.reveal()]);

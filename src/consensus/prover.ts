@@ -1,6 +1,6 @@
 /**
- * The one interface through which the consensus relayer sees a chain whose finality it proves to the hub.
- * Each type of the configuration has an implementation in a folder of its own; they look and build, they never send.
+ * Interface of a chain whose finality the consensus relayer proves to the hub. Each configured type has an
+ * implementation in its own folder; provers poll and build updates, they never send.
  */
 import type { CheckFinding } from "../core/chains/port.ts";
 import type { StateCommitmentHeight } from "../core/ismp/state_commitment.ts";
@@ -11,29 +11,29 @@ import type {
   StateMachineId,
 } from "../core/ismp/state_machine.ts";
 
-/** What a look at a chain brought. */
+/** Result of polling a chain. */
 export type ProverFinding =
   | {
-    /** The hub knows all that can be proved now. */
+    /** The hub already knows everything that can be proved. */
     readonly kind: "nothing";
-    /** Why, for the log: a short sentence without a full stop. */
+    /** Reason for the log: a short sentence without a full stop. */
     readonly reason: string;
-    /** When another look is worth it earlier or later than the usual interval, milliseconds. */
+    /** Delay of the next poll where it differs from the usual interval, milliseconds. */
     readonly againInMs?: number;
   }
   | {
     /** Updates to be submitted in this order in one extrinsic. Our own verifier accepts them on the hub's state. */
     readonly kind: "updates";
     readonly proofs: readonly Uint8Array[];
-    /** State of the client that they were made on, as the hub stores it: when it changes, they are out of date. */
+    /** State of the client that they build on, as the hub stores it: when it changes, they are outdated. */
     readonly madeOn: Uint8Array;
-    /** Height of the chain that the hub will know afterwards; `undefined` when only a set of signers changes. */
+    /** Height of the chain that the hub will know afterwards; `undefined` for a mere validator set rotation. */
     readonly height: bigint | undefined;
-    /** What is in it, for the log: e.g. "finalized slot 123, committee of period 9". */
+    /** Summary for the log: e.g. "finalized slot 123, committee of period 9". */
     readonly summary: string;
-    /** True when the next look should follow as soon as these are accepted: the hub is still behind. */
+    /** True when the next poll should follow as soon as these are accepted: the hub is still behind. */
     readonly hasMore: boolean;
-    /** What makes updates smaller, for when no extrinsic carries this one: a sentence without a full stop. */
+    /** Advice on making updates smaller, for when this one fits into no extrinsic: a sentence without a full stop. */
     readonly adviceIfTooLarge?: string;
   };
 
@@ -47,20 +47,20 @@ export interface InitialConsensusState {
   readonly commitments: readonly { readonly id: StateMachineId; readonly at: StateCommitmentHeight }[];
 }
 
-/** What an endpoint said that is not true; the update was thrown away before it cost anything. */
+/** Reason that no update can be built: invalid or missing data, or an unusable client. */
 export class ProverFault extends Error {
   override readonly name = "ProverFault";
   /**
-   * @param code `bad_data`: an endpoint answered with data that our verifier refuses;
-   * `not_served`: no endpoint has what is needed; `frozen`, `expired`: the client that would be told takes no update;
-   * `hub_state`: it is missing, of another type or unreadable; `unrecoverable`: no update brings it any further.
+   * @param code `bad_data`: an endpoint answered with data that our verifier refuses; `not_served`: no endpoint has
+   * what is needed; `frozen`, `expired`: the target's light client accepts no update; `hub_state`: it is missing, of
+   * another type or unreadable; `unrecoverable`: no update can advance it.
    */
   constructor(
     readonly code: "bad_data" | "not_served" | "frozen" | "expired" | "hub_state" | "unrecoverable",
     readonly chain: StateMachine,
     /** Host of the endpoint, `undefined` where several took part. */
     readonly endpoint: string | undefined,
-    /** What was wrong and what to do. */
+    /** Problem and advice. */
     readonly detail: string,
     options?: ErrorOptions,
   ) {
@@ -68,12 +68,12 @@ export class ProverFault extends Error {
   }
 }
 
-/** What is configured of every chain whose finality is proved. */
+/** Configured options of every chain whose finality is proved. */
 export interface ProverOptions {
   readonly stateMachine: StateMachine;
   /** Name of the client on the hub. */
   readonly consensusStateId: ConsensusStateId;
-  /** Pause between two looks at most, milliseconds. */
+  /** Maximum poll interval, milliseconds. */
   readonly intervalMs: number;
 }
 
@@ -82,16 +82,16 @@ export interface ConsensusProver {
   readonly chain: StateMachine;
   /** Name of the client on the hub. */
   readonly consensusStateId: ConsensusStateId;
-  /** Under which the hub stores the heights: for rollups the name of the L1's client. */
+  /** Id under which the hub stores the heights: for rollups with the L1's client. */
   readonly commitmentId: StateMachineId;
-  /** Pause between two looks when there is nothing special to wait for, milliseconds. */
+  /** Default poll interval, milliseconds. */
   readonly intervalMs: number;
 
-  /** Compares endpoints and hub with the configuration; called once before the first look. */
+  /** Compares endpoints and hub with the configuration; called once before the first poll. */
   check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
-  /** Looks at the hub and the chain once, and builds what brings the hub forward. */
+  /** Polls the hub and the chain once, and builds the updates that advance the hub. */
   next(signal: AbortSignal): Promise<ProverFinding>;
-  /** For `log-consensus-state`. */
+  /** Fetches the state for `log-consensus-state`. */
   fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState>;
   /** Closes connections. */
   close(): Promise<void>;

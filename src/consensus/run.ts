@@ -1,6 +1,6 @@
 /**
- * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is told to stop
- * or a watched chain stays without updates. Everything it needs from the outside world is handed in.
+ * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is stopped or a
+ * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
 import type { CheckFinding } from "../core/chains/port.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
@@ -19,13 +19,13 @@ import { monitorWorker, StallFault } from "./monitor.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { type BaseState, type Connections, type RunDeps, runSession } from "./session.ts";
 
-/** What the command line adds to the configuration. */
+/** Options of the command line. */
 export interface RunOptions {
   /** `--base`: the chain whose view of the hub is the first to be proved from. */
   readonly base: StateMachine | undefined;
 }
 
-/** Endpoints of `--base` that fail are asked again for this long. */
+/** Time for which failing endpoints of `--base` are retried. */
 const BASE_TIMEOUT_MS = 30_000;
 
 /** Runs until `signal` is aborted or a watched chain has stalled. */
@@ -63,14 +63,14 @@ export function runConsensus(
   }, signal);
 }
 
-/** What the first checks led to. */
+/** Results of the start-up checks. */
 interface Checks {
   readonly provers: ReadonlyMap<ConsensusProver, CheckResult>;
-  /** Of what {@link checkFollowers} lists, by name. */
+  /** Results of {@link checkFollowers}, by name. */
   readonly followers: ReadonlyMap<string, CheckResult>;
 }
 
-/** The hub and all chains at the same time; `undefined` when something must be fixed, which is told. */
+/** Checks the hub and all chains in parallel; `undefined` when something must be fixed, which is logged. */
 async function checkAll(
   deps: RunDeps,
   config: ConsensusConfig,
@@ -97,7 +97,7 @@ async function checkAll(
     Promise.all(targetChecks),
   ]);
   const place = `[${config.hub.section}.substrate].rpc_ws`;
-  // A hub that does not answer is told once: the provers ask it, too.
+  // An unavailable hub is reported once: the provers read it as well.
   const reported = result.kind === "unreachable"
     ? chains.filter((chain) => chain.result.kind === "checked")
     : chains;
@@ -109,8 +109,8 @@ async function checkAll(
 }
 
 /**
- * Whether the hub takes messages of a chain whose heights it stores: updates are brought all the same, since they are
- * what governance waits for.
+ * Warns when the hub does not accept messages of a chain whose heights it stores. Updates are submitted anyway, since
+ * governance waits for them.
  */
 async function checkAccepted(
   hub: ConsensusTarget,
@@ -122,13 +122,11 @@ async function checkAccepted(
   if (list === undefined) return [];
   const [entry] = await hub.fetchStorage([list.key(stateMachine)], signal);
   if (entry !== undefined) return [];
-  const text = `${hub.id.stateMachine} ${
-    describeUnlisted(stateMachine, list)
-  }; updates are brought all the same`;
+  const text = `${hub.id.stateMachine} ${describeUnlisted(stateMachine, list)}; updates are submitted anyway`;
   return [{ severity: "warning", event: "chain_not_accepted", text }];
 }
 
-/** One worker per chain, those that tell rollups of their L1, and the monitor. */
+/** Creates one worker per chain, those that notify rollups of new L1 heights, and the monitor. */
 function planWorkers(
   deps: RunDeps,
   config: ConsensusConfig,
@@ -152,7 +150,7 @@ function planWorkers(
   return [...chains, ...heights, ...receiveOnly, ...monitor, ...ofHub];
 }
 
-/** A chain of which nothing is proved keeps its place: the program does not end for want of work. */
+/** Creates the worker of a receive-only chain, which keeps the program running when nothing else does. */
 function receiveOnlyWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): Worker {
   return {
     name: `receive-only ${chain}`,
@@ -178,7 +176,7 @@ function logStart(
   });
 }
 
-/** Chains that get proofs of the hub. */
+/** Names of the chains that get proofs of the hub. */
 function followerNames(parts: Connections["hubConsensus"]): string {
   const hosts = parts?.hosts.map((host) => host.id.stateMachine) ?? [];
   const targets = parts?.followers.map(({ target }) => target.id.stateMachine) ?? [];
@@ -186,8 +184,8 @@ function followerNames(parts: Connections["hubConsensus"]): string {
 }
 
 /**
- * Validates `--base`: with BEEFY the chain must be a host that trusts something of the hub. Proofs for a chain start
- * from what that chain itself holds, so nothing else follows from it (docs/protocol/hub-consensus.md section 3.6).
+ * Validates `--base`: with BEEFY the chain must be a host with a client of the hub. Proofs for a chain start from that
+ * chain's own state, so it has no other effect (docs/protocol/hub-consensus.md section 3.6).
  */
 async function checkBase(
   { clock, random, log }: RunDeps,

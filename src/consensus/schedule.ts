@@ -1,51 +1,50 @@
 /**
- * When a chain is looked at again: pure decisions over what the last look led to.
- * Source: docs/protocol/hub-consensus.md sections 1 (traps 16, 18) and 3.3.
+ * Schedule of polls: pure decisions on the result of the last one. Source: docs/protocol/hub-consensus.md sections 1
+ * (traps 16, 18) and 3.3.
  */
 import { type Backoff, nextDelayMs } from "../core/runtime/retry.ts";
 
-/** What a look at a chain, and the submission of what it found, led to. */
+/** Result of a poll and of the submission of its updates. */
 export type PollResult =
-  /** The hub knows all that can be proved. `againInMs`: the prover knows better than the interval. */
+  /** The hub already knows everything that can be proved. `againInMs`: the prover's override of the interval. */
   | { readonly kind: "nothing"; readonly againInMs: number | undefined }
-  /** The hub took the updates, of us or of somebody else. `hasMore`: it is still behind. */
+  /** The hub accepted the updates, ours or another relayer's. `hasMore`: it is still behind. */
   | { readonly kind: "updated"; readonly hasMore: boolean }
-  /** It may succeed when tried again. `atLeastMs`: what an endpoint asked for. */
+  /** A retry may succeed. `atLeastMs`: minimum delay that an endpoint asked for. */
   | { readonly kind: "failed"; readonly atLeastMs?: number | undefined }
-  /** Somebody has to fix something; looking often helps nobody. */
+  /** The operator or governance has to fix something; polling often does not help. */
   | { readonly kind: "suspended" };
 
-/** The usual pause, and how much of it the look itself has taken. */
+/** Poll interval, and the part of it that the poll itself took. */
 export interface Pace {
   readonly intervalMs: number;
   readonly spentMs: number;
 }
 
-/** The pause before the next look. */
+/** Pause before the next poll. */
 export interface Pause {
   readonly delayMs: number;
-  /** True: news of the L1 end it early. False: it is a pause for something that must recover first. */
+  /** True: a new L1 height ends it early. False: something must recover first. */
   readonly interruptible: boolean;
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly failures: number;
 }
 
-/** After failures: 1 s to 1 min (docs/protocol/hub-consensus.md section 3.3). */
+/** Backoff after failures: 1 s to 1 min (docs/protocol/hub-consensus.md section 3.3). */
 export const pollBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
-/** Least pause between two looks, whatever is said: no loop without a pause. */
+/** Minimum pause between polls: no busy loop, whatever a prover asks for. */
 export const MIN_PAUSE_MS = 1_000;
 
-/** Longest pause: what a timer of the runtime takes. */
+/** Maximum pause: limit of the runtime's timers. */
 export const MAX_PAUSE_MS = 2 ** 31 - 1;
 
-/** Pause where somebody has to fix something. */
+/** Pause of a suspended chain. */
 export const SUSPENDED_MS = 10 * 60_000;
 
 /**
- * The pause after a look.
- * @param failures in a row before this look.
- * @param fraction chance from [0, 1), for the jitter of backoffs.
+ * Returns the pause after a poll. @param failures consecutive failures before this poll. @param fraction chance from
+ * [0, 1), for the jitter of backoffs.
  */
 export function pauseAfter(result: PollResult, pace: Pace, failures: number, fraction: number): Pause {
   switch (result.kind) {

@@ -1,6 +1,6 @@
 /**
- * What the long run and `log-consensus-state` have in common: the hub and the provers are connected and closed again
- * whatever happens in between; an abort is a clean end.
+ * Session shared by the relayer and `log-consensus-state`: connects the hub and the provers and always closes them; an
+ * abort is a clean end.
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
@@ -14,17 +14,17 @@ import type { ProvedChain } from "./chain_worker.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { closeHubConsensus, type HubConsensus } from "./hub_consensus.ts";
 
-/** The hub and the chains of the configuration. */
+/** Connections to the hub and the configured chains. */
 export interface Connections {
   readonly hub: ConsensusTarget;
   readonly proved: readonly ProvedChain[];
-  /** Chains of which nothing is proved: they have no client on the hub that this program knows. */
+  /** Receive-only chains: the hub has no client for them that this program supports. */
   readonly receiveOnly: readonly StateMachine[];
-  /** Who is told of the hub; absent: nobody (`enable_hub_consensus = false`). */
+  /** Followers of the hub; absent: none (`enable_hub_consensus = false`). */
   readonly hubConsensus?: HubConsensus | undefined;
-  /** Makes the state with which clients of the hub are created elsewhere. */
+  /** Builds the state with which other chains create clients of the hub. */
   readonly hubState?: HubStateMaker | undefined;
-  /** What the EVM host of a configured chain trusts of the hub; only hubs of type "beefy" (`--base`). */
+  /** Reads the client of the hub on the EVM host of a configured chain; only for hubs of type "beefy" (`--base`). */
   readonly fetchBase?: ((chain: StateMachine, signal: AbortSignal) => Promise<BaseState>) | undefined;
 }
 
@@ -34,19 +34,19 @@ export type HubStateMaker = Pick<
   "chain" | "consensusStateId" | "fetchInitialState" | "close"
 >;
 
-/** The client of the hub on a host; `undefined`: the host has another one. */
+/** Client of the hub on a host; `undefined`: the host has another one. */
 export type BaseState = BeefyClientState | undefined;
 
-/** The outside world of the program. */
+/** Dependencies of the program. */
 export interface RunDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
-  /** Connects nothing yet: that happens at the first request. */
+  /** Prepares the connections; they are opened at the first request. */
   readonly connect: (config: ConsensusConfig) => Connections;
 }
 
-/** Does `work` between connecting and closing. */
+/** Runs `work` between connecting and closing. */
 export async function runSession(
   deps: RunDeps,
   config: ConsensusConfig,

@@ -1,7 +1,7 @@
 /**
- * Brings updates to the hub: asked first whether it would take them, signed, sent, and followed until a block has them.
- * Somebody else may be faster at any moment; that is no fault. Start reading at {@link submitUpdates}.
- * Source: docs/protocol/hub-consensus.md section 3.4 and docs/protocol/evm-consensus.md section 4.
+ * Submits updates to the hub: dry run, signature, broadcast, and polling until they are included. Another relayer may
+ * be faster at any moment; that is no fault. Start reading at {@link submitUpdates}. Source:
+ * docs/protocol/hub-consensus.md section 3.4 and docs/protocol/evm-consensus.md section 4.
  */
 import { equalBytes } from "../core/encoding/bytes.ts";
 import type { Refusal, SignedSubmission } from "../core/chains/port.ts";
@@ -17,7 +17,7 @@ import { awaitLogged } from "../core/runtime/waiting.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { delayAbort, SHUTDOWN_GRACE_MS } from "./delay_abort.ts";
 
-/** What submitting needs. */
+/** Dependencies of the submission. */
 export interface SubmitDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -39,39 +39,38 @@ export interface FoundUpdates {
   readonly commitmentId: StateMachineId;
   /** In the order of the extrinsic. */
   readonly proofs: readonly Uint8Array[];
-  /** State of the client that they were made on, as the hub stores it. */
+  /** State of the client that they build on, as the hub stores it. */
   readonly madeOn: Uint8Array;
-  /** Height that the hub will know afterwards; `undefined` when only a set of signers changes. */
+  /** Height that the hub will know afterwards; `undefined` for a mere validator set rotation. */
   readonly height: bigint | undefined;
 }
 
-/** What became of them. */
+/** Outcome of the submission. */
 export type SubmitResult =
-  /** In a block. `advanced`: the heights that the hub stored, which may be none. */
+  /** Included. `advanced`: the heights that the hub stored, possibly none. */
   | { readonly kind: "accepted"; readonly block: bigint; readonly advanced: readonly StateMachineHeight[] }
   /**
-   * Somebody else brought this height or a newer one; `undefined`: another update, on which ours would have to be made
-   * again.
+   * Another relayer submitted this height or a newer one; `undefined`: another update, on which ours must be rebuilt.
    */
   | { readonly kind: "overtaken"; readonly hubHeight: bigint | undefined }
-  /** The hub does not take what our verifier accepts, and has not moved on in the meantime. */
+  /** The hub refuses updates that our verifier accepts, and has not advanced in the meantime. */
   | { readonly kind: "refused"; readonly refusal: Refusal }
-  /** Neither in a block nor in the pool any more, or not in a block in time. */
+  /** Neither included nor in the transaction pool any more, or not included in time. */
   | { readonly kind: "lost"; readonly reason: string };
 
-/** Between two looks at what became of a submission. */
+/** Interval between polls of a submission. */
 const POLL_MS = 2_000;
 
 /**
- * The pool keeps an update for 25 blocks (docs/protocol/hub-consensus.md section 3.4), 5 min at 12 s; twice that is
- * enough for all.
+ * Timeout of the inclusion. The transaction pool keeps an update for 25 blocks (docs/protocol/hub-consensus.md section
+ * 3.4), 5 min at 12 s; twice that suffices for all hubs.
  */
 const INCLUSION_TIMEOUT_MS = 600_000;
 
-/** A block should have the update of somebody else, for which the pool did not take ours, after this time. */
+/** Timeout of another relayer's update that kept ours out of the transaction pool. */
 const COMPETITOR_TIMEOUT_MS = 60_000;
 
-/** Submits updates and waits until a block has them, or it is clear that none will. */
+/** Submits updates and waits until they are included or lost. */
 export async function submitUpdates(
   deps: SubmitDeps,
   found: FoundUpdates,
@@ -86,19 +85,20 @@ export async function submitUpdates(
   const sent = await hub.broadcast(submission, signal);
   if (sent.kind === "refused") return await refused(hub, found, sent.refusal, signal);
   if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
-    return await movedOn(hub, found, signal) ?? { kind: "lost", reason: `the pool said ${sent.kind}` };
+    return await movedOn(hub, found, signal) ??
+      { kind: "lost", reason: `the transaction pool answered ${sent.kind}` };
   }
   deps.log.debug("update_sent", { chain: found.chain, extrinsic: submission.hash });
   const awaited = {
     event: "update_inclusion_awaited" as const,
     fields: { chain: found.chain },
   };
-  // The pool has these very bytes already, or somebody's update to the same height in their place.
+  // The transaction pool already has these bytes, or another relayer's update to the same height.
   const othersMs = sent.kind === "alreadyKnown" ? COMPETITOR_TIMEOUT_MS : 0;
   return await awaitLogged(deps, awaited, () => follow(deps, found, { submission, othersMs }, signal));
 }
 
-/** Asks again and again what became of it; an abort leaves some seconds for the answer. */
+/** Polls the outcome; an abort leaves a grace period. */
 async function follow(
   deps: SubmitDeps,
   found: FoundUpdates,
@@ -139,11 +139,11 @@ async function judge(
   }
   const reason = outcome.kind === "included"
     ? `failed in block ${outcome.block.height}`
-    : "neither in a block nor in the pool";
+    : "neither in a block nor in the transaction pool";
   return await movedOn(hub, found, signal) ?? { kind: "lost", reason };
 }
 
-/** A refusal, or what explains it: the hub has moved on. */
+/** Returns the refusal, or its explanation: the hub has advanced. */
 async function refused(
   hub: SubmitDeps["hub"],
   found: FoundUpdates,
@@ -153,7 +153,7 @@ async function refused(
   return await movedOn(hub, found, signal) ?? { kind: "refused", refusal };
 }
 
-/** What came in between: this height, or any other update, after which ours does not fit. */
+/** Detects an update that came first: to this height, or any other that invalidates ours. */
 async function movedOn(
   hub: SubmitDeps["hub"],
   found: FoundUpdates,

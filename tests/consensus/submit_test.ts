@@ -113,7 +113,7 @@ Deno.test("submit: where the pool has another's update in place of ours, that on
   const startMs = clock.now();
   assert.deepEqual(await clock.run(submit(30n)), {
     kind: "lost",
-    reason: "neither in a block nor in the pool",
+    reason: "neither in a block nor in the transaction pool",
   });
   assert.equal(clock.now() - startMs, 60_000);
 });
@@ -123,7 +123,7 @@ Deno.test("submit: the pool's refusal is a refusal, a pool that wants more is a 
   hub.broadcasts.push({ kind: "refused", refusal: badProof });
   assert.deepEqual(await submit(), { kind: "refused", refusal: badProof });
   hub.broadcasts.push({ kind: "underpriced" });
-  assert.deepEqual(await submit(), { kind: "lost", reason: "the pool said underpriced" });
+  assert.deepEqual(await submit(), { kind: "lost", reason: "the transaction pool answered underpriced" });
 });
 
 Deno.test("submit: what is pending is asked for until a block has it, and the wait is not silent", async () => {
@@ -147,7 +147,10 @@ Deno.test("submit: an update that no block takes is given up after ten minutes",
 Deno.test("submit: what left the pool is lost, or the hub has the height from somebody else", async () => {
   const { hub, submit } = scene();
   hub.outcomes.push({ kind: "unknown" });
-  assert.deepEqual(await submit(), { kind: "lost", reason: "neither in a block nor in the pool" });
+  assert.deepEqual(await submit(), {
+    kind: "lost",
+    reason: "neither in a block nor in the transaction pool",
+  });
   hub.outcomes.push(included(false));
   assert.deepEqual(await submit(), { kind: "lost", reason: "failed in block 7" });
   hub.outcomes.push(included(false, badProof));

@@ -1,6 +1,6 @@
 /**
- * The sections of chains in the consensus relayer's file. Source: docs/specification.md, "Consensus relayer
- * configuration"; docs/protocol/evm-consensus.md section 2.
+ * Chain sections of the consensus relayer's file. Source: docs/specification.md, "Consensus relayer configuration";
+ * docs/protocol/evm-consensus.md section 2.
  */
 import { contractAddress, httpUrls, stateMachine } from "../../core/config/chain_values.ts";
 import { evmKeys, substrateKeys } from "../../core/config/chains.ts";
@@ -34,7 +34,7 @@ const rollupHostKeys = {
     description: "The L1.",
     example: "EVM-1",
   }),
-  /** Under which the hub stores the L1, and the heights of the rollup. */
+  /** Id under which the hub stores the L1, and the heights of the rollup. */
   l1ConsensusStateId: required(byteConsensusStateId, {
     name: "l1_consensus_state_id",
     description: "The L1's consensus state on the hub.",
@@ -43,7 +43,7 @@ const rollupHostKeys = {
   consensusUpdateFrequencySec: frequencyKey,
 };
 
-/** What the host sections of both kinds of rollups say. */
+/** Values of the host sections of both kinds of rollups. */
 export type RollupHostValues = Values<typeof rollupHostKeys>;
 
 const opStackHostKeys = {
@@ -89,7 +89,7 @@ const bscHostKeys = {
   }),
 };
 
-/** Values of `type` of EVM chains: the kind, and the chain that a name of a network stands for. */
+/** Values of `type` of EVM chains: the kind, and the chain that a network name stands for. */
 export const evmTypes = {
   evm: { is: "evm" },
   op_stack: { is: "op_stack" },
@@ -105,7 +105,7 @@ export const evmTypes = {
 /** Kinds of EVM chains. */
 export type EvmChainType = "evm" | "op_stack" | "arbitrum_orbit" | "bsc";
 
-/** Keys that the entries of EVM chains have in common, those with an effect and those without. */
+/** Keys common to all EVM chain entries, with and without effect. */
 const splitEvmKeys = (files: ConfigFiles) => {
   const { etherscanApiKey, initialHeight, pollIntervalSec, tracingBatchSize, ...used } = evmKeys(files);
   return {
@@ -183,10 +183,10 @@ const splitSubstrateKeys = (files: ConfigFiles) => {
   };
 };
 
-/** What every entry of an EVM chain says. */
+/** Values that every EVM chain entry has. */
 export type EvmValues = Values<ReturnType<typeof splitEvmKeys>["keys"]>;
 
-/** A chain whose finality is brought to the hub, or that follows the hub's. */
+/** A chain whose finality is proved to the hub, or that follows the hub's. */
 export type ConsensusChainConfig = EvmConsensusChainConfig | FollowerConfig;
 
 /** A chain with an EVM host. */
@@ -197,7 +197,10 @@ export type EvmConsensusChainConfig =
   | ArbitrumChainConfig
   | BscChainConfig;
 
-/** `type = "substrate"`: it follows a hub of type "grandpa", and is proved to it only as a parachain beside it. */
+/**
+ * `type = "substrate"`: it follows a hub of type "grandpa", and is proved to it only as a parachain on the same relay
+ * chain.
+ */
 export interface FollowerConfig extends Values<ReturnType<typeof splitSubstrateKeys>["keys"]> {
   /** Name of the section in the file. */
   readonly section: string;
@@ -237,9 +240,9 @@ export interface BscChainConfig extends ChainSection {
   readonly host: Values<typeof bscHostKeys>;
 }
 
-const OF_THE_ENTRY = "said by the chain's own section already";
+const OF_THE_ENTRY = "given in the chain's own section already";
 
-/** Keys of host sections that other files have. */
+/** Keys of host sections in files of other relayers. */
 const hostForeign = {
   state_machine: OF_THE_ENTRY,
   rpc_urls: OF_THE_ENTRY,
@@ -247,10 +250,10 @@ const hostForeign = {
   proposer_config: "this relayer proposes no dispute games",
 };
 
-/** The sections of chains. `files` is asked for keys that are given as a path. */
+/** The sections of chains. `files` reads keys that are given as a path. */
 export const chainSections = (files: ConfigFiles) => ({
   evm: {
-    description: "An EVM chain whose finality is brought to the hub, or that learns the hub's.",
+    description: "An EVM chain whose finality is proved to the hub, or that follows the hub's.",
     ...splitEvmKeys(files),
     inner: ["host"],
     foreign: {
@@ -284,7 +287,7 @@ export const chainSections = (files: ConfigFiles) => ({
   substrate: {
     description:
       "A Substrate chain (not among the fields of the specification). It follows the hub by what its client " +
-      "of the hub takes: GRNP finality proofs of the relay chain, PARA the hub's head there. Nothing is proved of it, " +
+      "of the hub accepts: GRNP finality proofs of the relay chain, PARA the hub's head there. Nothing is proved of it, " +
       "unless it is a parachain beside the hub (then its `consensus_state_id` is the hub's own) and the hub lists it " +
       "in `IsmpParachain.Parachains`.",
     ...splitSubstrateKeys(files),
@@ -298,7 +301,7 @@ export const chainSections = (files: ConfigFiles) => ({
   },
 });
 
-/** Advice for values of `type` that exist elsewhere. */
+/** Advice for values of `type` that other relayers support. */
 export const unsupportedTypes: Readonly<Record<string, string>> = {
   evm_host: 'write type = "evm": nothing is proved of chains without a beacon chain',
   polygon: "Polygon's client is not supported",

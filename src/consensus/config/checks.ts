@@ -1,6 +1,6 @@
 /**
- * Checks of the consensus configuration that look at several values at once: chain ids against types, ids of rollups
- * against those of their L1s, watched chains against the configured ones.
+ * Checks of the consensus configuration that involve several values: chain ids against types, ids of rollups against
+ * those of their L1s, watched chains against the configured ones.
  */
 import { findBscNetwork } from "../clients/bsc/spec/bsc_network.ts";
 import { rollupClientName } from "../rollup/spec/known_rollups.ts";
@@ -16,12 +16,12 @@ import type { KnownSection } from "../../core/config/chain_checks.ts";
 import type { UpdateLimit } from "./values.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 
-/** True for a chain that follows a beacon chain which the hub has a client for, and while the chain is not known. */
+/** True for a chain that follows a beacon chain with a client on the hub, and while the chain is unknown. */
 export function hasBeaconChain(chain: StateMachine | undefined): boolean {
   return chain === undefined || beaconNetworkOf(evmChainId(chain)) !== undefined;
 }
 
-/** A `type` that names a network holds for its chain only. */
+/** Checks that a `type` that names a network is used for its chain only. */
 export function checkChainOfType(
   { location, stateMachine }: KnownSection,
   type: string,
@@ -34,7 +34,7 @@ export function checkChainOfType(
   );
 }
 
-/** The hub's client of BSC is made for two networks. */
+/** Checks that the hub's BSC client supports the network; it supports two. */
 export function checkBscNetwork({ location, stateMachine }: KnownSection): void {
   if (stateMachine === undefined || findBscNetwork(evmChainId(stateMachine)) !== undefined) return;
   location.child("state_machine").problem(
@@ -44,9 +44,8 @@ export function checkBscNetwork({ location, stateMachine }: KnownSection): void 
 }
 
 /**
- * Parachains whose heads are proved, with the hub among them: without it nothing of the hub would be proved, which is a
- * parachain itself.
- * @param listed place of the list.
+ * Adds the hub to the parachains whose heads are proved: it is a parachain itself, and would not be proved otherwise.
+ * @param listed location of the list.
  */
 export function withHubPara(
   paraIds: readonly number[],
@@ -59,7 +58,7 @@ export function withHubPara(
   return [...paraIds, own];
 }
 
-/** What is known of the L1 of a rollup's section. */
+/** L1 of a rollup's section, as far as it is known. */
 export interface KnownL1 {
   readonly host: SourceLocation;
   readonly stateMachine: StateMachine | undefined;
@@ -67,9 +66,9 @@ export interface KnownL1 {
 }
 
 /**
- * The name of a rollup's own client. Files name the L1's instead, under which the heights are stored: then it is
- * replaced by the one that is known for the chain. Source: docs/protocol/evm-consensus.md section 3.
- * @returns `undefined` when it is missing, or not known (which is reported).
+ * Resolves the id of a rollup's own client. Files may name the L1's instead, under which the heights are stored: then
+ * it is replaced by the known id of the chain's client. Source: docs/protocol/evm-consensus.md section 3. @returns
+ * `undefined` when it is missing, or unknown (which is reported).
  */
 export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId | undefined {
   const { location, stateMachine, consensusStateId } = rollup;
@@ -90,7 +89,7 @@ export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId
   return name.id;
 }
 
-/** Warns of watched chains of which no update will ever be seen under that name. */
+/** Warns of watched chains that never get updates under that id. */
 export function checkLimits(
   limits: readonly UpdateLimit[],
   listing: SourceLocation,
@@ -121,11 +120,11 @@ export function checkLimits(
   }
 }
 
-/** Says of a rollup whose L1 is not in the file where the L1's updates have to come from. */
+/** Notes that the updates of a rollup's L1 that is not in the file must come from another relayer. */
 export function noteUnconfiguredL1(l1: KnownL1, chains: readonly KnownSection[]): void {
   const named = chains.map(({ stateMachine }) => stateMachine);
   if (l1.stateMachine === undefined || named.includes(l1.stateMachine) || named.includes(undefined)) return;
   l1.host.child("l1_state_machine").note(
-    `"${l1.stateMachine}" has no section: the hub must get its updates from somebody else`,
+    `"${l1.stateMachine}" has no section: the hub must get its updates from another relayer`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * The sections of the consensus relayer's file that are about the hub. Source: docs/specification.md, "Consensus
- * relayer configuration"; docs/protocol/hub-consensus.md section 3.2.
+ * Hub sections of the consensus relayer's file. Source: docs/specification.md, "Consensus relayer configuration";
+ * docs/protocol/hub-consensus.md section 3.2.
  */
 import { z } from "zod";
 import {
@@ -25,12 +25,12 @@ export interface ConsensusHubConfig {
   readonly substrate: HubSubstrateConfig;
 }
 
-/** How the hub is finalized, and where the proofs of that come from. */
+/** Finality of the hub, and the source of its proofs. */
 export type HubConsensusConfig =
   | { readonly type: "grandpa"; readonly grandpa: GrandpaValues }
   | {
     readonly type: "beefy";
-    /** `undefined`: proofs are taken from the hub only, none is made. */
+    /** `undefined`: proofs are taken from the hub only, none are built. */
     readonly prover: BeefyProverValues | undefined;
   };
 
@@ -87,7 +87,7 @@ const proverKeys = {
   paraRpcWs: optional(webSocketUrl, {
     name: "para_rpc_ws",
     description:
-      "A node of the hub that tells which heads hold messages. Without it, the one of [hub.substrate].",
+      "A node of the hub that shows which heads hold messages. Without it, the one of [hub.substrate].",
     example: "wss://hub.example.org",
   }),
   paraIds: required(
@@ -111,7 +111,7 @@ const proverKeys = {
 /** The values of `[hub.prover]`. */
 export type BeefyProverValues = Values<typeof proverKeys>;
 
-/** 0, which old sample files have, would let no request through: it stands for the default. */
+/** 0, as in old sample files, would allow no request: it stands for the default. */
 const concurrentQueries = withRemarks(
   z.preprocess(
     (given) => given === 0n ? BigInt(DEFAULT_MAX_CONCURRENT_QUERIES) : given,
@@ -137,7 +137,7 @@ const hubSubstrateKeys = (files: ConfigFiles) => ({
   maxRpcPayloadSizeBytes: nodeKeys.maxRpcPayloadSizeBytes,
   signer: required(substrateSigner(files), {
     name: "signer",
-    description: "The account that gets the rewards for updates. Updates themselves cost nothing.",
+    description: "The account that receives the rewards for updates. Updates themselves cost nothing.",
     example: "/run/secrets/hub-consensus-seed",
   }),
   maxConcurrentQueries: withDefault(concurrentQueries, DEFAULT_MAX_CONCURRENT_QUERIES, {
@@ -147,19 +147,19 @@ const hubSubstrateKeys = (files: ConfigFiles) => ({
   pollIntervalSec: {
     ...scanKeys.pollIntervalSec,
     description:
-      "How often the hub is asked for news of the chains that rollups wait for, and with type `beefy` how " +
+      "How often the hub is polled for new heights of the L1s of rollups, and with type `beefy` how " +
       "often each EVM host is polled.",
   },
   consensusStateId: optional(consensusStateId, {
     name: "consensus_state_id",
-    description: "Under which other chains know the hub. Without it, PAS0 for a `KUSAMA-n`, else DOT0.",
+    description: "Id under which other chains know the hub. Without it, PAS0 for a `KUSAMA-n`, else DOT0.",
     example: "DOT0",
   }),
 });
 
 /** The values of `[hub.substrate]`. */
 export interface HubSubstrateConfig extends Values<ReturnType<typeof hubSubstrateKeys>> {
-  /** Under which other chains know the hub. */
+  /** Id under which other chains know the hub. */
   readonly consensusStateId: ConsensusStateId;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Reads the TOML file of the consensus relayer into a {@link ConsensusConfig}, or says everything that is wrong with
- * it. Offline: what only the chains can tell is checked at start-up. Source: docs/specification.md, "Consensus relayer
- * configuration"; docs/protocol/hub-consensus.md section 3.2 and docs/protocol/evm-consensus.md sections 2 and 3.
+ * Reads the TOML file of the consensus relayer into a {@link ConsensusConfig}, or lists all of its problems. Offline:
+ * checks that need the chains run at start-up. Source: docs/specification.md, "Consensus relayer configuration";
+ * docs/protocol/hub-consensus.md section 3.2 and docs/protocol/evm-consensus.md sections 2 and 3.
  */
 import {
   checkDistinct,
@@ -29,12 +29,12 @@ import { CHAIN_TYPES, type ChainReading, readChain, type Sections } from "./read
 import type { ConsensusHubConfig, HubConsensusConfig } from "./hub_schema.ts";
 import { type ConsensusConfig, type ConsensusRelayerConfig, consensusSections } from "./schema.ts";
 
-/** Reads and checks the file at `path`. A file that cannot be read is a problem too, not an exception. */
+/** Reads and checks the file at `path`. An unreadable file is reported as a problem, not thrown. */
 export function readConsensusConfig(files: ConfigFiles, path: string): ConfigResult<ConsensusConfig> {
   return readConfigFile(files, path, (text) => parseConsensusConfig(files, text));
 }
 
-/** Checks the text of a file. `files` is asked only for keys that the text names by path. */
+/** Checks the text of a file. `files` reads only keys that the text names by path. */
 export function parseConsensusConfig(files: ConfigFiles, text: string): ConfigResult<ConsensusConfig> {
   return readDocument(text, (document) => readSections(consensusSections(files), document));
 }
@@ -51,7 +51,7 @@ function readSections(sections: Sections, document: ConfigDocument): ConsensusCo
   return { hub: hub.config, relayer, chains: configs };
 }
 
-/** What only several sections together can tell. */
+/** Checks that involve several sections. */
 function checkTogether(
   { hub, relayer, chains }: {
     readonly hub: HubReading | undefined;
@@ -77,7 +77,7 @@ function checkTogether(
   });
 }
 
-/** A rollup as the hub stores its heights: under the L1's id. */
+/** Returns a rollup as the hub stores its heights: under the L1's id. */
 function storedAs(rollup: KnownSection, l1: KnownL1): KnownSection {
   return { ...rollup, location: l1.host, consensusStateId: l1.consensusStateId };
 }
@@ -102,7 +102,7 @@ function readHub(sections: Sections, document: ConfigDocument): HubReading | und
   return { known, config };
 }
 
-/** The hub's own parachain is among those whose heads are proved. @param listing location of a section's list. */
+/** Adds the hub's own parachain to those whose heads are proved. @param listing location of a section's list. */
 function withHub(
   consensus: HubConsensusConfig,
   hub: StateMachine,
@@ -144,7 +144,7 @@ function readHubConsensus(
   return prover && { type: "beefy", prover };
 }
 
-/** The section may be missing; then its defaults apply. */
+/** Reads the section; if it is missing, its defaults apply. */
 function readRelayer(
   { relayer }: Sections,
   { sections, diagnostics }: ConfigDocument,

@@ -21,16 +21,16 @@ import {
 } from "./chain_schema.ts";
 import type { consensusSections } from "./schema.ts";
 
-/** Sections as this file has them. */
+/** Sections of this file. */
 export type Sections = ReturnType<typeof consensusSections>;
 
-/** The types of chains, as messages name them. */
+/** Chain types, as shown in messages. */
 export const CHAIN_TYPES = '"evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"';
 
-/** What a section says of its chain. */
+/** Result of reading a chain's section. */
 export interface ChainReading {
   readonly known: KnownSection;
-  /** Of rollups. */
+  /** L1 of a rollup. */
   readonly l1: KnownL1 | undefined;
   readonly config: ConsensusChainConfig | undefined;
 }
@@ -77,9 +77,9 @@ function nothingKnown(location: SourceLocation): ChainReading {
 }
 
 /**
- * The network's newer documents put what is about consensus into `[<chain>.consensus]` and leave out what their program
- * finds out by itself (polytope-labs/hyperbridge: docs/content/developers/network/relayer.mdx). One problem says what
- * to write instead; what else is missing for that reason is not listed.
+ * Reports the layout of the network's newer documents, which puts consensus keys into `[<chain>.consensus]` and omits
+ * what their program derives (polytope-labs/hyperbridge: docs/content/developers/network/relayer.mdx). One problem
+ * explains what to write instead; keys that are missing as a consequence are not listed.
  */
 function reportNewerLayout(consensus: TomlTable, location: SourceLocation): ChainReading {
   const { type } = consensus;
@@ -95,7 +95,7 @@ function reportNewerLayout(consensus: TomlTable, location: SourceLocation): Chai
   return nothingKnown(location);
 }
 
-/** A chain that follows the hub: nothing else is done for it. */
+/** Reads the section of a chain that follows the hub. */
 function readFollower({ substrate }: Sections, table: TomlTable, location: SourceLocation): ChainReading {
   const { partial, complete } = readSection(table, location, substrate);
   const config = complete && { section: location.section, ...complete };
@@ -142,7 +142,7 @@ function readEvm(sections: Sections, entry: ChainEntry, document: ConfigDocument
   return alone(entry, complete && { type: "evm", host: complete });
 }
 
-/** What a kind of chain adds to the values that all have. */
+/** Values that a kind of chain adds to the common ones. */
 type Addition<C> = C extends EvmConsensusChainConfig ? Omit<C, Exclude<keyof EvmValues, "type"> | "section">
   : never;
 

@@ -1,6 +1,6 @@
 /**
- * The file of the consensus relayer: its sections, and what the program gets to see of them. Names of values carry
- * units. Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
+ * The file of the consensus relayer: its sections, and the values that the program sees. Names of values carry units.
+ * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
 import { type Values, withDefault } from "../../core/config/schema.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
@@ -9,7 +9,7 @@ import { chainSections, type ConsensusChainConfig } from "./chain_schema.ts";
 import { type ConsensusHubConfig, hubSections } from "./hub_schema.ts";
 import { updateLimits } from "./values.ts";
 
-/** Everything that the file says, with defaults applied. */
+/** All values of the file, with defaults applied. */
 export interface ConsensusConfig {
   readonly hub: ConsensusHubConfig;
   readonly relayer: ConsensusRelayerConfig;
@@ -18,14 +18,14 @@ export interface ConsensusConfig {
 }
 
 const relayerKeys = {
-  /** Each id once. */
+  /** Limits, each id once. */
   maximumUpdateIntervals: withDefault(
     updateLimits,
     [],
     {
       name: "maximum_update_intervals",
       description:
-        "Longest time in seconds without an update of a chain; then the program says so and ends with " +
+        "Maximum time in seconds without an update of a chain; then the program reports it and exits with " +
         "status 3, for its supervisor to start it again. Empty: none is watched. The id is the one under which the " +
         "hub stores the heights, which is the L1's for rollups.",
       example: [[{ state_id: "EVM-1", consensus_state_id: "ETH0" }, 3_600], [["EVM-10", "ETH0"], 14_400]],
@@ -35,7 +35,7 @@ const relayerKeys = {
     name: "enable_hub_consensus",
     alias: "enable_hyperbridge_consensus",
     description:
-      "True: consensus proofs of the hub are brought to the chains, too. `signer` of the EVM entries pays " +
+      "True: consensus proofs of the hub are delivered to the chains as well. `signer` of the EVM entries pays " +
       "for that.",
   }),
 };
@@ -45,7 +45,7 @@ export type ConsensusRelayerConfig = Values<typeof relayerKeys>;
 
 const MESSAGING_ONLY = "belongs to the configuration of the messaging relayer";
 
-/** The sections of the file. `files` is asked for keys that are given as a path. */
+/** The sections of the file. `files` reads keys that are given as a path. */
 export const consensusSections = (files: ConfigFiles) => ({
   ...hubSections(files),
   relayer: {

@@ -1,5 +1,5 @@
 /**
- * Types of values that only the consensus relayer's file has: ids as arrays of bytes, and pairs of a chain and a period.
+ * Value types specific to the consensus relayer's file: ids as arrays of bytes, and pairs of a chain and a period.
  */
 import { z } from "zod";
 import { anyStateMachine, consensusStateId } from "../../core/config/chain_values.ts";
@@ -25,7 +25,7 @@ function bytesToText(bytes: readonly unknown[], context: z.core.$RefinementCtx<u
   return z.NEVER;
 }
 
-/** Longest time between two updates of a chain before the program ends. */
+/** Maximum time between two updates of a chain before the program ends. */
 export interface UpdateLimit {
   /** The chain, and the id under which its heights are stored. */
   readonly id: StateMachineId;
@@ -47,7 +47,7 @@ const limitedId: z.ZodType<StateMachineId> = z.union([
 const updateLimit: z.ZodType<UpdateLimit> = z.tuple([limitedId, wideSeconds], PAIR_EXPECTED)
   .transform(([id, maxSec]) => ({ id, maxSec }));
 
-/** Pairs of a chain and the longest time between its updates, each id once. */
+/** Pairs of a chain and the maximum time between its updates, each id once. */
 export const updateLimits: z.ZodType<readonly UpdateLimit[]> = listOf(updateLimit, {
   expected: "an array of pairs (empty: no chain is watched)",
   identity: ({ id }) => stateMachineIdKey(id),

@@ -1,4 +1,7 @@
-/** Proves the hub to a Substrate chain by what the chain's client of the hub takes: votes, or heads of parachains. */
+/**
+ * Proves the hub to a Substrate chain in the form that the chain's client of the hub accepts: votes, or parachain
+ * heads.
+ */
 import type { CheckFinding } from "../../core/chains/port.ts";
 import type { ConsensusStateId, StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
 import {
@@ -9,7 +12,7 @@ import {
 import { createParachainProver, PARACHAIN_CLIENT_ID } from "../clients/parachain/parachain_prover.ts";
 import type { ConsensusProver, InitialConsensusState, ProverFinding } from "../prover.ts";
 
-/** The prover of the hub for one chain, whichever client its governance gives it, now or later. */
+/** Creates the prover of the hub for one chain, for whichever client its governance chooses, now or later. */
 export function createFollowerProver(
   deps: GrandpaProverDeps,
   options: GrandpaProverOptions,
@@ -45,12 +48,12 @@ class FollowerProver implements ConsensusProver {
     return await (await this.#choose(signal)).next(signal);
   }
 
-  /** Only clients that follow votes start with a state. */
+  /** Fetches the initial state; only clients that follow votes have one. */
   fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
     return this.#byVotes.fetchInitialState(signal);
   }
 
-  /** Both provers work with the same connections. */
+  /** Closes the connections, which both provers share. */
   close(): Promise<void> {
     return this.#byVotes.close();
   }

@@ -1,6 +1,6 @@
 /**
- * News of heights on the hub: rollups are proved in blocks of their L1 that the hub knows, so their workers look again
- * as soon as it knows a newer one, whoever brought it.
+ * Notifications of new heights on the hub: rollups are proved at L1 blocks that the hub knows, so their workers poll as
+ * soon as it knows a newer one, whoever delivered it.
  */
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import {
@@ -15,11 +15,11 @@ import type { Worker } from "../../core/runtime/worker.ts";
 interface Followed {
   readonly id: StateMachineId;
   readonly wakes: Wake[];
-  /** Newest height that was told; `undefined`: none yet. */
+  /** Newest height that was reported; `undefined`: none yet. */
   height: bigint | undefined;
 }
 
-/** Who wants to know of which chain. */
+/** Subscriptions to heights of chains. */
 export class HeightNotifier {
   readonly #followed = new Map<string, Followed>();
 
@@ -31,12 +31,15 @@ export class HeightNotifier {
     this.#followed.set(key, followed);
   }
 
-  /** Chains that somebody follows. */
+  /** Chains with subscribers. */
   get followed(): readonly StateMachineId[] {
     return [...this.#followed.values()].map(({ id }) => id);
   }
 
-  /** Something newer wakes the followers, except the first word about a chain: they are looking anyway. */
+  /**
+   * Reports a height and wakes the subscribers if it is newer. The first height of a chain wakes nobody: workers poll
+   * at their start anyway.
+   */
   notify({ id, height }: StateMachineHeight): void {
     const followed = this.#followed.get(stateMachineIdKey(id));
     if (followed === undefined) return;
@@ -47,7 +50,7 @@ export class HeightNotifier {
   }
 }
 
-/** A worker that asks the hub for the heights of a followed chain. */
+/** Creates a worker that polls the hub for the heights of a followed chain. */
 export function heightNotifierWorker(
   deps: {
     readonly clock: Clock;

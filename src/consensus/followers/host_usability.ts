@@ -1,17 +1,17 @@
 /**
- * Whether a host takes proofs at all: pure decisions over what it says. Source: docs/protocol/hub-consensus.md sections
- * 5.7, 5.10 and 9.
+ * Usability of a host for proofs of the hub: pure decisions on its state. Source: docs/protocol/hub-consensus.md
+ * sections 5.7, 5.10 and 9.
  */
 import type { HostConsensusView } from "../../core/chains/evm_follower.ts";
 import type { BeefyClientState } from "../../core/evm/beefy_client_state.ts";
 
-/** A host that is able to take proofs. */
+/** State of a host that accepts proofs. */
 export type UsableHostView = HostConsensusView & { readonly state: BeefyClientState };
 
-/** Why a host takes nothing; it is looked at again, since others can fix all of it. */
+/** Reason that a host accepts no proofs; it is polled again, since others can fix all of them. */
 export type UnusableCode = "frozen" | "expired" | "other_client" | "foreign_hub";
 
-/** What a look at a host says. */
+/** Result of judging a host. */
 export type Usability =
   | { readonly kind: "usable"; readonly view: UsableHostView }
   | { readonly kind: "unusable"; readonly code: UnusableCode; readonly detail: string };
@@ -32,14 +32,14 @@ export function judgeHost(view: HostConsensusView): Usability {
       "relayer can update it, its governance must set a new consensus state";
     return unusable("expired", detail);
   }
-  if (view.isFrozen) return unusable("frozen", "the host is frozen and takes nothing until it is thawed");
+  if (view.isFrozen) return unusable("frozen", "the host is frozen and accepts nothing until it is unfrozen");
   return { kind: "usable", view: { ...view, state } };
 }
 
-/** What an operator is told of clients without a byte for the kind of proof. */
-export const OTHER_CLIENT = "its consensus client takes no proofs of this form (ConsensusRouter is wanted)";
+/** Explanation for clients without a byte for the kind of proof. */
+export const OTHER_CLIENT = "its consensus client accepts no proofs of this form (ConsensusRouter is needed)";
 
-/** True from the very second on: `ConsensusClientExpired()`. */
+/** True from the limit on: `ConsensusClientExpired()`. */
 export function isExpired(
   { nowSec, updatedSec, unstakingSec }: Pick<HostConsensusView, "nowSec" | "updatedSec" | "unstakingSec">,
 ): boolean {

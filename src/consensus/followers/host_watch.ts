@@ -1,6 +1,6 @@
 /**
- * Whether a host takes proofs of the hub now: looked up before every one, told when it changes.
- * Source: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
+ * Watch of a host's usability: checked before every proof, logged when it changes. Source:
+ * docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
 import type { EvmFollower } from "../../core/chains/evm_follower.ts";
 import type { Address } from "../../core/evm/address.ts";
@@ -11,7 +11,7 @@ import type { EventCode } from "../../core/telemetry/events.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { judgeHost, OTHER_CLIENT, type UnusableCode, type UsableHostView } from "./host_usability.ts";
 
-/** What the watch needs. */
+/** Dependencies of the watch. */
 export interface HostWatchDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -27,12 +27,14 @@ const unusableEvents: Readonly<Record<UnusableCode, EventCode>> = {
   foreign_hub: "hub_not_accepted",
 };
 
-/** One host, with what the operator was told of it already. */
+/** Watches one host, and remembers what was logged already. */
 export class HostWatch {
   readonly #deps: HostWatchDeps;
   readonly #notices: WaitNotices;
   #unusable: UnusableCode | undefined;
-  /** The client that is known to take our proofs. Others are asked again at every look: an endpoint may be wrong once. */
+  /**
+   * Client that is known to accept our proofs. Others are probed again at every poll: an endpoint may be wrong once.
+   */
   #router: Address | undefined;
 
   constructor(deps: HostWatchDeps) {
@@ -40,7 +42,7 @@ export class HostWatch {
     this.#notices = new WaitNotices(deps);
   }
 
-  /** What the host knows; `undefined` when it takes nothing, which was told. @throws {RpcFault} */
+  /** Fetches the host's state; `undefined` when it is unusable, which is logged. @throws {RpcFault} */
   async fetchUsable(signal: AbortSignal): Promise<UsableHostView | undefined> {
     const { chain, hub } = this.#deps;
     const view = await chain.fetchConsensusView(hub, signal);

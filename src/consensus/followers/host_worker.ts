@@ -1,7 +1,7 @@
 /**
- * Keeps one EVM host's view of the hub current: looks at the host, asks the sources for what it should get next,
- * verifies that on the host's own state, and delivers it. What others deliver is noticed and costs nothing.
- * Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11. Start reading at {@link hostWorker}.
+ * Keeps one EVM host's view of the hub current: polls the host, asks the sources for the next proofs, verifies them on
+ * the host's own state, and delivers them. Proofs delivered by other relayers are noticed and cost nothing. Source:
+ * docs/protocol/hub-consensus.md sections 5.10 and 5.11. Start reading at {@link hostWorker}.
  */
 import type { Chain, Refusal } from "../../core/chains/port.ts";
 import type { EvmFollower } from "../../core/chains/evm_follower.ts";
@@ -35,7 +35,7 @@ import { type SendingChain, sendProofs, type SendResult } from "../clients/beefy
 /** An EVM chain as this worker sees it. */
 export type HostChain = SendingChain & EvmFollower & Pick<Chain, "check" | "close"> & ConsensusProofTarget;
 
-/** What the worker needs. */
+/** Dependencies of the worker. */
 export interface HostWorkerDeps {
   readonly clock: Clock;
   readonly random: Randomness;
@@ -45,26 +45,28 @@ export interface HostWorkerDeps {
   /** Asked in this order; the first that has something is used. */
   readonly sources: readonly ProofSource[];
   readonly chain: HostChain;
-  /** Between two looks when there is nothing to do. */
+  /** Poll interval when there is nothing to do. */
   readonly intervalMs: number;
 }
 
-/** Between looks at a host that takes nothing until others fix it. */
+/** Poll interval of an unusable host that others must fix. */
 export const UNUSABLE_POLL_MS = 60_000;
 
-/** Between looks while a transaction of somebody else waits in the pool, or our own view is older than our update. */
+/**
+ * Poll interval while another relayer's transaction is pending in the mempool, or our view is older than our update.
+ */
 const SETTLING_MS = 4_000;
 
-/** By so much, chosen at random, a relayer that came second keeps away from the one that was first. */
+/** Maximum random delay by which a relayer that came second backs off from the one that was first. */
 const MAX_COMPETITOR_BACKOFF_MS = 8_000;
 
-/** Longest time for which what we delivered may be missing in what endpoints tell; then a reorganisation took it. */
+/** Maximum time for which endpoints may not show our delivery; after that a reorganisation has reverted it. */
 const SETTLE_TIMEOUT_MS = 120_000;
 
-/** Looks in a row for which proofs of others in the pool are waited for; then they count as stuck. */
+/** Consecutive polls that wait for proofs of other relayers in the mempool; after that they count as stuck. */
 const MAX_POOL_WAITS = 10;
 
-/** The worker of one host. */
+/** Creates the worker of one host. */
 export function hostWorker(deps: HostWorkerDeps): Worker {
   const { chain, hub } = deps;
   const { stateMachine } = chain.id;
@@ -78,7 +80,9 @@ export function hostWorker(deps: HostWorkerDeps): Worker {
   };
 }
 
-/** Waits until endpoints and host fit the configuration. Abilities that only messages need are not told here. */
+/**
+ * Waits until endpoints and host match the configuration. Capabilities that only messages need are not reported here.
+ */
 async function passCheck(
   { chain, hub, clock, log }: Pick<HostWorkerDeps, "chain" | "hub" | "clock" | "log">,
   signal: AbortSignal,
@@ -94,13 +98,13 @@ async function passCheck(
   }
 }
 
-/** What became of the proofs that went into a transaction. */
+/** Proofs of a transaction with its outcome. */
 interface Sent {
   readonly result: SendResult;
   readonly proofs: readonly BatchedProof[];
 }
 
-/** Looks at one host, and delivers. */
+/** Polls one host and delivers proofs. */
 class HostWorker implements Pollable {
   readonly intervalMs: number;
   readonly #deps: HostWorkerDeps;
@@ -108,9 +112,9 @@ class HostWorker implements Pollable {
   readonly #finder: ProofFinder;
   readonly #paraId: number;
   #poolWaits = 0;
-  /** Bytes that one transaction may hold; less once a node has refused as much. */
+  /** Maximum size of a transaction; lower once a node has refused that size. */
   #maxBytes = MAX_TRANSACTION_BYTES;
-  /** What our last transaction brought, which lagging endpoints may not know yet. */
+  /** Our last delivery, which lagging endpoints may not show yet. */
   #delivered: { readonly blockNumber: bigint; readonly untilMs: number } | undefined;
 
   constructor(deps: HostWorkerDeps) {
@@ -121,7 +125,7 @@ class HostWorker implements Pollable {
     this.#paraId = paraIdOf(deps.hub.stateMachine);
   }
 
-  /** One look, with the delivery of what it found. */
+  /** Polls once and delivers the proofs that were found. */
   async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
     try {
       const view = await this.#watch.fetchUsable(signal);
@@ -139,7 +143,7 @@ class HostWorker implements Pollable {
     }
   }
 
-  /** True while endpoints do not tell yet what we have delivered: proofs made now would be paid no-ops. */
+  /** True while endpoints do not show our delivery yet: proofs sent now would be paid no-ops. */
   #isSettling({ state }: UsableHostView): boolean {
     const delivered = this.#delivered;
     if (delivered === undefined) return false;
@@ -165,14 +169,14 @@ class HostWorker implements Pollable {
     return this.#conclude(result, found.purpose, failures);
   }
 
-  /** As many as one transaction takes. */
+  /** Limits the proofs to one transaction. */
   async #limit(proofs: readonly BatchedProof[], signal: AbortSignal): Promise<readonly BatchedProof[]> {
     if (proofs.length < 2) return proofs;
     const maxProofs = await this.#deps.chain.fetchHasBatchCall(signal) ? MAX_PROOFS_AT_ONCE : 1;
     return fittingProofs(proofs, { maxProofs, maxBytes: this.#maxBytes });
   }
 
-  /** Sends proofs; where they are too large for one transaction, fewer of them, now and later. */
+  /** Sends proofs; where they are too large for one transaction, sends fewer, now and later. */
   async #send(
     proofs: readonly BatchedProof[],
     before: { readonly counting: "blocks" | "pool"; readonly hubHeight: bigint },
@@ -211,7 +215,7 @@ class HostWorker implements Pollable {
           block,
           transaction,
         });
-        // Who sends at the same moment would go on doing so.
+        // Relayers that send at the same moment would keep colliding.
         return {
           kind: "nothing",
           againInMs: Math.round(this.#deps.random.fraction() * MAX_COMPETITOR_BACKOFF_MS),
@@ -255,11 +259,11 @@ class HostWorker implements Pollable {
       return { kind: "failed" };
     }
     if (code === "too_large") {
-      // Every validator set of this size has such proofs: asking often helps nobody.
+      // Every validator set of this size has such proofs: polling often does not help.
       log.error("proof_too_large", { bytes: proofs[0]?.bytes.length, detail });
       return { kind: "suspended" };
     }
-    // The host may have moved on between the look and the question; a second refusal is not chance.
+    // The host may have advanced between the poll and the simulation; a second refusal is not a coincidence.
     const level = failures === 0 ? "info" : "warn";
     log[level]("proofs_rejected", { code, detail });
     return { kind: "failed" };

@@ -1,5 +1,5 @@
 /**
- * Reads of the chain that finalizes the hub (a relay chain, or a standalone chain): headers whose hashes are computed,
+ * Client of the chain that finalizes the hub (a relay chain, or a standalone chain): headers whose hashes are computed,
  * justifications, storage and its proofs. Start reading at {@link RelayChain}.
  */
 import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
@@ -28,14 +28,14 @@ export interface RelayBlock {
   readonly hash: Hash256;
 }
 
-/** Where the chain is read. */
+/** Options of the connection. */
 export interface RelayChainOptions {
   readonly rpcWs: EndpointUrl;
-  /** Maximum of bytes of one request or response. */
+  /** Maximum size of one request or response, bytes. */
   readonly maxPayloadBytes?: number;
 }
 
-/** What a node says of a leaf of its mountain range; nothing of it is checked. */
+/** A node's unverified answer about a leaf of its MMR. */
 export interface MmrAnswer {
   /** SCALE of a list of opaque leaves. */
   readonly leaves: Uint8Array;
@@ -62,7 +62,7 @@ const finalityCalls = {
     params: [],
     read: readHash,
   }),
-  /** SCALE of the leaf of a block and of its way to the root that the range has at that block. */
+  /** SCALE of the leaf of a block and of its path to the MMR root at that block. */
   mmrProof: (block: number, hash: Hash256): TypedCall<MmrAnswer> => ({
     method: "mmr_generateProof",
     params: [[block], block, hash],
@@ -71,7 +71,7 @@ const finalityCalls = {
       return { leaves: readHex(leaves, fail), proof: readHex(proof, fail) };
     },
   }),
-  /** Justifications of a block by engine: both are told as lists of numbers. */
+  /** Justifications of a block by engine: both are returned as lists of numbers. */
   justifications: (block: Hash256): TypedCall<ReadonlyMap<string, Uint8Array>> => ({
     method: "chain_getBlock",
     params: [block],
@@ -88,18 +88,19 @@ const finalityCalls = {
   }),
 };
 
-/** Headers asked for in one request. */
+/** Headers per request. */
 const HEADERS_AT_A_TIME = 128;
 
 /**
- * Blocks whose justifications are asked for in one request at most: they come with all their extrinsics, up to 1 MB of
- * text each, and nodes answer with 15 MB (paritytech/polkadot-sdk: substrate/client/cli, rpc-max-response-size).
+ * Maximum number of blocks whose justifications are fetched in one request: they come with all their extrinsics, up to
+ * 1 MB of text each, and nodes answer with 15 MB (paritytech/polkadot-sdk: substrate/client/cli,
+ * rpc-max-response-size).
  */
 const BODIES_AT_A_TIME = 8;
 
-/** What reading takes from outside. */
+/** Dependencies of the client. */
 export interface RelayChainDeps extends SocketDeps {
-  /** Told once what the node does not offer; absent: nobody. */
+  /** Log for methods that the node does not offer; optional. */
   readonly log?: Log;
 }
 
@@ -107,7 +108,7 @@ export interface RelayChainDeps extends SocketDeps {
 export class RelayChain {
   readonly #endpoint: SocketEndpoint;
   readonly #client: SubstrateClient;
-  /** How many blocks with their extrinsics this node puts into one answer. */
+  /** Number of blocks with extrinsics that this node puts into one answer. */
   #bodiesAtATime = BODIES_AT_A_TIME;
 
   constructor(deps: RelayChainDeps, name: string, { rpcWs, maxPayloadBytes }: RelayChainOptions) {
@@ -123,37 +124,40 @@ export class RelayChain {
     });
   }
 
-  /** Host of the node, fit to be shown. */
+  /** Host of the node, safe to log. */
   get host(): string {
     return this.#client.host;
   }
 
-  /** The newest block that GRANDPA has finalized. */
+  /** Fetches the newest block that GRANDPA has finalized. */
   async fetchFinalized(signal: AbortSignal): Promise<RelayBlock> {
     const hash = await this.#client.call(calls.finalizedHash(), signal);
     return await this.fetchBlock(hash, signal);
   }
 
-  /** The newest block that BEEFY has finalized; a node that has just started does not know it yet. */
+  /** Fetches the newest block that BEEFY has finalized; a freshly started node does not know it yet. */
   async fetchBeefyFinalized(signal: AbortSignal): Promise<RelayBlock> {
     const hash = await this.#client.call(finalityCalls.beefyFinalizedHead(), signal);
     return await this.fetchBlock(hash, signal);
   }
 
-  /** @throws {RpcFault} `lagging` when the node does not have it, `malformed` when it serves another one. */
+  /**
+   * Fetches a block by hash. @throws {RpcFault} `lagging` when the node does not have it, `malformed` when it serves
+   * another one.
+   */
   async fetchBlock(hash: Hash256, signal: AbortSignal): Promise<RelayBlock> {
     const header = await this.#client.call(calls.header(hash), signal);
     return this.#toBlock(header, hash);
   }
 
-  /** Hash of the block of that number on the node's best chain. */
+  /** Fetches the hash of the block of that number on the node's best chain. */
   async fetchHash(block: number, signal: AbortSignal): Promise<Hash256> {
     const hash = await this.#client.call(calls.blockHash(BigInt(block)), signal);
     if (hash === undefined) throw this.#client.fault("lagging", "chain_getBlockHash", `no block ${block}`);
     return hash;
   }
 
-  /** Blocks `from` to `to` of the node's best chain, ascending; each is the parent of the next. */
+  /** Fetches blocks `from` to `to` of the node's best chain, ascending; each is the parent of the next. */
   async fetchBlocks(from: number, to: number, signal: AbortSignal): Promise<readonly RelayBlock[]> {
     const blocks: RelayBlock[] = [];
     for (let first = from; first <= to; first += HEADERS_AT_A_TIME) {
@@ -171,7 +175,7 @@ export class RelayChain {
     throw this.#client.fault("malformed", "chain_getHeader", `blocks up to ${from + broken} are not linked`);
   }
 
-  /** Justification of a block by an engine; `undefined`: the node keeps none. */
+  /** Fetches the justification of a block by an engine; `undefined`: the node stores none. */
   async fetchJustification(
     hash: Hash256,
     engine: string,
@@ -180,7 +184,7 @@ export class RelayChain {
     return (await this.#client.call(finalityCalls.justifications(hash), signal)).get(engine);
   }
 
-  /** Justifications of several blocks, in their order; as few requests as the node's limits allow. */
+  /** Fetches the justifications of several blocks, in their order, in as few requests as the node's limits allow. */
   async fetchJustifications(
     hashes: readonly Hash256[],
     engine: string,
@@ -201,12 +205,12 @@ export class RelayChain {
     return found;
   }
 
-  /** SCALE of the proof that a block is final; `undefined`: the node has none. */
+  /** Fetches the SCALE finality proof of a block; `undefined`: the node has none. */
   proveFinality(block: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
     return this.#client.call(finalityCalls.proveFinality(block), signal);
   }
 
-  /** Values at a block (the best one when left out), in the order of the keys. */
+  /** Fetches values at a block (the best one when omitted), in the order of the keys. */
   async fetchStorage(
     keys: readonly Uint8Array[],
     block: Hash256 | undefined,
@@ -215,7 +219,7 @@ export class RelayChain {
     return await this.#client.callAll(keys.map((key) => calls.storage(key, block)), signal);
   }
 
-  /** Values of several blocks in one request, in the order asked for. */
+  /** Fetches values of several blocks in one request, in the given order. */
   async fetchStored(
     places: readonly StoredAt[],
     signal: AbortSignal,
@@ -223,7 +227,7 @@ export class RelayChain {
     return await this.#client.callAll(places.map(({ key, block }) => calls.storage(key, block)), signal);
   }
 
-  /** For each block the values of its keys, in their order; all in one request. */
+  /** Fetches for each block the values of its keys, in their order, all in one request. */
   async fetchStorageSets(
     sets: readonly { readonly keys: readonly Uint8Array[]; readonly block: Hash256 }[],
     signal: AbortSignal,
@@ -232,12 +236,12 @@ export class RelayChain {
     return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
   }
 
-  /** What the node makes of the leaf of a block. @throws {RpcFault} where its offchain nodes are incomplete, too. */
+  /** Fetches the MMR proof of a block's leaf. @throws {RpcFault} also where the node's offchain MMR is incomplete. */
   fetchMmrProof({ header, hash }: RelayBlock, signal: AbortSignal): Promise<MmrAnswer> {
     return this.#client.call(finalityCalls.mmrProof(header.number, hash), signal);
   }
 
-  /** Nodes that prove the values of keys at a block. */
+  /** Fetches the trie nodes that prove the values of keys at a block. */
   fetchReadProof(
     keys: readonly Uint8Array[],
     block: Hash256,
@@ -246,7 +250,7 @@ export class RelayChain {
     return this.#client.call(calls.readProof(keys, block), signal);
   }
 
-  /** Answer of a runtime function without arguments. */
+  /** Calls a runtime function without arguments. */
   callRuntime(method: string, block: Hash256, signal: AbortSignal): Promise<Uint8Array> {
     return this.#client.call(calls.stateCall(method, new Uint8Array(0), block), signal);
   }
@@ -262,7 +266,11 @@ export class RelayChain {
     }
     const header = this.#decode(reported);
     if (hashSubstrateHeader(header) === hash) return { header, hash };
-    throw this.#client.fault("malformed", "chain_getHeader", `the fields of block ${hash} have another hash`);
+    throw this.#client.fault(
+      "malformed",
+      "chain_getHeader",
+      `the fields of block ${hash} do not match its hash`,
+    );
   }
 
   #decode({ height, parent, fields }: Header): SubstrateHeader {

@@ -1,6 +1,6 @@
 /**
- * One REST endpoint: GET requests for JSON or bytes, with deadlines, limits, and long bodies read piece by piece.
- * Knows nothing of what is asked for. Codes of HTTP are translated here and nowhere else.
+ * One REST endpoint: GET requests for JSON or bytes, with deadlines, size limits and streaming. Independent of the API
+ * behind it. HTTP status codes are translated here only.
  */
 import { endpointHost } from "../../core/config/redact.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -11,9 +11,9 @@ import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts
 import { authorization, connectionProblem, type Fetch, readRetryAfterMs } from "../../core/rpc/http.ts";
 import { isJsonObject, type Json, parseJson } from "../../core/rpc/json.ts";
 
-/** What is asked for. */
+/** A GET request. */
 export interface RestRequest {
-  /** Name of the request in faults and in what is remembered of endpoints: the path without its values. */
+  /** Name of the request in faults and in the endpoint's capabilities: the path without its values. */
   readonly route: string;
   /** Path and query below the base URL; begins with `/`. */
   readonly path: string;
@@ -28,57 +28,57 @@ export type RestAnswer =
 export interface RestConditions {
   readonly signal: AbortSignal;
   /**
-   * Longest wait for the whole answer, milliseconds; for streams: for the first byte, and from one piece to the next.
-   * The endpoint's default where absent.
+   * Timeout of the whole answer, milliseconds; for streams: of the first byte, and of each following chunk. Default:
+   * the endpoint's.
    */
   readonly timeoutMs?: number | undefined;
-  /** Longest wait for the first byte of a stream, milliseconds, where it differs. */
+  /** Timeout of the first byte of a stream, milliseconds, where it differs. */
   readonly firstByteTimeoutMs?: number | undefined;
 }
 
-/** Takes the pieces of a long body; `enough` ends the transfer. */
+/** Consumer of the chunks of a body; `enough` ends the transfer. */
 export type TakePiece = (bytes: Uint8Array) => "more" | "enough";
 
-/** Who reads a long body. */
+/** Reader of a long body. */
 export interface BodyReader {
-  /** Takes an answer in bytes. */
+  /** Consumes an answer in bytes. */
   readonly take: TakePiece;
-  /** Takes an answer in JSON, from endpoints that have no bytes; absent: bytes are wanted. */
+  /** Consumes an answer in JSON, from endpoints without a binary form; absent: only bytes are accepted. */
   readonly takeJson?: TakePiece | undefined;
-  /** False: a body that ends before there was `enough` is too short. */
+  /** False: a body that ends before `enough` is too short. */
   readonly endsItself: boolean;
 }
 
-/** What a REST endpoint is made of. */
+/** Options of a REST endpoint. */
 export interface RestEndpointOptions {
-  /** Base URL; paths of requests are put behind its own, its query is kept. */
+  /** Base URL; request paths are appended to its path, its query is kept. */
   readonly url: string;
   /** Name of the chain in faults. */
   readonly chain: string;
   /** Default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Largest answer that is read whole, bytes. Default 16 MiB. */
+  /** Maximum size of an answer that is read whole, bytes. Default 16 MiB. */
   readonly maxAnswerBytes?: number | undefined;
-  /** Largest body that is streamed, bytes. Default 4 GiB. */
+  /** Maximum size of a streamed body, bytes. Default 4 GiB. */
   readonly maxStreamBytes?: number | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const DEFAULT_MAX_STREAM_BYTES = 4 * 1024 * 1024 * 1024;
-/** As much as is read of what an endpoint says about a failure. */
+/** Maximum size of an error body to read. */
 const MAX_ERROR_BYTES = 4096;
 
 const JSON_TYPE = "application/json";
 const OCTETS_TYPE = "application/octet-stream";
-/** Bytes where the endpoint has them. */
+/** Bytes where the endpoint offers them. */
 const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 
 type Deps = { readonly fetch: Fetch; readonly clock: Clock };
 
 /** An address that answers GET requests. Faults name its host, never its path, query or credentials. */
 export class RestEndpoint {
-  /** Host and port, fit to be shown. */
+  /** Host and port, safe to log. */
   readonly host: string;
   readonly #deps: Deps;
   readonly #options: RestEndpointOptions;
@@ -108,13 +108,13 @@ export class RestEndpoint {
     return this.#bytesRead;
   }
 
-  /** The JSON at a path. @throws {RpcFault} */
+  /** Fetches the JSON at a path. @throws {RpcFault} */
   async fetchJson(request: RestRequest, conditions: RestConditions): Promise<Json> {
     const { text } = await this.#fetchWhole(request, JSON_TYPE, conditions);
     return this.#parse(text, request);
   }
 
-  /** What is at a path, as bytes where the endpoint can. @throws {RpcFault} */
+  /** Fetches a path, as bytes where the endpoint offers them. @throws {RpcFault} */
   async fetchEither(request: RestRequest, conditions: RestConditions): Promise<RestAnswer> {
     const whole = await this.#fetchWhole(request, EITHER_TYPE, conditions);
     return whole.isOctets
@@ -123,8 +123,8 @@ export class RestEndpoint {
   }
 
   /**
-   * Hands the body at a path to its reader as it arrives, and ends the transfer when that has enough or throws.
-   * @throws {RpcFault} `malformed` also when the body ends before there was `enough`, unless `endsItself`.
+   * Streams the body at a path to its reader, and ends the transfer when the reader has enough or throws. @throws
+   * {RpcFault} `malformed` also when the body ends before there was `enough`, unless `endsItself`.
    */
   async stream(request: RestRequest, body: BodyReader, conditions: RestConditions): Promise<void> {
     const accept = body.takeJson === undefined ? OCTETS_TYPE : EITHER_TYPE;
@@ -175,7 +175,7 @@ export class RestEndpoint {
   }
 
   /**
-   * Makes one request. `use` begins it and reads the body; whatever happens, the connection is released afterwards.
+   * Makes one request. `use` begins it and reads the body; the connection is always released afterwards.
    */
   async #exchange<T>(
     request: RestRequest,
@@ -190,7 +190,9 @@ export class RestEndpoint {
     } catch (cause) {
       signal.throwIfAborted();
       if (cause instanceof ConnectionEnded) {
-        throw this.#fault("unreachable", request, { detail: "the connection ended within the answer" });
+        throw this.#fault("unreachable", request, {
+          detail: "the connection ended before the end of the answer",
+        });
       }
       throw cause;
     } finally {
@@ -206,7 +208,7 @@ export class RestEndpoint {
       response = await this.#deps.fetch(this.#urlOf(request), {
         method: "GET",
         headers: { accept, ...this.#headers },
-        // Following a redirect would hand keys to a host that nobody configured.
+        // Following a redirect would send keys to a host that is not configured.
         redirect: "manual",
         signal,
       });
@@ -278,7 +280,7 @@ export class RestEndpoint {
     }
   }
 
-  /** A fault of this endpoint, for those who understand the answers better. */
+  /** Creates a fault of this endpoint, for callers that interpret the answers. */
   fault(code: RpcFaultCode, route: string, detail: string, cause?: unknown): RpcFault {
     return this.#fault(code, { route }, { detail: safeDetail(detail), cause });
   }
@@ -293,7 +295,7 @@ export class RestEndpoint {
   }
 }
 
-/** The bytes of an answer, and what the endpoint says that they are. */
+/** Bytes of an answer, with their declared type. */
 class WholeAnswer {
   constructor(readonly bytes: Uint8Array, readonly isOctets: boolean) {}
 
@@ -302,7 +304,7 @@ class WholeAnswer {
   }
 }
 
-/** The body broke off. */
+/** The body ended prematurely. */
 class ConnectionEnded extends Error {
   override readonly name = "ConnectionEnded";
   readonly code = "connection_ended";
@@ -318,7 +320,7 @@ async function* piecesOf(response: Response): AsyncGenerator<Uint8Array, void, v
       yield piece;
     }
   } finally {
-    // A body that is left early is not wanted any more; one that broke off cannot be told so.
+    // Cancels a body that is not needed any more; cancelling a broken one fails.
     await reader.cancel().catch(() => undefined);
   }
 }
@@ -327,7 +329,7 @@ async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promi
   try {
     return (await reader.read()).value;
   } catch (cause) {
-    // The runtime's words about it hold the URL.
+    // The runtime's error text holds the URL.
     throw cause instanceof DOMException ? cause : new ConnectionEnded("The connection ended");
   }
 }
@@ -344,19 +346,19 @@ function isOfType(response: Response, type: string): boolean {
   return (response.headers.get("content-type") ?? "").toLowerCase().startsWith(type);
 }
 
-/** The `message` of the JSON in which beacon nodes and their like say what is wrong. */
+/** Reads the `message` of a JSON error body, as beacon nodes and similar servers send it. */
 function readMessage(text: string): string | undefined {
   try {
     const json = parseJson(text);
     return isJsonObject(json) && typeof json.message === "string" ? json.message : undefined;
   } catch {
-    return undefined; // a proxy's page, not the node's own words
+    return undefined; // a proxy's page, not the node's own answer
   }
 }
 
 /**
- * What a status means. A node that is syncing says 503 in JSON (ethereum/beacon-APIs: types/http.yaml,
- * CurrentlySyncing), a proxy without a node says it otherwise.
+ * Maps a status to a fault code. A syncing node answers 503 in JSON (ethereum/beacon-APIs: types/http.yaml,
+ * CurrentlySyncing), a proxy without a node does not.
  */
 function codeOfStatus(status: number, isNodesOwn: boolean): RpcFaultCode {
   if (status === 429) return "throttled";

@@ -1,6 +1,6 @@
 /**
- * Several REST endpoints of one chain as one: asked in the order of preference, the next one when an earlier one
- * fails, cannot, or says what is not true. Knows nothing of what is asked.
+ * REST endpoints of one chain: tried in order of preference, the next one when an earlier one fails, lacks the route,
+ * or returns invalid data. Independent of the API behind it.
  */
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
@@ -9,19 +9,19 @@ import { classifyFault, TrackedEndpoint } from "../../core/rpc/endpoint_health.t
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import type { RestEndpoint } from "./rest_endpoint.ts";
 
-/** Longest wait for endpoints that are paused, when all are. */
+/** Maximum wait when all endpoints are cooling down. */
 const MAX_WAIT_MS = 2000;
-/** Rounds through the endpoints before the faults are told; the callers look again later anyway. */
+/** Rounds through the endpoints before the request fails; the callers poll again later anyway. */
 const ROUNDS = 2;
 const MAX_CONCURRENT = 4;
 
-/** How a pool is asked. */
+/** Options of a request to the endpoint set. */
 export interface AskOptions {
-  /** What is asked, for faults. Endpoints that recently had no such route are asked last. */
+  /** Route, for faults. Endpoints that recently lacked it are tried last. */
   readonly route: string;
-  /** False: endpoints that recently had no such route are not asked at all. Default true. */
+  /** False: endpoints that recently lacked the route are not tried at all. Default true. */
   readonly asksAgain?: boolean;
-  /** Told of the fault of each endpoint, also when another one does better. */
+  /** Called with the fault of each endpoint, also when another one succeeds. */
   readonly onFault?: (fault: RpcFault) => void;
 }
 
@@ -54,8 +54,8 @@ export class RestEndpointSet {
 
   /**
    * Runs `work` on one endpoint after the other until it succeeds. A fault thrown by `work` is that endpoint's and
-   * leads to the next one; anything else is thrown on.
-   * @throws {RpcFault} when no endpoint does; it names each host with its code.
+   * leads to the next one; anything else is rethrown. @throws {RpcFault} when no endpoint succeeds; it names each host
+   * with its code.
    */
   async ask<T>(
     options: AskOptions,
@@ -85,13 +85,13 @@ export class RestEndpointSet {
     throw this.#allFailed(options, faults);
   }
 
-  /** Notes that an endpoint has not such a route; it is asked again after some minutes. */
+  /** Notes that an endpoint lacks a route; it is tried again after some minutes. */
   noteUnsupported(endpoint: RestEndpoint, route: string): void {
     this.#endpoints.find((pooled) => pooled.endpoint === endpoint)
       ?.noteFault(endpoint.fault("missing_method", route, "not served"));
   }
 
-  /** False when every endpoint recently had no such route. */
+  /** False when every endpoint recently lacked the route. */
   mayServe(route: string): boolean {
     return this.#endpoints.some((pooled) => !pooled.isUnsupported([{ method: route }]));
   }
@@ -110,7 +110,7 @@ export class RestEndpointSet {
     return pooled.availability().kind === "ready";
   }
 
-  /** How long to wait for another round; `undefined`: another one would bring nothing. */
+  /** Delay before another round; `undefined`: another one would not help. */
   #pauseMs(faults: readonly RpcFault[]): number | undefined {
     const states = this.#endpoints.map((pooled) => pooled.availability());
     const waits = states.map((state) => state.kind === "cooling" ? state.leftMs : 0);
@@ -138,7 +138,7 @@ export class RestEndpointSet {
   }
 }
 
-/** True when the same endpoint may do better a moment later. */
+/** True when the same endpoint may succeed a moment later. */
 function isTransient(code: RpcFaultCode): boolean {
   return classifyFault(code) === "endpoint" && code !== "malformed" && code !== "wrong_chain";
 }

@@ -1,5 +1,5 @@
 /**
- * Trying claims one after the other until one can be proved: one bad claim must not stand in the way of the others.
+ * Dry run of claims in order until one can be proved: a bad claim must not block the others.
  */
 import { RollupDataError } from "./spec/rollup_data_error.ts";
 import { RollupUpdateError } from "./spec/rollup_update_error.ts";
@@ -9,10 +9,10 @@ import type { EvmReader } from "../evm_reader.ts";
 import { ProverFault } from "../prover.ts";
 import type { ClaimSearch } from "./claim_search.ts";
 
-/** Claims that are tried in one look. */
+/** Claims to try in one poll. */
 const MAX_ATTEMPTS = 32;
 
-/** What a look at the claims of a rollup brought. */
+/** Result of polling the claims of a rollup. */
 export type ClaimFinding =
   | { readonly kind: "nothing"; readonly reason: string }
   | {
@@ -24,11 +24,11 @@ export type ClaimFinding =
     readonly summary: string;
   };
 
-/** Whose word does not hold. */
+/** Party at fault for a refusal. */
 export type RefusalSource =
-  /** The L1 endpoint told of something that is not in the state that the hub knows. */
+  /** The L1 endpoint returned data that is not in the state that the hub knows. */
   | "l1"
-  /** Whoever made the claim, or the rollup's endpoint: it cannot be told apart. */
+  /** The claimant or the rollup's endpoint: they cannot be distinguished. */
   | "claim";
 
 /** A claim that cannot be submitted now. */
@@ -36,7 +36,7 @@ export class ClaimRefusal extends Error {
   override readonly name = "ClaimRefusal";
 
   constructor(
-    /** Of this module, or of the verifier or builder that refused. */
+    /** Code of this module, or of the verifier or builder that refused. */
     readonly code: string,
     readonly source: RefusalSource,
     options?: ErrorOptions,
@@ -45,7 +45,7 @@ export class ClaimRefusal extends Error {
   }
 }
 
-/** Verifiers say this when the L1 told of something that its own state does not have. */
+/** Codes of verifiers for L1 data that contradicts the L1's own state. */
 const l1FaultCodes: ReadonlySet<string> = new Set([
   "game_missing",
   "game_mismatch",
@@ -61,7 +61,7 @@ const l1FaultCodes: ReadonlySet<string> = new Set([
   "malformed_result",
 ]);
 
-/** What an error of a builder or verifier says about the claim; `undefined` for errors that are about no claim. */
+/** Converts an error of a builder or verifier to a refusal; `undefined` for errors that concern no claim. */
 export function refusalOf(error: unknown): ClaimRefusal | undefined {
   if (error instanceof ClaimRefusal) return error;
   const isRefusal = error instanceof RollupDataError || error instanceof RollupUpdateError ||
@@ -70,21 +70,20 @@ export function refusalOf(error: unknown): ClaimRefusal | undefined {
   return new ClaimRefusal(error.code, l1FaultCodes.has(error.code) ? "l1" : "claim", { cause: error });
 }
 
-/** What a dryRun needs beside the claims. */
+/** Context of a dry run. */
 export interface ClaimDryRun<Claim> {
   readonly search: ClaimSearch<Claim>;
   readonly l1: EvmReader;
   readonly l2: EvmReader;
   readonly log: Log;
-  /** Names a claim in the log. */
+  /** Formats a claim for the log. */
   readonly describe: (claim: Claim) => string;
 }
 
 /**
- * The first claim that can be proved, in the given order.
- * @param attempt builds and verifies an update; may throw what {@link refusalOf} knows. `undefined`: the hub gains
- * nothing by it.
- * @throws {ProverFault} `bad_data` when none can be proved and the L1 endpoint is to blame.
+ * Finds the first claim that can be proved, in the given order. @param attempt builds and verifies an update; may throw
+ * what {@link refusalOf} knows. `undefined`: it does not advance the hub. @throws {ProverFault} `bad_data` when none
+ * can be proved and the L1 endpoint is at fault.
  */
 export async function findProvable<Claim, Candidate extends Claim>(
   dryRun: ClaimDryRun<Claim>,
@@ -130,7 +129,7 @@ function conclusion<Claim>(
   if (lie !== undefined) {
     throw badData(
       dryRun.l1,
-      `what it tells of ${dryRun.describe(lie.claim)} is not in the L1 state that the hub knows`,
+      `its data about ${dryRun.describe(lie.claim)} is not in the L1 state that the hub knows`,
       lie.refusal,
     );
   }
@@ -145,7 +144,7 @@ function conclusion<Claim>(
   };
 }
 
-/** The fault of an endpoint that told something untrue; it is named where there is but one. */
+/** Creates the fault of an endpoint with invalid data; it is named where there is only one. */
 export function badData(reader: EvmReader, detail: string, cause: Error): ProverFault {
   const [host, ...others] = reader.hosts;
   const endpoint = others.length === 0 ? host : undefined;

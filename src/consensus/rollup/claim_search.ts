@@ -1,24 +1,30 @@
 /**
- * Which claims of an L1 contract are still of interest: found in ranges of L1 blocks that follow one another, kept until
- * the hub is at or above them. So nothing is lost when a submission fails or a node is away.
- * Knows nothing of what a claim is. Start reading at {@link ClaimSearch.extend}.
+ * Open claims of an L1 contract: found in consecutive ranges of L1 blocks, kept until the hub is at or above them, so
+ * that none is lost when a submission fails or a node is down. Independent of the kind of claim. Start reading at
+ * {@link ClaimSearch.extend}.
  */
 import type { Address } from "../../core/evm/address.ts";
 import { L1_LOOK_BACK_BLOCKS, type L1Range, nextL1Range } from "./spec/l1_range.ts";
 
-/** Claims that are kept; anybody can make claims on some chains, so there must be a bound. The oldest go first. */
+/**
+ * Maximum number of open claims; anyone can make claims on some chains, so there must be a limit. The oldest are
+ * dropped first.
+ */
 const MAX_OPEN = 512;
-/** How often a claim may fail, and how often it may be offered, before it is given up. */
+/** Maximum number of failures, and of submissions, before a claim is abandoned. */
 const MAX_TRIES = 10;
 
-/** What a scan of L1 blocks brought. */
+/** Result of scanning L1 blocks. */
 export interface ClaimScan<Claim> {
   readonly claims: readonly Claim[];
-  /** False: some may be missing, so the blocks are searched again. An empty range is final only when state says so. */
+  /**
+   * False: some may be missing, so the blocks are searched again. An empty range is final only when the contract's
+   * state confirms it.
+   */
   readonly isFinal: boolean;
 }
 
-/** Claims of blocks that are searched again which are not offered again. */
+/** Maximum number of remembered settled claims in blocks that are searched again. */
 const MAX_SETTLED = 1024;
 
 interface Entry<Claim> {
@@ -34,24 +40,24 @@ export class ClaimSearch<Claim> {
   readonly #open = new Map<string, Entry<Claim>>();
   #contract: Address | undefined;
   #searchedTo: bigint | undefined;
-  /** Keys of claims that are of no interest any more, as long as their blocks may be searched again. */
+  /** Keys of settled claims, kept as long as their blocks may be searched again. */
   readonly #settled = new Set<string>();
   #isAgain = false;
 
-  /** @param keyOf tells claims apart. */
+  /** @param keyOf returns the unique key of a claim. */
   constructor(keyOf: (claim: Claim) => string) {
     this.#keyOf = keyOf;
   }
 
-  /** All that are of interest, oldest first. */
+  /** All open claims, oldest first. */
   get open(): readonly Claim[] {
     return [...this.#open.values()].map(({ claim }) => claim);
   }
 
   /**
-   * Searches the L1 blocks that the hub knows and that were not searched yet. When `scan` fails, or is not final, they
-   * stay so, for as long as a search at start would look back. A contract that was replaced starts the search again.
-   * @returns the blocks that were searched; `undefined` when there was nothing to search.
+   * Searches the L1 blocks that the hub knows and that were not searched yet. When `scan` fails or is not final, they
+   * are searched again, within the lookback of a search at start. A replaced contract restarts the search. @returns the
+   * blocks that were searched; `undefined` when there was nothing to search.
    */
   async extend(
     contract: Address,
@@ -92,7 +98,7 @@ export class ClaimSearch<Claim> {
     if (this.#open.size > MAX_OPEN && oldest !== undefined) this.#open.delete(oldest);
   }
 
-  /** The claim is of no interest any more. */
+  /** Settles a claim: it is of no further interest. */
   settle(claim: Claim): void {
     const key = this.#keyOf(claim);
     this.#open.delete(key);
@@ -102,13 +108,13 @@ export class ClaimSearch<Claim> {
     if (this.#settled.size > MAX_SETTLED && oldest !== undefined) this.#settled.delete(oldest);
   }
 
-  /** Those that never failed first, else in the given order. */
+  /** Sorts claims: those that never failed first, otherwise in the given order. */
   ordered<Candidate extends Claim>(claims: readonly Candidate[]): readonly Candidate[] {
     const hasFailed = (claim: Candidate): boolean => (this.#open.get(this.#keyOf(claim))?.refusals ?? 0) > 0;
     return [...claims.filter((claim) => !hasFailed(claim)), ...claims.filter(hasFailed)];
   }
 
-  /** The claim could not be proved. True when it is given up. */
+  /** Notes that a claim could not be proved. True when it is abandoned. */
   noteRefused(claim: Claim): boolean {
     const entry = this.#open.get(this.#keyOf(claim));
     if (entry === undefined || ++entry.refusals < MAX_TRIES) return false;
@@ -116,7 +122,7 @@ export class ClaimSearch<Claim> {
     return true;
   }
 
-  /** The claim is handed out for submission. True when that was its last time: then it is given up. */
+  /** Notes that a claim is submitted. True when that was its last attempt: then it is abandoned. */
   noteOffered(claim: Claim): boolean {
     const entry = this.#open.get(this.#keyOf(claim));
     if (entry === undefined || ++entry.offers < MAX_TRIES) return false;

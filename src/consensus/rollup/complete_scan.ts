@@ -1,6 +1,6 @@
 /**
- * Claims of a range of L1 blocks, read so that a lagging index hides none: what logs tell is held against the contract's
- * own state, and read at every endpoint before anybody believes that nothing happened.
+ * Claims of a range of L1 blocks, read so that a lagging log index hides none: logs are compared with the contract's
+ * own state, and read at every endpoint before an empty result is accepted.
  */
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Log } from "../../core/telemetry/log.ts";
@@ -8,26 +8,26 @@ import type { L1Range } from "./spec/l1_range.ts";
 import type { EvmReader } from "../evm_reader.ts";
 import type { ClaimScan } from "./claim_search.ts";
 
-/** What the contract's state says of claims that were found. `unknown`: it does not tell. */
+/** Completeness of the found claims by the contract's state. `unknown`: inconclusive. */
 export type Completeness = "complete" | "incomplete" | "unknown";
 
-/** How claims are read and counted. */
+/** Input of a scan. */
 export interface ScanInput<Claim> {
   readonly l1: EvmReader;
   readonly log: Log;
   readonly range: L1Range;
   /** Place of a claim among others, e.g. the L1 block of its log. */
   readonly orderOf: (claim: Claim) => bigint;
-  /** Tells claims apart. */
+  /** Returns the unique key of a claim. */
   readonly keyOf: (claim: Claim) => string;
   readonly fetch: (reader: EvmReader) => Promise<readonly Claim[]>;
-  /** Holds all claims that were found in the range, in order, against the state. */
+  /** Compares all claims found in the range, in order, with the state. */
   readonly judge: (claims: readonly Claim[]) => Promise<Completeness>;
 }
 
 /**
- * Reads the range at one endpoint after the other until the state says that nothing is missing.
- * @throws {RpcFault} when no endpoint gives logs.
+ * Reads the range at one endpoint after the other until the state confirms that nothing is missing. @throws {RpcFault}
+ * when no endpoint serves logs.
  */
 export async function scanCompletely<Claim>(
   input: ScanInput<Claim>,
@@ -43,7 +43,7 @@ export async function scanCompletely<Claim>(
     try {
       claims = await input.fetch(reader);
     } catch (fault) {
-      if (fault instanceof RpcFault) continue; // the others may do better
+      if (fault instanceof RpcFault) continue; // the others may succeed
       throw fault;
     }
     const own = await judge(input, new Map(claims.map((claim) => [input.keyOf(claim), claim])));
@@ -65,7 +65,7 @@ export async function scanCompletely<Claim>(
   return { claims: inOrder(input, found), isFinal: !isOpen(verdict, found) };
 }
 
-/** True while it would be wrong to go on: something is missing, or nothing was found and nobody says that this is right. */
+/** True while the scan is incomplete: claims are missing, or none were found and nothing confirms that. */
 function isOpen(verdict: Completeness, found: ReadonlyMap<string, unknown>): boolean {
   return verdict === "incomplete" || (verdict === "unknown" && found.size === 0);
 }

@@ -1,12 +1,12 @@
 /**
- * The start-up check of a rollup's endpoints: does each serve the chain that it is configured for?
+ * Start-up check of a rollup's endpoints: each must serve the chain that it is configured for.
  */
 import type { CheckFinding } from "../../core/chains/port.ts";
 import { evmChainId, type StateMachine } from "../../core/ismp/state_machine.ts";
 import type { EvmReader } from "../evm_reader.ts";
 import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
 
-/** Asks every endpoint of the L1 and of the rollup for its chain id. */
+/** Compares the chain id of every endpoint of the L1 and of the rollup. */
 export async function checkEndpoints(
   deps: Pick<RollupDeps, "l1" | "l2">,
   options: Pick<RollupOptions, "stateMachine" | "l1">,

@@ -1,5 +1,5 @@
 /**
- * What the hub stores of a rollup's contracts: reading it, and comparing it with the configuration.
+ * Contract addresses of a rollup on the hub: reading them, and comparing them with the configuration.
  */
 import type { CheckFinding } from "../../core/chains/port.ts";
 import type { Address } from "../../core/evm/address.ts";
@@ -8,8 +8,7 @@ import { type Codec, decodeStrict, ScaleError } from "../../core/encoding/scale.
 import { ProverFault } from "../prover.ts";
 
 /**
- * A stored value; `undefined` where there is none.
- * @throws {ProverFault} `hub_state`
+ * Decodes a stored value; `undefined` where there is none. @throws {ProverFault} `hub_state`
  */
 export function readStored<T>(
   id: StateMachineId,
@@ -27,7 +26,7 @@ export function readStored<T>(
   }
 }
 
-/** A finding when both are there and differ. @param key of the configuration. */
+/** Returns a finding when both are present and differ. @param key of the configuration. */
 export function compareContract(
   id: StateMachineId,
   key: string,

@@ -1,6 +1,7 @@
 /**
- * What the provers of rollups are made of: `createOpStackProver(deps, options)` in `../op_stack/op_stack_prover.ts` and
- * `createArbitrumProver(deps, options)` in `../arbitrum/arbitrum_prover.ts`, both of which return a `ConsensusProver`.
+ * Dependencies and options of the rollup provers: `createOpStackProver(deps, options)` in
+ * `../op_stack/op_stack_prover.ts` and `createArbitrumProver(deps, options)` in `../arbitrum/arbitrum_prover.ts`, both
+ * of which return a `ConsensusProver`.
  */
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { Address } from "../../core/evm/address.ts";
@@ -9,13 +10,13 @@ import type { Log } from "../../core/telemetry/log.ts";
 import type { EvmReader } from "../evm_reader.ts";
 import type { ProverOptions } from "../prover.ts";
 
-/** What is asked of the hub. */
+/** Reads of the hub. */
 export type RollupHub = Pick<
   ConsensusTarget,
   "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
 >;
 
-/** What a rollup's prover needs of its surroundings. It closes none of it. */
+/** Dependencies of a rollup's prover. It closes none of them. */
 export interface RollupDeps {
   readonly hub: RollupHub;
   /** Execution chain of the L1; `openEvmReader` of `../evm_reader.ts`. */
@@ -25,7 +26,7 @@ export interface RollupDeps {
   readonly log: Log;
 }
 
-/** What is configured of any rollup. */
+/** Configured options of any rollup. */
 export interface RollupOptions extends Omit<ProverOptions, "intervalMs"> {
   /**
    * As configured. Where it is the L1's id or names no rollup client of the hub, the id that is known for the chain is
@@ -38,7 +39,7 @@ export interface RollupOptions extends Omit<ProverOptions, "intervalMs"> {
   readonly intervalMs?: number | undefined;
 }
 
-/** What is configured of an OP stack chain. The hub's own addresses count; these are compared with them. */
+/** Configured options of an OP stack chain. The hub's own addresses take precedence; these are compared with them. */
 export interface OpStackOptions extends RollupOptions {
   /** Contract of the L1 in which games are created. */
   readonly disputeGameFactory: Address | undefined;
@@ -50,8 +51,8 @@ export interface OpStackOptions extends RollupOptions {
   readonly l2Oracle?: Address | undefined;
 }
 
-/** What is configured of an Arbitrum chain. */
+/** Configured options of an Arbitrum chain. */
 export interface ArbitrumOptions extends RollupOptions {
-  /** Rollup contract on the L1. The hub's own address counts; this one is compared with it. */
+  /** Rollup contract on the L1. The hub's own address takes precedence; this one is compared with it. */
   readonly rollupCore: Address | undefined;
 }

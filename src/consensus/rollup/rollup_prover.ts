@@ -1,6 +1,6 @@
 /**
- * What the provers of both kinds of rollups share: what the hub trusts is read first, and decides what is looked for on
- * the L1. The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
+ * Prover shared by both kinds of rollups: the hub's state is read first, and decides what is searched for on the L1.
+ * The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
 import type { CheckFinding } from "../../core/chains/port.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
@@ -35,7 +35,7 @@ import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
 import { proverEvents } from "../poll_fault.ts";
 
-/** What the hub trusts of a rollup and its L1 at this moment. */
+/** Current state of the hub's clients of a rollup and its L1. */
 export interface RollupView<State extends RollupClientState> {
   readonly state: State;
   /** Newest L1 block that the hub knows: claims are proved in its state. */
@@ -44,16 +44,16 @@ export interface RollupView<State extends RollupClientState> {
   readonly hubHeight: bigint | undefined;
 }
 
-/** What differs between the kinds of rollups. */
+/** Differences between the kinds of rollups. */
 export interface RollupKind<State extends RollupClientState> {
   readonly clientId: ConsensusClientId;
   /** @throws {RollupUpdateError} `undecodable_state` */
   decodeState(stored: Uint8Array): State;
-  /** Looks for the newest claim that can be proved at the view's L1 block. */
+  /** Finds the newest claim that can be proved at the view's L1 block. */
   findClaim(view: RollupView<State>, signal: AbortSignal): Promise<ClaimFinding>;
   /** Compares the contracts that the hub stores of a rollup with the configured ones. */
   checkContracts(id: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]>;
-  /** SCALE of the state with which a client starts. */
+  /** Encodes the initial state of a client in SCALE. */
   encodeInitialState(
     at: {
       readonly height: bigint;
@@ -63,7 +63,7 @@ export interface RollupKind<State extends RollupClientState> {
   ): Uint8Array;
 }
 
-/** Default pause between two looks (polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/lib.rs). */
+/** Default poll interval (polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/lib.rs). */
 const DEFAULT_INTERVAL_MS = 300_000;
 
 /** Proves a rollup to the hub by claims on its L1. */
@@ -74,7 +74,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
   readonly #deps: RollupDeps;
   readonly #options: RollupOptions;
   readonly #kind: RollupKind<State>;
-  /** `undefined` until the hub was asked. */
+  /** `undefined` until the hub was read. */
   #id: ConsensusStateId | undefined;
 
   constructor(deps: RollupDeps, options: RollupOptions, kind: RollupKind<State>) {
@@ -89,7 +89,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     this.#kind = kind;
   }
 
-  /** The configured one until the hub was asked. */
+  /** Configured id until the hub was read. */
   get consensusStateId(): ConsensusStateId {
     return this.#id ?? this.#options.consensusStateId;
   }
@@ -168,7 +168,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
     const { stateMachine: chain, l1, consensusStateId } = this.#options;
     const { name, isFree } = await this.#findClient(signal);
-    // A client that is yet to be made may have any name but the L1's.
+    // A client that does not exist yet may have any id but the L1's.
     if (isFree && consensusStateId !== l1.consensusStateId) this.#id = consensusStateId;
     else if (name === "unknown") {
       throw new ProverFault("hub_state", chain, undefined, this.#unknownIdText());
@@ -193,10 +193,10 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     };
   }
 
-  /** The endpoints belong to whoever made them. */
+  /** Closes nothing: the endpoints belong to their creator. */
   async close(): Promise<void> {}
 
-  /** The rollup's client on the hub, and under which name it was found. */
+  /** Finds the rollup's client on the hub, with the id under which it was found. */
   async #findClient(signal: AbortSignal): Promise<{
     readonly name: "configured" | "replaced" | "unknown";
     readonly view: ConsensusClientView | undefined;
@@ -257,7 +257,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
       `and none is known for ${this.chain}: set it to the id of the chain's own client`;
   }
 
-  /** Faults that say that an endpoint is wrong, or is of no use for proofs, are the prover's. */
+  /** Converts faults of wrong or unsuitable endpoints to faults of the prover. */
   #named(fault: RpcFault): Error {
     const { chain, endpointHost } = fault.where;
     const reader = [this.#deps.l1, this.#deps.l2].find((each) => each.chain === chain);

@@ -209,7 +209,7 @@ Deno.test("consensus configuration: an L1 without a section is noted", () => {
   const start = GOOD_CONSENSUS_TOML.indexOf("[sepolia]");
   const end = GOOD_CONSENSUS_TOML.indexOf("[arbitrum]");
   const toml = GOOD_CONSENSUS_TOML.slice(0, start) + GOOD_CONSENSUS_TOML.slice(end);
-  const text = '"EVM-11155111" has no section: the hub must get its updates from somebody else';
+  const text = '"EVM-11155111" has no section: the hub must get its updates from another relayer';
   assert.deepEqual(notesOf(read(toml)), [
     `consensus.toml:31: [arbitrum.host].l1_state_machine: ${text}`,
     `consensus.toml:48: [optimism.host].l1_state_machine: ${text}`,
@@ -324,7 +324,7 @@ Deno.test("consensus configuration: known keys without effect are told with the 
   assert.deepEqual(read(toml).warnings.map(({ path, hint }) => [path, hint]), [
     ["relayer.challenge_period", "challenge periods are set on the hub"],
     ["relayer.minimum_profit_percentage", "belongs to the configuration of the messaging relayer"],
-    ["arbitrum.host.state_machine", "said by the chain's own section already"],
+    ["arbitrum.host.state_machine", "given in the chain's own section already"],
     ["optimism.host.proposer_config", "this relayer proposes no dispute games"],
     ["chapel.host.epoch_lenght", "did you mean `epoch_length`?"],
   ]);

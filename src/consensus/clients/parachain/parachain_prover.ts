@@ -1,7 +1,7 @@
 /**
- * Proves a parachain to a sibling by its head in the state of the relay chain that both build on: the hub to a parachain,
- * or a parachain to the hub. Collators did that themselves until 2025; now relayers do.
- * Start reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
+ * Proves a parachain to a sibling by its head in the state of their common relay chain: the hub to a parachain, or a
+ * parachain to the hub. Collators did this themselves until 2025; now relayers do. Start reading at {@link
+ * createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
 import type { CheckFinding, FindingText } from "../../../core/chains/port.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
@@ -44,38 +44,38 @@ import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 /** Client of chains on the same relay chain. */
 export const PARACHAIN_CLIENT_ID: ConsensusClientId = toConsensusClientId("PARA");
 
-/** What the prover works with. */
+/** Dependencies of the prover. */
 export interface ParachainProverDeps {
   /** The relay chain of both. */
   readonly relay: Pick<RelayChain, "host" | "fetchHash" | "fetchBlock" | "fetchReadProof" | "close">;
-  /** The chain that is told. */
+  /** The chain to prove to. */
   readonly target: ConsensusTarget;
 }
 
-/** Of the parachain that is proved; `consensusStateId` names the target's client. */
+/** Options of the proved parachain; `consensusStateId` names the target's client. */
 export interface ParachainProverOptions extends ProverOptions {
-  /** The hub, whose heads are kept in a way of their own. */
+  /** The hub, whose heads are stored in their own form. */
   readonly hub: StateMachine;
-  /** Least time between heads that bring no messages, seconds. Default 600. */
+  /** Minimum interval between heads without messages, seconds. Default 600. */
   readonly quietHeadSec?: bigint;
 }
 
-/** Until a parachain that the hub does not follow is looked at again: governance is slow. */
+/** Poll interval of a parachain that the hub does not follow: governance is slow. */
 const NOT_FOLLOWED_POLL_MS = 3_600_000;
 
 /**
- * Between heads that bring no messages. Newer ones are still worth something: times of new heads prove timeouts. The
- * reference submits none at all without requests (tesseract/consensus/parachain/src/host.rs, has_relay_worthy_events).
+ * Minimum interval between heads without messages. Newer heads are still useful: their timestamps prove timeouts. The
+ * reference submits none without requests (tesseract/consensus/parachain/src/host.rs, has_relay_worthy_events).
  */
 const DEFAULT_QUIET_HEAD_SEC = 600n;
 
-/** A block of the relay chain as the target's own blocks told of it. */
+/** A relay chain block that the target knows from its own blocks. */
 interface KnownRelayBlock {
   readonly height: number;
   readonly stateRoot: Hash256;
 }
 
-/** The prover of a parachain for one sibling. */
+/** Creates the prover of a parachain for one sibling. */
 export function createParachainProver(
   deps: ParachainProverDeps,
   options: ParachainProverOptions,
@@ -105,7 +105,10 @@ class ParachainProver implements ConsensusProver {
     this.#quietHeadSec = quietHeadSec ?? DEFAULT_QUIET_HEAD_SEC;
   }
 
-  /** The hub may well follow none of the parachains that follow it; a parachain in the configuration should follow it. */
+  /**
+   * Checks the target. The hub need not follow the parachains that follow it; a configured parachain should follow the
+   * hub.
+   */
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const unserved = this.#findUnserved();
     if (unserved !== undefined) {
@@ -132,7 +135,7 @@ class ParachainProver implements ConsensusProver {
       : await this.#prove(known, client.state, signal);
   }
 
-  /** The head in that block, if it is news. */
+  /** Proves the head in that block, if it is new. */
   async #prove(known: KnownRelayBlock, madeOn: Uint8Array, signal: AbortSignal): Promise<ProverFinding> {
     const newest = `relay block ${known.height}, the newest that ${this.#target} knows`;
     const proof = await this.#fetchProof(known, signal);
@@ -159,7 +162,7 @@ class ParachainProver implements ConsensusProver {
     };
   }
 
-  /** True when messages or receipts came since the newest height that the target has, or that is old. */
+  /** True when there are messages or receipts since the newest height that the target has, or that height is old. */
   async #isWorthIt(head: StateCommitment, latest: bigint, signal: AbortSignal): Promise<boolean> {
     const { target } = this.#deps;
     const at = { id: this.commitmentId, height: latest };
@@ -171,11 +174,11 @@ class ParachainProver implements ConsensusProver {
     if (known === undefined || updatedSec === undefined || nowSec - updatedSec >= this.#quietHeadSec) {
       return true;
     }
-    // Of the hub both roots are those of messages; of others the second is that of the whole state.
+    // Both roots of the hub are message roots; the second root of others is that of the whole state.
     return known.overlayRoot !== head.overlayRoot || (this.#isOfHub && known.stateRoot !== head.stateRoot);
   }
 
-  /** @throws {ProverFault} always: such clients trust nothing of their own. */
+  /** @throws {ProverFault} always: such clients have no state of their own. */
   fetchInitialState(): Promise<InitialConsensusState> {
     const detail =
       "there is no state: clients of parachains trust the relay chain blocks of their own chain. Governance " +
@@ -205,18 +208,18 @@ class ParachainProver implements ConsensusProver {
       return { event: "client_missing", text: `has no ${name}, so nothing of it can be proved` };
     }
     if (client.clientId === PARACHAIN_CLIENT_ID) return undefined;
-    const text = `has ${client.clientId} as ${name}, which takes no heads of parachains`;
+    const text = `has ${client.clientId} as ${name}, which accepts no heads of parachains`;
     return { event: "client_unusable", text };
   }
 
-  /** Why nothing of this parachain can be proved, whatever the target does. */
+  /** Explains why this parachain cannot be proved by this program at all. */
   #findUnserved(): string | undefined {
     const storedAs = polkadotHubAs(this.chain);
     return storedAs && `${this.chain} is Polkadot Hub, which ${this.#target} stores as ${storedAs}: ` +
         "this program does not prove it yet; remove its section";
   }
 
-  /** Why the client takes nothing of this parachain. */
+  /** Explains why the client accepts nothing of this parachain. */
   async #findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
     const keys = [followedParachainKey(this.#paraId), knownRelayHeightsKey()];
     const [followed, heights] = await this.#deps.target.fetchStorage(keys, signal);
@@ -236,7 +239,7 @@ class ParachainProver implements ConsensusProver {
     throw new ProverFault(unusable.code, this.chain, undefined, unusable.detail);
   }
 
-  /** The newest block of the relay chain that a final block of the target builds on: no fork takes it back. */
+  /** Fetches the newest relay chain block that a final block of the target builds on: no fork reverts it. */
   async #fetchKnown(signal: AbortSignal): Promise<KnownRelayBlock | undefined> {
     const { target } = this.#deps;
     const [heights] = await target.fetchStorage([knownRelayHeightsKey()], signal, "final");
@@ -253,7 +256,7 @@ class ParachainProver implements ConsensusProver {
     };
   }
 
-  /** `undefined`: the node has pruned the state of that block. */
+  /** Fetches the proof; `undefined`: the node has pruned the state of that block. */
   async #fetchProof(
     { height: relayHeight, stateRoot }: KnownRelayBlock,
     signal: AbortSignal,
@@ -275,7 +278,7 @@ class ParachainProver implements ConsensusProver {
     }
   }
 
-  /** What the target will make of the proof. */
+  /** Verifies the proof as the target will. */
   #verify(
     proof: ParachainConsensusProof,
     { stateRoot }: KnownRelayBlock,
@@ -311,5 +314,5 @@ class ParachainProver implements ConsensusProver {
 }
 
 const NO_RELAY_BLOCKS =
-  "keeps no blocks of the relay chain (IsmpParachain.KnownRelayHeights): runtimes until 2025, whose collators bring " +
+  "keeps no blocks of the relay chain (IsmpParachain.KnownRelayHeights): runtimes until 2025, whose collators submit " +
   "heads themselves, do not need proofs";

@@ -1,5 +1,5 @@
 /**
- * Strict reading of logs and call results of L1 contracts.
+ * Strict decoding of logs and call results of L1 contracts.
  */
 import {
   type AbiParameter,
@@ -12,7 +12,7 @@ import type { Hex } from "../../../core/encoding/bytes.ts";
 import type { RawLog } from "../../../core/evm/host_events.ts";
 import { RollupDataError, type RollupDataErrorCode } from "./rollup_data_error.ts";
 
-/** An event all of whose indexed arguments are values of one word. */
+/** Layout of an event whose indexed arguments are all single words. */
 export interface EventLayout<P extends readonly AbiParameter[]> {
   readonly topic0: Hex;
   /** All arguments in order, the indexed ones first. */
@@ -21,9 +21,8 @@ export interface EventLayout<P extends readonly AbiParameter[]> {
 }
 
 /**
- * The arguments of a log, or undefined when another contract emitted it or it is another event.
- * @param contract lower case.
- * @throws {RollupDataError} `malformed_event`
+ * Decodes the arguments of a log; undefined for another contract or event. @param contract lower case. @throws
+ * {RollupDataError} `malformed_event`
  */
 export function readEvent<const P extends readonly AbiParameter[]>(
   log: RawLog,
@@ -39,8 +38,8 @@ export function readEvent<const P extends readonly AbiParameter[]>(
 }
 
 /**
- * Values of ABI parameters; `encoded` must be the one encoding of them, with no bytes left over or set beyond a type.
- * @throws {RollupDataError} with `code`
+ * Decodes ABI parameters; `encoded` must be canonical, without trailing bytes or dirty padding. @throws
+ * {RollupDataError} with `code`
  */
 export function decodeAbiStrict<const P extends readonly AbiParameter[]>(
   parameters: P,

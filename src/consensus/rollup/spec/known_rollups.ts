@@ -1,6 +1,6 @@
 /**
- * Names under which rollups are known on the public hubs.
- * Source: documentation of the networks (docs/protocol/evm-consensus.md section 3); ids are chosen by the hub's governance.
+ * Ids of rollup clients on the public hubs. Source: documentation of the networks (docs/protocol/evm-consensus.md
+ * section 3); ids are chosen by the hub's governance.
  */
 import {
   type ConsensusClientId,
@@ -28,20 +28,19 @@ const knownIds: ReadonlyMap<number, string> = new Map([
   [1868, "SON0"],
 ]);
 
-/** Whose id a rollup client goes by. */
+/** Origin of a rollup client's id. */
 export type RollupClientName =
   /** The configured one. */
   | { readonly kind: "configured"; readonly id: ConsensusStateId }
-  /** Not the configured one, which is no rollup client: the one that is known for this chain. */
+  /** The configured one is no rollup client: replaced by the known one of this chain. */
   | { readonly kind: "replaced"; readonly id: ConsensusStateId }
   /** The configured one is no rollup client, and none is known for this chain. */
   | { readonly kind: "unknown" };
 
 /**
- * The id of a rollup's own client. Configurations often name the id of its commitments instead, which is the L1's.
- * @param rollup as configured.
- * @param clientOnHub client of the configured id on the hub (`Ismp.ConsensusStateClient`); undefined when the hub has
- * no such id.
+ * Resolves the id of a rollup's own client. Configurations often name the id of its commitments instead, which is the
+ * L1's. @param rollup as configured. @param clientOnHub client of the configured id on the hub
+ * (`Ismp.ConsensusStateClient`); undefined when the hub has no such id.
  */
 export function rollupClientName(
   rollup: StateMachineId,

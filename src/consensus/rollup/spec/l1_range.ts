@@ -1,6 +1,6 @@
 /**
- * Which L1 blocks to search for claims next: pure decision on what the hub knows of the L1.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/host.rs (submit_consensus_update).
+ * Selection of the L1 blocks to search for claims: pure decision on the hub's L1 height. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/host.rs (submit_consensus_update).
  */
 
 /** L1 blocks whose logs are searched, both ends included. Proofs are taken at `to`. */
@@ -9,14 +9,13 @@ export interface L1Range {
   readonly to: bigint;
 }
 
-/** L1 blocks to look back at start, about a day: claims made while no relayer ran are found. */
+/** L1 blocks to search back at start, about a day, to find claims made while no relayer ran. */
 export const L1_LOOK_BACK_BLOCKS = 7200n;
 
 /**
- * The next range, or undefined when the hub knows no L1 block that was not searched yet. Never beyond the hub's L1
- * height: only there the hub can check a proof.
- * @param hubL1Height newest L1 height on the hub; undefined when there is none.
- * @param searchedTo end of the last range that is done with; undefined at start.
+ * Returns the next range, or undefined when all L1 blocks that the hub knows were searched. Never beyond the hub's L1
+ * height, up to which it can check proofs. @param hubL1Height newest L1 height on the hub; undefined when there is
+ * none. @param searchedTo end of the last finished range; undefined at start.
  */
 export function nextL1Range(
   hubL1Height: bigint | undefined,

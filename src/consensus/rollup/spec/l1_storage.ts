@@ -1,7 +1,6 @@
 /**
- * Storage of L1 contracts as proofs show it, the way the hub's rollup clients read it: each proof is a bag of nodes of
- * its own for one account or one slot.
- * Source: polytope-labs/hyperbridge: modules/ismp/state-machines/evm/src/utils.rs.
+ * Proven storage of L1 contracts, as the hub's rollup clients read it: each proof is a separate set of nodes for one
+ * account or one slot. Source: polytope-labs/hyperbridge: modules/ismp/state-machines/evm/src/utils.rs.
  */
 import { fromHex, type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Address } from "../../../core/evm/address.ts";
@@ -19,8 +18,8 @@ export type ProofNodes = readonly Uint8Array[];
 export const proofNodesCodec: Codec<ProofNodes> = list(bytes);
 
 /**
- * Storage root of a contract in the state of an L1 block.
- * @throws {EvmProofError} invalid_account_proof, account_not_present, account_malformed
+ * Verifies and returns the storage root of a contract in the state of an L1 block. @throws {EvmProofError}
+ * invalid_account_proof, account_not_present, account_malformed
  */
 export function provenStorageRoot(nodes: ProofNodes, stateRoot: Hash256, contract: Address): Hash256 {
   const account = readEvmAccount(nodes, stateRoot, fromHex(contract));
@@ -29,9 +28,8 @@ export function provenStorageRoot(nodes: ProofNodes, stateRoot: Hash256, contrac
 }
 
 /**
- * Word of a slot, or undefined when the nodes show that the slot is empty.
- * @param slot as `eth_getProof` takes it, not hashed.
- * @throws {EvmProofError} storage_unreadable; `cause` is a `TrieError`
+ * Verifies and returns the word of a slot; undefined when the nodes prove that it is empty. @param slot as
+ * `eth_getProof` takes it, not hashed. @throws {EvmProofError} storage_unreadable; `cause` is a `TrieError`
  */
 export function provenWord(nodes: ProofNodes, storageRoot: Hash256, slot: Hash256): Hash256 | undefined {
   try {
@@ -65,10 +63,9 @@ export function accountNodesOf(answer: Pick<AccountProofAnswer, "accountProof">)
 }
 
 /**
- * Nodes of one of the slots that an `eth_getProof` answer is about. Endpoints may leave out the one node of an empty
- * trie, without which the hub cannot read it: it is added.
- * @param index of the slot in the request.
- * @throws {EvmProofError} malformed_answer, also when the answer has not so many slots.
+ * Nodes of one of the slots that an `eth_getProof` answer is about. Endpoints may omit the only node of an empty trie,
+ * which the hub needs: it is added. @param index of the slot in the request. @throws {EvmProofError} malformed_answer,
+ * also when the answer has fewer slots.
  */
 export function slotNodesOf(
   answer: Pick<AccountProofAnswer, "storageHash" | "storageProof">,

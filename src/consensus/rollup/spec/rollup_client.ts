@@ -1,6 +1,6 @@
 /**
- * What the hub's clients of both kinds of rollups have in common: identifiers, periods, commitments.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum}/src/lib.rs,
+ * Common parts of the hub's clients of both kinds of rollups: identifiers, periods, commitments. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum}/src/lib.rs,
  * tesseract/consensus/{op-host,arb-host}/src/host.rs (initial consensus state).
  */
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
@@ -17,10 +17,10 @@ export interface RollupClientState {
   readonly l1StateMachineId: StateMachineId;
 }
 
-/** What an accepted update leads to. */
+/** Result of an accepted update. */
 export interface VerifiedRollupUpdate<State extends RollupClientState> {
   readonly consensusState: State;
-  /** Undefined when the hub knows no contract for the rollup: it then accepts any update and does nothing. */
+  /** Undefined when the hub knows no contract for the rollup: it then accepts and ignores any update. */
   readonly commitment: IntermediateState | undefined;
 }
 

@@ -1,19 +1,19 @@
 /**
- * The ways in which pieces of an L1 and a rollup node do not fit together.
+ * Contradictions between data of an L1 and of a rollup node.
  */
 
-/** Which relation between the pieces does not hold. */
+/** Relation that does not hold. */
 export type RollupDataErrorCode =
-  /** A log has the topic of the event and not its shape. */
+  /** A log has the topic of the event but does not match its ABI. */
   | "malformed_event"
-  /** The answer of a contract call has not its shape. */
+  /** The result of a contract call does not match its ABI. */
   | "malformed_result"
   /** The block is not the one that the claim is about. */
   | "wrong_block"
-  /** The claim is not true: it is not what follows from the rollup's own block. */
+  /** The claim does not follow from the rollup's own block. */
   | "false_claim";
 
-/** Pieces that contradict one another: a claim that is not true, or a node that is broken or lies. */
+/** Contradictory data: a false claim, or a faulty or dishonest node. */
 export class RollupDataError extends Error {
   override readonly name = "RollupDataError";
 

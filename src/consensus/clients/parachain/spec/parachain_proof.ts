@@ -1,7 +1,7 @@
 /**
- * The parachain client: siblings are followed by their heads in the state of the relay chain that all of them build on.
- * Polkadot Hub, which tells no time itself, is refused: see `core/ismp/polkadot_hub.ts`.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
+ * The parachain client: siblings are followed by their heads in the state of their common relay chain. Polkadot Hub,
+ * whose headers have no timestamp, is refused: see `core/ismp/polkadot_hub.ts`. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/parachain/client/src/consensus.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
@@ -27,7 +27,7 @@ import { polkadotHubAs } from "../../../../core/ismp/polkadot_hub.ts";
 import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
 import { ParachainError } from "./parachain_error.ts";
 
-/** What a relayer sends. */
+/** Consensus proof of a message. */
 export interface ParachainConsensusProof {
   /** A block of the relay chain whose state root the verifying chain knows. */
   readonly relayHeight: number;
@@ -41,7 +41,7 @@ export const parachainProofCodec: Codec<ParachainConsensusProof> = Struct({
   storageProof: list(bytes),
 });
 
-/** Reads the consensus proof of a message. @throws {ParachainError} `undecodable_message` */
+/** Decodes the consensus proof of a message. @throws {ParachainError} `undecodable_message` */
 export function decodeParachainProof(encoded: Uint8Array): ParachainConsensusProof {
   try {
     return decodeStrict(parachainProofCodec, encoded, "ParachainConsensusProof");
@@ -51,21 +51,21 @@ export function decodeParachainProof(encoded: Uint8Array): ParachainConsensusPro
   }
 }
 
-/** What the verifying chain knows. */
+/** State of the verifying chain. */
 export interface ParachainView {
   /** The verifying chain: parachains are of its own family. */
   readonly chain: StateMachine;
-  /** Under which it stores the client and the commitments. */
+  /** Id under which it stores the client and the commitments. */
   readonly consensusStateId: ConsensusStateId;
   /** Its hub. */
   readonly coprocessor: StateMachine | undefined;
-  /** Of the proof's relay chain block, as its own blocks told it. */
+  /** State root of the proof's relay chain block, from its own blocks. */
   readonly relayStateRoot: Hash256;
 }
 
 /**
- * What the client stores of a parachain that it follows; `undefined`: the relay chain has no head of it.
- * @throws {ParachainError}
+ * Verifies a head and returns the commitment that the client stores; `undefined`: the relay chain has no head of the
+ * parachain. @throws {ParachainError}
  */
 export function verifyParachainHead(
   { storageProof }: Pick<ParachainConsensusProof, "storageProof">,
@@ -100,7 +100,7 @@ function readHead(
   }
 }
 
-/** A header without the digest of pallet-ismp's time tells none: slots do not count here. */
+/** Commitment of a head. A header without pallet-ismp's timestamp digest has none: slots are not used here. */
 function storedCommitment(header: SubstrateHeader, isHub: boolean): StateCommitment {
   try {
     return readCommitment(header, 0n, isHub);
