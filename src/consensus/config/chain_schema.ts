@@ -288,7 +288,7 @@ export const chainSections = (files: ConfigFiles) => ({
     description:
       "A Substrate chain (not among the fields of the specification). It follows the hub by what its client " +
       "of the hub accepts: GRNP finality proofs of the relay chain, PARA the hub's head there. Nothing is proved of it, " +
-      "unless it is a parachain beside the hub (then its `consensus_state_id` is the hub's own) and the hub lists it " +
+      "unless it is a sibling parachain of the hub (then its `consensus_state_id` is the hub's own) and the hub lists it " +
       "in `IsmpParachain.Parachains`.",
     ...splitSubstrateKeys(files),
     foreign: {

@@ -18,21 +18,24 @@ export type BlsPublicKey = InstanceType<typeof G1.Point>;
 export const NO_KEYS: BlsPublicKey = G1.Point.ZERO;
 
 /**
- * The key of its compressed form.
- * @throws an error of the curve library when the bytes are no point of the group; callers name it as they do.
+ * Decompresses a key. @throws an error of the curve library when the bytes are no point of the group; callers map it to
+ * their own codes.
  */
 export function parseBlsPublicKey(compressed: Uint8Array): BlsPublicKey {
   return G1.Point.fromBytes(compressed);
 }
 
-/** Whether `signature` (compressed) is one of `key` over `message`; false for bytes that are no point of the group. */
+/** True when `signature` (compressed) is by `key` over `message`; false for bytes that are no point of the group. */
 export function isBlsSignature(signature: Uint8Array, key: BlsPublicKey, message: Hash256): boolean {
   const parsed = parseSignature(signature);
   if (parsed === undefined) return false;
   return longSignatures.verify(parsed, longSignatures.hash(fromHex(message), BLS_DOMAIN), key);
 }
 
-/** Undefined for bytes that are no point of the group: the library tells it by an exception without a code. */
+/**
+ * Decompresses a signature; undefined for bytes that are no point of the group, for which the library throws an
+ * exception without a code.
+ */
 function parseSignature(
   compressed: Uint8Array,
 ): ReturnType<typeof longSignatures.Signature.fromBytes> | undefined {

@@ -1,7 +1,6 @@
 /**
- * What a verifier stores of the header of a Substrate chain with pallet-ismp. Pure.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/grandpa/src/consensus.rs,
- * modules/ismp/clients/parachain/client/src/consensus.rs.
+ * Commitment of a Substrate header with pallet-ismp, as verifiers store it. Pure. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/grandpa/src/consensus.rs, modules/ismp/clients/parachain/client/src/consensus.rs.
  */
 import { toHash256 } from "../../core/encoding/bytes.ts";
 import { type Codec, ScaleError } from "../../core/encoding/scale.ts";
@@ -13,11 +12,11 @@ import {
 import type { StateCommitment } from "../../core/ismp/state_commitment.ts";
 import { lastAnnounced, slotOf, type SubstrateHeader } from "../../core/substrate/header.ts";
 
-/** Why a header commits to nothing that a verifier could store. */
+/** Reason that a header has no usable commitment. */
 export type HeaderCommitmentErrorCode =
   /** One of its digests cannot be read. */
   | "undecodable_header"
-  /** It tells no time. */
+  /** It has no timestamp. */
   | "timestamp_missing";
 
 /** A header without a usable commitment. */
@@ -30,9 +29,9 @@ export class HeaderCommitmentError extends Error {
 }
 
 /**
- * What a verifier stores of a header: time from the `ISTM` digest or the slot, roots from the `ISMP` digest.
- * @param isHub the hub proves by its mountain range, others by their child trie and state.
- * @throws {HeaderCommitmentError}
+ * Commitment that a verifier stores for a header: time from the `ISTM` digest or the slot, roots from the `ISMP`
+ * digest. @param isHub the hub is proved by its MMR, others by their child trie and state. @throws
+ * {HeaderCommitmentError}
  */
 export function readCommitment(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
   const roots = readDigest(header, "ISMP", consensusDigestCodec) ?? NO_ROOTS;
@@ -45,7 +44,7 @@ export function readCommitment(header: SubstrateHeader, slotMs: bigint, isHub: b
 
 const ZERO = toHash256(new Uint8Array(32));
 
-/** What the verifier takes where a header names no roots. */
+/** Roots that the verifier uses where a header names none. */
 const NO_ROOTS: ConsensusDigest = { mmrRoot: ZERO, childTrieRoot: ZERO };
 
 function rootsOf(

@@ -1,6 +1,6 @@
 /**
- * The beacon nodes of one chain: every question goes to one after the other until one answers, and those that say what
- * is not true are named in the log.
+ * The beacon nodes of one chain: a request is tried on one after the other until one answers, and nodes that return
+ * invalid data are named in the log.
  */
 import { ProverFault } from "../../prover.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
@@ -11,25 +11,25 @@ import type { Log } from "../../../core/telemetry/log.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import { unknownForkOf } from "./unknown_fork.ts";
 
-/** Server errors of a route in a row before it is asked whether the node answers elsewhere. */
+/** Consecutive server errors of a route before another route of the node is probed. */
 const SERVER_ERRORS = 2;
 
-/** Subjects that a node does not find before it is taken to lack the route: one may just be too new or too old. */
+/** Subjects that a node does not find before it counts as lacking the route: one may just be too new or too old. */
 const MISSES = 2;
 
-/** How a question is put. */
+/** Options of a request. */
 export interface RpcBatch {
   readonly route: string;
-  /** What it is about, e.g. a slot: not to be found twice is no more than once. Absent: always something new. */
+  /** Subject, e.g. a slot: a subject that is not found twice counts once. Absent: always a new subject. */
   readonly subject?: string;
-  /** False: endpoints that recently had no such route are left out. Default true. */
+  /** False: endpoints that recently lacked the route are skipped. Default true. */
   readonly asksAgain?: boolean;
   readonly onFault?: (fault: RpcFault) => void;
 }
 
 /** The beacon nodes of one chain. */
 export class BeaconEndpointSet {
-  /** By endpoint and route: subjects that were not found, one after the other. */
+  /** By endpoint and route: consecutive subjects that were not found. */
   readonly #misses = new Map<RestEndpoint, Map<string, Set<string>>>();
   /** By endpoint and route: server errors of routes that never answered; `served` once one did. */
   readonly #serverErrors = new Map<RestEndpoint, Map<string, number | "served">>();
@@ -41,8 +41,8 @@ export class BeaconEndpointSet {
   ) {}
 
   /**
-   * What the first node gives that can. `work` throws faults of its endpoint only.
-   * @throws {RpcFault} when all fail.
+   * Returns the result of the first node that succeeds. `work` throws faults of its endpoint only. @throws {RpcFault}
+   * when all fail.
    */
   async ask<T>(question: RpcBatch, work: (node: BeaconNode) => Promise<T>, signal: AbortSignal): Promise<T> {
     const { route } = question;
@@ -70,8 +70,8 @@ export class BeaconEndpointSet {
   }
 
   /**
-   * Some nodes and gateways answer 5xx on routes that they have not. A node that answers on another route is well, so
-   * that it is the route which is missing; one that served it before has it.
+   * Some nodes and gateways answer 5xx on routes that they lack. A node that answers on another route is healthy, so
+   * the route is missing; a node that served it before has it.
    */
   async #faultOfServerError(
     endpoint: RestEndpoint,
@@ -93,7 +93,7 @@ export class BeaconEndpointSet {
     return known;
   }
 
-  /** False when every node recently had no such route. */
+  /** False when every node recently lacked the route. */
   mayServe(route: string): boolean {
     return this.rest.mayServe(route);
   }
@@ -111,7 +111,7 @@ export class BeaconEndpointSet {
   }
 }
 
-/** Every beacon node tells its genesis. */
+/** Probes the genesis, which every beacon node serves. */
 async function answersAtAll(node: BeaconNode): Promise<boolean> {
   try {
     await node.fetchGenesisValidatorsRoot();
@@ -122,12 +122,12 @@ async function answersAtAll(node: BeaconNode): Promise<boolean> {
   }
 }
 
-/** True when the endpoint has not what was asked for, though it is well. */
+/** True when a healthy endpoint does not have the requested data. */
 export function isAbsence(fault: RpcFault): boolean {
   return fault.code === "not_found" || fault.code === "missing_method" || fault.code === "refused";
 }
 
-/** A fault of beacon nodes as the program is told of it: lies and lacks become {@link ProverFault}s. */
+/** Converts a fault of beacon nodes: invalid and missing data become {@link ProverFault}s. */
 export function proverFaultOf(chain: StateMachine, fault: RpcFault): ProverFault | RpcFault {
   const unknown = unknownForkOf(fault);
   if (unknown !== undefined) {

@@ -1,8 +1,8 @@
 /**
- * What beacon nodes are asked, and how their answers are read. Decides nothing; answers that have not their shape or
- * contradict themselves become faults of the endpoint (`malformed`).
- * Source: ethereum/beacon-APIs: apis/{beacon,debug,node}; ChainSafe/lodestar: packages/api/src/beacon/routes;
- * status-im/nimbus-eth2: beacon_chain/rpc/rest_nimbus_api.nim.
+ * Requests to beacon nodes and the parsing of their answers. Decides nothing; answers that violate their schema or
+ * contradict themselves become faults of the endpoint (`malformed`). Source: ethereum/beacon-APIs:
+ * apis/{beacon,debug,node}; ChainSafe/lodestar: packages/api/src/beacon/routes; status-im/nimbus-eth2:
+ * beacon_chain/rpc/rest_nimbus_api.nim.
  */
 import { z } from "zod";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
@@ -28,19 +28,19 @@ import type { BodyReader, RestAnswer, RestConditions, RestEndpoint } from "../..
 import { type BlockFacts, parseBlock } from "./block_json.ts";
 import { findUnknownFork, UnknownForkError } from "./unknown_fork.ts";
 
-/** A header with its root, which was recomputed. */
+/** A header with its recomputed root. */
 export interface RootedHeader {
   readonly root: Hash256;
   readonly header: BeaconBlockHeader;
 }
 
-/** A checkpoint as nodes give it. The root is zero before the first one. */
+/** A checkpoint as nodes return it. The root is zero before the first one. */
 export interface Checkpoint {
   readonly epoch: bigint;
   readonly root: Hash256;
 }
 
-/** The historical summaries of a state with their branch (node 91), not checked. */
+/** The historical summaries of a state with their branch (node 91), unverified. */
 export interface SummariesProof {
   readonly entries: readonly HistoricalSummary[];
   readonly branch: readonly Hash256[];
@@ -54,12 +54,12 @@ export const summariesPaths: readonly ((state: string) => string)[] = [
 ];
 
 /**
- * Longest wait for the first byte of a state, ms: some nodes replay up to 2,048 blocks for one
- * (OffchainLabs/prysm: beacon-chain/state/stategen), which takes minutes.
+ * Timeout of the first byte of a state, ms: some nodes replay up to 2,048 blocks for one (OffchainLabs/prysm:
+ * beacon-chain/state/stategen), which takes minutes.
  */
 const STATE_FIRST_BYTE_MS = 10 * 60_000;
 
-/** Names of routes in faults and in what is remembered of endpoints. */
+/** Names of routes in faults and in the endpoints' capabilities. */
 export const beaconRoutes = {
   finalityUpdate: "light_client/finality_update",
   updates: "light_client/updates",
@@ -91,8 +91,8 @@ const summariesShape = z.object({
 });
 
 /**
- * The result of `read`, which throws what the codecs and checks of this chain throw.
- * @throws {RpcFault} `malformed` of the endpoint when it does.
+ * Runs `read`, which may throw the errors of this chain's codecs and checks. @throws {RpcFault} `malformed` of the
+ * endpoint when it does.
  */
 export function believed<T>(endpoint: RestEndpoint, route: string, read: () => T): T {
   try {
@@ -108,11 +108,11 @@ export function believed<T>(endpoint: RestEndpoint, route: string, read: () => T
   }
 }
 
-/** One beacon node, asked on behalf of one piece of work. Every method may throw an `RpcFault`. */
+/** One beacon node, within one operation. Every method may throw an `RpcFault`. */
 export class BeaconNode {
   readonly #conditions: RestConditions;
 
-  /** @param patience for everything that is asked; absent: the endpoint's, and ten minutes for a state's first byte. */
+  /** @param patience timeout of every request; absent: the endpoint's, and ten minutes for a state's first byte. */
   constructor(
     readonly endpoint: RestEndpoint,
     signal: AbortSignal,
@@ -125,14 +125,14 @@ export class BeaconNode {
     };
   }
 
-  /** The newest finality update. */
+  /** Fetches the newest finality update. */
   async fetchFinalityUpdate(): Promise<FinalityUpdate> {
     const route = beaconRoutes.finalityUpdate;
     const json = await this.#json(route, "/eth/v1/beacon/light_client/finality_update");
     return believed(this.endpoint, route, () => parseFinalityUpdate(envelope.parse(json).data));
   }
 
-  /** The best update of a period. @throws {RpcFault} `not_found` also when the list is empty. */
+  /** Fetches the best update of a period. @throws {RpcFault} `not_found` also when the list is empty. */
   async fetchPeriodUpdate(period: bigint): Promise<LightClientUpdate> {
     const route = beaconRoutes.updates;
     const json = await this.#json(
@@ -144,7 +144,7 @@ export class BeaconNode {
     return believed(this.endpoint, route, () => parseLightClientUpdate(update.data));
   }
 
-  /** The bootstrap of a block. */
+  /** Fetches the bootstrap of a block. */
   async fetchBootstrap(root: Hash256): Promise<LightClientBootstrap> {
     const route = beaconRoutes.bootstrap;
     const json = await this.#json(route, `/eth/v1/beacon/light_client/bootstrap/${root}`);
@@ -154,12 +154,12 @@ export class BeaconNode {
       () => parseLightClientBootstrap(envelope.parse(json).data),
     );
     if (headerRoot(bootstrap.header.beacon) !== root) {
-      throw this.endpoint.fault("malformed", route, "the bootstrap is of another block");
+      throw this.endpoint.fault("malformed", route, "the bootstrap is for another block");
     }
     return bootstrap;
   }
 
-  /** A header by slot, root, `head` or `finalized`. */
+  /** Fetches a header by slot, root, `head` or `finalized`. */
   async fetchHeader(id: string): Promise<RootedHeader> {
     const route = beaconRoutes.header;
     const json = await this.#json(route, `/eth/v1/beacon/headers/${id}`);
@@ -173,7 +173,7 @@ export class BeaconNode {
     });
   }
 
-  /** Who signed in a block. Blinded blocks are smaller: they are without the transactions. */
+  /** Fetches the signers in a block. Blinded blocks are smaller: they omit the transactions. */
   async fetchBlock(root: Hash256): Promise<BlockFacts> {
     try {
       return await this.#block(beaconRoutes.blindedBlock, `/eth/v1/beacon/blinded_blocks/${root}`);
@@ -190,21 +190,21 @@ export class BeaconNode {
     return believed(this.endpoint, route, () => parseBlock(envelope.parse(json).data));
   }
 
-  /** The finalized checkpoint of a state, by root, slot or `head`. */
+  /** Fetches the finalized checkpoint of a state, by root, slot or `head`. */
   async fetchFinalizedCheckpoint(state: string): Promise<Checkpoint> {
     const route = beaconRoutes.checkpoints;
     const json = await this.#json(route, `/eth/v1/beacon/states/${state}/finality_checkpoints`);
     return believed(this.endpoint, route, () => checkpointsShape.parse(json).data.finalized);
   }
 
-  /** Root of the validators at genesis, which tells networks apart. */
+  /** Fetches the root of the validators at genesis, which identifies the network. */
   async fetchGenesisValidatorsRoot(): Promise<Hash256> {
     const route = beaconRoutes.genesis;
     const json = await this.#json(route, "/eth/v1/beacon/genesis");
     return believed(this.endpoint, route, () => genesisShape.parse(json).data.genesis_validators_root);
   }
 
-  /** Leaves of a compact proof of a state. */
+  /** Fetches the leaves of a compact proof of a state. */
   async fetchStateProof(state: string, format: Hex): Promise<readonly Hash256[]> {
     const route = beaconRoutes.stateProof;
     const path = `/eth/v0/beacon/proof/state/${state}?format=${format}`;
@@ -212,23 +212,23 @@ export class BeaconNode {
     return believed(this.endpoint, route, () => readProof(answer));
   }
 
-  /** The historical summaries of a state, on one of {@link summariesPaths}. */
+  /** Fetches the historical summaries of a state, on one of {@link summariesPaths}. */
   async fetchSummaries(path: string): Promise<SummariesProof> {
     const route = beaconRoutes.summaries;
-    // Lodestar has no agreed order of the fields in bytes; Nimbus has.
+    // The order of the fields in bytes is defined for Nimbus, but not for Lodestar.
     const answer: RestAnswer = path.startsWith("/nimbus/")
       ? await this.endpoint.fetchEither({ route, path }, this.#conditions)
       : { kind: "json", json: await this.#json(route, path) };
     return believed(this.endpoint, route, () => readSummariesProof(answer));
   }
 
-  /** A state, piece by piece: its SSZ bytes, or JSON where the body's reader takes that. */
+  /** Streams a state: its SSZ bytes, or JSON where the body's reader accepts it. */
   async streamState(state: string, body: BodyReader): Promise<void> {
     const path = `/eth/v2/debug/beacon/states/${state}`;
     await this.endpoint.stream({ route: beaconRoutes.state, path }, body, this.#conditions);
   }
 
-  /** @throws {RpcFault} `refused`, caused by {@link UnknownForkError}, when the answer is of a fork that is not known. */
+  /** @throws {RpcFault} `refused`, caused by {@link UnknownForkError}, when the answer is of an unknown fork. */
   async #json(route: string, path: string): Promise<Json> {
     const json = await this.endpoint.fetchJson({ route, path }, this.#conditions);
     const fork = findUnknownFork(json);

@@ -1,12 +1,12 @@
 /**
- * What is needed of a beacon block: who signed its parent in it.
- * Source: ethereum/beacon-APIs: types/{deneb,electra}/block.yaml.
+ * Required part of a beacon block: the signers of its parent. Source: ethereum/beacon-APIs:
+ * types/{deneb,electra}/block.yaml.
  */
 import { z } from "zod";
 import { fromHex, type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { SyncAggregate } from "./spec/update.ts";
 
-/** What a block tells. Nothing of it is checked against the root of the block. */
+/** Data of a block, not verified against the block's root. */
 export interface BlockFacts {
   readonly slot: bigint;
   readonly parentRoot: Hash256;

@@ -1,7 +1,7 @@
 /**
- * The way without light client routes: walks back from the head to a block that enough of the committee signed, and
- * takes the proofs out of the states, by the proof route where there is one, else out of whole states.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee, modules/consensus/sync-committee/prover/src.
+ * Strategy without light client routes: walks back from the head to a block that enough committee members signed, and
+ * takes the proofs from the states, by the proof route where there is one, otherwise from whole states. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/sync-committee, modules/consensus/sync-committee/prover/src.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { firstSlotOfPeriod, periodOfSlot } from "./spec/beacon_network.ts";
@@ -20,9 +20,9 @@ import {
 } from "./update_attempt.ts";
 import { type FinalityParts, StateParts } from "./state_parts.ts";
 
-/** Blocks looked at, back from the head, for one with enough signers. */
+/** Maximum number of blocks to walk back from the head to one with enough signers. */
 const MAX_STEPS = 32;
-/** Slots looked at, back from the end of a missed period, for a block. Source: the reference's prover. */
+/** Maximum number of slots to walk back from the end of a missed period to a block. Source: the reference's prover. */
 const MAX_EMPTY_SLOTS = 100n;
 const ZERO: Hash256 = `0x${"00".repeat(32)}`;
 
@@ -33,13 +33,13 @@ interface Candidate {
   readonly withCommittee: boolean;
 }
 
-/** A candidate, or why there is none. */
+/** A candidate, or the reason that there is none. */
 type Selection = { readonly kind: "candidate"; readonly candidate: Candidate } | {
   readonly kind: "wait";
   readonly reason: WaitReason;
 };
 
-/** Looks by blocks and states. */
+/** Builds updates from blocks and states. */
 export class BlockStateStrategy {
   readonly #context: BeaconContext;
   readonly #parts: StateParts;
@@ -49,7 +49,7 @@ export class BlockStateStrategy {
     this.#parts = new StateParts(context);
   }
 
-  /** Looks once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused. */
+  /** Attempts an update once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused. */
   async attempt(trusted: TrustedState, signal: AbortSignal): Promise<UpdateAttempt> {
     const { pool, network } = this.#context;
     const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
@@ -73,7 +73,7 @@ export class BlockStateStrategy {
     return await this.#finish(trusted, selection.candidate, isBehind, signal);
   }
 
-  /** The last block of a period. */
+  /** Finds the last block of a period. */
   async #lastBlockOf(node: BeaconNode, period: bigint): Promise<RootedHeader> {
     const end = firstSlotOfPeriod(this.#context.network, period + 1n);
     let missing: RpcFault | undefined;
@@ -88,7 +88,7 @@ export class BlockStateStrategy {
     throw missing ?? new Error("A period has slots");
   }
 
-  /** The newest block, from `start` back, whose signatures the hub can use. */
+  /** Finds the newest block, from `start` back, whose signatures the hub can use. */
   async #select(node: BeaconNode, trusted: TrustedState, start: RootedHeader): Promise<Selection> {
     let root = start.root;
     let reason: WaitReason = "too_few_participants";
@@ -124,7 +124,7 @@ export class BlockStateStrategy {
       signatureSlot: signing.slot,
       signerCount: countSigners(signing.syncAggregate.bits),
     };
-    // Signers and slots come first: what they rule out needs no question about the state.
+    // Signers and slots are checked first: they need no request for the state.
     const state = trusted.state.lightClientState;
     const early = planUpdate(network, state, { ...offer, finalizedEpoch: state.latestFinalizedEpoch + 1n });
     if (early.action !== "build") return early;
@@ -132,7 +132,7 @@ export class BlockStateStrategy {
     return planUpdate(network, state, { ...offer, finalizedEpoch: epoch });
   }
 
-  /** The signature binds the attested header; what comes later is held against its state root. */
+  /** Verifies the signature, which binds the attested header; later data is verified against its state root. */
   #checkSigned(trusted: TrustedState, { attested, signing, withCommittee }: Candidate): void {
     const state = trusted.state.lightClientState;
     checkSignature(
@@ -153,7 +153,7 @@ export class BlockStateStrategy {
     signal: AbortSignal,
   ): Promise<UpdateAttempt> {
     const finality: FinalityParts = await this.#parts.fetchFinality(attested.header, withCommittee, signal);
-    // The node may have told another epoch than the state proves.
+    // The node may have reported another epoch than the state proves.
     const plan = planUpdate(this.#context.network, trusted.state.lightClientState, {
       attestedSlot: attested.header.slot,
       finalizedEpoch: finality.checkpoint.epoch,

@@ -1,7 +1,7 @@
 /**
- * The state with which the hub's client of a beacon chain starts, as the beacon nodes see the chain now.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state);
- * the light way: docs/protocol/evm-consensus.md section 5.10.
+ * Initial state of the hub's client of a beacon chain, from the beacon nodes' current view. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state); light client strategy:
+ * docs/protocol/evm-consensus.md section 5.10.
  */
 import { z } from "zod";
 import { toHash256 } from "../../../core/encoding/bytes.ts";
@@ -25,7 +25,7 @@ const blockShape = z.object({
   stateRoot: z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text) => toHash256(text)),
 });
 
-/** Everything that governance needs to create the client. @throws {RpcFault} */
+/** Fetches everything that governance needs to create the client. @throws {RpcFault} */
 export async function fetchInitialBeaconState(
   context: BeaconContext,
   execution: RpcEndpointSet,
@@ -43,7 +43,7 @@ export async function fetchInitialBeaconState(
   };
 }
 
-/** By light client objects where a node serves them, else out of the whole finalized state. */
+/** Reads light client objects where a node serves them, otherwise the whole finalized state. */
 async function fetchState(context: BeaconContext, signal: AbortSignal): Promise<BeaconConsensusState> {
   const { pool } = context;
   const route = beaconRoutes.bootstrap;
@@ -91,8 +91,8 @@ async function fromState(
 }
 
 /**
- * The newest block of the execution chain, as the reference takes it. Updates below that height bring the hub no
- * commitment until finality has passed it.
+ * Fetches the newest block of the execution chain, as the reference does. Updates below that height add no commitment
+ * on the hub until finality has passed it.
  */
 async function fetchNewest(execution: RpcEndpointSet, signal: AbortSignal): Promise<StateCommitmentHeight> {
   const call = { method: "eth_getBlockByNumber", params: ["latest", false] };

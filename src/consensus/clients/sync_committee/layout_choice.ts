@@ -1,7 +1,7 @@
 /**
- * Which layout of updates the hub's runtime reads. Metadata does not tell, so the hub is asked to try an update: once,
- * and again when it refuses what was built for the layout that it took before.
- * Source: docs/protocol/evm-consensus.md section 5.11.
+ * Detection of the update layout that the hub's runtime reads. Metadata does not reveal it, so an update is dry run:
+ * once, and again when the hub refuses the layout that it accepted before. Source: docs/protocol/evm-consensus.md
+ * section 5.11.
  */
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { type StateUpdate, stateUpdateCodecs, type UpdateLayout } from "./spec/update.ts";
@@ -9,13 +9,13 @@ import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 
-/** The other one of the two. */
+/** Returns the other one of the two layouts. */
 const other: Readonly<Record<UpdateLayout, UpdateLayout>> = {
   current: "glamsterdam",
   glamsterdam: "current",
 };
 
-/** Encodes updates as the hub reads them. */
+/** Encodes updates in the hub's layout. */
 export class LayoutChoice {
   readonly #deps: { readonly hub: Pick<ConsensusTarget, "dryRunUpdates">; readonly log: Log };
   readonly #id: ConsensusStateId;
@@ -37,8 +37,8 @@ export class LayoutChoice {
   }
 
   /**
-   * Bytes of an update that our verifier accepts.
-   * @param trustedEpoch of the hub's state: the same one twice means that the hub did not take the update before.
+   * Encodes an update that our verifier accepts. @param trustedEpoch of the hub's state: the same one twice means that
+   * the hub did not accept the previous update.
    */
   async encode(update: StateUpdate, trustedEpoch: bigint, signal: AbortSignal): Promise<Uint8Array> {
     const isRepeated = this.#lastEpoch === trustedEpoch;
@@ -54,7 +54,7 @@ export class LayoutChoice {
     return otherBytes;
   }
 
-  /** A hub that cannot be asked counts as one that agrees, for now. */
+  /** Dry runs an update; an unavailable hub counts as accepting it for now. */
   async #takes(bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
     try {
       const refusal = await this.#deps.hub.dryRunUpdates(this.#id, [bytes], signal);

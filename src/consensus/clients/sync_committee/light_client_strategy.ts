@@ -1,7 +1,7 @@
 /**
- * The way of few bytes: light client objects of the beacon nodes, and the one branch that is in none of them.
- * Source: docs/protocol/evm-consensus.md section 5.7; ethereum/consensus-specs:
- * specs/altair/light-client/full-node.md (what nodes serve).
+ * Strategy of few bytes: light client objects of the beacon nodes, and the one branch that none of them contains.
+ * Source: docs/protocol/evm-consensus.md section 5.7; ethereum/consensus-specs: specs/altair/light-client/full-node.md
+ * (what nodes serve).
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { buildUpdate, deriveNextCommitteeBranch } from "./spec/build_update.ts";
@@ -23,20 +23,20 @@ import {
   waitFor,
 } from "./update_attempt.ts";
 
-/** The newest finality update with what to do about it. */
+/** The newest finality update with its plan. */
 interface Offer {
   readonly update: FinalityUpdate;
   readonly plan: UpdatePlan;
-  /** The best update of the first missed period; absent where none was missed or the hub would not take it. */
+  /** The best update of the first missed period; absent where none was missed or the hub would not accept it. */
   readonly missed?: LightClientUpdate | undefined;
 }
 
 const ZERO: Hash256 = `0x${"00".repeat(32)}`;
 
-/** Looks by light client objects. */
+/** Builds updates from light client objects. */
 export class LightClientStrategy {
   readonly #context: BeaconContext;
-  /** By endpoint: the finalized epoch that it offers, and since when it is that. */
+  /** By endpoint: the finalized epoch that it offers, and since when. */
   readonly #offered = new Map<RestEndpoint, { readonly epoch: bigint; readonly sinceMs: number }>();
 
   constructor(context: BeaconContext) {
@@ -44,8 +44,8 @@ export class LightClientStrategy {
   }
 
   /**
-   * Looks once.
-   * @throws {RpcFault} of beacon nodes; `malformed` where data was refused and no other node did better.
+   * Attempts an update once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused and no other node
+   * succeeded.
    */
   async attempt(trusted: TrustedState, signal: AbortSignal): Promise<UpdateAttempt> {
     const offer = await this.#fetchOffer(trusted, signal);
@@ -53,7 +53,7 @@ export class LightClientStrategy {
     if (offer === "behind") {
       return {
         kind: "wait",
-        reason: "the beacon nodes are behind: they are syncing, or their finality stands",
+        reason: "the beacon nodes are behind: they are syncing, or their finality has stalled",
       };
     }
     const { update, plan } = offer;
@@ -73,7 +73,7 @@ export class LightClientStrategy {
     return await this.#finish(trusted, update, committee, signal);
   }
 
-  /** @returns `undefined` when no node serves light clients, `behind` when all that do are syncing or stand. */
+  /** @returns `undefined` when no node serves light clients, `behind` when all that do are syncing or have stalled. */
   async #fetchOffer(trusted: TrustedState, signal: AbortSignal): Promise<Offer | "behind" | undefined> {
     const faults: RpcFault[] = [];
     const route = beaconRoutes.finalityUpdate;
@@ -97,13 +97,13 @@ export class LightClientStrategy {
     const { plan, epoch } = believed(node.endpoint, beaconRoutes.finalityUpdate, () => {
       const offer = offerOf(update);
       const plan = planUpdate(network, trusted.state.lightClientState, offer);
-      // What is to be used must be true; a wait is not worth a signature check.
+      // Data for an update must be authentic; a wait is not worth a signature check.
       if (plan.action === "build") this.#authenticate(trusted, update);
       return { plan, epoch: offer.finalizedEpoch };
     });
     if (plan.action === "wait") this.#noteOffer(node.endpoint, epoch);
     if (plan.action !== "catch_up") return { update, plan };
-    // Whoever says that periods were missed has to show the first of them.
+    // A node that claims missed periods has to prove the first of them.
     const first = await node.fetchPeriodUpdate(plan.periods.startPeriod);
     return { update, plan, missed: this.#readPeriodUpdate(node, trusted, first) };
   }
@@ -115,8 +115,8 @@ export class LightClientStrategy {
   }
 
   /**
-   * Whoever has nothing new for long is not waited for while there are others: it hangs, or lies about it.
-   * @throws {RpcFault} `lagging` when the finality that the endpoint offers has not moved for two epochs.
+   * Skips an endpoint without progress while there are others: it is stuck or dishonest. @throws {RpcFault} `lagging`
+   * when the finality that the endpoint offers has not advanced for two epochs.
    */
   #noteOffer(endpoint: RestEndpoint, epoch: bigint): void {
     const { network, clock, pool } = this.#context;
@@ -127,10 +127,14 @@ export class LightClientStrategy {
     }
     const epochMs = Number(network.slotsPerEpoch) * network.slotSec * 1000;
     if (pool.rest.endpoints.length === 1 || clock.now() - known.sinceMs <= 2 * epochMs) return;
-    throw endpoint.fault("lagging", beaconRoutes.finalityUpdate, `its finality stands at epoch ${epoch}`);
+    throw endpoint.fault(
+      "lagging",
+      beaconRoutes.finalityUpdate,
+      `its finality has stalled at epoch ${epoch}`,
+    );
   }
 
-  /** The committee that an update into the next period must carry, with its branch in the attested state. */
+  /** Fetches the committee that an update into the next period must carry, with its branch in the attested state. */
   async #fetchCommittee(
     trusted: TrustedState,
     source: FinalityUpdate,
@@ -159,8 +163,8 @@ export class LightClientStrategy {
   }
 
   /**
-   * A period was missed: its best update comes first. Where no node has the state that it makes final (any more), other
-   * blocks of the period may do: those are the reference's way.
+   * Catches up on a missed period by its best update. Where no node has the state that it finalizes (any more), the
+   * block state strategy tries other blocks of the period.
    */
   async #catchUp(
     trusted: TrustedState,
@@ -177,7 +181,7 @@ export class LightClientStrategy {
     }
   }
 
-  /** @returns `undefined` for an honest update that the hub does not take, e.g. one without finality. */
+  /** @returns `undefined` for an authentic update that the hub does not accept, e.g. one without finality. */
   #readPeriodUpdate(
     node: BeaconNode,
     trusted: TrustedState,
@@ -204,7 +208,7 @@ export class LightClientStrategy {
     const found = await branches.find({ beacon, execution }, signal);
     const update: StateUpdate = buildUpdate(network, source, { payloadBranch: found.branch, committee });
     if (!isWorthSubmitting(trusted.state.lightClientState, update, trusted.height)) {
-      return { kind: "wait", reason: "the hub would gain nothing" };
+      return { kind: "wait", reason: "the update would not advance the hub" };
     }
     return {
       kind: "update",
@@ -216,7 +220,7 @@ export class LightClientStrategy {
   }
 }
 
-/** Nodes have several words for a state that they do not have any more; some just fail. */
+/** True for the faults of nodes without a state any more; some just fail. */
 function isStateGone(fault: RpcFault): boolean {
   return isAbsence(fault) || fault.code === "pruned" || fault.code === "server_error";
 }

@@ -1,4 +1,4 @@
-/** What to say about the beacon nodes of a chain once it is known what each serves. Pure. */
+/** Advice on the beacon nodes of a chain from their capabilities. Pure. */
 import type { CheckFinding } from "../../../core/chains/port.ts";
 import type { EventCode } from "../../../core/telemetry/events.ts";
 import type { ServedRoutes } from "./probe_node.ts";
@@ -9,7 +9,7 @@ export interface ProbedNode {
   readonly routes: ServedRoutes;
 }
 
-/** Which nodes help, in the words of every advice (flags: docs of the six implementations). */
+/** Recommended nodes, as named in every advice (flags: docs of the six implementations). */
 const SMALL_SOURCES =
   "Lodestar 1.30 or later with --rest.namespace '*' (5 KB an update), or Nimbus (60 to 160 KB) serves the rest";
 const LIGHT_CLIENTS =
@@ -17,8 +17,8 @@ const LIGHT_CLIENTS =
   "Grandine do not";
 
 /**
- * Findings about what an update of `chain` will cost with these nodes, and whether one can be made at all. Nothing is
- * said of what no node answered about.
+ * Findings about the cost of an update of `chain` with these nodes, and its feasibility. Capabilities that no node
+ * reported are not mentioned.
  */
 export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): readonly CheckFinding[] {
   if (nodes.length === 0) return [];

@@ -1,7 +1,7 @@
 /**
- * Where the branch of the execution payload header in a finalized state comes from: four sources, the smaller first,
- * each asked of every beacon node before the next. Whatever they say is checked against the root of the state.
- * Source of the order: docs/protocol/evm-consensus.md section 5.7.
+ * Sources of the branch of the execution payload header in a finalized state: four, the smaller first, each tried on
+ * every beacon node before the next. All data is verified against the root of the state. Source of the order:
+ * docs/protocol/evm-consensus.md section 5.7.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { payloadHeaderRoot } from "./spec/build_update.ts";
@@ -38,7 +38,7 @@ import { byRootOrSlot, fetchStatePrefix, fetchWholeState } from "./state_bytes.t
 import { SummariesMemory } from "./summaries_memory.ts";
 import { fetchNextWithdrawalIndex } from "./withdrawals.ts";
 
-/** Names of the sources, as they are logged and remembered. */
+/** Names of the sources, as logged and cached. */
 export const payloadSources = ["state proof", "historical summaries", "state prefix", "whole state"] as const;
 
 /** Name of a source. */
@@ -50,7 +50,7 @@ export interface FinalizedBlock {
   readonly execution: ExecutionPayloadHeader;
 }
 
-/** A branch with where it came from. */
+/** A branch with its source. */
 export interface FoundBranch {
   readonly branch: readonly Hash256[];
   readonly source: PayloadSource;
@@ -60,16 +60,16 @@ export interface FoundBranch {
 /** Generalized index of the historical summaries in an Electra or Fulu state. */
 const SUMMARIES_INDEX = 91;
 
-/** Reads the branch from one node. Throws faults of that node only. */
+/** Function that reads the branch from one node. Throws faults of that node only. */
 type ReadBranch = (node: BeaconNode) => Promise<readonly Hash256[]>;
 
-/** Finds branches, and remembers what helps to find the next one. */
+/** Finds branches, and caches data for the next one. */
 export class PayloadBranches {
   readonly #pool: BeaconEndpointSet;
   readonly #execution: RpcEndpointSet;
   readonly #network: BeaconNetwork;
   readonly #summaries: SummariesMemory;
-  /** Which of {@link summariesPaths} an endpoint served last. */
+  /** Path of {@link summariesPaths} that an endpoint served last. */
   readonly #paths = new Map<RestEndpoint, (state: string) => string>();
 
   constructor(
@@ -85,8 +85,8 @@ export class PayloadBranches {
   }
 
   /**
-   * The branch of the payload header in the state of a finalized block.
-   * @throws {RpcFault} when no source has it; `malformed` where a node's data was refused on the way.
+   * Fetches the branch of the payload header in the state of a finalized block. @throws {RpcFault} when no source has
+   * it; `malformed` where a node's data was refused on the way.
    */
   async find(block: FinalizedBlock, signal: AbortSignal): Promise<FoundBranch> {
     const faults: RpcFault[] = [];
@@ -112,7 +112,7 @@ export class PayloadBranches {
     const question = {
       route: source,
       subject: String(block.beacon.slot),
-      // The last source is asked for in any case: there is no other way.
+      // The last source is always tried: there is no other one.
       asksAgain: source === "whole state",
     };
     return await this.#pool.ask(
@@ -122,7 +122,7 @@ export class PayloadBranches {
     );
   }
 
-  /** How a source is read for this block; `undefined` when it is of no use now. */
+  /** Returns the reader of a source for this block; `undefined` when the source is not usable now. */
   async #readerOf(
     source: PayloadSource,
     block: FinalizedBlock,
@@ -155,7 +155,7 @@ export class PayloadBranches {
     return believed(node.endpoint, beaconRoutes.stateProof, () => branchOfStateProof(place, leaves));
   }
 
-  /** Source B: the summaries with their branch; what is beside the payload header is known from withdrawals. */
+  /** Source B: the summaries with their branch; the sibling of the payload header is known from withdrawals. */
   async #fromSummaries(
     node: BeaconNode,
     block: FinalizedBlock,
@@ -184,7 +184,7 @@ export class PayloadBranches {
         block: blockNumber,
         endpoint: this.#execution.hosts.join(", "),
       });
-      throw node.endpoint.fault("refused", route, "withdrawals of the execution node do not fit", cause);
+      throw node.endpoint.fault("refused", route, "withdrawals of the execution node do not match", cause);
     }
   }
 
@@ -245,14 +245,19 @@ export class PayloadBranches {
     return branch;
   }
 
-  /** With summaries that nothing vouched for a mismatch is no fault of the node: another source is asked. */
+  /** With unproven summaries a mismatch is no fault of the node: another source is tried. */
   #deriveUnproven(node: BeaconNode, derive: () => Hash256[]): Hash256[] {
     try {
       return derive();
     } catch (cause) {
       if (!(cause instanceof DerivationError)) throw cause;
       this.#summaries.forgetUnproven();
-      throw node.endpoint.fault("refused", beaconRoutes.state, "the summaries of --cache do not fit", cause);
+      throw node.endpoint.fault(
+        "refused",
+        beaconRoutes.state,
+        "the summaries of --cache do not match",
+        cause,
+      );
     }
   }
 
@@ -266,7 +271,7 @@ export class PayloadBranches {
   }
 }
 
-/** The fault that says most: refused data, then an endpoint that does badly, then what is not there. */
+/** Returns the most informative fault: refused data, then a failing endpoint, then missing data. */
 function worstOf(faults: readonly RpcFault[]): RpcFault {
   const worst = faults.find(({ code }) => code === "malformed") ??
     faults.find((fault) => !isAbsence(fault)) ??

@@ -1,6 +1,6 @@
 /**
- * What a beacon node serves of what updates are made of, found out by asking for each once. Which routes there are
- * depends on the kind of node and on its flags.
+ * Probe of a beacon node's capabilities, by one request to each route. The routes depend on the node's software and
+ * flags.
  */
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -9,10 +9,10 @@ import { BeaconNode, summariesPaths } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot } from "./state_bytes.ts";
 
-/** Whether something is served: `unknown` where the node did not say. */
+/** Support of a route: `unknown` where the node's answer is inconclusive. */
 export type Served = "yes" | "no" | "unknown";
 
-/** What one node serves. */
+/** Capabilities of one node. */
 export interface ServedRoutes {
   /** `light_client/*`. */
   readonly lightClient: Served;
@@ -24,10 +24,10 @@ export interface ServedRoutes {
   readonly states: "bytes" | "json" | "slow" | Exclude<Served, "yes">;
 }
 
-/** Longest wait for each answer, ms: a start waits for it. */
+/** Timeout of each answer, ms: the start-up waits for it. */
 const PROBE_TIMEOUT_MS = 10_000;
 
-/** Asks a node for everything once, all at the same time. Faults are findings, but an abort is thrown. */
+/** Probes all routes of a node in parallel. Faults are findings, but an abort is thrown. */
 export async function probeBeaconNode(endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> {
   const node = new BeaconNode(endpoint, signal, { timeoutMs: PROBE_TIMEOUT_MS });
   const lightClient = served(() => node.fetchFinalityUpdate());

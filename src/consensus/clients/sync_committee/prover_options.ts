@@ -1,6 +1,5 @@
 /**
- * What the prover of a beacon chain is made of: what it uses of the rest of the program, and what the
- * configuration says about the chain.
+ * Dependencies and configured options of the prover of a beacon chain.
  */
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
@@ -14,7 +13,7 @@ import type { Randomness } from "../../../core/runtime/randomness.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { ProverOptions } from "../../prover.ts";
 
-/** What the prover needs of the outside world. */
+/** Dependencies of the prover. */
 export interface SyncCommitteeProverDeps {
   readonly hub: Pick<
     ConsensusTarget,
@@ -27,16 +26,16 @@ export interface SyncCommitteeProverDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Log;
-  /** Where historical summaries outlive the program; absent: nowhere. */
+  /** Persistent storage of historical summaries; absent: none. */
   readonly summariesText?: PersistedText | undefined;
 }
 
-/** What the configuration says of the chain. */
+/** Configured options of the chain. */
 export interface SyncCommitteeProverOptions extends Omit<ProverOptions, "stateMachine"> {
   /** See `beaconNetworkOf(chainId)`; chains without one have no prover. */
   readonly network: BeaconNetwork;
   /** Base URLs of beacon nodes in order of preference, at least one (`beacon_http_urls`). */
   readonly beaconUrls: readonly EndpointUrl[];
-  /** How the hub's runtime lays out updates. Absent: found out by asking the hub. */
+  /** Update layout of the hub's runtime. Absent: detected by a dry run. */
   readonly layout?: UpdateLayout;
 }

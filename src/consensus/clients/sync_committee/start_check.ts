@@ -1,4 +1,4 @@
-/** What is compared before the first look: networks of the nodes, and the client on the hub. */
+/** Start-up checks: networks of the nodes, and the client on the hub. */
 import type { CheckFinding } from "../../../core/chains/port.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
@@ -7,7 +7,7 @@ import type { BeaconContext } from "./update_attempt.ts";
 import { adviseOnNodes, type ProbedNode } from "./node_advice.ts";
 import { probeBeaconNode } from "./probe_node.ts";
 
-/** Findings about the beacon nodes: each is asked, whatever the others say. */
+/** Checks the beacon nodes, each independently of the others. */
 export async function checkBeaconNodes(
   { network, pool }: BeaconContext,
   signal: AbortSignal,
@@ -32,7 +32,7 @@ export async function checkBeaconNodes(
   return [...findings.flat(), ...adviseOnNodes(pool.chain, probed)];
 }
 
-/** Findings about the nodes of the execution chain. */
+/** Checks the nodes of the execution chain. */
 export async function checkExecutionNodes(
   { network, pool }: BeaconContext,
   execution: RpcEndpointSet,

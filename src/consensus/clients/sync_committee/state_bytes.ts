@@ -1,5 +1,5 @@
 /**
- * Beacon states of a node: the beginning of one, or a whole one hashed while it arrives, in bytes or in JSON.
+ * Beacon states of a node: a prefix of one, or a whole one hashed while it arrives, in bytes or in JSON.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { DerivationError } from "./spec/derivation_error.ts";
@@ -11,7 +11,7 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { TakePiece } from "../../rest/rest_endpoint.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 
-/** The first {@link STATE_PREFIX_BYTES} of a state; the rest is not transferred. @throws {RpcFault} */
+/** Fetches the first {@link STATE_PREFIX_BYTES} of a state; the rest is not transferred. @throws {RpcFault} */
 export async function fetchStatePrefix(node: BeaconNode, state: string): Promise<Uint8Array> {
   const prefix = new Uint8Array(STATE_PREFIX_BYTES);
   let filled = 0;
@@ -27,7 +27,7 @@ export async function fetchStatePrefix(node: BeaconNode, state: string): Promise
   return prefix;
 }
 
-/** The state with this root, read to its end. @throws {RpcFault} `malformed` when its root is another one. */
+/** Fetches the state with this root, read to its end. @throws {RpcFault} `malformed` when its root is another one. */
 export async function fetchWholeState(
   node: BeaconNode,
   state: string,
@@ -52,11 +52,11 @@ export async function fetchWholeState(
   });
 }
 
-/** What nodes say of states that they have under the other name only. */
+/** Fault codes of nodes that find a state only by its other identifier. */
 const UNKNOWN_STATE_CODES: ReadonlySet<string> = new Set(["not_found", "refused", "server_error"]);
 
 /**
- * Asks for a state by its root, and by its slot where that is not found. By root first: for a slot some nodes replay
+ * Requests a state by its root, and by its slot where that is not found. By root first: for a slot some nodes replay
  * blocks although they hold the state (OffchainLabs/prysm: beacon-chain/rpc/lookup).
  */
 export async function byRootOrSlot<T>(

@@ -1,6 +1,6 @@
 /**
- * Proofs out of states where no light client objects are served: finality and the next committee out of the attested
- * state, the payload header out of the finalized one. Small sources come before whole states.
+ * Proofs from states where no light client objects are served: finality and the next committee from the attested state,
+ * the payload header from the finalized one. Small sources come before whole states.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { electraStateIndices } from "./spec/beacon_network.ts";
@@ -17,7 +17,7 @@ import { type BeaconNode, beaconRoutes, believed, type Checkpoint } from "./beac
 import type { BeaconContext } from "./update_attempt.ts";
 import { byRootOrSlot, fetchStatePrefix, fetchWholeState } from "./state_bytes.ts";
 
-/** What an attested state proves. */
+/** Proofs from an attested state. */
 export interface FinalityParts {
   readonly checkpoint: Checkpoint;
   readonly branch: readonly Hash256[];
@@ -26,7 +26,7 @@ export interface FinalityParts {
   readonly source: string;
 }
 
-/** What a finalized state proves. */
+/** Proofs from a finalized state. */
 export interface PayloadParts {
   readonly proof: ExecutionPayloadProof;
   /** For the log. */
@@ -35,12 +35,12 @@ export interface PayloadParts {
 
 const { finalizedCheckpoint, nextSyncCommittee, executionPayloadHeader } = electraStateIndices;
 
-/** Names of the sources for what the pool remembers; those of finalized states are others. */
+/** Names of the sources in the endpoints' capabilities; those of finalized states differ. */
 const ATTESTED_PROOF = "state proof of an attested state";
 const FINALIZED_PROOF = "state proof of the payload header";
 const WHOLE_STATE = "whole state";
 
-/** Asks the beacon nodes for parts of states. */
+/** Fetches parts of states from the beacon nodes. */
 export class StateParts {
   readonly #context: BeaconContext;
 
@@ -48,7 +48,7 @@ export class StateParts {
     this.#context = context;
   }
 
-  /** Finality, and on demand the next committee, as the attested state has them. @throws {RpcFault} */
+  /** Fetches finality, and on demand the next committee, from the attested state. @throws {RpcFault} */
   async fetchFinality(
     attested: BeaconBlockHeader,
     withCommittee: boolean,
@@ -64,9 +64,8 @@ export class StateParts {
   }
 
   /**
-   * What the hub takes of the payload header in the state of a finalized block. Its proof is asked for by slot: some
-   * nodes do not find the root of a just finalized state.
-   * @throws {RpcFault}
+   * Fetches the proof of the payload header in the state of a finalized block. It is requested by slot: some nodes do
+   * not find the root of a just finalized state. @throws {RpcFault}
    */
   async fetchPayload(finalized: BeaconBlockHeader, signal: AbortSignal): Promise<PayloadParts> {
     return await this.#firstOf(
@@ -78,7 +77,7 @@ export class StateParts {
     );
   }
 
-  /** By proof where a node can, else by the whole state. */
+  /** Uses the proof route where a node has it, otherwise the whole state. */
   async #firstOf<T>(
     proofRoute: string,
     slot: bigint,
@@ -127,7 +126,7 @@ export class StateParts {
     };
   }
 
-  /** The proof has the root of the committee, the beginning of the state has its keys. */
+  /** Reads the committee: the proof has its root, the prefix of the state its keys. */
   async #committeeOf(
     node: BeaconNode,
     state: string,

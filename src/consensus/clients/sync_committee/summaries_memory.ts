@@ -11,13 +11,13 @@ import type { Log } from "../../../core/telemetry/log.ts";
 
 /** Slots between two entries (SLOTS_PER_HISTORICAL_ROOT of all networks). */
 const SLOTS_PER_ENTRY = 8192n;
-/** Entries that are found out one by one; more are read again. */
+/** Maximum number of entries to derive one by one; beyond that all are read again. */
 const MAX_MISSING = 4n;
 
-/** Where summaries outlive the program (`--cache`). */
+/** Persistent storage of summaries (`--cache`). */
 export interface SummariesFile {
   readonly text: PersistedText;
-  /** Root of the validators at genesis: a file of another network is not taken. */
+  /** Root of the validators at genesis: a file of another network is ignored. */
   readonly network: Hash256;
   readonly log: Log;
 }
@@ -25,11 +25,11 @@ export interface SummariesFile {
 interface Known {
   readonly span: bigint;
   readonly entries: readonly HistoricalSummary[];
-  /** False for what was loaded: no state has vouched for it yet. */
+  /** False for loaded summaries: no state has confirmed them yet. */
   readonly isProven: boolean;
 }
 
-/** Summaries that states vouched for, or that an earlier run kept. At most a list of some thousand entries. */
+/** Summaries that states confirmed, or that an earlier run stored. At most a list of some thousand entries. */
 export class SummariesMemory {
   #known: Known | undefined;
   readonly #file: SummariesFile | undefined;
@@ -46,12 +46,12 @@ export class SummariesMemory {
     this.#known = { span: loaded.slot / SLOTS_PER_ENTRY, entries: loaded.entries, isProven: false };
   }
 
-  /** True when what is known comes from a file and no state has vouched for it yet. */
+  /** True when the summaries come from a file and no state has confirmed them yet. */
   get isUnproven(): boolean {
     return this.#known?.isProven === false;
   }
 
-  /** Forgets what a file had, because a state does not fit it. */
+  /** Drops the summaries of a file that contradict a state. */
   forgetUnproven(): void {
     if (!this.isUnproven) return;
     this.#known = undefined;
@@ -70,7 +70,7 @@ export class SummariesMemory {
     file.log.warn("summaries_unwritable");
   }
 
-  /** Slots whose states begin with what is missing to know the summaries at `slot`; `undefined`: too much is. */
+  /** Returns the slots whose states contain the missing entries for `slot`; `undefined`: too many are missing. */
   missingSlots(slot: bigint): readonly bigint[] | undefined {
     if (this.#known === undefined) return undefined;
     const missing = slot / SLOTS_PER_ENTRY - this.#known.span;
@@ -80,7 +80,7 @@ export class SummariesMemory {
     return Array.from({ length: count }, (_, index) => (span + BigInt(index + 1)) * SLOTS_PER_ENTRY);
   }
 
-  /** The summaries in the state of `slot`, given the entries of all {@link missingSlots}. */
+  /** Returns the summaries in the state of `slot`, given the entries of all {@link missingSlots}. */
   entriesAt(slot: bigint, added: readonly HistoricalSummary[]): readonly HistoricalSummary[] {
     if (this.#known === undefined) throw new Error("Nothing is known of the summaries");
     const back = Number(this.#known.span - slot / SLOTS_PER_ENTRY);

@@ -1,6 +1,7 @@
 /**
  * Proves the finality of a beacon chain to the hub's sync committee client. Start reading at {@link
- * SyncCommitteeProver.next}: the light way first, the reference's where nodes serve no light clients.
+ * SyncCommitteeProver.next}: the light client strategy first, the block state strategy where nodes serve no light
+ * clients.
  */
 import type { CheckFinding } from "../../../core/chains/port.ts";
 import type { ConsensusClientView } from "../../../core/chains/consensus_target.ts";
@@ -35,10 +36,10 @@ import { SummariesMemory } from "./summaries_memory.ts";
 import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
 import { proverEvents } from "../../poll_fault.ts";
 
-/** Looks at one finalized state that no node serves before that is told as a fault: new states take a moment. */
+/** Polls of one finalized state that no node serves before a fault is reported: new states take a moment. */
 const MAX_UNSERVED_POLLS = 3;
 
-/** The prover of a chain of type `evm`. @throws {RangeError} without beacon URLs. */
+/** Creates the prover of a chain of type `evm`. @throws {RangeError} without beacon URLs. */
 export function createSyncCommitteeProver(
   deps: SyncCommitteeProverDeps,
   options: SyncCommitteeProverOptions,
@@ -46,7 +47,7 @@ export function createSyncCommitteeProver(
   return new SyncCommitteeProver(deps, options);
 }
 
-/** What the hub holds, also as it stores it. */
+/** The hub's state, also in its stored form. */
 interface StoredState extends TrustedState {
   readonly bytes: Uint8Array;
 }
@@ -61,7 +62,7 @@ class SyncCommitteeProver implements ConsensusProver {
   readonly #light: LightClientStrategy;
   readonly #blockState: BlockStateStrategy;
   readonly #layout: LayoutChoice;
-  /** Looks in a row that failed for what is not served, with the hub's epoch that they were for. */
+  /** Consecutive polls without served data, with the hub's epoch at that time. */
   #unserved = { epoch: -1n, polls: 0 };
 
   constructor(deps: SyncCommitteeProverDeps, options: SyncCommitteeProverOptions) {
@@ -129,7 +130,7 @@ class SyncCommitteeProver implements ConsensusProver {
     return await this.#blockState.attempt(trusted, signal);
   }
 
-  /** A state that was just finalized is often not to be found for a moment. */
+  /** Waits for a state that was just finalized, which nodes often serve only after a moment. */
   #findingOfFault(epoch: bigint, fault: RpcFault): ProverFinding {
     const reported = proverFaultOf(this.chain, fault);
     if (!(reported instanceof ProverFault) || reported.code !== "not_served") throw reported;
@@ -172,7 +173,7 @@ class SyncCommitteeProver implements ConsensusProver {
     }
   }
 
-  /** What the hub trusts. @throws {ProverFault} `hub_state` */
+  /** Fetches the hub's state. @throws {ProverFault} `hub_state` */
   async #fetchTrusted(signal: AbortSignal): Promise<StoredState> {
     const { hub } = this.#deps;
     const view = await hub.fetchClient(this.consensusStateId, "best", signal);
@@ -208,7 +209,7 @@ class SyncCommitteeProver implements ConsensusProver {
     }
   }
 
-  /** The hub's own clock decides; it is asked only when ours says that time may be over. */
+  /** Checks usability by the hub's own clock, which is read only when ours indicates an expiry. */
   async #requireUsable(view: ConsensusClientView, signal: AbortSignal): Promise<void> {
     const { clock, hub } = this.#deps;
     const where = `client ${this.consensusStateId} of the hub`;
@@ -235,7 +236,7 @@ class SyncCommitteeProver implements ConsensusProver {
     }
   }
 
-  /** The execution pool belongs to the program; REST keeps no connection open. */
+  /** Closes nothing: the execution endpoints belong to the program; REST keeps no connection open. */
   close(): Promise<void> {
     return Promise.resolve();
   }

@@ -1,7 +1,6 @@
 /**
- * Answers of beacon nodes that are of a fork of which neither the hub nor this program knows: nobody lies then, and no
- * endpoint does better.
- * Source: ethereum/beacon-APIs: apis/beacon/light_client (`version` beside `data`); ethereum/consensus-specs:
+ * Detection of answers of a fork that neither the hub nor this program knows: the data is valid, and no other endpoint
+ * helps. Source: ethereum/beacon-APIs: apis/beacon/light_client (`version` beside `data`); ethereum/consensus-specs:
  * specs/gloas/light-client (headers without the `execution` header of their block).
  */
 import { z } from "zod";
@@ -17,15 +16,15 @@ export class UnknownForkError extends Error {
   }
 }
 
-/** In words: with its name as nodes write it, where they do. */
+/** Description: with its name as nodes write it, where they do. */
 export type UnknownFork = `fork ${string}` | "a fork without the execution header in light client answers";
 
 const known: ReadonlySet<string> = new Set(forkNames);
 
-/** Name of a fork, which ends up in a log. */
+/** Name of a fork, which is logged. */
 const versioned = z.object({ version: z.string().regex(/^[a-z0-9]{1,32}$/) });
 
-/** A light client header that is whole but for the execution header. */
+/** A light client header without its execution header. */
 const headerWithoutPayload = z.object({ beacon: z.object({}), execution: z.undefined().optional() });
 const unversioned = z.object({
   version: z.undefined().optional(),
@@ -33,8 +32,8 @@ const unversioned = z.object({
 });
 
 /**
- * The fork of an answer, or of the first of a list, when it is none of the known ones.
- * @returns `undefined` for answers of known forks, and for those that do not tell.
+ * Finds the fork of an answer, or of the first of a list, when it is unknown. @returns `undefined` for answers of known
+ * forks, and for those without a version.
  */
 export function findUnknownFork(json: unknown): UnknownFork | undefined {
   const first: unknown = Array.isArray(json) ? json[0] : json;
@@ -45,7 +44,7 @@ export function findUnknownFork(json: unknown): UnknownFork | undefined {
     : undefined;
 }
 
-/** The unknown fork that a fault is about; `undefined`: it is about something else. */
+/** Returns the unknown fork behind a fault; `undefined`: the fault has another cause. */
 export function unknownForkOf(fault: RpcFault): UnknownForkError | undefined {
   const { cause } = fault;
   if (cause instanceof UnknownForkError) return cause;

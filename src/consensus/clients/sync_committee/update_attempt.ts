@@ -1,5 +1,5 @@
 /**
- * What a look at a beacon chain needs and brings, for both ways of looking.
+ * Context and result of an update attempt, for both strategies.
  */
 import { type VerifiedBeaconUpdate, verifyBeaconUpdate } from "./spec/beacon_client.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
@@ -11,7 +11,7 @@ import type { Clock } from "../../../core/runtime/clock.ts";
 import type { BeaconEndpointSet } from "./beacon_endpoint_set.ts";
 import type { PayloadBranches } from "./payload_sources.ts";
 
-/** What both ways use. */
+/** Dependencies of both strategies. */
 export interface BeaconContext {
   readonly network: BeaconNetwork;
   readonly consensusStateId: ConsensusStateId;
@@ -20,14 +20,14 @@ export interface BeaconContext {
   readonly clock: Clock;
 }
 
-/** What the hub holds. */
+/** State of the hub. */
 export interface TrustedState {
   readonly state: BeaconConsensusState;
   /** Newest height of the execution chain; `undefined`: none. */
   readonly height: bigint | undefined;
 }
 
-/** What came of a look. */
+/** Result of an attempt. */
 export type UpdateAttempt =
   | { readonly kind: "wait"; readonly reason: string; readonly againInMs?: number }
   | {
@@ -35,11 +35,11 @@ export type UpdateAttempt =
     readonly update: StateUpdate;
     /** The hub's state afterwards. */
     readonly verified: VerifiedBeaconUpdate;
-    /** Where the states' parts came from, for the log. */
+    /** Sources of the states' parts, for the log. */
     readonly sources: readonly string[];
     readonly hasMore: boolean;
   }
-  /** The nodes do not serve what this way needs. */
+  /** The nodes do not serve the data of this strategy. */
   | { readonly kind: "unserved" };
 
 /** Sentences for the log. */
@@ -52,14 +52,14 @@ const reasons: Readonly<Record<WaitReason, string>> = {
   too_few_participants: "too few members of the committee signed the newest block",
 };
 
-/** Reasons that the very next block may end. */
+/** Reasons that may pass with the next block. */
 const passing: ReadonlySet<WaitReason> = new Set([
   "attested_before_period",
   "first_slot_of_fork",
   "too_few_participants",
 ]);
 
-/** The look that found nothing to do for this reason. */
+/** Creates the result of an attempt that has to wait for this reason. */
 export function waitFor(network: BeaconNetwork, reason: WaitReason): UpdateAttempt {
   const againInMs = passing.has(reason) ? network.slotSec * 1000 : undefined;
   return { kind: "wait", reason: reasons[reason], ...(againInMs === undefined ? {} : { againInMs }) };

@@ -1,11 +1,11 @@
 /**
- * The index of the next withdrawal after an execution block, which the beacon state holds beside the payload header.
+ * The index of the next withdrawal after an execution block, which the beacon state holds next to the payload header.
  */
 import { z } from "zod";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 
-/** Blocks looked at, back from the given one, for one with withdrawals. All but a few blocks of a network have some. */
+/** Maximum number of blocks to search back for withdrawals. Almost all blocks of a network have some. */
 const MAX_BLOCKS = 4n;
 
 const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,16}$/).transform(BigInt);
@@ -16,9 +16,8 @@ const blockShape = z.object({
 });
 
 /**
- * One more than the index of the last withdrawal up to a block.
- * @returns `undefined` when the blocks looked at have no withdrawals, or the node is on another chain.
- * @throws {RpcFault}
+ * Returns the index of the next withdrawal after a block. @returns `undefined` when the searched blocks have no
+ * withdrawals, or the node is on another chain. @throws {RpcFault}
  */
 export async function fetchNextWithdrawalIndex(
   execution: RpcEndpointSet,

@@ -147,7 +147,7 @@ function parachainCommitment(
   return [intermediate(stateMachine, header, view, commitmentOf(header, slotMs, isHub))];
 }
 
-/** Families of parachains under which the verifying chain looks for the duration of slots. */
+/** Families of parachains under which the verifying chain looks up the duration of slots. */
 const families = ["Polkadot", "Kusama"] as const;
 
 function intermediate(

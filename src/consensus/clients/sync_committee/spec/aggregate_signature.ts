@@ -8,10 +8,10 @@ import { SyncCommitteeError } from "./sync_committee_error.ts";
 import { isSigner, type SyncAggregate, type SyncCommittee } from "./update.ts";
 
 /**
- * Whether those members of the committee whose bits are set signed `message`.
- * The participants' key is the committee's aggregate less the absent keys, as on the hub: signers are the majority,
- * and decompressing keys is what costs (about 0.5 ms each, the check itself 60 ms).
- * @throws {SyncCommitteeError} `public_key` when a key needed is not a point of the group.
+ * True when exactly the committee members whose bits are set signed `message`. The participants' key is the committee's
+ * aggregate less the absent keys, as on the hub: signers are the majority, and decompressing keys is what costs (about
+ * 0.5 ms each, the check itself 60 ms). @throws {SyncCommitteeError} `public_key` when a key needed is not a point of
+ * the group.
  */
 export function isSignedByCommittee(
   committee: SyncCommittee,

@@ -12,7 +12,7 @@ import { SyncCommitteeError, type SyncCommitteeErrorCode } from "./sync_committe
 import { type StateUpdate, stateUpdateCodecs, type UpdateLayout } from "./update.ts";
 import { verifyUpdate } from "./verify_update.ts";
 
-/** What an accepted update leads to. */
+/** Result of an accepted update. */
 export interface VerifiedBeaconUpdate {
   readonly consensusState: BeaconConsensusState;
   /** Of the execution chain, under the id of the client itself. */
@@ -20,16 +20,15 @@ export interface VerifiedBeaconUpdate {
 }
 
 /**
- * Reads a consensus state as the hub stores it.
- * @throws {SyncCommitteeError} `undecodable_state`
+ * Decodes a consensus state as the hub stores it. @throws {SyncCommitteeError} `undecodable_state`
  */
 export function decodeBeaconConsensusState(bytes: Uint8Array): BeaconConsensusState {
   return decode(beaconConsensusStateCodec, bytes, "undecodable_state");
 }
 
 /**
- * Reads the consensus proof of a message. Unlike the hub it refuses bytes left over.
- * @throws {SyncCommitteeError} `undecodable_update`
+ * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {SyncCommitteeError}
+ * `undecodable_update`
  */
 export function decodeBeaconUpdate(bytes: Uint8Array, layout: UpdateLayout = "current"): StateUpdate {
   return decode(stateUpdateCodecs[layout], bytes, "undecodable_update");
@@ -45,9 +44,8 @@ function decode<T>(codec: Codec<T>, bytes: Uint8Array, code: SyncCommitteeErrorC
 }
 
 /**
- * What the hub makes of an update.
- * @param consensusStateId under which the client and its commitments are stored, e.g. `ETH0`.
- * @throws {SyncCommitteeError}
+ * Verifies an update as the hub does. @param consensusStateId under which the client and its commitments are stored,
+ * e.g. `ETH0`. @throws {SyncCommitteeError}
  */
 export function verifyBeaconUpdate(
   network: BeaconNetwork,

@@ -1,7 +1,7 @@
 /**
- * The beacon chains that the hub has a sync committee client for: time, forks and where the state holds what.
- * Source: polytope-labs/hyperbridge: modules/consensus/sync-committee/primitives/src/constants.rs; fork versions and
- * epochs of the networks: ethereum/consensus-specs: configs/mainnet.yaml, eth-clients/sepolia, gnosischain/configs.
+ * Beacon chains with a sync committee client on the hub: time, forks and state layout. Source:
+ * polytope-labs/hyperbridge: modules/consensus/sync-committee/primitives/src/constants.rs; fork versions and epochs of
+ * the networks: ethereum/consensus-specs: configs/mainnet.yaml, eth-clients/sepolia, gnosischain/configs.
  */
 import type { Hash256, Hex } from "../../../../core/encoding/bytes.ts";
 import type { ConsensusClientId } from "../../../../core/ismp/state_machine.ts";
@@ -28,7 +28,7 @@ export interface Fork {
   readonly version: Hex;
 }
 
-/** What tells one beacon chain from another. */
+/** Parameters of a beacon chain. */
 export interface BeaconNetwork {
   /** Chain id of the execution chain. */
   readonly chainId: number;
@@ -45,7 +45,7 @@ export interface BeaconNetwork {
 /** Members of a sync committee (ethereum/consensus-specs: presets/{mainnet,gnosis}/altair.yaml). */
 export const SYNC_COMMITTEE_SIZE = 512;
 
-/** Signers that an update needs: more than two thirds. */
+/** Minimum number of signers of an update: more than two thirds. */
 export const SIGNER_THRESHOLD: number = Math.floor((2 * SYNC_COMMITTEE_SIZE) / 3) + 1;
 
 /** Generalized indices in the tree of the beacon state (consensus-specs: ssz/merkle-proofs.md). */
@@ -94,9 +94,8 @@ export function forkAtEpoch(network: BeaconNetwork, epoch: bigint): Fork {
 }
 
 /**
- * Where a state of this slot holds what.
- * Of use for states of before Electra, which nodes may still serve; the hub takes {@link electraStateIndices} always.
- * @returns undefined before Capella, whose states no client of ours reads.
+ * Layout of a state of this slot. Needed for states before Electra, which nodes may still serve; the hub always uses
+ * {@link electraStateIndices}. @returns undefined before Capella, whose states are not supported.
  */
 export function stateIndicesAt(network: BeaconNetwork, slot: bigint): StateIndices | undefined {
   const { name } = forkAtEpoch(network, epochOfSlot(network, slot));

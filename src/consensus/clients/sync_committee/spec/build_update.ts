@@ -1,7 +1,7 @@
 /**
- * An update for the hub out of light client objects. Three nodes of the finalized state are in none of them: see
- * `payload_branch.ts`, which finds the branch that is handed in here.
- * Source of the indices: ethereum/consensus-specs: specs/electra/light-client/sync-protocol.md.
+ * Builds an update for the hub from light client objects. Three nodes of the finalized state are in none of them: see
+ * `payload_branch.ts`, which finds the branch that is passed in here. Source of the indices: ethereum/consensus-specs:
+ * specs/electra/light-client/sync-protocol.md.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import {
@@ -50,8 +50,8 @@ export function payloadHeaderRoot(header: LightClientHeader["execution"]): Hash2
 }
 
 /**
- * Makes sure that the execution header is that of the beacon block.
- * @throws {DerivationError} `branch_length`, `execution_header`
+ * Verifies that the execution header is that of the beacon block. @throws {DerivationError} `branch_length`,
+ * `execution_header`
  */
 export function checkExecutionHeader(header: LightClientHeader): void {
   if (header.executionBranch.length !== depthOf(PAYLOAD_IN_BODY)) throw new DerivationError("branch_length");
@@ -59,7 +59,10 @@ export function checkExecutionHeader(header: LightClientHeader): void {
   if (root !== header.beacon.bodyRoot) throw new DerivationError("execution_header");
 }
 
-/** What the hub takes from an execution header. `stateBranch` leads from the header to the root of the state. */
+/**
+ * Proof of the fields that the hub reads from an execution header. `stateBranch` leads from the header to the root of
+ * the state.
+ */
 export function deriveExecutionPayloadProof(
   header: LightClientHeader["execution"],
   stateBranch: readonly Hash256[],
@@ -95,7 +98,7 @@ export function deriveNextCommitteeBranch(
 }
 
 /**
- * The update that a finality update (or the update of a period) amounts to. It still has to pass the verifier.
+ * Converts a finality update (or the update of a period) to an update for the hub. It still has to pass the verifier.
  * @throws {DerivationError} `branch_length`, `not_an_epoch`, `execution_header`
  */
 export function buildUpdate(

@@ -1,7 +1,7 @@
 /**
- * Roots of long SSZ lists and vectors out of a stream of their bytes, in memory that does not grow with them.
- * Hashes with as-sha256 (wasm): a mainnet state takes some twenty million of them, three times slower elsewhere.
- * Source: ethereum/consensus-specs: ssz/simple-serialize.md (merkleization).
+ * Roots of long SSZ lists and vectors from a stream of their bytes, in memory that does not grow with them. Hashes with
+ * as-sha256 (wasm): a mainnet state takes some twenty million of them, three times slower elsewhere. Source:
+ * ethereum/consensus-specs: ssz/simple-serialize.md (merkleization).
  */
 import { digest64, hashInto } from "@chainsafe/as-sha256";
 

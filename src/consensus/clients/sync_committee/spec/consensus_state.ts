@@ -1,7 +1,7 @@
 /**
- * What the hub stores of a beacon chain, with its SCALE form.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/sync-committee/src/types.rs,
- * modules/consensus/sync-committee/primitives/src/types.rs (VerifierState).
+ * Consensus state of a beacon chain on the hub, with its SCALE form. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/sync-committee/src/types.rs, modules/consensus/sync-committee/primitives/src/types.rs
+ * (VerifierState).
  */
 import {
   type Codec,
@@ -22,7 +22,7 @@ import {
   syncCommitteeCodec,
 } from "./update.ts";
 
-/** What the next update is held against. */
+/** State that the next update is verified against. */
 export interface VerifierState {
   readonly finalizedHeader: BeaconBlockHeader;
   readonly latestFinalizedEpoch: bigint;

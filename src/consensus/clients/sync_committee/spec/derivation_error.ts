@@ -1,8 +1,8 @@
 /**
- * The ways in which pieces from beacon nodes do not fit together.
+ * Contradictions between data of beacon nodes.
  */
 
-/** Which relation between the pieces does not hold. */
+/** Relation that does not hold. */
 export type DerivationErrorCode =
   /** A branch has a wrong number of nodes for the fork of its state. */
   | "branch_length"
@@ -19,7 +19,7 @@ export type DerivationErrorCode =
   /** The bytes are not those of a whole state of Electra or Fulu. */
   | "state_bytes";
 
-/** Pieces of beacon nodes that contradict one another: the node is broken or lies, or serves another fork. */
+/** Contradictory data of beacon nodes: the node is faulty or dishonest, or serves another fork. */
 export class DerivationError extends Error {
   override readonly name = "DerivationError";
 

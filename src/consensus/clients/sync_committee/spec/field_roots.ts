@@ -1,6 +1,6 @@
 /**
- * What becomes of the fields of a beacon state of Electra or Fulu, in whatever form it arrives: the root of each, the
- * tree above them, and the values that updates need. Memory does not grow with the number of validators.
+ * Field roots of a beacon state of Electra or Fulu, from bytes or JSON: the root of each field, the tree above them,
+ * and the values that updates need. Memory does not grow with the number of validators.
  */
 import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { ChunkTree, mixLength } from "./chunk_tree.ts";
@@ -13,7 +13,7 @@ import { checkpointType, STATE_FIELD, type StateField } from "./state_layout.ts"
 import type { HistoricalSummary } from "./state_prefix.ts";
 import type { SyncCommittee } from "./update.ts";
 
-/** What a whole state gives: its tree above the fields, and the values that updates need. */
+/** Parts of a whole state: its tree above the fields, and the values that updates need. */
 export interface BeaconStateParts {
   readonly slot: bigint;
   /** Nodes by generalized index, 1 (the state's root) to 127; the fields are at 64 and above. */
@@ -95,12 +95,12 @@ class TreeSink implements FieldSink {
   }
 }
 
-/** The fields of one state. What is read is only as true as the root that comes out: compare it before use. */
+/** The fields of one state. The values are only as authentic as the resulting root: compare it before use. */
 export class FieldRoots {
   readonly #roots: (Uint8Array | undefined)[] = [];
   readonly #kept = new Map<number, Uint8Array>();
 
-  /** Where the content of a field goes. */
+  /** Returns the consumer of a field's content. */
   sinkOf(index: number, field: StateField): FieldSink {
     switch (field.kind) {
       case "value":
@@ -127,7 +127,7 @@ export class FieldRoots {
     }
   }
 
-  /** What the state holds, after its last field. @throws {DerivationError} `state_bytes` when fields are missing. */
+  /** Returns the parts after the last field. @throws {DerivationError} `state_bytes` when fields are missing. */
   finish(): BeaconStateParts {
     const kept = (field: number): Uint8Array => {
       const bytes = this.#kept.get(field);
@@ -161,7 +161,7 @@ export class FieldRoots {
     try {
       this.#roots[index] = rootOf(bytes);
     } catch (cause) {
-      // The codecs refuse bytes by errors without a code.
+      // The codecs throw errors without a code.
       throw new DerivationError("state_bytes", { cause });
     }
     if (keptFields.has(index)) this.#kept.set(index, bytes);

@@ -1,6 +1,6 @@
 /**
- * The consensus state with which the hub's client of a beacon chain starts.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src/lib.rs (initial consensus state).
+ * Initial consensus state of the hub's client of a beacon chain. Source: polytope-labs/hyperbridge:
+ * tesseract/consensus/sync-committee/src/lib.rs (initial consensus state).
  */
 import { type BeaconNetwork, epochOfSlot, periodOfSlot, stateIndicesAt } from "./beacon_network.ts";
 import type { BeaconConsensusState } from "./consensus_state.ts";
@@ -19,11 +19,10 @@ export const BEACON_CHALLENGE_SEC = 300n;
 /**
  * State that trusts the header of `bootstrap`, both committees being proved by beacon states.
  *
- * The root of the bootstrap is what the operator trusts: nothing here proves that the chain finalized it.
- * @param update best update of the header's period, signed by its committee: proves the next committee.
- * @throws {DerivationError} `committee_pair` when a committee is not in its state or the update is of another period,
- * `branch_length` also for states of before Capella.
- * @throws {SyncCommitteeError} `too_few_participants`, `public_key`, `signature`
+ * The operator trusts the root of the bootstrap: nothing here proves that the chain finalized it. @param update best
+ * update of the header's period, signed by its committee: proves the next committee. @throws {DerivationError}
+ * `committee_pair` when a committee is not in its state or the update is of another period, `branch_length` also for
+ * states of before Capella. @throws {SyncCommitteeError} `too_few_participants`, `public_key`, `signature`
  */
 export function initialBeaconState(
   network: BeaconNetwork,

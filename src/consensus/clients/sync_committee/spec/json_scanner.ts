@@ -1,9 +1,9 @@
 /**
- * JSON read while it arrives: what is too long to be held in memory whole. Only the structure and the scalars are told;
- * what they mean is for the caller. Source: RFC 8259.
+ * Streaming JSON scanner for texts that are too long for memory. It reports structure and scalars only; the caller
+ * interprets them. Source: RFC 8259.
  */
 
-/** What is found, in order. */
+/** Events in order of the text. */
 export interface JsonEvents {
   /** An object or array begins. */
   begin(): void;
@@ -25,7 +25,7 @@ export class JsonScanError extends Error {
   }
 }
 
-/** Longest scalar or name, bytes. */
+/** Maximum length of a scalar or name, bytes. */
 const MAX_SCALAR_BYTES = 16_384;
 
 const QUOTE = 0x22;

@@ -20,7 +20,7 @@ export interface LightClientHeader {
 export interface FinalityUpdate {
   readonly attestedHeader: BeaconBlockHeader;
   readonly finalizedHeader: LightClientHeader;
-  /** Branch of the ROOT of the finalized checkpoint in the attested state: one node more than the hub takes. */
+  /** Branch of the ROOT of the finalized checkpoint in the attested state: one node more than the hub expects. */
   readonly finalityBranch: readonly Hash256[];
   readonly syncAggregate: SyncAggregate;
   readonly signatureSlot: bigint;
@@ -33,7 +33,7 @@ export interface LightClientUpdate extends FinalityUpdate {
   readonly nextSyncCommitteeBranch: readonly Hash256[];
 }
 
-/** What a light client starts from: a header with the committee of its own period. */
+/** Start of a light client: a header with the committee of its own period. */
 export interface LightClientBootstrap {
   readonly header: LightClientHeader;
   readonly currentSyncCommittee: SyncCommittee;
@@ -41,21 +41,21 @@ export interface LightClientBootstrap {
   readonly currentSyncCommitteeBranch: readonly Hash256[];
 }
 
-/** A beacon node's answer that has not the shape of the object that was asked for. */
+/** A beacon node's answer that violates the schema of the requested object. */
 export class LightClientJsonError extends Error {
   override readonly name = "LightClientJsonError";
   readonly code = "malformed_json";
 
   constructor(
     readonly typeName: string,
-    /** Path of the first field that does not fit, e.g. `attested_header.beacon.slot`; empty for the whole. */
+    /** Path of the first invalid field, e.g. `attested_header.beacon.slot`; empty for the whole. */
     readonly field: string,
   ) {
     super(`${typeName}${field === "" ? "" : `.${field}`}: malformed JSON`);
   }
 }
 
-/** Longest decimal number of 256 bits. */
+/** Maximum digits of a 256-bit decimal number. */
 const MAX_DIGITS = 78;
 
 function integer(bits: bigint): z.ZodType<bigint> {

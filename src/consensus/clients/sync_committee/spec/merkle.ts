@@ -1,7 +1,7 @@
 /**
- * SHA-256 Merkle proofs of SSZ trees: one leaf by its branch, several by the nodes beside their paths.
- * Own arithmetic: @chainsafe/persistent-merkle-tree rebuilds trees from descriptors and orders nodes differently.
- * Source: ethereum/consensus-specs: ssz/merkle-proofs.md; polytope-labs/ssz-rs: src/merkleization/proofs.rs.
+ * SHA-256 Merkle proofs of SSZ trees: one leaf by its branch, several by the sibling nodes of their paths. Own
+ * arithmetic: @chainsafe/persistent-merkle-tree rebuilds trees from descriptors and orders nodes differently. Source:
+ * ethereum/consensus-specs: ssz/merkle-proofs.md; polytope-labs/ssz-rs: src/merkleization/proofs.rs.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { concatBytes, fromHex, type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
@@ -16,7 +16,7 @@ export function depthOf(generalizedIndex: number): number {
   return Math.floor(Math.log2(generalizedIndex));
 }
 
-/** Root of the tree that has `leaf` at the index and `branch` (bottom up) beside the path. */
+/** Root of the tree that has `leaf` at the index and `branch` (bottom up) as siblings of the path. */
 export function branchRoot(leaf: Hash256, branch: readonly Hash256[], generalizedIndex: number): Hash256 {
   let index = generalizedIndex;
   let node = leaf;

@@ -1,8 +1,8 @@
 /**
- * The branch `[89, 45, 23, 10, 4, 3]` of the execution payload header in an Electra or Fulu state, put together from
- * what nodes serve short of the whole state. Every way ends in the same check against the state's root.
- * Numbers in names and comments are generalized indices; fields of the state: ethereum/consensus-specs:
- * specs/electra/beacon-chain.md (BeaconState).
+ * The branch `[89, 45, 23, 10, 4, 3]` of the execution payload header in an Electra or Fulu state, built from data that
+ * nodes serve without the whole state. Every method ends with the same check against the state's root. Numbers in names
+ * and comments are generalized indices; fields of the state: ethereum/consensus-specs: specs/electra/beacon-chain.md
+ * (BeaconState).
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { electraStateIndices } from "./beacon_network.ts";

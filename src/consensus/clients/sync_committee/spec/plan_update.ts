@@ -1,6 +1,6 @@
 /**
- * What to do about a beacon chain next: pure decisions on what the hub trusts and what a beacon node offers.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src; the hub's rules as in `verify_update.ts`.
+ * Planning of the next beacon chain update: pure decisions on the hub's state and a beacon node's offer. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src; the hub's rules as in `verify_update.ts`.
  */
 import {
   type BeaconNetwork,
@@ -14,7 +14,7 @@ import { deriveFinalityProof } from "./build_update.ts";
 import type { FinalityUpdate } from "./light_client_data.ts";
 import { countSigners, type StateUpdate } from "./update.ts";
 
-/** What decides over an update, without the proofs. */
+/** Properties of an update that the decision depends on, without the proofs. */
 export interface UpdateOffer {
   readonly attestedSlot: bigint;
   readonly finalizedEpoch: bigint;
@@ -22,7 +22,7 @@ export interface UpdateOffer {
   readonly signerCount: number;
 }
 
-/** Why the update at hand is of no use. All of these end by themselves when the chain goes on. */
+/** Reason that the update cannot be used. All of these pass as the chain advances. */
 export type WaitReason =
   /** The hub knows this finalized epoch, or a newer one. */
   | "epoch_not_newer"
@@ -30,14 +30,14 @@ export type WaitReason =
   | "header_not_newer"
   /** The hub is in a later period than the update: the node is behind. */
   | "period_is_past"
-  /** The first block of a period: its parent is of the period before and knows too old a committee. */
+  /** The first block of a period: its parent is of the previous period and knows too old a committee. */
   | "attested_before_period"
   /** Signed in the first slot of a fork, for which the hub takes the wrong fork version. */
   | "first_slot_of_fork"
   /** Too few members signed; the next block may have more. */
   | "too_few_participants";
 
-/** What to do about an offer. */
+/** Decision on an offer. */
 export type UpdatePlan =
   /** Build it; `with_committee` when it enters the next period. */
   | { readonly action: "build"; readonly committee: "with_committee" | "without_committee" }
@@ -51,7 +51,7 @@ export interface PeriodRange {
   readonly count: number;
 }
 
-/** Most updates that a node gives in one answer (consensus-specs: MAX_REQUEST_LIGHT_CLIENT_UPDATES). */
+/** Maximum number of updates in one answer of a node (consensus-specs: MAX_REQUEST_LIGHT_CLIENT_UPDATES). */
 export const MAX_UPDATES_PER_REQUEST = 128;
 
 /** The part of the trusted state that decisions need. */
@@ -60,8 +60,7 @@ export type TrustedPosition = Pick<VerifierState, "latestFinalizedEpoch" | "stat
 };
 
 /**
- * What decides over a finality update.
- * @throws {DerivationError} when its finality branch is malformed.
+ * Summarizes a finality update for the decision. @throws {DerivationError} when its finality branch is malformed.
  */
 export function offerOf(update: FinalityUpdate, indices?: StateIndices): UpdateOffer {
   return {
@@ -72,7 +71,7 @@ export function offerOf(update: FinalityUpdate, indices?: StateIndices): UpdateO
   };
 }
 
-/** What to do about the newest update that a beacon node offers, or about the best one of a missed period. */
+/** Decides on the newest update that a beacon node offers, or on the best one of a missed period. */
 export function planUpdate(network: BeaconNetwork, trusted: TrustedPosition, offer: UpdateOffer): UpdatePlan {
   const period = periodOfSlot(network, offer.signatureSlot);
   const next = trusted.statePeriod + 1n;
@@ -115,9 +114,9 @@ export function missedPeriods(statePeriod: bigint, signaturePeriod: bigint): Per
 }
 
 /**
- * Whether the hub gains by a valid update: a newer commitment, or the committee of the next period. (The hub accepts
- * others and stores no commitment at or below `hubHeight`, so they would only be paid for.)
- * @param hubHeight newest height of the execution chain on the hub; undefined when there is none.
+ * True when a valid update advances the hub: by a newer commitment, or by the committee of the next period. (The hub
+ * accepts others and stores no commitment at or below `hubHeight`, so they would only be paid for.) @param hubHeight
+ * newest height of the execution chain on the hub; undefined when there is none.
  */
 export function isWorthSubmitting(
   trusted: TrustedPosition,

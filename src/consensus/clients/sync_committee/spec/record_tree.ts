@@ -1,6 +1,6 @@
 /**
- * Roots of long SSZ lists of small containers (validators, deposits) out of a stream of their bytes.
- * Many records are hashed at once; see `chunk_tree.ts`.
+ * Roots of long SSZ lists of small containers (validators, deposits) from a stream of their bytes. Many records are
+ * hashed at once; see `chunk_tree.ts`.
  */
 import { ChunkTree, hashUp } from "./chunk_tree.ts";
 
@@ -8,7 +8,7 @@ const CHUNK_BYTES = 32;
 /** Records hashed at once; with eight leaves each that is half a megabyte. */
 const BATCH_RECORDS = 2048;
 
-/** One field of a record: where its bytes are, and where its leaf goes. */
+/** One field of a record: position of its bytes, and of its leaf. */
 interface Field {
   readonly offset: number;
   readonly size: number;
@@ -53,7 +53,7 @@ export class RecordTree {
     this.#scratch = new Uint8Array(widest === 0 ? 0 : CHUNK_BYTES * 2 ** widest * BATCH_RECORDS);
   }
 
-  /** Takes the next bytes. The caller sees to it that all of them together are whole records. */
+  /** Takes the next bytes. The caller ensures that they add up to whole records. */
   take(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length;) {
       const count = Math.min(this.#records.length - this.#filled, bytes.length - at);

@@ -1,6 +1,6 @@
 /**
- * SSZ hash tree roots of what the sync committee client sees.
- * Source: ethereum/consensus-specs: specs/{phase0,altair,deneb}/beacon-chain.md, ssz/simple-serialize.md.
+ * SSZ hash tree roots of the objects of the sync committee client. Source: ethereum/consensus-specs:
+ * specs/{phase0,altair,deneb}/beacon-chain.md, ssz/simple-serialize.md.
  */
 import { getNode } from "@chainsafe/persistent-merkle-tree";
 import {
@@ -106,7 +106,7 @@ export function headerRoot(header: BeaconBlockHeader): Hash256 {
   }));
 }
 
-/** Root of a sync committee. @throws when it has not 512 keys. */
+/** Root of a sync committee. @throws when it does not have 512 keys. */
 export function committeeRoot(committee: SyncCommittee): Hash256 {
   return toHash256(committeeType.hashTreeRoot({
     publicKeys: [...committee.publicKeys],
@@ -121,7 +121,7 @@ export function checkpointRoot(epoch: bigint, blockRoot: Hash256): Hash256 {
 
 /**
  * Nodes of the tree of a payload header by their generalized indices, index 1 being its root.
- * @throws when a field has not its length.
+ * @throws when a field has a wrong length.
  */
 export function payloadNodes(header: ExecutionPayloadHeader, indices: readonly number[]): Hash256[] {
   const tree = payloadType.value_toTree(toPayloadValue(header));
@@ -146,7 +146,7 @@ function toPayloadValue(header: ExecutionPayloadHeader): ValueOf<typeof payloadT
   };
 }
 
-/** SSZ bytes of a payload header. @throws when a field has not its length. */
+/** SSZ bytes of a payload header. @throws when a field has a wrong length. */
 export function payloadHeaderBytes(header: ExecutionPayloadHeader): Uint8Array {
   return payloadType.serialize(toPayloadValue(header));
 }
@@ -169,7 +169,7 @@ export function readPayloadHeader(bytes: Uint8Array): ExecutionPayloadHeader {
 /** Domain type of sync committee signatures (consensus-specs: specs/altair/beacon-chain.md). */
 const DOMAIN_SYNC_COMMITTEE = Uint8Array.of(7, 0, 0, 0);
 
-/** What separates signatures of one fork of one network from all others: domain type and 28 bytes of a root. */
+/** Signature domain of a fork of a network: domain type and 28 bytes of a root. */
 export function syncCommitteeDomain(forkVersion: Hex, genesisValidatorsRoot: Hash256): Hash256 {
   const forkData = forkDataType.hashTreeRoot({
     version: fromHex(forkVersion),

@@ -1,4 +1,4 @@
-/** Values out of the bytes of single fields of a beacon state. */
+/** Values decoded from the bytes of single fields of a beacon state. */
 import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { SYNC_COMMITTEE_SIZE } from "./beacon_network.ts";
 import { DerivationError } from "./derivation_error.ts";

@@ -1,5 +1,5 @@
 /**
- * All field roots of a beacon state of Electra or Fulu out of a stream of its JSON, for nodes that serve no bytes: some
+ * All field roots of a beacon state of Electra or Fulu from a stream of its JSON, for nodes that serve no bytes: some
  * providers turn every answer into JSON. Memory does not grow with the state. Start reading at {@link StateJsonReader}.
  * Source of the form: ethereum/beacon-APIs: apis/debug/state.v2.yaml; ethereum/consensus-specs: ssz (JSON mapping).
  */
@@ -46,7 +46,7 @@ export class StateJsonReader {
     }
   }
 
-  /** What the state holds, after its last byte. @throws {DerivationError} `state_bytes` when something is missing. */
+  /** Returns the parts after the last byte. @throws {DerivationError} `state_bytes` when something is missing. */
   finish(): BeaconStateParts {
     if (!this.#scanner.isDone) throw new DerivationError("state_bytes");
     return this.#roots.finish();
@@ -109,7 +109,7 @@ interface FieldValues {
   end(): void;
 }
 
-/** Bytes that are gathered before they are handed on. */
+/** Bytes that are buffered before they are passed on. */
 const BUFFER_BYTES = 65_536;
 
 /** Values of known sizes, in the order of the specification. */

@@ -1,5 +1,5 @@
 /**
- * The fields of a beacon state of Electra or Fulu: how each stands in the SSZ bytes, and how its root is made.
+ * The fields of a beacon state of Electra or Fulu: the place of each in the SSZ bytes, and the structure of its root.
  * Source: ethereum/consensus-specs: specs/{phase0,altair,bellatrix,capella,electra,fulu}/beacon-chain.md (BeaconState),
  * presets/mainnet; the gnosis preset differs in the slots of an epoch (gnosischain/specs: consensus/preset).
  */
@@ -10,7 +10,7 @@ import { COMMITTEE_BYTES, KEY_BYTES, readCommittee, readSummaries } from "./stat
 import { historicalSummariesRoot } from "./state_prefix.ts";
 
 /**
- * How a field stands in the state. `sizes` are the bytes of its numbers and roots one after the other, which repeat in
+ * Encoding of a field in the state. `sizes` are the bytes of its numbers and roots one after the other, which repeat in
  * fields with many of the same.
  */
 export type StateField =
@@ -96,9 +96,9 @@ const committee: StateField = {
 const VALIDATORS = 2 ** 40;
 /** Limit of the list of historical roots and of that of summaries. */
 const HISTORICAL_ROOTS = 2 ** 24;
-/** Most that is read of the summaries: they grow by 64 bytes in 27 hours. */
+/** Maximum size of the summaries: they grow by 64 bytes in 27 hours. */
 const MAX_SUMMARY_BYTES = 2 ** 20;
-/** Longest payload header: 584 bytes in place and 32 of extra data. */
+/** Maximum size of a payload header: 584 bytes in place and 32 of extra data. */
 const MAX_HEADER_BYTES = 616;
 const VALIDATOR_SIZES = [48, 32, 8, 1, 8, 8, 8, 8];
 const PENDING_DEPOSIT_SIZES = [48, 32, 8, 96, 8];

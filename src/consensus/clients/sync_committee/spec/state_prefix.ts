@@ -47,9 +47,9 @@ function viewOf(prefix: Uint8Array, slot: bigint): DataView {
 }
 
 /**
- * Fields beside the payload header, from the first {@link STATE_PREFIX_BYTES} of the state of `slot`.
- * A state of an older fork or another preset has other offsets: the branch made of these fields then fails its check.
- * @throws {DerivationError} `state_prefix`: too few bytes, or a state of another slot.
+ * Fields next to the payload header, from the first {@link STATE_PREFIX_BYTES} of the state of `slot`. A state of an
+ * older fork or another preset has other offsets: the branch made of these fields then fails its check. @throws
+ * {DerivationError} `state_prefix`: too few bytes, or a state of another slot.
  */
 export function readNeighbourFields(prefix: Uint8Array, slot: bigint): NeighbourFields {
   const view = viewOf(prefix, slot);
@@ -65,8 +65,8 @@ export function readNeighbourFields(prefix: Uint8Array, slot: bigint): Neighbour
 }
 
 /**
- * The committee of the period after that of the state. It still has to be held against the state's root.
- * @throws {DerivationError} `state_prefix`
+ * The committee of the period after that of the state. It still has to be verified against the state's root. @throws
+ * {DerivationError} `state_prefix`
  */
 export function readNextCommittee(prefix: Uint8Array, slot: bigint): SyncCommittee {
   viewOf(prefix, slot);

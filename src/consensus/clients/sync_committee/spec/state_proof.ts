@@ -17,19 +17,18 @@ import { uint64OfRoot } from "./ssz_roots.ts";
 import type { ExecutionPayloadProof } from "./update.ts";
 import { PAYLOAD_INDICES } from "./verify_update.ts";
 
-/** What the route is asked for to prove these nodes (generalized indices): its parameter `format`. */
+/** Parameter `format` of the route for a proof of these nodes (generalized indices). */
 export function stateProofFormat(indices: readonly number[]): Hex {
   return toHex(computeDescriptor(indices.map(BigInt)));
 }
 
-/** Nodes of a state that a proof vouches for. */
+/** Nodes of a state that a proof authenticates. */
 export class ProvedState {
   readonly #tree: Node;
 
   /**
-   * @param indices that were asked for.
-   * @param leaves in the order of the proof.
-   * @throws {DerivationError} `branch_length` for another number of leaves, `state_root` when they lead to another root.
+   * @param indices that were requested. @param leaves in the order of the proof. @throws {DerivationError}
+   * `branch_length` for another number of leaves, `state_root` when they lead to another root.
    */
   constructor(stateRoot: Hash256, indices: readonly number[], leaves: readonly Hash256[]) {
     try {
@@ -62,12 +61,12 @@ function inState(index: number): number {
   return electraStateIndices.executionPayloadHeader * 2 ** depth + (index - 2 ** depth);
 }
 
-/** Nodes to ask for to learn what the hub takes of the payload header in a state. */
+/** Nodes to request for the hub's proof of the payload header in a state. */
 export const PAYLOAD_STATE_INDICES: readonly number[] = Object.values(PAYLOAD_INDICES).map(inState);
 
 /**
- * What the hub takes of the payload header, out of a proof of {@link PAYLOAD_STATE_INDICES}.
- * @throws {DerivationError} `not_an_epoch` when number or time is no number.
+ * Builds the hub's proof of the payload header from a proof of {@link PAYLOAD_STATE_INDICES}. @throws {DerivationError}
+ * `not_an_epoch` when number or time is no number.
  */
 export function payloadProofOf(state: ProvedState): ExecutionPayloadProof {
   const number = (index: number): bigint => {

@@ -1,5 +1,5 @@
 /**
- * All field roots of a beacon state of Electra or Fulu out of a stream of its SSZ bytes, in a few megabytes of memory
+ * All field roots of a beacon state of Electra or Fulu from a stream of its SSZ bytes, in a few megabytes of memory
  * whatever the number of validators. Start reading at {@link BeaconStateReader}; the fields are in `state_layout.ts`.
  */
 import { DerivationError } from "./derivation_error.ts";
@@ -19,8 +19,8 @@ interface Segment {
 const OFFSET_BYTES = 4;
 
 /**
- * Takes the bytes of one state in order, in pieces of any size. Which of the two forks it is of shows at its first
- * offset. What is read is only as true as the root that comes out: compare it before use.
+ * Takes the bytes of one state in order, in pieces of any size. Its first offset reveals which of the two forks it
+ * belongs to. The values are only as authentic as the resulting root: compare it before use.
  */
 export class BeaconStateReader {
   #fields: readonly StateField[];
@@ -47,7 +47,7 @@ export class BeaconStateReader {
     }
   }
 
-  /** What the state holds, after its last byte. @throws {DerivationError} `state_bytes` when bytes are missing. */
+  /** Returns the parts after the last byte. @throws {DerivationError} `state_bytes` when bytes are missing. */
   finish(): BeaconStateParts {
     const [last, ...others] = this.#segments;
     if (last === undefined || others.length > 0 || last.endsAt !== Infinity) {

@@ -1,6 +1,6 @@
 /**
- * Historical summaries as a text that outlives the program, with a hash over all of it: a text that was cut off or
- * changed is not taken. Whether the summaries are those of the chain shows when a state is held against them.
+ * Historical summaries as a text that outlives the program, with a hash over all of it: a truncated or changed text is
+ * ignored. A comparison with a state shows whether the summaries are those of the chain.
  */
 import { fromHex, type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import { keccak256 } from "../../../../core/encoding/hash.ts";
@@ -16,7 +16,7 @@ export interface DatedSummaries {
 /** First line of every such text: what it is, and its layout. */
 const HEAD = "causeway historical summaries 1";
 
-/** The text: head, root of the validators at genesis (which tells networks apart), slot, entries, and their hash. */
+/** The text: head, root of the validators at genesis (which identifies the network), slot, entries, and their hash. */
 export function formatSummaries(network: Hash256, { slot, entries }: DatedSummaries): string {
   const roots = entries.map(({ blockSummaryRoot, stateSummaryRoot }) =>
     blockSummaryRoot.slice(2) + stateSummaryRoot.slice(2)

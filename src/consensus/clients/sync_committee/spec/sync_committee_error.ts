@@ -1,18 +1,18 @@
 /**
- * The ways in which the sync committee client refuses an update, one code per rule.
+ * Refusals of the sync committee client, one code per rule.
  */
 
 /**
- * Which rule an update breaks, in the order in which the rules are tried.
- * Source: polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs (the hub has fewer, coarser
- * errors and reports none of them to a submitter).
+ * Rule that an update breaks, in the order of checks. Source: polytope-labs/hyperbridge:
+ * modules/consensus/sync-committee/verifier/src/lib.rs (the hub has fewer, coarser errors and reports none of them to a
+ * submitter).
  */
 export type SyncCommitteeErrorCode =
   /** The consensus proof is not the SCALE form of an update. */
   | "undecodable_update"
   /** The stored consensus state is not the SCALE form of a state. */
   | "undecodable_state"
-  /** The finality branch has not as many nodes as the state tree is deep. */
+  /** The number of nodes of the finality branch differs from the depth of the state tree. */
   | "finality_branch_length"
   /** The same of the branch of the next sync committee. */
   | "committee_branch_length"

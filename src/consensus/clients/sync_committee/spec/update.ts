@@ -1,7 +1,7 @@
 /**
- * What a relayer sends to the hub's sync committee client, with its SCALE form.
- * Source: polytope-labs/hyperbridge: modules/consensus/sync-committee/primitives/src/{types,consensus_types}.rs;
- * Bitvector: polytope-labs/ssz-rs: src/bitvector.rs.
+ * Update of the hub's sync committee client, with its SCALE form. Source: polytope-labs/hyperbridge:
+ * modules/consensus/sync-committee/primitives/src/{types,consensus_types}.rs; Bitvector: polytope-labs/ssz-rs:
+ * src/bitvector.rs.
  */
 import { createCodec, createDecoder, enhanceCodec } from "scale-ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
@@ -36,18 +36,18 @@ export interface SyncCommittee {
   readonly aggregatePublicKey: Uint8Array;
 }
 
-/** The committee of the period after the attested header's, with its place in the attested state. */
+/** The committee of the period after the attested header's, with its proof in the attested state. */
 export interface SyncCommitteeUpdate {
   readonly nextSyncCommittee: SyncCommittee;
   /** Bottom up. */
   readonly nextSyncCommitteeBranch: readonly Hash256[];
 }
 
-/** What is taken from the execution payload header of the finalized state, with its place there. */
+/** Fields of the execution payload header of the finalized state, with their proof. */
 export interface ExecutionPayloadProof {
   readonly stateRoot: Hash256;
   readonly blockNumber: bigint;
-  /** Nodes beside state root, number and time in the payload header, by descending index. */
+  /** Sibling nodes of state root, number and time in the payload header, by descending index. */
   readonly multiProof: readonly Hash256[];
   /** Branch of the payload header in the finalized state, bottom up. */
   readonly executionPayloadBranch: readonly Hash256[];
@@ -62,7 +62,7 @@ export interface FinalityProof {
   readonly finalityBranch: readonly Hash256[];
 }
 
-/** Who signed the attested header, and the signature. */
+/** Signers of the attested header, and the signature. */
 export interface SyncAggregate {
   /** 64 bytes as in SSZ: bit `i & 7` of byte `i >> 3` is member i. */
   readonly bits: Uint8Array;
@@ -83,7 +83,7 @@ export interface StateUpdate {
   readonly signatureSlot: bigint;
 }
 
-/** Whether member `index` signed. */
+/** True when member `index` signed. */
 export function isSigner(bits: Uint8Array, index: number): boolean {
   return (((bits[index >> 3] ?? 0) >> (index & 7)) & 1) === 1;
 }
@@ -117,7 +117,7 @@ function sizedList<T>(item: Codec<T>, length: number): Codec<readonly T[]> {
   );
 }
 
-/** `Vec<bool>`, one byte for each member. The hub also takes shorter ones; nobody sends them. */
+/** `Vec<bool>`, one byte for each member. The hub also accepts shorter ones, which no relayer sends. */
 const signerBits: Codec<Uint8Array> = enhanceCodec(
   sizedList(bool, SYNC_COMMITTEE_SIZE),
   (bits) => {
@@ -151,7 +151,7 @@ export const syncCommitteeCodec: Codec<SyncCommittee> = Struct({
 });
 
 /**
- * How the hub's runtime lays out an update. `glamsterdam` is a layout that the hub has in preparation: it comes with a
+ * Layout of an update in the hub's runtime. `glamsterdam` is a layout that the hub has in preparation: it comes with a
  * runtime upgrade, before the beacon chain forks, and other fields stay as they are. Metadata does not tell them apart.
  * Source: polytope-labs/hyperbridge, branch dami/glamsterdam-upgrade:
  * modules/consensus/sync-committee/primitives/src/types.rs.

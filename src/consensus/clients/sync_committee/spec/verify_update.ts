@@ -1,6 +1,6 @@
 /**
- * The check of an update against the trusted state, rule by rule in the hub's order.
- * Source: polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
+ * Verification of an update against the trusted state, rule by rule in the hub's order. Source:
+ * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { isSignedByCommittee } from "./aggregate_signature.ts";
@@ -33,10 +33,9 @@ export const PAYLOAD_INDICES = { stateRoot: 34, blockNumber: 38, timestamp: 41 }
  * The state that the hub's client stores after `update`.
  *
  * The finalized header may be older than the trusted one: only its epoch must be newer. Nothing ties the epoch to the
- * slot of the finalized header either; the attested state, which the committee signed, vouches for both.
- * One rule is stricter than the hub's: it does not mind nodes left over in the branch of the payload header.
- * @param indices of the state tree; the hub has Electra's whatever the slot, real states of before need their own.
- * @throws {SyncCommitteeError}
+ * slot of the finalized header either; the attested state, which the committee signed, vouches for both. One rule is
+ * stricter than the hub's, which ignores surplus nodes in the branch of the payload header. @param indices of the state
+ * tree; the hub has Electra's whatever the slot, real states of before need their own. @throws {SyncCommitteeError}
  */
 export function verifyUpdate(
   network: BeaconNetwork,
@@ -59,9 +58,8 @@ export function verifyUpdate(
 }
 
 /**
- * Makes sure of everything in an update but the place of the payload header in the finalized state, which is not
- * known yet: what passes is true, so that whoever contradicts it later is at fault.
- * @throws {SyncCommitteeError}
+ * Verifies everything in an update except the branch of the payload header in the finalized state, which is not known
+ * yet: an update that passes is authentic, so that later contradicting data is at fault. @throws {SyncCommitteeError}
  */
 export function authenticateUpdate(
   network: BeaconNetwork,
@@ -105,7 +103,7 @@ function checkPeriods(network: BeaconNetwork, trusted: VerifierState, update: St
   const signaturePeriod = periodOfSlot(network, update.signatureSlot);
   if (signaturePeriod === trusted.statePeriod) return false;
   require(signaturePeriod === trusted.statePeriod + 1n, "signature_period");
-  // An older attested state still holds the committee that is trusted already, in place of the one after it.
+  // An older attested state still holds the already trusted committee instead of the one after it.
   require(periodOfSlot(network, update.attestedHeader.slot) === signaturePeriod, "attested_period");
   return true;
 }
@@ -116,8 +114,8 @@ function checkNewer(trusted: VerifierState, update: StateUpdate): void {
 }
 
 /**
- * Makes sure that enough members of the committee signed the attested header.
- * @throws {SyncCommitteeError} `too_few_participants`, `public_key`, `signature`
+ * Verifies that enough members of the committee signed the attested header. @throws {SyncCommitteeError}
+ * `too_few_participants`, `public_key`, `signature`
  */
 export function checkSignature(
   network: BeaconNetwork,
@@ -132,8 +130,8 @@ export function checkSignature(
 }
 
 /**
- * What the hub takes the committee of an update to have signed. The fork is that of the signature slot, while signers
- * take that of the slot before: they differ in the first slot of a fork only.
+ * Message that the committee of an update signed, by the hub's rule. The fork is that of the signature slot, while
+ * signers take that of the slot before: they differ in the first slot of a fork only.
  */
 export function updateSigningRoot(
   network: BeaconNetwork,
