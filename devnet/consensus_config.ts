@@ -3,7 +3,7 @@
  * Source of the keys: docs/specification.md, "Consensus relayer configuration".
  */
 import { stringifyToml, type WritableTable } from "../tests/support/toml_text.ts";
-import { paraIdOf, parseStateMachine } from "../src/core/ismp/state_machine.ts";
+import { parseStateMachine, toParaId } from "../src/core/ismp/state_machine.ts";
 import { DEVNET_KEYS, type DevnetRole } from "./evm/accounts.ts";
 import type { ProvenChain } from "./proven_chains.ts";
 import { type DevnetEndpoints, type SectionChanges, sectionOf } from "./relayer_config.ts";
@@ -98,7 +98,7 @@ type Section = (name: string, keys: WritableTable) => WritableTable;
 function hubSections(devnet: ConsensusEndpoints, changes: ConsensusChanges, section: Section): WritableTable {
   const relayUrl = changes.relayUrl ?? devnet.relay.wsUrl;
   const hubUrl = changes.hubUrl ?? devnet.hub.wsUrl;
-  const paraIds = [paraIdOf(parseStateMachine(devnet.hub.stateMachine))];
+  const paraIds = [toParaId(parseStateMachine(devnet.hub.stateMachine))];
   const grandpa = {
     rpc: relayUrl,
     slot_duration: 6000,

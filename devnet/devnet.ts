@@ -7,10 +7,10 @@ import { fromHex } from "../src/core/encoding/bytes.ts";
 import { encodeBeefyClientState } from "../src/core/evm/beefy_client_state.ts";
 import {
   type ConsensusStateId,
-  paraIdOf,
   parseStateMachine,
   type StateMachine,
   type StateMachineId,
+  toParaId,
 } from "../src/core/ismp/state_machine.ts";
 import type { EvmHostParam } from "../src/core/ismp/host_params.ts";
 import { HOST_ABI } from "./evm/abi.ts";
@@ -81,7 +81,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const runtime = options.hub ?? "gargantua";
   const accepting = options.acceptsProofs ?? (isLeftToOthers(options) ? {} : undefined);
   const hubMachine = parseStateMachine(runtime === "nexus" ? "POLKADOT-3367" : "KUSAMA-4009");
-  const hubPara = paraIdOf(hubMachine);
+  const hubPara = toParaId(hubMachine);
   const heads: Hub[] = [];
   const relay = started.use(
     await startRelayChain({
@@ -366,7 +366,7 @@ function headsOf(parachains: readonly Hub[]): ParachainHeads {
     parachains.filter(({ finalizedHeader }) => ownHeaderOf(finalizedHeader) !== undefined)
       .map((
         { identity, finalizedHeader },
-      ) => [paraIdOf(identity.stateMachine), encodeHeader(finalizedHeader)]),
+      ) => [toParaId(identity.stateMachine), encodeHeader(finalizedHeader)]),
   );
 }
 

@@ -8,7 +8,7 @@ import {
   type GrandpaProverOptions,
 } from "../src/consensus/clients/grandpa/grandpa_prover.ts";
 import type { ConsensusProver, InitialConsensusState } from "../src/consensus/prover.ts";
-import { paraIdOf, type StateMachineId, stateMachineParts } from "../src/core/ismp/state_machine.ts";
+import { type StateMachineId, stateMachineParts, toParaId } from "../src/core/ismp/state_machine.ts";
 import { connectConsensus, type ConsensusConnection } from "./hub/consensus_work.ts";
 import type { HubIdentity } from "./hub/node.ts";
 import { connectRelay } from "./relay/relay_reader.ts";
@@ -90,7 +90,7 @@ function proverOptions({ stateMachine, consensusStateId }: StateMachineId): Gran
   return {
     stateMachine,
     consensusStateId,
-    paraIds: isStandalone ? [] : [paraIdOf(stateMachine)],
+    paraIds: isStandalone ? [] : [toParaId(stateMachine)],
     maxBlockRange: 2400,
     slotDurationMs: 6000,
     intervalMs: 1000,

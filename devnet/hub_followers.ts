@@ -8,7 +8,7 @@ import { decodeGrandpaState } from "../src/consensus/clients/grandpa/spec/verify
 import { signatureCodec } from "../src/core/ismp/fees.ts";
 import { decodeBareExtrinsic } from "../src/core/ismp/hub_calls.ts";
 import { ismpMessagesCodec } from "../src/core/ismp/ismp_message.ts";
-import { consensusSignerMessage, signerOf, verifySignature } from "../src/core/ismp/signed_messages.ts";
+import { consensusSignerMessage, toSignerBytes, verifySignature } from "../src/core/ismp/signed_messages.ts";
 import { ismpKeys } from "../src/core/ismp/storage_keys.ts";
 import { bytes, decodeStrict, ScaleError } from "../src/core/encoding/scale.ts";
 import type { Devnet, DevnetChain } from "./devnet.ts";
@@ -235,7 +235,7 @@ async function readSigners(url: string, hash: string): Promise<readonly (string 
         const { consensusProof, signer } = message.value;
         const signature = decodeStrict(signatureCodec, signer, "Signature");
         const isSigned = verifySignature(consensusSignerMessage(consensusProof).digest, signature);
-        return [isSigned ? toHex(signerOf(signature)) : undefined];
+        return [isSigned ? toHex(toSignerBytes(signature)) : undefined];
       });
     } catch (error) {
       // Inherents, and other calls.

@@ -17,7 +17,7 @@ import {
   decodeBeefyClientState,
   encodeBeefyClientState,
 } from "../src/core/evm/beefy_client_state.ts";
-import { paraIdOf } from "../src/core/ismp/state_machine.ts";
+import { toParaId } from "../src/core/ismp/state_machine.ts";
 import { bytes, decodeStrict, hash256, list, Struct, u64 } from "../src/core/encoding/scale.ts";
 import { SubstrateTrie } from "./trie/substrate_trie.ts";
 import type { RelayChain } from "../src/consensus/relay_chain/relay_chain.ts";
@@ -38,7 +38,7 @@ const keyset = await readVectors("beefy-keyset.json");
 
 /** The hub as the head of its para id. */
 function headOf(hub: Hub): ReadonlyMap<number, Uint8Array> {
-  return new Map([[paraIdOf(hub.identity.stateMachine), encodeHeader(hub.finalizedHeader)]]);
+  return new Map([[toParaId(hub.identity.stateMachine), encodeHeader(hub.finalizedHeader)]]);
 }
 
 /** Storage as a relay chain runtime has written it. */
@@ -160,7 +160,7 @@ Deno.test("naive proofs of the simulator's blocks: our verifier and the contract
   });
   await using router = await startBeefyRouter();
   await using relay = connectRelay(node.wsUrl);
-  const hubPara = paraIdOf(hub.identity.stateMachine);
+  const hubPara = toParaId(hub.identity.stateMachine);
   const follow = async (trusted: BeefyClientState, block: number): Promise<BeefyClientState> => {
     const proof = await prove(relay.chain, trusted, block, [hubPara]);
     const { state, intermediates } = verifyNaiveProof(trusted, decodeNaiveProof(proof));

@@ -12,7 +12,7 @@ import {
 } from "../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { scheduledAuthorities } from "../src/consensus/clients/grandpa/spec/set_change.ts";
 import { decodeHeadData, parachainHeadKey, provenHeads } from "../src/core/substrate/parachain_heads.ts";
-import { decodeSubstrateHeader, slotOf } from "../src/core/substrate/header.ts";
+import { decodeSubstrateHeader, readSlot } from "../src/core/substrate/header.ts";
 import { decodeStrict, list, u32, u64 } from "../src/core/encoding/scale.ts";
 import { encodeHeader } from "./hub/digest.ts";
 import { callHttp, resultHttp } from "./hub/json_rpc_client.ts";
@@ -169,7 +169,7 @@ Deno.test("relay chain: heads of parachains are in the state of each block, and 
     "Parachains",
   );
   assert.deepEqual(listed, [1000, 1002, 2999, 4100]);
-  const slot = slotOf(decodeSubstrateHeader(encodeHeader(node.header(block.number))));
+  const slot = readSlot(decodeSubstrateHeader(encodeHeader(node.header(block.number))));
   assert.ok(slot !== undefined && slot > 0n);
 });
 

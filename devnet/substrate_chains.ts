@@ -7,11 +7,11 @@ import type { HashAlgorithm } from "../src/core/ismp/proof.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
-  paraIdOf,
   parseStateMachine,
   type StateMachine,
   stateMachineParts,
   toConsensusStateId,
+  toParaId,
 } from "../src/core/ismp/state_machine.ts";
 import type { ChildTrieName } from "../src/core/ismp/storage_keys.ts";
 import type { InitialConsensusState } from "../src/consensus/prover.ts";
@@ -131,7 +131,7 @@ function followedHub(
     return {
       clients,
       relayParent: () => relayParentOf(relay),
-      consensus: { parachains: [paraIdOf(stateMachine)] },
+      consensus: { parachains: [toParaId(stateMachine)] },
     };
   }
   return {

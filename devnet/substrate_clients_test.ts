@@ -4,12 +4,12 @@ import { parachainProofCodec } from "../src/consensus/clients/parachain/spec/par
 import { decodeGrandpaState } from "../src/consensus/clients/grandpa/spec/verify_message.ts";
 import {
   type ConsensusClientId,
-  paraIdOf,
   parseStateMachine,
   type StateMachine,
   type StateMachineId,
   stateMachineParts,
   toConsensusStateId,
+  toParaId,
 } from "../src/core/ismp/state_machine.ts";
 import { readVectors } from "../tests/consensus/vector_node.ts";
 import { connectConsensus } from "./hub/consensus_work.ts";
@@ -137,7 +137,7 @@ Deno.test("a parachain's client takes the vector's heads at relay chain blocks t
 Deno.test("a parachain verifies the hub's head by the relay chain that both build on", async () => {
   await using hub = await startHub({ blockTimeMs: "manual" });
   const { stateMachine, consensusStateId } = hub.identity;
-  const hubPara = paraIdOf(stateMachine);
+  const hubPara = toParaId(stateMachine);
   await using relay = await startRelayChain({
     blockTimeMs: "manual",
     heads: () => new Map([[hubPara, encodeHeader(hub.finalizedHeader)]]),

@@ -2,7 +2,7 @@
  * How the Substrate chains of a devnet and its hub prove themselves to each other: siblings by the heads that the relay
  * chain has of them, standalone chains by their own votes, the hub to these by the votes of the relay chain.
  */
-import { paraIdOf, parseStateMachine, type StateMachineId } from "../src/core/ismp/state_machine.ts";
+import { parseStateMachine, type StateMachineId, toParaId } from "../src/core/ismp/state_machine.ts";
 import { grandpaStateOf, GrandpaTeller, type VotingChain } from "./grandpa_teller.ts";
 import type { Hub } from "./hub/hub.ts";
 import type { HubOptions } from "./hub/hub_options.ts";
@@ -80,7 +80,7 @@ export async function substrateClients(
       }))),
     ],
     consensus: {
-      parachains: siblings.map(({ stateMachine }) => paraIdOf(stateMachine)),
+      parachains: siblings.map(({ stateMachine }) => toParaId(stateMachine)),
       grandpaStateMachines: new Map(standalone.map(({ stateMachine }) => [stateMachine, followedSlotMs])),
     },
     ...siblings.length > 0 && { relayParent: () => relayParentOf(relay) },

@@ -17,7 +17,7 @@ import { encodeBareExtrinsic } from "../../src/core/ismp/hub_calls.ts";
 import type { EvmHostParam } from "../../src/core/ismp/host_params.ts";
 import { getRequestsWithProofCodec } from "../../src/core/ismp/ismp_message.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
-import { evmAddressOf, evmSignature, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
+import { evmSignature, toEvmAddress, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Codec } from "../../src/core/encoding/scale.ts";
 import { extrinsicOf, post, receiver, requestMessage, sender, senderHost, submit } from "./deliveries.ts";
@@ -32,7 +32,7 @@ export const receiverHost: Uint8Array = new Uint8Array(20).fill(0xbb);
 /** A relayer's key, and its address. */
 export const relayerKey: Uint8Array = new Uint8Array(32).fill(0x41);
 /** See {@link relayerKey}. */
-export const relayerAddress: Uint8Array = evmAddressOf(relayerKey);
+export const relayerAddress: Uint8Array = toEvmAddress(relayerKey);
 
 /** Parameters of the sender's host, for withdrawals. */
 export const senderHostParams: EvmHostParam = {

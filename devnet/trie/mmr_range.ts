@@ -11,8 +11,8 @@ import {
   leafPosition,
   MmrError,
   type Subtree,
-  subtreesOf,
   topPosition,
+  toSubtrees,
 } from "../../src/core/merkle/mmr.ts";
 
 /** The top of one perfect subtree. */
@@ -70,7 +70,7 @@ export class MountainRange {
    */
   peaks(leafCount: bigint = this.#leafCount): Peak[] {
     this.#checkCount(leafCount);
-    return subtreesOf(leafCount).map((subtree) => ({
+    return toSubtrees(leafCount).map((subtree) => ({
       position: topPosition(subtree),
       hash: toHash256(this.#node(subtree)),
     }));
@@ -82,7 +82,7 @@ export class MountainRange {
    */
   root(leafCount: bigint = this.#leafCount): Hash256 {
     this.#checkCount(leafCount);
-    return toHash256(bagPeaks(subtreesOf(leafCount).map((subtree) => this.#node(subtree))));
+    return toHash256(bagPeaks(toSubtrees(leafCount).map((subtree) => this.#node(subtree))));
   }
 
   /**
@@ -110,7 +110,7 @@ export class MountainRange {
     const items: Uint8Array[] = [];
     const trailing: Uint8Array[] = [];
     let used = 0;
-    for (const subtree of subtreesOf(leafCount)) {
+    for (const subtree of toSubtrees(leafCount)) {
       const end = subtree.start + (1n << BigInt(subtree.height));
       const first = used;
       while ((wanted[used] ?? end) < end) used++;

@@ -12,7 +12,7 @@ import type {
   HubSubstrateConfig,
 } from "./config/hub_schema.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { paraIdOf, type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
+import { type StateMachine, stateMachineParts, toParaId } from "../core/ismp/state_machine.ts";
 import { createAcceptedSource } from "./clients/beefy/accepted_source.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./clients/beefy/hub_state.ts";
 import { HubWork } from "./clients/beefy/hub_work.ts";
@@ -215,7 +215,7 @@ function connectRelaySource(
   prover: BeefyProverValues,
 ): ProofSource {
   const relay = connectRelay(network, substrate.stateMachine, prover);
-  const hubParaId = paraIdOf(substrate.stateMachine);
+  const hubParaId = toParaId(substrate.stateMachine);
   return createRelaySource({ relay, work, log: network.log }, {
     hub: substrate.stateMachine,
     hubParaId,

@@ -5,7 +5,7 @@
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { toHex } from "../core/encoding/bytes.ts";
-import { acceptedChainsOf } from "../core/ismp/accepted_chains.ts";
+import { findAcceptedChains } from "../core/ismp/accepted_chains.ts";
 import {
   type ConsensusStateId,
   type StateMachine,
@@ -126,7 +126,7 @@ async function furtherCalls(
     });
     const client = await hub.fetchClient(under, "best", signal);
     // The client may not exist yet: it is that of the L1 of every rollup that this program proves.
-    const list = acceptedChainsOf(client?.clientId ?? toConsensusClientId("BEAC"));
+    const list = findAcceptedChains(client?.clientId ?? toConsensusClientId("BEAC"));
     if (list === undefined) continue;
     calls.push({
       call: list.addCall,

@@ -6,7 +6,7 @@ import type { CheckFinding } from "../core/chains/port.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { acceptedChainsOf, describeUnlisted } from "../core/ismp/accepted_chains.ts";
+import { describeUnlisted, findAcceptedChains } from "../core/ismp/accepted_chains.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
@@ -118,7 +118,7 @@ async function checkAccepted(
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const client = await hub.fetchClient(consensusStateId, "best", signal);
-  const list = client && acceptedChainsOf(client.clientId);
+  const list = client && findAcceptedChains(client.clientId);
   if (list === undefined) return [];
   const [entry] = await hub.fetchStorage([list.key(stateMachine)], signal);
   if (entry !== undefined) return [];

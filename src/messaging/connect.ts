@@ -4,7 +4,7 @@ import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import { createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
 import type { ChainConfig, MessagingConfig } from "./config/schema.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
-import { evmAddressOf, sr25519PublicKey } from "../core/ismp/signed_messages.ts";
+import { sr25519PublicKey, toEvmAddress } from "../core/ismp/signed_messages.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock } from "../core/runtime/clock.ts";
@@ -63,7 +63,7 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
  */
 function unsignedRelayerId(chains: readonly ChainConfig[]): Uint8Array {
   const evm = chains.find((chain) => chain.type === "evm");
-  if (evm !== undefined) return evmAddressOf(fromHex(evm.signer.reveal()));
+  if (evm !== undefined) return toEvmAddress(fromHex(evm.signer.reveal()));
   const key = chains.find(({ signer }) => signer !== undefined)?.signer;
   return key === undefined ? new Uint8Array() : sr25519PublicKey(fromHex(key.reveal()));
 }

@@ -106,7 +106,7 @@ export function planLegs(deps: PipelineDeps, parts: LegPlanInput): LegPlan {
  * revenue of its messages.
  */
 function replacingOf({ chain }: ConfiguredChain, { profit }: Leg): ReplacementContext | undefined {
-  return "fetchReplacementTerms" in chain ? { chain, profit } : undefined;
+  return "fetchReplacementState" in chain ? { chain, profit } : undefined;
 }
 
 function inboundLeg(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../src/messaging/config/schema.ts";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
-import { evmAddressOf, sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
+import { sr25519PublicKey, toEvmAddress } from "../../src/core/ismp/signed_messages.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { connectChains } from "../../src/messaging/connect.ts";
 import type { Connections } from "../../src/messaging/session.ts";
@@ -123,7 +123,7 @@ for (const section of ["hub", "para"] as const) {
 
 Deno.test("connect: without a hub signer deliveries are filed under our EVM address, or else our Substrate key", async () => {
   const withEvm = connect(GOOD_TOML);
-  const evm = toHex(evmAddressOf(fromHex(KEY)));
+  const evm = toHex(toEvmAddress(fromHex(KEY)));
   assert.equal(toHex(withEvm.hub.relayer ?? new Uint8Array()), evm);
   const start = GOOD_TOML.indexOf("[evm1]");
   const end = GOOD_TOML.indexOf("[para]");

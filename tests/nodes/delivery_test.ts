@@ -86,7 +86,7 @@ function testDeliveries({ name, start }: RealNode): void {
         assert.deepEqual(await chain.fetchOutcome(stuck, never), { kind: "pending" });
         const nearlySame = await chain.resign(stuck, { ...cheap, maxFeeWei: 10_500n });
         assert.deepEqual(await chain.broadcast(nearlySame, never), { kind: "underpriced" });
-        const { offered, market } = await chain.fetchReplacementTerms(stuck, never);
+        const { offered, market } = await chain.fetchReplacementState(stuck, never);
         const bumped = bumpPrice(offered, market, { capWei: undefined });
         assert.ok(bumped !== undefined);
         const replacement = await chain.resign(stuck, bumped);
@@ -113,7 +113,7 @@ function testDeliveries({ name, start }: RealNode): void {
         const cheap = { type: "eip1559" as const, maxFeeWei: 10_000n, maxPriorityFeeWei: 10n };
         const tooCheap = await chain.resign(ahead.submission, cheap);
         assert.deepEqual(await chain.broadcast(tooCheap, never), { kind: "underpriced" });
-        const { market } = await chain.fetchReplacementTerms(ahead.submission, never);
+        const { market } = await chain.fetchReplacementState(ahead.submission, never);
         const waiting = await chain.resign(ahead.submission, market);
         assert.deepEqual(await chain.broadcast(waiting, never), { kind: "sent" });
         const nearlySame = await chain.resign(waiting, raisedBy(market, 50n));
@@ -143,7 +143,7 @@ function testDeliveries({ name, start }: RealNode): void {
         assert.ok(ahead.kind === "signed");
         assert.deepEqual(await chain.broadcast(ahead.submission, never), { kind: "sent" });
         assert.deepEqual(await chain.fetchOutcome(ahead.submission, never), { kind: "pending" });
-        const { market } = await chain.fetchReplacementTerms(ahead.submission, never);
+        const { market } = await chain.fetchReplacementState(ahead.submission, never);
         const filling = await chain.cancel({ ...ahead.submission, nonce: latest }, market, never);
         assert.deepEqual(await chain.broadcast(filling, never), { kind: "sent" });
         assert.ok((await outcomeOf(chain, ahead.submission)).kind === "included");

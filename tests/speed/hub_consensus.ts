@@ -6,7 +6,7 @@
 import { encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
 import { lastMountainHeight } from "../../src/consensus/clients/beefy/proof_choice.ts";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
-import { paraIdOf } from "../../src/core/ismp/state_machine.ts";
+import { toParaId } from "../../src/core/ismp/state_machine.ts";
 import { World } from "../consensus/clients/grandpa/world.ts";
 import { Validators } from "../../devnet/relay/validators.ts";
 import {
@@ -82,7 +82,7 @@ async function measureSize({ say }: BenchDeps, worker: UpdateWorker, validators:
     },
   });
   const { relay, hub: { identity } } = world;
-  const paraId = BigInt(paraIdOf(identity.stateMachine));
+  const paraId = BigInt(toParaId(identity.stateMachine));
   // Until BEEFY has justified a block.
   relay.produceBlocks(BEEFY_PERIOD);
   await using host = await startGasHost({ stateMachine: identity.stateMachine, paraId }, relay.beefyState());

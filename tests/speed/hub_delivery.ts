@@ -4,7 +4,7 @@
  */
 import { stringifyToml } from "../support/toml_text.ts";
 import { encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import { evmStateMachine, paraIdOf, type StateMachine } from "../../src/core/ismp/state_machine.ts";
+import { evmStateMachine, type StateMachine, toParaId } from "../../src/core/ismp/state_machine.ts";
 import { HUB_SEED } from "../../devnet/consensus_config.ts";
 import { DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import { type Hub, startHub } from "../../devnet/hub/hub.ts";
@@ -59,7 +59,7 @@ export interface DeliveryCase {
 export async function measureDeliveries(work: DeliveryCase): Promise<DeliveryCost> {
   await using stack = new AsyncDisposableStack();
   const { hub, relay, prover } = await startChains(work, stack);
-  const paraId = paraIdOf(hub.identity.stateMachine);
+  const paraId = toParaId(hub.identity.stateMachine);
   const host = stack.use(
     await startGasHost(
       { stateMachine: hub.identity.stateMachine, paraId: BigInt(paraId) },
@@ -124,7 +124,7 @@ async function startChains(
       dummyParachains: parachains,
       heads: () =>
         made.hub === undefined ? new Map() : new Map([
-          [paraIdOf(made.hub.identity.stateMachine), encodeHeader(made.hub.finalizedHeader)],
+          [toParaId(made.hub.identity.stateMachine), encodeHeader(made.hub.finalizedHeader)],
         ]),
     }),
   );
@@ -135,7 +135,7 @@ async function startChains(
     }),
   );
   made.hub = hub;
-  const paraId = paraIdOf(hub.identity.stateMachine);
+  const paraId = toParaId(hub.identity.stateMachine);
   const proofs = stack.use(new HubProver({ relay, finalityLag: FINALITY_LAG, paraId }));
   return { hub, relay, prover: new Prover({ hub, relay, proofs }) };
 }
@@ -177,7 +177,7 @@ function configOf(
   const prover = {
     relay_rpc_ws: proxies.relayChain.wsUrl,
     para_rpc_ws: proxies.hub.wsUrl,
-    para_ids: [paraIdOf(identity.stateMachine)],
+    para_ids: [toParaId(identity.stateMachine)],
   };
   return stringifyToml({
     hub: {

@@ -16,10 +16,10 @@ import { decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts
 import { postMessage } from "../../src/core/ismp/commitment.ts";
 import {
   evmStateMachine,
-  paraIdOf,
   parseStateMachine,
   type StateMachine,
   toConsensusStateId,
+  toParaId,
 } from "../../src/core/ismp/state_machine.ts";
 import type { SocketDeps } from "../../src/core/rpc/socket.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
@@ -106,7 +106,7 @@ function grandpaBench(job: JobOf<"grandpa">, relay: RelayChain): Omit<Bench, "re
   const prover = createGrandpaProver({ relay, target }, {
     stateMachine,
     consensusStateId,
-    paraIds: [paraIdOf(stateMachine)],
+    paraIds: [toParaId(stateMachine)],
     maxBlockRange: 2400,
     slotDurationMs: 6000,
     intervalMs: 300_000,
@@ -137,8 +137,8 @@ function beefyBench(job: JobOf<"beefy">, relay: RelayChain): Omit<Bench, "readRe
       const work = new HubWork({ fetchEvents, fetchFinalHeight }, [chain]);
       const source = createRelaySource({ relay, work, log: new RecordedLog() }, {
         hub,
-        hubParaId: paraIdOf(hub),
-        paraIds: [paraIdOf(hub)],
+        hubParaId: toParaId(hub),
+        paraIds: [toParaId(hub)],
         batchSize: 200,
       });
       const found = await source.next({ chain, view: { ...unusedView, state, hubHeight } }, signal);

@@ -4,7 +4,7 @@
  */
 import { encodeFunctionData, hexToBigInt, isHex } from "viem";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
-import { paraIdOf } from "../../src/core/ismp/state_machine.ts";
+import { toParaId } from "../../src/core/ismp/state_machine.ts";
 import { ismpKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u64 } from "../../src/core/encoding/scale.ts";
 import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
@@ -220,7 +220,7 @@ function toChainMarks(devnet: Devnet, height: bigint): DeliveryMarks {
   const look = encodeFunctionData({
     abi: HOST_ABI,
     functionName: "latestStateMachineHeight",
-    args: [BigInt(paraIdOf(devnet.hub.identity.stateMachine))],
+    args: [BigInt(toParaId(devnet.hub.identity.stateMachine))],
   });
   return {
     sendMethod: "eth_sendRawTransaction",

@@ -11,7 +11,7 @@ import type {
   SignedSubmission,
   SubmissionOutcome,
 } from "../../src/core/chains/port.ts";
-import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../../src/core/chains/fees.ts";
+import type { FeeChain, FeeProof, GasQuote, ReceiptProof } from "../../src/core/chains/fees.ts";
 import type {
   AcceptedProof,
   ClaimStatus,
@@ -26,11 +26,11 @@ import type { Signature, WithdrawalInputData } from "../../src/core/ismp/fees.ts
 import type { Message } from "../../src/core/ismp/message.ts";
 import { postMessage } from "../../src/core/ismp/commitment.ts";
 import {
-  evmAddressOf,
   evmSignature,
-  signerOf,
   sr25519PublicKey,
   sr25519Signature,
+  toEvmAddress,
+  toSignerBytes,
 } from "../../src/core/ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
@@ -92,7 +92,7 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
   readonly #decimals: number;
 
   constructor(node: MemoryNode, clock: Clock, { key, decimals = 18 }: MemoryFeeOptions) {
-    super(node, clock, { relayer: evmAddressOf(key) });
+    super(node, clock, { relayer: toEvmAddress(key) });
     this.#node = node;
     this.#wall = clock;
     this.#key = key;
@@ -139,7 +139,7 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
     return Promise.resolve(undefined);
   }
 
-  fetchGasTerms(): Promise<GasTerms> {
+  fetchGasQuote(): Promise<GasQuote> {
     return Promise.resolve({ gasPriceWei: this.#node.priceWei });
   }
 
@@ -482,7 +482,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
 
   /** The request leaves in the block that holds the order. */
   #dispatchPayment({ signature, destChain, beneficiary }: WithdrawalInputData): void {
-    const address = signerOf(signature);
+    const address = toSignerBytes(signature);
     this.#post(destChain, beneficiary ?? address, this.balances.get(accountKey(destChain, address)) ?? 0n);
   }
 

@@ -1,7 +1,7 @@
 /** Transactions in the place of others on a chain in memory, as the EVM adapter makes them. */
 import type { SignedSubmission } from "../../src/core/chains/port.ts";
 import { type GasPrice, highestPriceWei } from "../../src/core/chains/evm/gas.ts";
-import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../../src/core/chains/replaceable.ts";
+import type { AccountNonces, ReplaceableChain, ReplacementState } from "../../src/core/chains/replaceable.ts";
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
@@ -28,8 +28,8 @@ export class MemoryReplacing implements ReplaceableChain {
     this.#clock = clock;
   }
 
-  fetchReplacementTerms({ hash }: SignedSubmission, signal: AbortSignal): Promise<ReplacementTerms> {
-    return this.#call("fetchReplacementTerms", signal, () => ({
+  fetchReplacementState({ hash }: SignedSubmission, signal: AbortSignal): Promise<ReplacementState> {
+    return this.#call("fetchReplacementState", signal, () => ({
       offered: { type: "legacy", gasPriceWei: this.#node.transactionOf(hash).priceWei },
       market: { type: "legacy", gasPriceWei: this.#node.priceWei },
       nonces: this.#nonces(),

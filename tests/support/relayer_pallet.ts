@@ -7,7 +7,7 @@ import type { WithdrawalInputData, WithdrawalProof } from "../../src/core/ismp/f
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import {
   beneficiaryMessage,
-  signerOf,
+  toSignerBytes,
   verifySignature,
   withdrawMessage,
 } from "../../src/core/ismp/signed_messages.ts";
@@ -76,7 +76,7 @@ export function claimError(view: PalletView, proof: WithdrawalProof): string | u
   const chain = sourceProof.height.id.stateMachine;
   const nonce = view.nonces.get(accountKey(chain, relayer)) ?? 0n;
   const { digest } = beneficiaryMessage({ nonce, sourceChain: chain, beneficiary });
-  const isGood = verifySignature(digest, signature) && equalBytes(signerOf(signature), relayer);
+  const isGood = verifySignature(digest, signature) && equalBytes(toSignerBytes(signature), relayer);
   return isGood ? undefined : "InvalidSignature";
 }
 
@@ -93,7 +93,9 @@ export function accumulate(
     view.setClaimed(each);
     credit(view, accountKey(chain, beneficiaryDetails?.[0] ?? relayer), fee);
   }
-  if (beneficiaryDetails !== undefined) raiseNonce(view, accountKey(chain, signerOf(beneficiaryDetails[1])));
+  if (beneficiaryDetails !== undefined) {
+    raiseNonce(view, accountKey(chain, toSignerBytes(beneficiaryDetails[1])));
+  }
 }
 
 /** Name of the error with which the hub refuses to pay out; `undefined`: it takes the order. */
@@ -101,7 +103,7 @@ export function orderError(
   view: Pick<PalletView, "balances" | "nonces" | "minimumOf">,
   { signature, destChain, beneficiary }: WithdrawalInputData,
 ): string | undefined {
-  const account = accountKey(destChain, signerOf(signature));
+  const account = accountKey(destChain, toSignerBytes(signature));
   const nonce = view.nonces.get(account) ?? 0n;
   if (!verifySignature(withdrawMessage({ nonce, destChain, beneficiary }).digest, signature)) {
     return "InvalidSignature";
@@ -112,7 +114,7 @@ export function orderError(
 
 /** Empties an account; returns what was on it. */
 export function withdraw(books: PalletBooks, { signature, destChain }: WithdrawalInputData): bigint {
-  const account = accountKey(destChain, signerOf(signature));
+  const account = accountKey(destChain, toSignerBytes(signature));
   const amount = books.balances.get(account) ?? 0n;
   books.balances.set(account, 0n);
   raiseNonce(books, account);

@@ -12,10 +12,10 @@ import { type BeefyClientState, decodeBeefyClientState } from "../../../src/core
 import type { StateCommitmentHeight } from "../../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
-  paraIdOf,
   type StateMachine,
   type StateMachineId,
   toConsensusStateId,
+  toParaId,
 } from "../../../src/core/ismp/state_machine.ts";
 import { decodeStrict, hash256, Option, u128, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import { DispatchError, type Execution } from "../runtime.ts";
@@ -182,7 +182,7 @@ export class BeefyProofsPallet {
 
   /** Unlike EVM hosts the hub keeps the child trie root as overlay root, and the state root of the header. */
   #ownHeights({ parachain }: NaiveProof): readonly StateCommitmentHeight[] {
-    const ownParaId = paraIdOf(this.#parts.stateMachine);
+    const ownParaId = toParaId(this.#parts.stateMachine);
     return parachain.heads.filter(({ paraId }) => paraId === ownParaId).map(({ header }) => {
       const own = decodeSubstrateHeader(header);
       const { timestampSec, stateRoot: childTrieRoot } = hubCommitment(own);

@@ -12,7 +12,7 @@ import type {
 import {
   consensusClaimMessage,
   requestClaimMessage,
-  signerOf,
+  toSignerBytes,
   verifySignature,
 } from "../../../src/core/ismp/signed_messages.ts";
 import { stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
@@ -96,7 +96,7 @@ export function claimRequestReward(
   const { digest } = requestClaimMessage({ commitment, destChain: dest, payee });
   const isEvmSignature = signature.tag === "Evm";
   if (!isEvmSignature && !verifySignature(digest, signature)) refuse("InvalidSignature");
-  const signer = isEvmSignature ? recovered(digest, signature.value.signature) : signerOf(signature);
+  const signer = isEvmSignature ? recovered(digest, signature.value.signature) : toSignerBytes(signature);
   if (!equalBytes(signer, deliverer)) refuse("OutboundRequestSignerMismatch");
   pay(parts, execution, { payee, reward }, "OutboundRequestRewardTransferFailed");
   requestsClaimed.put(overlay, undefined, commitment);

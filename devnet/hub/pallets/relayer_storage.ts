@@ -6,7 +6,7 @@ import { RLP } from "@ethereumjs/rlp";
 import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { type Signature, signatureCodec } from "../../../src/core/ismp/fees.ts";
 import type { Proof } from "../../../src/core/ismp/proof.ts";
-import { signerOf } from "../../../src/core/ismp/signed_messages.ts";
+import { toSignerBytes } from "../../../src/core/ismp/signed_messages.ts";
 import {
   isEvm,
   isSubstrate,
@@ -120,7 +120,7 @@ export function receiptRelayer(chain: StateMachine, receipt: Uint8Array): Uint8A
   if (!isSubstrate(chain)) refuse("MismatchedStateMachine");
   const signer = decodeOr("ProofValidationError", bytes, receipt);
   if (signer.length <= 32) return signer;
-  return signerOf(decodeOr<Signature>("SignatureDecodingError", signatureCodec, signer));
+  return toSignerBytes(decodeOr<Signature>("SignatureDecodingError", signatureCodec, signer));
 }
 
 /**

@@ -5,7 +5,7 @@
 import { encodeAbiParameters, parseAbiParameters } from "viem";
 import { concatBytes, equalBytes, fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { palletIsmpMessageCodec, type WithdrawalInputData } from "../../../src/core/ismp/fees.ts";
-import { signerOf, verifySignature, withdrawMessage } from "../../../src/core/ismp/signed_messages.ts";
+import { toSignerBytes, verifySignature, withdrawMessage } from "../../../src/core/ismp/signed_messages.ts";
 import { isSubstrate, type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { u256 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
@@ -32,7 +32,7 @@ export function withdrawFees(parts: RelayerParts, execution: Execution, data: Wi
   const { overlay } = execution;
   const { destChain } = data;
   const { fees, nonce: nonces, minimumWithdrawal } = parts.storage;
-  const address = signerOf(data.signature);
+  const address = toSignerBytes(data.signature);
   const nonce = nonces.get(overlay, address, destChain) ?? 0n;
   checkSignature(data, nonce);
   const amount = fees.get(overlay, destChain, address) ?? 0n;

@@ -8,9 +8,9 @@ import { beaconNetworkOf } from "../clients/sync_committee/spec/known_networks.t
 import {
   type ConsensusStateId,
   evmChainId,
-  paraIdOf,
   type StateMachine,
   stateMachineIdKey,
+  toParaId,
 } from "../../core/ismp/state_machine.ts";
 import type { KnownSection } from "../../core/config/chain_checks.ts";
 import type { UpdateLimit } from "./values.ts";
@@ -52,7 +52,7 @@ export function withHubPara(
   hub: StateMachine,
   listed: SourceLocation,
 ): readonly number[] {
-  const own = paraIdOf(hub);
+  const own = toParaId(hub);
   if (paraIds.includes(own)) return paraIds;
   listed.warning(`a list without ${own}`, `${own}, the hub's own id, among them`, "it is added");
   return [...paraIds, own];

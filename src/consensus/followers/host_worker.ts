@@ -12,7 +12,7 @@ import {
   MAX_PROOFS_AT_ONCE,
   MAX_TRANSACTION_BYTES,
 } from "../../core/chains/transaction_bytes.ts";
-import { paraIdOf, type StateMachineId } from "../../core/ismp/state_machine.ts";
+import { type StateMachineId, toParaId } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
@@ -122,7 +122,7 @@ class HostWorker implements Pollable {
     this.#deps = deps;
     this.#watch = new HostWatch(deps);
     this.#finder = new ProofFinder(deps, deps.chain.id.stateMachine);
-    this.#paraId = paraIdOf(deps.hub.stateMachine);
+    this.#paraId = toParaId(deps.hub.stateMachine);
   }
 
   /** Polls once and delivers the proofs that were found. */

@@ -10,7 +10,7 @@ import {
   timestampDigestCodec,
 } from "../../core/ismp/host_state.ts";
 import type { StateCommitment } from "../../core/ismp/state_commitment.ts";
-import { lastAnnounced, slotOf, type SubstrateHeader } from "../../core/substrate/header.ts";
+import { lastAnnounced, readSlot, type SubstrateHeader } from "../../core/substrate/header.ts";
 
 /** Reason that a header has no usable commitment. */
 export type HeaderCommitmentErrorCode =
@@ -62,7 +62,7 @@ const MAX_TIME_MS = (1n << 64n) - 1n;
 
 /** Unix seconds; 0 where the header names no slot. */
 function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
-  const slot = decoded(() => slotOf(header)) ?? 0n;
+  const slot = decoded(() => readSlot(header)) ?? 0n;
   const timeMs = slot * slotMs;
   return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
 }

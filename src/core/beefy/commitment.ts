@@ -108,7 +108,7 @@ export function beefyMmrLeafHash(leaf: BeefyMmrLeaf): Hash256 {
 }
 
 /** The root of the mountain range that a commitment names, as the contract finds it: the last matching entry. */
-export function mmrRootOf({ payload }: BeefyCommitment): Hash256 | undefined {
+export function findMmrRoot({ payload }: BeefyCommitment): Hash256 | undefined {
   const entry = payload.findLast(({ id, data }) => id === MMR_ROOT_ID && data.length === 32);
   return entry === undefined || entry.data.every((byte) => byte === 0) ? undefined : toHash256(entry.data);
 }

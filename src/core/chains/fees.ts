@@ -27,7 +27,7 @@ export class UnprovableKeyError extends Error {
 }
 
 /** Current price of transactions on a chain, besides their gas. */
-export interface GasTerms {
+export interface GasQuote {
   /** Expected gas price, without the operator's buffer; 0 on chains without gas. */
   readonly gasPriceWei: bigint;
 }
@@ -64,7 +64,7 @@ export interface FeeChain extends Chain {
   fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined>;
   /** False for chains where deliveries are free (Substrate). */
   readonly hasGas: boolean;
-  fetchGasTerms(signal: AbortSignal): Promise<GasTerms>;
+  fetchGasQuote(signal: AbortSignal): Promise<GasQuote>;
   /** Cost of a signed transaction besides gas (data and operator fee of the OP stack), wei. */
   fetchDataCost(raw: Uint8Array, signal: AbortSignal): Promise<bigint>;
 

@@ -18,7 +18,7 @@ export interface AccountNonces {
 }
 
 /** Input for deciding about a pending transaction, read at one moment. */
-export interface ReplacementTerms {
+export interface ReplacementState {
   /** Price offered by the submission. */
   readonly offered: GasPrice;
   /** Price that a new transaction would offer now, the operator's buffer included. */
@@ -32,7 +32,7 @@ export interface ReplacementTerms {
 /** Chain on which a transaction can replace another one with the same nonce. */
 export interface ReplaceableChain {
   /** One round trip. */
-  fetchReplacementTerms(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementTerms>;
+  fetchReplacementState(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementState>;
   /** Nonces of our account. One round trip. */
   fetchNonces(signal: AbortSignal): Promise<AccountNonces>;
   /** Signs the same call at the same nonce with another price. No request: journal it, then broadcast it. */

@@ -46,11 +46,11 @@ function raise(
   nodeBumpPermille: bigint,
   capWei: bigint | undefined,
 ): bigint | undefined {
-  const leastWei = bumped(oldWei, nodeBumpPermille);
+  const minWei = bumped(oldWei, nodeBumpPermille);
   const quarterWei = bumped(oldWei, WANTED_BUMP_PERMILLE);
-  const wantedWei = [quarterWei, marketWei].reduce((a, b) => a > b ? a : b, leastWei);
+  const wantedWei = [quarterWei, marketWei].reduce((a, b) => a > b ? a : b, minWei);
   if (capWei === undefined || wantedWei <= capWei) return wantedWei;
-  return capWei >= leastWei ? capWei : undefined;
+  return capWei >= minWei ? capWei : undefined;
 }
 
 /** Bumps a price, rounded up and by at least 1 wei: nodes require strictly more. */

@@ -5,7 +5,7 @@
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import type { z } from "zod";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
-import { evmAddressOf } from "../ismp/signed_messages.ts";
+import { toEvmAddress } from "../ismp/signed_messages.ts";
 import { Secret } from "./redact.ts";
 import { type ConfigFiles, fileFailure } from "./toml.ts";
 import { text } from "./values.ts";
@@ -36,7 +36,7 @@ export function evmSigner(files: ConfigFiles): z.ZodType<Secret<Hex>> {
       if (!secp256k1.utils.isValidSecretKey(bytes)) {
         return { found: "a number outside of the secp256k1 group order" };
       }
-      if (evmAddressOf(bytes)[0] === 0) return UNCLAIMABLE_KEY;
+      if (toEvmAddress(bytes)[0] === 0) return UNCLAIMABLE_KEY;
       return { value: new Secret(toHex(bytes)) };
     }));
 }

@@ -124,7 +124,7 @@ const SIGNATURE_BYTES = 68n;
  * Maximum gas that Arbitrum charges for publishing a transaction: it charges the bytes after compression
  * (OffchainLabs/nitro: arbos/l1pricing/l1pricing.go, arbos/tx_processor.go), and a trace's gas does not include it.
  */
-export function layer1GasOf(unsigned: Hex, prices: ArbitrumPrices): bigint {
+export function computeLayer1Gas(unsigned: Hex, prices: ArbitrumPrices): bigint {
   const { layer1ByteWei, gasPriceWei } = prices;
   if (gasPriceWei === 0n) return 0n;
   const bytes = BigInt((unsigned.length - 2) / 2) + SIGNATURE_BYTES;

@@ -8,7 +8,7 @@ import { getToAbi, postToAbi, responseToAbi } from "../ismp/commitment.ts";
 import type { GetRequestAbiValue, GetResponseAbiValue, PostRequestAbiValue } from "../ismp/commitment.ts";
 import type { GetRequest, GetResponse, PostRequest } from "../ismp/message.ts";
 import type { MmrProof } from "../ismp/proof.ts";
-import { paraIdOf, type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.ts";
+import { type StateMachine, stateMachineFromBytes, toParaId } from "../ismp/state_machine.ts";
 import { type Address, toAddress } from "./address.ts";
 import { handlerV2Abi } from "./host_abi.ts";
 
@@ -110,8 +110,8 @@ export interface ProvedAt {
 }
 
 /** Hub height in the contracts' form. @throws {IdentifierError} `no_para_id`. */
-export function hubHeightOf(at: Pick<ProvedAt, "hub" | "hubHeight">): HubHeight {
-  return { stateMachineId: BigInt(paraIdOf(at.hub)), height: at.hubHeight };
+export function toHubHeight(at: Pick<ProvedAt, "hub" | "hubHeight">): HubHeight {
+  return { stateMachineId: BigInt(toParaId(at.hub)), height: at.hubHeight };
 }
 
 /**
@@ -135,7 +135,7 @@ function sortedLeaves<T>(
 }
 
 function handlerProof(at: ProvedAt, proof: MmrProof): HandlerProof {
-  return { height: hubHeightOf(at), multiproof: proof.items, leafCount: proof.leafCount };
+  return { height: toHubHeight(at), multiproof: proof.items, leafCount: proof.leafCount };
 }
 
 /**
@@ -186,7 +186,7 @@ export function postRequestTimeoutsCall(
 ): HandlerCall {
   return {
     tag: "handlePostRequestTimeouts",
-    value: { host: at.host, timeouts, height: hubHeightOf(at), proof: nodes },
+    value: { host: at.host, timeouts, height: toHubHeight(at), proof: nodes },
   };
 }
 
@@ -198,7 +198,7 @@ export function getRequestTimeoutsCall(
 ): HandlerCall {
   return {
     tag: "handleGetRequestTimeouts",
-    value: { host: at.host, timeouts, height: hubHeightOf(at), proof: nodes },
+    value: { host: at.host, timeouts, height: toHubHeight(at), proof: nodes },
   };
 }
 

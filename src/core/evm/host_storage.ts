@@ -1,5 +1,5 @@
 /**
- * Slot keys of the EVM host. `eth_getProof` expects these keys; the trie stores them under {@link trieKeyOf}. Source:
+ * Slot keys of the EVM host. `eth_getProof` expects these keys; the trie stores them under {@link toTrieKey}. Source:
  * polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (compiled storage layout at HEAD).
  */
 import { concatBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
@@ -50,7 +50,7 @@ export function offset(slot: Hash256, by: bigint): Hash256 {
 }
 
 /** Key of a slot in the storage trie. */
-export function trieKeyOf(slot: Hash256): Hash256 {
+export function toTrieKey(slot: Hash256): Hash256 {
   return toHash256(keccak256(fromHex(slot)));
 }
 

@@ -128,7 +128,7 @@ function isWithin(a: bigint, b: bigint, factor: bigint): boolean {
 }
 
 /** True for a recent price; one from the future (the clock was set back) has no known age and does not count. */
-function isYounger(price: GoodPrice, nowMs: number, mostMs: number): boolean {
+function isYounger(price: GoodPrice, nowMs: number, maxAgeMs: number): boolean {
   const ageMs = nowMs - price.readAtMs;
-  return ageMs >= 0 && ageMs <= mostMs;
+  return ageMs >= 0 && ageMs <= maxAgeMs;
 }

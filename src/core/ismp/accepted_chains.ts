@@ -38,7 +38,7 @@ export const acceptedLists: ReadonlyMap<ConsensusClientId, AcceptedChains> = new
 ]);
 
 /** List of a client; `undefined`: it accepts messages of every chain that it knows heights of. */
-export function acceptedChainsOf(client: ConsensusClientId): AcceptedChains | undefined {
+export function findAcceptedChains(client: ConsensusClientId): AcceptedChains | undefined {
   return acceptedLists.get(client);
 }
 

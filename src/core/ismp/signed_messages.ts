@@ -103,7 +103,7 @@ function addressOfPublicKey(uncompressed: Uint8Array): Uint8Array {
 }
 
 /** 20-byte address of a secp256k1 secret key. @throws {SignatureError} `bad_key`. */
-export function evmAddressOf(secretKey: Uint8Array): Uint8Array {
+export function toEvmAddress(secretKey: Uint8Array): Uint8Array {
   try {
     return addressOfPublicKey(secp256k1.getPublicKey(secretKey, false));
   } catch {
@@ -145,7 +145,7 @@ export function recoverEvmAddress(digest: Hash256, signature: Uint8Array): Uint8
 export function evmSignature(digest: Hash256, secretKey: Uint8Array): Extract<Signature, { tag: "Evm" }> {
   return {
     tag: "Evm",
-    value: { address: evmAddressOf(secretKey), signature: signEvmDigest(digest, secretKey) },
+    value: { address: toEvmAddress(secretKey), signature: signEvmDigest(digest, secretKey) },
   };
 }
 
@@ -226,7 +226,7 @@ function verifyEd25519(message: Uint8Array, signature: Uint8Array, publicKey: Ui
 }
 
 /** The bytes that identify the signer in hub storage: EVM address or public key. */
-export function signerOf(signature: Signature): Uint8Array {
+export function toSignerBytes(signature: Signature): Uint8Array {
   return signature.tag === "Evm" ? signature.value.address : signature.value.publicKey;
 }
 
@@ -235,5 +235,5 @@ export function signerOf(signature: Signature): Uint8Array {
  * {@link Signature} in it. @throws {ScaleError} when longer bytes are no signature.
  */
 export function storedSigner(signer: Uint8Array): Uint8Array {
-  return signer.length <= 32 ? signer : signerOf(decodeStrict(signatureCodec, signer, "Signature"));
+  return signer.length <= 32 ? signer : toSignerBytes(decodeStrict(signatureCodec, signer, "Signature"));
 }

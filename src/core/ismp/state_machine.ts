@@ -208,7 +208,7 @@ export function evmChainId(stateMachine: StateMachine): number {
  * The bare para id by which EVM hosts address a hub (`uint256 stateMachineId`).
  * @throws {IdentifierError} `no_para_id` unless the chain is a parachain of Polkadot or Kusama.
  */
-export function paraIdOf(stateMachine: StateMachine): number {
+export function toParaId(stateMachine: StateMachine): number {
   const parts = stateMachineParts(stateMachine);
   if (parts.tag !== "Polkadot" && parts.tag !== "Kusama") {
     throw new IdentifierError("no_para_id", stateMachine);

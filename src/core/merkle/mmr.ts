@@ -54,7 +54,7 @@ export function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
 
 /** Position of leaf `index` in the order of node creation: 2 * index - popcount(index). */
 export function leafPosition(index: bigint): bigint {
-  return 2n * index - BigInt(subtreesOf(index).length);
+  return 2n * index - BigInt(toSubtrees(index).length);
 }
 
 /** Position of the top node of `subtree`; for height 0 the position of the leaf itself. */
@@ -63,7 +63,7 @@ export function topPosition(subtree: Subtree): bigint {
 }
 
 /** The perfect subtrees of a range of `leafCount` leaves, largest first; none for 0 leaves. */
-export function subtreesOf(leafCount: bigint): Subtree[] {
+export function toSubtrees(leafCount: bigint): Subtree[] {
   const subtrees: Subtree[] = [];
   const bits = leafCount.toString(2);
   let start = 0n;
@@ -105,7 +105,7 @@ export function calculateMmrRoot(
   const source = new ItemSource(items);
   const peaks: Uint8Array[] = [];
   let used = 0;
-  for (const subtree of subtreesOf(leafCount)) {
+  for (const subtree of toSubtrees(leafCount)) {
     const end = subtree.start + (1n << BigInt(subtree.height));
     const first = used;
     while ((leaves[used]?.index ?? end) < end) used++;

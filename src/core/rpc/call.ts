@@ -63,10 +63,10 @@ export interface RpcEndpoint {
 /** Method name in faults about a batch as a whole. */
 export const BATCH_METHOD = "batch";
 
-/** Separator between the methods of a batch in {@link methodsOf}. */
+/** Separator between the methods of a batch in {@link formatMethods}. */
 export const METHOD_SEPARATOR = "+";
 
 /** Name of a set of calls in faults: each method once. */
-export function methodsOf(calls: readonly RpcCall[]): string {
+export function formatMethods(calls: readonly RpcCall[]): string {
   return [...new Set(calls.map((call) => call.method))].join(METHOD_SEPARATOR);
 }

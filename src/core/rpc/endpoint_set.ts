@@ -9,7 +9,7 @@ import { orAbort } from "../runtime/retry.ts";
 import {
   BATCH_METHOD,
   type CallConditions,
-  methodsOf,
+  formatMethods,
   type RpcAnswer,
   type RpcCall,
   type RpcEndpoint,
@@ -285,7 +285,7 @@ export class RpcEndpointSet {
   }
 
   #place(endpointHost: string, calls: readonly RpcCall[]): FaultPlace {
-    return { chain: this.#options.chain, endpointHost, method: methodsOf(calls) };
+    return { chain: this.#options.chain, endpointHost, method: formatMethods(calls) };
   }
 
   /** One fault for all endpoints: the code of the most preferred one, and the fault of each in the text. */

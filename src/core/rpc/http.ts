@@ -8,7 +8,7 @@ import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import {
   BATCH_METHOD,
   type CallConditions,
-  methodsOf,
+  formatMethods,
   type NodeError,
   readNodeError,
   type RpcAnswer,
@@ -87,7 +87,7 @@ class HttpEndpoint implements RpcEndpoint {
   /** Posts the body and reads the whole answer, both within the deadline. */
   async #exchange(body: string, calls: readonly RpcCall[], conditions: CallConditions): Promise<Exchange> {
     const afterMs = conditions.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    const what = methodsOf(calls);
+    const what = formatMethods(calls);
     try {
       return await withDeadline(
         this.#deps.clock,
@@ -104,7 +104,7 @@ class HttpEndpoint implements RpcEndpoint {
   }
 
   async #post(body: string, calls: readonly RpcCall[], signal: AbortSignal): Promise<Exchange> {
-    const method = methodsOf(calls);
+    const method = formatMethods(calls);
     let response: Response;
     try {
       response = await this.#deps.fetch(this.#url, {
@@ -151,7 +151,7 @@ class HttpEndpoint implements RpcEndpoint {
   }
 
   #readAnswers(exchange: Exchange, calls: readonly RpcCall[], firstId: number): readonly RpcAnswer[] {
-    const method = methodsOf(calls);
+    const method = formatMethods(calls);
     if (exchange.status === 429) throw this.#statusFault("throttled", exchange, method);
     let answer: Json;
     try {
@@ -174,7 +174,8 @@ class HttpEndpoint implements RpcEndpoint {
     firstId: number,
     exchange: Exchange,
   ): ReadonlyMap<number, { readonly [name: string]: Json }> {
-    const malformed = (detail: string): RpcFault => this.#fault("malformed", methodsOf(calls), { detail });
+    const malformed = (detail: string): RpcFault =>
+      this.#fault("malformed", formatMethods(calls), { detail });
     const byId = new Map<number, { readonly [name: string]: Json }>();
     for (const entry of entries) {
       if (!isJsonObject(entry)) throw malformed("an entry is not an object");
@@ -182,7 +183,7 @@ class HttpEndpoint implements RpcEndpoint {
       const id = isOnlyError ? firstId : Number(entry.id ?? NaN);
       if (!Number.isInteger(id) || id < firstId || id >= firstId + calls.length) {
         if (exchange.status >= 400) {
-          throw this.#statusFault(codeOfStatus(exchange.status), exchange, methodsOf(calls));
+          throw this.#statusFault(codeOfStatus(exchange.status), exchange, formatMethods(calls));
         }
         throw malformed("an answer has an id that was not sent");
       }
@@ -220,7 +221,7 @@ class HttpEndpoint implements RpcEndpoint {
   }
 
   #withoutJson(exchange: Exchange, calls: readonly RpcCall[]): RpcFault {
-    const method = methodsOf(calls);
+    const method = formatMethods(calls);
     const refusesArrays = calls.length > 1 && [400, 405, 415, 422].includes(exchange.status);
     if (refusesArrays) return this.#statusFault("missing_method", exchange, BATCH_METHOD);
     if (exchange.status >= 300) return this.#statusFault(codeOfStatus(exchange.status), exchange, method);

@@ -10,7 +10,7 @@ import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import {
   BATCH_METHOD,
   type CallConditions,
-  methodsOf,
+  formatMethods,
   type NodeError,
   type RpcAnswer,
   type RpcCall,
@@ -179,7 +179,7 @@ class WebSocketEndpoint implements SocketEndpoint {
 
   /** Sends one message with all calls and waits for the answers. */
   async #exchange(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
-    const method = methodsOf(calls);
+    const method = formatMethods(calls);
     const request = this.#requests.write(calls);
     const size = request.text.length;
     if (size > this.#limits.maxPayloadBytes) {
@@ -209,7 +209,7 @@ class WebSocketEndpoint implements SocketEndpoint {
     try {
       return await withDeadline(
         this.#deps.clock,
-        { what: methodsOf(calls), afterMs },
+        { what: formatMethods(calls), afterMs },
         work,
         ended.signal,
       );
@@ -218,7 +218,7 @@ class WebSocketEndpoint implements SocketEndpoint {
       const { link } = this.#socket;
       // No message for the whole deadline: check now whether the connection is dead.
       if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#socket.probe(link);
-      throw this.#fault("timeout", methodsOf(calls), `no answer within ${afterMs} ms`);
+      throw this.#fault("timeout", formatMethods(calls), `no answer within ${afterMs} ms`);
     } finally {
       ended.unlink();
     }

@@ -5,7 +5,7 @@
 import { type Hash256, toHex } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Randomness } from "../runtime/randomness.ts";
-import { methodsOf, type RpcAnswer, type RpcCall, type RpcEndpoint } from "./call.ts";
+import { formatMethods, type RpcAnswer, type RpcCall, type RpcEndpoint } from "./call.ts";
 import { TrackedEndpoint } from "./endpoint_health.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { sendToOnly } from "./patience.ts";
@@ -150,7 +150,7 @@ export class SubstrateClient {
   }
 
   #read<T>(call: TypedCall<T>, answer: RpcAnswer | undefined): T | RpcFault {
-    if (answer === undefined) return this.fault("malformed", methodsOf([call]), "no answer");
+    if (answer === undefined) return this.fault("malformed", formatMethods([call]), "no answer");
     if (answer.kind === "fault") return answer.fault;
     try {
       return call.read(answer.result, (detail) => {

@@ -2,7 +2,7 @@
 import type { Clock } from "./clock.ts";
 
 /** Maximum wait of one timer of the runtime (2^31 - 1 ms, 24.8 days); longer waits are split. */
-const longestTimerMs = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Time of the machine. Waits use timers, so setting the clock does not stretch them. */
 export const systemClock: Clock = {
@@ -10,7 +10,7 @@ export const systemClock: Clock = {
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
     let leftMs = Math.max(0, ms);
     do {
-      const pieceMs = Math.min(leftMs, longestTimerMs);
+      const pieceMs = Math.min(leftMs, MAX_TIMER_MS);
       await timer(pieceMs, signal);
       leftMs -= pieceMs;
     } while (leftMs > 0);

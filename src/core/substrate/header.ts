@@ -147,7 +147,7 @@ function babeSlot(data: Uint8Array): bigint {
  * (fetch_overlay_root_and_timestamp).
  * @throws {ScaleError} when one of the items is not what its engine writes.
  */
-export function slotOf({ digest }: Pick<SubstrateHeader, "digest">): bigint | undefined {
+export function readSlot({ digest }: Pick<SubstrateHeader, "digest">): bigint | undefined {
   let slot: bigint | undefined;
   for (const item of digest) {
     if (item.kind !== "preRuntime") continue;

@@ -56,7 +56,7 @@ async function fillGap(
   { chain }: ReplacementContext,
   { old, nonce }: { readonly old: SubmissionRow; readonly nonce: bigint },
 ): Promise<boolean> {
-  const terms = await chain.fetchReplacementTerms(old.submission, work.signal);
+  const terms = await chain.fetchReplacementState(old.submission, work.signal);
   const { cancelCapWei } = priceCaps({
     income: { kind: "none" },
     gas: 0n,

@@ -5,8 +5,8 @@
  * `decisions/price_cap.ts`.
  */
 import type { BroadcastResult, SignedSubmission } from "../../core/chains/port.ts";
-import { gasExpectedOf, highestPriceWei } from "../../core/chains/evm/gas.ts";
-import type { ReplacementTerms } from "../../core/chains/replaceable.ts";
+import { expectedGas, highestPriceWei } from "../../core/chains/evm/gas.ts";
+import type { ReplacementState } from "../../core/chains/replaceable.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../ledger/ledger.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import {
@@ -46,7 +46,7 @@ export async function replaceStuck(work: Settling, rows: readonly SubmissionRow[
   const { nonce, newest, dearest } = place;
   if (deps.clock.now() < dearest.createdAtMs + STUCK_AFTER_MS) return false;
   if (isSpendingStopped(deps, work.target)) return false;
-  const terms = await replacing.chain.fetchReplacementTerms(dearest.submission, signal);
+  const terms = await replacing.chain.fetchReplacementState(dearest.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
   const facts = await readPriceCapInput(work, replacing, { newest, dearest, terms });
@@ -87,11 +87,11 @@ function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
 async function isHandlerReplaced(
   { signal }: Settling,
   { chain }: ReplacementContext,
-  { newest, dearest, terms }: Pick<Place, "newest" | "dearest"> & { readonly terms: ReplacementTerms },
+  { newest, dearest, terms }: Pick<Place, "newest" | "dearest"> & { readonly terms: ReplacementState },
 ): Promise<boolean> {
   const ofNewest = newest.id === dearest.id
     ? terms
-    : await chain.fetchReplacementTerms(newest.submission, signal);
+    : await chain.fetchReplacementState(newest.submission, signal);
   return ofNewest.isHandlerReplaced;
 }
 
@@ -99,7 +99,7 @@ async function isHandlerReplaced(
 async function readPriceCapInput(
   work: Settling,
   replacing: ReplacementContext,
-  at: { readonly newest: SubmissionRow; readonly dearest: SubmissionRow; readonly terms: ReplacementTerms },
+  at: { readonly newest: SubmissionRow; readonly dearest: SubmissionRow; readonly terms: ReplacementState },
 ): Promise<PriceCapInput | undefined> {
   const { newest, terms } = at;
   const gasLimit = newest.submission.gasLimit ?? 0n;
@@ -113,7 +113,7 @@ async function readPriceCapInput(
   const marketWei = highestPriceWei(terms.market);
   return {
     income,
-    gas: gasExpectedOf(gasLimit),
+    gas: expectedGas(gasLimit),
     gasLimit,
     dataCostWei,
     marketWei,
@@ -122,7 +122,7 @@ async function readPriceCapInput(
 }
 
 /** Reports the shortfall when the account cannot pay for the next higher price. */
-function reportShortfall({ deps, target }: Settling, facts: PriceCapInput, terms: ReplacementTerms): void {
+function reportShortfall({ deps, target }: Settling, facts: PriceCapInput, terms: ReplacementState): void {
   if (facts.income.kind === "none") return;
   const wanted = bumpPrice(terms.offered, terms.market, { capWei: undefined });
   if (wanted === undefined) return;

@@ -12,7 +12,7 @@ import {
   responseReceiptSlots,
   stateCommitmentSlots,
   stateCommitmentUpdateTimeSlot,
-  trieKeyOf,
+  toTrieKey,
   vetoSlot,
   word,
 } from "../../../src/core/evm/host_storage.ts";
@@ -52,7 +52,7 @@ for (const proof of vectors.proofs) {
     Deno.test(`host slot vector: ${key.what} of ${proof.name}`, () => {
       const slot = slotOf(key.what, commitments);
       equal(slot, key.slot_key);
-      equal(trieKeyOf(toHash256(key.slot_key)), key.trie_key);
+      equal(toTrieKey(toHash256(key.slot_key)), key.trie_key);
     });
   }
 }

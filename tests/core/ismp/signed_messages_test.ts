@@ -11,7 +11,6 @@ import {
   beneficiaryMessage,
   consensusClaimMessage,
   consensusSignerMessage,
-  evmAddressOf,
   evmSignature,
   recoverEvmAddress,
   requestClaimMessage,
@@ -26,6 +25,7 @@ import {
   sr25519Secret,
   sr25519Signature,
   storedSigner,
+  toEvmAddress,
   verifySignature,
   verifySr25519,
   withdrawMessage,
@@ -115,7 +115,7 @@ Deno.test("EVM signature: recovers the signer with v as 27/28 and as 0/1, and no
   fc.assert(
     fc.property(anyDigest, fc.nat(64), fc.integer({ min: 1, max: 255 }), (digest, at, flip) => {
       const signature = signEvmDigest(digest, secretKey);
-      const address = evmAddressOf(secretKey);
+      const address = toEvmAddress(secretKey);
       equal(recoverEvmAddress(digest, signature), address);
       const low = signature.with(64, (signature[64] ?? 0) - 27);
       equal(recoverEvmAddress(digest, low), address);
@@ -130,7 +130,7 @@ Deno.test("EVM signature: recovers the signer with v as 27/28 and as 0/1, and no
 Deno.test("EVM signature: wrong forms are refused by code", () => {
   const digest = toHash256("11".repeat(32));
   refuses(() => signEvmDigest(digest, new Uint8Array(32)), "bad_key");
-  refuses(() => evmAddressOf(new Uint8Array(31)), "bad_key");
+  refuses(() => toEvmAddress(new Uint8Array(31)), "bad_key");
   refuses(() => recoverEvmAddress(digest, new Uint8Array(64)), "bad_signature");
   refuses(() => recoverEvmAddress(digest, new Uint8Array(65)), "bad_signature");
   refuses(() => recoverEvmAddress(digest, signEvmDigest(digest, secretKey).with(64, 29)), "bad_signature");
@@ -181,6 +181,6 @@ Deno.test("Ed25519: a signature verifies for its message only", () => {
 Deno.test("signer field: short ones are stored as they are, long ones by the signer inside", () => {
   equal(storedSigner(new Uint8Array(32)), new Uint8Array(32));
   const signature = evmSignature(toHash256("22".repeat(32)), secretKey);
-  equal(storedSigner(signatureCodec.enc(signature)), evmAddressOf(secretKey));
+  equal(storedSigner(signatureCodec.enc(signature)), toEvmAddress(secretKey));
   throws(() => storedSigner(new Uint8Array(33)), ScaleError);
 });

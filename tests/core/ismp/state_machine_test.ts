@@ -12,7 +12,6 @@ import {
   type IdentifierErrorCode,
   isEvm,
   isSubstrate,
-  paraIdOf,
   parseStateMachine,
   stateMachineCodec,
   stateMachineFromBytes,
@@ -22,6 +21,7 @@ import {
   stateMachineParts,
   stateMachineToBytes,
   toConsensusStateId,
+  toParaId,
 } from "../../../src/core/ismp/state_machine.ts";
 
 function refuses(run: () => unknown, code: IdentifierErrorCode): void {
@@ -65,7 +65,7 @@ Deno.test("state machine: each reason of a refusal has its code", () => {
   refuses(() => parseStateMachine("EVM-+"), "bad_number");
   refuses(() => parseStateMachine("SUBSTRATE-ABCDE"), "bad_length");
   refuses(() => stateMachineFromBytes(Uint8Array.of(0x45, 0xff)), "not_utf8");
-  refuses(() => paraIdOf(parseStateMachine("EVM-1")), "no_para_id");
+  refuses(() => toParaId(parseStateMachine("EVM-1")), "no_para_id");
   refuses(() => evmChainId(parseStateMachine("KUSAMA-4009")), "bad_number");
 });
 
@@ -91,7 +91,7 @@ Deno.test("state machine: families and numbers", () => {
       [false, false],
     ],
   );
-  equal(paraIdOf(parseStateMachine("KUSAMA-4009")), 4009);
+  equal(toParaId(parseStateMachine("KUSAMA-4009")), 4009);
   equal(evmChainId(evmStateMachine(8453)), 8453);
 });
 

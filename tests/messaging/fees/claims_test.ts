@@ -5,7 +5,7 @@ import { postMessage } from "../../../src/core/ismp/commitment.ts";
 import { ClaimsRounds } from "../../../src/messaging/fees/claims_round.ts";
 import { claimsWorker } from "../../../src/messaging/fees/claims_worker.ts";
 import type { ClaimEvent } from "../../../src/messaging/fees/claim_events.ts";
-import { evmAddressOf } from "../../../src/core/ismp/signed_messages.ts";
+import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { a, b, c, hubName, keyOf, Scene, type SceneOptions, withLedgerFile } from "./scene.ts";
 
@@ -273,21 +273,21 @@ Deno.test("claims: with other keys on source and destination the source's addres
   await scene.blocks(5);
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 101 });
-  assert.equal(scene.hub.balanceOf(a, evmAddressOf(keyOf(1))), 101n * one);
-  assert.equal(scene.hub.balanceOf(a, evmAddressOf(keyOf(2))), 0n);
-  assert.equal(await scene.hub.fetchRelayerNonce(evmAddressOf(keyOf(2)), a, never), 3n);
+  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 101n * one);
+  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
+  assert.equal(await scene.hub.fetchRelayerNonce(toEvmAddress(keyOf(2)), a, never), 3n);
 });
 
 Deno.test("claims: a nonce that a withdrawal uses up between signing and sending is read anew (F24)", async () => {
   const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
   scene.deliver(4);
   await scene.blocks(5);
-  const act = (): void => scene.hub.useNonceOf(a, evmAddressOf(keyOf(2)));
+  const act = (): void => scene.hub.useNonceOf(a, toEvmAddress(keyOf(2)));
   scene.hub.faults.add("dryRunCall", { kind: "interrupt", when: "before", act });
   scene.hub.faults.add("prepareCall", { kind: "interrupt", when: "after", act });
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 4 });
-  assert.equal(scene.hub.balanceOf(a, evmAddressOf(keyOf(1))), 4n * one);
+  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 4n * one);
 });
 
 Deno.test("claims: for a beneficiary they wait while an order to withdraw holds the nonce", async () => {
@@ -296,7 +296,7 @@ Deno.test("claims: for a beneficiary they wait while an order to withdraw holds 
   await scene.blocks(5);
   const id = scene.ledger.withdrawals.record({
     chain: a,
-    address: evmAddressOf(keyOf(2)),
+    address: toEvmAddress(keyOf(2)),
     nonce: 0n,
     beneficiary: undefined,
     amount: 1n,
@@ -445,7 +445,7 @@ for (
         await scene.blocks(2);
         await claimAll(scene);
         assert.deepEqual(scene.states(), { claimed: 60 });
-        assert.equal(scene.hub.balanceOf(a, evmAddressOf(keyOf(1))), 60n * one);
+        assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 60n * one);
         assert.equal(scene.deps.calls.listOpen("accumulate").length, 0);
       });
     });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
-import { evmAddressOf } from "../../../src/core/ismp/signed_messages.ts";
+import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import type { WithdrawalRow } from "../../../src/messaging/ledger/ledger.ts";
 import { WithdrawalRounds } from "../../../src/messaging/fees/withdrawal_round.ts";
 import { withdrawalWorker } from "../../../src/messaging/fees/withdrawal_worker.ts";
@@ -127,7 +127,7 @@ Deno.test("withdrawals: hub account only, chain address only, both: each is sign
 Deno.test("withdrawals: an address of earlier deliveries is emptied if its key is there, and told if it is not", async () => {
   const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
   scene.deliver(1, { source: a, dest: b });
-  scene.hub.credit(a, evmAddressOf(keyOf(2)), 200n * one);
+  scene.hub.credit(a, toEvmAddress(keyOf(2)), 200n * one);
   const stranger = new Uint8Array(20).fill(5);
   const [row] = scene.ledger.deliveries.listUnclaimed({
     source: a,
@@ -143,7 +143,7 @@ Deno.test("withdrawals: an address of earlier deliveries is emptied if its key i
   const [report] = await rounds.orderNow(never);
   assert.deepEqual(report?.results, ["skipped", "ordered"]);
   await payAll(scene, rounds);
-  assert.equal(scene.hub.balanceOf(a, evmAddressOf(keyOf(2))), 0n);
+  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
   assert.ok(scene.log.events("warn").includes("fee_account_unconfigured"));
 });
 

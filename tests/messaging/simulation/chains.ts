@@ -2,19 +2,19 @@
 import type { BroadcastResult, SignedSubmission, SubmissionOutcome } from "../../../src/core/chains/port.ts";
 import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
-import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../../../src/core/chains/fees.ts";
+import type { FeeChain, FeeProof, GasQuote, ReceiptProof } from "../../../src/core/chains/fees.ts";
 import type {
   ClaimStatus,
   HubCallRefusal,
   RelayerHub,
   RelayerHubCall,
 } from "../../../src/core/chains/hub_accounts.ts";
-import type { AccountNonces, ReplacementTerms } from "../../../src/core/chains/replaceable.ts";
+import type { AccountNonces, ReplacementState } from "../../../src/core/chains/replaceable.ts";
 import { type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
 import type { Signature } from "../../../src/core/ismp/fees.ts";
-import { evmSignature, signerOf } from "../../../src/core/ismp/signed_messages.ts";
+import { evmSignature, toSignerBytes } from "../../../src/core/ismp/signed_messages.ts";
 import {
   type StateMachine,
   type StateMachineHeight,
@@ -116,8 +116,8 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return Promise.resolve();
   }
 
-  fetchGasTerms(signal: AbortSignal): Promise<GasTerms> {
-    return this.call("fetchGasTerms", signal, () => ({ gasPriceWei: this.node.priceWei }));
+  fetchGasQuote(signal: AbortSignal): Promise<GasQuote> {
+    return this.call("fetchGasQuote", signal, () => ({ gasPriceWei: this.node.priceWei }));
   }
 
   fetchDataCost(_callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
@@ -160,9 +160,9 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return this.call("fetchBalance", signal, () => 10n ** 24n);
   }
 
-  fetchReplacementTerms(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementTerms> {
+  fetchReplacementState(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementState> {
     this.#life.step();
-    return this.#replacing.fetchReplacementTerms(submission, signal);
+    return this.#replacing.fetchReplacementState(submission, signal);
   }
 
   fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
@@ -305,7 +305,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     return Promise.resolve(undefined);
   }
 
-  fetchGasTerms(): Promise<GasTerms> {
+  fetchGasQuote(): Promise<GasQuote> {
     return Promise.resolve({ gasPriceWei: 0n });
   }
 
@@ -353,7 +353,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
           hub: this.id.stateMachine,
           chain: destChain,
           nonce: state.accounts.payments++,
-          payee: beneficiary ?? signerOf(signature),
+          payee: beneficiary ?? toSignerBytes(signature),
           amount,
         }));
         state.sent.set(message.commitment, BigInt(state.sent.size));

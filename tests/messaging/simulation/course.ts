@@ -9,7 +9,7 @@ import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import { getMessage, postMessage } from "../../../src/core/ismp/commitment.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
-import { evmAddressOf } from "../../../src/core/ismp/signed_messages.ts";
+import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import {
   parseStateMachine,
   type StateMachine,
@@ -77,7 +77,7 @@ const DECEIVER = new Uint8Array(20).fill(0xdd);
 /** A key of the relayer with its address. */
 function accountOf(number: number): { readonly key: Uint8Array; readonly relayer: Uint8Array } {
   const key = keccak256(Uint8Array.of(number));
-  return { key, relayer: evmAddressOf(key) };
+  return { key, relayer: toEvmAddress(key) };
 }
 
 const first = accountOf(1);

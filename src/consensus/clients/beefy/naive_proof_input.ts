@@ -18,7 +18,7 @@ import {
   type BeefyMmrLeaf,
   beefyMmrLeafHash,
   decoded,
-  mmrRootOf,
+  findMmrRoot,
 } from "../../../core/beefy/commitment.ts";
 import { merkleRoot } from "./spec/merkle_tree.ts";
 import { leafProofCodec, parachainIdsCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
@@ -78,7 +78,7 @@ export async function readNaiveProofInput(
   const last = await readLeaves(relay, [leafBlockOf(block)], options, signal);
   const [own] = last;
   if (own === undefined) throw new BeefyError("undecodable_data");
-  const root = mmrRootOf(justification.commitment);
+  const root = findMmrRoot(justification.commitment);
   const items = await askItems(relay, { block, leaf: own.leaf, leafCount, root }, signal);
   if (items === undefined && !work.mayRead(mountainLeaves(block, leafCount))) return undefined;
   const mountain = items === undefined

@@ -5,7 +5,7 @@
  */
 import type { Chain, Refusal, SignedSubmission, SubmissionOutcome } from "../../../core/chains/port.ts";
 import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
-import type { ReplaceableChain, ReplacementTerms } from "../../../core/chains/replaceable.ts";
+import type { ReplaceableChain, ReplacementState } from "../../../core/chains/replaceable.ts";
 import {
   decideReplacement,
   MAX_REPLACEMENTS,
@@ -21,7 +21,7 @@ import { delayAbort, SHUTDOWN_GRACE_MS } from "../../delay_abort.ts";
 /** Parts of the chain that sending needs. */
 export type SendingChain =
   & Pick<Chain, "id" | "simulate" | "sign" | "broadcast" | "fetchOutcome">
-  & Pick<ReplaceableChain, "fetchReplacementTerms" | "resign" | "cancel">;
+  & Pick<ReplaceableChain, "fetchReplacementState" | "resign" | "cancel">;
 
 /** Dependencies of sending. */
 export interface SendDeps {
@@ -205,7 +205,7 @@ class NonceSubmissions {
     if (newest?.nonce === undefined) throw new Error("A submission without nonce");
     const nowMs = clock.now();
     if (nowMs - this.#sentAtMs < REBROADCAST_AFTER_MS) return;
-    const terms = await chain.fetchReplacementTerms(newest, signal);
+    const terms = await chain.fetchReplacementState(newest, signal);
     const isCancel = this.#cancelling.has(newest);
     const isStale = !isCancel && !await this.#isStillNeeded("blocks", signal);
     const decision = decideReplacement({
@@ -267,7 +267,7 @@ class NonceSubmissions {
 
 /** Maximum price per gas of a delivery and of its cancellation, wei: neither exceeds the account's balance. */
 function capsOf(
-  { market, balanceWei }: ReplacementTerms,
+  { market, balanceWei }: ReplacementState,
   gasLimit: bigint,
 ): { readonly capWei: bigint; readonly cancelCapWei: bigint } {
   const most = MAX_TIMES_MARKET * highestPriceWei(market);

@@ -24,10 +24,10 @@ import type { IntermediateState, StateCommitment } from "../../../core/ismp/stat
 import {
   type ConsensusClientId,
   type ConsensusStateId,
-  paraIdOf,
   type StateMachine,
   type StateMachineId,
   toConsensusClientId,
+  toParaId,
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, hash256, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -101,7 +101,7 @@ class ParachainProver implements ConsensusProver {
     this.intervalMs = intervalMs;
     this.#deps = deps;
     this.#hub = hub;
-    this.#paraId = paraIdOf(stateMachine);
+    this.#paraId = toParaId(stateMachine);
     this.#quietHeadSec = quietHeadSec ?? DEFAULT_QUIET_HEAD_SEC;
   }
 

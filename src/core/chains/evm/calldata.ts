@@ -29,7 +29,7 @@ export function encodeDelivery(delivery: Delivery, host: Address): Hex {
 }
 
 /** All messages of a delivery, over all steps in order. */
-export function messagesOf(delivery: Delivery): readonly Message[] {
+export function collectMessages(delivery: Delivery): readonly Message[] {
   return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
 }
 

@@ -4,7 +4,7 @@ import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
 import { hostReads } from "../../evm/host_reads.ts";
-import { paraIdOf, type StateMachineId } from "../../ismp/state_machine.ts";
+import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { ConsensusClientKind, HostConsensusView } from "../evm_follower.ts";
 import type { EvmContext } from "./evm_context.ts";
@@ -18,7 +18,7 @@ export async function fetchConsensusView(
   signal: AbortSignal,
 ): Promise<HostConsensusView> {
   const { endpoints, host } = context.at;
-  const paraId = paraIdOf(hub.stateMachine);
+  const paraId = toParaId(hub.stateMachine);
   const batch = new RpcBatch(endpoints);
   const bytes = batch.add(contractRead(host, hostReads.consensusState));
   const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));

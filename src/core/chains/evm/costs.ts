@@ -7,13 +7,13 @@ import { type Hex, toHex } from "../../encoding/bytes.ts";
 import {
   arbGasInfo,
   type ArbitrumPrices,
+  computeLayer1Gas,
   decodeArbPrices,
   decodeOracleWei,
   encodeArbPrices,
   encodeDataCost,
   encodeOperatorFee,
   encodeOraclePrice,
-  layer1GasOf,
   OPERATOR_FEE_PROBE_GAS,
   type OperatorFee,
   operatorFeeWei,
@@ -22,14 +22,14 @@ import {
 } from "../../evm/fee_oracles.ts";
 import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import type { GasTerms } from "../fees.ts";
+import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { gasExpectedOf, isArbitrum } from "./gas.ts";
-import { callResult, codeOf, gasPrice } from "./queries.ts";
+import { expectedGas, isArbitrum } from "./gas.ts";
+import { callResult, contractCode, gasPrice } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 
 /** Costs of a transaction; of its data only if requested. */
-export interface Costs extends GasTerms {
+export interface Costs extends GasQuote {
   /** Cost besides gas when the transaction uses `gas`, wei: data and operator fee of the OP stack, 0 elsewhere. */
   readonly dataCostWei: (gas: bigint) => bigint;
   /** Maximum gas for the data, which traces do not include: on Arbitrum; 0 elsewhere. */
@@ -51,7 +51,7 @@ export function addCosts(context: EvmContext, batch: RpcBatch, unsigned?: Hex): 
     return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), unsigned);
   }
   if (context.isOpStack === false) return () => ({ gasPriceWei: nodePrice(), ...free });
-  const code = context.isOpStack === undefined ? batch.addOptional(codeOf(opStackOracle)) : undefined;
+  const code = context.isOpStack === undefined ? batch.addOptional(contractCode(opStackOracle)) : undefined;
   const price = addRaw(batch, opStackOracle, encodeOraclePrice);
   const dataCost = unsigned === undefined ? undefined : addDataCost(context, batch, unsigned);
   return () => {
@@ -69,7 +69,7 @@ function arbitrumCosts(
   return {
     gasPriceWei: higher(nodePriceWei, prices?.gasPriceWei),
     dataCostWei: () => 0n,
-    layer1Gas: unsigned === undefined || prices === undefined ? 0n : layer1GasOf(unsigned, prices),
+    layer1Gas: unsigned === undefined || prices === undefined ? 0n : computeLayer1Gas(unsigned, prices),
   };
 }
 
@@ -146,7 +146,7 @@ function higher(a: bigint, b: bigint | undefined): bigint {
 }
 
 /** Fetches the current gas price. One request. */
-export async function fetchGasTerms(context: EvmContext, signal: AbortSignal): Promise<GasTerms> {
+export async function fetchGasQuote(context: EvmContext, signal: AbortSignal): Promise<GasQuote> {
   const batch = new RpcBatch(context.at.endpoints);
   const costs = addCosts(context, batch);
   await batch.send({ signal });
@@ -166,5 +166,5 @@ export async function fetchDataCost(
   const batch = new RpcBatch(context.at.endpoints);
   const costs = addCosts(context, batch, withoutSignature(raw));
   await batch.send({ signal });
-  return costs().dataCostWei(gasExpectedOf(parseTransaction(toHex(raw)).gas ?? 0n));
+  return costs().dataCostWei(expectedGas(parseTransaction(toHex(raw)).gas ?? 0n));
 }

@@ -37,16 +37,16 @@ import type { ConsensusClientKind, EvmFollower, HostConsensusView } from "../evm
 import {
   type FeeChain,
   type FeeProof,
-  type GasTerms,
+  type GasQuote,
   type ReceiptProof,
   UnprovableKeyError,
 } from "../fees.ts";
 import type { ConsensusProofTarget } from "../hub_accounts.ts";
-import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../replaceable.ts";
+import type { AccountNonces, ReplaceableChain, ReplacementState } from "../replaceable.ts";
 import { fetchHasBatchCall } from "./batching.ts";
 import { fetchCertainFees, fetchCertainReceipts } from "./certain_reads.ts";
 import { fetchClientKind, fetchConsensusView } from "./consensus_view.ts";
-import { fetchDataCost, fetchGasTerms } from "./costs.ts";
+import { fetchDataCost, fetchGasQuote } from "./costs.ts";
 import { EventReader } from "./events.ts";
 import { EvmContext } from "./evm_context.ts";
 import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
@@ -54,10 +54,10 @@ import { fetchFees, fetchFeeTokenDecimals, fetchRouterPrice } from "./fees.ts";
 import type { GasPrice } from "./gas.ts";
 import { checkProofs, PROBED_SLOT } from "./proof_check.ts";
 import { proveMessages } from "./proofs.ts";
-import { balanceOf, blockNumber, contractRead } from "./queries.ts";
+import { accountBalance, blockNumber, contractRead } from "./queries.ts";
 import { callOne } from "./rpc_batch.ts";
 import { fetchReceipts } from "./receipts.ts";
-import { cancel, fetchNonces, fetchReplacementTerms, resign } from "./replacement.ts";
+import { cancel, fetchNonces, fetchReplacementState, resign } from "./replacement.ts";
 import { signDigest } from "./signature.ts";
 import { signDelivery } from "./signing.ts";
 import { simulate } from "./simulation.ts";
@@ -279,8 +279,8 @@ class ConnectedEvmChain implements EvmChain, EvmFollower {
     return fetchRouterPrice(this.#context, signal);
   }
 
-  fetchGasTerms(signal: AbortSignal): Promise<GasTerms> {
-    return fetchGasTerms(this.#context, signal);
+  fetchGasQuote(signal: AbortSignal): Promise<GasQuote> {
+    return fetchGasQuote(this.#context, signal);
   }
 
   fetchDataCost(raw: Uint8Array, signal: AbortSignal): Promise<bigint> {
@@ -288,7 +288,7 @@ class ConnectedEvmChain implements EvmChain, EvmFollower {
   }
 
   fetchBalance(signal: AbortSignal): Promise<bigint> {
-    return callOne(this.#context.at.endpoints, balanceOf(this.#context.at.sender), { signal });
+    return callOne(this.#context.at.endpoints, accountBalance(this.#context.at.sender), { signal });
   }
 
   proveFees(
@@ -340,8 +340,8 @@ class ConnectedEvmChain implements EvmChain, EvmFollower {
     return fetchClientKind(this.#context, client, signal);
   }
 
-  fetchReplacementTerms(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementTerms> {
-    return fetchReplacementTerms(this.#context, submission, signal);
+  fetchReplacementState(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementState> {
+    return fetchReplacementState(this.#context, submission, signal);
   }
 
   fetchNonces(signal: AbortSignal): Promise<AccountNonces> {

@@ -13,7 +13,7 @@ import { Cached } from "./cached.ts";
 import { chainGasLimit, type GasPrice } from "./gas.ts";
 import { HostParamsReader } from "./host_params.ts";
 import { MempoolSightings } from "./mempool_sightings.ts";
-import { balanceOf, gasPrice } from "./queries.ts";
+import { accountBalance, gasPrice } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 
 /** The decimals of a token do not change, but a proxy may be replaced. */
@@ -42,7 +42,7 @@ export interface EvmDependencies {
 }
 
 /** Gas and gas price of a simulated call. */
-export interface TraceTerms {
+export interface TraceOptions {
   readonly gas: bigint;
   readonly price: GasPrice | undefined;
 }
@@ -66,7 +66,7 @@ const MAX_REPLACED = 256;
 
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
-  readonly #termsCache: Cached<TraceTerms>;
+  readonly #termsCache: Cached<TraceOptions>;
   readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
   readonly #lacking = new Map<Capability, number>();
   /** By endpoint and event. */
@@ -116,13 +116,13 @@ export class EvmContext {
    * the account can pay for all the gas, so the balance limits it there; other clients charge nothing without a
    * price.
    */
-  async traceTerms(signal: AbortSignal): Promise<TraceTerms> {
+  async traceOptions(signal: AbortSignal): Promise<TraceOptions> {
     const gas = chainGasLimit(this.at.chainId);
     if (this.at.clientType !== "Erigon") return { gas, price: undefined };
     return await this.#termsCache.get(async () => {
       const batch = new RpcBatch(this.at.endpoints);
       const price = batch.add(gasPrice);
-      const balance = batch.add(balanceOf(this.at.sender));
+      const balance = batch.add(accountBalance(this.at.sender));
       await batch.send({ signal });
       const payable = price() === 0n ? gas : balance() / price();
       return {

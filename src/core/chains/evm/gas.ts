@@ -36,7 +36,7 @@ export function gasLimitFor(gasUsed: bigint): bigint {
 }
 
 /** Expected gas of a transaction with this limit: the inverse of {@link gasLimitFor}. */
-export function gasExpectedOf(gasLimit: bigint): bigint {
+export function expectedGas(gasLimit: bigint): bigint {
   return gasLimit * 63n * 4n * 100n / (64n * 5n * 105n);
 }
 
@@ -50,8 +50,8 @@ export function untracedGasLimit(
   estimate: bigint | undefined,
 ): bigint {
   const shares = limit / 4n * BigInt(Math.max(1, messages));
-  const most = limit * 8n / 10n;
-  const share = shares < most ? shares : most;
+  const maxGas = limit * 8n / 10n;
+  const share = shares < maxGas ? shares : maxGas;
   const doubled = (estimate ?? 0n) * 2n;
   const wanted = doubled > share ? doubled : share;
   return wanted < limit ? wanted : limit;

@@ -10,7 +10,7 @@ import { readProofSubject } from "../../beefy/naive_proof.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import { keccak256 } from "../../encoding/hash.ts";
-import { paraIdOf } from "../../ismp/state_machine.ts";
+import { toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { Delivery } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
@@ -57,7 +57,7 @@ function newsOf({ steps }: Delivery): News | undefined {
   try {
     const blockNumbers = proofs.map((proof) => readProofSubject(proof).blockNumber);
     const [at] = steps.flatMap((step) => step.kind === "messages" ? [step.proof.height] : []);
-    const hubHeight = at && { paraId: paraIdOf(at.id.stateMachine), height: at.height };
+    const hubHeight = at && { paraId: toParaId(at.id.stateMachine), height: at.height };
     return { blockNumbers, hubHeight, key: toHash256(keccak256(first)) };
   } catch (error) {
     if (error instanceof BeefyError) return undefined;

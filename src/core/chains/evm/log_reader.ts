@@ -90,8 +90,8 @@ export class LogReader {
     const { endpoints, blocksPerQuery } = this.#options;
     const host = endpoints.firstHost([blockNumber.call, logs({ ...filter, from, to }).call]);
     let width = to - from + 1n;
-    for (const most of [blocksPerQuery, this.#widths.of(host)]) {
-      if (most !== undefined && most < width) width = most;
+    for (const maxWidth of [blocksPerQuery, this.#widths.of(host)]) {
+      if (maxWidth !== undefined && maxWidth < width) width = maxWidth;
     }
     return from + width - 1n;
   }

@@ -9,7 +9,7 @@ import type { EvmContext } from "./evm_context.ts";
 import { callResult, type SimulatedCall } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import { addReceipts } from "./receipts.ts";
-import { refusalOfFault } from "./refusals.ts";
+import { faultToRefusal } from "./refusals.ts";
 
 /**
  * Adds a check of the mempool to a batch: whether `call` would still succeed on top of it. The result, available
@@ -28,7 +28,7 @@ export function addMempoolCheck(
     if (!(result instanceof RpcFault)) return false;
     if (result.code !== "reverted") context.noteUnsupported("mempool");
     // Any other refusal is left to the next simulation, which finds the cause.
-    return refusalOfFault(result, work.delivery.steps.length)?.code === "duplicate";
+    return faultToRefusal(result, work.delivery.steps.length)?.code === "duplicate";
   };
 }
 

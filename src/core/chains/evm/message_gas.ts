@@ -19,7 +19,7 @@ export interface TransactionGas {
  * Gas per message, over all steps in order, rounded so that nothing is left over without consensus steps. Equal
  * shares if the frames say no more; together never more than the transaction uses.
  */
-export function messageGasOf(delivery: Delivery, gas: TransactionGas): readonly bigint[] {
+export function attributeGas(delivery: Delivery, gas: TransactionGas): readonly bigint[] {
   const counts = delivery.steps.map((step) => step.kind === "messages" ? step.messages.length : 0);
   const count = counts.reduce((sum, each) => sum + each, 0);
   const { steps } = gas;

@@ -182,17 +182,17 @@ export function contractReadAt<Args extends readonly unknown[], T>(
 }
 
 /** Code of a contract at the newest block; `0x` for none. */
-export function codeOf(account: Address): Query<Hex> {
+export function contractCode(account: Address): Query<Hex> {
   return query("eth_getCode", [account, "latest"], shape.hexBytes);
 }
 
 /** Balance in wei at the newest block. */
-export function balanceOf(account: Address): Query<bigint> {
+export function accountBalance(account: Address): Query<bigint> {
   return query("eth_getBalance", [account, "latest"], shape.quantity);
 }
 
 /** Next nonce of an account, counting blocks only; at `pending` also executable transactions of the mempool. */
-export function nonceOf(account: Address, tag: "latest" | "pending" = "latest"): Query<bigint> {
+export function accountNonce(account: Address, tag: "latest" | "pending" = "latest"): Query<bigint> {
   return query("eth_getTransactionCount", [account, tag], shape.quantity);
 }
 
@@ -282,7 +282,7 @@ export function rawTransaction(raw: Uint8Array): Query<Hash256> {
 }
 
 /** Receipt of a transaction; `undefined` until it is mined. */
-export function receiptOf(transaction: Hash256): Query<shape.Receipt | undefined> {
+export function transactionReceipt(transaction: Hash256): Query<shape.Receipt | undefined> {
   return query(
     "eth_getTransactionReceipt",
     [transaction],

@@ -53,7 +53,7 @@ const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], 
 ]);
 
 /** Refusal for revert data; `steps` is the number of steps of the delivery. */
-export function refusalOfRevert(data: Hex, steps: number): Refusal {
+export function revertToRefusal(data: Hex, steps: number): Refusal {
   const revert = decodeRevert(data);
   const refusal: Refusal = {
     code: codes.get(innermostRevert(revert).code) ?? "unspecified",
@@ -64,12 +64,12 @@ export function refusalOfRevert(data: Hex, steps: number): Refusal {
 }
 
 /** Refusal for a fault of a node, `undefined` if it says nothing about the delivery. */
-export function refusalOfFault(fault: RpcFault, steps: number): Refusal | undefined {
+export function faultToRefusal(fault: RpcFault, steps: number): Refusal | undefined {
   switch (fault.code) {
     case "reverted":
       return fault.data === undefined
         ? { code: "unspecified", detail: fault.detail ?? fault.code }
-        : refusalOfRevert(fault.data, steps);
+        : revertToRefusal(fault.data, steps);
     case "insufficient_funds":
       return { code: "insufficient_funds", detail: fault.detail ?? fault.code };
     default:

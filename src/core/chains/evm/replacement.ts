@@ -7,11 +7,11 @@ import { toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { SignedSubmission } from "../port.ts";
-import type { AccountNonces, ReplacementTerms } from "../replaceable.ts";
+import type { AccountNonces, ReplacementState } from "../replaceable.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type GasPrice, gasPriceFor } from "./gas.ts";
-import { balanceOf, blockAt, gasEstimate, nonceOf } from "./queries.ts";
+import { accountBalance, accountNonce, blockAt, gasEstimate } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { signCall } from "./signature.ts";
 
@@ -19,16 +19,16 @@ import { signCall } from "./signature.ts";
 const TRANSFER_GAS = 21_000n;
 
 /** Fetches the market price, nonces and balance, and whether the submission still has an effect. One request. */
-export async function fetchReplacementTerms(
+export async function fetchReplacementState(
   context: EvmContext,
   submission: SignedSubmission,
   signal: AbortSignal,
-): Promise<ReplacementTerms> {
+): Promise<ReplacementState> {
   const { endpoints, sender, gasPriceBufferPercent } = context.at;
   const batch = new RpcBatch(endpoints);
   const nonces = addNonces(context, batch);
   const costs = addCosts(context, batch);
-  const balance = batch.add(balanceOf(sender));
+  const balance = batch.add(accountBalance(sender));
   const params = batch.add(context.hostParams.query);
   const head = batch.add(blockAt("latest"));
   const check = (place: FaultPlace): RpcFault | undefined =>
@@ -86,8 +86,8 @@ export async function fetchNonces(context: EvmContext, signal: AbortSignal): Pro
 /** Adds the nonces to a batch; a node that does not expose its mempool counts mined transactions. */
 function addNonces(context: EvmContext, batch: RpcBatch): () => AccountNonces {
   const { sender } = context.at;
-  const latest = batch.add(nonceOf(sender));
-  const pending = batch.addOptional(nonceOf(sender, "pending"));
+  const latest = batch.add(accountNonce(sender));
+  const pending = batch.addOptional(accountNonce(sender, "pending"));
   return () => {
     const found = pending();
     const isUsable = !(found instanceof RpcFault) && found > latest();

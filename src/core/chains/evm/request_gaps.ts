@@ -143,7 +143,7 @@ export class RequestGaps {
     const { anchor } = progress;
     const nonces = [...found.blocks.keys()];
     const isBehindAnchor = anchor?.block === range.from - 1n;
-    const top = end ?? this.#leastEnd(range, nonces);
+    const top = end ?? this.#minEnd(range, nonces);
     const here = findMissingRequests({
       first: first ?? (isBehindAnchor ? anchor.next : undefined),
       end: top,
@@ -164,7 +164,7 @@ export class RequestGaps {
   }
 
   /** Lower bound of the nonce at the end of a range without its state: requests up to there are missing. */
-  #leastEnd({ to }: LogRange, nonces: readonly bigint[]): bigint | undefined {
+  #minEnd({ to }: LogRange, nonces: readonly bigint[]): bigint | undefined {
     if (this.#open === undefined || to < this.#open.block) return undefined;
     return nextAfter(nonces, this.#open.next);
   }

@@ -4,13 +4,13 @@
 import { unsignedCall } from "../../evm/fee_oracles.ts";
 import type { FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { Delivery, Refusal, SigningHints, SigningResult, Simulation } from "../port.ts";
-import { encodeDelivery, messagesOf } from "./calldata.ts";
+import { collectMessages, encodeDelivery } from "./calldata.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { capPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
 import { addKnownProofs } from "./known_proofs.ts";
 import { addMempoolCheck, findContested } from "./mempool_competitors.ts";
-import { balanceOf, blockAt, nonceOf } from "./queries.ts";
+import { accountBalance, accountNonce, blockAt } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { addReceipts } from "./receipts.ts";
 import { signCall } from "./signature.ts";
@@ -32,7 +32,7 @@ export async function signDelivery(
   const { chainId, endpoints, sender, gasPriceBufferPercent } = context.at;
   const { handler } = await context.hostParams.read(signal);
   const data = encodeDelivery(work.delivery, context.at.host);
-  const messages = messagesOf(work.delivery);
+  const messages = collectMessages(work.delivery);
   const { gasLimit } = work.simulation;
   const batch = new RpcBatch(endpoints);
   const receipts = addReceipts(context, batch, messages);
@@ -40,9 +40,9 @@ export async function signDelivery(
   const known = addKnownProofs(context, batch, work.delivery);
   const isContested = addMempoolCheck(context, batch, { delivery: work.delivery, call: imagined });
   const params = batch.add(context.hostParams.query);
-  const nonce = batch.add(nonceOf(sender));
+  const nonce = batch.add(accountNonce(sender));
   const costs = addCosts(context, batch, unsignedCall({ chainId, to: handler, data }));
-  const balance = batch.add(balanceOf(sender));
+  const balance = batch.add(accountBalance(sender));
   const head = batch.add(blockAt("latest"));
   const check = (place: FaultPlace): RpcFault | undefined =>
     head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;

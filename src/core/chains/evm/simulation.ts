@@ -7,11 +7,11 @@
 import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { Delivery, Refusal, Simulation } from "../port.ts";
-import { encodeDelivery, messagesOf } from "./calldata.ts";
+import { collectMessages, encodeDelivery } from "./calldata.ts";
 import type { Costs } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { chainGasLimit, gasLimitFor, gasPriceFor, highestPriceWei, untracedGasLimit } from "./gas.ts";
-import { messageGasOf } from "./message_gas.ts";
+import { attributeGas } from "./message_gas.ts";
 import {
   callResult,
   gasEstimate,
@@ -21,7 +21,7 @@ import {
   trace,
 } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
-import { refusalOfRevert } from "./refusals.ts";
+import { revertToRefusal } from "./refusals.ts";
 import {
   addCostsAndChecks,
   handledBy,
@@ -45,8 +45,8 @@ export async function simulate(
 ): Promise<Simulation> {
   const { handler } = await context.hostParams.read(signal);
   const data = encodeDelivery(delivery, context.at.host);
-  const call = { from: context.at.sender, to: handler, data, ...await context.traceTerms(signal) };
-  const input = { delivery, messages: messagesOf(delivery), handler, call, isFirst: true };
+  const call = { from: context.at.sender, to: handler, data, ...await context.traceOptions(signal) };
+  const input = { delivery, messages: collectMessages(delivery), handler, call, isFirst: true };
   return await simulateBy(context, input, tracing(context, input), signal) ??
     await simulateBy(context, input, running(context), signal) ??
     await simulateCalled(context, input, signal);
@@ -103,7 +103,7 @@ async function simulateBy<T extends Outcome>(
   if (exact.kind !== "shown") return exact.kind === "refused" ? exact : undefined;
   const { outcome } = exact;
   if (outcome.revertData !== undefined) {
-    return { kind: "refused", refusal: refusalOfRevert(outcome.revertData, input.delivery.steps.length) };
+    return { kind: "refused", refusal: revertToRefusal(outcome.revertData, input.delivery.steps.length) };
   }
   // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
   const gasUsed = method.capability === "tracing" ? outcome.gasUsed + layer1Gas : gasLimit;
@@ -136,7 +136,7 @@ function refusalOf(
       ? { code: "too_large", detail: `needs more than the ${limit} gas of a transaction of this chain` }
       : { code: "insufficient_funds", detail: `needs more than the ${limit} gas that the account can pay` };
   }
-  return revertData === undefined ? undefined : refusalOfRevert(revertData, delivery.steps.length);
+  return revertData === undefined ? undefined : revertToRefusal(revertData, delivery.steps.length);
 }
 
 function accept(
@@ -153,7 +153,7 @@ function accept(
     handled: messages.map((message) => handledBy(outcome, message)),
     gasUsed,
     gasLimit,
-    messageGas: messageGasOf(delivery, { gasUsed, steps: outcome.steps }),
+    messageGas: attributeGas(delivery, { gasUsed, steps: outcome.steps }),
     gasPriceWei: costs.gasPriceWei,
     dataCostWei: costs.dataCostWei(gasUsed),
   };
@@ -188,7 +188,7 @@ async function simulateCalled(
     handled: messages.map(() => true),
     gasUsed,
     gasLimit,
-    messageGas: messageGasOf(delivery, { gasUsed, steps: undefined }),
+    messageGas: attributeGas(delivery, { gasUsed, steps: undefined }),
     gasPriceWei,
     dataCostWei: dataCostWei(gasUsed),
   };

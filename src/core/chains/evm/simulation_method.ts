@@ -11,11 +11,11 @@ import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts
 import type { Delivery, Refusal, Simulation } from "../port.ts";
 import { addBatchCheck } from "./batching.ts";
 import { addCosts, type Costs } from "./costs.ts";
-import type { Capability, EvmContext, TraceTerms } from "./evm_context.ts";
+import type { Capability, EvmContext, TraceOptions } from "./evm_context.ts";
 import { isArbitrum } from "./gas.ts";
-import { balanceOf, blockAt, gasEstimate, type Query, type SimulatedCall } from "./queries.ts";
+import { accountBalance, blockAt, gasEstimate, type Query, type SimulatedCall } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
-import { refusalOfFault } from "./refusals.ts";
+import { faultToRefusal } from "./refusals.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */
 const TRACE_TIMEOUT_MS = 120_000;
@@ -30,7 +30,7 @@ export interface SimulationInput {
   readonly delivery: Delivery;
   readonly messages: readonly Message[];
   readonly handler: Address;
-  readonly call: SimulatedCall & TraceTerms;
+  readonly call: SimulatedCall & TraceOptions;
   /** False when the layer 1 part of its gas is known already. */
   readonly isFirst: boolean;
 }
@@ -102,7 +102,7 @@ async function runOnce<T extends MinOutcome>(
   const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
   const around = addCostsAndChecks(context, batch, input);
   const head = batch.add(blockAt("latest"));
-  const balance = batch.add(balanceOf(sender));
+  const balance = batch.add(accountBalance(sender));
   const check = (place: FaultPlace): RpcFault | undefined => {
     if (head() === undefined) return faultAt("malformed", place, "no newest block");
     const outcome = shown();
@@ -204,7 +204,7 @@ export function handledBy(outcome: HandledMessages, message: Message): boolean {
 
 /** Refusal for a fault. @throws the fault when it says nothing about the delivery. */
 export function refusedBy(fault: RpcFault, delivery: Delivery): Extract<Simulation, { kind: "refused" }> {
-  const refusal = refusalOfFault(fault, delivery.steps.length);
+  const refusal = faultToRefusal(fault, delivery.steps.length);
   if (refusal === undefined) throw fault;
   return { kind: "refused", refusal };
 }

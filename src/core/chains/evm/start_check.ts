@@ -4,7 +4,7 @@
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import { feeTokenDecimals, type HostParams, HostReadError, hostReads } from "../../evm/host_reads.ts";
-import { paraIdOf, type StateMachineId } from "../../ismp/state_machine.ts";
+import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/events.ts";
@@ -24,7 +24,7 @@ const ENDPOINT_TIMEOUT_MS = 10_000;
 const AT_FAULT = "correct ismp_host, or tell those who run the host";
 
 /** Answers of one endpoint; a fault stands for the answer it failed to return. */
-interface EndpointFacts {
+interface EndpointAnswers {
   readonly host: string;
   readonly chainId: bigint;
   readonly hostCode: string | RpcFault;
@@ -71,15 +71,15 @@ async function askEndpoints(
   context: EvmContext,
   hub: StateMachineId,
   signal: AbortSignal,
-): Promise<{ readonly silent: readonly RpcFault[]; readonly facts: readonly EndpointFacts[] }> {
+): Promise<{ readonly silent: readonly RpcFault[]; readonly facts: readonly EndpointAnswers[] }> {
   const { endpoints, host, sender } = context.at;
   const call = { from: sender, to: host, data: hostReads.hostParams.encode(), gas: 1_000_000n };
   const queries = {
     chainId: ask.chainId,
-    hostCode: ask.codeOf(host),
+    hostCode: ask.contractCode(host),
     params: context.hostParams.query,
-    hubHeight: ask.contractRead(host, hostReads.latestStateMachineHeight, paraIdOf(hub.stateMachine)),
-    balance: ask.balanceOf(sender),
+    hubHeight: ask.contractRead(host, hostReads.latestStateMachineHeight, toParaId(hub.stateMachine)),
+    balance: ask.accountBalance(sender),
     gasPrice: ask.gasPrice,
     trace: ask.trace(call, host),
     simulated: ask.simulatedCall(call, host),
@@ -97,7 +97,7 @@ async function askEndpoints(
   const conditions = { signal, timeoutMs: ENDPOINT_TIMEOUT_MS };
   const reports = await endpoints.callEach(order.map(({ call }) => call), conditions);
   const silent: RpcFault[] = [];
-  const facts: EndpointFacts[] = [];
+  const facts: EndpointAnswers[] = [];
   for (const report of reports) {
     if (report.kind === "fault") {
       silent.push(report.fault);
@@ -159,7 +159,7 @@ function readTolerant<T>(
   }
 }
 
-function wrongChain(context: EvmContext, { host, chainId }: EndpointFacts): CheckFinding {
+function wrongChain(context: EvmContext, { host, chainId }: EndpointAnswers): CheckFinding {
   const { stateMachine } = context.at.id;
   return {
     severity: "fatal",
@@ -169,10 +169,10 @@ function wrongChain(context: EvmContext, { host, chainId }: EndpointFacts): Chec
   };
 }
 
-function abilityFindings(context: EvmContext, facts: readonly EndpointFacts[]): readonly CheckFinding[] {
+function abilityFindings(context: EvmContext, facts: readonly EndpointAnswers[]): readonly CheckFinding[] {
   const chain = context.at.id.stateMachine;
   const findings: CheckFinding[] = [];
-  const hostsOf = (those: readonly EndpointFacts[]): string => those.map(({ host }) => host).join(", ");
+  const hostsOf = (those: readonly EndpointAnswers[]): string => those.map(({ host }) => host).join(", ");
   const untraced = facts.filter(({ trace }) => trace instanceof RpcFault);
   const [blind, coarse] = [true, false].map((isBlind) =>
     hostsOf(untraced.filter(({ simulated }) => simulated instanceof RpcFault === isBlind))
@@ -192,7 +192,7 @@ function abilityFindings(context: EvmContext, facts: readonly EndpointFacts[]): 
 
 function hostFindings(
   context: EvmContext,
-  facts: EndpointFacts,
+  facts: EndpointAnswers,
   hub: StateMachineId,
 ): readonly CheckFinding[] {
   const { id: { stateMachine: chain }, host } = context.at;
@@ -220,7 +220,7 @@ function hostFindings(
         "correct ismp_host, or state_machine of the hub",
     );
   }
-  const isKnown = params.stateMachines.includes(BigInt(paraIdOf(hub.stateMachine)));
+  const isKnown = params.stateMachines.includes(BigInt(toParaId(hub.stateMachine)));
   if (isKnown && hubHeight !== 0n) return [];
   const text =
     `${chain}: host ${host} does not accept ${hub.stateMachine}; nothing can be delivered to this chain`;
@@ -232,7 +232,10 @@ function isTransient({ code }: RpcFault): boolean {
   return code !== "reverted" && code !== "malformed" && code !== "refused";
 }
 
-function balanceFindings(context: EvmContext, { balance, gasPrice }: EndpointFacts): readonly CheckFinding[] {
+function balanceFindings(
+  context: EvmContext,
+  { balance, gasPrice }: EndpointAnswers,
+): readonly CheckFinding[] {
   if (balance instanceof RpcFault || gasPrice instanceof RpcFault) return [];
   const neededWei = gasPrice * COMFORTABLE_GAS;
   if (balance > 0n && balance >= neededWei) return [];
@@ -249,7 +252,7 @@ async function contractFindings(
 ): Promise<readonly CheckFinding[]> {
   const chain = context.at.id.stateMachine;
   const batch = new RpcBatch(context.at.endpoints);
-  const code = batch.add(ask.codeOf(params.handler));
+  const code = batch.add(ask.contractCode(params.handler));
   const decimals = batch.addOptional(
     ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() }),
   );

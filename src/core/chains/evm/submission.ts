@@ -10,9 +10,15 @@ import { RpcFault } from "../../rpc/fault.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { BroadcastResult, Refusal, SignedSubmission, SubmissionOutcome } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { callResult, isTransactionKnown, nonceOf, rawTransaction, receiptOf } from "./queries.ts";
+import {
+  accountNonce,
+  callResult,
+  isTransactionKnown,
+  rawTransaction,
+  transactionReceipt,
+} from "./queries.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
-import { refusalOfFault } from "./refusals.ts";
+import { faultToRefusal } from "./refusals.ts";
 import type { Receipt } from "./rpc_schemas.ts";
 import { addFinalHeight } from "./views.ts";
 
@@ -50,7 +56,7 @@ function broadcastResultOf(fault: RpcFault): BroadcastResult {
     case "too_large":
       return { kind: "refused", refusal: { code: "too_large", detail } };
     case "reverted":
-      return { kind: "refused", refusal: refusalOfFault(fault, 1) ?? { code: "unspecified", detail } };
+      return { kind: "refused", refusal: faultToRefusal(fault, 1) ?? { code: "unspecified", detail } };
     case "nonce_too_high":
     case "refused":
       return { kind: "refused", refusal: { code: "unspecified", detail } };
@@ -69,9 +75,9 @@ export async function fetchOutcome(
   const { account, nonce, hash } = submission;
   if (account === undefined || nonce === undefined) throw new Error("A submission without account or nonce");
   const batch = new RpcBatch(context.at.endpoints);
-  const used = batch.add(nonceOf(toAddress(account)));
+  const used = batch.add(accountNonce(toAddress(account)));
   const known = batch.add(isTransactionKnown(hash));
-  const receipt = batch.add(receiptOf(hash));
+  const receipt = batch.add(transactionReceipt(hash));
   const final = addFinalHeight(context, batch);
   await batch.send({ signal });
   const found = receipt();
@@ -118,8 +124,8 @@ async function fetchOutcomeAt(
   const { account, nonce, hash } = submission;
   if (account === undefined || nonce === undefined) throw new Error("A submission without account or nonce");
   const batch = new RpcBatch(endpoint);
-  const used = batch.add(nonceOf(toAddress(account)));
-  const receipt = batch.add(receiptOf(hash));
+  const used = batch.add(accountNonce(toAddress(account)));
+  const receipt = batch.add(transactionReceipt(hash));
   const known = batch.add(isTransactionKnown(hash));
   const final = addFinalHeight(context, batch);
   try {
@@ -209,7 +215,7 @@ async function reasonOf(
   if (!(result instanceof RpcFault)) {
     return { code: "unspecified", detail: "reverted, but not when called on top of its block" };
   }
-  return refusalOfFault(result, stepsOf(calldata)) ??
+  return faultToRefusal(result, stepsOf(calldata)) ??
     { code: "unspecified", detail: `reverted; the reason could not be read: ${result.code}` };
 }
 

@@ -3,7 +3,7 @@
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { hostReads } from "../../evm/host_reads.ts";
-import { paraIdOf, type StateMachineHeight, type StateMachineId } from "../../ismp/state_machine.ts";
+import { type StateMachineHeight, type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { CounterpartyView } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
@@ -72,7 +72,7 @@ export async function fetchView(
 ): Promise<CounterpartyView> {
   const { endpoints, host } = context.at;
   const batch = new RpcBatch(endpoints);
-  const paraId = paraIdOf(counterparty.stateMachine);
+  const paraId = toParaId(counterparty.stateMachine);
   const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
   const now = batch.add(contractRead(host, hostReads.timestamp));
   const period = batch.add(contractRead(host, hostReads.challengePeriod));
@@ -98,7 +98,7 @@ export async function fetchUpdateTime(
   const read = contractRead(
     host,
     hostReads.stateMachineCommitmentUpdateTime,
-    paraIdOf(id.stateMachine),
+    toParaId(id.stateMachine),
     height,
   );
   const time = await callOne(endpoints, read, { signal });
@@ -112,6 +112,6 @@ export async function fetchStateRoot(
   signal: AbortSignal,
 ): Promise<Hash256 | undefined> {
   const { endpoints, host } = context.at;
-  const read = contractRead(host, hostReads.stateMachineCommitment, paraIdOf(id.stateMachine), height);
+  const read = contractRead(host, hostReads.stateMachineCommitment, toParaId(id.stateMachine), height);
   return (await callOne(endpoints, read, { signal }))?.stateRoot;
 }

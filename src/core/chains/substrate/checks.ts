@@ -10,7 +10,7 @@ import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../port.ts";
 import { Findings } from "./findings.ts";
 import { callLayouts } from "./layout.ts";
-import { hashFunctionOf, type SubstrateNode } from "./node.ts";
+import { chainHashFunction, type SubstrateNode } from "./node.ts";
 import { RuntimeFault } from "./runtime.ts";
 import { decodeValue } from "./views.ts";
 
@@ -188,7 +188,7 @@ export function headerHash(header: Header, hashing: HashAlgorithm): Hash256 {
     compact.enc(logs.length),
     ...logs,
   );
-  return toHash256(hashFunctionOf(hashing)(encoded));
+  return toHash256(chainHashFunction(hashing)(encoded));
 }
 
 async function checkPallets(

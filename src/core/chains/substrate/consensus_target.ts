@@ -20,10 +20,10 @@ import {
 } from "./consensus_views.ts";
 import type { SubstrateNode } from "./node.ts";
 import {
-  createParts,
+  createChainContext,
   DEFAULT_MAX_CALL_BYTES,
+  type SubstrateChainContext,
   type SubstrateChainDeps,
-  type SubstrateChainParts,
   type SubstrateNodeOptions,
 } from "./substrate_chain.ts";
 import { fetchUpdateTime } from "./views.ts";
@@ -37,7 +37,7 @@ export interface HubTargetOptions extends Omit<SubstrateNodeOptions, "signer" | 
 /** Creates the hub as a target; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createHubTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
   return new SubstrateConsensusTarget(
-    createParts(deps, options, true),
+    createChainContext(deps, options, true),
     options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES,
   );
 }
@@ -45,17 +45,17 @@ export function createHubTarget(deps: SubstrateChainDeps, options: HubTargetOpti
 /** Creates a Substrate chain that follows the hub: it accepts updates as the hub does. */
 export function createFollowerTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
   return new SubstrateConsensusTarget(
-    createParts(deps, options, false),
+    createChainContext(deps, options, false),
     options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES,
   );
 }
 
 class SubstrateConsensusTarget implements ConsensusTarget {
   readonly id: StateMachineId;
-  readonly #parts: SubstrateChainParts;
+  readonly #parts: SubstrateChainContext;
   readonly #options: UpdateOptions;
 
-  constructor(parts: SubstrateChainParts, maxCallBytes: number) {
+  constructor(parts: SubstrateChainContext, maxCallBytes: number) {
     this.id = parts.node.id;
     this.#parts = parts;
     this.#options = { signer: parts.signer, maxCallBytes };

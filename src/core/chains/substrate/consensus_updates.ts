@@ -7,7 +7,7 @@ import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts"
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import type { ConsensusStateId } from "../../ismp/state_machine.ts";
 import type { Refusal, SignedSubmission } from "../port.ts";
-import { dryRunExtrinsic, type ExtrinsicRecipe, makeSubmission, refusalOfSize } from "./dry_run.ts";
+import { dryRunExtrinsic, type ExtrinsicRecipe, makeSubmission, toSizeRefusal } from "./dry_run.ts";
 import { fetchClientSnapshot } from "./consensus_views.ts";
 import { bareExtrinsic, type MessageSigner } from "./extrinsics.ts";
 import { callLayouts } from "./layout.ts";
@@ -50,7 +50,7 @@ export async function dryRunUpdates(
     const { result } = await dryRunExtrinsic(node, recipeOf(node, updates, options), signal);
     return result.kind === "valid" ? undefined : await explain(node, updates.id, result.reason, signal);
   } catch (fault) {
-    return refusalOfSize(fault);
+    return toSizeRefusal(fault);
   }
 }
 

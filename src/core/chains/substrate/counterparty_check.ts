@@ -12,7 +12,7 @@ import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../port.ts";
 import type { Counterparty } from "../hub.ts";
-import { acceptedChainsOf, describeUnlisted } from "../../ismp/accepted_chains.ts";
+import { describeUnlisted, findAcceptedChains } from "../../ismp/accepted_chains.ts";
 import { Findings } from "./findings.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -66,7 +66,7 @@ export async function findUnlisted(
   const key = ismpKeys.consensusStateClient(consensusStateId);
   const stored = await node.client.call(calls.storage(key), signal);
   const clientId = decodeValue(node, stored, consensusClientIdCodec, "Ismp.ConsensusStateClient");
-  const list = clientId && acceptedChainsOf(clientId);
+  const list = clientId && findAcceptedChains(clientId);
   if (list === undefined) return undefined;
   const entry = await node.client.call(calls.storage(list.key(stateMachine)), signal);
   return entry === undefined ? describeUnlisted(stateMachine, list) : undefined;

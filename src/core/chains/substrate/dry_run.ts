@@ -95,7 +95,7 @@ async function callDryRun(
 }
 
 /** Refusal for an extrinsic above a limit, ours or the transport's. @throws {unknown} other faults. */
-export function refusalOfSize(fault: unknown): Refusal {
+export function toSizeRefusal(fault: unknown): Refusal {
   if (!(fault instanceof RpcFault) || fault.code !== "too_large") throw fault;
   return { code: "too_large", detail: fault.detail ?? fault.code };
 }

@@ -11,7 +11,7 @@ import type { Randomness } from "../../runtime/randomness.ts";
 import type { Delivery, Refusal, SignedSubmission } from "../port.ts";
 import { compressCall } from "./compression.ts";
 import { callLayouts } from "./layout.ts";
-import { hashFunctionOf, type SubstrateNode } from "./node.ts";
+import { chainHashFunction, type SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Maximum size of a `signer` that hosts store unchanged (docs/protocol/hub.md section 3.6). */
@@ -64,7 +64,7 @@ export interface BareExtrinsic {
 }
 
 /** All messages of a delivery, over all steps in order. */
-export function messagesOf(delivery: Delivery): readonly Message[] {
+export function collectMessages(delivery: Delivery): readonly Message[] {
   return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
 }
 
@@ -133,7 +133,7 @@ export function bareExtrinsic(node: SubstrateNode, call: Uint8Array): BareExtrin
 
 /** Hash of an extrinsic, length prefix included. */
 export function extrinsicHash(node: SubstrateNode, extrinsic: Uint8Array): Hash256 {
-  return toHash256(hashFunctionOf(node.hashing)(extrinsic));
+  return toHash256(chainHashFunction(node.hashing)(extrinsic));
 }
 
 /** Converts an unsigned extrinsic to a submission. @param height best block when it was created. */

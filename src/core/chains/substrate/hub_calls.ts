@@ -13,15 +13,15 @@ import { getRequestsWithProofCodec } from "../../ismp/ismp_message.ts";
 import type { Proof } from "../../ismp/proof.ts";
 import type { Refusal, SignedSubmission } from "../port.ts";
 import type { HubCallRefusal, RelayerHubCall } from "../hub_accounts.ts";
-import { dryRunExtrinsic, type DryRunFailure, makeSubmission, refusalOfSize } from "./dry_run.ts";
+import { dryRunExtrinsic, type DryRunFailure, makeSubmission, toSizeRefusal } from "./dry_run.ts";
 import { compressCall } from "./compression.ts";
 import { bareExtrinsic } from "./extrinsics.ts";
 import { callLayouts } from "./layout.ts";
-import { codeOfModuleError } from "./module_errors.ts";
+import { toRefusalCode } from "./module_errors.ts";
 import type { SubstrateNode } from "./node.ts";
 import { fetchProofContext } from "./proof_context.ts";
 import { fetchReceipts } from "./receipts.ts";
-import { refusalOfGets, refusalOfProof } from "./refusal.ts";
+import { findGetRefusal, findProofRefusal } from "./refusal.ts";
 import type { Runtime } from "./runtime.ts";
 
 /**
@@ -65,7 +65,7 @@ export async function dryRunHubCall(
   try {
     return await ask(node, call, options, signal);
   } catch (fault) {
-    return { ...refusalOfSize(fault), error: undefined };
+    return { ...toSizeRefusal(fault), error: undefined };
   }
 }
 
@@ -109,7 +109,7 @@ async function explain(
   signal: AbortSignal,
 ): Promise<HubCallRefusal> {
   const [{ reason, error }, known] = await Promise.all([found, findReason(node, call, signal)]);
-  const code = codeOfModuleError(error);
+  const code = toRefusalCode(error);
   const isVague = code === "unspecified" || code === "bad_proof";
   if (isVague && known !== undefined) return { ...known, error };
   return { code, detail: error ?? reason, error };
@@ -128,8 +128,8 @@ async function findReason(
     fetchReceipts(node, gets, signal),
   ]);
   const nowSec = facts[0]?.nowSec ?? 0n;
-  const ofGets = call.kind === "answerGets" ? refusalOfGets(call.answer, { nowSec, receipts }) : undefined;
-  return ofGets ?? facts.map(refusalOfProof).find((refusal) => refusal !== undefined);
+  const ofGets = call.kind === "answerGets" ? findGetRefusal(call.answer, { nowSec, receipts }) : undefined;
+  return ofGets ?? facts.map(findProofRefusal).find((refusal) => refusal !== undefined);
 }
 
 function proofsOf(call: RelayerHubCall): readonly Proof[] {

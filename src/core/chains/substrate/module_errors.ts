@@ -15,6 +15,6 @@ const codes: ReadonlyMap<string, RefusalCode> = new Map([
 ]);
 
 /** Refusal code of an error named `Pallet.Error`; `unspecified` for all without a more specific meaning. */
-export function codeOfModuleError(error: string | undefined): RefusalCode {
+export function toRefusalCode(error: string | undefined): RefusalCode {
   return codes.get(error ?? "") ?? "unspecified";
 }

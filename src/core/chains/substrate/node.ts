@@ -27,7 +27,7 @@ export interface SubstrateNode {
 }
 
 /** The chain's own hash function. */
-export function hashFunctionOf(hashing: HashAlgorithm): (data: Uint8Array) => Uint8Array {
+export function chainHashFunction(hashing: HashAlgorithm): (data: Uint8Array) => Uint8Array {
   return hashing === "Keccak" ? keccak256 : blake2b256;
 }
 

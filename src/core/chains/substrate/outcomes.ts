@@ -11,7 +11,7 @@ import { calls } from "../../rpc/substrate_calls.ts";
 import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../port.ts";
 import type { UpdateOutcome } from "../consensus_target.ts";
 import { extrinsicHash } from "./extrinsics.ts";
-import { codeOfModuleError } from "./module_errors.ts";
+import { toRefusalCode } from "./module_errors.ts";
 import { readBlockEvents, readFields } from "./block_events.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -256,7 +256,7 @@ export class Outcomes {
         const handled = readFields(this.#node, event, messageHandledCodec, block.height);
         return handled === undefined ? [] : [handled];
       }),
-      refusal: error === undefined ? undefined : { code: codeOfModuleError(error), detail: error },
+      refusal: error === undefined ? undefined : { code: toRefusalCode(error), detail: error },
       advanced: events.filter(isUpdate).flatMap((event) => {
         const update = readFields(this.#node, event, stateMachineUpdatedCodec, block.height);
         return update === undefined ? [] : [{ id: update.stateMachineId, height: update.latestHeight }];

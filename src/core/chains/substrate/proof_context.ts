@@ -1,5 +1,5 @@
 /** State of this chain about the height of a proof: whether it would check the proof at all. */
-import { acceptedChainsOf, acceptedLists, describeUnlisted } from "../../ismp/accepted_chains.ts";
+import { acceptedLists, describeUnlisted, findAcceptedChains } from "../../ismp/accepted_chains.ts";
 import { consensusClientIdCodec, type StateMachineHeight } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { bool, u64 } from "../../encoding/scale.ts";
@@ -27,7 +27,7 @@ export async function fetchProofContext(
     await node.client.readStorage([...Object.values(keys), ...lists], undefined, signal),
   );
   const clientId = values.read(keys.client, consensusClientIdCodec, "ConsensusStateClient");
-  const list = clientId && acceptedChainsOf(clientId);
+  const list = clientId && findAcceptedChains(clientId);
   const isUnlisted = list !== undefined && values.read(list.key(stateMachine), bool, list.name) === undefined;
   return {
     isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,

@@ -43,7 +43,7 @@ export function findRefusal(
   for (const [index, step] of delivery.steps.entries()) {
     const known = facts[index];
     if (step.kind !== "messages" || known === undefined) continue;
-    const refusal = refusalOfProof(known) ?? refusalOfMessages(host, step, known);
+    const refusal = findProofRefusal(known) ?? refusalOfMessages(host, step, known);
     if (refusal !== undefined) {
       const messages = refusal.messages?.map((each) => each + before);
       return { ...refusal, step: index, ...(messages === undefined ? {} : { messages }) };
@@ -54,7 +54,7 @@ export function findRefusal(
 }
 
 /** First rule that a proof breaks by its height alone. */
-export function refusalOfProof(facts: ProofContext): Refusal | undefined {
+export function findProofRefusal(facts: ProofContext): Refusal | undefined {
   if (facts.isFrozen) return { code: "host_frozen", detail: "the consensus client is frozen" };
   if (facts.updateTimeSec === undefined) {
     return { code: "not_ready", detail: "no commitment is stored for the proof's height" };
@@ -80,7 +80,7 @@ export function refusalOfProof(facts: ProofContext): Refusal | undefined {
  * modules/pallets/state-coprocessor/src/impls.rs.
  * @param facts per request the relayer that answered it already.
  */
-export function refusalOfGets(
+export function findGetRefusal(
   answer: GetRequestsWithProof,
   facts: { readonly nowSec: bigint; readonly receipts: readonly (Uint8Array | undefined)[] },
 ): Refusal | undefined {

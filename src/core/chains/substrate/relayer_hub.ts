@@ -30,10 +30,10 @@ import {
 } from "./relayer_accounts.ts";
 import { fetchSenderLimits } from "./sender_limits.ts";
 import {
-  createParts,
+  createChainContext,
   SubstrateChain,
+  type SubstrateChainContext,
   type SubstrateChainDeps,
-  type SubstrateChainParts,
   type SubstrateNodeOptions,
 } from "./substrate_chain.ts";
 
@@ -47,7 +47,7 @@ export function createHubChain(
   deps: SubstrateChainDeps,
   options: SubstrateNodeOptions,
 ): RelayerHub & ProofLister & FeeChain {
-  return new Hub(createParts(deps, options, true), options);
+  return new Hub(createChainContext(deps, options, true), options);
 }
 
 class Hub extends SubstrateChain implements RelayerHub, ProofLister {
@@ -55,7 +55,7 @@ class Hub extends SubstrateChain implements RelayerHub, ProofLister {
   readonly #outcomes: Outcomes;
   readonly #acceptedProofs: AcceptedProofs;
 
-  constructor(parts: SubstrateChainParts, options: SubstrateNodeOptions) {
+  constructor(parts: SubstrateChainContext, options: SubstrateNodeOptions) {
     super(parts, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
     this.#node = parts.node;
     this.#outcomes = parts.outcomes;

@@ -1,6 +1,6 @@
 /** Simulates a delivery: the pool's own check, and the reason of a refusal. */
 import type { Delivery, Refusal, Simulation } from "../port.ts";
-import { dryRunExtrinsic, refusalOfSize } from "./dry_run.ts";
+import { dryRunExtrinsic, toSizeRefusal } from "./dry_run.ts";
 import { deliveryExtrinsic, type MessageSigner, readDelivery } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
 import { fetchProofContext } from "./proof_context.ts";
@@ -29,7 +29,7 @@ export async function simulate(
     if (result.kind === "valid") return accepted(delivery);
     return { kind: "refused", refusal: await explain(node, delivery, result.reason, signal) };
   } catch (fault) {
-    return { kind: "refused", refusal: refusalOfSize(fault) };
+    return { kind: "refused", refusal: toSizeRefusal(fault) };
   }
 }
 

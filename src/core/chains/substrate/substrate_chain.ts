@@ -33,7 +33,7 @@ import type {
   Simulation,
   SubmissionOutcome,
 } from "../port.ts";
-import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
+import type { FeeChain, FeeProof, GasQuote, ReceiptProof } from "../fees.ts";
 import { requireSize, withCurrentRuntime } from "./dry_run.ts";
 import { broadcast } from "./broadcast.ts";
 import { fetchCertainFees, fetchCertainReceipts } from "./certain_reads.ts";
@@ -41,10 +41,10 @@ import { fetchCommitment } from "./consensus_views.ts";
 import { checkChain } from "./checks.ts";
 import { BLOCKS_PER_QUERY, fetchEvents } from "./events.ts";
 import {
+  collectMessages,
   deliveryExtrinsic,
   keySigner,
   type MessageSigner,
-  messagesOf,
   plainSigner,
   readDelivery,
   toSubmission,
@@ -98,11 +98,11 @@ export const DEFAULT_MAX_CALL_BYTES = 3_500_000;
 
 /** Creates a chain of `type = "substrate"`; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createSubstrateChain(deps: SubstrateChainDeps, options: SubstrateChainOptions): FeeChain {
-  return new SubstrateChain(createParts(deps, options, false), options);
+  return new SubstrateChain(createChainContext(deps, options, false), options);
 }
 
 /** Shared parts of a chain's methods. */
-export interface SubstrateChainParts {
+export interface SubstrateChainContext {
   readonly endpoint: SocketEndpoint;
   readonly node: SubstrateNode;
   readonly signer: MessageSigner;
@@ -110,11 +110,11 @@ export interface SubstrateChainParts {
 }
 
 /** Creates the parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
-export function createParts(
+export function createChainContext(
   deps: SubstrateChainDeps,
   options: SubstrateNodeOptions,
   isHub: boolean,
-): SubstrateChainParts {
+): SubstrateChainContext {
   const chain = options.id.stateMachine;
   const endpoint = createSocketEndpoint(deps, {
     url: options.rpcWs.reveal(),
@@ -157,7 +157,7 @@ export class SubstrateChain implements FeeChain {
   readonly #feeTokenDecimals: number;
 
   constructor(
-    parts: SubstrateChainParts,
+    parts: SubstrateChainContext,
     options: Pick<SubstrateChainOptions, "maxCallBytes" | "feeTokenDecimals">,
   ) {
     this.id = parts.node.id;
@@ -257,7 +257,7 @@ export class SubstrateChain implements FeeChain {
     const posts = readDelivery(delivery);
     if (posts.kind === "refused") return posts;
     const node = this.#node;
-    const messages = messagesOf(delivery);
+    const messages = collectMessages(delivery);
     const reads = receiptCalls(await node.childTrie.key(signal), messages);
     const { extrinsic, header, receipts } = await withCurrentRuntime(node, async (runtime) => {
       const built = deliveryExtrinsic(node, runtime, posts.steps, this.#signer);
@@ -294,7 +294,7 @@ export class SubstrateChain implements FeeChain {
     return Promise.resolve(undefined);
   }
 
-  fetchGasTerms(): Promise<GasTerms> {
+  fetchGasQuote(): Promise<GasQuote> {
     return Promise.resolve({ gasPriceWei: 0n });
   }
 

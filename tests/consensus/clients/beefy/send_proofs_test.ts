@@ -62,7 +62,7 @@ class OneNonce implements SendingChain {
     }
     return Promise.resolve(this.outcome(submission));
   };
-  fetchReplacementTerms: SendingChain["fetchReplacementTerms"] = (submission) => {
+  fetchReplacementState: SendingChain["fetchReplacementState"] = (submission) => {
     const priceOf = (gasPriceWei: bigint): GasPrice => ({ type: "legacy", gasPriceWei });
     return Promise.resolve({
       offered: priceOf(this.prices.get(submission.hash) ?? 0n),

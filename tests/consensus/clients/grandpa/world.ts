@@ -15,12 +15,12 @@ import type { ConsensusTarget } from "../../../../src/core/chains/consensus_targ
 import type { GrandpaConsensusState } from "../../../../src/consensus/clients/grandpa/spec/message.ts";
 import { decodeGrandpaState } from "../../../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import {
-  paraIdOf,
   parseStateMachine,
   type StateMachine,
   type StateMachineId,
   stateMachineParts,
   toConsensusStateId,
+  toParaId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { connectConsensus, include } from "../../../../devnet/hub/consensus_work.ts";
 import { encodeHeader, type Header } from "../../../../devnet/hub/digest.ts";
@@ -77,7 +77,7 @@ export class World implements AsyncDisposable {
     const relay = resources.use(
       await startRelayChain({
         blockTimeMs: "manual",
-        heads: () => new Map([[paraIdOf(identity.stateMachine), encodeHeader(hub.finalizedHeader)]]),
+        heads: () => new Map([[toParaId(identity.stateMachine), encodeHeader(hub.finalizedHeader)]]),
         ...options.relay,
       }),
     );
@@ -186,7 +186,7 @@ async function startForeigner(
   const stateMachine = parseStateMachine("SUBSTRATE-dest");
   const consensusStateId = toConsensusStateId("SUB0");
   const family = stateMachineParts(coprocessor).tag === "Kusama" ? "KUSAMA" : "POLKADOT";
-  const follows = parseStateMachine(`${family}-${paraIdOf(hub.stateMachine)}`);
+  const follows = parseStateMachine(`${family}-${toParaId(hub.stateMachine)}`);
   const node = await startHub({
     chain: { stateMachine, consensusStateId, hashing: "Blake2", coprocessor },
     blockTimeMs: "manual",
@@ -200,7 +200,7 @@ function proverOptions({ identity }: Hub, { prover }: WorldOptions): GrandpaProv
   return {
     stateMachine: identity.stateMachine,
     consensusStateId: identity.consensusStateId,
-    paraIds: [paraIdOf(identity.stateMachine)],
+    paraIds: [toParaId(identity.stateMachine)],
     maxBlockRange: 2400,
     slotDurationMs: 6000,
     intervalMs: 300_000,

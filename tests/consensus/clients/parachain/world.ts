@@ -8,10 +8,10 @@ import {
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import {
-  paraIdOf,
   parseStateMachine,
   type StateMachineId,
   toConsensusStateId,
+  toParaId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { connectConsensus, include } from "../../../../devnet/hub/consensus_work.ts";
 import { encodeHeader, type Header } from "../../../../devnet/hub/digest.ts";
@@ -73,7 +73,7 @@ export class World implements AsyncDisposable {
         heads: () =>
           new Map(
             parachains.map(({ identity, finalizedHeader }) => [
-              paraIdOf(identity.stateMachine),
+              toParaId(identity.stateMachine),
               encodeHeader(finalizedHeader),
             ]),
           ),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { DeliveryStep } from "../../../../src/core/chains/port.ts";
-import { encodeDelivery, messagesOf } from "../../../../src/core/chains/evm/calldata.ts";
+import { collectMessages, encodeDelivery } from "../../../../src/core/chains/evm/calldata.ts";
 import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import {
@@ -59,7 +59,7 @@ Deno.test("calldata: deliveries that no EVM host takes are refused before anythi
   const post = decodeHandlerCall(toHex(fromHex(vector.calls[1]?.calldata ?? "")));
   const step = stepOf(post);
   assert.ok(step?.kind === "messages");
-  assert.equal(messagesOf({ steps: [step, step] }).length, 4);
+  assert.equal(collectMessages({ steps: [step, step] }).length, 4);
   assert.throws(() => encodeDelivery({ steps: [] }, host), /without steps/);
   assert.throws(() => encodeDelivery({ steps: [{ ...step, messages: [] }] }, host), /without messages/);
   const state = { kind: "state", height: step.proof.height, proof: new Uint8Array() } as const;

@@ -67,7 +67,7 @@ Deno.test("host changes: a waiting transaction to a handler that governance repl
   const { submission } = signing;
   const cancelling = await chain.cancel(submission, { type: "legacy", gasPriceWei: 1_000n }, never);
   const isReplaced = async (of: SignedSubmission): Promise<boolean> =>
-    (await chain.fetchReplacementTerms(of, never)).isHandlerReplaced;
+    (await chain.fetchReplacementState(of, never)).isHandlerReplaced;
   assert.equal(await isReplaced(submission), false);
   handler = newHandler;
   assert.equal(await isReplaced(submission), true);

@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, ok } from "node:assert/strict";
 import fc from "fast-check";
 import type { Delivery, DeliveryStep } from "../../../../src/core/chains/port.ts";
-import { messageGasOf } from "../../../../src/core/chains/evm/message_gas.ts";
+import { attributeGas } from "../../../../src/core/chains/evm/message_gas.ts";
 import { postMessage } from "../../../../src/core/ismp/commitment.ts";
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import type { StepFrame } from "../../../../src/core/evm/trace.ts";
@@ -35,29 +35,29 @@ const sum = (parts: readonly bigint[]): bigint => parts.reduce((total, part) => 
 
 Deno.test("message gas: each message has its dispatch and an equal share of the rest, to the last unit", () => {
   const gas = { gasUsed: 1000n, steps: [frame(1000n, 100n, 300n, 200n)] };
-  equal(messageGasOf(of(messages([1n, 2n, 3n])), gas), [234n, 433n, 333n]);
+  equal(attributeGas(of(messages([1n, 2n, 3n])), gas), [234n, 433n, 333n]);
 });
 
 Deno.test("message gas: dispatches are in the order of the leaves, whatever the order of the messages (F15)", () => {
   const gas = { gasUsed: 900n, steps: [frame(900n, 100n, 300n, 200n)] };
-  equal(messageGasOf(of(messages([9n, 2n, 5n])), gas), [300n, 200n, 400n]);
+  equal(attributeGas(of(messages([9n, 2n, 5n])), gas), [300n, 200n, 400n]);
 });
 
 Deno.test("message gas: without frames, or with frames that do not fit, the shares are equal", () => {
   for (const steps of [undefined, [], [frame(90n, 10n)], [frame(90n, 1n, 2n), frame(3n)]]) {
-    equal(messageGasOf(of(messages([1n, 2n])), { gasUsed: 101n, steps }), [51n, 50n]);
+    equal(attributeGas(of(messages([1n, 2n])), { gasUsed: 101n, steps }), [51n, 50n]);
   }
-  equal(messageGasOf(of(consensus), { gasUsed: 101n, steps: [frame(90n)] }), []);
+  equal(attributeGas(of(consensus), { gasUsed: 101n, steps: [frame(90n)] }), []);
 });
 
 Deno.test("message gas: a consensus step, the base and its bytes are left for the consensus proofs", () => {
   const steps = [frame(200_000n), frame(150_000n, 100_000n)];
-  const [own = 0n] = messageGasOf(of(consensus, messages([1n])), { gasUsed: 385_000n, steps });
+  const [own = 0n] = attributeGas(of(consensus, messages([1n])), { gasUsed: 385_000n, steps });
   // 150,000 of the step, and half of the 14,000 for calldata: both steps have 700 bytes.
   equal(own, 157_000n);
   // With messages alone everything is theirs.
   const bundle = of(messages([1n]), messages([2n]));
-  const all = messageGasOf(bundle, {
+  const all = attributeGas(bundle, {
     gasUsed: 385_000n,
     steps: [frame(200_000n, 1000n), frame(150_000n, 10n)],
   });
@@ -77,8 +77,8 @@ Deno.test("message gas: together the messages never take more than the transacti
     const own = messages(dispatches.map((_, index) => BigInt(index)));
     const frames = frame(step, ...dispatches);
     const parts = hasPrelude
-      ? messageGasOf(of(consensus, own), { gasUsed, steps: [frame(consensusProofs), frames] })
-      : messageGasOf(of(own), { gasUsed, steps: [frames] });
+      ? attributeGas(of(consensus, own), { gasUsed, steps: [frame(consensusProofs), frames] })
+      : attributeGas(of(own), { gasUsed, steps: [frames] });
     equal(parts.length, dispatches.length);
     ok(parts.every((part) => part >= 0n) && sum(parts) <= gasUsed);
     if (!hasPrelude && sum(dispatches) <= step && step <= gasUsed) equal(sum(parts), gasUsed);

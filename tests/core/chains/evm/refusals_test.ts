@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { refusalOfFault, refusalOfRevert } from "../../../../src/core/chains/evm/refusals.ts";
+import { faultToRefusal, revertToRefusal } from "../../../../src/core/chains/evm/refusals.ts";
 import type { RefusalCode } from "../../../../src/core/chains/port.ts";
 import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { encodeErrorResult, toFunctionSelector } from "viem";
@@ -35,7 +35,7 @@ function dataOf(text: string): Hex {
 
 for (const { name, error, revert_data } of vector.rejected) {
   Deno.test(`refusals: ${name}: ${expected[name]}`, () => {
-    const refusal = refusalOfRevert(dataOf(revert_data), 1);
+    const refusal = revertToRefusal(dataOf(revert_data), 1);
     assert.equal(refusal.code, expected[name]);
     assert.equal(refusal.step, 0);
     assert.ok(refusal.detail.startsWith(error.slice(0, error.indexOf("("))));
@@ -68,14 +68,14 @@ const verifierErrors: readonly (readonly [name: string, data: Hex])[] = [
 
 Deno.test("refusals: every error of a verifier is a bad proof by its name, alone and in front of messages", () => {
   for (const [name, data] of verifierErrors) {
-    assert.deepEqual(refusalOfRevert(data, 1), { code: "bad_proof", detail: name, step: 0 });
+    assert.deepEqual(revertToRefusal(data, 1), { code: "bad_proof", detail: name, step: 0 });
     const abi = [{
       type: "error",
       name: "BatchCallFailed",
       inputs: [{ type: "uint256" }, { type: "bytes" }],
     }];
     const batch = encodeErrorResult({ abi, errorName: "BatchCallFailed", args: [0n, data] });
-    assert.deepEqual(refusalOfRevert(batch, 2), {
+    assert.deepEqual(revertToRefusal(batch, 2), {
       code: "bad_proof",
       detail: `BatchCallFailed[0]: ${name}`,
       step: 0,
@@ -85,13 +85,13 @@ Deno.test("refusals: every error of a verifier is a bad proof by its name, alone
 
 Deno.test("refusals: in a delivery of several steps the batch's index names the step (F16)", () => {
   const batch = vector.rejected.find(({ error }) => error.startsWith("BatchCallFailed"));
-  assert.equal(refusalOfRevert(dataOf(batch?.revert_data ?? ""), 2).step, 1);
-  assert.equal(refusalOfRevert("0xe36afbb8", 2).step, undefined);
+  assert.equal(revertToRefusal(dataOf(batch?.revert_data ?? ""), 2).step, 1);
+  assert.equal(revertToRefusal("0xe36afbb8", 2).step, undefined);
 });
 
 Deno.test("refusals: reverts of unknown contracts and bare reverts are unspecified, with what there is to say", () => {
-  assert.deepEqual(refusalOfRevert("0x", 1), { code: "unspecified", detail: "empty", step: 0 });
-  assert.deepEqual(refusalOfRevert("0xdeadbeef", 1), {
+  assert.deepEqual(revertToRefusal("0x", 1), { code: "unspecified", detail: "empty", step: 0 });
+  assert.deepEqual(revertToRefusal("0xdeadbeef", 1), {
     code: "unspecified",
     detail: "unknown: 0xdeadbeef",
     step: 0,
@@ -102,9 +102,9 @@ Deno.test("refusals: only reverts and missing funds say something about the deli
   const where = { chain: "EVM-1", endpointHost: "node", method: "eth_call" };
   const faultOf = (code: RpcFault["code"], data?: Hex): RpcFault =>
     new RpcFault(code, reactionTo(code), where, { detail: "words", data });
-  assert.equal(refusalOfFault(faultOf("reverted", "0x2ad4ae2e"), 1)?.code, "duplicate");
-  assert.deepEqual(refusalOfFault(faultOf("reverted"), 1), { code: "unspecified", detail: "words" });
-  assert.equal(refusalOfFault(faultOf("insufficient_funds"), 1)?.code, "insufficient_funds");
-  assert.equal(refusalOfFault(faultOf("timeout"), 1), undefined);
-  assert.equal(refusalOfFault(faultOf("missing_method"), 1), undefined);
+  assert.equal(faultToRefusal(faultOf("reverted", "0x2ad4ae2e"), 1)?.code, "duplicate");
+  assert.deepEqual(faultToRefusal(faultOf("reverted"), 1), { code: "unspecified", detail: "words" });
+  assert.equal(faultToRefusal(faultOf("insufficient_funds"), 1)?.code, "insufficient_funds");
+  assert.equal(faultToRefusal(faultOf("timeout"), 1), undefined);
+  assert.equal(faultToRefusal(faultOf("missing_method"), 1), undefined);
 });

@@ -35,7 +35,7 @@ async function stuck(host: IsmpHost, chain: EvmChain): Promise<SignedSubmission>
 }
 
 async function raised(chain: EvmChain, of: SignedSubmission): Promise<Parameters<EvmChain["resign"]>[1]> {
-  const { offered, market } = await chain.fetchReplacementTerms(of, never);
+  const { offered, market } = await chain.fetchReplacementState(of, never);
   const price = bumpPrice(offered, market, { capWei: undefined });
   assert.ok(price !== undefined);
   return price;
@@ -45,9 +45,9 @@ Deno.test("replacement: terms are price, market, nonces and balance at one momen
   await withHost(31450, async (host) => {
     const { chain, requests } = chainOf(host);
     const submission = await stuck(host, chain);
-    await chain.fetchGasTerms(never);
+    await chain.fetchGasQuote(never);
     requests.count = 0;
-    const terms = await chain.fetchReplacementTerms(submission, never);
+    const terms = await chain.fetchReplacementState(submission, never);
     assert.equal(requests.count, 1);
     const { maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(submission.raw));
     assert.deepEqual(terms.offered, {
@@ -93,7 +93,7 @@ Deno.test("replacement: a price that the node does not take for a replacement is
   await withHost(31452, async (host) => {
     const { chain } = chainOf(host);
     const submission = await stuck(host, chain);
-    const { offered } = await chain.fetchReplacementTerms(submission, never);
+    const { offered } = await chain.fetchReplacementState(submission, never);
     assert.ok(offered.type === "eip1559");
     const lower = await chain.resign(submission, { ...offered, maxFeeWei: offered.maxFeeWei - 1n });
     assert.deepEqual(await chain.broadcast(lower, never), { kind: "underpriced" });

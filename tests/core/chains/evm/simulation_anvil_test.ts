@@ -7,7 +7,7 @@ import {
   type TransactionSerializable,
 } from "viem";
 import type { Delivery, MessageProof } from "../../../../src/core/chains/port.ts";
-import { gasExpectedOf } from "../../../../src/core/chains/evm/gas.ts";
+import { expectedGas } from "../../../../src/core/chains/evm/gas.ts";
 import {
   concatBytes,
   fromHex,
@@ -347,7 +347,7 @@ Deno.test("simulation: on the OP stack data and operator are paid for beside gas
     assert.equal((await accepted(chain, delivery)).dataCostWei, layer1Wei);
     await setOpStackPrices(host, opStackPrices);
     requests.count = 0;
-    assert.deepEqual(await chain.fetchGasTerms(never), { gasPriceWei: await host.reader.getGasPrice() });
+    assert.deepEqual(await chain.fetchGasQuote(never), { gasPriceWei: await host.reader.getGasPrice() });
     assert.equal(requests.count, 1);
     const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
     assert.ok(signing.kind === "signed");
@@ -356,7 +356,7 @@ Deno.test("simulation: on the OP stack data and operator are paid for beside gas
     const charged = chainCharge(host, raw);
     assert.ok(charged <= layer1Wei && charged * 100n >= layer1Wei * 95n, `${charged} of ${layer1Wei}`);
     const dataCost = await chain.fetchDataCost(raw, never);
-    assert.equal(dataCost, charged + operatorFee(gasExpectedOf(simulation.gasLimit)));
+    assert.equal(dataCost, charged + operatorFee(expectedGas(simulation.gasLimit)));
   });
 });
 
@@ -396,7 +396,7 @@ Deno.test("signing: an account that can pay for gas and not for what the OP stac
 Deno.test("simulation: elsewhere nothing is asked about data cost once the chain is known", async () => {
   await withHost(31436, async (host) => {
     const { chain, requests } = chainOf(host);
-    await chain.fetchGasTerms(never);
+    await chain.fetchGasQuote(never);
     requests.count = 0;
     assert.equal(await chain.fetchDataCost(new Uint8Array(1000), never), 0n);
     assert.equal(requests.count, 0);

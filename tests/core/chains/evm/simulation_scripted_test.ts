@@ -253,7 +253,7 @@ Deno.test("simulation: on Arbitrum the price is the higher of the node's and the
       eth_simulateV1: () => ran(),
     });
     const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
-    assert.deepEqual(await chain.fetchGasTerms(never), { gasPriceWei: expected });
+    assert.deepEqual(await chain.fetchGasQuote(never), { gasPriceWei: expected });
     assert.equal(requests.count, 1);
     assert.equal(await chain.fetchDataCost(new Uint8Array(9), never), 0n);
     const simulation = await chain.simulate(deliveryOfPosts(2), never);
@@ -308,7 +308,7 @@ Deno.test("simulation: an OP-stack chain that does not tell the data cost is a f
     },
   });
   const { chain } = chainAt([rpc]);
-  assert.deepEqual(await chain.fetchGasTerms(never), { gasPriceWei: 200n });
+  assert.deepEqual(await chain.fetchGasQuote(never), { gasPriceWei: 200n });
   assert.equal((await faultOf(chain.fetchDataCost(fromHex(rawTransaction), never))).code, "reverted");
   assert.equal((await faultOf(chain.simulate(deliveryOfPosts(2), never))).code, "reverted");
 });

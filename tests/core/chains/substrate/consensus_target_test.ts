@@ -9,8 +9,8 @@ import { ismpMessagesCodec } from "../../../../src/core/ismp/ismp_message.ts";
 import {
   consensusSignerMessage,
   SignatureError,
-  signerOf,
   sr25519PublicKey,
+  toSignerBytes,
   verifySignature,
 } from "../../../../src/core/ismp/signed_messages.ts";
 import { stateCommitmentCodec } from "../../../../src/core/ismp/state_commitment.ts";
@@ -64,7 +64,7 @@ Deno.test("consensus hub: every message carries our sr25519 signature of its pro
     assert.deepEqual(consensusProof, proofs.opStack[index]);
     assert.match(toHex(signer), /^0x0180[0-9a-f]{64}0101[0-9a-f]{128}$/);
     const signature = decodeStrict(signatureCodec, signer, "Signature");
-    assert.deepEqual(signerOf(signature), sr25519PublicKey(fromHex(relayerKey)));
+    assert.deepEqual(toSignerBytes(signature), sr25519PublicKey(fromHex(relayerKey)));
     assert.equal(verifySignature(consensusSignerMessage(consensusProof).digest, signature), true);
   }
   assert.throws(

@@ -83,7 +83,7 @@ Deno.test("fees: a chain without gas, prices and balances says so, and takes its
   assert.equal(chain.hasGas, false);
   assert.equal(await run(chain.fetchFeeTokenDecimals(signal)), 6);
   assert.equal(await run(chain.fetchRouterPrice(signal)), undefined);
-  assert.deepEqual(await run(chain.fetchGasTerms(signal)), { gasPriceWei: 0n });
+  assert.deepEqual(await run(chain.fetchGasQuote(signal)), { gasPriceWei: 0n });
   assert.equal(await run(chain.fetchDataCost(new Uint8Array(100), signal)), 0n);
   assert.equal(await run(chain.fetchBalance(signal)), undefined);
   const other = scriptChain({}, { feeTokenDecimals: 18 });

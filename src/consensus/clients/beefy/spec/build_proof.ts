@@ -9,8 +9,8 @@ import {
   calculateMmrRoot,
   hashPair,
   MmrError,
-  subtreesOf,
   topPosition,
+  toSubtrees,
 } from "../../../../core/merkle/mmr.ts";
 import { authorityLeaves, toContractSignature } from "./authorities.ts";
 import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
@@ -18,7 +18,7 @@ import {
   type BeefyJustification,
   type BeefyMmrLeaf,
   beefyMmrLeafHash,
-  mmrRootOf,
+  findMmrRoot,
 } from "../../../../core/beefy/commitment.ts";
 import { merkleMultiProof, merkleRoot } from "./merkle_tree.ts";
 import type { NaiveProof, ParachainProof } from "../../../../core/beefy/naive_proof.ts";
@@ -54,7 +54,7 @@ export interface NaiveProofInput {
 
 /** Positions of the peaks that the relay chain keeps in its storage, without the last one. */
 export function storedPeakPositions(leafCount: bigint): readonly bigint[] {
-  return subtreesOf(leafCount).slice(0, -1).map(topPosition);
+  return toSubtrees(leafCount).slice(0, -1).map(topPosition);
 }
 
 /** Blocks whose leaves form the last mountain of a range that ends with block `number`. */
@@ -62,7 +62,7 @@ export function lastMountainBlocks(
   number: number,
   leafCount: bigint,
 ): { readonly from: number; readonly to: number } {
-  const height = subtreesOf(leafCount).at(-1)?.height ?? 0;
+  const height = toSubtrees(leafCount).at(-1)?.height ?? 0;
   return { from: number - 2 ** height + 1, to: number };
 }
 
@@ -113,7 +113,7 @@ function checkedItems(
   const leaves = [{ index: leafIndex, hash: beefyMmrLeafHash(leaf) }];
   try {
     const root = calculateMmrRoot(items, leaves, leafIndex + 1n);
-    if (root === mmrRootOf(justification.commitment)) return items;
+    if (root === findMmrRoot(justification.commitment)) return items;
   } catch (cause) {
     if (!(cause instanceof MmrError)) throw cause;
     throw new BeefyError("invalid_mmr_proof", { cause });
@@ -137,7 +137,7 @@ function mmrItems({ justification, storedPeaks, leaf, earlierLeaves }: NaiveProo
   const [top] = level;
   if (top === undefined) throw new BeefyError("invalid_mmr_proof");
   const root = toHash256(bagPeaks([...storedPeaks.map(fromHex), top]));
-  if (root !== mmrRootOf(justification.commitment)) throw new BeefyError("invalid_mmr_proof");
+  if (root !== findMmrRoot(justification.commitment)) throw new BeefyError("invalid_mmr_proof");
   return items;
 }
 

@@ -20,7 +20,7 @@ import {
   type BeefyMmrLeaf,
   beefyMmrLeafHash,
   commitmentHash,
-  mmrRootOf,
+  findMmrRoot,
 } from "../../../../core/beefy/commitment.ts";
 import { calculateMerkleRoot } from "./merkle_tree.ts";
 import type {
@@ -94,7 +94,7 @@ function checkVotes(
 ): void {
   const set = signingSet(trusted, commitment.validatorSetId);
   require(votes.length >= beefyThreshold(set.length), "super_majority_required");
-  require(mmrRootOf(commitment) !== undefined, "mmr_root_hash_missing");
+  require(findMmrRoot(commitment) !== undefined, "mmr_root_hash_missing");
   const signed = commitmentHash(commitment);
   const leaves = votes.map(({ index, signature }) => {
     const address = recoverAuthority(signed, signature);
@@ -111,7 +111,7 @@ function checkLeaf(trusted: BeefyClientState, relay: RelayChainProof): void {
   require(leafCount >= 0n, "undecodable_proof");
   const leaves = [{ index: leafIndex, hash: beefyMmrLeafHash(leaf) }];
   const root = mmrRoot(() => calculateMmrRoot(mmrProof, leaves, leafCount));
-  require(root === mmrRootOf(commitment), "invalid_mmr_proof");
+  require(root === findMmrRoot(commitment), "invalid_mmr_proof");
 }
 
 /** Runs the MMR calculation with its errors mapped to the contract's. */
