@@ -30,7 +30,7 @@ export const updateEvents = {
   },
   update_superseded: {
     text: "Update accepted, but a newer height is already known",
-    meaning: "Another relayer brought a newer height in the meantime.",
+    meaning: "Another relayer delivered a newer height in the meantime.",
     action: NOTHING,
   },
   update_already_submitted: {

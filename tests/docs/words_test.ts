@@ -1,0 +1,56 @@
+/** Words that were coined in this project, for which docs/glossary.md has the field's word, do not come back. */
+import assert from "node:assert/strict";
+import { readFiles } from "./support/tree.ts";
+
+/** A word that is refused, and the one to write. */
+const REFUSED: readonly (readonly [RegExp, string])[] = [
+  [/\bmend(?:s|ed|ing)?\b/i, "fix"],
+  [/\banew\b/i, "again"],
+  [/\bfor ever\b/i, "forever or indefinitely"],
+  [/\blately\b/i, "recently"],
+  [/\ball the same\b/i, "anyway"],
+  [/\bsomebody else\b/i, "another relayer"],
+  [/\brival(?:s|ry)?\b/i, "competitor, competition"],
+  [/\bsift(?:s|ed|ing)?\b/i, "bisect"],
+  [/\bpreludes?\b/i, "consensus proofs"],
+  [/\bsinks?\b/i, "target"],
+  [/\b(?:put|set) aside\b/i, "deferred or held"],
+  [/\bparked\b/i, "suspended"],
+  [/\b(?:misfit|unfitness)\b/i, "mismatch, unusable"],
+  [/\b(?:taught|brought)\b/i, "advanced, delivered"],
+  [/\btold chains?\b/i, "hub follower"],
+  [/\b(?:MOST|LEAST|LONGEST|SHORTEST)_[A-Z]/, "MAX_ or MIN_"],
+];
+
+/** A library's own option has that name. */
+const EXEMPT: ReadonlySet<string> = new Set(["src/core/telemetry/open_log.ts", "docs/glossary.md"]);
+
+/** Lines with a refused word, and what to write; names of tests in code spans are left out. */
+function findRefused(path: string, text: string): readonly string[] {
+  const isDocument = path.endsWith(".md");
+  return text.split("\n").flatMap((line, index) => {
+    const said = isDocument ? line.replaceAll(/`[^`]*`/g, "") : line;
+    return REFUSED.flatMap(([pattern, instead]) => {
+      const word = pattern.exec(said)?.[0];
+      return word === undefined ? [] : [`${path}:${index + 1}: write ${instead}, not "${word}"`];
+    });
+  });
+}
+
+Deno.test("words: code and documents use the words of the glossary", async () => {
+  const files = await readFiles((path) =>
+    /^(?:src\/.*\.ts|(?:docs\/.*|README|CONTRIBUTING|SECURITY)\.md)$/.test(path)
+  );
+  assert.ok(files.size > 300, `only ${files.size} files were found`);
+  const found = [...files].filter(([path]) => !EXEMPT.has(path)).flatMap(([path, text]) =>
+    findRefused(path, text)
+  );
+  assert.deepEqual(found, []);
+});
+
+Deno.test("words: a refused word is found in code and documents, not in names of tests", () => {
+  assert.deepEqual(findRefused("src/a.ts", "// The sink is asked anew.\nconst MOST_BYTES = 1;").length, 3);
+  assert.deepEqual(findRefused("docs/a.md", "`a rival of ours` mends it"), [
+    'docs/a.md:1: write fix, not "mends"',
+  ]);
+});
