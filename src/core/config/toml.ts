@@ -229,9 +229,11 @@ function syntaxHint(reason: string, before: string): string | undefined {
   return reason === "Unterminated string constant" ? "a closing quote may be missing" : undefined;
 }
 
-/** The key or header at the start of a line, where it is plainly one; values are never shown. */
+/** The key or header at the start of a line, where it is plainly one and whole; values are never shown. */
 function safeStart(line: string): string {
-  const start = /^\s*([a-z][a-z0-9_]{0,39} ?=|\[{1,2}[A-Za-z][A-Za-z0-9_.-]{0,31}\]{0,2})/.exec(line)?.[1] ??
-    "";
+  const start =
+    /^\s*([a-z][a-z0-9_]{0,39} ?=|\[{1,2}[A-Za-z][A-Za-z0-9_.-]{0,31}(?![A-Za-z0-9_.-])\]{0,2})/.exec(line)
+      ?.[1] ??
+      "";
   return looksSecret(start) ? "" : start;
 }

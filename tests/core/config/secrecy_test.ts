@@ -119,6 +119,11 @@ Deno.test("secrecy: a key pasted into the wrong place is not printed either", ()
   }
 });
 
+Deno.test("secrecy: a key whose first digit stands behind the length of a header is not printed either", () => {
+  const secret = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWA1";
+  assertHidden(secret, printed(edited([`signer = "${SIGNER}"`, `[${secret}`]), ""));
+});
+
 Deno.test("secrecy: the content of a signer file is never printed", () => {
   fc.assert(
     fc.property(privateKey, fc.constantFrom("", "ff", "x", "\n\n0x"), (key, rest) => {
