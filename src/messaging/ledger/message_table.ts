@@ -135,19 +135,19 @@ export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages 
          WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason AND batch_limit IS NOT NULL`,
         { source, target, reason, now: clock.now() },
       ).changes,
-    wakeAll: (target, reason) =>
-      db.run(
-        `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
-         WHERE target = :target AND ${isOpen} AND reason = :reason AND next_attempt_at_ms > :now`,
-        { target, reason, now: clock.now() },
-      ).changes,
+    wakeAll: (target, reason) => wake(db, "target = :target", { target, reason, now: clock.now() }),
     wake: (source, target, reason) =>
-      db.run(
-        `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
-         WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason AND next_attempt_at_ms > :now`,
-        { source, target, reason, now: clock.now() },
-      ).changes,
+      wake(db, "source = :source AND target = :target", { source, target, reason, now: clock.now() }),
   };
+}
+
+/** Makes the open rows that wait for `reason` due now; returns how many there were. */
+function wake(db: Database, legs: string, parameters: Parameters): number {
+  return db.run(
+    `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
+     WHERE ${legs} AND ${isOpen} AND reason = :reason AND next_attempt_at_ms > :now`,
+    parameters,
+  ).changes;
 }
 
 function record(db: Database, message: NewMessage, nowMs: number): "new" | "known" {
