@@ -70,8 +70,17 @@ export async function commitSender(
   height: bigint,
   requests: readonly PostRequest[],
 ): Promise<EvmSource> {
-  const source = await EvmSource.holding(senderHost, requests);
-  const stored = hub.plantCommitment(sender, height, {
+  return await commitSource(hub, sender, height, await EvmSource.holding(senderHost, requests));
+}
+
+/** Makes the hub store the state of a source at a height, in a block of its own; returns the source. */
+export async function commitSource(
+  hub: Hub,
+  id: StateMachineId,
+  height: bigint,
+  source: EvmSource,
+): Promise<EvmSource> {
+  const stored = hub.plantCommitment(id, height, {
     timestampSec: BigInt(Math.floor(hub.nowMs / 1000)),
     overlayRoot: undefined,
     stateRoot: source.stateRoot,

@@ -20,7 +20,16 @@ import type { PostRequest } from "../../src/core/ismp/message.ts";
 import { evmSignature, toEvmAddress, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Codec } from "../../src/core/encoding/scale.ts";
-import { extrinsicOf, post, receiver, requestMessage, sender, senderHost, submit } from "./deliveries.ts";
+import {
+  commitSource,
+  extrinsicOf,
+  post,
+  receiver,
+  requestMessage,
+  sender,
+  senderHost,
+  submit,
+} from "./deliveries.ts";
 import { EvmSource, paidRequest, type SlotValue } from "./evm_source.ts";
 import type { Hub } from "./hub.ts";
 import { resultHttp, type RpcAnswer } from "./json_rpc_client.ts";
@@ -80,15 +89,7 @@ export async function commitBlock(
   slots: readonly SlotValue[],
 ): Promise<EvmSource> {
   const host = id.stateMachine === sender.stateMachine ? senderHost : receiverHost;
-  const source = await EvmSource.storing(host, slots);
-  const stored = hub.plantCommitment(id, height, {
-    timestampSec: BigInt(Math.floor(hub.nowMs / 1000)),
-    overlayRoot: undefined,
-    stateRoot: source.stateRoot,
-  });
-  hub.produceBlock();
-  await stored;
-  return source;
+  return await commitSource(hub, id, height, await EvmSource.storing(host, slots));
 }
 
 /** Requests on their way: paid on the sender (its height 10), known to the hub, delivered to the receiver (20). */
