@@ -46,6 +46,6 @@ async function readCommit(): Promise<string> {
 }
 
 /** Output of a git command; `undefined` where there is no git or no checkout. */
-async function git(...args: string[]): Promise<string | undefined> {
+export async function git(...args: string[]): Promise<string | undefined> {
   return await run("git", args).then((text) => text.trim(), () => undefined);
 }

@@ -2,6 +2,7 @@
  * Runs seeds of the simulation. A failing one tells how it is run alone, for example:
  * SEED=123 deno test -A tests/messaging/simulation/simulation_test.ts
  */
+import { git } from "../../../src/build/identity.ts";
 import { say } from "../../support/notes.ts";
 import { Checks } from "./checks.ts";
 import { Course } from "./course.ts";
@@ -21,24 +22,12 @@ const RANGES = 1_000_000;
  * replayed; the range is printed. Outside of a repository they are the first ones.
  */
 export async function runSeedsOfCommit(half: "first half" | "second half"): Promise<void> {
-  const range = Number.parseInt((await readCommit()).slice(0, 8), 16) % RANGES;
+  const commit = await git("rev-parse", "HEAD") ?? "0";
+  const range = Number.parseInt(commit.slice(0, 8), 16) % RANGES;
   const first = 1 + range * 2 * SEEDS_OF_HALF + (half === "first half" ? 0 : SEEDS_OF_HALF);
   const last = first + SEEDS_OF_HALF - 1;
   say(`simulation: seeds ${first} to ${last}`);
   await runSeeds(first, last);
-}
-
-/** Hash of the commit, or zeros where git or the repository is missing. */
-async function readCommit(): Promise<string> {
-  const nothing = "0".repeat(40);
-  try {
-    const git = new Deno.Command("git", { args: ["rev-parse", "HEAD"], stdout: "piped", stderr: "null" });
-    const { success, stdout } = await git.output();
-    return success ? new TextDecoder().decode(stdout).trim() : nothing;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return nothing;
-    throw error;
-  }
 }
 
 /** Runs the seeds from `first` to `last`, or the one that SEED names. @throws {Error} for the first that fails. */
