@@ -128,13 +128,15 @@ async function killEverywhere(
   await stopping;
   assert.equal(await feeTokensOf(a, "relayer"), paid);
   await proxy.setMode({ kind: "pass" });
-  await a.host.node.setIntervalMining({ interval: 1 });
+  // One block and no other: the payment stands in it, and it cannot become final before the relayer has seen it.
+  await a.host.node.mine({ blocks: 1 });
   await dieWhen("A has paid, and its block is not final", (ledger) => {
     return isIn(ledger, "delivering") &&
       ledger.messages.some(({ kind, source, target, state }) =>
         kind === "post" && source === toA.from && target === toA.to && state === "delivered"
       );
   });
+  await a.host.node.setIntervalMining({ interval: 1 });
   await relayer.startAndWait(changes);
   await untilDone(relayer, 1);
 }
