@@ -50,7 +50,10 @@ function listWaiting({ deps, target }: Settling): SubmissionRow[] {
     .filter(({ state, submission }) => state !== "included" && submission.nonce !== undefined);
 }
 
-/** Sends a zero-value transfer, at a higher price than the dropped transaction, which some node may still hold. */
+/**
+ * Sends a zero-value transfer, at a higher price than the dropped transaction, which some node may still hold; at the
+ * market price when the market has fallen so far that the higher price is not worth it.
+ */
 async function fillGap(
   work: Settling,
   { chain }: ReplacementContext,
@@ -65,7 +68,9 @@ async function fillGap(
     marketWei: highestPriceWei(terms.market),
     balanceWei: terms.balanceWei,
   });
-  const price = bumpPrice(terms.offered, terms.market, { capWei: cancelCapWei });
+  const bumped = bumpPrice(terms.offered, terms.market, { capWei: cancelCapWei });
+  const isMarketAffordable = highestPriceWei(terms.market) <= cancelCapWei;
+  const price = bumped ?? (isMarketAffordable ? terms.market : undefined);
   if (price === undefined) return false;
   const submission = await chain.cancel({ ...old.submission, nonce }, price, work.signal);
   await sendReplacement(work, { old, submission, kind: "cancel", why: "gap" });

@@ -291,7 +291,7 @@ Deno.test("stuck (F18): a nonce that a stranger used is told once and healed", a
   assert.equal(work.relayer.row(work.first).state, "delivered");
 });
 
-Deno.test("stuck (F18): a gap that a dropped transaction left is used up for those above it", async () => {
+async function fillsGap(marketFallsTo: bigint): Promise<void> {
   const world = new World();
   const work = await waiting(undefined, world);
   // Trust is won with one delivery; then two are on their way.
@@ -314,6 +314,7 @@ Deno.test("stuck (F18): a gap that a dropped transaction left is used up for tho
   world.two.submit(above.submission.hash);
   await settle(work);
   assert.deepEqual(statesOf(work, 1n), ["delivery dropped"], "it may be a matter of seconds");
+  world.two.priceWei = world.two.priceWei * marketFallsTo / 100n;
   await world.clock.advance(30_000);
   await settle(work);
   assert.deepEqual(statesOf(work, 1n), ["delivery dropped", "cancel broadcast"]);
@@ -323,7 +324,13 @@ Deno.test("stuck (F18): a gap that a dropped transaction left is used up for tho
   await mine(work);
   assert.equal(work.relayer.row(second).state, "delivered");
   assert.equal(delivered(world.two).length, 3);
-});
+}
+
+Deno.test("stuck (F18): a gap that a dropped transaction left is used up for those above it", () =>
+  fillsGap(100n));
+
+Deno.test("stuck (F18): a gap is filled also when the dropped transaction had offered ten times the market", () =>
+  fillsGap(10n));
 
 Deno.test("stuck: without funds for a higher price the shortfall is told once an interval, and the cap holds", async () => {
   const work = await waiting();
