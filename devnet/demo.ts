@@ -19,25 +19,25 @@ import {
   lowerMinimum,
   MoneyFault,
   moneySummary,
-} from "./demo_money.ts";
+} from "./demo/fees.ts";
 import {
   beginFollowing,
   PROVING_ROLE,
   rotateBusily,
   rotateQuietly,
   showAllRotations,
-} from "./demo_rotations.ts";
+} from "./demo/rotations.ts";
 import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
-import type { HubFollowers } from "./hub_followers.ts";
-import { Interruption, runInterruptibly, untilAborted } from "./interruption.ts";
-import type { PingOptions } from "./messages.ts";
-import { Progress, standardOutput, table } from "./progress.ts";
-import { relayerConfig } from "./relayer_config.ts";
-import { kindTexts } from "./proven_chains.ts";
-import { areProgramsOutdated, buildPrograms } from "./relayer_build.ts";
-import { RouteBoard } from "./route_board.ts";
-import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./send_lines.ts";
-import { UpdateBoard } from "./update_board.ts";
+import type { HubFollowers } from "./demo/hub_followers.ts";
+import { Interruption, runInterruptibly, untilAborted } from "./terminal/interruption.ts";
+import type { PingOptions } from "./traffic/messages.ts";
+import { Progress, standardOutput, table } from "./terminal/progress.ts";
+import { relayerConfig } from "./programs/relayer_config.ts";
+import { kindTexts } from "./chains/proven_chains.ts";
+import { areProgramsOutdated, buildPrograms } from "./programs/relayer_build.ts";
+import { RouteBoard } from "./terminal/route_board.ts";
+import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
+import { UpdateBoard } from "./terminal/update_board.ts";
 
 /** Messages of one route are sent in this many transactions, one after the other. */
 const WAVES = 4;

@@ -14,9 +14,9 @@ import {
 } from "../src/core/ismp/state_machine.ts";
 import type { EvmHostParam } from "../src/core/ismp/host_params.ts";
 import { HOST_ABI } from "./evm/abi.ts";
-import type { ConsensusEndpoints } from "./consensus_config.ts";
-import { createClients } from "./consensus_relayer.ts";
-import { feedsOf, isLeftToOthers, toldByGrandpa } from "./devnet_feeds.ts";
+import type { ConsensusEndpoints } from "./programs/consensus_config.ts";
+import { createClients } from "./programs/consensus_relayer.ts";
+import { feedsOf, isLeftToOthers, toldByGrandpa } from "./updates/feeds.ts";
 import type { DevnetOptions } from "./devnet_options.ts";
 import type { Anvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
@@ -25,22 +25,22 @@ import { demoModuleId, type Hub, startHub } from "./hub/hub.ts";
 import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
 import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
-import { HubProver } from "./hub_prover.ts";
-import { waitUntil } from "./messages.ts";
-import { Oracle } from "./oracle.ts";
-import { evmOracleEnd } from "./oracle_ends.ts";
+import { HubProver } from "./updates/hub_prover.ts";
+import { waitUntil } from "./traffic/messages.ts";
+import { Oracle } from "./updates/oracle.ts";
+import { evmOracleEnd } from "./updates/evm_oracle_chain.ts";
 import {
   type HubRuntime,
   type ProvenChain,
   type ProvenChainOptions,
   startProvenChain,
-} from "./proven_chains.ts";
-import { Prover } from "./prover.ts";
-import { noteSpentGas } from "./spent_gas.ts";
+} from "./chains/proven_chains.ts";
+import { Prover } from "./updates/prover_program.ts";
+import { noteSpentGas } from "./traffic/spent_gas.ts";
 import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
-import type { DevnetEndpoints } from "./relayer_config.ts";
-import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./substrate_chains.ts";
-import { followingHub, substrateClients, substrateOracleEnds } from "./substrate_ends.ts";
+import type { DevnetEndpoints } from "./programs/relayer_config.ts";
+import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./chains/substrate_chains.ts";
+import { followingHub, substrateClients, substrateOracleEnds } from "./updates/substrate_oracle_chain.ts";
 
 export type { DevnetOptions } from "./devnet_options.ts";
 

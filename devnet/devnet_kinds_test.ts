@@ -11,9 +11,9 @@ import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
 import { readHubConsensus } from "./evm/host_admin.ts";
 import { demoModuleId, type Hub } from "./hub/hub.ts";
 import { resultHttp } from "./hub/json_rpc_client.ts";
-import { delivered, waitUntil } from "./messages.ts";
-import { relayerConfig } from "./relayer_config.ts";
-import { sendFromSubstrate } from "./substrate_chains.ts";
+import { delivered, waitUntil } from "./traffic/messages.ts";
+import { relayerConfig } from "./programs/relayer_config.ts";
+import { sendFromSubstrate } from "./chains/substrate_chains.ts";
 
 /** Changes the hub's child trie, and waits until a proof of it is accepted. */
 async function untilProven(devnet: Devnet): Promise<void> {

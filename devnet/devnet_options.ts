@@ -1,10 +1,10 @@
 /** What can be chosen about a devnet. */
-import type { ConsensusChanges } from "./consensus_config.ts";
-import type { ConsensusProcessOptions } from "./consensus_process.ts";
-import type { Direction } from "./oracle.ts";
-import type { ChainKind, HubRuntime, ProvenChainOptions } from "./proven_chains.ts";
+import type { ConsensusChanges } from "./programs/consensus_config.ts";
+import type { ConsensusProcessOptions } from "./programs/consensus_process.ts";
+import type { Direction } from "./updates/oracle.ts";
+import type { ChainKind, HubRuntime, ProvenChainOptions } from "./chains/proven_chains.ts";
 import type { RelayChainOptions } from "./relay/relay_chain.ts";
-import type { SubstrateChainOptions } from "./substrate_chains.ts";
+import type { SubstrateChainOptions } from "./chains/substrate_chains.ts";
 
 /** Options of `startDevnet`. */
 export interface DevnetOptions {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { fromHex, toHash256 } from "../src/core/encoding/bytes.ts";
-import { readHistory } from "./chain_history.ts";
+import { readHistory } from "./traffic/chain_history.ts";
 import { startDevnet } from "./devnet.ts";
 import { HOST_ABI } from "./evm/abi.ts";
 import { advanceHub, readHubConsensus } from "./evm/host_admin.ts";
 import { demoModuleId } from "./hub/hub.ts";
-import { delivered, sendPing, waitForDelivery, waitUntil } from "./messages.ts";
-import { UpdateBoard } from "./update_board.ts";
+import { delivered, sendPing, waitForDelivery, waitUntil } from "./traffic/messages.ts";
+import { UpdateBoard } from "./terminal/update_board.ts";
 import { FIRST_BEEFY_SET } from "./relay/validators.ts";
 
 Deno.test("devnet: one consensus relayer proves all chains; the hub's events tell how often", async () => {

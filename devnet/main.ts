@@ -6,15 +6,15 @@
  */
 import { Command, InvalidArgumentError } from "commander";
 import type { RelayerProcess } from "../tests/scenario/support/relayer_process.ts";
-import { consensusConfig } from "./consensus_config.ts";
+import { consensusConfig } from "./programs/consensus_config.ts";
 import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
-import { describeFacts, type DevnetFacts, devnetFacts } from "./facts.ts";
-import { INTERRUPTED, runInterruptibly, untilAborted } from "./interruption.ts";
-import { sendPing, type SentMessage, waitForDelivery } from "./messages.ts";
-import { freeOr } from "./ports.ts";
-import { buildPrograms, CONSENSUS_EXECUTABLE, isRelayerOutdated } from "./relayer_build.ts";
-import { relayerConfig } from "./relayer_config.ts";
-import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./send_lines.ts";
+import { describeFacts, type DevnetFacts, devnetFacts } from "./terminal/facts.ts";
+import { INTERRUPTED, runInterruptibly, untilAborted } from "./terminal/interruption.ts";
+import { sendPing, type SentMessage, waitForDelivery } from "./traffic/messages.ts";
+import { freeOr } from "./terminal/ports.ts";
+import { buildPrograms, CONSENSUS_EXECUTABLE, isRelayerOutdated } from "./programs/relayer_build.ts";
+import { relayerConfig } from "./programs/relayer_config.ts";
+import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 
 /** Where ready configuration files and the facts go; tasks run at the top of the repository. */
 const DEFAULT_FOLDER = "build/devnet";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readConsensusConfig } from "../src/consensus/config/read.ts";
 import { readMessagingConfig } from "../src/messaging/config/read.ts";
-import type { DevnetFacts } from "./facts.ts";
-import { REPOSITORY } from "./repository.ts";
-import { TextLineStream } from "./text_lines.ts";
+import type { DevnetFacts } from "./terminal/facts.ts";
+import { REPOSITORY } from "./programs/repository.ts";
+import { TextLineStream } from "./terminal/text_lines.ts";
 
 /** What is looked at here. */
 type Facts = Pick<DevnetFacts, "chains" | "relay" | "grandpaConfig">;

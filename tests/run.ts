@@ -3,7 +3,7 @@
  * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release]...`; without arguments all of them.
  */
 
-import { describeSpentGas, parseSpentGas, SPENT_GAS_FILE, sumSpentGas } from "../devnet/spent_gas.ts";
+import { describeSpentGas, parseSpentGas, SPENT_GAS_FILE, sumSpentGas } from "../devnet/traffic/spent_gas.ts";
 
 /** Folders of each suite, in the order in which they run: the fastest first. */
 const SUITES: Readonly<Record<string, readonly string[]>> = {

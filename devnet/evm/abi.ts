@@ -1,6 +1,6 @@
 /**
  * The part of the contracts' ABI that the devnet itself calls, typed for viem.
- * `devnet/evm_abi_test.ts` compares every line with what the compiler made.
+ * `devnet/evm/abi_test.ts` compares every line with what the compiler made.
  */
 import { parseAbi } from "viem";
 

@@ -14,7 +14,7 @@ import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { ScriptedError, ScriptedRpc } from "../support/scripted_rpc.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
-import { never, readerOf } from "./rollup/rollup_world.ts";
+import { never, readerOf } from "./rollup/fixture.ts";
 
 const account = toAddress(DEVNET_ACCOUNTS.deployer.address);
 const contract = toAddress(`0x${"c0".repeat(20)}`);

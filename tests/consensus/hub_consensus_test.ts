@@ -18,8 +18,8 @@ import { fastClock } from "../support/fast_clock.ts";
 import { idOf } from "../support/memory_updates.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
-import { renameLeafPallet } from "./clients/beefy/world.ts";
-import { never, World } from "./clients/grandpa/world.ts";
+import { renameLeafPallet } from "./clients/beefy/fixture.ts";
+import { never, World } from "./clients/grandpa/fixture.ts";
 
 const key = `0x${"11".repeat(32)}`;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type ListedModules, listModules } from "../../src/messaging/listed_modules.ts";
-import { memoryLedger, Relayer, World } from "./relay/world.ts";
+import { memoryLedger, Relayer, World } from "./relay/fixture.ts";
 
 async function withList(
   isPaid: boolean,

@@ -4,7 +4,7 @@ import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import type { NativePrice } from "../../src/core/evm/native_price.ts";
 import type { Fetch } from "../../src/core/rpc/http.ts";
 import { createNativePriceSource } from "../../src/messaging/prices.ts";
-import { memoryLedger, Relayer, World } from "./relay/world.ts";
+import { memoryLedger, Relayer, World } from "./relay/fixture.ts";
 
 const MAIN_HUB = parseStateMachine("POLKADOT-3367");
 const ONE_DOLLAR = 10n ** 27n;

@@ -20,7 +20,7 @@ import {
 import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
 import { GETH_KINDS } from "../../devnet/evm/geth_build.ts";
 import { countReceived } from "../../devnet/evm/host_admin.ts";
-import { waitUntil } from "../../devnet/messages.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { findNode, type RealNode } from "./real_node.ts";
 
 for (const { name } of GETH_KINDS) testDeliveries(await findNode(name));

@@ -1,6 +1,6 @@
 /** `compose.yaml`, as podman-compose reads it: what it would start, without starting it. */
 import assert from "node:assert/strict";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
 import { haveCommands } from "./support/debian.ts";
 

@@ -1,6 +1,6 @@
 /** Programs give up the right to touch files, and work on: in a process of its own, since there is no way back. */
 import assert from "node:assert/strict";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
 
 /** What a program does: opens its database, gives up access, goes on. Tells on standard output what still works. */

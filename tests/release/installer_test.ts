@@ -1,6 +1,6 @@
 /** `install.sh` does what installers of this kind must do, in dash and in busybox. Nothing here is compiled. */
 import assert from "node:assert/strict";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
 import { haveCommands } from "./support/debian.ts";
 import { archivePath, InstallerBench, type InstallOptions, TAG } from "./support/installer_bench.ts";

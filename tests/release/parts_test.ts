@@ -8,7 +8,7 @@ import { makeInstaller } from "../../src/build/installer.ts";
 import { licencesText } from "../../src/build/licences.ts";
 import { type Package, readChecksums, readPackages } from "../../src/build/packages.ts";
 import { PROGRAMS } from "../../src/build/programs.ts";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
 
 const TEXT = "Permission is granted";
 const PACKAGES: readonly Package[] = [

@@ -1,6 +1,6 @@
 /** Publishing, with stand-ins for `gh` and `docker` that write down what they are told; and how workflows use actions. */
 import assert from "node:assert/strict";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { runOnce, type RunResult } from "../scenario/support/run_once.ts";
 import { sha256Of } from "../../src/build/archive.ts";
 

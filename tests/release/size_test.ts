@@ -1,7 +1,7 @@
 /** How large the executables are and how fast they start, against an empty program compiled in the same way. */
 import assert from "node:assert/strict";
 import { PROGRAMS } from "../../src/build/programs.ts";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
 import { say } from "../support/notes.ts";
 

@@ -1,6 +1,6 @@
 /** Nobody but the relayer carries the hub's consensus proofs to the EVM hosts, rotations included where they pay. */
 import assert from "node:assert/strict";
-import { sendPing, waitUntil } from "../../devnet/messages.ts";
+import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import {
   carriedTo,
   hubSet,

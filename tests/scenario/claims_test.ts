@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { events } from "../../src/core/telemetry/events.ts";
 import type { DevnetChain } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
-import type { HubRuntime } from "../../devnet/proven_chains.ts";
-import { type ConfigChanges, sectionOf, signerKey } from "../../devnet/relayer_config.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
+import type { HubRuntime } from "../../devnet/chains/proven_chains.ts";
+import { type ConfigChanges, sectionOf, signerKey } from "../../devnet/programs/relayer_config.ts";
 import {
   commandResult,
   creditOf,

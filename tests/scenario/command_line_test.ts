@@ -1,8 +1,8 @@
 /** The compiled program as a command: help, version, wrong arguments, pipes that close, signals. */
 import assert from "node:assert/strict";
-import { sendPing, waitForDelivery, waitUntil } from "../../devnet/messages.ts";
-import { relayerConfig } from "../../devnet/relayer_config.ts";
-import { RELAYER_EXECUTABLE } from "../../devnet/relayer_build.ts";
+import { sendPing, waitForDelivery, waitUntil } from "../../devnet/traffic/messages.ts";
+import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import { startDevnet } from "../../devnet/devnet.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { assertNoSecrets, playGuarded, playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";

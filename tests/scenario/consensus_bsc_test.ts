@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { hashBlockHeader, parseBlockHeader } from "../../src/core/evm/block_header.ts";
 import { lieAbout } from "../consensus/rollup/lies.ts";
-import type { BlockVoting } from "../../devnet/bsc_validators.ts";
+import type { BlockVoting } from "../../devnet/evm/bsc_validators.ts";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import type { AlterAnswer } from "../support/altered_answers.ts";
 import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";

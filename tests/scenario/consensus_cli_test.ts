@@ -9,7 +9,7 @@ import {
   wrongConsensusConfigs,
 } from "../consensus/config/wrong_configs.ts";
 import { startHub } from "../../devnet/hub/hub.ts";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { runOnce, type RunResult } from "./support/run_once.ts";
 
 const EXECUTABLE = `${REPOSITORY}/build/causeway-consensus`;

@@ -1,7 +1,7 @@
 /** The compiled consensus relayer on nodes that offer no unsafe methods, as public ones do. */
 import assert from "node:assert/strict";
 import type { FaultHook } from "../../devnet/hub/rpc/faults.ts";
-import { waitUntil } from "../../devnet/messages.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
 import {
   beginSessions,
   deliveredDuring,

@@ -1,9 +1,9 @@
 /** Compiled relayers of both programs on chains of all four kinds: messages, competitors, dead endpoints, a hub that restarts. */
 import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
-import { sendPing, waitUntil } from "../../devnet/messages.ts";
-import { relayerConfig } from "../../devnet/relayer_config.ts";
-import type { ChainKind } from "../../devnet/proven_chains.ts";
+import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import type { ChainKind } from "../../devnet/chains/proven_chains.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { assertNothingLeaked, secretly } from "./support/secrets.ts";

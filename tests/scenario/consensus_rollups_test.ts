@@ -5,7 +5,7 @@ import type { ArbitrumL1 } from "../../devnet/evm/rollup_assertions.ts";
 import type { OpStackL1 } from "../../devnet/evm/rollup_games.ts";
 import { type NodePlace, type Proposer, startProposer } from "../../devnet/evm/rollup_l1.ts";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
-import { waitUntil } from "../../devnet/messages.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
 import type { AlterAnswer } from "../support/altered_answers.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import { type LyingNode, startLyingNode } from "./support/lying_node.ts";

@@ -1,9 +1,9 @@
 /** Databases that cannot be used: each is told with its path and what to do, and nothing is lost or sent unrecorded. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { sendPing } from "../../devnet/messages.ts";
-import { RELAYER_EXECUTABLE } from "../../devnet/relayer_build.ts";
-import { relayerConfig } from "../../devnet/relayer_config.ts";
+import { sendPing } from "../../devnet/traffic/messages.ts";
+import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
+import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { runOnce, type RunOptions, runRelayerOnce } from "./support/run_once.ts";
 import { readLedger } from "./support/ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";

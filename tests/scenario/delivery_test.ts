@@ -1,6 +1,6 @@
 /** Messages cross in every direction, in any number, whenever they were sent. */
 import assert from "node:assert/strict";
-import { sendPing, waitUntil } from "../../devnet/messages.ts";
+import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 Deno.test("delivery", async (t) => {

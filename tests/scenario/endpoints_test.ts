@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { endpointHost } from "../../src/core/config/redact.ts";
 import { startDevnet } from "../../devnet/devnet.ts";
-import { sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import type { FaultAction } from "../../devnet/hub/rpc/faults.ts";
 import { type ProxyMode, type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
 import { DEADLINE_MS, type Scene } from "./support/scene.ts";

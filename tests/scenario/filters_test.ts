@@ -4,7 +4,7 @@ import { encodeFunctionData, type Hex, parseAbi, stringToHex } from "viem";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
 import type { DevnetChain } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { delivered, sendPing, sentIn, type SentMessage } from "../../devnet/messages.ts";
+import { delivered, sendPing, sentIn, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 const DISPATCH_ABI = parseAbi([

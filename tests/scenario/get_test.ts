@@ -9,7 +9,7 @@ import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { FEE_TOKEN_ABI, PING_ABI } from "../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { type PingGet, sendGet } from "../../devnet/evm/host_admin.ts";
-import { sendPing, waitUntil } from "../../devnet/messages.ts";
+import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { playScene, type SceneRelayer } from "./support/scene.ts";
 
 const FEE = 10n ** 18n;

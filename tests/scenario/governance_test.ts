@@ -5,7 +5,7 @@ import { toAddress } from "../../src/core/evm/address.ts";
 import { abiEncodePost } from "../../src/core/ismp/commitment.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { replaceHandler, setChallengePeriod } from "../../devnet/evm/host_admin.ts";
-import { sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import { DEADLINE_MS, playScene, type Scene } from "./support/scene.ts";
 
 /** Messages of A for which the hub has bandwidth at first, and those that it has none for. */

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { endpointHost } from "../../src/core/config/redact.ts";
 import { startDevnet } from "../../devnet/devnet.ts";
-import { sendPing } from "../../devnet/messages.ts";
-import { relayerConfig } from "../../devnet/relayer_config.ts";
+import { sendPing } from "../../devnet/traffic/messages.ts";
+import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { DEADLINE_MS } from "./support/scene.ts";
 import { assertNothingLeaked, playGuardedOn, secretly } from "./support/secrets.ts";

@@ -1,7 +1,7 @@
 /** The process dies at any moment, or is asked to end in the middle of its work: nothing is lost, nothing done twice. */
 import assert from "node:assert/strict";
-import { readHistory } from "../../devnet/chain_history.ts";
-import { sendPing, type SentMessage } from "../../devnet/messages.ts";
+import { readHistory } from "../../devnet/traffic/chain_history.ts";
+import { sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { playScene, type Scene, type SceneRelayer } from "./support/scene.ts";

@@ -5,9 +5,9 @@ import { type Hex, stringToHex } from "viem";
 import { fromHex, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { freezeHost, placeHostile, replaceHandler, turnHostile } from "../../devnet/evm/host_admin.ts";
-import { delivered, sendBody, sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
-import type { ConfigChanges } from "../../devnet/relayer_config.ts";
-import { readSpentGas } from "../../devnet/spent_gas.ts";
+import { delivered, sendBody, sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
+import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
+import { readSpentGas } from "../../devnet/traffic/spent_gas.ts";
 import { untilClaimed } from "./support/profile_scene.ts";
 import { playSceneOn, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 

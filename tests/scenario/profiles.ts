@@ -11,7 +11,7 @@ import { EVM_PROFILES } from "../../devnet/profiles/evm_profiles.ts";
 import type { Profile } from "../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../devnet/profiles/rpc_behaviour.ts";
 import { SUBSTRATE_PROFILES } from "../../devnet/profiles/substrate_profiles.ts";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { playBeaconProfile } from "./support/beacon_profile_scene.ts";
 import { playConsensus } from "./support/consensus_scene.ts";
 import {

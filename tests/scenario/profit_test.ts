@@ -1,8 +1,8 @@
 /** What a delivery costs and what its fee offers decide whether it is delivered, with every number in the database. */
 import assert from "node:assert/strict";
-import { delivered, sendPing, waitUntil } from "../../devnet/messages.ts";
-import type { HubRuntime } from "../../devnet/proven_chains.ts";
-import type { ConfigChanges } from "../../devnet/relayer_config.ts";
+import { delivered, sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import type { HubRuntime } from "../../devnet/chains/proven_chains.ts";
+import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { numbersOf, raiseFee, steadyRequirement } from "./support/decision_numbers.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 

@@ -1,6 +1,6 @@
 /** Two relayers with accounts and databases of their own want to deliver the same messages. */
 import assert from "node:assert/strict";
-import { readReceipts, sendPing, type SentMessage } from "../../devnet/messages.ts";
+import { readReceipts, sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { playScene, type SceneRelayer } from "./support/scene.ts";
 

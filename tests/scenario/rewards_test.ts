@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { fromHex, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
 import { DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
-import { readReceipts, sendPing, waitUntil } from "../../devnet/messages.ts";
-import type { ConfigChanges } from "../../devnet/relayer_config.ts";
+import { readReceipts, sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { assertNothingLeaked } from "./support/secrets.ts";
 import { DEADLINE_MS, playScene, type SceneRelayer } from "./support/scene.ts";
 

@@ -9,7 +9,7 @@ import {
   setArbitrumPrices,
   setOpStackPrices,
 } from "../../devnet/evm/rollup_prices.ts";
-import { delivered, sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
+import { delivered, sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import { numbersOf, steadyRequirement } from "./support/decision_numbers.ts";
 import { DEADLINE_MS, playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
 

@@ -9,8 +9,8 @@ import {
 import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
 import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
-import { sendPing, waitForDelivery } from "../../devnet/messages.ts";
-import { type ConfigChanges, sectionOf } from "../../devnet/relayer_config.ts";
+import { sendPing, waitForDelivery } from "../../devnet/traffic/messages.ts";
+import { type ConfigChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { serveLocally, type TestServer } from "../support/test_server.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { playGuardedOn, secretly } from "./support/secrets.ts";

@@ -5,9 +5,9 @@ import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
 import type { Devnet } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import { demoModuleId } from "../../devnet/hub/hub.ts";
-import { sendPing, type SentMessage } from "../../devnet/messages.ts";
-import { sectionOf } from "../../devnet/relayer_config.ts";
-import { sendFromSubstrate, type SubstrateChainOptions } from "../../devnet/substrate_chains.ts";
+import { sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
+import { sectionOf } from "../../devnet/programs/relayer_config.ts";
+import { sendFromSubstrate, type SubstrateChainOptions } from "../../devnet/chains/substrate_chains.ts";
 import { playScene } from "./support/scene.ts";
 
 const ADDRESS = DEVNET_ACCOUNTS.relayer.address.toLowerCase();

@@ -7,7 +7,7 @@ import { systemRandomness } from "../../src/core/runtime/randomness.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { connectChains } from "../../src/messaging/connect.ts";
 import type { DevnetChain } from "../../devnet/devnet.ts";
-import type { SentMessage } from "../../devnet/messages.ts";
+import type { SentMessage } from "../../devnet/traffic/messages.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 
 /** Deliveries that only have to be submitted. */

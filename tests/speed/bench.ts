@@ -4,7 +4,7 @@
  * Usage: `deno task bench [--only=<part>] [--verbose]`
  */
 import { Command } from "commander";
-import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../../devnet/relayer_build.ts";
+import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import { claims } from "./claims.ts";
 import { consensus } from "./consensus.ts";
 import { database } from "./database.ts";

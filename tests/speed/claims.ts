@@ -3,8 +3,8 @@
  * extrinsic, for 1 and for 50 deliveries (the most that the hub takes in one claim).
  */
 import { startDevnet } from "../../devnet/devnet.ts";
-import { sendPing, waitForDelivery, waitUntil } from "../../devnet/messages.ts";
-import { relayerConfig } from "../../devnet/relayer_config.ts";
+import { sendPing, waitForDelivery, waitUntil } from "../../devnet/traffic/messages.ts";
+import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { Part } from "./part.ts";

@@ -2,11 +2,11 @@
  * One run of the compiled consensus relayer for one chain, seen by proxies in front of every endpoint: what it reads,
  * asks, computes and holds per accepted update.
  */
-import { waitUntil } from "../../devnet/messages.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import type { BeaconNode } from "../../devnet/beacon/beacon.ts";
-import { startConsensusRelayer } from "../../devnet/consensus_relayer.ts";
-import { type SectionChanges, sectionOf } from "../../devnet/relayer_config.ts";
+import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
+import { type SectionChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { type RelayerLine, type RelayerProcess } from "../scenario/support/relayer_process.ts";
 import { type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";

@@ -4,7 +4,7 @@
  */
 import { openLedger } from "../../src/messaging/ledger/open.ts";
 import { inbound, outbound, round, settle } from "../messaging/relay/rounds.ts";
-import { delivered, Relayer, World } from "../messaging/relay/world.ts";
+import { delivered, Relayer, World } from "../messaging/relay/fixture.ts";
 import type { Leg } from "../../src/messaging/relay/leg.ts";
 import type { MemoryChain } from "../support/memory_chain.ts";
 import type { BenchDeps, Part } from "./part.ts";

@@ -7,7 +7,7 @@ import { encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts
 import { lastMountainHeight } from "../../src/consensus/clients/beefy/proof_choice.ts";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { toParaId } from "../../src/core/ismp/state_machine.ts";
-import { World } from "../consensus/clients/grandpa/world.ts";
+import { World } from "../consensus/clients/grandpa/fixture.ts";
 import { Validators } from "../../devnet/relay/validators.ts";
 import {
   deliver,

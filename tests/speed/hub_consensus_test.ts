@@ -5,7 +5,7 @@ import { buildNaiveProof } from "../../src/consensus/clients/beefy/spec/build_pr
 import { decodeNaiveProof, encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
 import { verifyNaiveProof } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
-import { servedFacts } from "../../devnet/hub_prover.ts";
+import { servedFacts } from "../../devnet/updates/hub_prover.ts";
 import { readNaiveFacts } from "../../devnet/relay/naive_facts.ts";
 import { startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { Validators } from "../../devnet/relay/validators.ts";

@@ -5,13 +5,13 @@
 import { stringifyToml } from "../support/toml_text.ts";
 import { encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
 import { evmStateMachine, type StateMachine, toParaId } from "../../src/core/ismp/state_machine.ts";
-import { HUB_SEED } from "../../devnet/consensus_config.ts";
+import { HUB_SEED } from "../../devnet/programs/consensus_config.ts";
 import { DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import { type Hub, startHub } from "../../devnet/hub/hub.ts";
 import { encodeHeader } from "../../devnet/hub/digest.ts";
-import { HubProver } from "../../devnet/hub_prover.ts";
-import { waitUntil } from "../../devnet/messages.ts";
-import { Prover } from "../../devnet/prover.ts";
+import { HubProver } from "../../devnet/updates/hub_prover.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
+import { Prover } from "../../devnet/updates/prover_program.ts";
 import { type RelayChainNode, startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
 import { type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";

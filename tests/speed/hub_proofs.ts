@@ -5,8 +5,8 @@
  */
 import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, type DevnetRole } from "../../devnet/evm/accounts.ts";
-import { sendPing, waitUntil } from "../../devnet/messages.ts";
-import { relayerConfig } from "../../devnet/relayer_config.ts";
+import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { readConsensusTransactions } from "../scenario/support/consensus_calls.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { startRpcProxy } from "../scenario/support/rpc_proxy.ts";

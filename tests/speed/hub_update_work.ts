@@ -24,7 +24,7 @@ import {
 import type { SocketDeps } from "../../src/core/rpc/socket.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { relayerKey } from "../../devnet/hub/consensus_work.ts";
-import { TextLineStream } from "../../devnet/text_lines.ts";
+import { TextLineStream } from "../../devnet/terminal/text_lines.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import { meteredSocket, type Traffic, trafficSince } from "./metered_socket.ts";

@@ -4,8 +4,8 @@
  */
 import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
 import { countReceived } from "../../devnet/evm/host_admin.ts";
-import { waitUntil } from "../../devnet/messages.ts";
-import { type ConfigChanges, relayerConfig } from "../../devnet/relayer_config.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
+import { type ConfigChanges, relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";

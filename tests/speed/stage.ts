@@ -2,7 +2,7 @@
 import type { Hex } from "viem";
 import { fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import { waitUntil } from "../../devnet/messages.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
 
 /** Does some work while the chain makes a block per transaction at once, then returns to a block per `everySec`. */
 export async function instantly<T>(chain: DevnetChain, work: () => Promise<T>, everySec = 1): Promise<T> {

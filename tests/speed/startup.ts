@@ -3,8 +3,8 @@
  * the first leg works.
  */
 import { startDevnet } from "../../devnet/devnet.ts";
-import { relayerConfig } from "../../devnet/relayer_config.ts";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { Part } from "./part.ts";
 import { type Measure, median } from "./report.ts";

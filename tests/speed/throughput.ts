@@ -4,8 +4,8 @@
  */
 import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
 import { countReceived } from "../../devnet/evm/host_admin.ts";
-import { sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
-import { type ConfigChanges, relayerConfig, sectionOf } from "../../devnet/relayer_config.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
+import { type ConfigChanges, relayerConfig, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { deliveriesSince, sendBare } from "./bare_evm_sender.ts";
 import { prepareForHub, submitAll } from "./bare_hub_sender.ts";

@@ -1,5 +1,5 @@
 /** Files of the repository, as the tests of its documents see them. */
-import { REPOSITORY } from "../../../devnet/repository.ts";
+import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 
 /** Folders that are made, not written. */
 const LEFT_OUT = new Set([".git", "build", "dist", "stage", "cov"]);

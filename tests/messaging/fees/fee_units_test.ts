@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
-import { memoryLedger, names, Relayer, World } from "../relay/world.ts";
+import { memoryLedger, names, Relayer, World } from "../relay/fixture.ts";
 
 Deno.test("fee units: amounts are told in whole units once the decimals were read, which is tried for a log line", async () => {
   const world = new World();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fromHex, type Hex } from "../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { inbound, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, sender, World } from "./world.ts";
+import { delivered, memoryLedger, names, Relayer, sender, World } from "./fixture.ts";
 
 const poor: Hex = "0x00000000000000000000000000000000000000dd";
 /** Bytes that one of the messages of these tests costs. */

@@ -8,7 +8,7 @@ import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import { hold } from "../../../src/messaging/relay/transitions.ts";
 import { forge } from "../../support/memory_host.ts";
 import { answer, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, sender, World } from "./world.ts";
+import { delivered, memoryLedger, names, Relayer, sender, World } from "./fixture.ts";
 
 interface Case {
   readonly world: World;

@@ -9,7 +9,7 @@ import { noteTooLarge } from "../../../src/messaging/relay/transaction_size.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import type { MemoryTransaction } from "../../support/memory_node.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "./market.ts";
-import { delivered, memoryLedger, names, Relayer, World } from "./world.ts";
+import { delivered, memoryLedger, names, Relayer, World } from "./fixture.ts";
 
 interface Case {
   readonly world: World;

@@ -3,7 +3,7 @@ import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { expire } from "../../../src/messaging/relay/expire.ts";
 import { outbound, round, settle } from "./rounds.ts";
-import { memoryLedger, names, Relayer, World } from "./world.ts";
+import { memoryLedger, names, Relayer, World } from "./fixture.ts";
 
 /** Messages to the second chain that time out a while after they left the hub. */
 async function sendExpiring(world: World, count: number): Promise<readonly Message[]> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { getResponseMessage } from "../../../src/core/ismp/commitment.ts";
 import { confirmUnknown } from "../../../src/messaging/relay/gone_requests.ts";
 import { outbound } from "./rounds.ts";
-import { memoryLedger, names, Relayer, World } from "./world.ts";
+import { memoryLedger, names, Relayer, World } from "./fixture.ts";
 
 Deno.test("gone: an answer whose request one node does not know ends only when that is certain, a request never", async () => {
   const world = new World();

@@ -5,7 +5,7 @@ import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/decisi
 import { settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, World } from "./world.ts";
+import { delivered, memoryLedger, names, Relayer, World } from "./fixture.ts";
 
 /** A relayer whose one leg (and its settling) runs until the test ends. */
 async function withLeg(

@@ -5,7 +5,7 @@ import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
 import type { Leg, LegProfit } from "../../../src/messaging/relay/leg.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
 import { settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
-import { names, type Relayer, type World } from "./world.ts";
+import { names, type Relayer, type World } from "./fixture.ts";
 
 /** Dollars x 10^18 that a message costs on a chain whose gas costs {@link PRICE_WEI}, at {@link PRICE_27}. */
 export const COST_18 = 200_000_000_000_000_000n;

@@ -11,7 +11,7 @@ import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { Randomness } from "../../../src/core/runtime/randomness.ts";
 import type { PlannedFault } from "../../support/fault_plan.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { delivered, memoryLedger, names, Relayer, World } from "./world.ts";
+import { delivered, memoryLedger, names, Relayer, World } from "./fixture.ts";
 
 /** What the endpoints of a bad day do. */
 const badDay: readonly PlannedFault[] = [

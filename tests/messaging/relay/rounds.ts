@@ -5,7 +5,7 @@ import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle.ts";
 import type { MemoryChain } from "../../support/memory_chain.ts";
-import type { Relayer } from "./world.ts";
+import type { Relayer } from "./fixture.ts";
 
 /** One round of a leg: read what is new, deliver what is due. */
 export async function round(relayer: Relayer, leg: Leg): Promise<DeliveryRound> {

@@ -5,7 +5,7 @@ import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.
 import { type Leg } from "../../../src/messaging/relay/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { outbound, round, settle } from "./rounds.ts";
-import { memoryLedger, names, Relayer, sender, withLedger, World } from "./world.ts";
+import { memoryLedger, names, Relayer, sender, withLedger, World } from "./fixture.ts";
 
 async function scan(relayer: Relayer, leg: Leg): Promise<number> {
   const view = await leg.target.fetchView(leg.source.id, relayer.signal);

@@ -5,7 +5,7 @@ import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { hasRoomInFlight } from "../../../src/messaging/relay/in_flight.ts";
 import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import { outbound, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, withLedger, World } from "./world.ts";
+import { delivered, memoryLedger, names, Relayer, withLedger, World } from "./fixture.ts";
 
 async function prepare(count: number, ledger?: Ledger): Promise<
   { world: World; relayer: Relayer; messages: Message[]; first: Message; leg: Leg }

@@ -7,7 +7,7 @@ import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.
 import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, type RelayerOptions, World } from "./world.ts";
+import { delivered, memoryLedger, names, Relayer, type RelayerOptions, World } from "./fixture.ts";
 
 interface Case {
   readonly world: World;

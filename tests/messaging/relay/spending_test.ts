@@ -12,7 +12,7 @@ import type { EventCode } from "../../../src/core/telemetry/events.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf } from "./market.ts";
 import { round } from "./rounds.ts";
-import { memoryLedger, names, Relayer, type RelayerOptions, withLedger, World } from "./world.ts";
+import { memoryLedger, names, Relayer, type RelayerOptions, withLedger, World } from "./fixture.ts";
 
 interface Case {
   readonly world: World;

@@ -5,7 +5,7 @@ import { releaseAll, type ReleaseChoice } from "../../../src/messaging/commands/
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { toSuspensionKey } from "../../../src/messaging/relay/suspension.ts";
 import { outbound, round, settle } from "./rounds.ts";
-import { memoryLedger, names, Relayer, withLedger, World } from "./world.ts";
+import { memoryLedger, names, Relayer, withLedger, World } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;
 /** Behaves in simulations and fails in blocks. */

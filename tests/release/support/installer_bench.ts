@@ -1,7 +1,7 @@
 /** Installers of a program that only tells its version, run in a chosen shell against a server on this machine. */
 import { makeInstaller } from "../../../src/build/installer.ts";
 import { packFolder, sha256Of } from "../../../src/build/archive.ts";
-import { REPOSITORY } from "../../../devnet/repository.ts";
+import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 import { type ReleaseServer, startReleaseServer } from "./release_server.ts";
 import { makeToolbox, type Shell, type ToolboxChanges } from "./toolbox.ts";
 

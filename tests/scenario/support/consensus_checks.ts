@@ -14,7 +14,7 @@ import {
 import { blake2Concat, ismpKeys, storagePrefix } from "../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u64 } from "../../../src/core/encoding/scale.ts";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
-import { toldByGrandpa } from "../../../devnet/devnet_feeds.ts";
+import { toldByGrandpa } from "../../../devnet/updates/feeds.ts";
 import { readerFor } from "../../../devnet/evm/deploy.ts";
 import type { Rejection } from "../../../devnet/hub/hub.ts";
 import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
@@ -26,8 +26,8 @@ import {
   readHostFacts,
 } from "./consensus_hosts.ts";
 import { ownHeaderOf } from "../../../devnet/hub/own_proofs.ts";
-import type { DevnetSubstrateChain } from "../../../devnet/substrate_chains.ts";
-import { readUpdates, type ToldFacts, toldViolations } from "./told_checks.ts";
+import type { DevnetSubstrateChain } from "../../../devnet/chains/substrate_chains.ts";
+import { readUpdates, type ToldFacts, toldViolations } from "./follower_checks.ts";
 
 /** The part of a header that the hub stores. */
 export type HeaderFacts = Pick<EvmBlockHeader, "stateRoot" | "timestampSec">;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ClientUpdate, ToldFacts } from "./told_checks.ts";
+import type { ClientUpdate, ToldFacts } from "./follower_checks.ts";
 import {
   assertConsensus,
   type ChainFacts,

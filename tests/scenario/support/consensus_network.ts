@@ -8,7 +8,7 @@ import { HOST_ABI } from "../../../devnet/evm/abi.ts";
 import { readHubConsensus } from "../../../devnet/evm/host_admin.ts";
 import { demoModuleId } from "../../../devnet/hub/hub.ts";
 import { fromHex, type Hash256 } from "../../../src/core/encoding/bytes.ts";
-import { waitUntil } from "../../../devnet/messages.ts";
+import { waitUntil } from "../../../devnet/traffic/messages.ts";
 import { type HostDelivery, readDeliveries, readHeads } from "./consensus_hosts.ts";
 import { type ConsensusScene, DEADLINE_MS, type SceneChanges } from "./consensus_scene.ts";
 import type { RelayerProcess } from "./relayer_process.ts";

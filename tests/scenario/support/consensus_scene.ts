@@ -3,12 +3,12 @@
  * secrets wherever one can be, and every scene ends with the checks of `consensus_checks.ts`.
  * Start reading at {@link playConsensus}.
  */
-import type { ConsensusChanges, ConsensusEndpoints } from "../../../devnet/consensus_config.ts";
-import { startConsensusRelayer } from "../../../devnet/consensus_relayer.ts";
+import type { ConsensusChanges, ConsensusEndpoints } from "../../../devnet/programs/consensus_config.ts";
+import { startConsensusRelayer } from "../../../devnet/programs/consensus_relayer.ts";
 import { type Devnet, type DevnetChain, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
-import { waitUntil } from "../../../devnet/messages.ts";
-import type { ChainKind } from "../../../devnet/proven_chains.ts";
-import { type SectionChanges, sectionOf } from "../../../devnet/relayer_config.ts";
+import { waitUntil } from "../../../devnet/traffic/messages.ts";
+import type { ChainKind } from "../../../devnet/chains/proven_chains.ts";
+import { type SectionChanges, sectionOf } from "../../../devnet/programs/relayer_config.ts";
 import {
   assertConsensus,
   type ConsensusLimits,

@@ -5,7 +5,7 @@ import type { DevnetChain } from "../../../devnet/devnet.ts";
 import { FEE_TOKEN_ABI, HOST_ABI } from "../../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
 import { mintFeeTokens } from "../../../devnet/evm/host_admin.ts";
-import { type SentMessage, waitUntil } from "../../../devnet/messages.ts";
+import { type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
 import type { SceneRelayer } from "./scene.ts";
 
 /** What the database says of the decisions about the messages, in their order. */

@@ -7,7 +7,7 @@ import { fromHex } from "../../../src/core/encoding/bytes.ts";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
 import { FEE_TOKEN_ABI } from "../../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS, type DevnetRole } from "../../../devnet/evm/accounts.ts";
-import type { ConfigChanges } from "../../../devnet/relayer_config.ts";
+import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
 import type { RelayerProcess } from "./relayer_process.ts";
 import { DEADLINE_MS, type SceneRelayer } from "./scene.ts";
 

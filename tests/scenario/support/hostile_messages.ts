@@ -9,7 +9,7 @@ import type { DevnetChain } from "../../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
 import { compileContracts } from "../../../devnet/evm/compile.ts";
 import { waitForReceipt } from "../../../devnet/evm/deploy.ts";
-import { delivered, sendBody, type SentMessage, waitUntil } from "../../../devnet/messages.ts";
+import { delivered, sendBody, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
 import type { LedgerSubmission } from "./ledger_reader.ts";
 import type { Scene, SceneRelayer } from "./scene.ts";
 

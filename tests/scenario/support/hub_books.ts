@@ -3,7 +3,7 @@ import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../../src/core/ismp/signed_messages.ts";
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { parsePayment } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
-import type { ChainHistory } from "../../../devnet/chain_history.ts";
+import type { ChainHistory } from "../../../devnet/traffic/chain_history.ts";
 import type { Devnet } from "../../../devnet/devnet.ts";
 import { DEVNET_KEYS, type DevnetRole } from "../../../devnet/evm/accounts.ts";
 import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";

@@ -3,7 +3,7 @@ import { concatBytes, fromHex, toHash256 } from "../../../src/core/encoding/byte
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { WITHDRAWAL_MODULE } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
-import type { ChainHistory } from "../../../devnet/chain_history.ts";
+import type { ChainHistory } from "../../../devnet/traffic/chain_history.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { lossBeyondLimit } from "../../support/relayer_invariants.ts";
 import { type Facts, handledTwice, tooManyReverts, violationsOf } from "./invariants.ts";

@@ -6,9 +6,9 @@ import {
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
 import { z } from "zod";
-import { consensusConfig, type ConsensusEndpoints } from "../../../devnet/consensus_config.ts";
+import { consensusConfig, type ConsensusEndpoints } from "../../../devnet/programs/consensus_config.ts";
 import type { NewConsensusClient } from "../../../devnet/hub/pallets/ismp.ts";
-import { REPOSITORY } from "../../../devnet/repository.ts";
+import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 import { runOnce } from "./run_once.ts";
 
 const printed = z.strictObject({

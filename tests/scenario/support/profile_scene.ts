@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
-import { sendPing, type SentMessage, waitUntil } from "../../../devnet/messages.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
 import { playedOf, type Profile } from "../../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 import { type ProfiledNode, startProfiledNode } from "../../../devnet/profiles/rpc_front.ts";
-import type { ConfigChanges } from "../../../devnet/relayer_config.ts";
+import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
 import { assertMet } from "./beacon_profile_scene.ts";
 import { HostileSenders } from "./hostile_messages.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { BEACON_PROFILES } from "../../../devnet/profiles/beacon_profiles.ts";
 import { EVM_PROFILES } from "../../../devnet/profiles/evm_profiles.ts";
 import { SUBSTRATE_PROFILES } from "../../../devnet/profiles/substrate_profiles.ts";
-import { REPOSITORY } from "../../../devnet/repository.ts";
+import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 import { type AnyProfile, resultsIn, tableOf, updateTable } from "./profile_table.ts";
 
 const profile = (name: string): AnyProfile => ({

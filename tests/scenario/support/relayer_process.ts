@@ -3,7 +3,7 @@
  * Start reading at {@link startRelayer}.
  */
 import { type EventCode, events } from "../../../src/core/telemetry/events.ts";
-import { REPOSITORY } from "../../../devnet/repository.ts";
+import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 
 /** How to run it. */
 export interface RelayerOptions {

@@ -8,8 +8,8 @@ import { sr25519PublicKey } from "../../../src/core/ismp/signed_messages.ts";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { readHubConsensus } from "../../../devnet/evm/host_admin.ts";
-import { sendPing, type SentMessage, waitUntil } from "../../../devnet/messages.ts";
-import type { ConfigChanges } from "../../../devnet/relayer_config.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
+import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
 import { type ConsensusTransaction, readConsensusTransactions } from "./consensus_calls.ts";
 import { playSceneOn, type Scene } from "./scene.ts";
 

@@ -1,5 +1,5 @@
 /** Programs that are run to their end: the compiled relayer with any arguments, and shell lines around it. */
-import { RELAYER_EXECUTABLE } from "../../../devnet/relayer_build.ts";
+import { RELAYER_EXECUTABLE } from "../../../devnet/programs/relayer_build.ts";
 
 /** How a program ended and what it said. */
 export interface RunResult {

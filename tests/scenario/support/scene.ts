@@ -5,13 +5,13 @@
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { type Devnet, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
 import type { DevnetRole } from "../../../devnet/evm/accounts.ts";
-import { delivered, type SentMessage, waitUntil } from "../../../devnet/messages.ts";
+import { delivered, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
 import {
   type ConfigChanges,
   relayerConfig,
   type SectionChanges,
   sectionOf,
-} from "../../../devnet/relayer_config.ts";
+} from "../../../devnet/programs/relayer_config.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
 import { assertInvariants, type InvariantOptions } from "./invariants.ts";
 import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";

@@ -3,9 +3,13 @@
  * Start reading at {@link secretly}.
  */
 import assert from "node:assert/strict";
-import type { DevnetEndpoints } from "../../../devnet/relayer_config.ts";
-import { type ConfigChanges, type SectionChanges, sectionOf } from "../../../devnet/relayer_config.ts";
-import { HUB_SEED } from "../../../devnet/consensus_config.ts";
+import type { DevnetEndpoints } from "../../../devnet/programs/relayer_config.ts";
+import {
+  type ConfigChanges,
+  type SectionChanges,
+  sectionOf,
+} from "../../../devnet/programs/relayer_config.ts";
+import { HUB_SEED } from "../../../devnet/programs/consensus_config.ts";
 import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import type { RelayerProcess } from "./relayer_process.ts";
 import { playSceneOn, type Scene } from "./scene.ts";

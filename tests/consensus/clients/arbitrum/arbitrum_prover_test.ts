@@ -6,8 +6,8 @@ import { decodeArbitrumUpdate } from "../../../../src/consensus/clients/arbitrum
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { fetchWithLogsOf } from "../../../support/altered_answers.ts";
-import { l1Id, never, reasonForNothing, relay, updatesOf } from "../../rollup/rollup_world.ts";
-import { rollupId, withArbitrum } from "./arbitrum_world.ts";
+import { l1Id, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
+import { rollupId, withArbitrum } from "./fixture.ts";
 
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
 

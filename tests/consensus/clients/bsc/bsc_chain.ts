@@ -19,7 +19,7 @@ import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/b
 import { toConsensusClientId, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
-import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/bsc_validators.ts";
+import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
 
 const found = findBscNetwork(97);

@@ -8,7 +8,7 @@ import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { systemRandomness } from "../../../../src/core/runtime/randomness.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
-import { bscHeaderRule } from "../../../../devnet/bsc_validators.ts";
+import { bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";

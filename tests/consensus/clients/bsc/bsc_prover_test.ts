@@ -4,7 +4,7 @@ import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/p
 import { decodeBscState, decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { parseStateMachine, toConsensusClientId } from "../../../../src/core/ismp/state_machine.ts";
-import type { BscChainOptions } from "../../../../devnet/bsc_validators.ts";
+import type { BscChainOptions } from "../../../../devnet/evm/bsc_validators.ts";
 import { faultOf } from "../../fault_of.ts";
 import { BSC0, MemoryBscChain, MemoryBscHub } from "./bsc_chain.ts";
 

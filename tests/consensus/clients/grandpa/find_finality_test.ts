@@ -18,7 +18,7 @@ import type { DigestItem } from "../../../../src/core/substrate/header.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { u32 } from "../../../../src/core/encoding/scale.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
-import { never, World } from "./world.ts";
+import { never, World } from "./fixture.ts";
 
 const hash = (byte: number): Hash256 => toHash256(new Uint8Array(32).fill(byte));
 const set = grandpaAuthoritiesCodec.enc([{ id: hash(7), weight: 1n }]);

@@ -12,7 +12,7 @@ import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { faultOf } from "../../fault_of.ts";
-import { type FoundUpdates, never, World } from "./world.ts";
+import { type FoundUpdates, never, World } from "./fixture.ts";
 
 /** Why a look failed. */
 /** Headers in a proof. */

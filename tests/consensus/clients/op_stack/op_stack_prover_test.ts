@@ -14,8 +14,8 @@ import { gameTypes } from "../../../../devnet/evm/rollup_games.ts";
 import { startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
 import { commitmentIdOf } from "../../../../src/consensus/rollup/spec/rollup_client.ts";
 import { fetchWithLogsOf, fetchWithout } from "../../../support/altered_answers.ts";
-import { l1Id, never, reasonForNothing, relay, updatesOf } from "../../rollup/rollup_world.ts";
-import { type OpStackWorld, rollupId, withOpStack } from "./op_stack_world.ts";
+import { l1Id, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
+import { type OpStackWorld, rollupId, withOpStack } from "./fixture.ts";
 
 const commitmentId = commitmentIdOf({
   finalizedHeight: 0n,

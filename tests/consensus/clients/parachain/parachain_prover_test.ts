@@ -7,12 +7,12 @@ import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { findDigest } from "../../../../devnet/hub/digest.ts";
 import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
-import { grandpaStateOf } from "../../../../devnet/grandpa_teller.ts";
+import { grandpaStateOf } from "../../../../devnet/updates/grandpa_updater.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
 import { faultOf } from "../../fault_of.ts";
-import { never, SIBLING, World } from "./world.ts";
+import { never, SIBLING, World } from "./fixture.ts";
 
 /** Why a look failed. */
 function updatesOf(finding: ProverFinding): Extract<ProverFinding, { kind: "updates" }> {

@@ -26,7 +26,7 @@ import {
 } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup_data_error.ts";
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
-import { buildL1 } from "../../../rollup/spec/l1_world.ts";
+import { buildL1 } from "../../../rollup/spec/l1_fixture.ts";
 import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
 import {
   boldUpdate,

@@ -31,7 +31,7 @@ import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
 import { hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { stateMachineIdKey } from "../../../../../src/core/ismp/state_machine.ts";
-import { buildL1, type L1World } from "../../../rollup/spec/l1_world.ts";
+import { buildL1, type L1World } from "../../../rollup/spec/l1_fixture.ts";
 import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
 import { aggregateGame, faultGame, hubView, synthetic } from "./vectors.ts";
 

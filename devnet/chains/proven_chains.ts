@@ -1,0 +1,300 @@
+/**
+ * EVM chains of a devnet whose finality is proved to the hub: an L1 with a beacon chain, rollups of both kinds on it,
+ * and a BSC-type chain. Everybody but the validators is real: nodes are anvils, claims are made in contracts.
+ * Start reading at {@link startProvenChain}.
+ */
+import type { WritableTable } from "../../tests/support/toml_text.ts";
+import {
+  parseStateMachine,
+  type StateMachine,
+  toConsensusStateId,
+} from "../../src/core/ismp/state_machine.ts";
+import { type ConsensusStateId } from "../../src/core/ismp/state_machine.ts";
+import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
+import { beaconNetworkOf } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { toAddress } from "../../src/core/evm/address.ts";
+import { type Beacon, startBeacon } from "../beacon/beacon.ts";
+import { type BscChainOptions, bscHeaderRule } from "../evm/bsc_validators.ts";
+import { type Anvil, type AnvilOptions, startAnvil } from "../evm/anvil.ts";
+import { type HeaderRewriter, startHeaderRewriter } from "../evm/header_rewriter.ts";
+import { type ArbitrumL1, deployArbitrumL1, withSendRoots } from "../evm/rollup_assertions.ts";
+import {
+  deployOpStackL1,
+  gameTypes,
+  MESSAGE_PASSER,
+  type OpStackL1,
+  prepareOpStackL2,
+} from "../evm/rollup_games.ts";
+import { connectRollupL1, type RollupL1, startProposer } from "../evm/rollup_l1.ts";
+import { installArbGasInfo, installOpStackOracle, withLayer1Gas } from "../evm/rollup_prices.ts";
+import type { ConsensusSettings } from "../hub/hub_options.ts";
+
+/** How a chain becomes final. */
+export type ChainKind = "beacon" | "op_stack" | "arbitrum" | "bsc";
+
+/** The hub's two runtimes, each of which follows other networks. */
+export type HubRuntime = "gargantua" | "nexus";
+
+/** Ids of the networks whose rules the simulated hub has compiled in. */
+const chainIdsOf: Readonly<Record<HubRuntime, Readonly<Record<ChainKind, number>>>> = {
+  gargantua: { beacon: 11155111, op_stack: 11155420, arbitrum: 421614, bsc: 97 },
+  nexus: { beacon: 1, op_stack: 10, arbitrum: 42161, bsc: 56 },
+};
+
+/** What each kind is, for a person. */
+export const kindTexts = {
+  beacon: "L1, final by its beacon chain",
+  op_stack: "OP stack L2, final by dispute games",
+  arbitrum: "Arbitrum L2, final by assertions",
+  bsc: "BSC, final by votes in headers",
+} as const satisfies Record<
+  ChainKind,
+  string
+>;
+
+/** Names of the clients on the hub. */
+const clientNames = {
+  beacon: "ETH0",
+  op_stack: "OPT0",
+  arbitrum: "ARB0",
+  bsc: "BSC0",
+} as const satisfies Record<
+  ChainKind,
+  string
+>;
+
+/** Blocks of an epoch of the BSC-type chain unless chosen. */
+const BSC_EPOCH = 40n;
+
+/** Milliseconds between claims about rollups. */
+const CLAIM_EVERY_MS = 2_000;
+
+/** What can be chosen about the chains. */
+export interface ProvenChainOptions {
+  /** Seconds between blocks, or a block per transaction. */
+  readonly blockTimeSec: number | "automine";
+  /** The hub that shall follow the chain. Default `gargantua`, which follows test networks. */
+  readonly hub?: HubRuntime;
+  /** Blocks of an epoch of the beacon chain: two epochs pass before a block is final. Default 2. */
+  readonly blocksPerEpoch?: number;
+  readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
+  /** Of what relayers see; unset: one that is free. */
+  readonly port?: number;
+  /** Starts the node of a chain. Default: an anvil. */
+  readonly startNode?: (options: AnvilOptions) => Promise<Anvil>;
+  /** False: nobody makes claims about rollups unless told. Default true. */
+  readonly proposes?: boolean;
+}
+
+/** A chain that runs. */
+export interface ProvenChain extends AsyncDisposable {
+  readonly kind: ChainKind;
+  readonly stateMachine: StateMachine;
+  /** Under which the hub stores its heights. */
+  readonly consensusStateId: ConsensusStateId;
+  /** Name of its own client on the hub. */
+  readonly clientStateId: ConsensusStateId;
+  readonly node: Anvil;
+  /** Where everybody but the devnet itself reads it: with the headers of its own. */
+  readonly rpcUrl: string;
+  /** What the hub's governance must know of it. */
+  readonly settings: ConsensusSettings;
+  /** Type and host section of the consensus relayer's configuration. */
+  readonly section: { readonly type: string; readonly host: WritableTable };
+  readonly beacon: Beacon | undefined;
+  /** Of an L1: where claims about its rollups are made, one after the other. */
+  readonly claims: RollupL1 | undefined;
+  readonly opStack: OpStackL1 | undefined;
+  readonly arbitrum: ArbitrumL1 | undefined;
+}
+
+/** The L1 that rollups stand on. */
+type L1 = Pick<ProvenChain, "claims" | "rpcUrl" | "stateMachine" | "clientStateId">;
+
+/** Starts a chain. Rollups need an L1, which is a `beacon` chain. */
+export async function startProvenChain(
+  kind: ChainKind,
+  options: ProvenChainOptions,
+  l1?: L1,
+): Promise<ProvenChain> {
+  await using started = new AsyncDisposableStack();
+  const chainId = chainIdsOf[options.hub ?? "gargantua"][kind];
+  const node = started.use(
+    await (options.startNode ?? startAnvil)({
+      chainId,
+      slotsInAnEpoch: 1,
+      ...options.blockTimeSec === "automine" ? {} : { blockTimeSec: options.blockTimeSec },
+      ...hasOwnHeaders(kind) ? {} : shownPort(options),
+    }),
+  );
+  const common = {
+    kind,
+    stateMachine: parseStateMachine(`EVM-${chainId}`),
+    clientStateId: toConsensusStateId(clientNames[kind]),
+    node,
+    beacon: undefined,
+    claims: undefined,
+    opStack: undefined,
+    arbitrum: undefined,
+  };
+  const parts = await startParts(kind, { node, common, options, l1 }, started);
+  const owned = started.move();
+  return { ...common, ...parts, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Chains whose headers are made again, behind another port than the node's. */
+function hasOwnHeaders(kind: ChainKind): boolean {
+  return kind === "bsc" || kind === "arbitrum";
+}
+
+function shownPort({ port }: ProvenChainOptions): { readonly port?: number } {
+  return port === undefined ? {} : { port };
+}
+
+interface Surroundings {
+  readonly node: Anvil;
+  readonly common: Pick<ProvenChain, "stateMachine" | "clientStateId">;
+  readonly options: ProvenChainOptions;
+  readonly l1: L1 | undefined;
+}
+
+type Parts =
+  & Pick<ProvenChain, "rpcUrl" | "settings" | "section" | "consensusStateId">
+  & Partial<Pick<ProvenChain, "beacon" | "claims" | "opStack" | "arbitrum">>;
+
+function startParts(
+  kind: ChainKind,
+  surroundings: Surroundings,
+  started: AsyncDisposableStack,
+): Promise<Parts> {
+  switch (kind) {
+    case "beacon":
+      return startL1(surroundings, started);
+    case "bsc":
+      return startBsc(surroundings, started);
+    case "op_stack":
+      return startOpStack(surroundings, started);
+    case "arbitrum":
+      return startArbitrum(surroundings, started);
+  }
+}
+
+async function startL1(
+  { node, common, options }: Surroundings,
+  started: AsyncDisposableStack,
+): Promise<Parts> {
+  const network = beaconNetworkOf(node.chainId);
+  if (network === undefined) throw new Error(`No beacon chain is known for chain ${node.chainId}`);
+  const blocksPerEpoch = options.blocksPerEpoch ?? 2;
+  const beacon = started.use(await startBeacon({ executionUrl: node.rpcUrl, network, blocksPerEpoch }));
+  return {
+    beacon,
+    claims: connectRollupL1(node),
+    rpcUrl: node.rpcUrl,
+    consensusStateId: common.clientStateId,
+    settings: {},
+    section: { type: "evm", host: { beacon_http_urls: [beacon.url], consensus_update_frequency: 1 } },
+  };
+}
+
+async function startBsc(
+  { node, common, options }: Surroundings,
+  started: AsyncDisposableStack,
+): Promise<Parts> {
+  const network = findBscNetwork(node.chainId);
+  if (network === undefined) throw new Error(`The rules of BSC do not know chain ${node.chainId}`);
+  const epochLength = options.bsc?.epochLength ?? BSC_EPOCH;
+  const rewriter = started.use(
+    await startHeaderRewriter({
+      upstream: node.rpcUrl,
+      ...shownPort(options),
+      rule: bscHeaderRule({ setOf: changingSet, ...options.bsc, network, epochLength }),
+    }),
+  );
+  return {
+    rpcUrl: rewriter.rpcUrl,
+    consensusStateId: common.clientStateId,
+    settings: { bscEpochLength: epochLength },
+    section: { type: "bsc", host: { consensus_update_frequency: 1, epoch_length: Number(epochLength) } },
+  };
+}
+
+/** Five validators, one of whom changes each epoch. */
+function changingSet(epoch: bigint): readonly number[] {
+  return [1, 2, 3, 4, 5 + Number(epoch % 16n)];
+}
+
+function l1Of({ l1 }: Surroundings): L1 & { readonly claims: RollupL1 } {
+  if (l1?.claims === undefined) throw new RangeError("A rollup needs an L1");
+  return { ...l1, claims: l1.claims };
+}
+
+function l1Keys(l1: L1): WritableTable {
+  return {
+    beacon_rpc_url: [l1.rpcUrl],
+    l1_state_machine: l1.stateMachine,
+    l1_consensus_state_id: l1.clientStateId,
+    consensus_update_frequency: 2,
+  };
+}
+
+async function startOpStack(surroundings: Surroundings, started: AsyncDisposableStack): Promise<Parts> {
+  const { node, common, options } = surroundings;
+  const l1 = l1Of(surroundings);
+  await prepareOpStackL2(node);
+  await installOpStackOracle(node);
+  const opStack = await deployOpStackL1(l1.claims);
+  if (options.proposes !== false) {
+    started.use(
+      startProposer({ l2: node, everyMs: CLAIM_EVERY_MS, propose: (l2) => opStack.proposeOutput(l2) }),
+    );
+  }
+  const id = { stateMachine: common.stateMachine, consensusStateId: common.clientStateId };
+  return {
+    opStack,
+    rpcUrl: node.rpcUrl,
+    consensusStateId: l1.clientStateId,
+    settings: {
+      disputeGames: [{ id, rules: { factory: toAddress(opStack.factory), gameTypes: opStack.configs } }],
+    },
+    section: {
+      type: "op_stack",
+      host: {
+        ...l1Keys(l1),
+        dispute_game_factory: opStack.factory,
+        respected_game_type: gameTypes.fault,
+        message_parser: MESSAGE_PASSER,
+      },
+    },
+  };
+}
+
+async function startArbitrum(surroundings: Surroundings, started: AsyncDisposableStack): Promise<Parts> {
+  const { node, common, options } = surroundings;
+  const l1 = l1Of(surroundings);
+  await installArbGasInfo(node);
+  const answers = withLayer1Gas(node);
+  const rewriter: HeaderRewriter = started.use(
+    await startHeaderRewriter({
+      upstream: node.rpcUrl,
+      rule: withSendRoots,
+      answers,
+      ...shownPort(options),
+    }),
+  );
+  const arbitrum = await deployArbitrumL1(l1.claims);
+  const shown = { rpcUrl: rewriter.rpcUrl, chainId: node.chainId };
+  if (options.proposes !== false) {
+    started.use(
+      startProposer({ l2: shown, everyMs: CLAIM_EVERY_MS, propose: (l2) => arbitrum.createAssertion(l2) }),
+    );
+  }
+  const id = { stateMachine: common.stateMachine, consensusStateId: common.clientStateId };
+  return {
+    arbitrum,
+    rpcUrl: rewriter.rpcUrl,
+    consensusStateId: l1.clientStateId,
+    settings: { rollupCores: [{ id, rollupCore: toAddress(arbitrum.rollup) }] },
+    section: { type: "arbitrum_orbit", host: { ...l1Keys(l1), rollup_core: arbitrum.rollup } },
+  };
+}

@@ -1,0 +1,260 @@
+/**
+ * How the chains of a devnet follow the hub, read from the chains: which authority set of the relay chain each trusts,
+ * which height of the hub it knows, and whose account brought what. Start reading at {@link HubFollowers}.
+ */
+import type { Address } from "viem";
+import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
+import { decodeGrandpaState } from "../../src/consensus/clients/grandpa/spec/verify_message.ts";
+import { signatureCodec } from "../../src/core/ismp/fees.ts";
+import { decodeBareExtrinsic } from "../../src/core/ismp/hub_calls.ts";
+import { ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
+import {
+  consensusSignerMessage,
+  toSignerBytes,
+  verifySignature,
+} from "../../src/core/ismp/signed_messages.ts";
+import { ismpKeys } from "../../src/core/ismp/storage_keys.ts";
+import { bytes, decodeStrict, ScaleError } from "../../src/core/encoding/scale.ts";
+import type { Devnet, DevnetChain } from "../devnet.ts";
+import { HOST_ABI } from "../evm/abi.ts";
+import { readHubConsensus } from "../evm/host_admin.ts";
+import { resultHttp } from "../hub/json_rpc_client.ts";
+import { table } from "../terminal/progress.ts";
+import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
+
+/** What one chain knows now, and what it was told since the first look. */
+export interface Following {
+  readonly name: string;
+  readonly stateMachine: string;
+  /** Id of the authority set that it trusts. */
+  readonly setId: bigint;
+  readonly firstSetId: bigint;
+  /** Newest height of the hub that it knows. */
+  readonly height: bigint;
+  /** Who made it trust the next set, one entry per change, oldest first: names, or accounts in hex. */
+  readonly rotatedBy: readonly string[];
+  /** Who brought heights of the hub. */
+  readonly toldBy: readonly string[];
+}
+
+/** What a look at a chain brought. */
+type Told = Pick<Following, "setId" | "height" | "rotatedBy" | "toldBy">;
+
+/** One chain, with what was read of it so far. */
+interface Follower {
+  readonly name: string;
+  readonly stateMachine: string;
+  readonly firstSetId: bigint;
+  readonly look: () => Promise<Told>;
+}
+
+/** Names of accounts, by their hex in lower case. */
+export type AccountNames = ReadonlyMap<string, string>;
+
+/** All chains that follow the hub. */
+export class HubFollowers {
+  readonly #followers: readonly Follower[];
+  readonly #relay: Devnet["relay"];
+
+  private constructor(relay: Devnet["relay"], followers: readonly Follower[]) {
+    this.#relay = relay;
+    this.#followers = followers;
+  }
+
+  /** Looks for the first time: what was before does not count. */
+  static async begin(devnet: Devnet, names: AccountNames): Promise<HubFollowers> {
+    return new HubFollowers(
+      devnet.relay,
+      await Promise.all([
+        ...devnet.chains.map((chain) => followHost(chain, names)),
+        ...devnet.substrateChains.map((chain) => followSubstrate(chain, devnet, names)),
+      ]),
+    );
+  }
+
+  /** Looks at all chains, in their order. */
+  look(): Promise<readonly Following[]> {
+    return Promise.all(
+      this.#followers.map(async ({ look, ...follower }) => ({ ...follower, ...await look() })),
+    );
+  }
+
+  /**
+   * Lets the relay chain change its authority set once, and waits until every chain follows the new one.
+   * @returns seconds that each took, in their order.
+   * @throws {Error} after the deadline.
+   */
+  async rotateAndFollow(
+    deadlineMs: number,
+  ): Promise<readonly { readonly name: string; readonly seconds: number }[]> {
+    const wanted = (await this.look()).map(({ setId }) => setId + 1n);
+    this.#relay.rotate();
+    const startMs = performance.now();
+    const seconds = new Map<string, number>();
+    for (;;) {
+      const seen = await this.look();
+      for (const [at, { name, setId }] of seen.entries()) {
+        if (setId >= (wanted[at] ?? 0n) && !seconds.has(name)) {
+          seconds.set(name, (performance.now() - startMs) / 1000);
+        }
+      }
+      if (seconds.size === seen.length) break;
+      if (performance.now() - startMs > deadlineMs) {
+        const late = seen.filter(({ name }) => !seconds.has(name)).map(({ name }) => name);
+        throw new Error(`${late.join(", ")} did not follow a rotation within ${deadlineMs / 1000} s`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    }
+    return [...seconds].map(([name, each]) => ({ name, seconds: each }))
+      .toSorted((a, b) => a.name.localeCompare(b.name));
+  }
+}
+
+/** Time between two looks while a rotation is waited for. */
+const LOOK_EVERY_MS = 250;
+
+/** How a chain was told of the hub, compared with what is wanted. */
+export interface FollowingRules {
+  /** Changes of the set that every chain must have followed. */
+  readonly rotations: number;
+  /** Who may have brought them. */
+  readonly by: readonly string[];
+}
+
+/** What is wrong, a sentence each; none: all is well. */
+export function followingFaults(
+  followings: readonly Following[],
+  { rotations, by }: FollowingRules,
+): readonly string[] {
+  return followings.flatMap(({ name, setId, firstSetId, rotatedBy, toldBy }) => {
+    const followed = Number(setId - firstSetId);
+    const strangers = new Set([...rotatedBy, ...toldBy].filter((who) => !by.includes(who)));
+    return [
+      ...followed < rotations ? [`${name} followed ${followed} of ${rotations} rotations`] : [],
+      ...rotatedBy.length === followed ? [] : [
+        `${name} trusts set ${setId} after ${firstSetId}, but ${rotatedBy.length} rotations were brought`,
+      ],
+      ...[...strangers].map((who) => `${name} was told of the hub by ${who}`),
+    ];
+  });
+}
+
+/** A line per chain, for people. */
+export function followingTable(followings: readonly Following[], programs: readonly string[]): string[] {
+  const byEach = (who: readonly string[]): string =>
+    programs.map((program) => who.filter((each) => each === program).length).join(" + ");
+  return table([
+    ["who follows the hub", "authority set", "rotations", "heights", "newest height"],
+    ...followings.map(({ name, stateMachine, firstSetId, setId, height, rotatedBy, toldBy }) => [
+      `${name} (${stateMachine})`,
+      `${firstSetId} -> ${setId}`,
+      byEach(rotatedBy),
+      byEach(toldBy),
+      `${height}`,
+    ]),
+  ]);
+}
+
+async function followHost(
+  { name, stateMachine, host }: DevnetChain,
+  names: AccountNames,
+): Promise<Follower> {
+  const { reader } = host;
+  const at = { address: host.addresses.host, abi: HOST_ABI } as const;
+  const firstSetId = (await readHubConsensus(host)).current.id;
+  let read = await reader.getBlockNumber();
+  const rotatedBy: string[] = [];
+  const toldBy: string[] = [];
+  const nameOf = (account: Address): string => names.get(account.toLowerCase()) ?? account.toLowerCase();
+  const look = async (): Promise<Told> => {
+    const [head, { current }, height] = await Promise.all([
+      reader.getBlockNumber(),
+      readHubConsensus(host),
+      reader.readContract({ ...at, functionName: "latestStateMachineHeight", args: [host.hub.paraId] }),
+    ]);
+    if (head > read) {
+      const range = { ...at, fromBlock: read + 1n, toBlock: head } as const;
+      const [epochs, updates] = await Promise.all([
+        reader.getContractEvents({ ...range, eventName: "NewEpoch", strict: true }),
+        reader.getContractEvents({ ...range, eventName: "StateMachineUpdated", strict: true }),
+      ]);
+      read = head;
+      // The first proof of any kind tells the epoch of the set that the host trusts from the start.
+      const changes = epochs.filter(({ args }) => args.authoritySetId > firstSetId);
+      rotatedBy.push(...changes.map(({ args }) => nameOf(args.relayer)));
+      const senders = await Promise.all(
+        updates.map(({ transactionHash: hash }) => reader.getTransaction({ hash })),
+      );
+      toldBy.push(...senders.map(({ from }) => nameOf(from)));
+    }
+    return { setId: current.id, height, rotatedBy, toldBy };
+  };
+  return { name, stateMachine, firstSetId, look: oneByOne(look) };
+}
+
+async function followSubstrate(
+  { name, stateMachine, node }: DevnetSubstrateChain,
+  { hub }: Pick<Devnet, "hub">,
+  names: AccountNames,
+): Promise<Follower> {
+  const key = toHex(ismpKeys.consensusStates(hub.identity.consensusStateId));
+  const setAt = async (block: number): Promise<bigint> => {
+    const stored = await resultHttp(node.httpUrl, "state_getStorage", [key, await hashOf(node, block)]);
+    return decodeGrandpaState(decodeStrict(bytes, fromHex(String(stored)), "ConsensusState")).currentSetId;
+  };
+  let read = node.best.number;
+  const firstSetId = await setAt(read);
+  let setId = firstSetId;
+  const rotatedBy: string[] = [];
+  const toldBy: string[] = [];
+  const look = async (): Promise<Told> => {
+    for (; read < node.best.number; read++) {
+      const block = read + 1;
+      const signers = await readSigners(node.httpUrl, await hashOf(node, block));
+      if (signers.length === 0) continue;
+      const who = signers.map((signer) => signer === undefined ? "nobody" : names.get(signer) ?? signer);
+      toldBy.push(...who);
+      const after = await setAt(block);
+      rotatedBy.push(...who.slice(0, Number(after - setId)));
+      setId = after;
+    }
+    return { setId, height: node.latestHeight(hub.identity) ?? 0n, rotatedBy, toldBy };
+  };
+  return { name, stateMachine, firstSetId, look: oneByOne(look) };
+}
+
+async function hashOf({ httpUrl }: { readonly httpUrl: string }, block: number): Promise<string> {
+  return String(await resultHttp(httpUrl, "chain_getBlockHash", [block]));
+}
+
+/** Signers of the consensus messages in a block, in order; undefined where the signature is none of the proof. */
+async function readSigners(url: string, hash: string): Promise<readonly (string | undefined)[]> {
+  const { block } = Object(await resultHttp(url, "chain_getBlock", [hash]));
+  const extrinsics: readonly unknown[] = Object(block).extrinsics;
+  return extrinsics.flatMap((extrinsic) => {
+    try {
+      const args = decodeBareExtrinsic(fromHex(String(extrinsic))).slice(2);
+      return decodeStrict(ismpMessagesCodec, args, "Messages").flatMap((message) => {
+        if (message.tag !== "Consensus") return [];
+        const { consensusProof, signer } = message.value;
+        const signature = decodeStrict(signatureCodec, signer, "Signature");
+        const isSigned = verifySignature(consensusSignerMessage(consensusProof).digest, signature);
+        return [isSigned ? toHex(toSignerBytes(signature)) : undefined];
+      });
+    } catch (error) {
+      // Inherents, and other calls.
+      if (error instanceof ScaleError) return [];
+      throw error;
+    }
+  });
+}
+
+/** Looks do not overlap: what a block tells counts once. */
+function oneByOne<T>(look: () => Promise<T>): () => Promise<T> {
+  let running: Promise<unknown> = Promise.resolve();
+  return () => {
+    const mine = running.then(look);
+    running = mine.catch(() => undefined);
+    return mine;
+  };
+}

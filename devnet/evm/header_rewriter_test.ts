@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { initialBscState } from "../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
+import { parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
+import { verifyBscUpdate } from "../../src/consensus/clients/bsc/spec/verify_update.ts";
+import { parseHashedBlock } from "../../src/core/evm/block_header.ts";
+import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
+import { arbitrumHeaderRule } from "./arbitrum_headers.ts";
+import { bscHeaderRule } from "./bsc_validators.ts";
+import { startAnvil } from "./anvil.ts";
+import { startHeaderRewriter } from "./header_rewriter.ts";
+import { DEVNET_ACCOUNTS } from "./accounts.ts";
+import { waitUntil } from "../traffic/messages.ts";
+
+const chapel = findBscNetwork(97);
+assert.ok(chapel);
+
+async function ask(url: string, method: string, ...params: unknown[]): Promise<never> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  const answer = await response.json();
+  assert.equal(answer.error, undefined, JSON.stringify(answer.error));
+  return answer.result as never;
+}
+
+async function header(url: string, block: number | string): Promise<ReturnType<typeof parseHashedBlock>> {
+  const name = typeof block === "number" ? `0x${block.toString(16)}` : block;
+  const method = name.length === 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber";
+  return parseHashedBlock(await ask(url, method, name, false));
+}
+
+/** `null`: the node has not yet made the block. */
+async function receiptOf(url: string, hash: string): Promise<{ readonly blockHash: string } | null> {
+  return await ask(url, "eth_getTransactionReceipt", hash);
+}
+
+Deno.test("blocks of a rewritten chain have the hashes of their headers, are linked, and are found by them", async () => {
+  await using node = await startAnvil({ chainId: 97 });
+  await using shown = await startHeaderRewriter({
+    upstream: node.rpcUrl,
+    rule: (before) => ({ ...before, extraData: Uint8Array.of(7) }),
+  });
+  await ask(node.rpcUrl, "anvil_mine", "0x5");
+  const parent = await header(shown.rpcUrl, 4);
+  const child = await header(shown.rpcUrl, 5);
+  assert.equal(child.header.parentHash, parent.hash);
+  assert.deepEqual(child.header.extraData, Uint8Array.of(7));
+  assert.deepEqual(await header(shown.rpcUrl, child.hash), child);
+  assert.notEqual((await header(node.rpcUrl, 5)).hash, child.hash);
+});
+
+Deno.test("receipts name the rewritten block, and a reorganisation of the node is one of the rewritten chain", async () => {
+  await using node = await startAnvil({ chainId: 97 });
+  await using shown = await startHeaderRewriter({
+    upstream: node.rpcUrl,
+    rule: (before) => ({ ...before, extraData: Uint8Array.of(7) }),
+  });
+  const from = DEVNET_ACCOUNTS.oracle.address;
+  await ask(shown.rpcUrl, "anvil_setBalance", from, "0xde0b6b3a7640000");
+  await ask(shown.rpcUrl, "anvil_impersonateAccount", from);
+  const snapshot = await ask(shown.rpcUrl, "evm_snapshot");
+  const hash = await ask(shown.rpcUrl, "eth_sendTransaction", { from, to: from, value: "0x1" });
+  await waitUntil(
+    "the transaction is in a block",
+    async () => (await receiptOf(shown.rpcUrl, hash)) !== null,
+  );
+  const before = await header(shown.rpcUrl, 1);
+  assert.equal((await receiptOf(shown.rpcUrl, hash))?.blockHash, before.hash);
+  await ask(shown.rpcUrl, "evm_revert", snapshot);
+  await ask(shown.rpcUrl, "anvil_mine", "0x3", "0x5");
+  const after = await header(shown.rpcUrl, 1);
+  assert.notEqual(after.hash, before.hash);
+  assert.equal(await ask(shown.rpcUrl, "eth_getBlockByHash", before.hash, false), null);
+  assert.equal((await header(shown.rpcUrl, 2)).header.parentHash, after.hash);
+});
+
+Deno.test("votes in BSC headers verify by the hub's rules", async () => {
+  await using node = await startAnvil({ chainId: 97 });
+  const rule = bscHeaderRule({ network: chapel, epochLength: 40n });
+  await using shown = await startHeaderRewriter({ upstream: node.rpcUrl, rule });
+  await ask(node.rpcUrl, "anvil_mine", "0x10");
+  const trusted = initialBscState(chapel, (await header(shown.rpcUrl, 0)).header, 40n);
+  assert.equal(trusted.currentValidators.length, 5);
+  const [source, target, attested] = await Promise.all(
+    [11, 12, 13].map(async (at) => (await header(shown.rpcUrl, at)).header),
+  );
+  assert.ok(source && target && attested);
+  const update = {
+    sourceHeader: source,
+    targetHeader: target,
+    attestedHeader: attested,
+    epochHeaderAncestry: [],
+  };
+  const hub = { network: chapel, epochLength: 40n, consensusStateId: toConsensusStateId("BSC0") };
+  const { consensusState, commitment } = verifyBscUpdate(trusted, update, hub);
+  assert.equal(consensusState.finalizedHeight, 11n);
+  assert.equal(commitment.commitment.stateRoot, source.stateRoot);
+});
+
+Deno.test("the set that an epoch announces signs from the block on at which the chain switches", async () => {
+  await using node = await startAnvil({ chainId: 97 });
+  const rule = bscHeaderRule({
+    network: chapel,
+    epochLength: 20n,
+    setOf: (epoch) => epoch === 0n ? [1, 2, 3] : [4, 5, 6, 7],
+    voting: (block) => block === 9n ? { voters: 0 } : block === 10n ? { distance: 2n } : undefined,
+  });
+  await using shown = await startHeaderRewriter({ upstream: node.rpcUrl, rule });
+  await ask(node.rpcUrl, "anvil_mine", "0x20");
+  const votersAt = async (block: number): Promise<bigint | undefined> =>
+    parseExtraData(chapel, (await header(shown.rpcUrl, block)).header).attestation?.voters;
+  assert.equal(await votersAt(8), 0b111n);
+  assert.equal(await votersAt(9), undefined);
+  const vote = parseExtraData(chapel, (await header(shown.rpcUrl, 10)).header).attestation?.vote;
+  assert.equal(vote && vote.targetNumber - vote.sourceNumber, 2n);
+  // 1 * (3 / 2 + 1) + 1 = 3 blocks into the epoch.
+  assert.equal(await votersAt(22), 0b111n);
+  assert.equal(await votersAt(23), 0b1111n);
+});
+
+Deno.test("Arbitrum headers have 16 fields and the send root as extra data", async () => {
+  await using node = await startAnvil({ chainId: 421614 });
+  const sendRoot = toHash256("0x" + "ab".repeat(32));
+  const rule = arbitrumHeaderRule(() => sendRoot);
+  await using shown = await startHeaderRewriter({ upstream: node.rpcUrl, rule });
+  await ask(node.rpcUrl, "anvil_mine", "0x2");
+  const { header: found } = await header(shown.rpcUrl, 2);
+  assert.equal(toHex(found.extraData), sendRoot);
+  assert.equal(found.withdrawalsRoot, undefined);
+  assert.equal(found.requestsHash, undefined);
+});

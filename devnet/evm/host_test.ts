@@ -1,0 +1,380 @@
+// How a devnet host behaves towards relayers and its surroundings.
+import assert from "node:assert/strict";
+import {
+  concatHex,
+  decodeFunctionResult,
+  encodeAbiParameters,
+  encodeFunctionData,
+  encodeFunctionResult,
+  getAbiItem,
+  type Hex,
+  keccak256,
+  numberToHex,
+  parseEventLogs,
+  stringToHex,
+  toFunctionSelector,
+} from "viem";
+import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
+import { DEVNET_ACCOUNTS } from "./accounts.ts";
+import { type Anvil, AnvilFault, startAnvil } from "./anvil.ts";
+import { callRaw } from "./call.ts";
+import { compileContracts } from "./compile.ts";
+import { deployIsmpHost, DevnetTransactionFault, type IsmpHost } from "./deploy.ts";
+import {
+  advanceHub,
+  countReceived,
+  deliveredIn,
+  findDeliverer,
+  freezeHost,
+  proveHub,
+  readHubConsensus,
+  sendGet,
+  sendPings,
+  sendPost,
+  setChallengePeriod,
+  setNativePrice,
+  vetoHub,
+} from "./host_admin.ts";
+import { authoritySetOf, signHubProof } from "./hub_proof.ts";
+
+const { relayer, oracle, user } = DEVNET_ACCOUNTS;
+const HUB = { stateMachine: "KUSAMA-4009", paraId: 4009n };
+const ROOT = keccak256("0x01");
+
+async function startHost(
+  options: { blockTimeSec?: number; decimals?: number; challengePeriodSec?: bigint } = {},
+): Promise<{ node: Anvil; host: IsmpHost } & AsyncDisposable> {
+  const { blockTimeSec, ...deployment } = options;
+  const node = await startAnvil({ chainId: 31338, ...(blockTimeSec === undefined ? {} : { blockTimeSec }) });
+  const host = await deployIsmpHost({ rpcUrl: node.rpcUrl, chainId: node.chainId, hub: HUB, ...deployment });
+  return { node, host, [Symbol.asyncDispose]: () => node.stop() };
+}
+
+const POST_PARAMETER = {
+  type: "tuple",
+  components: [
+    { name: "source", type: "bytes" },
+    { name: "dest", type: "bytes" },
+    { name: "nonce", type: "uint64" },
+    { name: "from", type: "bytes" },
+    { name: "to", type: "bytes" },
+    { name: "timeoutTimestamp", type: "uint64" },
+    { name: "body", type: "bytes" },
+  ],
+} as const;
+
+const HANDLE_POSTS_PARAMETERS = [
+  { type: "address" },
+  {
+    type: "tuple",
+    components: [
+      {
+        name: "proof",
+        type: "tuple",
+        components: [
+          {
+            name: "height",
+            type: "tuple",
+            components: [{ name: "stateMachineId", type: "uint256" }, { name: "height", type: "uint256" }],
+          },
+          { name: "multiproof", type: "bytes32[]" },
+          { name: "leafCount", type: "uint256" },
+        ],
+      },
+      {
+        name: "requests",
+        type: "tuple[]",
+        components: [{ ...POST_PARAMETER, name: "request" }, { name: "index", type: "uint256" }],
+      },
+    ],
+  },
+] as const;
+
+/** A hub whose mountain range has one leaf, this post: its root is the commitment, and the proof is empty. */
+async function provePost(
+  host: IsmpHost,
+  height: bigint,
+  body: Hex,
+): Promise<{ commitment: Hex; calldata: Hex }> {
+  const request = {
+    source: stringToHex("EVM-97"),
+    dest: stringToHex(host.stateMachine),
+    nonce: height,
+    from: user.address,
+    to: host.addresses.ping,
+    timeoutTimestamp: 0n,
+    body,
+  };
+  const commitment = keccak256(encodeAbiParameters([POST_PARAMETER], [request]));
+  await advanceHub(host, { height, timestampSec: 1n, mmrRoot: commitment, childTrieRoot: ROOT });
+  const args = encodeAbiParameters(HANDLE_POSTS_PARAMETERS, [host.addresses.host, {
+    proof: { height: { stateMachineId: HUB.paraId, height }, multiproof: [], leafCount: 1n },
+    requests: [{ request, index: 0n }],
+  }]);
+  return { commitment, calldata: concatHex(["0x698b1267", args]) };
+}
+
+Deno.test("devnet host: a callback that runs out of gas is swallowed, and the estimate invites it", async () => {
+  await using chain = await startHost();
+  const { host } = chain;
+  const burn = concatHex([stringToHex("burn"), numberToHex(1_200_000, { size: 4 })]);
+  const { commitment, calldata } = await provePost(host, 10n, burn);
+  const call = { to: host.addresses.handler, data: calldata };
+
+  const estimate = await host.reader.estimateGas({ account: relayer.address, ...call });
+  assert.ok(estimate < 1_200_000n, `the estimate ${estimate} is below what the callback needs`);
+  const first = await host.transact(relayer, { ...call, gas: estimate * 105n / 100n });
+  assert.equal(first.status, "success");
+  assert.deepEqual(deliveredIn(host, first), []);
+  assert.equal(await findDeliverer(host, commitment), undefined);
+
+  const second = await host.transact(relayer, { ...call, gas: 2_000_000n });
+  assert.deepEqual(deliveredIn(host, second), [commitment]);
+  assert.equal(await findDeliverer(host, commitment), relayer.address);
+  assert.ok(second.gasUsed > 1_200_000n);
+  assert.equal(await countReceived(host), 1n);
+
+  const third = await callRaw(host, relayer.address, host.addresses.handler, calldata);
+  assert.deepEqual(third, { kind: "reverted", data: toFunctionSelector("DuplicateMessage()") });
+});
+
+Deno.test("devnet host: a reverting callback leaves a successful transaction without log or receipt", async () => {
+  await using chain = await startHost();
+  const { host } = chain;
+  const { commitment, calldata } = await provePost(host, 10n, stringToHex("fail"));
+  const receipt = await host.transact(relayer, {
+    to: host.addresses.handler,
+    data: calldata,
+    gas: 1_000_000n,
+  });
+  assert.equal(receipt.status, "success");
+  assert.equal(receipt.logs.length, 0);
+  assert.equal(await findDeliverer(host, commitment), undefined);
+});
+
+Deno.test("devnet host: the interface ids of the live contracts are answered", async () => {
+  await using chain = await startHost();
+  const { host } = chain;
+  const { handler, consensusClient, hostManager, ping } = host.addresses;
+  const claims: readonly [Hex, Hex, boolean][] = [
+    [handler, "0x1cf34b27", true],
+    [handler, "0x744d77d5", true],
+    [handler, "0x687b1a5c", true],
+    [handler, "0xffffffff", false],
+    [consensusClient, "0xf7e83aee", true],
+    [hostManager, "0x644cec84", true],
+    [ping, "0x644cec84", true],
+  ];
+  const item = { abi: HANDLER_ABI, functionName: "supportsInterface" } as const;
+  for (const [address, id, isSupported] of claims) {
+    const outcome = await callRaw(host, user.address, address, encodeFunctionData({ ...item, args: [id] }));
+    assert.deepEqual(outcome, {
+      kind: "returned",
+      data: encodeFunctionResult({ ...item, result: isSupported }),
+    }, id);
+  }
+});
+
+Deno.test("devnet host: the hub advances, and a stale proof changes nothing", async () => {
+  await using chain = await startHost();
+  const { host } = chain;
+  const stale = await proveHub(host, { height: 5n, timestampSec: 1n, mmrRoot: ROOT, childTrieRoot: ROOT });
+  const receipt = await advanceHub(host, {
+    height: 7n,
+    timestampSec: 2n,
+    mmrRoot: ROOT,
+    childTrieRoot: ROOT,
+  });
+  const updates = parseEventLogs({ abi: HOST_ABI, logs: receipt.logs, eventName: "StateMachineUpdated" });
+  assert.deepEqual(updates.map((each) => each.args), [{ stateMachineId: "KUSAMA-4009", height: 7n }]);
+  const again = await host.transact(relayer, {
+    to: host.addresses.handler,
+    data: encodeFunctionData({
+      abi: HANDLER_ABI,
+      functionName: "handleConsensus",
+      args: [host.addresses.host, stale],
+    }),
+  });
+  assert.equal(again.logs.length, 0);
+  assert.equal((await readHubConsensus(host)).latestHeight, 1n);
+});
+
+Deno.test("devnet host: authority sets rotate one by one, each opening an epoch, and none can be skipped", async () => {
+  await using chain = await startHost();
+  const { host } = chain;
+  const commitments = [{ paraId: 4009n, height: 9n, timestampSec: 1n, mmrRoot: ROOT, childTrieRoot: ROOT }];
+  const skipping = await signHubProof({
+    validatorSetId: 3n,
+    blockNumber: 50n,
+    nextAuthoritySet: authoritySetOf(oracle.address, 4n),
+    commitments,
+  }, oracle);
+  const forged = await signHubProof({
+    validatorSetId: 2n,
+    blockNumber: 50n,
+    nextAuthoritySet: authoritySetOf(user.address, 3n),
+    commitments,
+  }, user);
+  const submit = (proof: Hex): Promise<unknown> =>
+    callRaw(
+      host,
+      relayer.address,
+      host.addresses.handler,
+      encodeFunctionData({
+        abi: HANDLER_ABI,
+        functionName: "handleConsensus",
+        args: [host.addresses.host, proof],
+      }),
+    );
+  assert.deepEqual(await submit(skipping), {
+    kind: "reverted",
+    data: toFunctionSelector("UnknownAuthoritySet()"),
+  });
+  assert.deepEqual(await submit(forged), {
+    kind: "reverted",
+    data: toFunctionSelector("InvalidAuthoritiesProof()"),
+  });
+  assert.deepEqual(await submit("0x"), { kind: "reverted", data: toFunctionSelector("EmptyProof()") });
+
+  const receipt = await advanceHub(host, {
+    height: 8n,
+    timestampSec: 1n,
+    mmrRoot: ROOT,
+    childTrieRoot: ROOT,
+    nextSet: true,
+  });
+  const epochs = parseEventLogs({ abi: HOST_ABI, logs: receipt.logs, eventName: "NewEpoch" });
+  assert.deepEqual(epochs.map((each) => each.args), [{ authoritySetId: 2n, relayer: oracle.address }]);
+  const state = await readHubConsensus(host);
+  assert.deepEqual([state.current.id, state.next.id], [2n, 3n]);
+  assert.deepEqual(await submit(skipping), { kind: "returned", data: "0x" });
+});
+
+Deno.test("devnet host: freezing, a challenge period and a veto take effect", async () => {
+  await using chain = await startHost();
+  const { host } = chain;
+  const { calldata } = await provePost(host, 10n, "0x");
+  const tryNow = (): Promise<unknown> => callRaw(host, relayer.address, host.addresses.handler, calldata);
+  assert.deepEqual(await tryNow(), { kind: "returned", data: "0x" });
+
+  await freezeHost(host, "incoming");
+  assert.deepEqual(await tryNow(), { kind: "reverted", data: toFunctionSelector("HostFrozen()") });
+  await sendPost(host, { dest: "EVM-97", to: user.address, body: "0x" });
+  await freezeHost(host, "outgoing");
+  await assert.rejects(
+    sendPost(host, { dest: "EVM-97", to: user.address, body: "0x" }),
+    /FrozenHost|0x61dfed09/,
+  );
+  await freezeHost(host, "none");
+
+  await setChallengePeriod(host, 1000n);
+  assert.deepEqual(await tryNow(), {
+    kind: "reverted",
+    data: toFunctionSelector("ChallengePeriodNotElapsed()"),
+  });
+  await host.node.increaseTime({ seconds: 1000 });
+  await host.node.mine({ blocks: 1 });
+  assert.deepEqual(await tryNow(), { kind: "returned", data: "0x" });
+
+  await vetoHub(host, 10n);
+  assert.deepEqual(await tryNow(), {
+    kind: "reverted",
+    data: toFunctionSelector("StateCommitmentNotFound()"),
+  });
+  const read = { address: host.addresses.host, abi: HOST_ABI } as const;
+  assert.equal(
+    await host.reader.readContract({ ...read, functionName: "latestStateMachineHeight", args: [4009n] }),
+    1n,
+  );
+  assert.equal(
+    await host.reader.readContract({ ...read, functionName: "vetoes", args: [4009n, 10n] }),
+    oracle.address,
+  );
+});
+
+Deno.test("devnet host: pings and gets are numbered by one counter and pay their fees into escrow", async () => {
+  await using chain = await startHost({ decimals: 6 });
+  const { host } = chain;
+  const pings = await sendPings(host, { dest: "EVM-97", to: host.addresses.ping, count: 3, fee: 1_000_000n });
+  const gets = await sendGet(host, { dest: "EVM-97", height: 1n, keys: ["0x00"], fee: 5n });
+  const posts = parseEventLogs({ abi: HOST_ABI, logs: pings.logs, eventName: "PostRequestEvent" });
+  const asked = parseEventLogs({ abi: HOST_ABI, logs: gets.logs, eventName: "GetRequestEvent" });
+  assert.deepEqual([...posts, ...asked].map((each) => each.args.nonce), [0n, 1n, 2n, 3n]);
+  assert.equal(new Set(posts.map((each) => each.args.body)).size, 3);
+  const token = { address: host.addresses.feeToken, abi: FEE_TOKEN_ABI } as const;
+  assert.equal(await host.reader.readContract({ ...token, functionName: "decimals" }), 6);
+  assert.equal(
+    await host.reader.readContract({ ...token, functionName: "balanceOf", args: [host.addresses.host] }),
+    3_000_005n,
+  );
+});
+
+Deno.test("devnet host: the price router sells at its price and fails when it has none", async () => {
+  await using chain = await startHost({ decimals: 6 });
+  const { host } = chain;
+  const { feeToken, wrappedNative, priceRouter } = host.addresses;
+  const data = encodeFunctionData({
+    abi: PRICE_ROUTER_ABI,
+    functionName: "getAmountsIn",
+    args: [10n ** 18n, [feeToken, wrappedNative]],
+  });
+  await setNativePrice(host, 3_500_000_000n);
+  const outcome = await callRaw(host, user.address, priceRouter, data);
+  const amounts = decodeFunctionResult({
+    abi: PRICE_ROUTER_ABI,
+    functionName: "getAmountsIn",
+    data: outcome.data,
+  });
+  assert.deepEqual(amounts, [3_500_000_000n, 10n ** 18n]);
+  await setNativePrice(host, 0n);
+  assert.deepEqual(await callRaw(host, user.address, priceRouter, data), {
+    kind: "reverted",
+    data: toFunctionSelector("NoPool()"),
+  });
+});
+
+Deno.test("devnet host: deployment works with timed blocks and twice on one chain", async () => {
+  await using chain = await startHost({ blockTimeSec: 1 });
+  const { host, node } = chain;
+  assert.equal(await countReceived(host), 0n);
+  const second = await deployIsmpHost({ rpcUrl: node.rpcUrl, chainId: node.chainId, hub: HUB });
+  assert.notEqual(second.addresses.host, host.addresses.host);
+  assert.equal(await countReceived(second), 0n);
+});
+
+Deno.test("devnet host: a reverted transaction of the devnet itself is an error with its hash", async () => {
+  await using chain = await startHost();
+  const data = encodeFunctionData({
+    abi: [getAbiItem({ abi: HOST_ABI, name: "setFrozenState" })],
+    args: [3],
+  });
+  await assert.rejects(
+    chain.host.transact(user, { to: chain.host.addresses.host, data, gas: 100_000n }),
+    (error) => error instanceof DevnetTransactionFault && error.hash.length === 66,
+  );
+});
+
+Deno.test("devnet node: it answers on its own port, stops for good, and a taken port is an error", async () => {
+  const node = await startAnvil({ chainId: 4242, slotsInAnEpoch: 1 });
+  const ask = (method: string, params: readonly unknown[]): Promise<Response> =>
+    fetch(node.rpcUrl, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    });
+  assert.equal((await (await ask("eth_chainId", [])).json()).result, "0x1092");
+  await (await ask("anvil_mine", ["0x5"])).body?.cancel();
+  const final = await (await ask("eth_getBlockByNumber", ["finalized", false])).json();
+  assert.equal(final.result.number, "0x3", "with one slot per epoch, final is two blocks behind the head");
+  await assert.rejects(startAnvil({ chainId: 1, port: node.port }), AnvilFault);
+  node.pause();
+  await node.stop();
+  await node.stop();
+  await assert.rejects(ask("eth_chainId", []));
+});
+
+Deno.test("devnet contracts: every contract fits the 24,576 bytes of EIP-170", async () => {
+  for (const [name, artifact] of Object.entries(await compileContracts())) {
+    assert.ok(artifact.deployedBytecode.length / 2 - 1 <= 24_576, name);
+  }
+});

@@ -1,0 +1,162 @@
+// Our contracts against answers recorded from the live ones: events, calldata, reverts, reads and storage slots.
+import assert from "node:assert/strict";
+import { encodeFunctionData, type Hex, isAddressEqual, numberToHex } from "viem";
+import { fromHex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { buildEvmStateProof, readEvmState } from "../../src/core/merkle/evm_proof.ts";
+import dispatches from "../../tests/vectors/evm-events.json" with { type: "json" };
+import handlerCalls from "../../tests/vectors/evm-handler-calls.json" with { type: "json" };
+import reads from "../../tests/vectors/evm-host-reads.json" with { type: "json" };
+import reverts from "../../tests/vectors/evm-reverts.json" with { type: "json" };
+import storageProofs from "../../tests/vectors/evm-storage-proofs.json" with { type: "json" };
+import { HOST_ABI } from "./abi.ts";
+import { DEVNET_ACCOUNTS } from "./accounts.ts";
+import { callRaw } from "./call.ts";
+import type { IsmpHost } from "./deploy.ts";
+import { freezeHost, setChallengePeriod } from "./host_admin.ts";
+import { hex, type KnownRun, repeatKnownRun } from "./known_run.ts";
+
+const relayer = DEVNET_ACCOUNTS.relayer.address;
+
+Deno.test("devnet contracts: everything gets the addresses of the recorded run", async () => {
+  await using run = await repeatKnownRun();
+  const { addresses } = run.host;
+  assert.ok(isAddressEqual(addresses.host, hex(handlerCalls.host)));
+  assert.ok(isAddressEqual(addresses.handler, hex(handlerCalls.handler)));
+  assert.ok(isAddressEqual(addresses.hostManager, hex(handlerCalls.host_manager)));
+  assert.ok(isAddressEqual(relayer, hex(handlerCalls.relayer)));
+});
+
+Deno.test("devnet contracts: the recorded dispatches give the recorded logs, commitments and fees", async () => {
+  await using run = await repeatKnownRun();
+  assert.equal(run.dispatched.length, dispatches.dispatched.length);
+  for (const [index, known] of dispatches.dispatched.entries()) {
+    const step = run.dispatched[index];
+    assert.deepEqual(step?.hostLogs, [{ topics: known.topics, data: known.data }], known.name);
+    const meta = await run.host.reader.readContract({
+      address: run.host.addresses.host,
+      abi: HOST_ABI,
+      functionName: "requestCommitments",
+      args: [hex(known.commitment)],
+      blockNumber: step?.blockNumber ?? 0n,
+    });
+    assert.deepEqual(
+      meta,
+      { fee: BigInt(known.fee_metadata.fee), sender: known.fee_metadata.sender },
+      known.name,
+    );
+  }
+  assert.deepEqual(run.funded.hostLogs, [{ topics: dispatches.funded.topics, data: dispatches.funded.data }]);
+});
+
+Deno.test("devnet contracts: the recorded handler calls are accepted with the recorded host logs", async () => {
+  await using run = await repeatKnownRun();
+  assert.equal(run.calls.length, handlerCalls.calls.length);
+  for (const [index, known] of handlerCalls.calls.entries()) {
+    const step = run.calls[index];
+    assert.equal(step?.status, known.status, known.name);
+    const expected = known.host_logs.map(({ topics, data }) => ({ topics, data }));
+    assert.deepEqual(step?.hostLogs, expected, known.name);
+  }
+});
+
+/** What has to be true of the chain before a refused call; the others need only the recorded run. */
+const CIRCUMSTANCES: Readonly<Record<string, (host: IsmpHost) => Promise<void>>> = {
+  "host frozen for incoming messages": (host) => freezeHost(host, "incoming"),
+  "challenge period not elapsed": async (host) => {
+    await setChallengePeriod(host, 3600n);
+    await storeFreshHeight(host, 180n);
+  },
+  "consensus client older than the unstaking period": async (host) => {
+    await host.node.increaseTime({ seconds: 22 * 24 * 3600 });
+    await host.node.mine({ blocks: 1 });
+  },
+};
+
+async function storeFreshHeight(host: IsmpHost, height: bigint): Promise<void> {
+  const root = numberToHex(1, { size: 32 });
+  await host.transact(DEVNET_ACCOUNTS.deployer, {
+    to: host.addresses.host,
+    data: encodeFunctionData({
+      abi: HOST_ABI,
+      functionName: "setConsensusState",
+      args: ["0x01", { stateMachineId: host.hub.paraId, height }, {
+        timestamp: 1n,
+        overlayRoot: root,
+        stateRoot: root,
+      }],
+    }),
+  });
+}
+
+Deno.test("devnet contracts: the recorded refused calls are refused with the recorded revert data", async () => {
+  await using run = await repeatKnownRun();
+  assert.equal(reverts.rejected.length, 20);
+  for (const known of reverts.rejected) {
+    const before = await run.host.node.snapshot();
+    await CIRCUMSTANCES[known.name]?.(run.host);
+    const outcome = await callRaw(run.host, relayer, run.host.addresses.handler, hex(known.calldata));
+    assert.deepEqual(outcome, { kind: "reverted", data: known.revert_data }, known.name);
+    await run.host.node.revert({ id: before });
+  }
+});
+
+Deno.test("devnet contracts: the host's getters answer with the recorded bytes", async () => {
+  await using run = await repeatKnownRun();
+  for (const [name, known] of Object.entries(reads.reads)) {
+    const outcome = await callRaw(run.host, relayer, run.host.addresses.host, hex(known.calldata));
+    assert.deepEqual(outcome, { kind: "returned", data: known.result }, name);
+  }
+});
+
+/** The step of our run after which a recorded proof was taken. */
+function blockOf(run: KnownRun, name: string): bigint {
+  const step = name.includes("request commitment") || name.startsWith("membership")
+    ? run.funded
+    : name.startsWith("request receipt")
+    ? run.calls[1]
+    : run.calls[2];
+  assert.ok(step !== undefined);
+  return step.blockNumber;
+}
+
+/** RLP of a storage word without its leading zeros, as it stands in a trie leaf. */
+function rlpOfWord(word: string): Uint8Array {
+  const bytes = fromHex(word);
+  const start = bytes.findIndex((byte) => byte !== 0);
+  const content = bytes.subarray(start);
+  const isItself = content.length === 1 && (content[0] ?? 0) < 0x80;
+  return isItself ? content : Uint8Array.of(0x80 + content.length, ...content);
+}
+
+Deno.test("devnet contracts: the host writes the recorded words at the recorded slots, and proofs of them verify", async () => {
+  await using run = await repeatKnownRun();
+  const address = run.host.addresses.host;
+  assert.equal(storageProofs.proofs.length, 7);
+  for (const known of storageProofs.proofs) {
+    const blockNumber = blockOf(run, known.name);
+    const slots = known.keys.map((each) => hex(each.slot_key));
+    const [answer, block] = await Promise.all([
+      run.host.reader.getProof({ address, storageKeys: slots, blockNumber }),
+      run.host.reader.getBlock({ blockNumber }),
+    ]);
+    const values = readEvmState({
+      stateRoot: toHash256(block.stateRoot),
+      host: fromHex(address),
+      proof: buildEvmStateProof([answer]),
+      keys: slots.map(fromHex),
+    });
+    for (const each of known.keys) {
+      const value = values.get(normal(each.slot_key));
+      if (each.trie_value === null) {
+        assert.equal(value, undefined, each.what);
+      } else {
+        assert.equal(value === undefined ? undefined : toHex(value), toHex(rlpOfWord(each.word)), each.what);
+        assert.equal(toHex(rlpOfWord(each.word)), each.trie_value, each.what);
+      }
+    }
+  }
+});
+
+function normal(text: string): Hex {
+  return toHex(fromHex(text));
+}

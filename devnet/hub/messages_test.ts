@@ -1,0 +1,383 @@
+import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+import { type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import { signatureCodec } from "../../src/core/ismp/fees.ts";
+import type { PostRequest } from "../../src/core/ismp/message.ts";
+import { stateMachineProofCodec } from "../../src/core/ismp/proof.ts";
+import {
+  parseStateMachine,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../src/core/ismp/state_machine.ts";
+import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
+import { SubstrateTrie, type TrieKind } from "../trie/substrate_trie.ts";
+import {
+  commitSender,
+  compressedExtrinsic,
+  extrinsicOf,
+  handleUnsigned,
+  post,
+  receiver,
+  requestMessage,
+  sender,
+  startTestHub,
+  submit,
+} from "./deliveries.ts";
+import { EvmSource } from "./evm_source.ts";
+import { demoModuleId, type Hub } from "./hub.ts";
+import { resultHttp } from "./json_rpc_client.ts";
+import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
+
+/** Events of a block as the custom method names them, without blocks that the answer also holds. */
+async function eventTags(hub: Hub): Promise<string[]> {
+  const { number, hash } = hub.best;
+  const answer = await resultHttp(hub.httpUrl, "ismp_queryEvents", [number, number]);
+  const events: unknown = Object.entries(answer ?? {}).find(([block]) => block === hash)?.[1];
+  ok(Array.isArray(events));
+  return events.flatMap((event) => Object.keys(event));
+}
+
+/** What a refusal must not change. */
+async function stateOf(hub: Hub): Promise<unknown> {
+  hub.produceBlock();
+  const [leaves, pending] = await Promise.all([
+    resultHttp(hub.httpUrl, "state_call", ["MmrRuntimeApi_mmr_leaf_count", "0x"]),
+    resultHttp(hub.httpUrl, "author_pendingExtrinsics"),
+  ]);
+  const child = await resultHttp(hub.httpUrl, "state_call", ["MmrRuntimeApi_fork_identifier", "0x"]);
+  return { leaves, pending, child };
+}
+
+async function refuses(hub: Hub, extrinsic: Uint8Array, reason: IsmpErrorCode): Promise<void> {
+  const before = await stateOf(hub);
+  const dryRun = await resultHttp(hub.httpUrl, "system_dryRun", [toHex(extrinsic)]);
+  equal(dryRun, "0x0001032900000000");
+  const answer = await submit(hub, extrinsic);
+  deepEqual(answer, {
+    kind: "error",
+    error: { code: 1010, message: "Invalid Transaction", data: "Transaction has a bad signature" },
+  });
+  equal(hub.rejections.at(-1)?.code, "BadProof");
+  equal(hub.rejections.at(-1)?.ismp, reason);
+  deepEqual(await stateOf(hub), before);
+}
+
+Deno.test("hub: a request proven by an EVM trie is routed on with receipt, metadata, leaf and events", async () => {
+  await using hub = await startTestHub();
+  const request = post(1n);
+  const source = await commitSender(hub, 10n, [request, post(2n), post(3n)]);
+  const extrinsic = extrinsicOf(requestMessage([request], await source.prove([request])));
+  equal(await resultHttp(hub.httpUrl, "system_dryRun", [toHex(extrinsic)]), "0x0000");
+  equal((await submit(hub, extrinsic)).kind, "result");
+  hub.produceBlock();
+  const commitment = commitmentOfPost(request);
+  deepEqual(hub.findReceipt(commitment), new Uint8Array(20).fill(5));
+  ok(hub.hasRequest(commitment));
+  deepEqual(await eventTags(hub), ["PostRequest", "PostRequestHandled"]);
+  const [known] = [await resultHttp(hub.httpUrl, "ismp_queryRequests", [[{ commitment }]])].flat();
+  deepEqual(known, {
+    Post: {
+      source: "EVM-1",
+      dest: "EVM-56",
+      nonce: 1,
+      from: toHex(request.from),
+      to: toHex(request.to),
+      timeoutTimestamp: 0,
+      body: toHex(request.body),
+    },
+  });
+});
+
+Deno.test("hub: a batch is delivered as a whole, requests before their handled events", async () => {
+  await using hub = await startTestHub();
+  const requests = [post(1n), post(2n, { dest: hub.identity.stateMachine, to: demoModuleId }), post(3n)];
+  const source = await commitSender(hub, 10n, requests);
+  equal(
+    (await submit(hub, extrinsicOf(requestMessage(requests, await source.prove(requests))))).kind,
+    "result",
+  );
+  hub.produceBlock();
+  deepEqual(await eventTags(hub), [
+    "PostRequest",
+    "PostRequest",
+    "PostRequestHandled",
+    "PostRequestHandled",
+    "PostRequestHandled",
+  ]);
+  deepEqual(requests.map((request) => hub.hasRequest(commitmentOfPost(request))), [true, false, true]);
+});
+
+Deno.test("hub: refuses with the live reason, all or nothing, and keeps no trace", async (t) => {
+  await using hub = await startTestHub();
+  const nowSec = BigInt(Math.floor(hub.nowMs / 1000));
+  const good = post(1n);
+  const late = post(2n, { timeoutTimestampSec: nowSec });
+  const foreign = post(3n, { source: receiver.stateMachine });
+  const unknownModule = post(4n, { dest: hub.identity.stateMachine, to: new Uint8Array(8) });
+  const oddModule = post(5n, { dest: hub.identity.stateMachine, to: new Uint8Array(7) });
+  const absent = post(6n);
+  const source = await commitSender(hub, 10n, [good, late, foreign, unknownModule, oddModule]);
+  const of = async (...requests: PostRequest[]): Promise<Uint8Array> =>
+    extrinsicOf(requestMessage(requests, await source.prove(requests)));
+  const cases: [string, () => Promise<Uint8Array> | Uint8Array, IsmpErrorCode][] = [
+    ["an empty batch", () => of(), "empty_batch"],
+    ["the same request twice", () => of(good, good), "duplicate_request"],
+    ["one timed out request among good ones", () => of(good, late), "request_timeout"],
+    ["another source than the proven chain", () => of(foreign), "request_proxy_prohibited"],
+    ["a module that the hub does not have", () => of(good, unknownModule), "module_not_found"],
+    ["a module id of seven bytes", () => of(oddModule), "module_not_found"],
+    [
+      "a request that the source does not hold",
+      () => of(good, absent),
+      "membership_proof_verification_failed",
+    ],
+    [
+      "a height that was never committed",
+      async () => extrinsicOf(requestMessage([good], await source.prove([good]), { height: 11n })),
+      "state_commitment_not_found",
+    ],
+    [
+      "an unknown consensus state",
+      async () =>
+        extrinsicOf(requestMessage([good], await source.prove([good]), {
+          id: { ...sender, consensusStateId: toConsensusStateId("NONE") },
+        })),
+      "consensus_state_id_not_recognized",
+    ],
+    [
+      "a changed request under a good proof",
+      async () => extrinsicOf(requestMessage([{ ...good, nonce: 99n }], await source.prove([good]))),
+      "membership_proof_verification_failed",
+    ],
+    ["a proof with a flipped bit", async () => {
+      const proof = await source.prove([good]);
+      const at = proof.length - 40;
+      proof[at] = (proof[at] ?? 0) ^ 1;
+      return extrinsicOf(requestMessage([good], proof));
+    }, "membership_proof_verification_failed"],
+    [
+      "a truncated proof",
+      async () => extrinsicOf(requestMessage([good], (await source.prove([good])).slice(0, -1))),
+      "membership_proof_verification_failed",
+    ],
+    [
+      "a long signer that is no signature",
+      async () =>
+        extrinsicOf(
+          requestMessage([good], await source.prove([good]), { signer: new Uint8Array(33).fill(9) }),
+        ),
+      "signature_decoding_failed",
+    ],
+    ["a consensus update that is none", () =>
+      extrinsicOf({
+        tag: "Consensus",
+        value: {
+          consensusProof: new Uint8Array(3),
+          consensusStateId: sender.consensusStateId,
+          signer: good.from,
+        },
+      }), "consensus_proof_verification_failed"],
+  ];
+  for (const [name, make, reason] of cases) {
+    await t.step(name, async () => refuses(hub, await make(), reason));
+  }
+  await t.step("a request that was delivered before", async () => {
+    const first = await of(good);
+    equal((await submit(hub, first)).kind, "result");
+    hub.produceBlock();
+    await refuses(
+      hub,
+      extrinsicOf(requestMessage([good], await source.prove([good]), { signer: late.to })),
+      "duplicate_request",
+    );
+  });
+});
+
+Deno.test("hub: a commitment counts only after its challenge period, and not when vetoed or frozen", async () => {
+  await using hub = await startTestHub({ now: () => 1_800_000_000_000 });
+  const request = post(1n);
+  const source = await commitSender(hub, 10n, [request]);
+  const make = async (signer: number): Promise<Uint8Array> =>
+    extrinsicOf(
+      requestMessage([request], await source.prove([request]), { signer: new Uint8Array([signer]) }),
+    );
+  void hub.setChallengePeriod(sender, 60n);
+  hub.produceBlock();
+  await refuses(hub, await make(1), "challenge_period_not_elapsed");
+  hub.advanceTime(59_000);
+  await refuses(hub, await make(2), "challenge_period_not_elapsed");
+  hub.advanceTime(3_000);
+  hub.produceBlock();
+  equal(await resultHttp(hub.httpUrl, "system_dryRun", [toHex(await make(3))]), "0x0000");
+  void hub.freezeClient(sender.consensusStateId);
+  hub.produceBlock();
+  await refuses(hub, await make(4), "frozen_consensus_client");
+});
+
+Deno.test("hub: a veto removes the commitment and moves the latest height back", async () => {
+  await using hub = await startTestHub();
+  const request = post(1n);
+  await commitSender(hub, 9n, []);
+  const source = await commitSender(hub, 10n, [request]);
+  equal(hub.latestHeight(sender), 10n);
+  void hub.veto({ id: sender, height: 10n });
+  hub.produceBlock();
+  equal(hub.latestHeight(sender), 9n);
+  deepEqual(await eventTags(hub), ["StateCommitmentVetoed"]);
+  await refuses(
+    hub,
+    extrinsicOf(requestMessage([request], await source.prove([request]))),
+    "state_commitment_not_found",
+  );
+});
+
+Deno.test("hub: commitments above the cap push out the oldest", async () => {
+  await using hub = await startTestHub();
+  void hub.setCommitmentCap(sender, 2);
+  for (const height of [10n, 11n, 12n]) await commitSender(hub, height, []);
+  const time = (height: number): Promise<unknown> =>
+    resultHttp(hub.httpUrl, "ismp_queryStateMachineUpdateTime", [{
+      id: { state_id: "EVM-1", consensus_state_id: "ETH0" },
+      height,
+    }]).catch(() => undefined);
+  equal(await time(10), undefined);
+  notEqual(await time(11), undefined);
+  notEqual(await time(12), undefined);
+});
+
+Deno.test("hub: two groupings of one request both enter the pool; the second fails in the block", async () => {
+  await using hub = await startTestHub();
+  const requests = [post(1n), post(2n)];
+  const source = await commitSender(hub, 10n, requests);
+  const one = extrinsicOf(requestMessage(requests.slice(0, 1), await source.prove(requests)));
+  const both = extrinsicOf(requestMessage(requests, await source.prove(requests)));
+  equal((await submit(hub, one)).kind, "result");
+  equal((await submit(hub, both)).kind, "result");
+  hub.produceBlock();
+  equal(hub.rejections.at(-1)?.stage, "block");
+  equal(hub.rejections.at(-1)?.ismp, "duplicate_request");
+  deepEqual(requests.map((request) => hub.hasRequest(commitmentOfPost(request))), [true, false]);
+});
+
+Deno.test("hub: a long signer is stored as the key of the signature", async () => {
+  await using hub = await startTestHub();
+  const request = post(1n);
+  const source = await commitSender(hub, 10n, [request]);
+  const publicKey = new Uint8Array(32).fill(0x42);
+  const signer = signatureCodec.enc({
+    tag: "Sr25519",
+    value: { publicKey, signature: new Uint8Array(64) },
+  });
+  equal(
+    (await submit(hub, extrinsicOf(requestMessage([request], await source.prove([request]), { signer }))))
+      .kind,
+    "result",
+  );
+  hub.produceBlock();
+  deepEqual(hub.findReceipt(commitmentOfPost(request)), publicKey);
+});
+
+Deno.test("hub: requests of a Substrate chain are proven by its child trie, Keccak or Blake2", async (t) => {
+  const kinds: TrieKind[] = [{ layout: "V1", hasher: "Keccak" }, { layout: "V0", hasher: "Blake2" }];
+  for (const kind of kinds) {
+    await t.step(kind.hasher, async () => {
+      const id = {
+        stateMachine: parseStateMachine("KUSAMA-2000"),
+        consensusStateId: toConsensusStateId("PAS0"),
+      };
+      await using hub = await startTestHub({
+        clients: [{
+          stateId: id.consensusStateId,
+          clientId: toConsensusClientId("PARA"),
+          unbondingPeriodSec: 2n ** 64n - 1n,
+          challengePeriodsSec: new Map([[id.stateMachine, 0n]]),
+        }],
+      });
+      const requests = [1n, 2n].map((nonce) => post(nonce, { source: id.stateMachine }));
+      const keys = requests.map((request) => childTrieKeys.requestCommitment(commitmentOfPost(request)));
+      const child = SubstrateTrie.from(
+        kind,
+        keys.slice(0, 1).map((key) => [key, new Uint8Array(65).fill(4)]),
+      );
+      const zero: Hex = `0x${"00".repeat(32)}`;
+      void hub.plantCommitment(id, 10n, {
+        timestampSec: 1n,
+        overlayRoot: child.root(),
+        stateRoot: zero,
+      });
+      hub.produceBlock();
+      const of = (wanted: readonly PostRequest[]): Uint8Array =>
+        extrinsicOf(requestMessage(
+          wanted,
+          stateMachineProofCodec.enc({ hasher: kind.hasher, storageProof: child.prove(keys) }),
+          { id },
+        ));
+      await refuses(hub, of(requests), "membership_proof_verification_failed");
+      equal((await submit(hub, of(requests.slice(0, 1)))).kind, "result");
+    });
+  }
+});
+
+Deno.test("hub: a compressed call does what the plain one does, within its limits", async (t) => {
+  await using hub = await startTestHub();
+  const request = post(1n);
+  const source = await commitSender(hub, 10n, [request]);
+  const call = handleUnsigned([requestMessage([request], await source.prove([request]))]);
+  const refusal = { code: 1010, message: "Invalid Transaction", data: "Transaction call is not expected" };
+  const bad: [string, Uint8Array][] = [
+    ["a size one too small", compressedExtrinsic(call, call.length - 1)],
+    ["a size one too large", compressedExtrinsic(call, call.length + 1)],
+    ["a size above the limit", compressedExtrinsic(new Uint8Array(2_000_000))],
+    ["padding behind the call", compressedExtrinsic(Uint8Array.of(...call, 0))],
+    ["a compressed compressed call", compressedExtrinsic(compressedExtrinsic(call).slice(5))],
+    ["an invalid inner batch", compressedExtrinsic(handleUnsigned([]))],
+  ];
+  for (const [name, extrinsic] of bad) {
+    await t.step(
+      name,
+      async () => deepEqual(await submit(hub, extrinsic), { kind: "error", error: refusal }),
+    );
+  }
+  await t.step("shares the tag of the plain call", async () => {
+    equal((await submit(hub, compressedExtrinsic(call))).kind, "result");
+    const answer = await submit(hub, extrinsicOf(requestMessage([request], await source.prove([request]))));
+    equal(answer.kind === "error" && answer.error.code, 1014);
+  });
+  hub.produceBlock();
+  ok(hub.hasRequest(commitmentOfPost(request)));
+});
+
+Deno.test("hub: the bandwidth gate charges the sender and refuses without allowance", async () => {
+  await using hub = await startTestHub({ bandwidthGate: true });
+  const requests = [post(1n), post(2n), post(3n)];
+  const source = await EvmSource.holding(new Uint8Array(20).fill(0xaa), requests);
+  void hub.plantCommitment(sender, 10n, {
+    timestampSec: 1n,
+    overlayRoot: undefined,
+    stateRoot: source.stateRoot,
+  });
+  hub.produceBlock();
+  const of = async (index: number): Promise<Uint8Array> => {
+    const wanted = requests.slice(index, index + 1);
+    return extrinsicOf(requestMessage(wanted, await source.prove(wanted)));
+  };
+  await refuses(hub, await of(0), "module_dispatch_error");
+  const { from } = post(1n);
+  const credit = {
+    source: sender.stateMachine,
+    app: from,
+    tier: "TierOne",
+    bytes: 700n,
+    durationSec: 60n,
+  } as const;
+  void hub.creditBandwidth(credit);
+  hub.produceBlock();
+  equal((await submit(hub, await of(1))).kind, "result");
+  hub.produceBlock();
+  ok(hub.hasRequest(commitmentOfPost(post(2n))));
+  await refuses(hub, await of(2), "module_dispatch_error");
+  void hub.setBandwidthAllowlist(sender.stateMachine, from, true);
+  hub.advanceTime(31 * 60 * 1000);
+  hub.produceBlock();
+  equal((await submit(hub, await of(2))).kind, "result");
+});

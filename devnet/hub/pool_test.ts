@@ -1,0 +1,218 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { concatBytes, toHex } from "../../src/core/encoding/bytes.ts";
+import { encodeBareExtrinsic, hubExtrinsicHash } from "../../src/core/ismp/hub_calls.ts";
+import { messagesTag } from "./pool_tags.ts";
+import { bytes } from "../../src/core/encoding/scale.ts";
+import {
+  commitSender,
+  extrinsicOf,
+  post,
+  requestMessage,
+  sender,
+  startTestHub,
+  submit,
+} from "./deliveries.ts";
+import type { Hub } from "./hub.ts";
+import { resultHttp } from "./json_rpc_client.ts";
+import { parseJson } from "./rpc/json_rpc.ts";
+import { RuntimeMetadata } from "./runtime_metadata.ts";
+
+/** Messages of a WebSocket, one by one. */
+class Socket {
+  readonly #socket: WebSocket;
+  readonly #messages: unknown[] = [];
+  #wake: () => void = () => {};
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.addEventListener("message", ({ data }) => {
+      this.#messages.push(parseJson(String(data)));
+      this.#wake();
+    });
+  }
+
+  static async open(hub: Hub): Promise<Socket> {
+    const socket = new WebSocket(hub.wsUrl);
+    const opened = new Socket(socket);
+    await new Promise((resolve) => socket.addEventListener("open", resolve));
+    return opened;
+  }
+
+  send(method: string, params: readonly unknown[]): void {
+    this.#socket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+  }
+
+  async next(): Promise<Record<string, unknown>> {
+    while (this.#messages.length === 0) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return { ...Object(this.#messages.shift()) };
+  }
+
+  async nextStatus(): Promise<unknown> {
+    const { params } = await this.next();
+    return Object(params).result;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#socket.addEventListener("close", resolve));
+    this.#socket.close();
+    await closed;
+  }
+}
+
+async function errorCode(hub: Hub, extrinsic: Uint8Array): Promise<number | undefined> {
+  const answer = await submit(hub, extrinsic);
+  return answer.kind === "error" ? answer.error.code : undefined;
+}
+
+async function batch(hub: Hub, signer: number): Promise<Uint8Array> {
+  const request = post(1n);
+  const source = await commitSender(hub, 10n, [request]);
+  const message = requestMessage([request], await source.prove([request]), {
+    signer: new Uint8Array([signer]),
+  });
+  return extrinsicOf(message);
+}
+
+Deno.test("pool: a watched extrinsic goes from ready to inBlock to finalized, and then the watch ends", async () => {
+  await using hub = await startTestHub();
+  const extrinsic = await batch(hub, 1);
+  const socket = await Socket.open(hub);
+  socket.send("author_submitAndWatchExtrinsic", [toHex(extrinsic)]);
+  const { result } = await socket.next();
+  equal(typeof result, "string");
+  equal(await socket.nextStatus(), "ready");
+  const { hash } = hub.produceBlock();
+  deepEqual(await socket.nextStatus(), { inBlock: hash });
+  hub.produceBlock();
+  deepEqual(await socket.nextStatus(), { finalized: hash });
+  socket.send("author_unwatchExtrinsic", [result]);
+  equal((await socket.next()).result, false);
+  await socket.close();
+});
+
+Deno.test("pool: the same bytes are 1013, the same messages of another signer 1014, included ones 1012", async () => {
+  await using hub = await startTestHub();
+  const request = post(1n);
+  const source = await commitSender(hub, 10n, [request]);
+  const proof = await source.prove([request]);
+  const ours = extrinsicOf(requestMessage([request], proof, { signer: new Uint8Array([1]) }));
+  const theirs = extrinsicOf(requestMessage([request], proof, { signer: new Uint8Array([2]) }));
+  equal(await errorCode(hub, ours), undefined);
+  deepEqual(await submit(hub, ours), {
+    kind: "error",
+    error: { code: 1013, message: "Transaction Already Imported", data: hubExtrinsicHash(ours) },
+  });
+  deepEqual(await submit(hub, theirs), {
+    kind: "error",
+    error: {
+      code: 1014,
+      message: "Priority is too low: (100 vs 100)",
+      data: "The transaction has too low priority to replace another transaction already in the pool.",
+    },
+  });
+  deepEqual(await resultHttp(hub.httpUrl, "author_pendingExtrinsics"), [toHex(ours)]);
+  hub.produceBlock();
+  deepEqual(await resultHttp(hub.httpUrl, "author_pendingExtrinsics"), []);
+  deepEqual(await submit(hub, ours), {
+    kind: "error",
+    error: { code: 1012, message: "Transaction is temporarily banned", data: undefined },
+  });
+  equal(await errorCode(hub, theirs), 1010);
+  equal(await errorCode(hub, theirs), 1012);
+  hub.advanceTime(30 * 60 * 1000);
+  equal(await errorCode(hub, theirs), 1010);
+});
+
+Deno.test("pool: validity over state_call names tag, priority and longevity", async () => {
+  await using hub = await startTestHub();
+  const request = post(1n);
+  const source = await commitSender(hub, 10n, [request]);
+  const message = requestMessage([request], await source.prove([request]));
+  const ask = (extrinsic: Uint8Array): Promise<unknown> =>
+    resultHttp(hub.httpUrl, "state_call", [
+      "TaggedTransactionQueue_validate_transaction",
+      toHex(concatBytes(Uint8Array.of(2), extrinsic, new Uint8Array(32))),
+    ]);
+  const tag = messagesTag([message]).slice(2);
+  equal(await ask(extrinsicOf(message)), `0x006400000000000000000480${tag}190000000000000001`);
+  equal(await ask(extrinsicOf(requestMessage([request], new Uint8Array()))), "0x010004");
+  equal(await ask(extrinsicOf()), "0x010000");
+});
+
+Deno.test("pool: what a node does not take", async (t) => {
+  await using hub = await startTestHub();
+  const metadata = RuntimeMetadata.load("gargantua");
+  const bare = (pallet: string, call: string, args: Uint8Array): Uint8Array =>
+    encodeBareExtrinsic(concatBytes(metadata.callIndex(pallet, call), args));
+  const cases: [string, Uint8Array, number, unknown][] = [
+    ["no length prefix", Uint8Array.of(4, 4, 4), 1001, undefined],
+    [
+      "an unknown call",
+      encodeBareExtrinsic(Uint8Array.of(250, 0)),
+      1002,
+      'RuntimeApi("Execution failed: Execution aborted due to trap")',
+    ],
+    [
+      "an inherent",
+      bare("Timestamp", "set", Uint8Array.of(4)),
+      1010,
+      "Transaction dispatch is mandatory; transactions must not be validated.",
+    ],
+    [
+      "a call that needs a signature",
+      bare("System", "remark", Uint8Array.of(0)),
+      1011,
+      "NoUnsignedValidator",
+    ],
+    [
+      "a signed extrinsic without funds",
+      bytes.enc(Uint8Array.of(0x84, 0, 0)),
+      1010,
+      "Inability to pay some fees (e.g. account balance too low)",
+    ],
+    ["no messages at all", extrinsicOf(), 1010, "Transaction call is not expected"],
+  ];
+  for (const [name, extrinsic, code, data] of cases) {
+    await t.step(name, async () => {
+      const answer = await submit(hub, extrinsic);
+      ok(answer.kind === "error");
+      deepEqual([answer.error.code, answer.error.data], [code, data]);
+    });
+  }
+  const undecodable = await resultHttp(hub.httpUrl, "system_dryRun", [
+    toHex(bare("System", "remark", Uint8Array.of(0))),
+  ]);
+  equal(undecodable, "0x010101");
+});
+
+Deno.test("pool: an extrinsic whose proof height goes away before the block is included and fails there", async () => {
+  await using hub = await startTestHub();
+  const requests = [post(1n), post(2n)];
+  const source = await commitSender(hub, 10n, requests);
+  const extrinsic = extrinsicOf(requestMessage(requests, await source.prove(requests)));
+  const socket = await Socket.open(hub);
+  socket.send("author_submitAndWatchExtrinsic", [toHex(extrinsic)]);
+  await socket.next();
+  equal(await socket.nextStatus(), "ready");
+  void hub.pruneCommitment({ id: sender, height: 10n });
+  hub.produceBlock();
+  deepEqual(Object.keys(Object(await socket.nextStatus())), ["inBlock"]);
+  equal(hub.rejections.at(-1)?.ismp, "state_commitment_not_found");
+  await socket.close();
+});
+
+Deno.test("pool: a newcomer of no higher priority is dropped at once when the pool is full", async () => {
+  await using hub = await startTestHub({ pool: { maxCount: 1 } });
+  const requests = [post(1n), post(2n)];
+  const source = await commitSender(hub, 10n, requests);
+  const of = async (index: number): Promise<Uint8Array> => {
+    const wanted = requests.slice(index, index + 1);
+    return extrinsicOf(requestMessage(wanted, await source.prove(wanted)));
+  };
+  equal(await errorCode(hub, await of(0)), undefined);
+  equal(await errorCode(hub, await of(1)), 1016);
+});

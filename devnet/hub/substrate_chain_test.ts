@@ -1,0 +1,225 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { requestReceiptSlot } from "../../src/core/evm/host_storage.ts";
+import { blake2b256 } from "../../src/core/encoding/hash.ts";
+import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import type { PostRequest } from "../../src/core/ismp/message.ts";
+import type { HashAlgorithm, Proof } from "../../src/core/ismp/proof.ts";
+import { parseIsmpEvent } from "../../src/core/ismp/rpc_json.ts";
+import { evmSignature, sr25519PublicKey, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
+import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
+import { childTrieKey, childTrieKeys, type ChildTrieName } from "../../src/core/ismp/storage_keys.ts";
+import { extrinsicOf, post, receiver, sender, senderHost, submit } from "./deliveries.ts";
+import { encodeHeader } from "./digest.ts";
+import { EvmSource } from "./evm_source.ts";
+import { demoModuleId, type Hub } from "./hub.ts";
+import { callHttp, resultHttp } from "./json_rpc_client.ts";
+import { relayerFeeAccount } from "./pallets/balances.ts";
+import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
+import { calls, commitBlock, refusalOf, relayerAddress, relayerKey } from "./relayer_work.ts";
+import { childProof, newestEvents, startTwoChains, type TwoChains } from "./substrate_work.ts";
+
+const kusama2000 = parseStateMachine("KUSAMA-2000");
+const hubMachine = parseStateMachine("KUSAMA-4009");
+const payer: Hash256 = `0x${"31".repeat(32)}`;
+const unit = 10n ** 12n;
+const signer = new Uint8Array(32).fill(0x44);
+
+/** The extrinsic of one batch; the two runtimes have pallet Ismp at the same index. */
+function delivery(requests: readonly PostRequest[], proof: Proof): Uint8Array {
+  return extrinsicOf({ tag: "Request", value: { requests, proof, signer } });
+}
+
+async function reasonOf(of: Hub, extrinsic: Uint8Array): Promise<IsmpErrorCode | undefined> {
+  const answer = await submit(of, extrinsic);
+  return answer.kind === "result" ? undefined : of.rejections.at(-1)?.ismp;
+}
+
+function commitmentKeys(requests: readonly PostRequest[]): Uint8Array[] {
+  return requests.map((request) => childTrieKeys.requestCommitment(commitmentOfPost(request)));
+}
+
+/** A post of the chain to the hub's demo module, with a fee, final. */
+async function sendFromChain({ chain }: TwoChains, fee = 5n * unit): Promise<PostRequest> {
+  const sending = chain.dispatchPost({
+    dest: hubMachine,
+    from: new Uint8Array(8).fill(3),
+    to: demoModuleId,
+    body: new Uint8Array([1]),
+    timeoutSec: 0n,
+    fee: { payer, fee },
+  });
+  chain.produceBlock();
+  chain.produceBlock();
+  return (await sending).request;
+}
+
+const funded = new Map([[payer, 100n * unit]]);
+const kinds: readonly (readonly [HashAlgorithm, ChildTrieName])[] = [
+  ["Blake2", "ISMPv2"],
+  ["Blake2", "ISMP"],
+  ["Keccak", "ISMPv2"],
+];
+
+for (const [hashing, childTrie] of kinds) {
+  Deno.test(`substrate chain: a ${hashing} chain with trie ${childTrie} sends to the hub and hears from it`, async () => {
+    await using two = await startTwoChains({
+      stateMachine: kusama2000,
+      hashing,
+      childTrie,
+      balances: funded,
+    });
+    const { hub, chain } = two;
+    const request = await sendFromChain(two);
+    const child = [toHex(childTrieKey(childTrie)), toHex(commitmentKeys([request])[0] ?? new Uint8Array())];
+    ok(await resultHttp(chain.httpUrl, "childstate_getStorage", child) !== null);
+    const height = await two.tell(chain, hub);
+    const proof = await childProof(chain, hashing, height, commitmentKeys([request]));
+    const other = hashing === "Keccak" ? "Blake2" : "Keccak";
+    const misread = await childProof(chain, other, height, commitmentKeys([request]));
+    equal(await reasonOf(hub, delivery([request], misread)), "membership_proof_verification_failed");
+    equal(await reasonOf(hub, delivery([request], proof)), undefined);
+    hub.produceBlock();
+    deepEqual(hub.findReceipt(commitmentOfPost(request)), signer);
+
+    const back = hub.dispatchPost({
+      dest: kusama2000,
+      from: demoModuleId,
+      to: demoModuleId,
+      body: new Uint8Array([2]),
+      timeoutSec: 0n,
+    });
+    hub.produceBlock();
+    hub.produceBlock();
+    const answer = (await back).request;
+    const hubHeight = await two.tell(hub, chain);
+    const backProof = await childProof(hub, "Keccak", hubHeight, commitmentKeys([answer]));
+    equal(await reasonOf(chain, delivery([answer], backProof)), undefined);
+    chain.produceBlock();
+    deepEqual(chain.findReceipt(commitmentOfPost(answer)), signer);
+    deepEqual(await newestEvents(chain), ["PostRequestHandled"]);
+  });
+}
+
+Deno.test("substrate chain: requests of EVM chains come through the hub, others are refused with their reason", async () => {
+  await using two = await startTwoChains({ stateMachine: kusama2000, hashing: "Blake2" });
+  const { hub, chain } = two;
+  const forChain = (nonce: bigint, change: Partial<PostRequest> = {}): PostRequest =>
+    post(nonce, { dest: kusama2000, to: demoModuleId, ...change });
+  const good = forChain(1n);
+  const unknownModule = forChain(2n, { to: new Uint8Array(8) });
+  const feeOrder = forChain(3n, { to: new TextEncoder().encode("HYPR-FEE") });
+  const held = await EvmSource.holding(senderHost, [good, unknownModule, feeOrder]);
+  void hub.plantCommitment(sender, 11n, {
+    timestampSec: 1n,
+    overlayRoot: undefined,
+    stateRoot: held.stateRoot,
+  });
+  hub.produceBlock();
+  const toHub = async (request: PostRequest): Promise<Uint8Array> =>
+    delivery([request], { height: { id: sender, height: 11n }, proof: await held.prove([request]) });
+  // The module of fee payments hears the hub only, wherever the request goes.
+  equal(await reasonOf(hub, await toHub(feeOrder)), "module_dispatch_error");
+  equal(await reasonOf(hub, await toHub(good)), undefined);
+  equal(await reasonOf(hub, await toHub(unknownModule)), undefined);
+  hub.produceBlock();
+  hub.produceBlock();
+  const height = await two.tell(hub, chain);
+  const proof = await childProof(hub, "Keccak", height, commitmentKeys([good, unknownModule]));
+  equal(await reasonOf(chain, delivery([unknownModule], proof)), "module_not_found");
+  const elsewhere = forChain(9n, { dest: receiver.stateMachine });
+  equal(await reasonOf(chain, delivery([elsewhere], proof)), "invalid_request_destination");
+  equal(await reasonOf(chain, delivery([forChain(8n)], proof)), "membership_proof_verification_failed");
+  const own = { ...good, source: kusama2000 };
+  equal(await reasonOf(chain, delivery([own], proof)), "membership_proof_verification_failed");
+  equal(await reasonOf(chain, delivery([good], proof)), undefined);
+  chain.produceBlock();
+  deepEqual(chain.findReceipt(commitmentOfPost(good)), signer);
+  equal(
+    await reasonOf(chain, delivery([good], { ...proof, proof: proof.proof.slice() })),
+    "duplicate_request",
+  );
+});
+
+Deno.test("substrate chain: its fees are accumulated on the hub, and withdrawn from its fee account", async () => {
+  await using two = await startTwoChains({ stateMachine: kusama2000, hashing: "Blake2", balances: funded });
+  const { hub, chain } = two;
+  const sending = chain.dispatchPost({
+    dest: receiver.stateMachine,
+    from: new Uint8Array(8).fill(3),
+    to: new Uint8Array(20),
+    body: new Uint8Array(),
+    timeoutSec: 0n,
+    fee: { payer, fee: 5n * unit },
+  });
+  chain.produceBlock();
+  chain.produceBlock();
+  const { request, commitment } = await sending;
+  equal(chain.governance.balanceOf(relayerFeeAccount), 5n * unit);
+  equal(chain.governance.balanceOf(payer), 95n * unit);
+  const height = await two.tell(chain, hub);
+  const keys = commitmentKeys([request]);
+  equal(await reasonOf(hub, delivery([request], await childProof(chain, "Blake2", height, keys))), undefined);
+  hub.produceBlock();
+  const dest = await commitBlock(hub, receiver, 20n, [[requestReceiptSlot(commitment), relayerAddress]]);
+  const key = new Uint8Array(32).fill(5);
+  const account = sr25519PublicKey(key);
+  const claim = calls.accumulateFees({
+    commitments: [commitment],
+    sourceProof: await childProof(chain, "Blake2", height, keys),
+    destProof: {
+      height: { id: receiver, height: 20n },
+      proof: await dest.proveSlots([requestReceiptSlot(commitment)]),
+    },
+    beneficiaryDetails: undefined,
+  });
+  equal(await refusalOf(hub, claim), undefined);
+  hub.produceBlock();
+  equal(hub.governance.feesOf(kusama2000, relayerAddress), 5n * unit);
+  void hub.governance.setMinimumWithdrawal(kusama2000, unit);
+  void hub.governance.setFeeTokenDecimals(kusama2000, 12);
+  hub.produceBlock();
+  const { digest } = withdrawMessage({ nonce: 0n, destChain: kusama2000, beneficiary: account });
+  const order = { signature: evmSignature(digest, relayerKey), destChain: kusama2000, beneficiary: account };
+  equal(await refusalOf(hub, calls.withdrawFees(order)), undefined);
+  const block = hub.produceBlock();
+  hub.produceBlock();
+  const answer = await resultHttp(hub.httpUrl, "ismp_queryEvents", [block.number, block.number]);
+  const event: unknown = Object.values(Object(answer)).flat()[0];
+  const parsed = parseIsmpEvent(event);
+  ok(parsed.tag === "PostRequest");
+  const hubHeight = await two.tell(hub, chain);
+  const proof = await childProof(hub, "Keccak", hubHeight, commitmentKeys([parsed.value]));
+  equal(await reasonOf(chain, delivery([parsed.value], proof)), undefined);
+  chain.produceBlock();
+  equal(chain.governance.balanceOf(toHex(account)), 5n * unit);
+  equal(chain.governance.balanceOf(relayerFeeAccount), 0n);
+});
+
+Deno.test("substrate chain: hashes with its own function, and has nothing that only the hub has", async () => {
+  await using two = await startTwoChains({
+    stateMachine: parseStateMachine("SUBSTRATE-abcd"),
+    hashing: "Blake2",
+  });
+  const { chain } = two;
+  const header = chain.finalizedHeader;
+  equal(chain.finalized.hash, toHash256(blake2b256(encodeHeader(header))));
+  const missing = async (method: string, params: readonly unknown[]): Promise<number | undefined> => {
+    const answer = await callHttp(chain.httpUrl, method, params);
+    return answer.kind === "error" ? answer.error.code : undefined;
+  };
+  equal(await missing("mmr_queryProof", [1, { Requests: [] }]), -32601);
+  equal(await missing("state_call", ["MmrRuntimeApi_mmr_root", "0x"]), 4003);
+  equal(
+    await resultHttp(chain.httpUrl, "state_call", ["IsmpRuntimeApi_host_state_machine", "0x"]),
+    "0x0361626364",
+  );
+  // Pallet 53 is Relayer on gargantua; this runtime does not know the call.
+  const foreign = calls.withdrawFees({
+    signature: evmSignature(payer, relayerKey),
+    destChain: kusama2000,
+    beneficiary: undefined,
+  });
+  const answer = await submit(chain, foreign);
+  equal(answer.kind === "error" && answer.error.code, 1002);
+});

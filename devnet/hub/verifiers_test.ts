@@ -1,0 +1,160 @@
+/**
+ * The hub's own readers of proofs and its own count of votes: on vectors, and beside the relayer's on broken proofs. Two
+ * programs that make the same mistake pass; what real chains said is in the vectors.
+ */
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { GrandpaError } from "../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
+import {
+  type FinalityProof,
+  grandpaConsensusStateCodec,
+  grandpaJustificationCodec,
+} from "../../src/consensus/clients/grandpa/spec/message.ts";
+import {
+  decodeGrandpaMessage,
+  decodeGrandpaState,
+  verifyFinality,
+} from "../../src/consensus/clients/grandpa/spec/verify_message.ts";
+import { decodeGrandpaJustification } from "../../src/consensus/clients/grandpa/spec/verify_justification.ts";
+import { evmStateProofCodec, type HashAlgorithm } from "../../src/core/ismp/proof.ts";
+import { decodeStrict } from "../../src/core/encoding/scale.ts";
+import { EvmProofError, readEvmState } from "../../src/core/merkle/evm_proof.ts";
+import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
+import { TrieError } from "../../src/core/merkle/trie_error.ts";
+import { readVectors, type VectorNode } from "../../tests/consensus/vector_node.ts";
+import { EvmSource } from "./evm_source.ts";
+import { readEthereumState, requireSlots } from "./verifiers/ethereum_state.ts";
+import { FinalityRefusal, judgeFinality } from "./verifiers/grandpa_finality.ts";
+import { ProofRefusal } from "./verifiers/proof_refusal.ts";
+import { readSubstrateState } from "./verifiers/substrate_state.ts";
+
+/** What a reader makes of something; refusals are alike, whatever their names. */
+function outcomeOf(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (error) {
+    const isRefusal = error instanceof ProofRefusal || error instanceof FinalityRefusal ||
+      error instanceof GrandpaError || error instanceof EvmProofError || error instanceof TrieError;
+    if (!isRefusal) throw error;
+    return "refused";
+  }
+}
+
+const accepted = (await readVectors("grandpa-accepted.json")).list("cases");
+const rejected = (await readVectors("grandpa-rejected.json")).list("cases");
+
+function finalityIn(vector: VectorNode): FinalityProof {
+  return decodeGrandpaMessage(vector.bytes("consensus_message_scale")).value.finalityProof;
+}
+
+Deno.test("the hub's own GRANDPA client judges the vectors as the network's does", () => {
+  for (const vector of accepted) {
+    const { consensusState } = judgeFinality(
+      decodeGrandpaState(vector.bytes("trusted_state.scale")),
+      finalityIn(vector),
+    );
+    assert.equal(
+      toHex(grandpaConsensusStateCodec.enc(consensusState)),
+      vector.text("expected.new_state.scale"),
+      vector.text("name"),
+    );
+  }
+  for (const vector of rejected) {
+    const trusted = decodeGrandpaState(vector.bytes("trusted_state.scale"));
+    assert.equal(
+      outcomeOf(() => judgeFinality(trusted, finalityIn(vector))),
+      "refused",
+      vector.text("name"),
+    );
+  }
+});
+
+Deno.test("the hub's own GRANDPA client and the relayer's verifier say the same of changed proofs", () => {
+  const [vector] = accepted;
+  assert.ok(vector);
+  const trusted = decodeGrandpaState(vector.bytes("trusted_state.scale"));
+  const proof = finalityIn(vector);
+  const agree = (changed: FinalityProof, state = trusted): void =>
+    assert.deepEqual(
+      outcomeOf(() => judgeFinality(state, changed)),
+      outcomeOf(() => verifyFinality(state, changed)),
+    );
+  const told = decodeGrandpaJustification(proof.justification);
+  for (const by of [-1, 0, 1]) {
+    const commit = { ...told.commit, targetNumber: told.commit.targetNumber + by };
+    const justification = grandpaJustificationCodec.enc({ ...told, commit });
+    agree({ ...proof, justification });
+    assert.equal(
+      outcomeOf(() => judgeFinality(trusted, { ...proof, justification })) === "refused",
+      by !== 0,
+    );
+  }
+  const { currentAuthorities } = trusted;
+  agree(proof, {
+    ...trusted,
+    currentAuthorities: currentAuthorities.map((each) => ({ ...each, weight: 0n })),
+  });
+  agree(proof, { ...trusted, currentAuthorities: [...currentAuthorities, ...currentAuthorities] });
+  agree(proof, { ...trusted, currentAuthorities: currentAuthorities.slice(2) });
+  fc.assert(
+    fc.property(fc.nat(proof.justification.length - 1), fc.integer({ min: 1, max: 255 }), (at, bits) => {
+      const justification = proof.justification.slice();
+      justification[at] = (justification[at] ?? 0) ^ bits;
+      agree({ ...proof, justification });
+    }),
+    { seed: 11, numRuns: 60 },
+  );
+});
+
+const host = new Uint8Array(20).fill(5);
+const slot = (at: number): Hash256 => toHash256(new Uint8Array(32).fill(at));
+
+Deno.test("the hub's own reader of Ethereum tries and the relayer's say the same of whole and of broken proofs", async () => {
+  const filled = Array.from({ length: 40 }, (_, at) => [slot(at), BigInt(at * 1000)] as const);
+  const source = await EvmSource.storing(host, filled);
+  const asked = [slot(7), slot(39), slot(0), slot(200)];
+  const proof = decodeStrict(evmStateProofCodec, await source.proveSlots(asked), "EvmStateProof");
+  const { stateRoot } = source;
+  const keys = asked.map(fromHex);
+  const values = readEthereumState({ stateRoot, host, proof, keys });
+  assert.deepEqual([...values.values()].map((value) => value === undefined), [false, false, true, true]);
+  requireSlots({ stateRoot, host, proof, slots: keys.slice(0, 2) });
+  assert.equal(outcomeOf(() => requireSlots({ stateRoot, host, proof, slots: keys })), "refused");
+  const agree = (changed: typeof proof): unknown => {
+    const own = outcomeOf(() => [...readEthereumState({ stateRoot, host, proof: changed, keys })]);
+    assert.deepEqual(own, outcomeOf(() => [...readEvmState({ stateRoot, host, proof: changed, keys })]));
+    return own;
+  };
+  assert.notEqual(agree(proof), "refused");
+  assert.equal(agree({ ...proof, storageProof: new Map() }), "refused");
+  const storage = [...proof.storageProof.values()].flat();
+  const withStorage = (nodes: readonly Uint8Array[]): typeof proof => ({
+    ...proof,
+    storageProof: new Map([[toHex(host), nodes]]),
+  });
+  for (const at of storage.keys()) assert.equal(agree(withStorage(storage.toSpliced(at, 1))), "refused");
+  for (const at of proof.contractProof.keys()) {
+    assert.equal(agree({ ...proof, contractProof: proof.contractProof.toSpliced(at, 1) }), "refused");
+  }
+});
+
+Deno.test("the hub's own reader of Substrate tries reads what a runtime has written, and nothing of broken proofs", async () => {
+  const tries = (await readVectors("hub-mmr-and-tries.json")).list("tries");
+  assert.ok(tries.length > 10);
+  for (const trie of tries) {
+    const hasher: HashAlgorithm = trie.text("hasher") === "Keccak" ? "Keccak" : "Blake2";
+    const root = trie.hash("root");
+    const [present, absent] = [trie.bytes("presentKey"), trie.bytes("absentKey")];
+    const read = (key: Uint8Array, nodes: readonly Uint8Array[]): Uint8Array | undefined =>
+      readSubstrateState({ root, hasher, nodes, keys: [key] }).get(toHex(key));
+    const nodes = trie.nodes("presentProof");
+    const found = read(present, nodes);
+    assert.deepEqual(found, readSubstrateProof({ root, hasher, nodes, keys: [present] }).get(toHex(present)));
+    assert.notEqual(found, undefined);
+    assert.equal(read(absent, trie.nodes("absentProof")), undefined);
+    for (const at of nodes.keys()) {
+      assert.equal(outcomeOf(() => read(present, nodes.toSpliced(at, 1))), "refused");
+    }
+  }
+});

@@ -1,0 +1,153 @@
+/** Counts and times of messages per route, read from the receipts of the destinations. */
+import type { Devnet } from "../devnet.ts";
+import {
+  delivered,
+  DeliveryFault,
+  type PingOptions,
+  sendPing,
+  type SentMessage,
+} from "../traffic/messages.ts";
+import { table } from "./progress.ts";
+
+/** Time between two looks at the receipts. */
+const LOOK_EVERY_MS = 250;
+const END_GRACE_MS = 200;
+
+/** One way that messages go. */
+interface Route {
+  readonly name: string;
+  /** How many there will be at least. */
+  planned: number;
+  readonly sent: SentMessage[];
+  readonly open: Set<SentMessage>;
+  /** Seconds from mined to seen delivered. */
+  readonly seconds: number[];
+}
+
+/** Smallest, middle and largest of some numbers. */
+export function spreadOf(
+  numbers: readonly number[],
+): { readonly min: number; readonly median: number; readonly max: number } | undefined {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const [min] = sorted;
+  const [max] = sorted.slice(-1);
+  const low = sorted[Math.floor((sorted.length - 1) / 2)];
+  const high = sorted[Math.ceil((sorted.length - 1) / 2)];
+  if (min === undefined || max === undefined || low === undefined || high === undefined) return undefined;
+  return { min, median: (low + high) / 2, max };
+}
+
+/** Sends messages and keeps count of them. */
+export class RouteBoard {
+  readonly #devnet: Devnet;
+  readonly #routes = new Map<string, Route>();
+  readonly #onDelivered = new Set<() => void>();
+
+  constructor(devnet: Devnet) {
+    this.#devnet = devnet;
+  }
+
+  /** Puts a route on the board before its messages are sent. */
+  plan(options: Pick<PingOptions, "from" | "to"> & { readonly count: number }): void {
+    this.#route(options).planned += options.count;
+  }
+
+  /** Sends messages; they are on the board when it resolves. */
+  async send(options: PingOptions): Promise<void> {
+    const route = this.#route(options);
+    for (const message of await sendPing(this.#devnet, options)) {
+      route.sent.push(message);
+      route.open.add(message);
+    }
+  }
+
+  /** Looks at the receipts until `signal` is aborted; rejects when a chain cannot be read. */
+  async follow(
+    options: { readonly signal: AbortSignal; readonly onChange: () => void },
+  ): Promise<void> {
+    while (!options.signal.aborted) {
+      try {
+        await this.#look();
+      } catch (error) {
+        // Ctrl-C on a terminal ends the nodes at the same moment, perhaps a little earlier.
+        await pause(END_GRACE_MS);
+        if (!options.signal.aborted) throw error;
+      }
+      options.onChange();
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  /** Resolves when every message that was sent so far is delivered. @throws {DeliveryFault} */
+  async untilAllDelivered(deadlineMs: number): Promise<void> {
+    const done = Promise.withResolvers<void>();
+    const check = (): void => {
+      if (this.#open().length === 0) done.resolve();
+    };
+    const timer = setTimeout(() => done.reject(new DeliveryFault(this.#open(), deadlineMs)), deadlineMs);
+    this.#onDelivered.add(check);
+    check();
+    try {
+      await done.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#onDelivered.delete(check);
+    }
+  }
+
+  /** A line per route. */
+  lines(): string[] {
+    const routes = [...this.#routes.values()];
+    const width = Math.max(0, ...routes.map(({ name }) => name.length));
+    return routes.map(({ name, planned, sent, seconds }) =>
+      `${name.padEnd(width)}  delivered ${seconds.length}/${Math.max(planned, sent.length)}`
+    );
+  }
+
+  /** The table at the end. */
+  summary(): string[] {
+    const routes = [...this.#routes.values()];
+    return table([
+      ["route", "sent", "delivered", "seconds each: min", "median", "max"],
+      ...routes.map(({ name, sent, seconds }) => {
+        const times = spreadOf(seconds);
+        return [
+          name,
+          `${sent.length}`,
+          `${seconds.length}`,
+          ...[times?.min, times?.median, times?.max].map((each) => each?.toFixed(1) ?? "-"),
+        ];
+      }),
+    ]);
+  }
+
+  #route({ from, to }: Pick<PingOptions, "from" | "to">): Route {
+    const name = `${from} -> ${to}`;
+    const known = this.#routes.get(name);
+    if (known !== undefined) return known;
+    const route: Route = { name, planned: 0, sent: [], open: new Set(), seconds: [] };
+    this.#routes.set(name, route);
+    return route;
+  }
+
+  #open(): SentMessage[] {
+    return [...this.#routes.values()].flatMap(({ open }) => [...open]);
+  }
+
+  async #look(): Promise<void> {
+    const arrived = new Set(await delivered(this.#devnet, this.#open()));
+    const nowMs = Date.now();
+    for (const route of this.#routes.values()) {
+      for (const message of route.open) {
+        if (!arrived.has(message)) continue;
+        route.open.delete(message);
+        route.seconds.push((nowMs - message.sentAtMs) / 1000);
+      }
+    }
+    for (const check of this.#onDelivered) check();
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

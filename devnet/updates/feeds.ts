@@ -1,0 +1,51 @@
+/** What compiled consensus relayers do on a devnet: which processes there are, and which directions each serves. */
+import type { ConsensusChanges } from "../programs/consensus_config.ts";
+import { ConsensusProcess, type ConsensusProcessOptions } from "../programs/consensus_process.ts";
+import type { DevnetOptions } from "../devnet_options.ts";
+import type { Hub } from "../hub/hub.ts";
+import { grandpaClientId } from "../hub/pallets/consensus_clients.ts";
+import type { UpdateFeed } from "./oracle.ts";
+import { ProgramFeed } from "./program_feed.ts";
+import { provenEnds } from "./proven_chain_feed.ts";
+import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
+import { toldEnds } from "./hub_follower_feed.ts";
+
+/** Whether the devnet itself tells nobody of the hub whom relayers can tell. */
+export function isLeftToOthers({ hubFeed = "devnet" }: DevnetOptions): boolean {
+  return hubFeed !== "devnet";
+}
+
+/** Chains that may be told of the hub by the consensus relayer. */
+export function toldByGrandpa(chains: readonly DevnetSubstrateChain[]): readonly DevnetSubstrateChain[] {
+  return chains.filter(({ hubClientId }) => hubClientId === grandpaClientId);
+}
+
+/** What consensus relayers do: a feed for each EVM chain, and for each Substrate chain that they tell of the hub. */
+export function feedsOf(
+  { feeds, hubFeed, consensusRelayer }: DevnetOptions,
+  { hub, endpoints, substrateChains, onFault }:
+    & Pick<ConsensusProcessOptions, "endpoints" | "onFault">
+    & { readonly hub: Hub; readonly substrateChains: readonly DevnetSubstrateChain[] },
+): readonly UpdateFeed[] {
+  const { signer, ...settings } = consensusRelayer ?? {};
+  const open = (changes: ConsensusChanges): ConsensusProcess =>
+    new ConsensusProcess({
+      ...settings,
+      endpoints,
+      changes: { ...changes, ...signer && { signer } },
+      onFault,
+    });
+  const isTelling = hubFeed === "program";
+  const told = isTelling ? toldByGrandpa(substrateChains) : [];
+  const only = told.map(({ stateMachine }) => stateMachine);
+  const grandpa = told.length > 0 ? open({ hubType: "grandpa", only }) : undefined;
+  const shared = feeds === "together" ? open({ tellsOfHub: isTelling }) : undefined;
+  return [
+    ...feeds === "none"
+      ? []
+      : endpoints.chains.map(({ proven }) =>
+        new ProgramFeed(provenEnds(hub, proven), shared ?? open({ only: [proven.stateMachine] }))
+      ),
+    ...grandpa === undefined ? [] : told.map((chain) => new ProgramFeed(toldEnds(hub, chain), grandpa)),
+  ];
+}

@@ -1,0 +1,139 @@
+/**
+ * Proofs of a devnet's hub out of its relay chain: what the network's prover program makes for EVM hosts and for the hub.
+ * Start reading at {@link HubProver.prove}.
+ */
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { buildNaiveProof, type NaiveProofInput } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
+import { BEEFY_ENGINE } from "../../src/core/beefy/commitment.ts";
+import { encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
+import { verifyNaiveProof } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
+import { decodeSubstrateHeader } from "../../src/core/substrate/header.ts";
+import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
+import type { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
+import { type FactSource, readNaiveFacts } from "../relay/naive_facts.ts";
+import type { RelayChainNode } from "../relay/relay_chain.ts";
+import { connectRelay, type RelayConnection } from "../relay/relay_reader.ts";
+
+/** A proof, and what a client makes of it. */
+export interface HubProof {
+  /** As hosts and hub take it. */
+  readonly proof: Uint8Array;
+  readonly state: BeefyClientState;
+  /** Height of the hub that it proves; 0 when the relay chain did not have one. */
+  readonly height: bigint;
+  /** Child trie root of the hub there. */
+  readonly childTrieRoot: Hash256 | undefined;
+}
+
+/** From a head of the hub to a proof of it: its block, its leaf, the lag of finality, a shorter proof. */
+const BLOCKS_TO_PROOF = 3;
+
+/** Reads the relay chain by RPC; keeps what it has read of the newest block for the next host. */
+export class HubProver implements AsyncDisposable {
+  readonly #relay: RelayChainNode;
+  readonly #finalityLag: number;
+  readonly #paraId: number;
+  readonly #connection: RelayConnection;
+  #known: { readonly block: number; readonly facts: Promise<NaiveProofInput> } | undefined;
+
+  constructor(
+    options: { readonly relay: RelayChainNode; readonly finalityLag: number; readonly paraId: number },
+  ) {
+    this.#relay = options.relay;
+    this.#finalityLag = options.finalityLag;
+    this.#paraId = options.paraId;
+    this.#connection = connectRelay(options.relay.wsUrl);
+  }
+
+  /** Makes blocks of the relay chain until what is final on the hub now can be proved. */
+  cover(): void {
+    this.#relay.produceBlocks(BLOCKS_TO_PROOF + this.#finalityLag);
+  }
+
+  /**
+   * The newest proof that a client with this state takes.
+   * @param above height of the hub that the client knows.
+   * @returns undefined when there is neither a newer height nor a session that it does not know.
+   */
+  async prove(trusted: BeefyClientState, above = 0n): Promise<HubProof | undefined> {
+    const block = this.#choose(trusted);
+    if (block === undefined) return undefined;
+    const facts = await this.#facts(block);
+    const isRotation = facts.justification.commitment.validatorSetId !== trusted.current.id;
+    if (!isRotation && this.#heightIn(facts) <= above) return undefined;
+    const built = buildNaiveProof(trusted, facts);
+    const { state, intermediates } = verifyNaiveProof(trusted, built);
+    const own = intermediates.at(-1);
+    return {
+      proof: encodeNaiveProof(built),
+      state,
+      height: own?.height ?? 0n,
+      childTrieRoot: own?.commitment.stateRoot,
+    };
+  }
+
+  /**
+   * The newest block of a session that the client can follow to. Where the range has an odd number of leaves, no other
+   * leaf is needed for the proof: such a block is taken if there is one, and waited for while the session lasts.
+   */
+  #choose({ latestHeight, beefyActivationBlock, next }: BeefyClientState): number | undefined {
+    const isOpen = (block: number): boolean => BigInt(block) > latestHeight;
+    const head = this.#relay.beefyFinalized.number;
+    let newest = head;
+    while (isOpen(newest) && this.#relay.sessionOf(newest).beefySetId > next.id) newest--;
+    if (!isOpen(newest)) return undefined;
+    const isShort = (BigInt(newest) - beefyActivationBlock) % 2n === 1n;
+    const before = newest - 1;
+    const isSameSession = this.#relay.sessionOf(before).index === this.#relay.sessionOf(newest).index;
+    if (!isShort && isSameSession && isOpen(before)) return before;
+    return isShort || newest !== head ? newest : undefined;
+  }
+
+  /** Height of the hub's head, 0 when there is none. */
+  #heightIn({ heads }: NaiveProofInput): bigint {
+    const own = heads.find(({ paraId }) => paraId === this.#paraId);
+    return own === undefined ? 0n : BigInt(decodeSubstrateHeader(own.head).number);
+  }
+
+  /** The hub is left out where it had no head yet. */
+  #facts(block: number): Promise<NaiveProofInput> {
+    if (this.#known?.block === block) return this.#known.facts;
+    const facts = this.#read(block);
+    this.#known = { block, facts };
+    // Another try reads again.
+    facts.catch(() => this.#known = undefined);
+    return facts;
+  }
+
+  async #read(block: number): Promise<NaiveProofInput> {
+    const { signal } = new AbortController();
+    const { chain } = this.#connection;
+    const source = servedFacts(chain);
+    const hash = await chain.fetchHash(block, signal);
+    const justification = await chain.fetchJustification(hash, BEEFY_ENGINE, signal);
+    if (justification === undefined) {
+      throw new Error(`Block ${block} of the relay chain has no justification`);
+    }
+    const facts = await readNaiveFacts(source, { justification, paraIds: [this.#paraId] });
+    return { ...facts, paraIds: facts.heads.map(({ paraId }) => paraId).filter((id) => id === this.#paraId) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#connection[Symbol.asyncDispose]();
+  }
+}
+
+/** Headers and storage as a node serves them. */
+export function servedFacts(relay: RelayChain): FactSource {
+  const { signal } = new AbortController();
+  const hashes = new Map<number, Promise<Hash256>>();
+  const hashOf = (block: number): Promise<Hash256> => {
+    const known = hashes.get(block) ?? relay.fetchHash(block, signal);
+    hashes.set(block, known);
+    return known;
+  };
+  return {
+    header: async (block) => (await relay.fetchBlock(await hashOf(block), signal)).header,
+    storage: async (key, block) => (await relay.fetchStorage([key], await hashOf(block), signal))[0],
+  };
+}

@@ -1,0 +1,260 @@
+/**
+ * Brings the final states of one side to the other, by proofs that the receiver verifies: naive BEEFY proofs, GRANDPA
+ * votes, heads of parachains. How each is made is not known here. Start reading at {@link Oracle}.
+ */
+import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
+
+/**
+ * Tells a receiver of more than height `last`, if there is more.
+ * @param isAsked what is final now must be told, whatever it takes: blocks of the relay chain are not waited for.
+ * @returns the height that the receiver knows then, `last` when it was told nothing.
+ */
+export type Tell = (last: bigint, isAsked: boolean) => Promise<bigint>;
+
+/** One direction of updates, whoever brings them. */
+export interface UpdateFeed {
+  readonly direction: Direction;
+  /** Height that the receiver was told last, 0 for none. */
+  readonly last: bigint;
+  start(): void;
+  /** Stops telling; resolves when no update is under way any more. */
+  pause(): Promise<void>;
+  resume(): void;
+  /** Tells the newest state now, paused or not; the height that the receiver was told last. */
+  step(): Promise<bigint>;
+  stop(): Promise<void>;
+}
+
+/** A chain as the oracle needs it. */
+export interface OracleChain {
+  readonly stateMachine: StateMachine;
+  /** Proves the chain to the hub; resolves when it is in a block. Absent: relayers do that. */
+  readonly tellHub?: Tell;
+  /** Proves the hub to the chain; resolves when it is in a block. Absent: relayers do that. */
+  readonly tellOfHub?: Tell;
+}
+
+/** One of the ways that the oracle serves; one end is the hub, both are where it proves itself to itself. */
+export interface Direction {
+  /** Whose states are told. */
+  readonly from: StateMachine;
+  /** Who is told. */
+  readonly to: StateMachine;
+}
+
+/** A direction did not work for longer than the oracle's patience. */
+export class OracleFault extends Error {
+  override readonly name = "OracleFault";
+  readonly code = "oracle_stuck";
+  constructor(direction: Direction, forMs: number, options: ErrorOptions) {
+    super(
+      `The oracle could not tell ${direction.to} about ${direction.from} for ${forMs / 1000} s: ${
+        options.cause instanceof Error ? options.cause.message : options.cause
+      }`,
+      options,
+    );
+  }
+}
+
+/** How the oracle works. */
+export interface OracleOptions {
+  readonly hub: StateMachine;
+  readonly chains: readonly OracleChain[];
+  /** Directions that others serve, under the same command; given who is told of their faults. */
+  readonly others?: (onFault: (fault: Error) => void) => readonly UpdateFeed[];
+  /** Proves the hub to the hub itself. */
+  readonly tellHubOfItself?: Tell;
+  /** Time between two looks at a head. Default 500. */
+  readonly everyMs?: number;
+  /** A direction that fails for longer than this ends the oracle. Default 20,000. */
+  readonly patienceMs?: number;
+  /** Told what was stored. */
+  readonly onUpdate?: (update: Direction & { readonly height: bigint }) => void;
+}
+
+/** Follows the heads until it is stopped. Replaceable as a whole: nothing else in the devnet knows how states travel. */
+export class Oracle implements AsyncDisposable {
+  /** Rejects with an {@link OracleFault} when a direction stays broken; never resolves. */
+  readonly failed: Promise<never>;
+  readonly #feeds: readonly UpdateFeed[];
+
+  constructor(options: OracleOptions) {
+    const failed = Promise.withResolvers<never>();
+    this.failed = failed.promise;
+    // Whoever cares races with it; without anybody a fault must not end the process as unhandled.
+    failed.promise.catch(() => undefined);
+    const { hub, tellHubOfItself } = options;
+    const feed = (direction: Direction, tell: Tell): Feed =>
+      new Feed(direction, tell, options, failed.reject);
+    const own = tellHubOfItself === undefined ? [] : [feed({ from: hub, to: hub }, tellHubOfItself)];
+    const told = options.chains.flatMap((chain) => [
+      ...chain.tellHub === undefined ? [] : [feed({ from: chain.stateMachine, to: hub }, chain.tellHub)],
+      ...chain.tellOfHub === undefined ? [] : [feed({ from: hub, to: chain.stateMachine }, chain.tellOfHub)],
+    ]);
+    this.#feeds = [...own, ...told, ...options.others?.(failed.reject) ?? []];
+  }
+
+  /** All ways that it serves. */
+  get directions(): readonly Direction[] {
+    return this.#feeds.map(({ direction }) => direction);
+  }
+
+  /** Begins to follow. */
+  start(): void {
+    for (const feed of this.#feeds) feed.start();
+  }
+
+  /** Stops telling; of all directions, or the one given. Resolves when no update is under way any more. */
+  async pause(direction?: Direction): Promise<void> {
+    await Promise.all(this.#select(direction).map((feed) => feed.pause()));
+  }
+
+  /** Undoes {@link pause}. */
+  resume(direction?: Direction): void {
+    for (const feed of this.#select(direction)) feed.resume();
+  }
+
+  /**
+   * Tells the newest final state now, paused or not.
+   * @returns the height that the receiver was told last, 0 for none.
+   */
+  async step(direction: Direction): Promise<bigint> {
+    const [feed] = this.#select(direction);
+    return feed === undefined ? 0n : await feed.step();
+  }
+
+  /** Height that the receiver of a direction was told last, 0 for none. */
+  told(direction: Direction): bigint {
+    return this.#select(direction)[0]?.last ?? 0n;
+  }
+
+  /** Ends it; it cannot be started again. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#feeds.map((feed) => feed.stop()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #select(direction: Direction | undefined): readonly UpdateFeed[] {
+    if (direction === undefined) return this.#feeds;
+    const found = this.#feeds.filter((feed) =>
+      feed.direction.from === direction.from && feed.direction.to === direction.to
+    );
+    if (found.length === 0) throw new Error(`No direction ${direction.from} -> ${direction.to}`);
+    return found;
+  }
+}
+
+/** Longest wait for an update under way when the oracle stops. */
+const MAX_STOPPING_MS = 3_000;
+
+/** One direction. */
+class Feed implements UpdateFeed {
+  readonly direction: Direction;
+  readonly #tell: Tell;
+  readonly #options: OracleOptions;
+  readonly #onFault: (fault: OracleFault) => void;
+  #last = 0n;
+  /** The update under way; updates never overlap. */
+  #running: Promise<unknown> = Promise.resolve();
+  #isPaused = false;
+  #isStarted = false;
+  #wake: (() => void) | undefined;
+  #isStopped = false;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(
+    direction: Direction,
+    tell: Tell,
+    options: OracleOptions,
+    onFault: (fault: OracleFault) => void,
+  ) {
+    this.direction = direction;
+    this.#tell = tell;
+    this.#options = options;
+    this.#onFault = onFault;
+  }
+
+  get last(): bigint {
+    return this.#last;
+  }
+
+  start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#loop = this.#follow();
+  }
+
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    await this.#running;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#wake?.();
+  }
+
+  step(): Promise<bigint> {
+    return this.#look(true);
+  }
+
+  #look(isAsked: boolean): Promise<bigint> {
+    const mine = this.#running.then(async () => {
+      const before = this.#last;
+      this.#last = await this.#tell(before, isAsked);
+      if (this.#last > before) this.#options.onUpdate?.({ ...this.direction, height: this.#last });
+      return this.#last;
+    });
+    this.#running = mine.catch(() => undefined);
+    return mine;
+  }
+
+  /** An update under way may end first; one that hangs, because its node is gone, is left to itself. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#wake?.();
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, MAX_STOPPING_MS);
+    await Promise.race([this.#loop, late.promise]);
+    clearTimeout(timer);
+  }
+
+  async #follow(): Promise<void> {
+    const patienceMs = this.#options.patienceMs ?? 20_000;
+    let worksSinceMs = performance.now();
+    while (!this.#isStopped) {
+      if (this.#isPaused) {
+        worksSinceMs = performance.now();
+      } else {
+        try {
+          await this.#look(false);
+          worksSinceMs = performance.now();
+        } catch (cause) {
+          const forMs = performance.now() - worksSinceMs;
+          if (this.#isStopped) return;
+          if (forMs >= patienceMs) {
+            this.#onFault(new OracleFault(this.direction, forMs, { cause }));
+            return;
+          }
+        }
+      }
+      await this.#sleep(this.#options.everyMs ?? 500);
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#wake = undefined;
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      this.#wake = wake;
+    });
+  }
+}

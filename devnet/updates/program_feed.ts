@@ -1,0 +1,92 @@
+/**
+ * A direction of updates that the compiled consensus relayer serves, which a test can hold up by signals. What differs
+ * between directions is their ends: see `proven_chain_feed.ts` and `hub_follower_feed.ts`.
+ */
+import type { ConsensusProcess } from "../programs/consensus_process.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { Direction, UpdateFeed } from "./oracle.ts";
+
+/** The ends of a direction. */
+export interface FeedEnds {
+  readonly direction: Direction;
+  /** Who is told. */
+  readonly receiver: Pick<Hub, "finalized">;
+  /** Height of the sender that the receiver knows, 0 for none. */
+  last(): bigint;
+  /** The newest height of the sender. */
+  newest(): bigint | Promise<bigint>;
+  /** Brings the sender on until that height can be proved, bit by bit. */
+  makeFinal?(wanted: bigint): Promise<void>;
+}
+
+/** Longest wait for the receiver to learn of a block. */
+const DEADLINE_MS = 60_000;
+/** Blocks of the receiver after which what was in its pool is in a block. */
+const QUIET_BLOCKS = 2;
+const LOOK_EVERY_MS = 50;
+/** Between two looks of {@link ProgramFeed.step}: the sender may be brought on each time. */
+const STEP_EVERY_MS = 200;
+
+/** A direction with the program that serves it. */
+export class ProgramFeed implements UpdateFeed {
+  readonly #ends: FeedEnds;
+  readonly #process: ConsensusProcess;
+  #isPaused = true;
+
+  /** @param process holding up one that several directions share holds up all of them. */
+  constructor(ends: FeedEnds, process: ConsensusProcess) {
+    this.#ends = ends;
+    this.#process = process;
+  }
+
+  get direction(): Direction {
+    return this.#ends.direction;
+  }
+
+  get last(): bigint {
+    return this.#ends.last();
+  }
+
+  start(): void {
+    this.resume();
+  }
+
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    const { receiver } = this.#ends;
+    await this.#process.hold();
+    const from = receiver.finalized.number;
+    while (receiver.finalized.number < from + QUIET_BLOCKS) await pause(LOOK_EVERY_MS);
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    void this.#process.run();
+  }
+
+  /** Waits until the receiver knows the sender's newest block; paused before, paused afterwards. */
+  async step(): Promise<bigint> {
+    const wasPaused = this.#isPaused;
+    const { direction, newest, makeFinal } = this.#ends;
+    const wanted = await newest();
+    const until = performance.now() + DEADLINE_MS;
+    await this.#process.run();
+    while (this.last < wanted) {
+      if (performance.now() > until) {
+        throw new Error(`${direction.to} did not learn of block ${wanted} of ${direction.from}`);
+      }
+      await makeFinal?.(wanted);
+      await pause(STEP_EVERY_MS);
+    }
+    if (wasPaused) await this.pause();
+    return this.last;
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.stop();
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

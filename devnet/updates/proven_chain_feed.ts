@@ -1,0 +1,37 @@
+/** How the hub of a devnet learns of one of its EVM chains by the compiled consensus relayer. */
+import type { Hub } from "../hub/hub.ts";
+import type { FeedEnds } from "./program_feed.ts";
+import type { ProvenChain } from "../chains/proven_chains.ts";
+
+/** The direction from a chain to the hub. */
+export function provenEnds(hub: Hub, chain: ProvenChain): FeedEnds {
+  const { stateMachine, consensusStateId } = chain;
+  return {
+    direction: { from: stateMachine, to: hub.identity.stateMachine },
+    receiver: hub,
+    last: () => hub.latestHeight({ stateMachine, consensusStateId }) ?? 0n,
+    newest: () => newestOf(chain),
+    makeFinal: (wanted) => makeFinal(chain, wanted),
+  };
+}
+
+async function newestOf({ node }: Pick<ProvenChain, "node">): Promise<bigint> {
+  return BigInt(String(await ask(node.rpcUrl, "eth_blockNumber", [])));
+}
+
+/** With a block per transaction nobody else makes the blocks on top. */
+async function makeFinal({ beacon, node, kind }: ProvenChain, wanted: bigint): Promise<void> {
+  if (kind === "beacon") await beacon?.finalize(Number(wanted));
+  else if (await newestOf({ node }) < wanted + 4n) await ask(node.rpcUrl, "anvil_mine", ["0x4"]);
+}
+
+async function ask(url: string, method: string, params: readonly unknown[]): Promise<unknown> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+  });
+  const answer: { readonly result?: unknown } = await response.json();
+  return answer.result;
+}

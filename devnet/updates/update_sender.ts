@@ -1,0 +1,61 @@
+/** Brings updates of a light client to a simulated Substrate chain, with the consensus relayer's own adapter. */
+import type { UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
+import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
+import type { ConsensusStateId } from "../../src/core/ismp/state_machine.ts";
+import { connectConsensus, type ConsensusConnection } from "../hub/consensus_work.ts";
+import type { Hub } from "../hub/hub.ts";
+
+/** A chain with pallet-ismp that is told of another one. */
+export interface Receiver {
+  readonly node: Hub;
+  readonly hashing: HashAlgorithm;
+  /** True: a block is made for each update. False: it waits for the next one, as on a live chain. */
+  readonly makesBlocks: boolean;
+}
+
+/** Longest wait for a block. */
+const MAX_WAITING_MS = 10_000;
+const LOOK_EVERY_MS = 20;
+
+const never = new AbortController().signal;
+
+/** The adapter, connected to a receiver. */
+export function connectReceiver({ node, hashing }: Receiver): ConsensusConnection {
+  const { stateMachine, consensusStateId } = node.identity;
+  return connectConsensus(node, { id: { stateMachine, consensusStateId }, hashing });
+}
+
+/**
+ * Submits proofs of one client and waits until they are in a block.
+ * @param atOnce a block is made for them, whatever the receiver does otherwise.
+ * @throws {Error} when they are not taken.
+ */
+export async function sendUpdate(
+  { node, makesBlocks }: Receiver,
+  { hub }: Pick<ConsensusConnection, "hub">,
+  { client, proofs, atOnce }: {
+    readonly client: ConsensusStateId;
+    readonly proofs: readonly Uint8Array[];
+    readonly atOnce: boolean;
+  },
+): Promise<void> {
+  const where = node.identity.stateMachine;
+  const submission = await hub.prepareUpdates(client, proofs, never);
+  const { kind } = await hub.broadcast(submission, never);
+  if (kind !== "sent") {
+    throw new Error(`The pool of ${where} said ${kind}: ${node.rejections.at(-1)?.detail ?? "no reason"}`);
+  }
+  const until = performance.now() + MAX_WAITING_MS;
+  if (atOnce || makesBlocks) node.produceBlock();
+  for (let seen = node.best.number;; seen = node.best.number) {
+    const outcome: UpdateOutcome = await hub.fetchUpdateOutcome(submission, never);
+    if (outcome.kind === "included") {
+      if (outcome.succeeded) return;
+      throw new Error(`${where} did not take an update of ${client}`);
+    }
+    while (node.best.number === seen) {
+      if (performance.now() > until) throw new Error(`${where} made no block for an update of ${client}`);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    }
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * An Arbitrum chain on an L1, both real nodes, the rollup's headers with send roots, and a hub that has a client of it.
+ */
+import { createTestClient, http } from "viem";
+import { createArbitrumProver } from "../../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
+import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
+import type { ArbitrumOptions } from "../../../../src/consensus/rollup/rollup_options.ts";
+import {
+  arbitrumConsensusStateCodec,
+  type ArbitrumConsensusType,
+  initialArbitrumState,
+} from "../../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
+import { rollupCoreKey } from "../../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
+import { ARBITRUM_CLIENT_ID } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
+import { type Address, addressCodec, toAddress } from "../../../../src/core/evm/address.ts";
+import {
+  evmStateMachine,
+  type StateMachineId,
+  toConsensusStateId,
+} from "../../../../src/core/ismp/state_machine.ts";
+import type { Fetch } from "../../../../src/core/rpc/http.ts";
+import { startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
+import {
+  type ArbitrumL1,
+  deployArbitrumL1,
+  withSendRoots,
+} from "../../../../devnet/evm/rollup_assertions.ts";
+import { connectRollupL1, type NodePlace } from "../../../../devnet/evm/rollup_l1.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { FakeHub } from "../../rollup/fake_hub.ts";
+import { advanceL1, l1Id, type Nodes, readerOf, startNodes } from "../../rollup/fixture.ts";
+
+/** The rollup under the name of its own client. */
+export const rollupId: StateMachineId = {
+  stateMachine: evmStateMachine(421614),
+  consensusStateId: toConsensusStateId("ARB0"),
+};
+
+/** How a prover differs from the plain one. */
+export interface ProverChoice {
+  readonly options?: Partial<ArbitrumOptions>;
+  readonly l1Urls?: readonly string[];
+  readonly l1Transport?: Fetch;
+  readonly l2Transport?: Fetch;
+}
+
+/** All of it. */
+export interface ArbitrumWorld {
+  readonly nodes: Nodes;
+  /** The rollup as it is shown to others. */
+  readonly l2: NodePlace;
+  readonly hub: FakeHub;
+  readonly contracts: ArbitrumL1;
+  readonly log: RecordedLog;
+  /** A prover that has not looked yet. */
+  prover(choice?: ProverChoice): ConsensusProver;
+  /** The hub learns of the newest L1 block. */
+  advanceL1(): Promise<bigint>;
+  /** Makes new blocks on the rollup. */
+  mineL2(blocks?: number): Promise<void>;
+  /** Sets what the hub holds of the rollup contract. */
+  setRollup(address: Address | undefined): void;
+}
+
+/** Runs a test in a world of its own. */
+export async function withArbitrum(
+  consensusType: ArbitrumConsensusType,
+  work: (world: ArbitrumWorld) => Promise<void>,
+): Promise<void> {
+  await using nodes = await startNodes(421614);
+  await using shown = await startHeaderRewriter({ upstream: nodes.l2.rpcUrl, rule: withSendRoots });
+  const contracts = await deployArbitrumL1(connectRollupL1(nodes.l1));
+  const core = toAddress(consensusType === "ArbitrumBold" ? contracts.rollup : contracts.nodeRollup);
+  const hub = new FakeHub();
+  const log = new RecordedLog();
+  const state = initialArbitrumState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
+  hub.addClient(
+    rollupId.consensusStateId,
+    ARBITRUM_CLIENT_ID,
+    arbitrumConsensusStateCodec.enc({ ...state, consensusType }),
+  );
+  const setRollup: ArbitrumWorld["setRollup"] = (address) =>
+    hub.store(rollupCoreKey(rollupId), address && addressCodec.enc(address));
+  setRollup(core);
+  const node = createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) });
+  await work({
+    nodes,
+    l2: { rpcUrl: shown.rpcUrl, chainId: 421614 },
+    hub,
+    contracts,
+    log,
+    setRollup,
+    mineL2: (blocks = 1) => node.mine({ blocks }),
+    advanceL1: () => advanceL1(hub, nodes.l1),
+    prover: (choice = {}) =>
+      createArbitrumProver({
+        hub,
+        log,
+        l1: readerOf(11155111, choice.l1Urls ?? [nodes.l1.rpcUrl], log, choice.l1Transport),
+        l2: readerOf(421614, [shown.rpcUrl], log, choice.l2Transport),
+      }, {
+        stateMachine: rollupId.stateMachine,
+        consensusStateId: rollupId.consensusStateId,
+        l1: l1Id,
+        rollupCore: core,
+        ...choice.options,
+      }),
+  });
+}

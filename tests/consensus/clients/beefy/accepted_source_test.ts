@@ -1,0 +1,374 @@
+/** Accepted proofs of the hub on their way to EVM hosts with the live client: what is sent, in which order, and what not. */
+import assert from "node:assert/strict";
+import type { RecordedLog } from "../../../support/recorded_log.ts";
+import { parseAbi } from "viem";
+import { freezeHost, setChallengePeriod, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
+import type { HostChain } from "../../../../src/consensus/followers/host_worker.ts";
+import type { EventCode } from "../../../../src/core/telemetry/events.ts";
+import { altered, ProvenHub, relay, startHost } from "./fixture.ts";
+
+for (const missed of [1, 3, 4, 7]) {
+  Deno.test(`beefy: ${missed} missed rotations are caught up in order, at most three in a transaction`, async () => {
+    await using hub = await ProvenHub.start();
+    await using target = await startHost(hub);
+    for (let each = 0; each < missed; each++) await hub.rotate();
+    await using relayer = relay(hub, target);
+    await relayer.until(
+      "the newest set",
+      async () => (await target.state()).current.id === hub.state.current.id,
+    );
+    assert.deepEqual(await target.state(), hub.state);
+    assert.equal(await target.sent(), Math.ceil(missed / 3));
+    await relayer.looks(2);
+    assert.equal(await target.sent(), Math.ceil(missed / 3));
+  });
+}
+
+Deno.test("beefy: a proof without a rotation is delivered only when it brings something for the chain", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await using other = await startHost(hub, { chainId: 31338 });
+  hub.post(target.stateMachine);
+  const height = await hub.proveNewest();
+  await using served = relay(hub, target);
+  await using idle = relay(hub, other);
+  await served.until("the height", async () => await target.hubHeight() === height);
+  await idle.looks(2);
+  assert.deepEqual([await target.sent(), await other.sent()], [1, 0]);
+  await hub.proveNewest();
+  await served.looks(2);
+  assert.deepEqual([await target.sent(), await target.hubHeight()], [1, height]);
+  hub.post(target.stateMachine);
+  const next = await hub.proveNewest();
+  await served.until("the next height", async () => await target.hubHeight() === next);
+  assert.equal(await target.sent(), 2);
+});
+
+Deno.test("beefy: what another relayer delivers costs nothing, and two at once pay for one no-op at most", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  for (let each = 0; each < 4; each++) await hub.rotate();
+  {
+    await using one = relay(hub, target);
+    await using two = relay(hub, target, { account: "relayer2" });
+    await one.until("the newest set", async () => (await target.state()).current.id === hub.state.current.id);
+    await Promise.all([one.looks(3), two.looks(3)]);
+  }
+  const paid = await target.sent() + await target.sent("relayer2");
+  assert.ok(paid >= 2 && paid <= 4, `${paid} transactions for two that are needed`);
+  hub.post(target.stateMachine);
+  const height = await hub.proveNewest();
+  await using first = relay(hub, target);
+  await first.until("the height", async () => await target.hubHeight() === height);
+  const before = await target.sent("relayer2");
+  await using late = relay(hub, target, { account: "relayer2" });
+  await late.looks(3);
+  assert.equal(await target.sent("relayer2"), before);
+});
+
+Deno.test("beefy: a host that moves on between look and signature is noticed, and nothing is paid", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await using competitor = relay(hub, target, { account: "relayer2" });
+  await competitor.looks(1);
+  let raced = 0;
+  await using slow = relay(hub, target, {
+    chain: (chain) =>
+      altered(chain, {
+        simulate: async (delivery, signal) => {
+          const simulation = await chain.simulate(delivery, signal);
+          raced++;
+          await competitor.until("the competitor", async () =>
+            (await target.state()).current.id === hub.state.current.id);
+          return simulation;
+        },
+      }),
+  });
+  await hub.rotate();
+  await competitor.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+  await slow.looks(3);
+  assert.equal(await target.sent(), 0);
+  const told = slow.log.events("info").filter((event) => event === "proofs_already_delivered");
+  assert.equal(told.length, raced);
+});
+
+Deno.test("beefy: of two relayers that do not see each other's transactions one pays in vain, and says so", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  await target.host.node.setAutomine(false);
+  const blind = (chain: HostChain): HostChain =>
+    altered(chain, {
+      fetchConsensusView: async (...asked) => {
+        const view = await chain.fetchConsensusView(...asked);
+        return {
+          ...view,
+          pendingHeight: view.state?.latestHeight ?? 0n,
+          pendingSetId: view.state?.current.id ?? 0n,
+        };
+      },
+    });
+  await using one = relay(hub, target, { chain: blind });
+  await using two = relay(hub, target, { chain: blind, account: "relayer2" });
+  await one.until("both transactions", async () => (await target.host.node.getTxpoolStatus()).pending === 2);
+  await target.host.node.mine({ blocks: 1 });
+  const told = (code: EventCode): number =>
+    [one, two].flatMap(({ log }) => log.events("info")).filter((event) => event === code).length;
+  await one.until(
+    "both have noticed",
+    () =>
+      told("proofs_delivered") === 1 &&
+      told("proofs_wasted") === 1,
+  );
+});
+
+Deno.test("beefy: another relayer's proof in the node's pool is waited for", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  await target.host.node.setAutomine(false);
+  await using competitor = relay(hub, target, { account: "relayer2" });
+  const inPool = async (): Promise<boolean> => (await target.host.node.getTxpoolStatus()).pending > 0;
+  await competitor.until("the competitor's transaction", inPool);
+  await using patient = relay(hub, target);
+  await patient.looks(3);
+  assert.equal((await target.host.node.getTxpoolStatus()).pending, 1);
+  assert.ok(patient.log.events("debug").includes("competitor_proof_pending"));
+  await target.host.node.mine({ blocks: 1 });
+  await patient.looks(2);
+  assert.deepEqual(await target.state(), hub.state);
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("beefy: a transaction that is stuck is sent again for more, and followed to its end", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  await target.host.node.setAutomine(false);
+  await using relayer = relay(hub, target);
+  const isDearer = (): boolean => relayer.log.events("info").includes("transaction_replaced");
+  await relayer.until("a replacement", isDearer);
+  await target.host.node.mine({ blocks: 1 });
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+  assert.equal(await target.sent(), 1);
+});
+
+Deno.test("beefy: a false proof is found here and named with its node, and nothing is paid", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  hub.post(target.stateMachine);
+  const height = await hub.proveNewest();
+  const spoil = (proof: Uint8Array): Uint8Array => proof.with(700, (proof[700] ?? 0) ^ 1);
+  hub.spoilNewest(spoil);
+  await using relayer = relay(hub, target);
+  await relayer.until("a refusal", () => relayer.log.events("error").length > 0);
+  const [line] = relayer.log.lines.filter(({ level }) => level === "error");
+  assert.match(String(line?.fields.error), /hub\.example\.org.*does not verify on the host's state/);
+  assert.equal(await target.sent(), 0);
+  hub.spoilNewest(spoil);
+  await relayer.until("the height", async () => await target.hubHeight() === height);
+});
+
+for (
+  const [withheld, named] of [
+    ["unsafe_method", "offchain_localStorageGet"],
+    ["bytes", "rotation"],
+  ] as const
+) {
+  Deno.test(`beefy: a hub node without proofs (${withheld}) is told once, and asked again`, async () => {
+    await using hub = await ProvenHub.start();
+    await using target = await startHost(hub);
+    await hub.rotate();
+    hub.withheld = withheld;
+    await using relayer = relay(hub, target);
+    await relayer.looks(3);
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
+    const { code, explanation } = relayer.log.told("proofs_unavailable")[0]?.fields ?? {};
+    assert.equal(code, "withheld");
+    assert.ok(String(explanation).includes(named), String(explanation));
+    hub.withheld = undefined;
+    await relayer.until(
+      "the newest set",
+      async () => (await target.state()).current.id === hub.state.current.id,
+    );
+  });
+}
+
+/** One error: the rotation to this set is gone for good. */
+function assertGap(log: RecordedLog, setId: bigint): void {
+  assert.deepEqual(log.events("error"), ["proofs_unavailable"]);
+  const { code, explanation } = log.told("proofs_unavailable")[0]?.fields ?? {};
+  assert.equal(code, "gap");
+  assert.match(String(explanation), new RegExp(`\\bset ${setId}\\b`));
+}
+
+Deno.test("beefy: a rotation that the hub no longer keeps is told once as what nobody can bring", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  const first = hub.state.current.id;
+  await hub.rotate();
+  hub.evicted.add(first);
+  await using relayer = relay(hub, target);
+  await relayer.looks(3);
+  assertGap(relayer.log, first);
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("beefy: a hub that was made anew at a later set than the host's is no endpoint that lies", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  const { next } = await target.state();
+  for (let each = 0; each < 2; each++) {
+    await hub.rotate();
+    hub.evicted.add(hub.state.current.id);
+  }
+  hub.post(target.stateMachine);
+  await hub.proveNewest();
+  await using relayer = relay(hub, target);
+  await relayer.looks(3);
+  assertGap(relayer.log, next.id);
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("beefy: a frozen host is named, parked and polled", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  await freezeHost(target.host, "incoming");
+  await using relayer = relay(hub, target);
+  await relayer.looks(2);
+  assert.deepEqual(relayer.log.events("warn"), ["host_frozen"]);
+  assert.equal(await target.sent(), 0);
+  await freezeHost(target.host, "none");
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+  assert.ok(relayer.log.events("info").includes("host_resumed"));
+});
+
+Deno.test("beefy: an expired client is named, parked and polled", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub, { unstakingPeriodSec: 86_400n });
+  await hub.rotate();
+  await target.host.node.increaseTime({ seconds: 86_400 });
+  await target.host.node.mine({ blocks: 1 });
+  await using relayer = relay(hub, target);
+  await relayer.looks(2);
+  assert.deepEqual(relayer.log.events("error"), ["client_expired"]);
+  assert.match(String(relayer.log.told("client_expired")[0]?.fields.explanation), /86400 s/);
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("beefy: a challenge period is no reason to wait with consensus", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub, { challengePeriodSec: 600n });
+  await setChallengePeriod(target.host, 900n);
+  hub.post(target.stateMachine);
+  const height = await hub.proveNewest();
+  await hub.rotate();
+  await using relayer = relay(hub, target);
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+  assert.ok(await target.hubHeight() > height);
+});
+
+Deno.test("beefy: a host whose consensus client is no router gets nothing, and is told so", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  const alone = await target.host.reader.readContract({
+    address: target.host.addresses.consensusClient,
+    abi: parseAbi(["function ecdsaBeefy() view returns (address)"]),
+    functionName: "ecdsaBeefy",
+  });
+  await updateHostParams(target.host, { consensusClient: alone });
+  await using relayer = relay(hub, target);
+  await relayer.looks(2);
+  assert.deepEqual(relayer.log.events("error"), ["client_unsupported"]);
+  assert.equal(await target.sent(), 0);
+  await updateHostParams(target.host, { consensusClient: target.host.addresses.consensusClient });
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+});
+
+Deno.test("beefy: an endpoint that is wrong once about a host's client is asked again", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  let asked = 0;
+  await using relayer = relay(hub, target, {
+    chain: (chain) =>
+      altered(chain, {
+        fetchClientKind: async (...which) => {
+          asked++;
+          return asked === 1 ? "other" : await chain.fetchClientKind(...which);
+        },
+      }),
+  });
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+  await relayer.looks(1);
+  assert.equal(asked, 2);
+  assert.equal(relayer.log.events("error").length, 1);
+  assert.ok(relayer.log.events("info").includes("host_resumed"));
+});
+
+Deno.test("beefy: what a node refuses as too large goes in smaller parts, and the next ones begin with those", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  for (let session = 0; session < 6; session++) await hub.rotate();
+  const sizes: number[] = [];
+  await using relayer = relay(hub, target, {
+    chain: (chain) =>
+      altered(chain, {
+        broadcast: (submission, signal) => {
+          sizes.push(submission.raw.length);
+          const [first = 0] = sizes;
+          if (submission.raw.length < first) return chain.broadcast(submission, signal);
+          const detail = "oversized data";
+          return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail } });
+        },
+      }),
+  });
+  const isNewest = async (): Promise<boolean> => (await target.state()).current.id === hub.state.current.id;
+  await relayer.until("the newest set", isNewest);
+  const [first = 0, ...others] = sizes;
+  assert.ok(others.every((size) => size < first), `nothing as large as ${first} again: ${others.join(", ")}`);
+  assert.deepEqual(relayer.log.events("error"), []);
+});
+
+Deno.test("beefy: a proof that fits into no transaction is named with what helps, and not sent again and again", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  let sent = 0;
+  await using relayer = relay(hub, target, {
+    chain: (chain) =>
+      altered(chain, {
+        broadcast: () => {
+          sent++;
+          const detail = "oversized data: transaction size 153000, limit 131072";
+          return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail } });
+        },
+      }),
+  });
+  await relayer.looks(1);
+  assert.equal(sent, 1);
+  const [looked] = relayer.log.lines.filter(({ event }) => event === "poll_finished");
+  assert.deepEqual(looked?.fields, { chain: target.stateMachine, result: "suspended", nextInMs: 600_000 });
+  assert.deepEqual(relayer.log.events("error"), ["proof_too_large"]);
+});

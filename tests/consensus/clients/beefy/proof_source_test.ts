@@ -1,0 +1,282 @@
+/** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
+import assert from "node:assert/strict";
+import type { ProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
+import {
+  altered,
+  type FollowingHost,
+  ProvenHub,
+  relay,
+  relaySource,
+  renameLeafPallet,
+  startHost,
+} from "./fixture.ts";
+
+/** Only the relay chain is asked. */
+function only(source: ProofSource): { readonly sources: () => readonly ProofSource[] } {
+  return { sources: () => [source] };
+}
+
+async function setOf(target: FollowingHost): Promise<bigint> {
+  return (await target.state()).current.id;
+}
+
+for (const missed of [1, 3, 4, 7]) {
+  Deno.test(`beefy prover: ${missed} sessions that nobody proved are caught up, three in a transaction`, async () => {
+    await using hub = await ProvenHub.start({ validators: 7 });
+    await using target = await startHost(hub);
+    for (let each = 0; each < missed; each++) await hub.rotate(false);
+    const source = relaySource(hub, target);
+    {
+      await using relayer = relay(hub, target, only(source));
+      const newest = hub.relay.session.beefySetId;
+      await relayer.until("the newest set", async () => await setOf(target) === newest);
+      await relayer.looks(2);
+      assert.equal(await target.sent(), Math.ceil(missed / 3));
+    }
+    await source.close();
+  });
+}
+
+for (const [name, missing] of [["made by the node", []], ["built anew", ["mmr_generateProof"]]] as const) {
+  Deno.test(`beefy prover: a head that brings messages is proved, with leaves ${name}`, async () => {
+    await using hub = await ProvenHub.start({ missingMethods: missing, validators: 5 });
+    await using target = await startHost(hub);
+    const source = relaySource(hub, target);
+    {
+      await using relayer = relay(hub, target, only(source));
+      await relayer.looks(2);
+      assert.equal(await target.sent(), 0);
+      hub.post(target.stateMachine);
+      hub.makeBlocks(3);
+      await relayer.until("the head", async () => await target.hubHeight() === hub.height);
+      hub.makeBlocks(2);
+      await relayer.looks(2);
+      assert.equal(await target.sent(), 1, "a head without work was paid for");
+      const counted = hub.relay.callCounts.get("mmr_generateProof") ?? 0;
+      assert.equal(counted > 0, missing.length === 0);
+    }
+    await source.close();
+  });
+}
+
+Deno.test("beefy prover: where the hub has accepted a proof it is taken, where it has not one is made", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  const accepted = hub.state.current.id;
+  await hub.rotate(false);
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, { sources: (first) => [first, source] });
+    await relayer.until("the newest set", async () => await setOf(target) === accepted + 1n);
+    assert.equal(await target.sent(), 2);
+    assert.deepEqual(relayer.log.events("warn"), []);
+  }
+  await source.close();
+});
+
+Deno.test("beefy prover: a hub node that shows no proofs is no trouble where they are made", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  hub.withheld = "unsafe_method";
+  await hub.rotate();
+  const source = relaySource(hub, target);
+  let isLate = true;
+  const late: ProofSource = {
+    next: async (wanted, signal) =>
+      isLate ? { kind: "nothing", reason: "BEEFY is late" } : await source.next(wanted, signal),
+    close: () => source.close(),
+  };
+  {
+    await using relayer = relay(hub, target, { sources: (first) => [first, late] });
+    await relayer.looks(3);
+    isLate = false;
+    await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
+    assert.deepEqual(relayer.log.events("warn"), []);
+  }
+  await late.close();
+});
+
+Deno.test("beefy prover: a rotation that the hub has lost is proved from the relay chain", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  hub.evicted.add(hub.state.current.id);
+  await hub.rotate();
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, { sources: (first) => [first, source] });
+    await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
+    assert.deepEqual(relayer.log.events("error"), []);
+  }
+  await source.close();
+});
+
+Deno.test("beefy prover: a block whose last mountain is small is proved instead of the newest one", async () => {
+  await using hub = await ProvenHub.start({ missingMethods: ["mmr_generateProof"] });
+  await using target = await startHost(hub);
+  const { beefyActivationBlock } = hub.state;
+  // With as many leaves, all of them would have to be rebuilt for a proof of that block.
+  const costly = Number(beefyActivationBlock) + 256;
+  hub.post(target.stateMachine);
+  hub.relay.produceBlocks(costly - 4 - hub.relay.beefyFinalized.number);
+  hub.makeBlocks(2);
+  assert.equal(hub.relay.beefyFinalized.number, costly);
+  hub.relay.produceBlocks(256 - 4);
+  hub.makeBlocks(0);
+  assert.equal(hub.relay.beefyFinalized.number, costly + 256);
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, only(source));
+    await relayer.until("the head", async () => await target.hubHeight() === hub.height);
+  }
+  assert.equal((await target.state()).latestHeight, BigInt(costly + 255));
+  await source.close();
+});
+
+Deno.test("beefy prover: of the relay chain's blocks only those that are proved are read as a whole", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, only(source));
+    hub.relay.produceBlocks(40);
+    await hub.rotate(false);
+    hub.relay.produceBlocks(40);
+    const newest = hub.relay.session.beefySetId;
+    await relayer.until("the newest set", async () => await setOf(target) === newest);
+    assert.equal(hub.relay.callCounts.get("chain_getBlock"), 1);
+    hub.post(target.stateMachine);
+    hub.makeBlocks();
+    await relayer.until("the head", async () => await target.hubHeight() === hub.height);
+    assert.equal(hub.relay.callCounts.get("chain_getBlock"), 2);
+  }
+  await source.close();
+});
+
+Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name is proved as well", async () => {
+  await using hub = await ProvenHub.start({ missingMethods: ["mmr_generateProof", "state_queryStorageAt"] });
+  await using target = await startHost(hub);
+  renameLeafPallet(hub.relay);
+  await hub.rotate(false);
+  hub.makeBlocks();
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, only(source));
+    const newest = hub.relay.session.beefySetId;
+    await relayer.until("the newest set", async () => await setOf(target) === newest);
+    assert.deepEqual(relayer.log.events("error"), []);
+  }
+  await source.close();
+});
+
+Deno.test("beefy prover: a node that has pruned what a missed session's proof is made of is told once", async () => {
+  await using hub = await ProvenHub.start({ keepStates: 2 });
+  await using target = await startHost(hub);
+  await hub.rotate(false);
+  hub.makeBlocks(4);
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, only(source));
+    await relayer.looks(3);
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
+    const { code, explanation } = relayer.log.told("proofs_unavailable")[0]?.fields ?? {};
+    assert.equal(code, "withheld");
+    assert.match(String(explanation), /127\.0\.0\.1:\d+/);
+    assert.equal(await target.sent(), 0);
+  }
+  await source.close();
+});
+
+Deno.test("beefy prover: a node without justifications of a session is told once", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  hub.relay.alter = (call, result) =>
+    call.method === "chain_getBlock" ? { ...Object(result), justifications: null } : result;
+  await hub.rotate(false);
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, only(source));
+    await relayer.looks(3);
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
+    const { code, explanation } = relayer.log.told("proofs_unavailable")[0]?.fields ?? {};
+    assert.equal(code, "withheld");
+    assert.match(String(explanation), /\bset \d+/);
+    assert.equal(await target.sent(), 0);
+  }
+  await source.close();
+});
+
+for (
+  const [what, method, key] of [
+    ["authorities", "state_getStorage", "0x08c41974a97dbf15cfbec28365bea2da5e0621c4869aa60c02be9adcc98a0d1d"],
+    ["heads", "state_queryStorageAt", undefined],
+  ] as const
+) {
+  Deno.test(`beefy prover: a node that lies about ${what} is named, and nothing is paid`, async () => {
+    await using hub = await ProvenHub.start({ validators: 5 });
+    await using target = await startHost(hub);
+    hub.relay.alter = (call, result) => {
+      if (call.method !== method) return result;
+      if (key !== undefined && !JSON.stringify(call.params).includes(key)) return result;
+      const text = JSON.stringify(result);
+      const at = text.lastIndexOf('"') - 3;
+      return JSON.parse(`${text.slice(0, at)}${text[at] === "0" ? "1" : "0"}${text.slice(at + 1)}`);
+    };
+    await hub.rotate(false);
+    const source = relaySource(hub, target);
+    {
+      await using relayer = relay(hub, target, only(source));
+      await relayer.until("a complaint", () => relayer.log.events("error").length > 0);
+      const [line] = relayer.log.lines.filter(({ level }) => level === "error");
+      assert.match(String(line?.fields.error), /127\.0\.0\.1.*make no valid proof \(\w+\)/);
+      assert.equal(await target.sent(), 0);
+      hub.relay.alter = undefined;
+      const newest = hub.relay.session.beefySetId;
+      await relayer.until("the newest set", async () => await setOf(target) === newest);
+    }
+    await source.close();
+  });
+}
+
+Deno.test("beefy prover: a change of the set that a competitor proves by another block meanwhile is not paid for twice", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  const first = Number(hub.state.latestHeight);
+  // The first block of the session is what the hub has accepted; this relayer's node has lost its justification.
+  hub.relay.fault = ({ method, params: [block] }) =>
+    method === "chain_getBlock" && block === hub.relay.hash(first)
+      ? { kind: "result", result: { block: {}, justifications: null } }
+      : undefined;
+  const source = relaySource(hub, target);
+  let raced = 0;
+  {
+    await using slow = relay(hub, target, {
+      account: "relayer2",
+      sources: () => [source],
+      chain: (chain) =>
+        altered(chain, {
+          simulate: async (...delivery) => {
+            const simulation = await chain.simulate(...delivery);
+            raced++;
+            await using competitor = relay(hub, target);
+            await competitor.until(
+              "the newest set",
+              async () => await setOf(target) === hub.state.current.id,
+            );
+            return simulation;
+          },
+        }),
+    });
+    await slow.until(
+      "that the competitor was seen",
+      () => slow.log.events("info").includes("proofs_already_delivered"),
+    );
+    await slow.looks(2);
+    assert.equal(raced, 1);
+    assert.equal((await target.state()).latestHeight, BigInt(first));
+    assert.equal(await target.sent("relayer2"), 0);
+  }
+  await source.close();
+});

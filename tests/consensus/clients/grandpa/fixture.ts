@@ -1,0 +1,212 @@
+/**
+ * A relay chain with the hub as its parachain, a Substrate chain that follows the hub by GRANDPA, and the prover between:
+ * nothing moves by itself.
+ */
+import {
+  createGrandpaProver,
+  type GrandpaProverOptions,
+} from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
+import type {
+  ConsensusProver,
+  InitialConsensusState,
+  ProverFinding,
+} from "../../../../src/consensus/prover.ts";
+import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
+import type { GrandpaConsensusState } from "../../../../src/consensus/clients/grandpa/spec/message.ts";
+import { decodeGrandpaState } from "../../../../src/consensus/clients/grandpa/spec/verify_message.ts";
+import {
+  parseStateMachine,
+  type StateMachine,
+  type StateMachineId,
+  stateMachineParts,
+  toConsensusStateId,
+  toParaId,
+} from "../../../../src/core/ismp/state_machine.ts";
+import { connectConsensus, include } from "../../../../devnet/hub/consensus_work.ts";
+import { encodeHeader, type Header } from "../../../../devnet/hub/digest.ts";
+import { type Hub, startHub } from "../../../../devnet/hub/hub.ts";
+import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
+import {
+  type RelayChainNode,
+  type RelayChainOptions,
+  startRelayChain,
+} from "../../../../devnet/relay/relay_chain.ts";
+import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
+import {
+  type DevnetSubstrateChain,
+  startSubstrateChain,
+} from "../../../../devnet/chains/substrate_chains.ts";
+
+export const never: AbortSignal = new AbortController().signal;
+
+/** A finding that is to be submitted. */
+export type FoundUpdates = Extract<ProverFinding, { kind: "updates" }>;
+
+/** What differs from the usual world. */
+export interface WorldOptions {
+  readonly relay?: RelayChainOptions;
+  readonly prover?: Partial<GrandpaProverOptions>;
+  /** The hub of the chain that is told; default the hub. */
+  readonly coprocessor?: StateMachine;
+}
+
+/** The chain that is told. */
+type Target = Pick<DevnetSubstrateChain, "stateMachine" | "consensusStateId" | "hashing" | "node">;
+
+/** All chains, and one prover. */
+export class World implements AsyncDisposable {
+  readonly #resources: AsyncDisposableStack;
+  readonly #options: WorldOptions;
+
+  private constructor(
+    resources: AsyncDisposableStack,
+    options: WorldOptions,
+    readonly hub: Hub,
+    readonly relay: RelayChainNode,
+    /** The chain that is told. */
+    readonly chain: Target,
+    readonly target: ConsensusTarget,
+  ) {
+    this.#resources = resources;
+    this.#options = options;
+  }
+
+  /** The chain trusts what is final when this returns, and knows no height of the hub. */
+  static async start(options: WorldOptions = {}): Promise<World> {
+    await using resources = new AsyncDisposableStack();
+    const hub = resources.use(await startHub({ blockTimeMs: "manual" }));
+    const { identity } = hub;
+    for (let made = 0; made < 3; made++) hub.produceBlock();
+    const relay = resources.use(
+      await startRelayChain({
+        blockTimeMs: "manual",
+        heads: () => new Map([[toParaId(identity.stateMachine), encodeHeader(hub.finalizedHeader)]]),
+        ...options.relay,
+      }),
+    );
+    // The first state needs no chain that is told.
+    const reader = resources.use(connectRelay(relay.wsUrl));
+    const nowhere = resources.use(connectConsensus(hub));
+    const first = createGrandpaProver(
+      { relay: reader.chain, target: nowhere.hub },
+      proverOptions(hub, options),
+    );
+    const initial = await first.fetchInitialState(never);
+    const chain = options.coprocessor === undefined
+      ? await startSubstrateChain("dest", identity, {
+        stateMachine: "SUBSTRATE-dest",
+        blockTimeMs: "manual",
+        hubFinality: initial,
+      })
+      : await startForeigner(identity, options.coprocessor, initial);
+    resources.use(chain.node);
+    const { stateMachine, consensusStateId } = chain;
+    const connection = resources.use(
+      connectConsensus(chain.node, { id: { stateMachine, consensusStateId }, hashing: "Blake2" }),
+    );
+    return new World(resources.move(), options, hub, relay, chain, connection.hub);
+  }
+
+  /** A prover with a connection of its own; by default to the honest node. */
+  prover(
+    change: Partial<GrandpaProverOptions> = {},
+    { relayUrl = this.relay.wsUrl, target = this.target }: {
+      readonly relayUrl?: string;
+      readonly target?: ConsensusTarget;
+    } = {},
+  ): ConsensusProver {
+    const reader = this.#resources.use(connectRelay(relayUrl));
+    return createGrandpaProver({ relay: reader.chain, target }, {
+      ...proverOptions(this.hub, this.#options),
+      ...change,
+    });
+  }
+
+  /** The hub as the chain knows it. */
+  get hubId(): StateMachineId {
+    return this.hub.identity;
+  }
+
+  /** Newest height of the hub that the chain knows. */
+  get knownHeight(): bigint | undefined {
+    const { stateMachine, consensusStateId } = this.hubId;
+    return this.chain.node.latestHeight({ stateMachine, consensusStateId });
+  }
+
+  /** What the chain's client trusts now. */
+  async fetchTrusted(): Promise<GrandpaConsensusState> {
+    const client = await this.target.fetchClient(this.hubId.consensusStateId, "best", never);
+    if (client === undefined) throw new Error("The chain has no client of the hub");
+    return decodeGrandpaState(client.state);
+  }
+
+  /** New final blocks of the hub, and relay chain blocks until their heads are final there. */
+  advance(hubBlocks = 1, relayBlocks = 3): Header {
+    for (let made = 0; made < hubBlocks; made++) this.hub.produceBlock();
+    this.relay.produceBlocks(relayBlocks);
+    return this.hub.finalizedHeader;
+  }
+
+  /** Begins sessions, each of a few blocks. */
+  passSessions(count: number, blocks = 4): void {
+    for (let session = 0; session < count; session++) {
+      this.hub.produceBlock();
+      this.relay.rotate();
+      this.relay.produceBlocks(blocks - 1);
+    }
+  }
+
+  /** Submits a finding. @throws {Error} unless the chain takes it. */
+  async submit({ proofs }: Omit<FoundUpdates, "madeOn">): Promise<void> {
+    const outcome = await include(this.chain.node, this.target, this.hubId, proofs);
+    const isTaken = outcome.kind === "included" && outcome.succeeded;
+    if (!isTaken) throw new Error(`The chain did not take it: ${JSON.stringify(this.chain.node.rejections)}`);
+  }
+
+  /** Looks until there is nothing more, every finding being submitted. @returns the findings with updates. */
+  async follow(prover: ConsensusProver, most = 20): Promise<readonly FoundUpdates[]> {
+    const found: FoundUpdates[] = [];
+    for (let look = 0; look < most; look++) {
+      const finding = await prover.next(never);
+      if (finding.kind === "nothing") return found;
+      await this.submit(finding);
+      found.push(finding);
+    }
+    throw new Error(`More than ${most} updates`);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#resources.disposeAsync();
+  }
+}
+
+/** A chain of another hub that was given a client of this one. */
+async function startForeigner(
+  hub: StateMachineId,
+  coprocessor: StateMachine,
+  initial: InitialConsensusState,
+): Promise<Target> {
+  const stateMachine = parseStateMachine("SUBSTRATE-dest");
+  const consensusStateId = toConsensusStateId("SUB0");
+  const family = stateMachineParts(coprocessor).tag === "Kusama" ? "KUSAMA" : "POLKADOT";
+  const follows = parseStateMachine(`${family}-${toParaId(hub.stateMachine)}`);
+  const node = await startHub({
+    chain: { stateMachine, consensusStateId, hashing: "Blake2", coprocessor },
+    blockTimeMs: "manual",
+    clients: [clientOf(hub.consensusStateId, initial)],
+    consensus: { grandpaStateMachines: new Map([[hub.stateMachine, 6000n], [follows, 6000n]]) },
+  });
+  return { stateMachine, consensusStateId, hashing: "Blake2", node };
+}
+
+function proverOptions({ identity }: Hub, { prover }: WorldOptions): GrandpaProverOptions {
+  return {
+    stateMachine: identity.stateMachine,
+    consensusStateId: identity.consensusStateId,
+    paraIds: [toParaId(identity.stateMachine)],
+    maxBlockRange: 2400,
+    slotDurationMs: 6000,
+    intervalMs: 300_000,
+    ...prover,
+  };
+}

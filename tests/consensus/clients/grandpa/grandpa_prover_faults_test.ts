@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { ProverFault, type ProverFinding } from "../../../../src/consensus/prover.ts";
+import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import {
+  finalityProofCodec,
+  type GrandpaJustification,
+  grandpaJustificationCodec,
+  type SignedPrecommit,
+} from "../../../../src/consensus/clients/grandpa/spec/message.ts";
+import { decodeGrandpaJustification } from "../../../../src/consensus/clients/grandpa/spec/verify_justification.ts";
+import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { parseJson, stringifyJson } from "../../../../devnet/hub/rpc/json_rpc.ts";
+import { never, World, type WorldOptions } from "./fixture.ts";
+
+/** Keeps only justifications at changes of the set, so that lies are not made good by another block's. */
+const sparse: WorldOptions = { relay: { grandpaPeriod: 512 } };
+
+/** How a look ended: code of the fault, whose text names the host of the liar, or the finding. */
+async function outcomeOf(look: Promise<ProverFinding>): Promise<string> {
+  try {
+    return (await look).kind;
+  } catch (error) {
+    assert.ok(error instanceof ProverFault || error instanceof RpcFault, String(error));
+    const host = error instanceof ProverFault ? error.endpoint : error.where.endpointHost;
+    assert.match(host ?? "", /127\.0\.0\.1/);
+    if (error instanceof RpcFault) return error.code;
+    const [, rule] = /\((\w+)\)/.exec(error.detail) ?? [];
+    return `${error.code} ${rule}`;
+  }
+}
+
+/** The last bit of a hex string turned. */
+function turned(value: unknown): unknown {
+  assert.ok(typeof value === "string" && value.startsWith("0x"));
+  return value.slice(0, -1) + (Number.parseInt(value.slice(-1), 16) ^ 1).toString(16);
+}
+
+/** A copy of an answer in which the value at a path is another one. */
+function changed(result: unknown, path: readonly string[], change = turned): unknown {
+  const copy = parseJson(stringifyJson(result));
+  const parent = path.slice(0, -1).reduce((value, name) => Object(value)[name], copy);
+  const name = path.at(-1) ?? "";
+  assert.ok(name in Object(parent), path.join("."));
+  Object(parent)[name] = change(Object(parent)[name]);
+  return copy;
+}
+
+const headerFields = [
+  "parentHash",
+  "number",
+  "stateRoot",
+  "extrinsicsRoot",
+  "digest.logs.0",
+  "digest.logs.2",
+];
+
+Deno.test("GRANDPA prover: a node that is wrong about any field of a header is named", async () => {
+  await using world = await World.start(sparse);
+  world.advance();
+  const prover = world.prover();
+  for (const field of headerFields) {
+    world.relay.alter = ({ method }, result) =>
+      method === "chain_getHeader" ? changed(result, field.split(".")) : result;
+    assert.equal(await outcomeOf(prover.next(never)), "malformed", field);
+  }
+  world.relay.alter = undefined;
+  assert.equal((await world.follow(prover)).length, 1);
+});
+
+Deno.test("GRANDPA prover: a node that is wrong about hashes of blocks is named", async () => {
+  await using world = await World.start(sparse);
+  world.advance();
+  const prover = world.prover();
+  world.relay.alter = ({ method }, result) => method === "chain_getFinalizedHead" ? turned(result) : result;
+  assert.equal(await outcomeOf(prover.next(never)), "lagging");
+  for (const at of ["0", "1"]) {
+    world.relay.alter = ({ method }, result) =>
+      method === "chain_getBlockHash" ? changed(result, [at]) : result;
+    assert.equal(await outcomeOf(prover.next(never)), "lagging", at);
+    // The hash of a block that exists, but another one.
+    world.relay.alter = ({ method }, result) =>
+      method === "chain_getBlockHash" ? changed(result, [at], () => world.relay.hash(1)) : result;
+    assert.equal(await outcomeOf(prover.next(never)), "malformed", at);
+  }
+  world.relay.alter = ({ method }, result) =>
+    method === "chain_getBlockHash" ? changed(result, ["1"], () => null) : result;
+  assert.equal(await outcomeOf(prover.next(never)), "lagging");
+});
+
+type Vote = Pick<SignedPrecommit, keyof SignedPrecommit>;
+
+function firstVote(change: (vote: Vote) => Vote): (told: GrandpaJustification) => GrandpaJustification {
+  return (told) => {
+    const [first, ...others] = told.commit.precommits;
+    assert.ok(first);
+    return { ...told, commit: { ...told.commit, precommits: [change(first), ...others] } };
+  };
+}
+
+const zero = `0x${"00".repeat(32)}` as const;
+
+/** Lies about a justification, and the rule of the verifier that each breaks. */
+const lies: readonly (readonly [
+  name: string,
+  rule: string,
+  change: (told: GrandpaJustification) => GrandpaJustification,
+])[] = [
+  ["round", "signature", (told) => ({ ...told, round: told.round + 1n })],
+  ["number of the block", "target_not_final", (told) => ({
+    ...told,
+    commit: { ...told.commit, targetNumber: told.commit.targetNumber + 1 },
+  })],
+  ["no votes", "too_few_votes", (told) => ({ ...told, commit: { ...told.commit, precommits: [] } })],
+  ["one vote less", "too_few_votes", (told) => ({
+    ...told,
+    commit: { ...told.commit, precommits: told.commit.precommits.slice(1) },
+  })],
+  ["a vote twice", "duplicate_vote", (told) => ({
+    ...told,
+    commit: {
+      ...told.commit,
+      precommits: [...told.commit.precommits, ...told.commit.precommits.slice(0, 1)],
+    },
+  })],
+  [
+    "signature",
+    "signature",
+    firstVote((vote) => ({
+      ...vote,
+      signature: vote.signature.with(3, (vote.signature[3] ?? 0) ^ 1),
+    })),
+  ],
+  ["voter", "unknown_voter", firstVote((vote) => ({ ...vote, id: zero }))],
+  ["number of a vote", "signature", firstVote((vote) => ({ ...vote, targetNumber: vote.targetNumber + 1 }))],
+  ["block of a vote", "vote_ancestry", firstVote((vote) => ({ ...vote, targetHash: zero }))],
+];
+
+Deno.test("GRANDPA prover: a node that is wrong about any field of its newest justification is named", async () => {
+  await using world = await World.start(sparse);
+  world.advance();
+  const prover = world.prover();
+  const lieWith = (change: (justification: Uint8Array) => Uint8Array): void => {
+    world.relay.alter = ({ method }, result) => {
+      if (method !== "grandpa_proveFinality") return result;
+      const proof = decodeStrict(finalityProofCodec, fromHex(String(result)), "FinalityProof");
+      return toHex(finalityProofCodec.enc({ ...proof, justification: change(proof.justification) }));
+    };
+  };
+  for (const [name, rule, change] of lies) {
+    lieWith((bytes) => grandpaJustificationCodec.enc(change(decodeGrandpaJustification(bytes))));
+    assert.equal(await outcomeOf(prover.next(never)), `bad_data ${rule}`, name);
+  }
+  lieWith((bytes) => concatBytes(bytes, Uint8Array.of(0)));
+  assert.equal(await outcomeOf(prover.next(never)), "bad_data undecodable_justification");
+  // Of a block that may have become final meanwhile, of one that the chain knows, and no justification at all.
+  lieWith(() => world.relay.grandpaJustification(world.relay.finalized.number + 1));
+  assert.equal(await outcomeOf(prover.next(never)), "updates");
+  lieWith(() => world.relay.grandpaJustification(2));
+  assert.equal(await outcomeOf(prover.next(never)), "nothing");
+  world.relay.alter = ({ method }, result) => method === "grandpa_proveFinality" ? "0x00" : result;
+  assert.equal(await outcomeOf(prover.next(never)), "nothing");
+  world.relay.alter = ({ method }, result) => method === "grandpa_proveFinality" ? 17 : result;
+  assert.equal(await outcomeOf(prover.next(never)), "malformed");
+  world.relay.alter = undefined;
+  assert.equal((await world.follow(prover)).length, 1);
+});
+
+Deno.test("GRANDPA prover: a node that is wrong about the justification of a change of the set is named", async () => {
+  await using world = await World.start(sparse);
+  world.passSessions(1, 8);
+  const prover = world.prover();
+  const lieWith = (change: (justification: Uint8Array) => Uint8Array): void => {
+    world.relay.alter = ({ method }, result) => {
+      if (method !== "chain_getBlock") return result;
+      return changed(
+        result,
+        ["justifications", "0", "1"],
+        (bytes) => [...change(Uint8Array.from(Object(bytes)))],
+      );
+    };
+  };
+  for (const [name, rule, change] of lies) {
+    lieWith((bytes) => grandpaJustificationCodec.enc(change(decodeGrandpaJustification(bytes))));
+    assert.equal(await outcomeOf(prover.next(never)), `bad_data ${rule}`, name);
+  }
+  world.relay.alter = ({ method }, result) =>
+    method === "chain_getBlock" ? changed(result, ["justifications"], () => null) : result;
+  assert.equal(await outcomeOf(prover.next(never)), "nothing");
+  world.relay.alter = undefined;
+  assert.equal((await world.follow(prover)).length, 1);
+});
+
+Deno.test("GRANDPA prover: one block's bad justification does not keep another's from being taken", async () => {
+  await using world = await World.start();
+  world.advance(2, 20);
+  world.relay.alter = ({ method }, result) => {
+    if (method !== "grandpa_proveFinality") return result;
+    const proof = decodeStrict(finalityProofCodec, fromHex(String(result)), "FinalityProof");
+    return toHex(finalityProofCodec.enc({ ...proof, justification: Uint8Array.of(1) }));
+  };
+  const finding = await world.prover().next(never);
+  assert.ok(finding.kind === "updates");
+  await world.submit(finding);
+  assert.equal((await world.fetchTrusted()).latestHeight % 8, 0);
+});
+
+Deno.test("GRANDPA prover: a node that is wrong about the hub's head is named", async () => {
+  await using world = await World.start(sparse);
+  world.advance();
+  const prover = world.prover();
+  const lieWith = (change: (nodes: readonly unknown[]) => readonly unknown[]): void => {
+    world.relay.alter = ({ method }, result) =>
+      method === "state_getReadProof"
+        ? changed(result, ["proof"], (nodes) => Array.isArray(nodes) ? change(nodes) : nodes)
+        : result;
+  };
+  let count = 0;
+  lieWith((nodes) => {
+    count = nodes.length;
+    return nodes;
+  });
+  const honest = await prover.next(never);
+  assert.equal(honest.kind, "updates");
+  assert.ok(count > 2);
+  for (let at = 0; at < count; at++) {
+    lieWith((nodes) => nodes.map((node, index) => index === at ? turned(node) : node));
+    assert.equal(await outcomeOf(prover.next(never)), "bad_data heads_proof", `node ${at}`);
+    lieWith((nodes) => nodes.filter((_, index) => index !== at));
+    assert.equal(await outcomeOf(prover.next(never)), "bad_data heads_proof", `without node ${at}`);
+  }
+  lieWith(() => []);
+  assert.equal(await outcomeOf(prover.next(never)), "bad_data heads_proof");
+});
+
+Deno.test("GRANDPA prover: a first state is not made of a set with an authority twice, or of what is unreadable", async () => {
+  await using world = await World.start(sparse);
+  const prover = world.prover();
+  const code = async (): Promise<string> => {
+    try {
+      await prover.fetchInitialState(never);
+    } catch (error) {
+      assert.ok(error instanceof ProverFault, String(error));
+      assert.match(error.endpoint ?? "", /127\.0\.0\.1/);
+      return error.code;
+    }
+    return "made";
+  };
+  assert.equal(await code(), "made");
+  world.relay.alter = ({ method }, result) => {
+    if (method !== "state_call") return result;
+    const bytes = fromHex(String(result));
+    bytes.copyWithin(1, 41, 81);
+    return toHex(bytes);
+  };
+  assert.equal(await code(), "bad_data");
+  world.relay.alter = ({ method }, result) => method === "state_call" ? "0x0801" : result;
+  assert.equal(await code(), "bad_data");
+  world.relay.alter = ({ method }, result) => method === "state_getStorage" ? "0x01" : result;
+  assert.equal(await code(), "bad_data");
+});
+
+Deno.test("GRANDPA prover: a parachain without a head is a matter of the configuration, not of the node", async () => {
+  await using world = await World.start();
+  world.advance();
+  const paraIds = [4009, 4242];
+  const outcome = await world.prover({ paraIds }).next(never).catch((error: unknown) => error);
+  assert.ok(outcome instanceof ProverFault);
+  assert.equal(outcome.code, "not_served");
+  assert.match(outcome.detail, /^one of the parachains 4009, 4242 has no head .*para_ids$/);
+});

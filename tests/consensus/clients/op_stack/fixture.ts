@@ -1,0 +1,100 @@
+/**
+ * An OP stack chain on an L1, both real nodes, and a hub that has a client of it.
+ */
+import { createOpStackProver } from "../../../../src/consensus/clients/op_stack/op_stack_prover.ts";
+import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
+import type { OpStackOptions } from "../../../../src/consensus/rollup/rollup_options.ts";
+import {
+  type GameTypeConfig,
+  initialOpStackState,
+  opStackConsensusStateCodec,
+} from "../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import {
+  disputeGameRulesCodec,
+  disputeGameRulesKey,
+} from "../../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+import { OP_STACK_CLIENT_ID } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
+import { type Address, toAddress } from "../../../../src/core/evm/address.ts";
+import {
+  evmStateMachine,
+  type StateMachineId,
+  toConsensusStateId,
+} from "../../../../src/core/ismp/state_machine.ts";
+import type { Fetch } from "../../../../src/core/rpc/http.ts";
+import {
+  deployOpStackL1,
+  MESSAGE_PASSER,
+  type OpStackL1,
+  prepareOpStackL2,
+} from "../../../../devnet/evm/rollup_games.ts";
+import { connectRollupL1 } from "../../../../devnet/evm/rollup_l1.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { FakeHub } from "../../rollup/fake_hub.ts";
+import { advanceL1, l1Id, type Nodes, readerOf, startNodes } from "../../rollup/fixture.ts";
+
+/** The rollup under the name of its own client. */
+export const rollupId: StateMachineId = {
+  stateMachine: evmStateMachine(11155420),
+  consensusStateId: toConsensusStateId("OPT0"),
+};
+
+/** How a prover differs from the plain one. */
+export interface ProverChoice {
+  readonly options?: Partial<OpStackOptions>;
+  readonly l1Urls?: readonly string[];
+  readonly l2Urls?: readonly string[];
+  readonly l1Transport?: Fetch;
+  readonly l2Transport?: Fetch;
+}
+
+/** All of it. */
+export interface OpStackWorld {
+  readonly nodes: Nodes;
+  readonly hub: FakeHub;
+  readonly contracts: OpStackL1;
+  readonly log: RecordedLog;
+  /** A prover that has not looked yet. */
+  prover(choice?: ProverChoice): ConsensusProver;
+  /** The hub learns of the newest L1 block. */
+  advanceL1(): Promise<bigint>;
+  /** Sets what the hub holds of the factory. */
+  setRules(configs: readonly GameTypeConfig[], factory?: Address): void;
+}
+
+/** Runs a test in a world of its own. */
+export async function withOpStack(work: (world: OpStackWorld) => Promise<void>): Promise<void> {
+  await using nodes = await startNodes(11155420);
+  const [contracts] = await Promise.all([
+    deployOpStackL1(connectRollupL1(nodes.l1)),
+    prepareOpStackL2(nodes.l2),
+  ]);
+  const hub = new FakeHub();
+  const log = new RecordedLog();
+  const state = initialOpStackState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
+  hub.addClient(rollupId.consensusStateId, OP_STACK_CLIENT_ID, opStackConsensusStateCodec.enc(state));
+  const setRules: OpStackWorld["setRules"] = (gameTypes, factory = contracts.factory) =>
+    hub.store(disputeGameRulesKey(rollupId), disputeGameRulesCodec.enc({ factory, gameTypes }));
+  setRules(contracts.configs);
+  await work({
+    nodes,
+    hub,
+    contracts,
+    log,
+    setRules,
+    advanceL1: () => advanceL1(hub, nodes.l1),
+    prover: (choice = {}) =>
+      createOpStackProver({
+        hub,
+        log,
+        l1: readerOf(11155111, choice.l1Urls ?? [nodes.l1.rpcUrl], log, choice.l1Transport),
+        l2: readerOf(11155420, choice.l2Urls ?? [nodes.l2.rpcUrl], log, choice.l2Transport),
+      }, {
+        stateMachine: rollupId.stateMachine,
+        consensusStateId: rollupId.consensusStateId,
+        l1: l1Id,
+        disputeGameFactory: contracts.factory,
+        messageParser: toAddress(MESSAGE_PASSER),
+        ...choice.options,
+      }),
+  });
+}

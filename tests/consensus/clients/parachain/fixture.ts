@@ -1,0 +1,231 @@
+/**
+ * The hub and a parachain beside it on one relay chain, with provers between them: nothing moves by itself.
+ */
+import {
+  createParachainProver,
+  type ParachainProverOptions,
+} from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
+import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
+import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
+import {
+  parseStateMachine,
+  type StateMachineId,
+  toConsensusStateId,
+  toParaId,
+} from "../../../../src/core/ismp/state_machine.ts";
+import { connectConsensus, include } from "../../../../devnet/hub/consensus_work.ts";
+import { encodeHeader, type Header } from "../../../../devnet/hub/digest.ts";
+import { demoModuleId, type Hub, startHub } from "../../../../devnet/hub/hub.ts";
+import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
+import {
+  type RelayChainNode,
+  type RelayChainOptions,
+  startRelayChain,
+} from "../../../../devnet/relay/relay_chain.ts";
+import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
+import {
+  type DevnetSubstrateChain,
+  relayParentOf,
+  startSubstrateChain,
+} from "../../../../devnet/chains/substrate_chains.ts";
+
+export const never: AbortSignal = new AbortController().signal;
+
+/** Name of the clients on both. */
+const hubStateId = toConsensusStateId("PAS0");
+
+/** Id of the parachain beside the hub. */
+export const SIBLING = 2000;
+
+/** What differs from the usual world. */
+export interface WorldOptions {
+  readonly relay?: RelayChainOptions;
+  /** Parachains that the hub follows; default the sibling. */
+  readonly followed?: readonly number[];
+  /** False: the hub has no client of parachains. */
+  readonly hasClient?: boolean;
+  /** False: the sibling is told of no relay chain, and lists no parachain. */
+  readonly knowsRelay?: boolean;
+}
+
+/** All chains. */
+export class World implements AsyncDisposable {
+  readonly #resources: AsyncDisposableStack;
+
+  private constructor(
+    resources: AsyncDisposableStack,
+    readonly hub: Hub,
+    readonly relay: RelayChainNode,
+    readonly chain: DevnetSubstrateChain,
+  ) {
+    this.#resources = resources;
+  }
+
+  /** None knows a height of the other. */
+  static async start(
+    { relay: options, followed = [SIBLING], hasClient = true, knowsRelay = true }: WorldOptions = {},
+  ): Promise<World> {
+    await using resources = new AsyncDisposableStack();
+    const parachains: Hub[] = [];
+    const relay = resources.use(
+      await startRelayChain({
+        blockTimeMs: "manual",
+        heads: () =>
+          new Map(
+            parachains.map(({ identity, finalizedHeader }) => [
+              toParaId(identity.stateMachine),
+              encodeHeader(finalizedHeader),
+            ]),
+          ),
+        ...options,
+      }),
+    );
+    const hub = resources.use(
+      await startHub({
+        blockTimeMs: "manual",
+        consensus: { parachains: followed },
+        relayParent: () => relayParentOf(relay),
+        ...hasClient && {
+          clients: [{
+            stateId: hubStateId,
+            clientId: parachainClientId,
+            unbondingPeriodSec: 1_000_000n,
+            challengePeriodsSec: new Map([[parseStateMachine(`KUSAMA-${SIBLING}`), 0n]]),
+          }],
+        },
+      }),
+    );
+    const chain = await startSubstrateChain("sibling", hub.identity, {
+      stateMachine: `KUSAMA-${SIBLING}`,
+      blockTimeMs: "manual",
+      ...knowsRelay && { relay },
+    });
+    resources.use(chain.node);
+    parachains.push(hub, chain.node);
+    const world = new World(resources.move(), hub, relay, chain);
+    world.advance(3);
+    return world;
+  }
+
+  /** As the other chain knows it. */
+  get hubId(): StateMachineId {
+    return this.hub.identity;
+  }
+
+  get chainId(): StateMachineId {
+    const { stateMachine, consensusStateId } = this.chain;
+    return { stateMachine, consensusStateId };
+  }
+
+  /** The adapter of a chain. */
+  connect({ identity }: Hub): ConsensusTarget {
+    const { stateMachine, consensusStateId } = identity;
+    const hashing = identity === this.hub.identity ? "Keccak" : "Blake2";
+    const to = this.#resources.use(
+      connectConsensus(identity === this.hub.identity ? this.hub : this.chain.node, {
+        id: { stateMachine, consensusStateId },
+        hashing,
+      }),
+    );
+    return to.hub;
+  }
+
+  /** Proves the hub to the sibling. */
+  ofHub(options: ProverChanges = {}): ConsensusProver {
+    return this.#prover(this.hubId, this.chain.node, options);
+  }
+
+  /** Proves the sibling to the hub. */
+  ofSibling(options: ProverChanges = {}): ConsensusProver {
+    return this.#prover(this.chainId, this.hub, options);
+  }
+
+  #prover(
+    of: StateMachineId,
+    to: Hub,
+    { relayUrl = this.relay.wsUrl, laterSec, ...change }: ProverChanges,
+  ): ConsensusProver {
+    const reader = this.#resources.use(connectRelay(relayUrl));
+    const hub = this.hub.identity.stateMachine;
+    const target = this.connect(to);
+    const fetchNowSec = async (signal: AbortSignal): Promise<bigint> =>
+      await target.fetchNowSec(signal) + (laterSec?.() ?? 0n);
+    return createParachainProver({ relay: reader.chain, target: withMethod(target, { fetchNowSec }) }, {
+      ...of,
+      intervalMs: 300_000,
+      hub,
+      ...change,
+    });
+  }
+
+  /** Newest height of the hub that the sibling knows. */
+  get knownOfHub(): bigint | undefined {
+    return this.chain.node.latestHeight(this.hubId);
+  }
+
+  /** Newest height of the sibling that the hub knows. */
+  get knownOfSibling(): bigint | undefined {
+    return this.hub.latestHeight(this.chainId);
+  }
+
+  /** New final blocks of both parachains, relay chain blocks with their heads, and final blocks that know of these. */
+  advance(blocks = 1): { readonly hub: Header; readonly sibling: Header } {
+    this.#produce(blocks);
+    const heads = { hub: this.hub.finalizedHeader, sibling: this.chain.node.finalizedHeader };
+    this.relay.produceBlocks(2);
+    this.#produce(2);
+    return heads;
+  }
+
+  /** Each chain sends a message: their next heads are news. */
+  async send(): Promise<void> {
+    const sent = [this.hub, this.chain.node].map((node) =>
+      node.dispatchPost({
+        dest: parseStateMachine("EVM-1"),
+        from: demoModuleId,
+        to: demoModuleId,
+        body: Uint8Array.of(1),
+        timeoutSec: 0n,
+      })
+    );
+    this.#produce(1);
+    await Promise.all(sent);
+  }
+
+  #produce(blocks: number): void {
+    for (let made = 0; made < blocks; made++) {
+      this.hub.produceBlock();
+      this.chain.node.produceBlock();
+    }
+  }
+
+  /** Submits a finding to the chain that a prover tells. @throws {Error} unless the chain takes it. */
+  async submit(to: Hub, { proofs }: Extract<ProverFinding, { kind: "updates" }>): Promise<void> {
+    const id = { ...to.identity, consensusStateId: hubStateId };
+    const outcome = await include(to, this.connect(to), id, proofs);
+    const isTaken = outcome.kind === "included" && outcome.succeeded;
+    if (!isTaken) throw new Error(`The chain did not take it: ${JSON.stringify(to.rejections)}`);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#resources.disposeAsync();
+  }
+}
+
+/** What differs about a prover. */
+export interface ProverChanges extends Partial<ParachainProverOptions> {
+  /** Default the honest node. */
+  readonly relayUrl?: string;
+  /** By how much the clock of the chain that is told goes ahead. */
+  readonly laterSec?: () => bigint;
+}
+
+/** The adapter with one method of its own. */
+function withMethod(target: ConsensusTarget, own: Partial<ConsensusTarget>): ConsensusTarget {
+  return new Proxy(target, {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(Object.hasOwn(own, name) ? own : target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,232 @@
+// What the provers of rollups make of the hub's clients, and what they say before the first look.
+import assert from "node:assert/strict";
+import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
+import { createOpStackProver } from "../../../src/consensus/clients/op_stack/op_stack_prover.ts";
+import { type ConsensusProver, ProverFault } from "../../../src/consensus/prover.ts";
+import type { RollupOptions } from "../../../src/consensus/rollup/rollup_options.ts";
+import { initialArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
+import { decodeArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
+import {
+  initialOpStackState,
+  type OpStackConsensusState,
+  opStackConsensusStateCodec,
+} from "../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import { decodeOpStackState } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
+import { ARBITRUM_CLIENT_ID, OP_STACK_CLIENT_ID } from "../../../src/consensus/rollup/spec/known_rollups.ts";
+import { ROLLUP_CHALLENGE_SEC } from "../../../src/consensus/rollup/spec/rollup_client.ts";
+import { toAddress } from "../../../src/core/evm/address.ts";
+import {
+  type ConsensusStateId,
+  evmStateMachine,
+  type StateMachineId,
+  stateMachineIdKey,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../../src/core/ismp/state_machine.ts";
+import { startAnvil } from "../../../devnet/evm/anvil.ts";
+import { MESSAGE_PASSER } from "../../../devnet/evm/rollup_games.ts";
+import { fetchRollupBlock } from "../../../devnet/evm/rollup_l1.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { ScriptedRpc } from "../../support/scripted_rpc.ts";
+import { FakeHub } from "./fake_hub.ts";
+import { l1Id, never, readerOf, reasonForNothing } from "./fixture.ts";
+
+const opt0 = toConsensusStateId("OPT0");
+const optimism: StateMachineId = { stateMachine: evmStateMachine(11155420), consensusStateId: opt0 };
+
+function opStackState(
+  stateMachineId: StateMachineId = optimism,
+  l1StateMachineId: StateMachineId = l1Id,
+): Uint8Array {
+  const state: OpStackConsensusState = initialOpStackState({ height: 1n, stateMachineId, l1StateMachineId });
+  return opStackConsensusStateCodec.enc(state);
+}
+
+/** A prover for an OP stack chain whose nodes answer chain ids only. */
+async function withOptimism(
+  work: (world: {
+    readonly hub: FakeHub;
+    readonly l1: ScriptedRpc;
+    readonly l2: ScriptedRpc;
+    prover(id?: ConsensusStateId, options?: Partial<RollupOptions>): ConsensusProver;
+  }) => Promise<void>,
+): Promise<void> {
+  await using l1 = new ScriptedRpc({ eth_chainId: () => "0xaa36a7" });
+  await using l2 = new ScriptedRpc({ eth_chainId: () => "0xaa37dc" });
+  const hub = new FakeHub();
+  const log = new RecordedLog();
+  const prover = (id = opt0, options: Partial<RollupOptions> = {}): ConsensusProver =>
+    createOpStackProver({
+      hub,
+      log,
+      l1: readerOf(11155111, [l1.url], log),
+      l2: readerOf(Number(options.stateMachine?.slice(4) ?? 11155420), [l2.url], log),
+    }, {
+      stateMachine: optimism.stateMachine,
+      consensusStateId: id,
+      l1: l1Id,
+      disputeGameFactory: undefined,
+      messageParser: toAddress(MESSAGE_PASSER),
+      ...options,
+    });
+  await work({ hub, l1, l2, prover });
+}
+
+async function findings(prover: ConsensusProver): Promise<string[]> {
+  return (await prover.check(never)).map(({ severity, text }) => `${severity}: ${text}`);
+}
+
+async function proverFault(prover: ConsensusProver): Promise<ProverFault> {
+  try {
+    await prover.next(never);
+  } catch (error) {
+    if (error instanceof ProverFault) return error;
+    throw error;
+  }
+  return assert.fail("expected a fault");
+}
+
+async function hubStateFault(prover: ConsensusProver): Promise<string> {
+  const { code, message } = await proverFault(prover);
+  assert.equal(code, "hub_state");
+  return message;
+}
+
+Deno.test("rollup: the L1's id in place of the rollup's own is replaced by the known one", async () => {
+  await withOptimism(async ({ hub, prover }) => {
+    hub.addClient(l1Id.consensusStateId, toConsensusClientId("BEAC"), new Uint8Array(0));
+    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState());
+    const named = prover(l1Id.consensusStateId);
+    assert.equal(named.consensusStateId, "ETH0");
+    const found = await findings(named);
+    assert.match(
+      found.join("\n"),
+      /warning: EVM-11155420: the hub's client is OPT0, not the configured ETH0/,
+    );
+    assert.equal(named.consensusStateId, "OPT0");
+    assert.equal(stateMachineIdKey(named.commitmentId), "EVM-11155420/ETH0");
+    assert.equal(named.intervalMs, 300_000);
+
+    const unknown = prover(l1Id.consensusStateId, { stateMachine: evmStateMachine(999) });
+    assert.match(
+      (await findings(unknown)).join("\n"),
+      /fatal: consensus_state_id ETH0 names no rollup client of the hub/,
+    );
+    assert.match(await hubStateFault(unknown), /none is known for EVM-999/);
+  });
+});
+
+Deno.test("rollup: a client that is missing, frozen, of another type, chain or L1, or unreadable is told", async () => {
+  await withOptimism(async ({ hub, prover }) => {
+    assert.match(await reasonForNothing(prover()), /the hub has no consensus client OPT0/);
+    assert.match(
+      (await findings(prover())).join(),
+      /warning: .*has no consensus client OPT0 yet.*log-consensus-state/,
+    );
+    hub.addClient(opt0, ARBITRUM_CLIENT_ID, opStackState());
+    assert.match(await hubStateFault(prover()), /it is a ARBC client, and this type of chain needs OPTC/);
+    assert.match((await findings(prover())).join(), /fatal: .*it is a ARBC client/);
+    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState().subarray(0, 12));
+    assert.match(await hubStateFault(prover()), /its state cannot be read/);
+    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState({ ...optimism, stateMachine: evmStateMachine(10) }));
+    assert.match(await hubStateFault(prover()), /it is the client of EVM-10/);
+    hub.addClient(
+      opt0,
+      OP_STACK_CLIENT_ID,
+      opStackState(optimism, { ...l1Id, stateMachine: evmStateMachine(1) }),
+    );
+    assert.match(await hubStateFault(prover()), /its L1 is .*, and .* is configured/);
+    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState());
+    const client = hub.clients.get(opt0);
+    assert.ok(client);
+    hub.clients.set(opt0, { ...client, isFrozen: true });
+    assert.equal((await proverFault(prover())).code, "frozen");
+    assert.match((await findings(prover())).join(), /warning: .*frozen/);
+  });
+});
+
+Deno.test("rollup: an expired client is told at the start, and nothing is made for it", async () => {
+  await withOptimism(async ({ hub, l1, prover }) => {
+    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState());
+    const client = hub.clients.get(opt0);
+    assert.ok(client);
+    hub.clients.set(opt0, { ...client, updatedSec: 1_000n, unbondingSec: 600n });
+    hub.nowSec = 1_599n;
+    assert.doesNotMatch((await findings(prover())).join(), /expired/);
+    hub.nowSec = 1_600n;
+    assert.match(
+      (await findings(prover())).join(),
+      /warning: EVM-11155420: client OPT0 of the hub has expired/,
+    );
+    const asked = l1.requests.length;
+    assert.equal((await proverFault(prover())).code, "expired");
+    assert.equal(l1.requests.length, asked);
+  });
+});
+
+Deno.test("rollup: endpoints of another chain, and those that do not answer, are found before the first look", async () => {
+  await withOptimism(async ({ l1, l2, prover }) => {
+    l1.on("eth_chainId", () => "0x1");
+    l2.failAlways({ kind: "status", status: 500 });
+    const found = (await findings(prover())).join("\n");
+    assert.match(
+      found,
+      /fatal: .*endpoint 127\.0\.0\.1:\d+ of beacon_rpc_url serves chain 1, and EVM-11155111 is/,
+    );
+    assert.match(found, /warning: .*endpoint 127\.0\.0\.1:\d+ of rpc_urls does not answer \(server_error\)/);
+    assert.ok(found.includes(l1.host) && found.includes(l2.host));
+  });
+});
+
+Deno.test("rollup: the initial state is about the rollup's newest block, under its own name", async () => {
+  await using node = await startAnvil({ chainId: 11155420 });
+  const { header } = await fetchRollupBlock(node);
+  const log = new RecordedLog();
+  const hub = new FakeHub();
+  const reader = readerOf(11155420, [node.rpcUrl], log);
+  const options = {
+    stateMachine: optimism.stateMachine,
+    consensusStateId: toConsensusStateId("NEW0"),
+    l1: l1Id,
+  };
+  const at = {
+    height: header.number,
+    stateMachineId: { ...optimism, consensusStateId: options.consensusStateId },
+  };
+
+  const op = await createOpStackProver({ hub, log, l1: reader, l2: reader }, {
+    ...options,
+    disputeGameFactory: undefined,
+    messageParser: toAddress(MESSAGE_PASSER),
+  }).fetchInitialState(never);
+  assert.equal(op.clientId, "OPTC");
+  assert.deepEqual(decodeOpStackState(op.state), initialOpStackState({ ...at, l1StateMachineId: l1Id }));
+  assert.equal(op.unbondingSec, 2n ** 64n - 1n);
+  assert.deepEqual([...op.challengePeriods], [[optimism.stateMachine, ROLLUP_CHALLENGE_SEC]]);
+  assert.deepEqual(op.commitments, [{
+    id: at.stateMachineId,
+    at: {
+      height: header.number,
+      commitment: { timestampSec: header.timestampSec, overlayRoot: undefined, stateRoot: header.stateRoot },
+    },
+  }]);
+
+  const arbitrum = createArbitrumProver({ hub, log, l1: reader, l2: reader }, {
+    ...options,
+    rollupCore: undefined,
+  });
+  const initial = await arbitrum.fetchInitialState(never);
+  assert.equal(initial.clientId, "ARBC");
+  assert.deepEqual(
+    decodeArbitrumState(initial.state),
+    initialArbitrumState({ ...at, l1StateMachineId: l1Id }),
+  );
+  // The L1's name is never that of a rollup's client: the known one is printed.
+  const misnamed = createArbitrumProver({ hub, log, l1: reader, l2: reader }, {
+    ...options,
+    consensusStateId: l1Id.consensusStateId,
+    rollupCore: undefined,
+  });
+  assert.equal((await misnamed.fetchInitialState(never)).commitments[0]?.id.consensusStateId, "OPT0");
+  await misnamed.close();
+});

@@ -1,0 +1,122 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import {
+  ARBITRUM_CLIENT_ID,
+  OP_STACK_CLIENT_ID,
+  rollupClientName,
+} from "../../../../src/consensus/rollup/spec/known_rollups.ts";
+import { L1_LOOK_BACK_BLOCKS, nextL1Range } from "../../../../src/consensus/rollup/spec/l1_range.ts";
+import {
+  accountNodesOf,
+  provenStorageRoot,
+  provenWord,
+  slotNodesOf,
+} from "../../../../src/consensus/rollup/spec/l1_storage.ts";
+import {
+  commitmentIdOf,
+  initialRollupCommitment,
+  ROLLUP_UNBONDING_SEC,
+  rollupCommitment,
+} from "../../../../src/consensus/rollup/spec/rollup_client.ts";
+import { word } from "../../../../src/core/evm/host_storage.ts";
+import {
+  evmStateMachine,
+  stateMachineIdKey,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../../../src/core/ismp/state_machine.ts";
+import { EvmProofError, type EvmProofErrorCode } from "../../../../src/core/merkle/evm_proof.ts";
+import { EMPTY_NODE, EMPTY_ROOT } from "../../../../src/core/merkle/patricia.ts";
+import { buildL1 } from "./l1_fixture.ts";
+import { l1Id, rollupId } from "./vectors.ts";
+
+Deno.test("L1 range: nothing to search until the hub knows a block that was not searched", () => {
+  equal(nextL1Range(undefined, undefined), undefined);
+  equal(nextL1Range(undefined, 10n), undefined);
+  equal(nextL1Range(10n, 10n), undefined);
+  equal(nextL1Range(9n, 10n), undefined);
+  equal(nextL1Range(11n, 10n), { from: 11n, to: 11n });
+  equal(nextL1Range(20n, 10n), { from: 11n, to: 20n });
+});
+
+Deno.test("L1 range: at start it looks back, not beyond the first block", () => {
+  equal(nextL1Range(100_000n, undefined), { from: 100_001n - L1_LOOK_BACK_BLOCKS, to: 100_000n });
+  equal(nextL1Range(100n, undefined), { from: 0n, to: 100n });
+  equal(nextL1Range(100n, undefined, 10n), { from: 91n, to: 100n });
+});
+
+Deno.test("rollup ids: commitments are stored under the L1's id, the first one under the rollup's", () => {
+  const state = { finalizedHeight: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id };
+  equal(stateMachineIdKey(commitmentIdOf(state)), "EVM-10/ETH0");
+  const block = { height: 2n ** 64n + 5n, timestampSec: 7n, stateRoot: word(3n) };
+  equal(rollupCommitment(state, block), {
+    height: { id: commitmentIdOf(state), height: 5n },
+    commitment: { timestampSec: 7n, overlayRoot: undefined, stateRoot: word(3n) },
+  });
+  equal(initialRollupCommitment(rollupId, { number: 5n, timestampSec: 7n, stateRoot: word(3n) }), {
+    height: { id: rollupId, height: 5n },
+    commitment: { timestampSec: 7n, overlayRoot: undefined, stateRoot: word(3n) },
+  });
+  equal(ROLLUP_UNBONDING_SEC, 0xffff_ffff_ffff_ffffn);
+});
+
+Deno.test("rollup ids: an id that is not a rollup client's is replaced by the one known for the chain", () => {
+  const eth0 = toConsensusStateId("ETH0");
+  const beacon = toConsensusClientId("BEAC");
+  const mine = toConsensusStateId("XYZ0");
+  const name = (
+    chain: number,
+    id: typeof eth0,
+    client?: typeof beacon,
+  ): ReturnType<typeof rollupClientName> =>
+    rollupClientName({ stateMachine: evmStateMachine(chain), consensusStateId: id }, eth0, client);
+  equal(name(10, mine, OP_STACK_CLIENT_ID), { kind: "configured", id: "XYZ0" });
+  equal(name(42161, mine, ARBITRUM_CLIENT_ID), { kind: "configured", id: "XYZ0" });
+  equal(name(10, eth0, beacon), { kind: "replaced", id: "OPT0" });
+  equal(name(84532, mine, beacon), { kind: "replaced", id: "BASE" });
+  equal(name(42161, mine), { kind: "replaced", id: "ARB0" });
+  equal(name(5, eth0, beacon), { kind: "unknown" });
+  equal(name(5, eth0, OP_STACK_CLIENT_ID), { kind: "unknown" });
+});
+
+function refuses(code: EvmProofErrorCode, read: () => unknown): void {
+  throws(read, (error) => error instanceof EvmProofError && error.code === code);
+}
+
+const contract = "0x00000000000000000000000000000000000000aa";
+const other = "0x00000000000000000000000000000000000000bb";
+
+Deno.test("L1 storage: words of any length are read out of answers, empty slots are undefined", async () => {
+  const values = [1n, 0x80n, 2n ** 64n, 2n ** 256n - 1n];
+  const slots = values.map((_, at) => word(BigInt(at)));
+  const entries = slots.map((slot, at) => [slot, values[at] ?? 0n] as const);
+  const l1 = await buildL1(new Map([[contract, new Map(entries)]]));
+  const answer = await l1.prove(contract, [...slots, word(99n)]);
+  const root = provenStorageRoot(accountNodesOf(answer), l1.stateRoot, contract);
+  equal(root, answer.storageHash);
+  for (const [at, slot] of slots.entries()) {
+    equal(provenWord(slotNodesOf(answer, at), root, slot), word(values[at] ?? 0n));
+  }
+  equal(provenWord(slotNodesOf(answer, values.length), root, word(99n)), undefined);
+  refuses("storage_unreadable", () => provenWord([], root, word(0n)));
+  refuses("account_not_present", () => provenStorageRoot([...accountNodesOf(answer)], l1.stateRoot, other));
+  refuses("invalid_account_proof", () => provenStorageRoot([], l1.stateRoot, contract));
+});
+
+Deno.test("L1 storage: the node of an empty trie, which endpoints leave out, is added", () => {
+  const root = toHash256(EMPTY_ROOT);
+  const answer = { storageHash: root, storageProof: [{ proof: [] }, { proof: [toHex(EMPTY_NODE)] }] };
+  equal(slotNodesOf(answer, 0), [EMPTY_NODE]);
+  equal(slotNodesOf(answer, 1), [EMPTY_NODE]);
+  equal(provenWord(slotNodesOf(answer, 0), root, word(5n)), undefined);
+  refuses("storage_unreadable", () => provenWord([], root, word(5n)));
+});
+
+Deno.test("L1 storage: answers that are not hex or lack a slot are refused", () => {
+  refuses("malformed_answer", () => accountNodesOf({ accountProof: ["0x0"] }));
+  refuses(
+    "malformed_answer",
+    () => slotNodesOf({ storageHash: word(1n), storageProof: [{ proof: ["zz"] }] }, 0),
+  );
+  refuses("malformed_answer", () => slotNodesOf({ storageHash: word(1n), storageProof: [] }, 0));
+});

@@ -1,0 +1,96 @@
+/** Whole runs with a parachain beside the hub: configuration, real adapters, simulated chains. */
+import assert from "node:assert/strict";
+import { connectChains } from "../../src/consensus/connect.ts";
+import { logConsensusState } from "../../src/consensus/initial_state.ts";
+import { runConsensus } from "../../src/consensus/run.ts";
+import type { ConsensusConfig } from "../../src/consensus/config/schema.ts";
+import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
+import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
+import { systemClock } from "../../src/core/runtime/system_clock.ts";
+import { fastClock } from "../support/fast_clock.ts";
+import { RecordedLog } from "../support/recorded_log.ts";
+import { fixedRandomness } from "../support/seeded_randomness.ts";
+import { never, World } from "./clients/parachain/fixture.ts";
+
+function configOf(world: World): ConsensusConfig {
+  const { config, problems } = parseConsensusConfig(
+    { readFile: () => assert.fail() },
+    `
+[hub]
+type = "grandpa"
+[hub.grandpa]
+rpc = "${world.relay.wsUrl}"
+slot_duration = 6000
+para_ids = [4009]
+consensus_update_frequency = 5
+[hub.substrate]
+rpc_ws = "${world.hub.wsUrl}"
+state_machine = "KUSAMA-4009"
+signer = "0x${"11".repeat(32)}"
+[relayer]
+maximum_update_intervals = [[["KUSAMA-2000", "PAS0"], 3600]]
+[sibling]
+type = "substrate"
+state_machine = "KUSAMA-2000"
+hashing = "Blake2"
+rpc_ws = "${world.chain.node.wsUrl}"
+consensus_state_id = "PAS0"
+`,
+  );
+  assert.deepEqual(problems, []);
+  assert.ok(config);
+  return config;
+}
+
+function depsWith(log: RecordedLog): Parameters<typeof runConsensus>[0] {
+  const deps = { clock: fastClock(20), random: fixedRandomness(0), log };
+  return { ...deps, connect: (config) => connectChains(deps, config) };
+}
+
+/** Runs until `isDone`, one block of each parachain at a time. */
+async function runUntil(world: World, log: RecordedLog, isDone: () => boolean): Promise<void> {
+  const stop = new AbortController();
+  const run = runConsensus(depsWith(log), configOf(world), { base: undefined }, stop.signal);
+  const untilMs = systemClock.now() + 15_000;
+  while (!isDone()) {
+    if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ event }) => event).join("\n"));
+    world.advance();
+    await systemClock.sleep(100, never);
+  }
+  stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await run, 0);
+}
+
+Deno.test("a hub of type grandpa: a parachain beside it and the hub are kept current of each other", async () => {
+  await using world = await World.start();
+  const log = new RecordedLog();
+  const first = { hub: BigInt(world.hub.best.number), sibling: BigInt(world.chain.node.best.number) };
+  await runUntil(
+    world,
+    log,
+    () => (world.knownOfHub ?? 0n) > first.hub && (world.knownOfSibling ?? 0n) > first.sibling,
+  );
+  assert.deepEqual([...log.events("error"), ...log.events("warn")], []);
+});
+
+Deno.test("a hub of type grandpa: a parachain that the hub does not follow is told all the same, and noted once", async () => {
+  await using world = await World.start({ followed: [] });
+  const log = new RecordedLog();
+  const first = BigInt(world.hub.best.number);
+  await runUntil(world, log, () => (world.knownOfHub ?? 0n) > first);
+  const [note, ...others] = log.told("chain_not_accepted");
+  assert.equal(note?.level, "info");
+  assert.match(String(note?.fields.explanation), /\bparachain 2000\b/);
+  assert.deepEqual(others, []);
+  assert.deepEqual([...log.events("error"), ...log.events("warn")], []);
+  assert.equal(world.knownOfSibling, undefined);
+});
+
+Deno.test("log-consensus-state says of a parachain beside the hub that there is no state", async () => {
+  await using world = await World.start();
+  const log = new RecordedLog();
+  const options = { chain: world.chain.stateMachine, print: () => assert.fail(), isJson: false };
+  assert.equal(await logConsensusState(depsWith(log), configOf(world), options, never), 1);
+  const [line] = log.lines.filter(({ level }) => level === "error");
+  assert.match(String(line?.fields.error), /there is no state: clients of parachains/);
+});

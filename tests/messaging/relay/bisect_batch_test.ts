@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import type { Chain, Simulation } from "../../../src/core/chains/port.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { type BisectResult, findDeliverable } from "../../../src/messaging/relay/bisect_batch.ts";
+import { forge } from "../../support/memory_host.ts";
+import { memoryLedger, names, Relayer, World } from "./fixture.ts";
+
+interface Case {
+  readonly world: World;
+  readonly relayer: Relayer;
+  readonly messages: readonly Message[];
+  readonly run: () => Promise<BisectResult>;
+}
+
+/** `count` messages from one chain, ready to be proved to the hub (or from the hub to the other chain). */
+async function prepare(count: number, way: "in" | "out" = "out"): Promise<Case> {
+  const world = new World();
+  const [source, target] = way === "in" ? [world.one, world.hub] : [world.hub, world.two];
+  const messages = await world.sendFrom(source, target, count);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const leg = way === "in" ? relayer.leg(relayer.one, relayer.hub) : relayer.leg(relayer.hub, relayer.two);
+  const { height } = await leg.target.fetchView(leg.source.id, relayer.signal);
+  return {
+    world,
+    relayer,
+    messages,
+    run: () => findDeliverable(leg, { messages, height, consensusProofs: [] }, relayer.signal),
+  };
+}
+
+/** Numbers of messages as they were prepared. */
+function numbers(messages: readonly Message[], all: readonly Message[]): number[] {
+  return messages.map((message) => all.indexOf(message));
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index);
+}
+
+Deno.test("findDeliverable: a good batch costs one proof and one simulation", async () => {
+  const { relayer, messages, run } = await prepare(100);
+  const { accepted, refused } = await run();
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 100)]);
+  assert.equal(refused.length, 0);
+  assert.deepEqual(relayer.hub.calls.concat(relayer.two.calls).sort(), [
+    "fetchHostParams",
+    "fetchView",
+    "proveMessages",
+    "simulate",
+  ]);
+});
+
+for (const bad of [0, 41, 99]) {
+  Deno.test(`findDeliverable: one bad message out of 100, at place ${bad}, does not hold up the others (F14)`, async () => {
+    const { relayer, world, messages, run } = await prepare(100, "in");
+    world.hub.failing.add(messages[bad]?.commitment ?? "0x");
+    const { accepted, refused } = await run();
+    assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [
+      range(0, 100).filter((number) => number !== bad),
+    ]);
+    assert.deepEqual(refused.map(({ message, code }) => [messages.indexOf(message), code]), [
+      [bad, "module_failed"],
+    ]);
+    const tries = relayer.hub.calls.filter((method) => method === "simulate").length;
+    assert.ok(tries <= 16, `${tries} simulations`);
+  });
+}
+
+Deno.test("findDeliverable: two messages that only fail together travel apart (F14)", async () => {
+  const { world, messages, run } = await prepare(8);
+  const [first, last] = [messages[1], messages[6]];
+  assert.ok(first !== undefined && last !== undefined);
+  world.two.quarrels.push([first.commitment, last.commitment]);
+  const { accepted, refused } = await run();
+  assert.equal(refused.length, 0);
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 4), range(4, 8)]);
+});
+
+Deno.test("findDeliverable: when every message is bad, each is refused and nothing is accepted", async () => {
+  const { world, messages, run } = await prepare(7, "in");
+  for (const { commitment } of messages) world.hub.failing.add(commitment);
+  const { accepted, refused } = await run();
+  assert.equal(accepted.length, 0);
+  assert.deepEqual(numbers(refused.map(({ message }) => message), messages), range(0, 7));
+});
+
+Deno.test("findDeliverable: one message whose trace is too large is found, refused alone, and the others are taken", async () => {
+  const { world, messages, run } = await prepare(8);
+  world.two.untraceable.add(messages[5]?.commitment ?? "0x");
+  const { accepted, refused } = await run();
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [[0, 1, 2, 3, 4, 6, 7]]);
+  assert.deepEqual(refused.map(({ message, code }) => [messages.indexOf(message), code]), [
+    [5, "untraceable"],
+  ]);
+});
+
+Deno.test("findDeliverable: a refusal about the chain is not taken apart", async () => {
+  const { relayer, world, run } = await prepare(50);
+  world.two.freeze(true);
+  await world.blocks(1);
+  const { accepted, refused } = await run();
+  assert.equal(accepted.length, 0);
+  assert.equal(refused.length, 50);
+  assert.ok(refused.every(({ code }) => code === "host_frozen"));
+  assert.equal(relayer.two.calls.filter((method) => method === "simulate").length, 1);
+});
+
+Deno.test("findDeliverable: a message whose module would fail unnoticed is taken out of the batch (F14)", async () => {
+  const { world, messages, run } = await prepare(5);
+  world.two.failing.add(messages[2]?.commitment ?? "0x");
+  const { accepted, refused } = await run();
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [[0, 1, 3, 4]]);
+  assert.deepEqual(refused.map(({ message, code }) => [messages.indexOf(message), code]), [
+    [2, "not_executed"],
+  ]);
+});
+
+Deno.test("findDeliverable: a duplicate, an expired message and one for another chain are told apart (F14)", async () => {
+  const world = new World();
+  const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 2n;
+  const changes = [{}, { timeoutTimestampSec: soon }, { dest: names.one }, {}];
+  const messages = changes.map((change) => world.message(change));
+  for (const message of messages) world.hub.dispatch(message);
+  await world.blocks(1);
+  await world.update(world.hub, world.two);
+  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
+  const leg = competitor.leg(competitor.hub, competitor.two);
+  const { height } = await leg.target.fetchView(leg.source.id, competitor.signal);
+  const [duplicate] = messages;
+  assert.ok(duplicate !== undefined);
+  const { accepted: [part] } = await findDeliverable(leg, {
+    messages: [duplicate],
+    height,
+    consensusProofs: [],
+  }, competitor.signal);
+  assert.ok(part !== undefined);
+  const signed = await competitor.two.sign(
+    part.delivery,
+    part.simulation,
+    { nonceAtLeast: undefined },
+    competitor.signal,
+  );
+  assert.ok(signed.kind === "signed");
+  await competitor.two.broadcast(signed.submission, competitor.signal);
+  await world.blocks(1);
+  const { accepted, refused } = await findDeliverable(
+    leg,
+    { messages, height, consensusProofs: [] },
+    competitor.signal,
+  );
+  assert.deepEqual(accepted.map(({ messages: some }) => numbers(some, messages)), [[3]]);
+  const codes = new Map(refused.map(({ message, code }) => [messages.indexOf(message), code]));
+  assert.deepEqual([...codes].sort(), [[0, "duplicate"], [1, "timed_out"], [2, "bad_destination"]]);
+});
+
+Deno.test("findDeliverable: one message that the source cannot prove does not hold up the others", async () => {
+  const { world, relayer, messages } = await prepare(6);
+  const leg = relayer.leg(relayer.hub, relayer.two);
+  const { height } = await leg.target.fetchView(leg.source.id, relayer.signal);
+  const ghost = world.message();
+  const { accepted, refused } = await findDeliverable(
+    leg,
+    { messages: [...messages, ghost], height, consensusProofs: [] },
+    relayer.signal,
+  );
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 6)]);
+  assert.deepEqual(refused.map(({ message, code }) => [message, code]), [[ghost, "bad_proof"]]);
+});
+
+Deno.test("findDeliverable: a forged proof is refused by every host", async () => {
+  for (const way of ["in", "out"] as const) {
+    const { relayer, run } = await prepare(2, way);
+    for (const chain of [relayer.one, relayer.hub]) chain.alterProof = forge;
+    const { accepted, refused } = await run();
+    assert.equal(accepted.length, 0);
+    assert.deepEqual(refused.map(({ code }) => code), ["bad_proof", "bad_proof"]);
+  }
+});
+
+Deno.test("findDeliverable: an endpoint that does not answer is the leg's matter, not the messages'", async () => {
+  const { relayer, run } = await prepare(2);
+  relayer.two.faults.add("simulate", { kind: "throw", code: "unreachable" });
+  await assert.rejects(run(), { code: "unreachable" });
+});
+
+Deno.test("findDeliverable: a refused proof in front of the messages is nobody's fault, and costs one simulation", async () => {
+  for (const [found, told] of [["unspecified", "bad_proof"], ["bad_proof", "bad_proof"]] as const) {
+    const { relayer, messages } = await prepare(9);
+    const leg = relayer.leg(relayer.hub, relayer.two);
+    const { height } = await leg.target.fetchView(leg.source.id, relayer.signal);
+    let simulations = 0;
+    const target: Chain = Object.assign(Object.create(leg.target), {
+      simulate: (): Promise<Simulation> => {
+        simulations++;
+        return Promise.resolve({
+          kind: "refused",
+          refusal: { code: found, detail: "ProofInvalid", step: 0 },
+        });
+      },
+    });
+    const work = { messages, height, consensusProofs: [Uint8Array.of(1)] };
+    const { accepted, refused } = await findDeliverable({ ...leg, target }, work, relayer.signal);
+    assert.deepEqual(accepted, []);
+    assert.deepEqual(refused.map(({ code }) => code), messages.map(() => told));
+    assert.equal(simulations, 1);
+  }
+});

@@ -1,0 +1,399 @@
+import assert from "node:assert/strict";
+import { getMessage, getResponseMessage } from "../../../src/core/ismp/commitment.ts";
+import { fromHex } from "../../../src/core/encoding/bytes.ts";
+import type { GetRequest, Message } from "../../../src/core/ismp/message.ts";
+import type { Leg, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
+import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "./market.ts";
+import { inbound, round, settle } from "./rounds.ts";
+import { delivered, memoryLedger, names, Relayer, sender, World } from "./fixture.ts";
+
+const REQUIRED_18 = COST_18 + COST_18 / 10n;
+
+async function prepare(fees: readonly bigint[], settings: Partial<PipelineSettings> = {}): Promise<{
+  world: World;
+  relayer: Relayer;
+  messages: Message[];
+  first: Message;
+}> {
+  const world = new World();
+  const messages = await payAndUpdate(world, fees);
+  const [first] = messages;
+  assert.ok(first !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world), { settings });
+  return { world, relayer, messages, first };
+}
+
+const weighing = (
+  relayer: Relayer,
+  percent = 10,
+  price27?: "none",
+): { profit: ReturnType<typeof profitOf>; leg: Leg } => {
+  const profit = profitOf(relayer, percent, price27);
+  return { profit, leg: relayer.leg(relayer.hub, relayer.two, { profit }) };
+};
+
+const count = (calls: readonly string[], method: string): number =>
+  calls.filter((called) => called === method).length;
+
+Deno.test("weigh: a fee exactly at the requirement delivers, one below is held with both numbers", async () => {
+  const { relayer, messages, first } = await prepare([REQUIRED_18 - 1n, REQUIRED_18]);
+  assert.deepEqual(await round(relayer, weighing(relayer).leg), { sent: 1, hasMore: false });
+  const { state, reason, requiredUsd18, offeredUsd18, nextAttemptAtMs } = relayer.row(first);
+  assert.deepEqual([state, reason], ["held", "unprofitable"]);
+  assert.deepEqual([requiredUsd18, offeredUsd18], [REQUIRED_18, REQUIRED_18 - 1n]);
+  assert.equal(nextAttemptAtMs, NEVER_MS);
+  assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
+});
+
+for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what", COST_18 * 2n, 1]] as const) {
+  Deno.test(
+    `filterProfitable: a batch whose gas comes to cost ${what} its fees pay for is ${
+      sent === 0 ? "weighed again, not signed" : "still signed"
+    }`,
+    async () => {
+      const { relayer, world, first } = await prepare([fee18]);
+      relayer.two.faults.add("sign", {
+        kind: "interrupt",
+        when: "before",
+        act: () => void (world.two.priceWei = PRICE_WEI * 2n),
+      });
+      assert.equal((await round(relayer, weighing(relayer).leg)).sent, sent);
+      const { state, reason, requiredUsd18 } = relayer.row(first);
+      if (sent === 1) {
+        assert.equal(state, "submitted");
+        return;
+      }
+      assert.deepEqual([state, reason, requiredUsd18], ["held", "unprofitable", REQUIRED_18 * 2n]);
+      assert.deepEqual(relayer.submissions(first), []);
+    },
+  );
+}
+
+Deno.test("weigh: fees are in units of their source's token", async () => {
+  const { relayer, first, messages } = await prepare([219_999n, 220_000n]);
+  relayer.one.decimals = 6;
+  await round(relayer, weighing(relayer).leg);
+  assert.equal(relayer.row(first).offeredUsd18, 219_999n * 10n ** 12n);
+  assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
+});
+
+Deno.test("weigh: without a retry frequency an unprofitable message is never tried again", async () => {
+  const { relayer, world, first } = await prepare([1n]);
+  const { leg } = weighing(relayer);
+  await round(relayer, leg);
+  world.one.fund(first.commitment, REQUIRED_18);
+  await world.blocks(1);
+  await world.clock.advance(86_400_000);
+  const before = count(relayer.two.calls, "simulate");
+  assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: false });
+  assert.equal(count(relayer.two.calls, "simulate"), before);
+});
+
+Deno.test("weigh: with a retry frequency the fee is read again after that time, not before", async () => {
+  const { relayer, world, first } = await prepare([1n], { retryFrequencySec: 60 });
+  const { leg } = weighing(relayer);
+  await round(relayer, leg);
+  world.one.fund(first.commitment, REQUIRED_18);
+  await world.blocks(1);
+  await world.clock.advance(58_000);
+  await round(relayer, leg);
+  assert.equal(relayer.row(first).reason, "unprofitable");
+  await world.clock.advance(2_000);
+  assert.equal((await round(relayer, leg)).sent, 1);
+});
+
+for (const retryFrequencySec of [undefined, 3_600]) {
+  Deno.test(
+    `filterProfitable: a raised fee revives a message ${
+      retryFrequencySec === undefined ? "only if retries are on" : "at once if retries are on"
+    }`,
+    async () => {
+      const { relayer, world, first } = await prepare([1n], { retryFrequencySec });
+      const { leg } = weighing(relayer);
+      await world.update(world.one, world.hub);
+      await round(relayer, inbound(relayer));
+      await round(relayer, leg);
+      assert.equal(relayer.row(first).reason, "unprofitable");
+      world.one.fund(first.commitment, REQUIRED_18);
+      await world.blocks(1);
+      await world.update(world.one, world.hub);
+      await round(relayer, inbound(relayer));
+      assert.equal((await round(relayer, leg)).sent, retryFrequencySec === undefined ? 0 : 1);
+    },
+  );
+}
+
+Deno.test("weigh: without a price nothing is sent, and the row says so", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18 * 100n], { retryFrequencySec: 60 });
+  await round(relayer, weighing(relayer, 10, "none").leg);
+  const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(first);
+  assert.deepEqual([state, reason], ["held", "price_unknown"]);
+  assert.deepEqual([offeredUsd18, requiredUsd18], [REQUIRED_18 * 100n, undefined]);
+  await world.clock.advance(10_000);
+  assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
+});
+
+Deno.test("weigh: a source chain that is down holds its own messages only (I12), and they go when it is back", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18]);
+  const [other] = await payAndUpdate(world, [REQUIRED_18], { source: names.two });
+  assert.ok(other !== undefined);
+  const { leg } = weighing(relayer);
+  relayer.one.faults.add("fetchFees", { kind: "throw", code: "unreachable" });
+  assert.equal((await round(relayer, leg)).sent, 1);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
+  assert.equal(relayer.row(other).state, "submitted");
+  await world.blocks(3);
+  await settle(relayer);
+  assert.equal((await round(relayer, leg)).sent, 1);
+  await world.blocks(1);
+  assert.equal(delivered(world.two).length, 2);
+  assert.equal(world.two.reverted().length, 0);
+});
+
+Deno.test("weigh: a request that its source has forgotten ends, the rest of the batch goes", async () => {
+  const { relayer, world, messages, first } = await prepare([REQUIRED_18, REQUIRED_18]);
+  world.one.forget(first.commitment);
+  await world.blocks(1);
+  assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
+  assert.deepEqual(messages.map((message) => relayer.submissions(message).length), [0, 1]);
+});
+
+Deno.test("weigh: a request that a node behind does not know yet waits, and goes when the node has caught up", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18]);
+  const { leg } = weighing(relayer);
+  relayer.one.readsBehind = world.one.head.height - 1n;
+  assert.equal((await round(relayer, leg)).sent, 0);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
+  relayer.one.readsBehind = 0n;
+  await world.clock.advance(10_000);
+  assert.equal((await round(relayer, leg)).sent, 1);
+});
+
+Deno.test("weigh: a request that nobody knows does not end while no second opinion is to be had", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18]);
+  const { leg } = weighing(relayer);
+  world.one.forget(first.commitment);
+  await world.blocks(1);
+  relayer.one.areWitnessesUp = false;
+  await round(relayer, leg);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
+  relayer.one.areWitnessesUp = true;
+  await world.clock.advance(10_000);
+  await round(relayer, leg);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
+});
+
+Deno.test("weigh: a price that comes back is used within minutes, also without a retry frequency", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18]);
+  await round(relayer, weighing(relayer, 10, "none").leg);
+  assert.equal(relayer.row(first).reason, "price_unknown");
+  await world.clock.advance(10_000);
+  assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
+});
+
+Deno.test("weigh: what is left of a mixed batch is proved and simulated anew, and mined without a revert", async () => {
+  const { relayer, world, messages } = await prepare([REQUIRED_18, 0n, REQUIRED_18, 5n, REQUIRED_18]);
+  assert.deepEqual(await round(relayer, weighing(relayer).leg), { sent: 3, hasMore: false });
+  assert.equal(count(relayer.hub.calls, "proveMessages"), 2);
+  assert.equal(count(relayer.two.calls, "simulate"), 2);
+  await world.blocks(1);
+  const paying = [messages[0], messages[2], messages[4]].map((message) => message?.commitment);
+  assert.deepEqual(delivered(world.two), paying);
+  assert.equal(world.two.reverted().length, 0);
+});
+
+Deno.test("weigh: with 0 percent everything goes, and neither fees nor prices are asked for", async () => {
+  const { relayer } = await prepare([0n, 0n]);
+  const { leg, profit } = weighing(relayer, 0);
+  assert.equal((await round(relayer, leg)).sent, 2);
+  assert.equal(profit.asked(), 0);
+  assert.deepEqual(relayer.one.calls, []);
+  const calls = ["fetchView", "fetchReceipts", "fetchHostParams", "simulate", "sign", "broadcast"];
+  assert.deepEqual(relayer.two.calls, calls);
+});
+
+const fromHub = async (settings: Partial<PipelineSettings>): Promise<[Relayer, Message]> => {
+  const world = new World();
+  world.two.priceWei = PRICE_WEI;
+  const [message] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+  assert.ok(message !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world), { settings });
+  await round(relayer, weighing(relayer).leg);
+  return [relayer, message];
+};
+
+/** Units of the hub's token that are worth so many dollars x 10^18 at one dollar each; rounds down. */
+const rewardOf = (dollars18: bigint): bigint => dollars18 / 10n ** 6n;
+
+Deno.test("weigh: the reward for a listed module of the hub is weighed like a fee", async () => {
+  const listed = (reward: bigint): Partial<PipelineSettings> => ({
+    listedModules: () => new Map([[sender, reward]]),
+  });
+  const [paid, enough] = await fromHub(listed(rewardOf(REQUIRED_18)));
+  assert.equal(paid.row(enough).state, "submitted");
+  const [relayer, message] = await fromHub(listed(rewardOf(REQUIRED_18) - 1n));
+  const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(message);
+  assert.deepEqual([state, reason], ["held", "unprofitable"]);
+  assert.deepEqual([offeredUsd18, requiredUsd18], [REQUIRED_18 - 10n ** 6n, REQUIRED_18]);
+});
+
+Deno.test("weigh: without a price of the hub's token a reward counts for nothing, and the row says why", async () => {
+  const [relayer, message] = await fromHub({
+    listedModules: () => new Map([[sender, 10n ** 30n]]),
+    hubTokenPrice27: undefined,
+  });
+  const { state, reason, offeredUsd18, detail } = relayer.row(message);
+  assert.deepEqual([state, reason, offeredUsd18], ["held", "unprofitable", 0n]);
+  assert.match(detail ?? "", /token_price/);
+});
+
+Deno.test("weigh: a request of the hub that only module_filter lets in has no fee and does not pay", async () => {
+  const [relayer, message] = await fromHub({ moduleFilter: new Set([sender]) });
+  const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(message);
+  assert.deepEqual([state, reason, offeredUsd18, requiredUsd18], ["held", "unprofitable", 0n, REQUIRED_18]);
+});
+
+for (const [amount18, state] of [[10n * COST_18, "held"], [10n * COST_18 + 1n, "submitted"]] as const) {
+  for (const percent of [0, 10]) {
+    Deno.test(`weigh: a withdrawal of ours is ${state} at ${percent} percent when its amount is ${amount18} and a tenth of it costs ${COST_18}`, () =>
+      withdraw(amount18, percent, state));
+  }
+}
+
+async function withdraw(amount: bigint, percent: number, state: string): Promise<void> {
+  const world = new World();
+  world.two.priceWei = PRICE_WEI;
+  const [ours, theirs] = await world.sendFrom(world.hub, world.two, 2, { source: names.hub });
+  assert.ok(ours !== undefined && theirs !== undefined);
+  const relayer = paidBy(world, ours, amount);
+  await round(relayer, weighing(relayer, percent).leg);
+  const states = [ours, theirs].map((message) => relayer.row(message).state);
+  assert.deepEqual(states, [state, percent === 0 ? "submitted" : "held"]);
+}
+
+/** A relayer whose money a message carries. */
+function paidBy(world: World, ours: Message, amount: bigint): Relayer {
+  const relayer = new Relayer(world, memoryLedger(world), { settings: { moduleFilter: new Set([sender]) } });
+  relayer.ledger.withdrawals.record({
+    chain: names.two,
+    address: relayer.address,
+    nonce: 0n,
+    beneficiary: undefined,
+    amount,
+    hubBlock: 1n,
+    state: "dispatched",
+    dispatch: { commitment: ours.commitment, encoded: new Uint8Array(), hubBlock: 1n },
+  });
+  return relayer;
+}
+
+for (const percent of [0, 10]) {
+  Deno.test(`weigh: a withdrawal of ours is not signed at ${percent} percent when a tenth of it no longer pays for the gas`, async () => {
+    const world = new World();
+    world.two.priceWei = PRICE_WEI;
+    const [ours] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+    assert.ok(ours !== undefined);
+    const relayer = paidBy(world, ours, 20n * COST_18);
+    const { simulate } = relayer.two;
+    relayer.two.simulate = async (delivery, signal) => {
+      const simulation = await simulate.call(relayer.two, delivery, signal);
+      world.two.priceWei = 10n * PRICE_WEI;
+      return simulation;
+    };
+    await round(relayer, weighing(relayer, percent).leg);
+    assert.deepEqual([relayer.row(ours).state, relayer.row(ours).reason], ["held", "unprofitable"]);
+  });
+
+  Deno.test(`weigh: what may be spent on a withdrawal of ours is not what its delivery earns, at ${percent} percent`, async () => {
+    const world = new World();
+    world.two.priceWei = PRICE_WEI;
+    const [ours] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+    assert.ok(ours !== undefined);
+    const relayer = paidBy(world, ours, 1_000n * COST_18);
+    await round(relayer, weighing(relayer, percent).leg);
+    await world.blocks(1);
+    await settle(relayer);
+    assert.equal(relayer.row(ours).state, "delivered");
+    const [submission] = relayer.submissions(ours);
+    const spent = submission && relayer.ledger.spending.find(submission.id);
+    assert.deepEqual([spent?.purpose, spent?.result, spent?.revenueUsd18 ?? 0n], [
+      "payment_delivery",
+      "delivered",
+      0n,
+    ]);
+  });
+}
+
+for (const retryFrequencySec of [undefined, 3_600]) {
+  Deno.test(`weigh: a raised fee revives the answer to a GET request, with retries every ${retryFrequencySec} s`, async () => {
+    const world = new World();
+    world.two.priceWei = PRICE_WEI;
+    const get: GetRequest = {
+      source: names.two,
+      dest: names.one,
+      nonce: 1n,
+      from: fromHex(sender),
+      keys: [new Uint8Array(20)],
+      height: 1n,
+      context: new Uint8Array(),
+      timeoutTimestampSec: 0n,
+    };
+    const asked = getMessage(get);
+    const response = getResponseMessage({ get, values: [] });
+    world.two.dispatch(asked, REQUIRED_18 - 1n);
+    world.hub.dispatch(response);
+    await world.blocks(1);
+    await world.update(world.hub, world.two);
+    const relayer = new Relayer(world, memoryLedger(world), { settings: { retryFrequencySec } });
+    const { leg } = weighing(relayer);
+    await round(relayer, leg);
+    assert.deepEqual([relayer.row(response).state, relayer.row(response).reason], ["held", "unprofitable"]);
+    const back = relayer.leg(relayer.two, relayer.hub);
+    await world.update(world.two, world.hub);
+    await round(relayer, back);
+    world.two.fund(asked.commitment, REQUIRED_18);
+    await world.blocks(1);
+    await world.update(world.two, world.hub);
+    await round(relayer, back);
+    assert.equal((await round(relayer, leg)).sent, retryFrequencySec === undefined ? 0 : 1);
+  });
+}
+
+Deno.test("weigh: a response is paid by the fee of its request, and goes after the request's timeout", async () => {
+  const world = new World();
+  world.two.priceWei = PRICE_WEI;
+  const ask = (nonce: bigint): GetRequest => ({
+    source: names.two,
+    dest: names.one,
+    nonce,
+    from: fromHex(sender),
+    keys: [new Uint8Array(20)],
+    height: 1n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 1n,
+  });
+  const gets = [ask(1n), ask(2n)];
+  const responses = gets.map((get) => getResponseMessage({ get, values: [] }));
+  for (const [index, get] of gets.entries()) {
+    world.two.dispatch(getMessage(get), index === 0 ? REQUIRED_18 : REQUIRED_18 - 1n);
+  }
+  for (const response of responses) world.hub.dispatch(response);
+  await world.blocks(1);
+  await world.update(world.hub, world.two);
+  const [post] = await payAndUpdate(world, [REQUIRED_18]);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const { leg } = weighing(relayer);
+  await round(relayer, leg);
+  assert.ok(post !== undefined);
+  assert.deepEqual(
+    [post, ...responses].map((message) => relayer.row(message).state),
+    ["submitted", "seen", "seen"],
+    "requests go before responses",
+  );
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal((await round(relayer, leg)).sent, 1);
+  assert.deepEqual(responses.map((message) => relayer.row(message).state), ["submitted", "held"]);
+});

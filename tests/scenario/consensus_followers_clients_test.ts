@@ -1,0 +1,150 @@
+/**
+ * The compiled consensus relayer with a Substrate chain whose client of the hub cannot always be used, beside an EVM chain
+ * that cannot be told of a hub that GRANDPA makes final.
+ */
+import assert from "node:assert/strict";
+import type { EventCode } from "../../src/core/telemetry/events.ts";
+import { toHex } from "../../src/core/encoding/bytes.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { grandpaStateOf, GrandpaTeller } from "../../devnet/updates/grandpa_updater.ts";
+import { demoModuleId } from "../../devnet/hub/hub.ts";
+import { clientOf } from "../../devnet/hub/initial_clients.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
+import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { assertSpending } from "./support/invariants.ts";
+import { type LineMatch, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
+import { assertNothingLeaked, secretly } from "./support/secrets.ts";
+import { HubFollower } from "./support/follower_chain.ts";
+
+const CHAIN = "SUBSTRATE-told";
+const BSC = "EVM-97";
+
+/** Of the hub on the chain, seconds: longer than the whole scenario. */
+const CHALLENGE_SEC = 1_800n;
+
+/** More than the unbonding period of GRANDPA clients (67.5 days). */
+const TOO_LONG_MS = 68 * 86_400_000;
+
+/** Calls of the chain's node for a look that ends at its client. */
+const MAX_CALLS_PER_POLL = 10;
+
+/** Tells the hub of the chain once, by the chain's own votes. */
+async function tellHub({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
+  await using teller = new GrandpaTeller({
+    voting: chain.node,
+    followed: devnet.idOnHub(chain),
+    receiver: { node: devnet.hub, hashing: "Keccak", makesBlocks: false },
+  });
+  await teller.tell(0n, true);
+}
+
+/** Looks that the client's state ends: named once, and after growing pauses; every other chain goes on. */
+async function untilParked(
+  scene: ConsensusScene,
+  relayer: RelayerProcess,
+  told: HubFollower,
+  { event, since }: { readonly event: EventCode; readonly since: number },
+): Promise<void> {
+  const tells: LineMatch = ({ record }) => record?.event === event && record.to === CHAIN;
+  scene.expect(tells);
+  await relayer.waitForLine(tells, { since, deadlineMs: DEADLINE_MS });
+  const calls = (): number => [...told.chain.node.callCounts.values()].reduce((sum, count) => sum + count, 0);
+  const failed = (): readonly number[] =>
+    relayer.lines.slice(since).filter(({ record }) =>
+      record?.event === "poll_finished" && record.to === CHAIN
+    )
+      .filter(({ record }) => record?.result === "failed").map(({ record }) => Number(record?.nextInMs));
+  const before = { calls: calls(), looks: failed().length, block: told.now };
+  await waitUntil("it was looked at again", () => failed().length >= before.looks + 2, {
+    deadlineMs: DEADLINE_MS,
+  });
+  const looks = failed().length - before.looks;
+  // The next look may have begun.
+  assert.ok(calls() - before.calls <= (looks + 1) * MAX_CALLS_PER_POLL, `${calls() - before.calls} calls`);
+  const pauses = failed();
+  assert.ok(pauses.every((pause, at) => pause >= 1_000 && pause >= (pauses[at - 1] ?? 0)), pauses.join(", "));
+  assert.deepEqual(await told.updatesSince(before.block), []);
+  await scene.untilGrown(["bsc"]);
+}
+
+Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, expired", (t) =>
+  playConsensus(t, {
+    kinds: ["bsc"],
+    substrateChains: [{ stateMachine: CHAIN, blockTimeMs: 400 }],
+  }, async (scene) => {
+    const { devnet } = scene;
+    const { relay, hub } = devnet;
+    const told = new HubFollower(scene, CHAIN);
+    const { node } = told.chain;
+    const { consensusStateId } = hub.identity;
+    const { reader } = scene.chain("bsc").host;
+    const sent = (): Promise<number> =>
+      reader.getTransactionCount({ address: DEVNET_ACCOUNTS.relayer.address });
+    const before = await sent();
+    let relayer: RelayerProcess;
+
+    await scene.step(
+      "an EVM chain is not told of the hub, and says so once; the hub is told of it",
+      async () => {
+        relayer = await scene.start({ hubType: "grandpa", only: [BSC, CHAIN] });
+        await Promise.all([told.untilKnows(1n), scene.untilGrown(["bsc"], 2)]);
+        const skipped = relayer.lines.filter(({ record }) => record?.event === "hub_proofs_unsupported");
+        assert.deepEqual(skipped.map(({ record }) => record?.chain), [BSC]);
+      },
+    );
+
+    await scene.step("a challenge period holds up messages of the hub, and no updates", async () => {
+      await node.setChallengePeriod(hub.identity, CHALLENGE_SEC);
+      await tellHub(scene, told);
+      const folder = await Deno.makeTempDir({ prefix: "messaging-" });
+      await using stack = new AsyncDisposableStack();
+      stack.defer(() => Deno.remove(folder, { recursive: true }));
+      const { endpoints } = devnet;
+      const config = relayerConfig(
+        endpoints,
+        secretly(endpoints, { without: [BSC], moduleFilter: [toHex(demoModuleId)] }),
+      );
+      const messaging = stack.use(await startRelayer({ config, folder }));
+      await messaging.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+      const post = { dest: told.chain.stateMachine, from: demoModuleId, to: demoModuleId, timeoutSec: 0n };
+      const { commitment, block } = await hub.dispatchPost({ ...post, body: Uint8Array.of(1) });
+      await messaging.waitForLine("message_found", { deadlineMs: DEADLINE_MS });
+      await told.untilKnows(BigInt(block.number));
+      await told.untilGrown(2);
+      assert.equal(node.findReceipt(commitment), undefined);
+      node.advanceTime(Number(CHALLENGE_SEC) * 1_000);
+      await waitUntil("the message is delivered", () => node.findReceipt(commitment) !== undefined, {
+        deadlineMs: DEADLINE_MS,
+      });
+      assert.equal(await messaging.terminate(DEADLINE_MS), 0);
+      messaging.assertNoErrors();
+      await assertNothingLeaked([messaging]);
+      await assertSpending(devnet, messaging);
+    });
+
+    await scene.step("a frozen client is named and left alone until it can be used again", async () => {
+      const since = scene.now(relayer);
+      await node.freezeClient(consensusStateId);
+      await untilParked(scene, relayer, told, { event: "client_frozen", since });
+      await node.unfreezeClient(consensusStateId);
+      await told.untilGrown(2);
+    });
+
+    await scene.step(
+      "an expired client is named and left alone until governance creates it anew",
+      async () => {
+        // As a relayer that comes too late.
+        await scene.kill(relayer);
+        node.advanceTime(TOO_LONG_MS);
+        node.produceBlock();
+        relayer = await scene.start({ hubType: "grandpa", only: [BSC, CHAIN] });
+        await untilParked(scene, relayer, told, { event: "client_expired", since: 0 });
+        await node.createConsensusClient(
+          clientOf(consensusStateId, await grandpaStateOf(relay, hub.identity)),
+        );
+        await told.untilGrown(2);
+        assert.equal(await sent(), before, "no transaction was sent to the EVM chain");
+      },
+    );
+  }));

@@ -1,0 +1,159 @@
+/** The compiled consensus relayer tells Substrate chains of a hub that GRANDPA makes final: missed sessions, competitors. */
+import assert from "node:assert/strict";
+import { GrandpaTeller } from "../../devnet/updates/grandpa_updater.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
+import {
+  type ConsensusScene,
+  DEADLINE_MS,
+  playConsensus,
+  type SceneChanges,
+} from "./support/consensus_scene.ts";
+import type { RelayerProcess } from "./support/relayer_process.ts";
+import { HubFollower } from "./support/follower_chain.ts";
+
+/** Sessions that each chain misses, most first. */
+const MISSED = [7, 4, 3, 1] as const;
+
+/** Misses no session but more blocks than a proof may cover. */
+const LONG = "SUBSTRATE-long";
+
+/** Blocks that a proof for it may cover; the relay chain keeps votes of every eighth. */
+const RANGE = 20;
+
+/** Proofs that it takes at least. */
+const RANGES = 3;
+
+/** Seed of a competitor. */
+const OTHER_SEED = `0x${"c6".repeat(32)}`;
+
+/** Somebody else, who tells one chain. */
+async function tellOnce({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
+  const { relay, hub: { identity } } = devnet;
+  await using teller = new GrandpaTeller({
+    voting: { wsUrl: relay.wsUrl, cover: () => void relay.produceBlocks(2) },
+    followed: identity,
+    receiver: { node: chain.node, hashing: chain.hashing, makesBlocks: false },
+  });
+  await teller.tell(0n, true);
+}
+
+/** The hub makes a last final block; then nothing moves on the chains that a proof is made of, and all can be proved. */
+function holdHub({ hub, relay }: ConsensusScene["devnet"]): void {
+  hub.pauseBlocks();
+  hub.produceBlock();
+  hub.produceBlock();
+  relay.produceBlocks(4);
+  relay.pauseBlocks();
+}
+
+function releaseHub({ hub, relay }: ConsensusScene["devnet"]): void {
+  hub.resumeBlocks();
+  relay.resumeBlocks();
+}
+
+function telling(chains: readonly HubFollower[], sections: SceneChanges["sections"] = {}): SceneChanges {
+  return { hubType: "grandpa", only: chains.map(({ chain }) => chain.stateMachine), sections };
+}
+
+const names = [...MISSED.map((missed) => `SUBSTRATE-mis${missed}`), LONG];
+
+Deno.test("Substrate chains are told of the hub over changes of the authority set", (t) =>
+  playConsensus(t, {
+    kinds: [],
+    substrateChains: names.map((stateMachine) => ({ stateMachine, blockTimeMs: 400 })),
+  }, async (scene) => {
+    const { devnet } = scene;
+    const { relay } = devnet;
+    const chains = MISSED.map((missed) => new HubFollower(scene, `SUBSTRATE-mis${missed}`));
+    const long = new HubFollower(scene, LONG);
+    const all = [...chains, long];
+    let relayer: RelayerProcess;
+
+    await scene.step("all chains learn of the hub, and of a new set within its session", async () => {
+      relayer = await scene.start(telling(all));
+      await Promise.all(all.map((chain) => chain.untilKnows(1n)));
+      relay.rotate();
+      await Promise.all(all.map((chain) => chain.untilCurrent()));
+      await relayer.waitForLine("update_sent", { since: scene.now(relayer), deadlineMs: DEADLINE_MS });
+      await scene.kill(relayer);
+    });
+
+    await scene.step(
+      "after a crash each chain gets one proof for each of 1, 3, 4 or 7 missed sessions, and one for the rest",
+      async () => {
+        for (const [at, chain] of chains.entries()) {
+          // What was sent before the crash may be in a block by now.
+          await tellOnce(scene, chain);
+          const sessions = (MISSED[at] ?? 0) - (MISSED[at + 1] ?? 0);
+          for (let session = 0; session < sessions; session++) {
+            relay.produceBlocks(3);
+            relay.rotate();
+          }
+        }
+        await tellOnce(scene, long);
+        relay.produceBlocks(RANGE * RANGES);
+        holdHub(devnet);
+        const before = all.map((chain) => chain.now);
+        [relayer] = await Promise.all([
+          scene.start(telling(chains)),
+          scene.start(telling([long], { "hub.grandpa": { max_block_range: RANGE } })),
+        ]);
+        await Promise.all(all.map((chain) => chain.untilCurrent()));
+        const final = relay.finalized.number;
+        for (const [at, chain] of chains.entries()) {
+          const updates = await chain.updatesSince(before[at] ?? 0);
+          const sets = updates.map(({ before, after }) => after.setId - before.setId);
+          assert.deepEqual(sets, [...Array.from({ length: MISSED[at] ?? 0 }, () => 1n), 0n]);
+          assert.ok(updates.every(({ extrinsics }) => extrinsics === 1));
+          assert.equal(chain.height, BigInt(devnet.hub.finalized.number));
+          assert.equal((await chain.fetchFinality()).height, final);
+        }
+        const steps = (await long.updatesSince(before.at(-1) ?? 0)).map(({ before, after }) =>
+          after.height - before.height
+        );
+        assert.ok(steps.length >= RANGES && steps.every((step) => step <= RANGE), steps.join(", "));
+        releaseHub(devnet);
+        await Promise.all(all.map((chain) => chain.untilGrown()));
+      },
+    );
+
+    await scene.step(
+      "two relayers on the same chains: who comes second says so, and all goes on",
+      async () => {
+        scene.limit({ hasCompetitors: true });
+        const other = await scene.start(telling(chains, { "hub.substrate": { signer: OTHER_SEED } }));
+        const both = [relayer, other];
+        const newsFor = (news: () => void): Promise<void> =>
+          scene.whileStopped(relayer, () => scene.whileStopped(other, () => Promise.resolve(news())));
+        await waitUntil("one of them came second", async () => {
+          await newsFor(() => {
+            devnet.hub.produceBlock();
+            devnet.hub.produceBlock();
+            relay.rotate();
+            relay.produceBlocks(4);
+          });
+          await Promise.all(chains.map((chain) => chain.untilCurrent()));
+          return both.some(({ lines }) =>
+            lines.some(({ record }) => record?.event === "update_already_submitted")
+          );
+        }, { deadlineMs: DEADLINE_MS });
+        // A set that comes without a new height of the hub.
+        holdHub(devnet);
+        await Promise.all(chains.map((chain) => chain.untilCurrent()));
+        await newsFor(() => {
+          relay.rotate();
+          relay.produceBlocks(2);
+        });
+        await Promise.all(chains.map((chain) => chain.untilCurrent()));
+        releaseHub(devnet);
+        await Promise.all(chains.map((chain) => chain.untilGrown()));
+        assert.ok(both.every(({ isRunning }) => isRunning));
+        // A pool may give up an update for the other's twice in a row; anything else would be a fault.
+        const warnings = both.flatMap(({ lines }) => lines.filter(({ level }) => level === "warn"));
+        assert.deepEqual(
+          warnings.filter(({ record }) => record?.event !== "update_lost").map(({ text }) => text),
+          [],
+        );
+      },
+    );
+  }));
