@@ -199,7 +199,7 @@ function applySettled(
 ): void {
   const { source, dest } = work.pair;
   deps.ledger.transaction(() => {
-    for (const { commitment, to } of settled) deps.ledger.deliveries.setClaimState(commitment, dest, to);
+    for (const { commitment, to } of settled) deps.ledger.deliveries.setClaimState({ commitment, dest }, to);
   });
   for (const why of new Set(settled.map((each) => each.why))) {
     const ended = settled.filter((each) => each.why === why);
@@ -273,7 +273,9 @@ async function sendOne(
   const { group } = claim;
   const { deliveries } = deps.ledger;
   const setAll = (to: "claiming" | "unclaimed"): void => {
-    for (const commitment of group.commitments) deliveries.setClaimState(commitment, group.dest, to);
+    for (const commitment of group.commitments) {
+      deliveries.setClaimState({ commitment, dest: group.dest }, to);
+    }
   };
   const sent = await deps.calls.send({
     call: claim.call,
@@ -331,7 +333,7 @@ async function afterRefusal(
 function markLost(deps: FeeDeps, work: PairInput, commitments: readonly Hash256[]): void {
   const { source, dest } = work.pair;
   deps.ledger.transaction(() => {
-    for (const commitment of commitments) deps.ledger.deliveries.setClaimState(commitment, dest, "lost");
+    for (const commitment of commitments) deps.ledger.deliveries.setClaimState({ commitment, dest }, "lost");
   });
   deps.log.warn("receipts_missing", {
     pair: routeName(work.pair),

@@ -73,8 +73,8 @@ async function applyFinal(
       submissions.settleItem(id, item.commitment, isPaid ? "handled" : "not_handled");
       const row = deliveries.find(item.commitment, item.target);
       if (row === undefined || row.claimState === "claimed") continue;
-      if (isPaid) deliveries.setClaimState(row.commitment, row.dest, "claimed", work.block.height);
-      else deliveries.setClaimState(row.commitment, row.dest, "unclaimed");
+      if (isPaid) deliveries.setClaimState(row, "claimed", work.block.height);
+      else deliveries.setClaimState(row, "unclaimed");
       (isPaid ? paid : unpaid).push(row);
     }
   });
@@ -120,7 +120,7 @@ function takeBack(
     for (const { commitment, target } of submissions.itemsOf(row.id)) {
       submissions.settleItem(row.id, commitment, "not_handled");
       if (deliveries.find(commitment, target)?.claimState === "claiming") {
-        deliveries.setClaimState(commitment, target, "unclaimed");
+        deliveries.setClaimState({ commitment, dest: target }, "unclaimed");
       }
     }
   });
@@ -155,7 +155,7 @@ async function settleOrphans(
   deps.ledger.transaction(() => {
     for (const [index, { commitment, dest }] of orphans.entries()) {
       if (deliveries.find(commitment, dest)?.claimState !== "claiming") continue;
-      deliveries.setClaimState(commitment, dest, stateOf(statuses[index]));
+      deliveries.setClaimState({ commitment, dest }, stateOf(statuses[index]));
     }
   });
   for (const [index, row] of orphans.entries()) {

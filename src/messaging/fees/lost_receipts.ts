@@ -98,7 +98,7 @@ function applyVerdict(deps: FeeDeps, row: DeliveryRow, receipt: Uint8Array | und
     verdict,
   });
   if (verdict === "unclaimed") {
-    deliveries.setClaimState(row.commitment, row.dest, "unclaimed");
+    deliveries.setClaimState(row, "unclaimed");
     return;
   }
   deliveries.remove(row.commitment, row.dest);

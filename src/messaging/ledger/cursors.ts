@@ -1,6 +1,5 @@
 /** Table `cursor`: highest height of its source up to which each leg has recorded every message (I1, I2). */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
 import { readInteger, readStateMachine, toHeight } from "./columns.ts";
 import type { Database } from "./database.ts";
 
@@ -16,13 +15,13 @@ export interface Cursors {
 }
 
 /** Opens the cursors in a database. */
-export function openCursors(db: Database, clock: Pick<Clock, "now">): Cursors {
+export function openCursors(db: Database): Cursors {
   const write =
     (onConflict: string) => (source: StateMachine, target: StateMachine, height: bigint): void => {
       db.run(
         `INSERT INTO cursor (source, target, scanned, updated_at_ms) VALUES (:source, :target, :height, :now)
        ON CONFLICT (source, target) DO UPDATE SET scanned = excluded.scanned, updated_at_ms = :now ${onConflict}`,
-        { source, target, height: toHeight(height), now: clock.now() },
+        { source, target, height: toHeight(height), now: db.now() },
       );
     };
   return {

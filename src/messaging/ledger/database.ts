@@ -1,7 +1,8 @@
 /** Connection to the database file: cached statements, transactions, and faults as data. */
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Clock } from "../../core/runtime/clock.ts";
 import type { Parameters, Row } from "./columns.ts";
 import { LedgerFault, type LedgerFaultCode } from "./fault.ts";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 /** Result code of SQLite (https://sqlite.org/rescode.html) that is a fault of the file, not of the caller. */
 interface KnownResult {
@@ -71,19 +72,27 @@ export function toLedgerFault(error: unknown, path: string): LedgerFault | undef
   const known = knownResults.find((result) =>
     primary === undefined ? error.message.startsWith(result.words) : primary === result.primary
   );
-  return known && new LedgerFault(known.code, path, known.text, { cause: error });
+  return known && new LedgerFault(known.code, { path, text: known.text, cause: error });
 }
 
 /** Database connection. Statements are prepared once and cached: there are as many as queries in this folder. */
 export class Database {
   readonly path: string;
   readonly #sqlite: DatabaseSync;
+  readonly #clock: Pick<Clock, "now">;
   readonly #statements = new Map<string, StatementSync>();
   #isInTransaction = false;
 
-  constructor(sqlite: DatabaseSync, path: string) {
+  /** `clock` dates the rows. */
+  constructor(sqlite: DatabaseSync, path: string, clock: Pick<Clock, "now">) {
     this.#sqlite = sqlite;
     this.path = path;
+    this.#clock = clock;
+  }
+
+  /** Time that rows are dated with, Unix milliseconds. */
+  now(): number {
+    return this.#clock.now();
   }
 
   /** Runs statements without parameters and results (schema, pragmas). */

@@ -1,6 +1,21 @@
 /** Table `delivery`: receipts of our own deliveries, from inclusion until the fee is claimed (I4, I7). */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { IdentifierError, type StateMachine } from "../../core/ismp/state_machine.ts";
+import {
+  findDecimal,
+  findHash,
+  findInteger,
+  readBytes,
+  readHash,
+  readInteger,
+  readNumber,
+  readOneOf,
+  readStateMachine,
+  type Row,
+  toDecimal,
+  toHeight,
+} from "./columns.ts";
+import type { Database } from "./database.ts";
 
 /** Every {@link ClaimState}. */
 export const claimStates = ["unclaimed", "claiming", "claimed", "no_fee", "lost", "unclaimable"] as const;
@@ -17,11 +32,15 @@ export interface DeliveryBlock {
   readonly hash: Hash256 | undefined;
 }
 
-/** Receipt of ours. */
-export interface NewDelivery {
-  /** Commitment of the request. Key together with `dest`. */
+/** Key of a delivery. */
+export interface DeliveryKey {
+  /** Of the request. */
   readonly commitment: Hash256;
   readonly dest: StateMachine;
+}
+
+/** Receipt of ours. */
+export interface NewDelivery extends DeliveryKey {
   /** Chain where the fee was paid. */
   readonly source: StateMachine;
   /** Relayer id in the receipt. */
@@ -94,5 +113,181 @@ export interface Deliveries {
     page: { readonly limit: number; readonly offset?: number },
   ): DeliveryRow[];
   /** @throws {Error} a defect: no such record, or a claimed one is set to anything else. */
-  setClaimState(commitment: Hash256, dest: StateMachine, to: ClaimState, hubBlock?: bigint): void;
+  setClaimState(key: DeliveryKey, to: ClaimState, hubBlock?: bigint): void;
+}
+
+const byKey = "commitment = :commitment AND dest = :dest";
+
+// Must be written as in the index, or SQLite does not use it.
+const isClaimable = "claim_state = 'unclaimed' AND is_final = 1";
+
+/** Maximum number of rows of {@link Deliveries.listNotFinal} by default. */
+const defaultLimit = 1_000;
+
+/** The delivery records in a database. */
+export function openDeliveries(db: Database): Deliveries {
+  const change = (set: string, where: string, parameters: Parameters<Database["run"]>[1]): boolean =>
+    db.run(`UPDATE delivery SET ${set}, updated_at_ms = :now WHERE ${where}`, {
+      ...parameters,
+      now: db.now(),
+    }).changes > 0;
+  return {
+    record: (delivery) => record(db, delivery),
+    find: (commitment, dest) => find(db, commitment, dest),
+    listNotFinal: (dest, limit = defaultLimit) =>
+      db.rows(
+        "SELECT * FROM delivery WHERE dest = :dest AND is_final = 0 ORDER BY block_height, commitment LIMIT :limit + 0",
+        { dest, limit },
+      ).flatMap(readable(toDelivery)),
+    markFinal: (commitment, dest) => change("is_final = 1", byKey, { commitment, dest }),
+    markAllFinal: (commitments, dest) =>
+      void change(
+        "is_final = 1",
+        "dest = :dest AND commitment IN (SELECT value FROM json_each(:list)) AND is_final = 0",
+        { dest, list: JSON.stringify(commitments) },
+      ),
+    remove: (commitment, dest) =>
+      db.run(`DELETE FROM delivery WHERE ${byKey} AND claim_state <> 'claimed'`, { commitment, dest })
+        .changes > 0,
+    setFee: (commitment, dest, fee) => {
+      if (!change("fee = :fee", byKey, { commitment, dest, fee: toDecimal(fee) })) {
+        throw missing(commitment, dest);
+      }
+    },
+    countByClaimState: () =>
+      db.rows("SELECT claim_state, count(*) AS count FROM delivery GROUP BY claim_state").map((row) => ({
+        claimState: readOneOf(row, "claim_state", claimStates),
+        count: readNumber(row, "count"),
+      })),
+    listRelayers: (source) =>
+      db.rows("SELECT DISTINCT relayer FROM delivery WHERE source = :source ORDER BY relayer", { source })
+        .map((row) => readBytes(row, "relayer")),
+    countUnreadable: () => countUnreadable(db),
+    listClaimPairs: () => listClaimPairs(db),
+    // Picked by name: callers pass a pair with more fields than the query has parameters.
+    listUnclaimed: ({ source, dest, relayer, maxBlock, limit }) =>
+      db.rows(
+        `SELECT * FROM delivery WHERE source = :source AND dest = :dest AND relayer = :relayer AND ${isClaimable}
+           AND block_height <= :maxBlock ORDER BY block_height, commitment LIMIT :limit + 0`,
+        { source, dest, relayer, maxBlock, limit },
+      ).map(toDelivery),
+    listByClaimState: (claimState, { limit, offset = 0 }) =>
+      db.rows(
+        `SELECT * FROM delivery WHERE claim_state = :claimState ORDER BY updated_at_ms, commitment, dest
+         LIMIT :limit + 0 OFFSET :offset + 0`,
+        { claimState, limit, offset },
+      ).flatMap(readable(toDelivery)),
+    setClaimState: ({ commitment, dest }, to, hubBlock) => {
+      const old = find(db, commitment, dest);
+      if (old === undefined) throw missing(commitment, dest);
+      refuseUnclaiming(old, to);
+      change("claim_state = :to, claim_hub_block = coalesce(:hubBlock, claim_hub_block)", byKey, {
+        commitment,
+        dest,
+        to,
+        hubBlock: hubBlock === undefined ? undefined : toHeight(hubBlock),
+      });
+    },
+  };
+}
+
+function missing(commitment: Hash256, dest: StateMachine): Error {
+  return new Error(`No delivery of ${commitment} to ${dest}`);
+}
+
+/** Refuses to change a claimed record: what the hub has paid stays paid (I7). */
+function refuseUnclaiming(row: DeliveryRow, to: ClaimState): void {
+  if (row.claimState === "claimed" && to !== "claimed") {
+    throw new Error(`Illegal change of a claimed delivery: ${row.commitment} to ${to}`);
+  }
+}
+
+function find(db: Database, commitment: Hash256, dest: StateMachine): DeliveryRow | undefined {
+  const row = db.row(`SELECT * FROM delivery WHERE ${byKey}`, { commitment, dest });
+  return row && toDelivery(row);
+}
+
+function record(db: Database, delivery: NewDelivery): void {
+  db.run(
+    `INSERT INTO delivery (commitment, dest, source, relayer, tx_hash, block_height, block_hash, is_final, fee,
+       claim_state, created_at_ms, updated_at_ms)
+     VALUES (:commitment, :dest, :source, :relayer, :txHash, :height, :hash, :isFinal, :fee, :claimState, :now, :now)
+     ON CONFLICT (commitment, dest) DO UPDATE SET
+       relayer = excluded.relayer,
+       tx_hash = coalesce(excluded.tx_hash, tx_hash),
+       block_height = excluded.block_height,
+       block_hash = excluded.block_hash,
+       is_final = max(is_final, excluded.is_final),
+       fee = coalesce(excluded.fee, fee),
+       claim_state = CASE WHEN claim_state IN ('lost', 'unclaimed') THEN excluded.claim_state
+         ELSE claim_state END,
+       updated_at_ms = excluded.updated_at_ms`,
+    {
+      commitment: delivery.commitment,
+      dest: delivery.dest,
+      source: delivery.source,
+      relayer: delivery.relayer,
+      txHash: delivery.txHash,
+      height: toHeight(delivery.block.height),
+      hash: delivery.block.hash,
+      isFinal: delivery.isFinal ? 1 : 0,
+      fee: toDecimal(delivery.fee),
+      claimState: delivery.isPaid === false ? "no_fee" : "unclaimed",
+      now: db.now(),
+    },
+  );
+}
+
+function listClaimPairs(db: Database): ClaimPair[] {
+  return db.rows(
+    `SELECT source, dest, relayer, count(*) AS count, min(block_height) AS oldest, max(block_height) AS newest
+     FROM delivery WHERE ${isClaimable} GROUP BY source, dest, relayer ORDER BY oldest, source, dest`,
+  ).flatMap(readable(toClaimPair));
+}
+
+/** Omits rows with unreadable chains, so that one of them does not hide the others. */
+function readable<T>(read: (row: Row) => T): (row: Row) => T[] {
+  return (row) => {
+    try {
+      return [read(row)];
+    } catch (error) {
+      if (!(error instanceof IdentifierError)) throw error;
+      return [];
+    }
+  };
+}
+
+function countUnreadable(db: Database): number {
+  const pairs = db.rows("SELECT source, dest, count(*) AS count FROM delivery GROUP BY source, dest");
+  const isReadable = readable((row) => [readStateMachine(row, "source"), readStateMachine(row, "dest")]);
+  return pairs.filter((row) => isReadable(row).length === 0)
+    .reduce((sum, row) => sum + readNumber(row, "count"), 0);
+}
+
+function toClaimPair(row: Row): ClaimPair {
+  return {
+    source: readStateMachine(row, "source"),
+    dest: readStateMachine(row, "dest"),
+    relayer: readBytes(row, "relayer"),
+    count: readNumber(row, "count"),
+    oldestBlock: readInteger(row, "oldest"),
+    newestBlock: readInteger(row, "newest"),
+  };
+}
+
+function toDelivery(row: Row): DeliveryRow {
+  return {
+    commitment: readHash(row, "commitment"),
+    dest: readStateMachine(row, "dest"),
+    source: readStateMachine(row, "source"),
+    relayer: readBytes(row, "relayer"),
+    txHash: findHash(row, "tx_hash"),
+    block: { height: readInteger(row, "block_height"), hash: findHash(row, "block_hash") },
+    isFinal: readInteger(row, "is_final") === 1n,
+    fee: findDecimal(row, "fee"),
+    claimState: readOneOf(row, "claim_state", claimStates),
+    claimHubBlock: findInteger(row, "claim_hub_block"),
+    createdAtMs: readNumber(row, "created_at_ms"),
+    updatedAtMs: readNumber(row, "updated_at_ms"),
+  };
 }

@@ -31,6 +31,15 @@ export type LedgerFaultCode =
 /** Faults that may be temporary, so that the program need not stop. */
 const passing: ReadonlySet<LedgerFaultCode> = new Set(["full", "io", "readonly"]);
 
+/** Details of a {@link LedgerFault}. */
+export interface LedgerFaultDetails {
+  /** The database file. */
+  readonly path: string;
+  /** Description of what happened and what to do. */
+  readonly text: string;
+  readonly cause?: unknown;
+}
+
 /**
  * The database cannot be opened or written. Sending stops at once: what is not recorded must not be sent
  * (docs/protocol/messaging.md section 19.2). `retry`: writing may work again later; `stop`: end the program.
@@ -38,15 +47,14 @@ const passing: ReadonlySet<LedgerFaultCode> = new Set(["full", "io", "readonly"]
 export class LedgerFault extends Error {
   override readonly name = "LedgerFault";
   readonly reaction: Reaction;
+  /** The database file. */
+  readonly path: string;
   constructor(
     readonly code: LedgerFaultCode,
-    /** The database file. */
-    readonly path: string,
-    /** Description of what happened and what to do. */
-    text: string,
-    options?: ErrorOptions,
+    { path, text, cause }: LedgerFaultDetails,
   ) {
-    super(`Database ${path}: ${text}`, options);
+    super(`Database ${path}: ${text}`, cause === undefined ? undefined : { cause });
+    this.path = path;
     this.reaction = passing.has(code) ? "retry" : "stop";
   }
 }

@@ -3,15 +3,18 @@
  * one file per table beside this one. All calls are synchronous and short.
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { Cursors } from "./cursors.ts";
-import type { Deliveries } from "./deliveries.ts";
-import type { Messages } from "./messages.ts";
-import type { Meta } from "./meta.ts";
-import type { Rewards } from "./rewards.ts";
-import type { Spending } from "./spending.ts";
-import type { Submissions } from "./submissions.ts";
-import type { Suspensions } from "./suspensions.ts";
-import type { Withdrawals } from "./withdrawals.ts";
+import { type Cursors, openCursors } from "./cursors.ts";
+import type { Database } from "./database.ts";
+import { type Deliveries, openDeliveries } from "./deliveries.ts";
+import { LedgerFault } from "./fault.ts";
+import { type Messages, openMessages } from "./messages.ts";
+import { type Meta, openMeta } from "./meta.ts";
+import { prune, type Pruned } from "./retention.ts";
+import { openRewards, type Rewards } from "./rewards.ts";
+import { openSpending, type Spending } from "./spending.ts";
+import { openSubmissions, type Submissions } from "./submissions.ts";
+import { openSuspensions, type Suspensions } from "./suspensions.ts";
+import { openWithdrawals, type Withdrawals } from "./withdrawals.ts";
 
 export type { Cursors } from "./cursors.ts";
 export type {
@@ -40,18 +43,11 @@ export {
   type TerminalReason,
   terminalReasons,
 } from "./message_state.ts";
-export {
-  type DueQuery,
-  type EndedQuery,
-  type MessageChange,
-  type MessageKey,
-  type MessageRow,
-  type Messages,
-  neverMs,
-  type NewMessage,
-  type StateCount,
-} from "./messages.ts";
+export type { DueQuery, EndedQuery, MessageKey, StateCount } from "./message_queries.ts";
+export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
+export type { MessageChange, Messages } from "./messages.ts";
 export type { Meta } from "./meta.ts";
+export type { Pruned } from "./retention.ts";
 export type {
   NewReward,
   RewardChange,
@@ -71,13 +67,11 @@ export type {
   SpendingRule,
   Spent,
 } from "./spending.ts";
+export type { ItemOutcome, SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
 export {
   type InFlight,
-  type ItemOutcome,
   type NewSubmission,
   type SubmissionChange,
-  type SubmissionItem,
-  type SubmissionItemRow,
   type SubmissionKind,
   type SubmissionRow,
   type Submissions,
@@ -94,14 +88,6 @@ export {
   type Withdrawals,
   type WithdrawalState,
 } from "./withdrawals.ts";
-
-/** Number of rows that {@link Ledger.prune} removed. */
-export interface Pruned {
-  readonly messages: number;
-  readonly submissions: number;
-  readonly deliveries: number;
-  readonly spending: number;
-}
 
 /** Database of the relayer. Every method may throw a `LedgerFault`: stop sending then. Plain errors are defects. */
 export interface Ledger {
@@ -131,4 +117,43 @@ export interface Ledger {
   prune(nowMs: number): Pruned;
   /** Writes everything to the main file and releases the lock. A second call does nothing. */
   close(): void;
+}
+
+/** Name of the row that binds a file to a hub. */
+const hubName = "hub";
+
+/** Name of the row that {@link Ledger.checkWritable} writes. */
+const probeName = "last_probe_ms";
+
+/** Creates the ledger from its tables. The database is closed with the ledger. */
+export function createLedger(db: Database): Ledger {
+  const meta = openMeta(db);
+  return {
+    meta,
+    cursors: openCursors(db),
+    messages: openMessages(db),
+    submissions: openSubmissions(db),
+    deliveries: openDeliveries(db),
+    withdrawals: openWithdrawals(db),
+    rewards: openRewards(db),
+    spending: openSpending(db),
+    suspensions: openSuspensions(db),
+    transaction: (work) => db.transaction(work),
+    bindHub: (stateMachine) => db.transaction(() => bindHub(db.path, meta, stateMachine)),
+    checkWritable: () => db.transaction(() => meta.write(probeName, String(db.now()))),
+    prune: (nowMs) => prune(db, nowMs),
+    close: () => db.close(),
+  };
+}
+
+function bindHub(path: string, meta: Meta, hub: StateMachine): void {
+  const bound = meta.find(hubName);
+  if (bound === undefined) {
+    meta.write(hubName, hub);
+  } else if (bound !== hub) {
+    throw new LedgerFault("wrong_hub", {
+      path,
+      text: `it belongs to the hub ${bound}, but the configuration names ${hub}. Use one database per hub`,
+    });
+  }
 }

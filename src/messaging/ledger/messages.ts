@@ -1,66 +1,17 @@
-/** Table `message`: one row per message and target, from first sight to a terminal state. */
+/** Table `message`: recording messages and changing their states. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { MessageReason, MessageState } from "./message_state.ts";
-
-/** Value of `nextAttemptAtMs` for rows that are never due on their own. */
-export const neverMs: number = Number.MAX_SAFE_INTEGER;
-
-/** Message as found by a scan. */
-export interface NewMessage {
-  /** Of the request, or of the response for `getResponse`. Key together with `target`. */
-  readonly commitment: Hash256;
-  /** Chain that the leg delivers to. */
-  readonly target: StateMachine;
-  /** Chain that the leg reads from. */
-  readonly source: StateMachine;
-  readonly kind: "post" | "get" | "getResponse";
-  /** Key of receipts; equals `commitment` for requests. */
-  readonly requestCommitment: Hash256;
-  readonly requestSource: StateMachine;
-  readonly requestDest: StateMachine;
-  /** Module that the filter checks: `from` of the request. */
-  readonly module: Uint8Array;
-  /** u64. */
-  readonly nonce: bigint;
-  /** Absolute Unix seconds of the request's timeout; 0: never. u64. */
-  readonly timeoutSec: bigint;
-  /** Height of `source` at which it was seen; below 2^63. */
-  readonly seenAtHeight: bigint;
-  /** The message in the pipeline's own encoding. */
-  readonly encoded: Uint8Array;
-  readonly state: Exclude<MessageState, "submitted">;
-  readonly reason?: MessageReason | undefined;
-  readonly detail?: string | undefined;
-  readonly requiredUsd18?: bigint | undefined;
-  readonly offeredUsd18?: bigint | undefined;
-  /** Attempts that failed; 0 when absent. */
-  readonly attempts?: number | undefined;
-  /** Earliest time of the next attempt, ms; now when absent. */
-  readonly nextAttemptAtMs?: number | undefined;
-}
-
-/** Stored row. */
-export interface MessageRow extends Omit<NewMessage, "state"> {
-  readonly state: MessageState;
-  readonly reason: MessageReason | undefined;
-  readonly detail: string | undefined;
-  /** Fee needed for a profitable delivery at the last decision, dollars x 10^18. */
-  readonly requiredUsd18: bigint | undefined;
-  /** Fee offered at the last decision, dollars x 10^18. */
-  readonly offeredUsd18: bigint | undefined;
-  readonly attempts: number;
-  /** Number of refusals by the hub itself; waits for nodes, updates or funds do not count. */
-  readonly refusals: number;
-  /**
-   * Maximum number of messages of a batch with this one, after a batch with it reverted; `undefined`: as many as fit.
-   */
-  readonly batchLimit: number | undefined;
-  /** Milliseconds; {@link neverMs}: never on its own. */
-  readonly nextAttemptAtMs: number;
-  readonly createdAtMs: number;
-  readonly updatedAtMs: number;
-}
+import { type Parameters, toDecimal, toHeight, toU64Text } from "./columns.ts";
+import type { Database } from "./database.ts";
+import { findMessage, findMessages, type MessageQueries, openMessageQueries } from "./message_queries.ts";
+import { isOpen, type MessageRow, type NewMessage, toMessage } from "./message_rows.ts";
+import {
+  listPredecessors,
+  type MessageReason,
+  type MessageState,
+  messageStates,
+  nextMessageState,
+} from "./message_state.ts";
 
 /** Change of a row. `reason` and `detail` are replaced (absent clears them), the others stay when absent. */
 export interface MessageChange {
@@ -75,72 +26,10 @@ export interface MessageChange {
   readonly offeredUsd18?: bigint | undefined;
 }
 
-/** Position of a row in the order of {@link Messages.listDue}. */
-export interface MessageKey {
-  readonly seenAtHeight: bigint;
-  readonly nonce: bigint;
-  readonly commitment: Hash256;
-}
-
-/** Query of {@link Messages.listDue}. */
-export interface DueQuery {
-  readonly source: StateMachine;
-  readonly target: StateMachine;
-  readonly nowMs: number;
-  /** Maximum number of rows of this page. */
-  readonly limit: number;
-  /** Last row of the previous page, e.g. its `MessageRow`. */
-  readonly afterKey?: MessageKey | undefined;
-  /**
-   * Filter for messages that the hub has refused, and those of senders of whom it has refused many that are still open:
-   * only these, or all others. Both when absent.
-   */
-  readonly refused?: "only" | "without" | undefined;
-  /** The target's clock, Unix seconds: requests that have timed out by then are omitted. None when absent. */
-  readonly targetNowSec?: bigint | undefined;
-}
-
-/** Query of held rows. */
-export interface HeldQuery {
-  readonly source: StateMachine;
-  readonly target: StateMachine;
-  readonly reason: MessageReason;
-  readonly nowMs: number;
-  readonly limit: number;
-}
-
-/** Query of a page of rows that ended within a period, Unix milliseconds. */
-export interface EndedQuery {
-  readonly target: StateMachine;
-  readonly afterMs: number;
-  readonly untilMs: number;
-  readonly limit: number;
-  /** Last row of the previous page. */
-  readonly afterKey?: Pick<MessageRow, "updatedAtMs" | "commitment"> | undefined;
-}
-
-/** Rows of one leg in one state. */
-export interface StateCount {
-  readonly source: StateMachine;
-  readonly target: StateMachine;
-  readonly state: MessageState;
-  readonly count: number;
-}
-
 /** Message rows. Every method may throw a `LedgerFault`. */
-export interface Messages {
+export interface Messages extends MessageQueries {
   /** Inserts the row; `known` when (commitment, target) already exists, which is left unchanged. */
   record(message: NewMessage): "new" | "known";
-  find(commitment: Hash256, target: StateMachine): MessageRow | undefined;
-  /** As {@link find} for several messages to one target, in the order asked for. */
-  findAll(commitments: readonly Hash256[], target: StateMachine): (MessageRow | undefined)[];
-  /**
-   * Open rows (not `submitted`) whose time has come, oldest first: by height, nonce, commitment. Paginated by
-   * `afterKey`.
-   */
-  listDue(query: DueQuery): MessageRow[];
-  /** Rows in state `submitted`, in the same order: for recovery of those whose submission is settled or missing. */
-  listSubmitted(query: Omit<DueQuery, "nowMs">): MessageRow[];
   /**
    * Changes a row; returns the changed row.
    * @throws {Error} a defect: no such row, or an illegal change of state.
@@ -156,39 +45,147 @@ export interface Messages {
     target: StateMachine,
     offers: readonly { readonly commitment: Hash256; readonly offeredUsd18: bigint }[],
   ): void;
-  /** One entry per leg and state that has rows. */
-  countByState(): StateCount[];
-  /** Earliest `nextAttemptAtMs` of the leg's open rows, without {@link neverMs}. */
-  nextDueAt(source: StateMachine, target: StateMachine): number | undefined;
-  /**
-   * Open rows (not `submitted`) with a timeout at or before `nowSec` (Unix seconds of the target), due or not, by
-   * timeout: they end as `timed_out`. Responses are omitted, since they can be delivered after the timeout
-   * (docs/protocol/messaging.md section 8.1).
-   */
-  listExpired(
-    query: { source: StateMachine; target: StateMachine; nowSec: bigint; limit: number },
-  ): MessageRow[];
-  /**
-   * Rows to `target` that ended as `delivered_by_other` after `afterMs` and up to `untilMs`, in the order in which they
-   * ended. Paginated by `afterKey`.
-   */
-  listDeliveredByOther(query: EndedQuery): MessageRow[];
-  /** Finds the open row of the response to a GET request from `source` to `target`. */
-  findResponse(
-    requestCommitment: Hash256,
-    source: StateMachine,
-    target: StateMachine,
-  ): MessageRow | undefined;
-  /** Senders with open rows held for `reason` that are not due yet; most recently held first, at most `limit`. */
-  listHeldSenders(query: HeldQuery): Uint8Array[];
-  /** Rows of one of the {@link listHeldSenders}, oldest first. */
-  listHeldOf(sender: Uint8Array, query: HeldQuery): MessageRow[];
-  /** Senders (`from` of their requests) of whom the hub has refused many messages that are still open. */
-  listRefusedSenders(source: StateMachine, target: StateMachine): Uint8Array[];
   /** Removes the batch limit of open rows held for `reason` and makes them due now; returns their number. */
   liftBatchLimits(source: StateMachine, target: StateMachine, reason: MessageReason): number;
   /** Makes the open rows held for `reason` due now (a fee was raised, a chain recovered); returns their number. */
   wake(source: StateMachine, target: StateMachine, reason: MessageReason): number;
   /** As {@link wake}, for the messages of all sources. */
   wakeAll(target: StateMachine, reason: MessageReason): number;
+}
+
+/** The messages in a database. */
+export function openMessages(db: Database): Messages {
+  return {
+    ...openMessageQueries(db),
+    record: (message) => record(db, message),
+    transition: (commitment, target, change) => transition(db, { commitment, target }, change),
+    transitionAll: (commitments, target, change) => transitionAll(db, { commitments, target }, change),
+    noteOffers: (target, offers) =>
+      void db.run(
+        `UPDATE message SET offered_usd18 = item.value ->> 1 FROM json_each(:list) AS item
+         WHERE target = :target AND commitment = item.value ->> 0`,
+        {
+          target,
+          list: JSON.stringify(offers.map((offer) => [offer.commitment, toDecimal(offer.offeredUsd18)])),
+        },
+      ),
+    liftBatchLimits: (source, target, reason) =>
+      db.run(
+        `UPDATE message SET batch_limit = NULL, next_attempt_at_ms = min(next_attempt_at_ms, :now),
+           updated_at_ms = :now
+         WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason AND batch_limit IS NOT NULL`,
+        { source, target, reason, now: db.now() },
+      ).changes,
+    wakeAll: (target, reason) => wake(db, "target = :target", { target, reason, now: db.now() }),
+    wake: (source, target, reason) =>
+      wake(db, "source = :source AND target = :target", { source, target, reason, now: db.now() }),
+  };
+}
+
+/** Makes the open rows that wait for `reason` due now; returns how many there were. */
+function wake(db: Database, legs: string, parameters: Parameters): number {
+  return db.run(
+    `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
+     WHERE ${legs} AND ${isOpen} AND reason = :reason AND next_attempt_at_ms > :now`,
+    parameters,
+  ).changes;
+}
+
+function record(db: Database, message: NewMessage): "new" | "known" {
+  const now = db.now();
+  const { changes } = db.run(
+    `INSERT INTO message (commitment, target, source, kind, request_commitment, request_source, request_dest, module,
+       nonce, timeout_sec, seen_at_height, encoded, state, reason, detail, required_usd18, offered_usd18, attempts,
+       next_attempt_at_ms, created_at_ms, updated_at_ms)
+     VALUES (:commitment, :target, :source, :kind, :requestCommitment, :requestSource, :requestDest, :module,
+       :nonce, :timeoutSec, :seenAtHeight, :encoded, :state, :reason, :detail, :requiredUsd18, :offeredUsd18, :attempts,
+       :nextAttemptAtMs, :now, :now)
+     ON CONFLICT (commitment, target) DO NOTHING`,
+    {
+      commitment: message.commitment,
+      target: message.target,
+      source: message.source,
+      kind: message.kind,
+      requestCommitment: message.requestCommitment,
+      requestSource: message.requestSource,
+      requestDest: message.requestDest,
+      module: message.module,
+      nonce: toU64Text(message.nonce),
+      timeoutSec: toU64Text(message.timeoutSec),
+      seenAtHeight: toHeight(message.seenAtHeight),
+      encoded: message.encoded,
+      state: message.state,
+      reason: message.reason,
+      detail: message.detail,
+      requiredUsd18: toDecimal(message.requiredUsd18),
+      offeredUsd18: toDecimal(message.offeredUsd18),
+      attempts: message.attempts ?? 0,
+      nextAttemptAtMs: message.nextAttemptAtMs ?? now,
+      now,
+    },
+  );
+  return changes === 0 ? "known" : "new";
+}
+
+/** Predecessors of each state, as SQL: a statement for each, since a list cannot be bound cheaply. */
+const predecessorsSql = Object.fromEntries(
+  messageStates.map((state) => [state, listPredecessors(state).map((from) => `'${from}'`).join(", ")]),
+);
+
+const changeSql = `UPDATE message SET state = :state, reason = :reason, detail = :detail,
+       attempts = coalesce(:attempts, attempts), refusals = coalesce(:refusals, refusals), batch_limit = coalesce(:batchLimit, batch_limit),
+       next_attempt_at_ms = coalesce(:nextAttemptAtMs, next_attempt_at_ms),
+       required_usd18 = coalesce(:requiredUsd18, required_usd18),
+       offered_usd18 = coalesce(:offeredUsd18, offered_usd18), updated_at_ms = :now`;
+
+function changeParameters(change: MessageChange, nowMs: number): Parameters {
+  return {
+    state: change.to,
+    reason: change.reason,
+    detail: change.detail,
+    attempts: change.attempts,
+    refusals: change.refusals,
+    batchLimit: change.batchLimit,
+    nextAttemptAtMs: change.nextAttemptAtMs,
+    requiredUsd18: toDecimal(change.requiredUsd18),
+    offeredUsd18: toDecimal(change.offeredUsd18),
+    now: nowMs,
+  };
+}
+
+function transitionAll(
+  db: Database,
+  { commitments, target }: { commitments: readonly Hash256[]; target: StateMachine },
+  change: MessageChange,
+): void {
+  const { changes } = db.run(
+    `${changeSql} WHERE target = :target AND commitment IN (SELECT value FROM json_each(:list))
+       AND state IN (${predecessorsSql[change.to]})`,
+    { ...changeParameters(change, db.now()), target, list: JSON.stringify(commitments) },
+  );
+  if (changes === commitments.length) return;
+  for (const [index, old] of findMessages(db, commitments, target).entries()) {
+    if (old === undefined) throw new Error(`No message ${commitments[index]} to ${target}`);
+    // Rows that could be changed are changed until the transaction is rolled back.
+    if (old.state !== change.to) nextMessageState(old.state, change.to); // throws with the reason
+  }
+  throw new Error(`${commitments.length} messages to ${target} were to change, ${changes} did`);
+}
+
+function transition(
+  db: Database,
+  key: { commitment: Hash256; target: StateMachine },
+  change: MessageChange,
+): MessageRow {
+  const row = db.row(
+    `${changeSql}
+     WHERE commitment = :commitment AND target = :target AND state IN (${predecessorsSql[change.to]})
+     RETURNING *`,
+    { ...changeParameters(change, db.now()), commitment: key.commitment, target: key.target },
+  );
+  if (row !== undefined) return toMessage(row);
+  const old = findMessage(db, key.commitment, key.target);
+  if (old === undefined) throw new Error(`No message ${key.commitment} to ${key.target}`);
+  nextMessageState(old.state, change.to); // throws with the reason
+  throw new Error(`Message ${key.commitment} to ${key.target} was not written`);
 }

@@ -2,17 +2,15 @@
  * Opening the database file: the only part of the ledger that touches the file system. Every way in which it can
  * fail is a `LedgerFault` that names the path and what to do.
  */
-import { dirname, resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { Database, toLedgerFault } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
-import type { Ledger } from "./ledger.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
 import { migrations as allMigrations } from "./migrations/all.ts";
-import type { Migration } from "./migrations/migration.ts";
-import { checkIntegrity, migrate, readSchemaVersion, shrink } from "./schema.ts";
-import { createLedger } from "./sqlite_ledger.ts";
+import { checkIntegrity, migrate, type Migration, readSchemaVersion, shrink } from "./schema.ts";
+import { dirname, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 
 /** Dependencies of {@link openLedger}. */
 export interface OpenDeps {
@@ -28,27 +26,27 @@ export interface OpenDeps {
  * @throws {LedgerFault}
  */
 export function openLedger(path: string, deps: OpenDeps): Ledger {
-  return createLedger(openDatabase(path, deps), deps.clock);
+  return createLedger(openDatabase(path, deps));
 }
 
 /** Opens a ledger in memory, discarded when closed: for simulations. */
 export function openMemoryLedger(deps: OpenDeps): Ledger {
-  const db = new Database(new DatabaseSync(":memory:"), ":memory:");
+  const db = new Database(new DatabaseSync(":memory:"), ":memory:", deps.clock);
   db.execute("PRAGMA foreign_keys = ON");
   migrate(db, deps.migrations ?? allMigrations, 0);
-  return createLedger(db, deps.clock);
+  return createLedger(db);
 }
 
 /** As {@link openLedger}, without the tables' queries. */
 export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? allMigrations;
   refuseWrongPlace(path);
-  let db = connect(path, steps.length);
+  let db = connect(path, steps.length, deps.clock);
   try {
     const version = readSchemaVersion(db, steps.length);
     checkIntegrity(db, fileSize(path));
     if (version > 0 && version < steps.length) {
-      db = backUp(db, version, steps.length, deps);
+      db = backUp(db, { version, newest: steps.length }, deps);
     }
     migrate(db, steps, version);
     shrink(db);
@@ -60,9 +58,9 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
 }
 
 /** Opens the file and takes its lock, which lasts until the connection is closed or the process dies. */
-function connect(path: string, newest: number): Database {
+function connect(path: string, newest: number, clock: OpenDeps["clock"]): Database {
   // An absolute path is never interpreted as one of SQLite's special names (":memory:", "file:...").
-  const db = guardOpening(path, () => new Database(new DatabaseSync(resolve(path)), path));
+  const db = guardOpening(path, () => new Database(new DatabaseSync(resolve(path)), path, clock));
   try {
     guardOpening(path, () => {
       // The order matters: exclusive mode before WAL keeps the index in memory and locks out other processes.
@@ -91,7 +89,8 @@ function guardOpening<T>(path: string, open: () => T): T {
   } catch (error) {
     const fault = toLedgerFault(error, path);
     if (fault !== undefined && fault.code !== "io" && fault.code !== "readonly") throw fault;
-    throw findReason(path) ?? fault ?? new LedgerFault("io", path, "it cannot be opened", { cause: error });
+    throw findReason(path) ?? fault ??
+      new LedgerFault("io", { path, text: "it cannot be opened", cause: error });
   }
 }
 
@@ -99,19 +98,21 @@ function refuseWrongPlace(path: string): void {
   const directory = dirname(resolve(path));
   const parent = statOrUndefined(directory, path);
   if (parent === undefined) {
-    throw new LedgerFault("no_directory", path, `the directory ${directory} does not exist. Create it first`);
+    throw new LedgerFault("no_directory", {
+      path,
+      text: `the directory ${directory} does not exist. Create it first`,
+    });
   }
   if (!parent.isDirectory) {
-    throw new LedgerFault(
-      "no_directory",
+    throw new LedgerFault("no_directory", {
       path,
-      `${directory} is not a directory. Name another path with --db`,
-    );
+      text: `${directory} is not a directory. Name another path with --db`,
+    });
   }
   const file = statOrUndefined(resolve(path), path);
   if (file !== undefined && !file.isFile) {
     const kind = file.isDirectory ? "a directory" : "not a regular file";
-    throw new LedgerFault("not_a_file", path, `it is ${kind}. Name a file with --db`);
+    throw new LedgerFault("not_a_file", { path, text: `it is ${kind}. Name a file with --db` });
   }
 }
 
@@ -151,24 +152,22 @@ function findReason(path: string): LedgerFault | undefined {
 /** Converts an error of the operating system at `place` to a fault of the database at `path`. */
 function fileFault(error: unknown, path: string, place: string): LedgerFault {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  const options = { cause: error };
   if (code === "ENOSPC" || code === "EDQUOT") {
-    return new LedgerFault(
-      "full",
+    return new LedgerFault("full", {
       path,
-      "no space left on the device. Free some space and start again",
-      options,
-    );
+      text: "no space left on the device. Free some space and start again",
+      cause: error,
+    });
   }
   if (code === "EROFS") {
     const text = `${place} is on a file system that is mounted read-only. Map a writable directory`;
-    return new LedgerFault("readonly", path, text, options);
+    return new LedgerFault("readonly", { path, text, cause: error });
   }
   if (error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotCapable) {
-    return new LedgerFault("denied", path, deniedText(place), options);
+    return new LedgerFault("denied", { path, text: deniedText(place), cause: error });
   }
   const reason = error instanceof Error ? error.message : String(error);
-  return new LedgerFault("io", path, `${place}: ${reason}`, options);
+  return new LedgerFault("io", { path, text: `${place}: ${reason}`, cause: error });
 }
 
 function deniedText(place: string): string {
@@ -192,7 +191,11 @@ function ownerText(place: string): string {
  * Copies the file next to itself. It must be closed meanwhile: closing any descriptor of a file drops all of the
  * process's locks on it (POSIX), so the copy of an open file would unlock it.
  */
-function backUp(db: Database, version: number, newest: number, deps: OpenDeps): Database {
+function backUp(
+  db: Database,
+  { version, newest }: { readonly version: number; readonly newest: number },
+  deps: OpenDeps,
+): Database {
   const { path } = db;
   db.row("PRAGMA wal_checkpoint(TRUNCATE)");
   db.close();
@@ -208,10 +211,13 @@ function backUp(db: Database, version: number, newest: number, deps: OpenDeps): 
     throw fileFault(error, path, copy);
   }
   deps.log?.info("database_copied", { copy, from: version, to: newest });
-  const again = connect(path, newest);
+  const again = connect(path, newest, deps.clock);
   if (readSchemaVersion(again, newest) !== version) {
     again.close();
-    throw new LedgerFault("locked", path, "another process changed it at the same time. Start again");
+    throw new LedgerFault("locked", {
+      path,
+      text: "another process changed it at the same time. Start again",
+    });
   }
   return again;
 }

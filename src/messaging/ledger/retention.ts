@@ -1,6 +1,5 @@
 /** Removal of expired rows. Source: docs/architecture/ledger.md, "Retention". */
 import type { Database } from "./database.ts";
-import type { Pruned } from "./ledger.ts";
 
 const dayMs = 86_400_000;
 
@@ -15,6 +14,14 @@ const spendingMs = 90 * dayMs;
 
 /** Rows per transaction: a few milliseconds each. */
 const chunk = 500;
+
+/** Number of rows that {@link prune} removed. */
+export interface Pruned {
+  readonly messages: number;
+  readonly submissions: number;
+  readonly deliveries: number;
+  readonly spending: number;
+}
 
 /** Removes expired rows; what still has to be claimed, withdrawn or settled is never removed. */
 export function prune(db: Database, nowMs: number): Pruned {

@@ -2,7 +2,6 @@
 import { readNumber, readText } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
-import type { Migration } from "./migrations/migration.ts";
 
 /** SQLite's application id of our files: ASCII `CSWY`. */
 const applicationId = 0x43535759;
@@ -27,12 +26,11 @@ export function readSchemaVersion(db: Database, newest: number): number {
   const version = readPragma(db, "user_version");
   if (version > 0 && readPragma(db, "application_id") === applicationId) {
     if (version <= newest) return version;
-    throw new LedgerFault(
-      "newer_schema",
-      db.path,
-      `it was written by a newer version of this program (tables ${version}, known up to ${newest}). ` +
+    throw new LedgerFault("newer_schema", {
+      path: db.path,
+      text: `it was written by a newer version of this program (tables ${version}, known up to ${newest}). ` +
         "Install that version, or name another file with --db",
-    );
+    });
   }
   const tables = db.rows(
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
@@ -44,19 +42,18 @@ export function readSchemaVersion(db: Database, newest: number): number {
 
 function foreignFile(path: string, tables: readonly string[]): LedgerFault {
   if (tables.some((name) => referenceTables.has(name.toLowerCase()))) {
-    return new LedgerFault(
-      "reference_schema",
+    return new LedgerFault("reference_schema", {
       path,
-      "it holds the tables of another relayer program and was not changed. Name a new file with --db and keep this " +
+      text:
+        "it holds the tables of another relayer program and was not changed. Name a new file with --db and keep this " +
         "one; claim what it still lists with the program that wrote it",
-    );
+    });
   }
   const names = tables.slice(0, 5).join(", ");
-  return new LedgerFault(
-    "foreign_schema",
+  return new LedgerFault("foreign_schema", {
     path,
-    `it belongs to another application (tables: ${names || "none"}). Name another file with --db`,
-  );
+    text: `it belongs to another application (tables: ${names || "none"}). Name another file with --db`,
+  });
 }
 
 function readPragma(db: Database, name: "user_version" | "application_id"): number {
@@ -92,12 +89,11 @@ export function checkIntegrity(db: Database, sizeBytes: bigint): void {
   const pragma = sizeBytes > fullCheckBytes ? "quick_check" : "integrity_check";
   const findings = db.rows(`PRAGMA ${pragma}(5)`).map((row) => String(Object.values(row)[0]));
   if (findings.length === 1 && findings[0] === "ok") return;
-  throw new LedgerFault(
-    "corrupt",
-    db.path,
-    `its content is damaged (${findings.join("; ").slice(0, 300)}). ` +
+  throw new LedgerFault("corrupt", {
+    path: db.path,
+    text: `its content is damaged (${findings.join("; ").slice(0, 300)}). ` +
       "Restore a copy, or move the file away and start with a new one",
-  );
+  });
 }
 
 /**
@@ -107,4 +103,16 @@ export function checkIntegrity(db: Database, sizeBytes: bigint): void {
 export function shrink(db: Database): void {
   const read = (name: string): number => readNumber(db.row(`PRAGMA ${name}`) ?? {}, name);
   if (read("freelist_count") * 2 > read("page_count")) db.rows("PRAGMA incremental_vacuum");
+}
+
+/**
+ * Migration from one version of the tables to the next. Migrations only go forward and are never changed once released.
+ */
+export interface Migration {
+  /** Version of the tables after this step; steps are numbered 1, 2, 3, ... */
+  readonly version: number;
+  /** Purpose of the migration. */
+  readonly title: string;
+  /** Statements; run in one transaction. */
+  readonly sql: string;
 }

@@ -1,8 +1,43 @@
-/** Tables `submission` and `submission_item`: the journal of what was signed, written before it is sent (I3). */
+/** Table `submission`: the journal of what was signed, written before it is sent (I3). */
 import type { BlockRef, SignedSubmission } from "../../core/chains/port.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { Allowance } from "./spending.ts";
+import {
+  findDecimal,
+  findHash,
+  findInteger,
+  findNumber,
+  findStateMachine,
+  findText,
+  readBytes,
+  readHash,
+  readInteger,
+  readNumber,
+  readOneOf,
+  readStateMachine,
+  type Row,
+  toDecimal,
+  toHeight,
+  toU64Text,
+} from "./columns.ts";
+import type { Database } from "./database.ts";
+import {
+  type Allowance,
+  findSpending,
+  noteFree,
+  openAllowance,
+  type SpendingPurpose,
+  type SpendingRule,
+  takeBackSpent,
+} from "./spending.ts";
+import {
+  isUnresolved,
+  openSubmissionItems,
+  recordItems,
+  refuseSecondAttempt,
+  type SubmissionItem,
+  type SubmissionItems,
+} from "./submission_items.ts";
 
 /** Every {@link SubmissionKind}. */
 export const submissionKinds = ["delivery", "cancel", "accumulate", "withdraw", "claim"] as const;
@@ -24,24 +59,6 @@ export const resolvedSubmissionStates = ["final", "failed", "replaced", "dropped
 export type SubmissionState =
   | typeof unresolvedSubmissionStates[number]
   | typeof resolvedSubmissionStates[number];
-
-/** Message (or claimed delivery) that a submission carries. */
-export interface SubmissionItem {
-  readonly commitment: Hash256;
-  readonly requestCommitment: Hash256;
-  readonly target: StateMachine;
-}
-
-/** Every {@link ItemOutcome}. */
-export const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
-
-/** Outcome of one item: handled for us, not handled, handled for another relayer, or to be read from receipts. */
-export type ItemOutcome = typeof itemOutcomes[number];
-
-/** An item with its outcome; `undefined` while nothing is known. */
-export interface SubmissionItemRow extends SubmissionItem {
-  readonly outcome: ItemOutcome | undefined;
-}
 
 /** Submission as journalled before anything is sent. */
 export interface NewSubmission {
@@ -89,7 +106,7 @@ export interface SubmissionChange {
 }
 
 /** Journal of submissions. Every method may throw a `LedgerFault`. */
-export interface Submissions {
+export interface Submissions extends SubmissionItems {
   /**
    * Journals a signed submission with its items and returns its id. The caller changes the messages to `submitted` in
    * the same ledger transaction.
@@ -107,8 +124,6 @@ export interface Submissions {
   listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
   /** Highest nonce of the account that our submissions hold or have used; `undefined` when there is none. */
   findHighestNonce(chain: StateMachine, account: string): bigint | undefined;
-  /** In the order in which they were recorded. */
-  itemsOf(id: number): SubmissionItemRow[];
   /** Submissions that ever carried the commitment to `target`, oldest first. */
   listByItem(commitment: Hash256, target: StateMachine): SubmissionRow[];
   /**
@@ -116,12 +131,200 @@ export interface Submissions {
    * change).
    */
   update(id: number, change: SubmissionChange): SubmissionRow;
-  settleItem(id: number, commitment: Hash256, outcome: ItemOutcome): void;
-  /** As {@link settleItem} for several items of one submission. */
-  settleItems(id: number, commitments: readonly Hash256[], outcome: ItemOutcome): void;
-  /**
-   * Clears the outcomes of all items: the submission's block was reorganised. Messages that another submission carries
-   * by now stay with that one (I5).
-   */
-  reopenItems(id: number): void;
+}
+
+const states: readonly SubmissionState[] = [...unresolvedSubmissionStates, ...resolvedSubmissionStates];
+
+/** Submissions whose nonce is used, or will be by them or their replacements. */
+const holdsNonce = `(s.state IN ('signed', 'broadcast', 'included', 'final', 'replaced')
+  OR (s.state = 'failed' AND s.block_height IS NOT NULL))`;
+
+const select = `SELECT s.*, (SELECT max(r.id) FROM submission r WHERE r.replaces = s.id) AS replaced_by
+  FROM submission s`;
+
+/** Opens the journal in a database. */
+export function openSubmissions(db: Database): Submissions {
+  const list = (condition: string, parameters: Parameters<Database["rows"]>[1]): SubmissionRow[] =>
+    db.rows(`${select} WHERE ${condition} ORDER BY s.id`, parameters).map(toSubmission);
+  return {
+    ...openSubmissionItems(db),
+    record: (entry) => record(db, entry),
+    find: (id) => find(db, id),
+    findByHash: (chain, hash) => list("s.chain = :chain AND s.hash = :hash", { chain, hash }).at(-1),
+    listUnresolved: (chain) => list(`s.chain = :chain AND ${isUnresolved}`, { chain }),
+    listInFlight: (chain) =>
+      db.rows(
+        `SELECT s.id, s.kind, s.state, s.nonce FROM submission s WHERE s.chain = :chain AND ${isUnresolved}
+           AND s.state <> 'included' ORDER BY s.id`,
+        { chain },
+      ).map((row): InFlight => ({
+        id: readNumber(row, "id"),
+        kind: readOneOf(row, "kind", submissionKinds),
+        state: readOneOf(row, "state", ["signed", "broadcast"]),
+        nonce: findDecimal(row, "nonce"),
+      })),
+    listByNonce: (chain, account, nonce) =>
+      list("s.chain = :chain AND s.account = :account AND s.nonce = :nonce", {
+        chain,
+        account,
+        nonce: toU64Text(nonce),
+      }),
+    findHighestNonce: (chain, account) => {
+      const row = db.row(
+        `SELECT max(nonce) AS nonce FROM submission s WHERE chain = :chain AND account = :account AND ${holdsNonce}`,
+        { chain, account },
+      );
+      return row && findDecimal(row, "nonce");
+    },
+    listByItem: (commitment, target) =>
+      list(
+        "s.id IN (SELECT submission_id FROM submission_item WHERE commitment = :commitment AND target = :target)",
+        { commitment, target },
+      ),
+    update: (id, change) => update(db, id, change),
+  };
+}
+
+function find(db: Database, id: number): SubmissionRow | undefined {
+  const row = db.row(`${select} WHERE s.id = :id`, { id });
+  return row && toSubmission(row);
+}
+
+function record(db: Database, entry: NewSubmission): number {
+  const { submission } = entry;
+  if (entry.replaces !== undefined && find(db, entry.replaces) === undefined) {
+    throw new Error(`No submission ${entry.replaces} that could be replaced`);
+  }
+  if (entry.kind === "delivery") refuseSecondAttempt(db, entry);
+  const { lastId } = db.run(
+    `INSERT INTO submission (chain, kind, account, nonce, hash, raw, gas_price_wei, gas_limit, made_at_height,
+       leg_source, state, replaces, broadcasts, created_at_ms, updated_at_ms)
+     VALUES (:chain, :kind, :account, :nonce, :hash, :raw, :gasPriceWei, :gasLimit, :madeAtHeight,
+       :legSource, 'signed', :replaces, 0, :now, :now)`,
+    {
+      chain: submission.chain,
+      kind: entry.kind,
+      account: submission.account,
+      nonce: submission.nonce === undefined ? undefined : toU64Text(submission.nonce),
+      hash: submission.hash,
+      raw: submission.raw,
+      gasPriceWei: toDecimal(submission.gasPriceWei),
+      gasLimit: toDecimal(submission.gasLimit),
+      madeAtHeight: toHeight(submission.madeAtHeight),
+      legSource: entry.legSource,
+      replaces: entry.replaces,
+      now: db.now(),
+    },
+  );
+  recordItems(db, lastId, entry.items);
+  openAllowance(db, { id: lastId, submission, purpose: purposeOf(db, entry), allowance: allow(db, entry) });
+  return lastId;
+}
+
+function update(db: Database, id: number, change: SubmissionChange): SubmissionRow {
+  const old = find(db, id);
+  if (old === undefined) throw new Error(`No submission ${id}`);
+  if (!mayChange(old.state, change.state)) {
+    throw new Error(`Illegal change of submission ${id}: ${old.state} to ${change.state}`);
+  }
+  const isBroadcast = change.state === "broadcast";
+  const block = isBroadcast ? undefined : change.block ?? old.block;
+  const next: SubmissionRow = {
+    ...old,
+    state: change.state,
+    block,
+    detail: change.detail ?? old.detail,
+    broadcasts: old.broadcasts + (isBroadcast ? 1 : 0),
+    updatedAtMs: db.now(),
+  };
+  db.run(
+    `UPDATE submission SET state = :state, block_height = :height, block_hash = :hash, detail = :detail,
+       broadcasts = :broadcasts, updated_at_ms = :now WHERE id = :id`,
+    {
+      id,
+      state: next.state,
+      height: block?.height,
+      hash: block?.hash,
+      detail: next.detail,
+      broadcasts: next.broadcasts,
+      now: next.updatedAtMs,
+    },
+  );
+  if (isBroadcast && old.block !== undefined) takeBackSpent(db, id);
+  const isOver = change.state === "final" || change.state === "failed";
+  if (isOver && old.submission.gasLimit === undefined) {
+    noteFree(db, id, change.state === "final" ? "done" : "reverted");
+  }
+  return next;
+}
+
+/**
+ * True when the change is legal: final results stay, dropped submissions may still be mined, and nothing becomes unsent
+ * again.
+ */
+function mayChange(from: SubmissionState, to: SubmissionState): boolean {
+  if (from === to) return true;
+  return from !== "final" && from !== "failed" && to !== "signed";
+}
+
+function toSubmission(row: Row): SubmissionRow {
+  return {
+    id: readNumber(row, "id"),
+    submission: {
+      hash: readHash(row, "hash"),
+      chain: readStateMachine(row, "chain"),
+      raw: readBytes(row, "raw"),
+      account: findText(row, "account"),
+      nonce: findDecimal(row, "nonce"),
+      gasPriceWei: findDecimal(row, "gas_price_wei"),
+      gasLimit: findDecimal(row, "gas_limit"),
+      madeAtHeight: readInteger(row, "made_at_height"),
+    },
+    kind: readOneOf(row, "kind", submissionKinds),
+    legSource: findStateMachine(row, "leg_source"),
+    state: readOneOf(row, "state", states),
+    block: toBlock(row),
+    replaces: findNumber(row, "replaces"),
+    replacedBy: findNumber(row, "replaced_by"),
+    detail: findText(row, "detail"),
+    broadcasts: readNumber(row, "broadcasts"),
+    createdAtMs: readNumber(row, "created_at_ms"),
+    updatedAtMs: readNumber(row, "updated_at_ms"),
+  };
+}
+
+function toBlock(row: Row): BlockRef | undefined {
+  const height = findInteger(row, "block_height");
+  const hash = findHash(row, "block_hash");
+  return height === undefined || hash === undefined ? undefined : { height, hash };
+}
+
+/** Rule of a submission: its own, that of what it replaces, or that of its kind. */
+function allow(db: Database, entry: NewSubmission): Allowance {
+  const isReplacement = entry.replaces !== undefined && entry.kind !== "cancel";
+  const replaced = isReplacement ? findSpending(db, entry.replaces) : undefined;
+  return entry.allowance ?? replaced ?? { rule: usualRule(entry) };
+}
+
+function usualRule({ kind, submission, items }: NewSubmission): SpendingRule {
+  if (submission.gasLimit === undefined) return "free";
+  if (kind === "cancel") return "nonce";
+  return items.length === 0 ? "consensus_proofs" : "no_minimum";
+}
+
+const purposes: Readonly<Record<Exclude<SubmissionKind, "delivery">, SpendingPurpose>> = {
+  cancel: "cancellation",
+  accumulate: "claim",
+  withdraw: "withdrawal",
+  claim: "reward_claim",
+};
+
+function purposeOf(db: Database, { kind, items }: NewSubmission): SpendingPurpose {
+  if (kind !== "delivery") return purposes[kind];
+  const [first] = items;
+  if (first === undefined) return "consensus_proofs";
+  const isPayment = items.length === 1 &&
+    db.row("SELECT id FROM withdrawal WHERE commitment = :commitment", { commitment: first.commitment }) !==
+      undefined;
+  return isPayment ? "payment_delivery" : "delivery";
 }

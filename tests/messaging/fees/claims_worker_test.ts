@@ -201,7 +201,7 @@ Deno.test("claims: another's receipt in place of ours ends a delivery only when 
     ...newDelivery(1, { commitment, dest: b, source: a, relayer: scene.address(b) }),
     block: { height, hash: hashOf(5) },
   });
-  deliveries.setClaimState(commitment, b, "lost");
+  deliveries.setClaimState({ commitment, dest: b }, "lost");
   scene.chain(b).proved.set(commitment, { relayer: new Uint8Array(20).fill(9), from: height });
   scene.chain(b).areWitnessesUp = false;
   await scene.blocks(80);
@@ -456,8 +456,8 @@ Deno.test("claims: rows under way without a claim in the journal are judged by t
   const scene = await sceneWith();
   const [paid = hashOf(0), unpaid = hashOf(0)] = scene.deliver(2);
   await scene.blocks(5);
-  scene.ledger.deliveries.setClaimState(paid, b, "claiming");
-  scene.ledger.deliveries.setClaimState(unpaid, b, "claiming");
+  scene.ledger.deliveries.setClaimState({ commitment: paid, dest: b }, "claiming");
+  scene.ledger.deliveries.setClaimState({ commitment: unpaid, dest: b }, "claiming");
   scene.hub.routed.set(paid, true);
   await new ClaimsRounds(scene.deps).run(never);
   assert.equal(scene.ledger.deliveries.find(paid, b)?.claimState, "claimed");

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { createLedger } from "../../../src/messaging/ledger/sqlite_ledger.ts";
+import { createLedger } from "../../../src/messaging/ledger/ledger.ts";
 import { openDatabase } from "../../../src/messaging/ledger/open.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import {
@@ -226,7 +226,7 @@ Deno.test("hub: a file belongs to the hub that first used it", () =>
 Deno.test("disk full: the write is refused, nothing of it stays, and it works again when there is space (F6)", () =>
   withDirectory((directory) => {
     const db = openDatabase(`${directory}/a.db`, { clock });
-    const ledger = createLedger(db, clock);
+    const ledger = createLedger(db);
     fill(ledger, 10);
     const pages = Object.values(db.row("PRAGMA page_count") ?? {})[0];
     db.row(`PRAGMA max_page_count = ${pages}`);

@@ -207,7 +207,7 @@ Deno.test(
     const { deliveries } = ledger;
     deliveries.record(newDelivery(1, { fee: 2n ** 250n }));
     const again = { isFinal: false, txHash: undefined, block: { height: 8n, hash: undefined } };
-    deliveries.setClaimState(hashOf(1), bsc, "claiming");
+    deliveries.setClaimState({ commitment: hashOf(1), dest: bsc }, "claiming");
     deliveries.record(newDelivery(1, again));
     const row = deliveries.find(hashOf(1), bsc);
     deepEqual([row?.fee, row?.isFinal, row?.claimState, row?.block.height], [
@@ -217,7 +217,7 @@ Deno.test(
       8n,
     ]);
     equal(row?.txHash, newDelivery(1).txHash);
-    deliveries.setClaimState(hashOf(1), bsc, "lost");
+    deliveries.setClaimState({ commitment: hashOf(1), dest: bsc }, "lost");
     deliveries.record(newDelivery(1));
     equal(deliveries.find(hashOf(1), bsc)?.claimState, "unclaimed");
   }),
@@ -246,11 +246,14 @@ Deno.test(
   scene((ledger) => {
     const { deliveries } = ledger;
     deliveries.record(newDelivery(1));
-    deliveries.setClaimState(hashOf(1), bsc, "claimed", 77n);
+    deliveries.setClaimState({ commitment: hashOf(1), dest: bsc }, "claimed", 77n);
     equal(deliveries.find(hashOf(1), bsc)?.claimHubBlock, 77n);
-    throws(() => deliveries.setClaimState(hashOf(1), bsc, "unclaimed"), /Illegal change/);
+    throws(
+      () => deliveries.setClaimState({ commitment: hashOf(1), dest: bsc }, "unclaimed"),
+      /Illegal change/,
+    );
     equal(deliveries.remove(hashOf(1), bsc), false);
-    throws(() => deliveries.setClaimState(hashOf(2), bsc, "lost"), /No delivery/);
+    throws(() => deliveries.setClaimState({ commitment: hashOf(2), dest: bsc }, "lost"), /No delivery/);
   }),
 );
 
@@ -277,7 +280,7 @@ Deno.test(
     deliveries.record(newDelivery(1, { isFinal: false }));
     deliveries.record(newDelivery(2, { relayer: other }));
     deliveries.record(newDelivery(6));
-    deliveries.setClaimState(hashOf(6), bsc, "no_fee");
+    deliveries.setClaimState({ commitment: hashOf(6), dest: bsc }, "no_fee");
     const query = { source: ethereum, dest: bsc, relayer: newDelivery(1).relayer, maxBlock: 4n, limit: 50 };
     deepEqual(deliveries.listUnclaimed(query).map(({ commitment }) => commitment), [hashOf(3), hashOf(4)]);
     deepEqual(deliveries.listUnclaimed({ ...query, maxBlock: 9n, limit: 1 }).length, 1);
@@ -398,7 +401,7 @@ Deno.test(
     messages.record(newMessage(3, { target: bsc, source: hub, state: "delivered" }));
     deliveries.record(newDelivery(3));
     deliveries.record(newDelivery(4));
-    deliveries.setClaimState(hashOf(4), bsc, "claimed");
+    deliveries.setClaimState({ commitment: hashOf(4), dest: bsc }, "claimed");
     const done = submissions.record(delivery(1));
     submissions.update(done, { state: "final", block });
     const open = submissions.record(delivery(2));
@@ -432,7 +435,7 @@ Deno.test(
     equal(messages.find(hashOf(1), hub), undefined);
     equal(messages.find(hashOf(2), hub)?.state, "seen");
     equal(deliveries.find(hashOf(3), bsc)?.claimState, "unclaimed");
-    deliveries.setClaimState(hashOf(3), bsc, "claimed");
+    deliveries.setClaimState({ commitment: hashOf(3), dest: bsc }, "claimed");
     equal(ledger.prune(startMs + 90 * dayMs).messages, 1);
   }),
 );

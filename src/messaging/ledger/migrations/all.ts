@@ -1,5 +1,5 @@
 /** Every step of the tables, in order. A new step is a new file and a new last entry. */
-import type { Migration } from "./migration.ts";
+import type { Migration } from "../schema.ts";
 import { firstTables } from "./v1_first_tables.ts";
 
 /** Steps 1, 2, 3, ... without gaps. */

@@ -2,7 +2,7 @@
  * Version 1: all tables of docs/architecture/ledger.md, "Tables".
  * Heights and times are 64-bit integers; nonces are 20 digits of text, so that they sort; amounts are decimal text.
  */
-import type { Migration } from "./migration.ts";
+import type { Migration } from "../schema.ts";
 
 const message = `
 CREATE TABLE message (

@@ -1,11 +1,11 @@
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { migrations } from "../../../../src/messaging/ledger/migrations/all.ts";
-import type { Migration } from "../../../../src/messaging/ledger/migrations/migration.ts";
-import { openDatabase } from "../../../../src/messaging/ledger/open.ts";
-import { LedgerFault, openLedger, withDirectory } from "../../../support/ledger.ts";
-import { hashOf, hub, newMessage } from "../../../support/ledger_rows.ts";
-import { RecordedLog } from "../../../support/recorded_log.ts";
+import { migrations } from "../../../src/messaging/ledger/migrations/all.ts";
+import type { Migration } from "../../../src/messaging/ledger/schema.ts";
+import { openDatabase } from "../../../src/messaging/ledger/open.ts";
+import { LedgerFault, openLedger, withDirectory } from "../../support/ledger.ts";
+import { hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
 
 const clock = { now: () => 1_000_000 };
 const one: Migration = {

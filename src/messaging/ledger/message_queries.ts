@@ -1,0 +1,257 @@
+/** Queries of table `message`: what is due, held, submitted or ended. */
+import type { Hash256 } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { type Parameters, readBytes, readNumber, readOneOf, readStateMachine, toU64Text } from "./columns.ts";
+import type { Database } from "./database.ts";
+import { isOpen, type MessageRow, neverMs, toMessage } from "./message_rows.ts";
+import { type MessageReason, type MessageState, messageStates, refusedReasons } from "./message_state.ts";
+
+/** Number of refused open messages of a sender above which its fresh ones count as refused, too. */
+const MANY_REFUSED = 10;
+
+const listOf = (reasons: readonly string[]): string => reasons.map((reason) => `'${reason}'`).join(", ");
+
+/** `hub_refused` alone makes a sender suspect: bandwidth and blocked senders are checked before anything is proved. */
+const refusedSenders =
+  `SELECT module FROM message WHERE source = :source AND target = :target AND ${isOpen} AND reason = 'hub_refused'
+   GROUP BY module HAVING count(*) >= ${MANY_REFUSED}`;
+
+const isRefused = `(coalesce(reason, '') IN (${listOf(refusedReasons)}) OR module IN (${refusedSenders}))`;
+
+const conditionsOfRefused = { only: `AND ${isRefused}`, without: `AND NOT ${isRefused}` } as const;
+
+// Must be written as in the index, or SQLite does not use it.
+const isEnded = "state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone')";
+
+/** Position of a row in the order of {@link MessageQueries.listDue}. */
+export interface MessageKey {
+  readonly seenAtHeight: bigint;
+  readonly nonce: bigint;
+  readonly commitment: Hash256;
+}
+
+/** Query of {@link MessageQueries.listDue}. */
+export interface DueQuery {
+  readonly source: StateMachine;
+  readonly target: StateMachine;
+  readonly nowMs: number;
+  /** Maximum number of rows of this page. */
+  readonly limit: number;
+  /** Last row of the previous page, e.g. its `MessageRow`. */
+  readonly afterKey?: MessageKey | undefined;
+  /**
+   * Filter for messages that the hub has refused, and those of senders of whom it has refused many that are still open:
+   * only these, or all others. Both when absent.
+   */
+  readonly refused?: "only" | "without" | undefined;
+  /** The target's clock, Unix seconds: requests that have timed out by then are omitted. None when absent. */
+  readonly targetNowSec?: bigint | undefined;
+}
+
+/** Query of held rows. */
+export interface HeldQuery {
+  readonly source: StateMachine;
+  readonly target: StateMachine;
+  readonly reason: MessageReason;
+  readonly nowMs: number;
+  readonly limit: number;
+}
+
+/** Query of a page of rows that ended within a period, Unix milliseconds. */
+export interface EndedQuery {
+  readonly target: StateMachine;
+  readonly afterMs: number;
+  readonly untilMs: number;
+  readonly limit: number;
+  /** Last row of the previous page. */
+  readonly afterKey?: Pick<MessageRow, "updatedAtMs" | "commitment"> | undefined;
+}
+
+/** Rows of one leg in one state. */
+export interface StateCount {
+  readonly source: StateMachine;
+  readonly target: StateMachine;
+  readonly state: MessageState;
+  readonly count: number;
+}
+
+/** Queries of message rows. Every method may throw a `LedgerFault`. */
+export interface MessageQueries {
+  find(commitment: Hash256, target: StateMachine): MessageRow | undefined;
+  /** As {@link find} for several messages to one target, in the order asked for. */
+  findAll(commitments: readonly Hash256[], target: StateMachine): (MessageRow | undefined)[];
+  /**
+   * Open rows (not `submitted`) whose time has come, oldest first: by height, nonce, commitment. Paginated by
+   * `afterKey`.
+   */
+  listDue(query: DueQuery): MessageRow[];
+  /** Rows in state `submitted`, in the same order: for recovery of those whose submission is settled or missing. */
+  listSubmitted(query: Omit<DueQuery, "nowMs">): MessageRow[];
+  /** One entry per leg and state that has rows. */
+  countByState(): StateCount[];
+  /** Earliest `nextAttemptAtMs` of the leg's open rows, without {@link neverMs}. */
+  nextDueAt(source: StateMachine, target: StateMachine): number | undefined;
+  /**
+   * Open rows (not `submitted`) with a timeout at or before `nowSec` (Unix seconds of the target), due or not, by
+   * timeout: they end as `timed_out`. Responses are omitted, since they can be delivered after the timeout
+   * (docs/protocol/messaging.md section 8.1).
+   */
+  listExpired(
+    query: { source: StateMachine; target: StateMachine; nowSec: bigint; limit: number },
+  ): MessageRow[];
+  /**
+   * Rows to `target` that ended as `delivered_by_other` after `afterMs` and up to `untilMs`, in the order in which they
+   * ended. Paginated by `afterKey`.
+   */
+  listDeliveredByOther(query: EndedQuery): MessageRow[];
+  /** Finds the open row of the response to a GET request from `source` to `target`. */
+  findResponse(
+    requestCommitment: Hash256,
+    source: StateMachine,
+    target: StateMachine,
+  ): MessageRow | undefined;
+  /** Senders with open rows held for `reason` that are not due yet; most recently held first, at most `limit`. */
+  listHeldSenders(query: HeldQuery): Uint8Array[];
+  /** Rows of one of the {@link listHeldSenders}, oldest first. */
+  listHeldOf(sender: Uint8Array, query: HeldQuery): MessageRow[];
+  /** Senders (`from` of their requests) of whom the hub has refused many messages that are still open. */
+  listRefusedSenders(source: StateMachine, target: StateMachine): Uint8Array[];
+}
+
+/** Opens the queries of the messages in a database. */
+export function openMessageQueries(db: Database): MessageQueries {
+  return {
+    find: (commitment, target) => findMessage(db, commitment, target),
+    findAll: (commitments, target) => findMessages(db, commitments, target),
+    listDue: (query) => listDue(db, query),
+    listSubmitted: (query) => page(db, query, { condition: "state = 'submitted'" }),
+    countByState: () =>
+      db.rows("SELECT source, target, state, count(*) AS count FROM message GROUP BY source, target, state")
+        .map((row) => ({
+          source: readStateMachine(row, "source"),
+          target: readStateMachine(row, "target"),
+          state: readOneOf(row, "state", messageStates),
+          count: readNumber(row, "count"),
+        })),
+    nextDueAt: (source, target) => nextDueAt(db, source, target),
+    listExpired: ({ source, target, nowSec, limit }) =>
+      db.rows(
+        `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND kind <> 'getResponse'
+           AND timeout_sec > :zero AND timeout_sec <= :now ORDER BY timeout_sec, commitment LIMIT :limit + 0`,
+        { source, target, zero: toU64Text(0n), now: toU64Text(nowSec), limit },
+      ).map(toMessage),
+    listDeliveredByOther: ({ target, afterMs, untilMs, limit, afterKey }) =>
+      db.rows(
+        `SELECT * FROM message WHERE updated_at_ms >= :from AND updated_at_ms <= :until AND target = :target
+           AND ${isEnded} AND state = 'delivered_by_other' AND (updated_at_ms, commitment) > (:after, :key)
+         ORDER BY updated_at_ms, commitment LIMIT :limit + 0`,
+        {
+          target,
+          limit,
+          from: Math.max(afterMs + 1, afterKey?.updatedAtMs ?? 0),
+          until: untilMs,
+          after: afterKey?.updatedAtMs ?? 0,
+          key: afterKey?.commitment ?? "",
+        },
+      ).map(toMessage),
+    findResponse: (requestCommitment, source, target) => {
+      const row = db.row(
+        `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND kind = 'getResponse'
+           AND request_commitment = :requestCommitment LIMIT 1`,
+        { source, target, requestCommitment },
+      );
+      return row && toMessage(row);
+    },
+    listHeldSenders: ({ source, target, reason, nowMs, limit }) =>
+      db.rows(
+        `SELECT module FROM message WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason
+           AND next_attempt_at_ms > :now GROUP BY module ORDER BY max(updated_at_ms) DESC, module LIMIT :limit`,
+        { source, target, reason, now: nowMs, limit },
+      ).map((row) => readBytes(row, "module")),
+    listHeldOf: (module, { source, target, reason, nowMs, limit }) =>
+      db.rows(
+        `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason
+           AND next_attempt_at_ms > :now AND module = :module
+         ORDER BY seen_at_height, nonce, commitment LIMIT :limit`,
+        { source, target, reason, module, now: nowMs, limit },
+      ).map(toMessage),
+    listRefusedSenders: (source, target) =>
+      db.rows(refusedSenders, { source, target }).map((row) => readBytes(row, "module")),
+  };
+}
+
+/** Finds a message by its key. */
+export function findMessage(db: Database, commitment: Hash256, target: StateMachine): MessageRow | undefined {
+  const row = db.row("SELECT * FROM message WHERE commitment = :commitment AND target = :target", {
+    commitment,
+    target,
+  });
+  return row && toMessage(row);
+}
+
+/** Finds several messages to one target, in the order asked for. */
+export function findMessages(
+  db: Database,
+  commitments: readonly Hash256[],
+  target: StateMachine,
+): (MessageRow | undefined)[] {
+  const found = new Map(
+    db.rows(
+      `SELECT m.* FROM json_each(:list) AS wanted
+       CROSS JOIN message AS m ON m.commitment = wanted.value AND m.target = :target`,
+      { list: JSON.stringify(commitments), target },
+    ).map((row) => [row.commitment, row]),
+  );
+  return commitments.map((commitment) => {
+    const row = found.get(commitment);
+    return row && toMessage(row);
+  });
+}
+
+function listDue(db: Database, query: DueQuery): MessageRow[] {
+  const dueAtMs = nextDueAt(db, query.source, query.target);
+  // Avoids a scan of all open rows while none is due, which is most of the time.
+  if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
+  const refused = query.refused === undefined ? "" : conditionsOfRefused[query.refused];
+  const { nowMs: now, targetNowSec } = query;
+  const condition = `${isOpen} AND next_attempt_at_ms <= :now ${refused}`;
+  if (targetNowSec === undefined) return page(db, query, { condition, parameters: { now } });
+  return page(db, query, {
+    condition: `${condition} AND (kind = 'getResponse' OR timeout_sec = :zero OR timeout_sec > :targetNow)`,
+    parameters: { now, zero: toU64Text(0n), targetNow: toU64Text(targetNowSec) },
+  });
+}
+
+/** Rows of a leg that match a condition, in the order of {@link MessageQueries.listDue}. */
+function page(
+  db: Database,
+  query: Omit<DueQuery, "nowMs">,
+  { condition, parameters = {} }: { readonly condition: string; readonly parameters?: Parameters },
+): MessageRow[] {
+  const after = query.afterKey;
+  const rows = db.rows(
+    `SELECT * FROM message WHERE source = :source AND target = :target AND ${condition}
+       AND (seen_at_height, nonce, commitment) > (:height, :nonce, :commitment)
+     ORDER BY seen_at_height, nonce, commitment LIMIT :limit + 0`,
+    {
+      ...parameters,
+      source: query.source,
+      target: query.target,
+      limit: query.limit,
+      height: after === undefined ? -1n : after.seenAtHeight,
+      nonce: after === undefined ? "" : toU64Text(after.nonce),
+      commitment: after === undefined ? "" : after.commitment,
+    },
+  );
+  return rows.map(toMessage);
+}
+
+function nextDueAt(db: Database, source: StateMachine, target: StateMachine): number | undefined {
+  const row = db.row(
+    `SELECT next_attempt_at_ms AS due FROM message WHERE source = :source AND target = :target AND ${isOpen}
+     ORDER BY next_attempt_at_ms LIMIT 1`,
+    { source, target },
+  );
+  const dueAtMs = row && readNumber(row, "due");
+  return dueAtMs === neverMs ? undefined : dueAtMs;
+}

@@ -1,0 +1,128 @@
+/** Table `submission_item`: messages that each submission carries, and their outcomes. */
+import type { SignedSubmission } from "../../core/chains/port.ts";
+import type { Hash256 } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { findOneOf, readHash, readNumber, readStateMachine, type Row, toU64Text } from "./columns.ts";
+import type { Database } from "./database.ts";
+
+/** Message (or claimed delivery) that a submission carries. */
+export interface SubmissionItem {
+  readonly commitment: Hash256;
+  readonly requestCommitment: Hash256;
+  readonly target: StateMachine;
+}
+
+/** Every {@link ItemOutcome}. */
+export const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
+
+/** Outcome of one item: handled for us, not handled, handled for another relayer, or to be read from receipts. */
+export type ItemOutcome = typeof itemOutcomes[number];
+
+/** An item with its outcome; `undefined` while nothing is known. */
+export interface SubmissionItemRow extends SubmissionItem {
+  readonly outcome: ItemOutcome | undefined;
+}
+
+/** Items of the submissions. Every method may throw a `LedgerFault`. */
+export interface SubmissionItems {
+  /** In the order in which they were recorded. */
+  itemsOf(id: number): SubmissionItemRow[];
+  settleItem(id: number, commitment: Hash256, outcome: ItemOutcome): void;
+  /** As {@link settleItem} for several items of one submission. */
+  settleItems(id: number, commitments: readonly Hash256[], outcome: ItemOutcome): void;
+  /**
+   * Clears the outcomes of all items: the submission's block was reorganised. Messages that another submission carries
+   * by now stay with that one (I5).
+   */
+  reopenItems(id: number): void;
+}
+
+/** Condition of submissions whose outcome is open. Must be written as in the index, or SQLite does not use it. */
+export const isUnresolved = "s.state IN ('signed', 'broadcast', 'included')";
+
+/** Opens the items of the submissions in a database. */
+export function openSubmissionItems(db: Database): SubmissionItems {
+  return {
+    itemsOf: (id) =>
+      db.rows("SELECT * FROM submission_item WHERE submission_id = :id ORDER BY position", { id }).map(
+        toItem,
+      ),
+    settleItem: (id, commitment, outcome) => {
+      const { changes } = db.run(
+        "UPDATE submission_item SET outcome = :outcome WHERE submission_id = :id AND commitment = :commitment",
+        { id, commitment, outcome },
+      );
+      if (changes === 0) throw new Error(`Submission ${id} does not carry ${commitment}`);
+    },
+    settleItems: (id, commitments, outcome) => {
+      const { changes } = db.run(
+        `UPDATE submission_item SET outcome = :outcome
+         WHERE submission_id = :id AND commitment IN (SELECT value FROM json_each(:list))`,
+        { id, list: JSON.stringify(commitments), outcome },
+      );
+      if (changes !== commitments.length) throw new Error(`Submission ${id} does not carry all of these`);
+    },
+    reopenItems: (id) =>
+      void db.run(
+        `UPDATE submission_item AS mine SET outcome = CASE WHEN EXISTS (
+           SELECT 1 FROM submission_item i JOIN submission s ON s.id = i.submission_id
+             JOIN submission own ON own.id = mine.submission_id
+           WHERE i.commitment = mine.commitment AND i.target = mine.target AND i.outcome IS NULL AND s.id <> own.id
+             AND s.kind = 'delivery' AND ${isUnresolved}
+             AND (own.nonce IS NULL OR s.nonce IS NOT own.nonce OR s.account IS NOT own.account)
+         ) THEN 'not_handled' END WHERE mine.submission_id = :id`,
+        { id },
+      ),
+  };
+}
+
+/** Records the items of a new submission. */
+export function recordItems(db: Database, id: number, items: readonly SubmissionItem[]): void {
+  db.run(
+    `INSERT INTO submission_item (submission_id, position, commitment, request_commitment, target)
+     SELECT :id, item.key, item.value ->> 0, item.value ->> 1, item.value ->> 2 FROM json_each(:items) AS item`,
+    {
+      id,
+      items: JSON.stringify(items.map((item) => [item.commitment, item.requestCommitment, item.target])),
+    },
+  );
+}
+
+/**
+ * Enforces invariant I5: a message is in at most one unresolved attempt; a replacement shares the nonce and counts as
+ * the same.
+ */
+export function refuseSecondAttempt(
+  db: Database,
+  entry: { readonly submission: SignedSubmission; readonly items: readonly SubmissionItem[] },
+): void {
+  const { account, nonce } = entry.submission;
+  const row = db.row(
+    `SELECT s.id, i.commitment, i.target FROM json_each(:items) AS item
+       CROSS JOIN submission_item i ON i.commitment = item.value ->> 0 AND i.target = item.value ->> 1
+       JOIN submission s ON s.id = i.submission_id
+     WHERE i.outcome IS NULL AND s.kind = 'delivery' AND ${isUnresolved}
+       AND (:nonce IS NULL OR s.nonce IS NOT :nonce OR s.account IS NOT :account) LIMIT 1`,
+    {
+      items: JSON.stringify(entry.items.map(({ commitment, target }) => [commitment, target])),
+      account,
+      nonce: nonce === undefined ? undefined : toU64Text(nonce),
+    },
+  );
+  if (row === undefined) return;
+  const [commitment, target, id] = [
+    readHash(row, "commitment"),
+    readStateMachine(row, "target"),
+    readNumber(row, "id"),
+  ];
+  throw new Error(`Message ${commitment} to ${target} is under way in submission ${id}`);
+}
+
+function toItem(row: Row): SubmissionItemRow {
+  return {
+    commitment: readHash(row, "commitment"),
+    requestCommitment: readHash(row, "request_commitment"),
+    target: readStateMachine(row, "target"),
+    outcome: findOneOf(row, "outcome", itemOutcomes),
+  };
+}
