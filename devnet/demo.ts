@@ -118,7 +118,7 @@ async function run(signal: AbortSignal): Promise<number> {
   await using devnet = await startDevnet(devnetOptions(options, progress));
   signal.throwIfAborted();
   progress.say("Both run; the hub knows every chain by proofs that it has verified:");
-  tellChains(devnet, progress);
+  printChains(devnet, progress);
   const folder = await Deno.makeTempDir({ prefix: "causeway-demo-" });
   const relayer: RelayerOptions = {
     config: relayerConfig(devnet.endpoints, { sections: { relayer: PAYING_OUT } }),
@@ -166,7 +166,7 @@ function devnetOptions({ verbose }: Arguments, progress: Progress): DevnetOption
   };
 }
 
-function tellChains({ chains, substrateChains, hub, relay }: Devnet, progress: Progress): void {
+function printChains({ chains, substrateChains, hub, relay }: Devnet, progress: Progress): void {
   const rows = [
     ...chains.map(({ name, stateMachine, proven, rpcUrl }) => [
       name,

@@ -16,7 +16,7 @@ import type { EvmHostParam } from "../src/core/ismp/host_params.ts";
 import { HOST_ABI } from "./evm/abi.ts";
 import type { ConsensusEndpoints } from "./programs/consensus_config.ts";
 import { createClients } from "./programs/consensus_relayer.ts";
-import { feedsOf, isLeftToOthers, toldByGrandpa } from "./updates/feeds.ts";
+import { feedsOf, grandpaFollowers, isLeftToOthers } from "./updates/feeds.ts";
 import type { DevnetOptions } from "./devnet_options.ts";
 import type { Anvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
@@ -28,7 +28,7 @@ import { treasuryAccount } from "./hub/pallets/balances.ts";
 import { HubProver } from "./updates/hub_prover.ts";
 import { waitUntil } from "./traffic/messages.ts";
 import { Oracle } from "./updates/oracle.ts";
-import { evmOracleEnd } from "./updates/evm_oracle_chain.ts";
+import { evmOracleChain } from "./updates/evm_oracle_chain.ts";
 import {
   type HubRuntime,
   type ProvenChain,
@@ -40,7 +40,7 @@ import { noteSpentGas } from "./traffic/spent_gas.ts";
 import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./programs/relayer_config.ts";
 import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./chains/substrate_chains.ts";
-import { followingHub, substrateClients, substrateOracleEnds } from "./updates/substrate_oracle_chain.ts";
+import { followingHub, substrateClients, substrateOracleChains } from "./updates/substrate_oracle_chain.ts";
 
 export type { DevnetOptions } from "./devnet_options.ts";
 
@@ -66,7 +66,7 @@ const RELAY_LAG = 1;
 /** Blocks whose states the relay chain keeps: half an hour. */
 const RELAY_STATES = 4096;
 /** Longest wait for the first update of every direction. */
-const MAX_TELLING_MS = 60_000;
+const MAX_FIRST_UPDATES_MS = 60_000;
 /** 21 days. */
 const UNBONDING_SEC = 1_814_400n;
 /** Native units of the hub (12 decimals) that rewards are paid from. */
@@ -153,25 +153,25 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     new Oracle({
       hub: identity.stateMachine,
       chains: [
-        ...chains.map((chain) => evmOracleEnd(chain, prover === undefined ? proofs : undefined)),
-        ...substrateOracleEnds({
+        ...chains.map((chain) => evmOracleChain(chain, prover === undefined ? proofs : undefined)),
+        ...substrateOracleChains({
           relay,
           finalityLag: RELAY_LAG,
           hub,
           chains: substrateChains,
-          others: isLeftToOthers(options) ? toldByGrandpa(substrateChains) : [],
+          others: isLeftToOthers(options) ? grandpaFollowers(substrateChains) : [],
           started,
         }),
       ],
       others: (onFault) => feedsOf(options, { hub, endpoints, substrateChains, onFault }),
-      ...prover && { tellHubOfItself: (last, isAsked) => prover.prove(last, isAsked) },
+      ...prover && { proveHubToItself: (last, isAsked) => prover.prove(last, isAsked) },
       everyMs: options.oracleEveryMs ?? 500,
       ...(options.onUpdate === undefined ? {} : { onUpdate: options.onUpdate }),
     }),
   );
   if (options.startsOracle !== false) {
     oracle.start();
-    await Promise.race([untilToldOnce(oracle), oracle.failed]);
+    await Promise.race([untilFirstUpdates(oracle), oracle.failed]);
   }
   return new Devnet({ chains, substrateChains, hub, relay, oracle, prover, proofs }, started.move());
 }
@@ -396,17 +396,17 @@ async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
 /** Somebody learned nothing of somebody else. */
 export class DevnetFault extends Error {
   override readonly name = "DevnetFault";
-  readonly code = "not_told";
+  readonly code = "no_updates";
 }
 
-async function untilToldOnce(oracle: Oracle): Promise<void> {
-  const until = performance.now() + MAX_TELLING_MS;
+async function untilFirstUpdates(oracle: Oracle): Promise<void> {
+  const until = performance.now() + MAX_FIRST_UPDATES_MS;
   for (;;) {
-    const open = oracle.directions.filter((direction) => oracle.told(direction) === 0n);
+    const open = oracle.directions.filter((direction) => oracle.lastHeight(direction) === 0n);
     if (open.length === 0) return;
     if (performance.now() > until) {
       const names = open.map(({ from, to }) => `${from} -> ${to}`).join(", ");
-      throw new DevnetFault(`Nothing was told for ${MAX_TELLING_MS / 1000} s: ${names}`);
+      throw new DevnetFault(`Nothing was told for ${MAX_FIRST_UPDATES_MS / 1000} s: ${names}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

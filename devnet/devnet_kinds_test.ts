@@ -27,7 +27,7 @@ async function untilProven(devnet: Devnet): Promise<void> {
   const hub = devnet.hub.identity.stateMachine;
   await waitUntil(
     "the hub is proven to itself",
-    () => devnet.oracle.told({ from: hub, to: hub }) >= BigInt(block.number),
+    () => devnet.oracle.lastHeight({ from: hub, to: hub }) >= BigInt(block.number),
   );
 }
 

@@ -33,10 +33,10 @@ Deno.test("devnet: chains and hub know each other when it is ready, and go on le
   await waitUntil("the hub knows a newer height of A", () => {
     return (devnet.hub.latestHeight(devnet.idOnHub(a)) ?? 0n) > atStart;
   });
-  const toldBefore = devnet.oracle.told({ from: hub, to: a.stateMachine });
+  const heightBefore = devnet.oracle.lastHeight({ from: hub, to: a.stateMachine });
   await waitUntil(
     "A knows a newer height of the hub",
-    () => devnet.oracle.told({ from: hub, to: a.stateMachine }) > toldBefore,
+    () => devnet.oracle.lastHeight({ from: hub, to: a.stateMachine }) > heightBefore,
   );
 });
 

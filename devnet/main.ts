@@ -106,7 +106,7 @@ async function writeFiles(devnet: Devnet, folder: string): Promise<DevnetFacts> 
   }
   const consensus = { beefy: `${folder}/consensus.toml`, grandpa: `${folder}/consensus-grandpa.toml` };
   const endpoints = devnet.consensusEndpoints;
-  const beefy = consensusConfig(endpoints, { tellsOfHub: true, signer: CONSENSUS_SIGNER });
+  const beefy = consensusConfig(endpoints, { enablesHubConsensus: true, signer: CONSENSUS_SIGNER });
   await Deno.writeTextFile(consensus.beefy, beefy);
   const hasOthers = endpoints.substrate.length > 0;
   if (hasOthers) {
@@ -142,8 +142,8 @@ async function run(signal: AbortSignal): Promise<number> {
   const facts = await writeFiles(devnet, options.folder);
   if (options.json) say(JSON.stringify(facts));
   else for (const line of ["", ...describeFacts(facts), "", ...howToRun(options)]) say(line);
-  const tell = options.json ? (): void => {} : say;
-  void followStandardInput((line) => send(devnet, line, tell, signal), signal);
+  const print = options.json ? (): void => {} : say;
+  void followStandardInput((line) => send(devnet, line, print, signal), signal);
   await Promise.race([untilAborted(signal), devnet.oracle.failed]);
   if (!options.json) say("Stopping ...");
   return 0;
@@ -168,7 +168,7 @@ function howToRun({ folder, consensus, substrate }: Arguments): string[] {
 async function send(
   devnet: Devnet,
   line: string,
-  tell: (text: string) => void,
+  print: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const wanted = readSendLine(
@@ -176,22 +176,22 @@ async function send(
     [...devnet.chains, ...devnet.substrateChains].map(({ name }) => name),
   );
   if (wanted === undefined) return;
-  if (typeof wanted === "string") return tell(wanted);
+  if (typeof wanted === "string") return print(wanted);
   const route = `${wanted.from} -> ${wanted.to}`;
   let messages: readonly SentMessage[];
   try {
     messages = await sendPing(devnet, wanted);
   } catch (error) {
-    return tell(`${route}  not sent: ${error}`);
+    return print(`${route}  not sent: ${error}`);
   }
-  tell(`${route}  sent ${messages.length}`);
+  print(`${route}  sent ${messages.length}`);
   const startMs = Date.now();
   // Not awaited: more can be sent meanwhile; without a relayer it waits until the end.
   void waitForDelivery(devnet, messages, { deadlineMs: Infinity, signal }).then(
     () =>
-      tell(`${route}  delivered ${messages.length} after ${((Date.now() - startMs) / 1000).toFixed(1)} s`),
+      print(`${route}  delivered ${messages.length} after ${((Date.now() - startMs) / 1000).toFixed(1)} s`),
     (error: unknown) => {
-      if (!signal.aborted) tell(`${route}  ${error}`);
+      if (!signal.aborted) print(`${route}  ${error}`);
     },
   );
 }

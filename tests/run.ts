@@ -113,8 +113,8 @@ async function runFiles(name: string, paths: readonly string[], filesAtOnce: str
   await showWithoutDots(child.stdout);
   const { success } = await child.status;
   // What passed tests have to tell: the runner holds back all that they print.
-  const told = await Deno.readTextFile(notes).catch(() => "");
-  if (told !== "") say(told.trimEnd());
+  const printed = await Deno.readTextFile(notes).catch(() => "");
+  if (printed !== "") say(printed.trimEnd());
   const lines = await Deno.readTextFile(spent).catch(() => undefined);
   if (lines !== undefined) say(describeSpentGas(sumSpentGas(parseSpentGas(lines))));
   const sum = readSum(report);

@@ -40,7 +40,7 @@ export {
 const slotsBeforePeriod = 8;
 
 /** Looks at the execution chain that may fail in a row, other than for its absence, before it counts as a defect. */
-const mostFailedLooks = 10;
+const MAX_FAILED_POLLS = 10;
 
 /**
  * Starts a node on the newest blocks of the execution chain and waits until it serves.
@@ -73,7 +73,7 @@ class RunningBeacon implements Beacon {
   readonly #pollMs: number;
   readonly #nodes: BeaconServer[] = [];
   #behaviour: Pick<BeaconBehaviour, "signers" | "isStalled">;
-  #failedLooks = 0;
+  #failedPolls = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Commands and looks at the execution chain happen one after the other. */
   #last: Promise<void> = Promise.resolve();
@@ -223,12 +223,12 @@ class RunningBeacon implements Beacon {
   async #poll(): Promise<void> {
     try {
       if (!this.#behaviour.isStalled) await this.sync();
-      this.#failedLooks = 0;
+      this.#failedPolls = 0;
     } catch (error) {
       // The execution node is away, or changes its chain at this moment, or this one is ending.
-      this.#failedLooks++;
+      this.#failedPolls++;
       const isAway = error instanceof TypeError || this.#abort.signal.aborted;
-      if (!isAway && this.#failedLooks >= mostFailedLooks) throw error;
+      if (!isAway && this.#failedPolls >= MAX_FAILED_POLLS) throw error;
     }
     this.#pollLater();
   }

@@ -329,8 +329,8 @@ Deno.test("beacon: a lie is about one field, and every field can be lied about",
     ok(paths.includes("data.finality_branch.1") && paths.includes("data.signature_slot"));
     for (const field of paths) {
       beacon.change({ lie: lieAbout("finalityUpdate", field) });
-      const told = await fetchJson(beacon, path);
-      equal(leafPaths(told.json, 2).filter((each) => told.text(each) !== truth.text(each)), [field]);
+      const answer = await fetchJson(beacon, path);
+      equal(leafPaths(answer.json, 2).filter((each) => answer.text(each) !== truth.text(each)), [field]);
     }
     beacon.change({ lie: undefined });
     equal((await fetchJson(beacon, path)).json, truth.json);
@@ -340,7 +340,7 @@ Deno.test("beacon: a lie is about one field, and every field can be lied about",
     beacon.change({ lie: { json: (_, body) => body } });
     const response = await fetch(beacon.url + path, { headers: { accept: both } });
     equal(await response.json(), truth.json);
-    beacon.change({ lie: { bytes: (_, told) => told.fill(7, 0, 1) } });
+    beacon.change({ lie: { bytes: (_, answer) => answer.fill(7, 0, 1) } });
     equal(await fetchBytes(beacon, path), Uint8Array.from(bytes, (byte, at) => at === 0 ? 7 : byte));
   }));
 

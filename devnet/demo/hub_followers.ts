@@ -34,18 +34,18 @@ export interface Following {
   /** Who made it trust the next set, one entry per change, oldest first: names, or accounts in hex. */
   readonly rotatedBy: readonly string[];
   /** Who brought heights of the hub. */
-  readonly toldBy: readonly string[];
+  readonly updatedBy: readonly string[];
 }
 
 /** What a look at a chain brought. */
-type Told = Pick<Following, "setId" | "height" | "rotatedBy" | "toldBy">;
+type FollowerState = Pick<Following, "setId" | "height" | "rotatedBy" | "updatedBy">;
 
 /** One chain, with what was read of it so far. */
 interface Follower {
   readonly name: string;
   readonly stateMachine: string;
   readonly firstSetId: bigint;
-  readonly look: () => Promise<Told>;
+  readonly poll: () => Promise<FollowerState>;
 }
 
 /** Names of accounts, by their hex in lower case. */
@@ -73,9 +73,9 @@ export class HubFollowers {
   }
 
   /** Looks at all chains, in their order. */
-  look(): Promise<readonly Following[]> {
+  poll(): Promise<readonly Following[]> {
     return Promise.all(
-      this.#followers.map(async ({ look, ...follower }) => ({ ...follower, ...await look() })),
+      this.#followers.map(async ({ poll, ...follower }) => ({ ...follower, ...await poll() })),
     );
   }
 
@@ -87,12 +87,12 @@ export class HubFollowers {
   async rotateAndFollow(
     deadlineMs: number,
   ): Promise<readonly { readonly name: string; readonly seconds: number }[]> {
-    const wanted = (await this.look()).map(({ setId }) => setId + 1n);
+    const wanted = (await this.poll()).map(({ setId }) => setId + 1n);
     this.#relay.rotate();
     const startMs = performance.now();
     const seconds = new Map<string, number>();
     for (;;) {
-      const seen = await this.look();
+      const seen = await this.poll();
       for (const [at, { name, setId }] of seen.entries()) {
         if (setId >= (wanted[at] ?? 0n) && !seconds.has(name)) {
           seconds.set(name, (performance.now() - startMs) / 1000);
@@ -103,7 +103,7 @@ export class HubFollowers {
         const late = seen.filter(({ name }) => !seconds.has(name)).map(({ name }) => name);
         throw new Error(`${late.join(", ")} did not follow a rotation within ${deadlineMs / 1000} s`);
       }
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS));
     }
     return [...seconds].map(([name, each]) => ({ name, seconds: each }))
       .toSorted((a, b) => a.name.localeCompare(b.name));
@@ -111,7 +111,7 @@ export class HubFollowers {
 }
 
 /** Time between two looks while a rotation is waited for. */
-const LOOK_EVERY_MS = 250;
+const POLL_EVERY_MS = 250;
 
 /** How a chain was told of the hub, compared with what is wanted. */
 export interface FollowingRules {
@@ -126,9 +126,9 @@ export function followingFaults(
   followings: readonly Following[],
   { rotations, by }: FollowingRules,
 ): readonly string[] {
-  return followings.flatMap(({ name, setId, firstSetId, rotatedBy, toldBy }) => {
+  return followings.flatMap(({ name, setId, firstSetId, rotatedBy, updatedBy }) => {
     const followed = Number(setId - firstSetId);
-    const strangers = new Set([...rotatedBy, ...toldBy].filter((who) => !by.includes(who)));
+    const strangers = new Set([...rotatedBy, ...updatedBy].filter((who) => !by.includes(who)));
     return [
       ...followed < rotations ? [`${name} followed ${followed} of ${rotations} rotations`] : [],
       ...rotatedBy.length === followed ? [] : [
@@ -145,11 +145,11 @@ export function followingTable(followings: readonly Following[], programs: reado
     programs.map((program) => who.filter((each) => each === program).length).join(" + ");
   return table([
     ["who follows the hub", "authority set", "rotations", "heights", "newest height"],
-    ...followings.map(({ name, stateMachine, firstSetId, setId, height, rotatedBy, toldBy }) => [
+    ...followings.map(({ name, stateMachine, firstSetId, setId, height, rotatedBy, updatedBy }) => [
       `${name} (${stateMachine})`,
       `${firstSetId} -> ${setId}`,
       byEach(rotatedBy),
-      byEach(toldBy),
+      byEach(updatedBy),
       `${height}`,
     ]),
   ]);
@@ -164,9 +164,9 @@ async function followHost(
   const firstSetId = (await readHubConsensus(host)).current.id;
   let read = await reader.getBlockNumber();
   const rotatedBy: string[] = [];
-  const toldBy: string[] = [];
+  const updatedBy: string[] = [];
   const nameOf = (account: Address): string => names.get(account.toLowerCase()) ?? account.toLowerCase();
-  const look = async (): Promise<Told> => {
+  const poll = async (): Promise<FollowerState> => {
     const [head, { current }, height] = await Promise.all([
       reader.getBlockNumber(),
       readHubConsensus(host),
@@ -185,11 +185,11 @@ async function followHost(
       const senders = await Promise.all(
         updates.map(({ transactionHash: hash }) => reader.getTransaction({ hash })),
       );
-      toldBy.push(...senders.map(({ from }) => nameOf(from)));
+      updatedBy.push(...senders.map(({ from }) => nameOf(from)));
     }
-    return { setId: current.id, height, rotatedBy, toldBy };
+    return { setId: current.id, height, rotatedBy, updatedBy };
   };
-  return { name, stateMachine, firstSetId, look: oneByOne(look) };
+  return { name, stateMachine, firstSetId, poll: oneByOne(poll) };
 }
 
 async function followSubstrate(
@@ -206,21 +206,21 @@ async function followSubstrate(
   const firstSetId = await setAt(read);
   let setId = firstSetId;
   const rotatedBy: string[] = [];
-  const toldBy: string[] = [];
-  const look = async (): Promise<Told> => {
+  const updatedBy: string[] = [];
+  const poll = async (): Promise<FollowerState> => {
     for (; read < node.best.number; read++) {
       const block = read + 1;
       const signers = await readSigners(node.httpUrl, await hashOf(node, block));
       if (signers.length === 0) continue;
       const who = signers.map((signer) => signer === undefined ? "nobody" : names.get(signer) ?? signer);
-      toldBy.push(...who);
+      updatedBy.push(...who);
       const after = await setAt(block);
       rotatedBy.push(...who.slice(0, Number(after - setId)));
       setId = after;
     }
-    return { setId, height: node.latestHeight(hub.identity) ?? 0n, rotatedBy, toldBy };
+    return { setId, height: node.latestHeight(hub.identity) ?? 0n, rotatedBy, updatedBy };
   };
-  return { name, stateMachine, firstSetId, look: oneByOne(look) };
+  return { name, stateMachine, firstSetId, poll: oneByOne(poll) };
 }
 
 async function hashOf({ httpUrl }: { readonly httpUrl: string }, block: number): Promise<string> {
@@ -250,10 +250,10 @@ async function readSigners(url: string, hash: string): Promise<readonly (string 
 }
 
 /** Looks do not overlap: what a block tells counts once. */
-function oneByOne<T>(look: () => Promise<T>): () => Promise<T> {
+function oneByOne<T>(poll: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> = Promise.resolve();
   return () => {
-    const mine = running.then(look);
+    const mine = running.then(poll);
     running = mine.catch(() => undefined);
     return mine;
   };

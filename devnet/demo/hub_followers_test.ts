@@ -10,7 +10,7 @@ const a: Following = {
   setId: 13n,
   height: 41n,
   rotatedBy: ["one", "two", "one"],
-  toldBy: ["one", "two", "one", "one"],
+  updatedBy: ["one", "two", "one", "one"],
 };
 const rules = { rotations: 3, by: ["one", "two"] };
 
@@ -27,7 +27,7 @@ Deno.test("followers of the hub: a rotation that was missed, or brought by a str
     "A followed 2 of 3 rotations",
   ]);
   deepEqual(followingFaults([a], { ...rules, by: ["one"] }), ["A was told of the hub by two"]);
-  deepEqual(followingFaults([{ ...a, toldBy: ["three"] }], rules), ["A was told of the hub by three"]);
+  deepEqual(followingFaults([{ ...a, updatedBy: ["three"] }], rules), ["A was told of the hub by three"]);
   deepEqual(followingFaults([{ ...a, rotatedBy: ["one"] }], rules), [
     "A trusts set 13 after 10, but 1 rotations were brought",
   ]);
@@ -46,7 +46,7 @@ Deno.test("followers of the hub: sets, heights and accounts are read from hosts 
   const followers = await HubFollowers.begin(devnet, names);
   const times = await followers.rotateAndFollow(20_000);
   deepEqual(times.map(({ name }) => name), ["A", "B"]);
-  const [host, chain] = await followers.look();
+  const [host, chain] = await followers.poll();
   equal(host?.setId, devnet.relay.session.beefySetId);
   equal(chain?.setId, devnet.relay.session.grandpaSetId);
   deepEqual(host?.rotatedBy, ["the devnet"]);
@@ -54,5 +54,5 @@ Deno.test("followers of the hub: sets, heights and accounts are read from hosts 
   // Nobody was named: the account is shown as it signs.
   equal(/^0x[0-9a-f]{64}$/.test(chain?.rotatedBy[0] ?? ""), true);
   deepEqual([host?.firstSetId, chain?.firstSetId], [10n, 100n]);
-  deepEqual(new Set(host?.toldBy), new Set(["the devnet"]));
+  deepEqual(new Set(host?.updatedBy), new Set(["the devnet"]));
 });

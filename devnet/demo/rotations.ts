@@ -65,7 +65,7 @@ export async function rotateQuietly(stage: FollowingStage): Promise<void> {
 
 /** The table of who follows the hub; everything there must be as the rules say. */
 async function showFollowing({ followers, progress }: FollowingStage, rules: FollowingRules): Promise<void> {
-  const seen = await followers.look();
+  const seen = await followers.poll();
   const faults = followingFaults(seen, rules);
   progress.say("");
   for (const line of followingTable(seen, rules.by)) progress.say(line);

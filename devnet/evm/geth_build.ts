@@ -45,9 +45,11 @@ export async function buildGeth({ name, module, version, variable }: GethKind): 
   // it can build it, with the fork's own versions of everything else.
   const scratch = await Deno.makeTempDir({ prefix: `${name}-` });
   try {
-    const told: unknown = JSON.parse(await go(["mod", "download", "-json", `${module}@${version}`], scratch));
-    await Deno.writeFile(`${scratch}/go.mod`, await Deno.readFile(`${folderIn(told)}/go.mod`));
-    await Deno.writeFile(`${scratch}/go.sum`, await Deno.readFile(`${folderIn(told)}/go.sum`));
+    const download: unknown = JSON.parse(
+      await go(["mod", "download", "-json", `${module}@${version}`], scratch),
+    );
+    await Deno.writeFile(`${scratch}/go.mod`, await Deno.readFile(`${folderIn(download)}/go.mod`));
+    await Deno.writeFile(`${scratch}/go.sum`, await Deno.readFile(`${folderIn(download)}/go.sum`));
     await go([
       ...["mod", "edit", "-module", "scratch/node", "-require", `${OWN_NAME}@v0.0.0`],
       ...["-replace", `${OWN_NAME}=${module}@${version}`, "go.mod"],
@@ -60,8 +62,10 @@ export async function buildGeth({ name, module, version, variable }: GethKind): 
 }
 
 /** Where the module proxy's answer was put. */
-function folderIn(told: unknown): string {
-  const folder = typeof told === "object" && told !== null && "Dir" in told ? told.Dir : undefined;
+function folderIn(download: unknown): string {
+  const folder = typeof download === "object" && download !== null && "Dir" in download
+    ? download.Dir
+    : undefined;
   if (typeof folder !== "string") throw new Error("go tells no folder of the module");
   return folder;
 }

@@ -73,7 +73,7 @@ for (const [hashing, childTrie] of kinds) {
     const request = await sendFromChain(two);
     const child = [toHex(childTrieKey(childTrie)), toHex(commitmentKeys([request])[0] ?? new Uint8Array())];
     ok(await resultHttp(chain.httpUrl, "childstate_getStorage", child) !== null);
-    const height = await two.tell(chain, hub);
+    const height = await two.update(chain, hub);
     const proof = await childProof(chain, hashing, height, commitmentKeys([request]));
     const other = hashing === "Keccak" ? "Blake2" : "Keccak";
     const misread = await childProof(chain, other, height, commitmentKeys([request]));
@@ -92,7 +92,7 @@ for (const [hashing, childTrie] of kinds) {
     hub.produceBlock();
     hub.produceBlock();
     const answer = (await back).request;
-    const hubHeight = await two.tell(hub, chain);
+    const hubHeight = await two.update(hub, chain);
     const backProof = await childProof(hub, "Keccak", hubHeight, commitmentKeys([answer]));
     equal(await reasonOf(chain, delivery([answer], backProof)), undefined);
     chain.produceBlock();
@@ -124,7 +124,7 @@ Deno.test("substrate chain: requests of EVM chains come through the hub, others 
   equal(await reasonOf(hub, await toHub(unknownModule)), undefined);
   hub.produceBlock();
   hub.produceBlock();
-  const height = await two.tell(hub, chain);
+  const height = await two.update(hub, chain);
   const proof = await childProof(hub, "Keccak", height, commitmentKeys([good, unknownModule]));
   equal(await reasonOf(chain, delivery([unknownModule], proof)), "module_not_found");
   const elsewhere = forChain(9n, { dest: receiver.stateMachine });
@@ -157,7 +157,7 @@ Deno.test("substrate chain: its fees are accumulated on the hub, and withdrawn f
   const { request, commitment } = await sending;
   equal(chain.governance.balanceOf(relayerFeeAccount), 5n * unit);
   equal(chain.governance.balanceOf(payer), 95n * unit);
-  const height = await two.tell(chain, hub);
+  const height = await two.update(chain, hub);
   const keys = commitmentKeys([request]);
   equal(await reasonOf(hub, delivery([request], await childProof(chain, "Blake2", height, keys))), undefined);
   hub.produceBlock();
@@ -188,7 +188,7 @@ Deno.test("substrate chain: its fees are accumulated on the hub, and withdrawn f
   const event: unknown = Object.values(Object(answer)).flat()[0];
   const parsed = parseIsmpEvent(event);
   ok(parsed.tag === "PostRequest");
-  const hubHeight = await two.tell(hub, chain);
+  const hubHeight = await two.update(hub, chain);
   const proof = await childProof(hub, "Keccak", hubHeight, commitmentKeys([parsed.value]));
   equal(await reasonOf(chain, delivery([parsed.value], proof)), undefined);
   chain.produceBlock();

@@ -27,7 +27,7 @@ export interface TwoChains extends AsyncDisposable {
   readonly hub: Hub;
   readonly chain: Hub;
   /** Makes the newest final state of one known to the other. @returns its height. */
-  tell(from: Hub, to: Hub): Promise<bigint>;
+  update(from: Hub, to: Hub): Promise<bigint>;
 }
 
 /** Starts both; the clock of both stands still. */
@@ -71,7 +71,7 @@ export async function startTwoChains(
   return {
     hub,
     chain,
-    async tell(from, to): Promise<bigint> {
+    async update(from, to): Promise<bigint> {
       const header = from.finalizedHeader;
       const own = ownHeaderOf(header);
       if (own === undefined) throw new Error("The first block has no roots");

@@ -25,7 +25,7 @@ import { TrieError } from "../../src/core/merkle/trie_error.ts";
 import { readVectors, type VectorNode } from "../../tests/consensus/vector_node.ts";
 import { EvmSource } from "./evm_source.ts";
 import { readEthereumState, requireSlots } from "./verifiers/ethereum_state.ts";
-import { FinalityRefusal, judgeFinality } from "./verifiers/grandpa_finality.ts";
+import { checkFinality, FinalityRefusal } from "./verifiers/grandpa_finality.ts";
 import { ProofRefusal } from "./verifiers/proof_refusal.ts";
 import { readSubstrateState } from "./verifiers/substrate_state.ts";
 
@@ -50,7 +50,7 @@ function finalityIn(vector: VectorNode): FinalityProof {
 
 Deno.test("the hub's own GRANDPA client judges the vectors as the network's does", () => {
   for (const vector of accepted) {
-    const { consensusState } = judgeFinality(
+    const { consensusState } = checkFinality(
       decodeGrandpaState(vector.bytes("trusted_state.scale")),
       finalityIn(vector),
     );
@@ -63,7 +63,7 @@ Deno.test("the hub's own GRANDPA client judges the vectors as the network's does
   for (const vector of rejected) {
     const trusted = decodeGrandpaState(vector.bytes("trusted_state.scale"));
     assert.equal(
-      outcomeOf(() => judgeFinality(trusted, finalityIn(vector))),
+      outcomeOf(() => checkFinality(trusted, finalityIn(vector))),
       "refused",
       vector.text("name"),
     );
@@ -77,16 +77,16 @@ Deno.test("the hub's own GRANDPA client and the relayer's verifier say the same 
   const proof = finalityIn(vector);
   const agree = (changed: FinalityProof, state = trusted): void =>
     assert.deepEqual(
-      outcomeOf(() => judgeFinality(state, changed)),
+      outcomeOf(() => checkFinality(state, changed)),
       outcomeOf(() => verifyFinality(state, changed)),
     );
-  const told = decodeGrandpaJustification(proof.justification);
+  const decoded = decodeGrandpaJustification(proof.justification);
   for (const by of [-1, 0, 1]) {
-    const commit = { ...told.commit, targetNumber: told.commit.targetNumber + by };
-    const justification = grandpaJustificationCodec.enc({ ...told, commit });
+    const commit = { ...decoded.commit, targetNumber: decoded.commit.targetNumber + by };
+    const justification = grandpaJustificationCodec.enc({ ...decoded, commit });
     agree({ ...proof, justification });
     assert.equal(
-      outcomeOf(() => judgeFinality(trusted, { ...proof, justification })) === "refused",
+      outcomeOf(() => checkFinality(trusted, { ...proof, justification })) === "refused",
       by !== 0,
     );
   }

@@ -32,7 +32,7 @@ export interface ConsensusChanges {
    */
   readonly hubType?: "beefy" | "grandpa";
   /** Whether chains are told of the hub. Default: with `grandpa`, which is for nothing else here. */
-  readonly tellsOfHub?: boolean;
+  readonly enablesHubConsensus?: boolean;
   /** Proofs are made from the relay chain where the hub has none; with `beefy` only. Default false. */
   readonly makesProofs?: boolean;
   /** Who signs on EVM chains. Default `relayer`. */
@@ -65,7 +65,7 @@ export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusCh
     changes.only?.includes(stateMachine) ?? otherwise;
   return stringifyToml({
     hub: hubSections(devnet, changes, section),
-    relayer: section("relayer", { enable_hub_consensus: changes.tellsOfHub ?? isGrandpa }),
+    relayer: section("relayer", { enable_hub_consensus: changes.enablesHubConsensus ?? isGrandpa }),
     ...Object.fromEntries(
       devnet.chains.filter(({ proven }) => isIn(proven.stateMachine, !isGrandpa)).map((chain) => {
         return [

@@ -35,14 +35,14 @@ export function justifications(
   read: (number: number) => Uint8Array | undefined,
 ): RpcMethod {
   return () => {
-    let told = node.chain.finalized.header.number;
+    let reported = node.chain.finalized.header.number;
     return new Subscription(notification, (send) =>
       node.follow(() => {
-        for (let number = told + 1; number <= node.chain.finalized.header.number; number++) {
+        for (let number = reported + 1; number <= node.chain.finalized.header.number; number++) {
           const justification = read(number);
           if (justification === undefined) continue;
           send(toHex(justification));
-          told = number;
+          reported = number;
         }
       }));
   };

@@ -207,12 +207,12 @@ Deno.test("relay chain: blocks come by themselves, justifications are told, and 
   await using node = await startRelayChain({ blockTimeMs: 30 });
   const socket = new WebSocket(node.wsUrl);
   await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));
-  const told = new Map<string, string[]>([["grandpa_justifications", []], ["beefy_justifications", []]]);
+  const reported = new Map<string, string[]>([["grandpa_justifications", []], ["beefy_justifications", []]]);
   const enough = new Promise<void>((resolve) => {
     socket.addEventListener("message", ({ data }) => {
       const message = JSON.parse(data);
-      told.get(message.method)?.push(message.params.result);
-      if ([...told.values()].every((list) => list.length >= 2)) resolve();
+      reported.get(message.method)?.push(message.params.result);
+      if ([...reported.values()].every((list) => list.length >= 2)) resolve();
     });
   });
   for (const name of ["grandpa", "beefy"]) {
@@ -222,11 +222,11 @@ Deno.test("relay chain: blocks come by themselves, justifications are told, and 
   }
   await enough;
   const grandpa =
-    told.get("grandpa_justifications")?.map((hex) =>
+    reported.get("grandpa_justifications")?.map((hex) =>
       decodeGrandpaJustification(fromHex(hex)).commit.targetNumber
     ) ?? [];
   const beefy =
-    told.get("beefy_justifications")?.map((hex) =>
+    reported.get("beefy_justifications")?.map((hex) =>
       decodeBeefyJustification(fromHex(hex)).commitment.blockNumber
     ) ?? [];
   assert.equal(grandpa[1], (grandpa[0] ?? 0) + 1);

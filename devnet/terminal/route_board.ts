@@ -10,7 +10,7 @@ import {
 import { table } from "./progress.ts";
 
 /** Time between two looks at the receipts. */
-const LOOK_EVERY_MS = 250;
+const POLL_EVERY_MS = 250;
 const END_GRACE_MS = 200;
 
 /** One way that messages go. */
@@ -67,14 +67,14 @@ export class RouteBoard {
   ): Promise<void> {
     while (!options.signal.aborted) {
       try {
-        await this.#look();
+        await this.#poll();
       } catch (error) {
         // Ctrl-C on a terminal ends the nodes at the same moment, perhaps a little earlier.
         await pause(END_GRACE_MS);
         if (!options.signal.aborted) throw error;
       }
       options.onChange();
-      await pause(LOOK_EVERY_MS);
+      await pause(POLL_EVERY_MS);
     }
   }
 
@@ -134,7 +134,7 @@ export class RouteBoard {
     return [...this.#routes.values()].flatMap(({ open }) => [...open]);
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const arrived = new Set(await delivered(this.#devnet, this.#open()));
     const nowMs = Date.now();
     for (const route of this.#routes.values()) {

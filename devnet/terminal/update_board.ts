@@ -7,7 +7,7 @@ import { table } from "./progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
 
 /** Time between two looks at the hub's events. */
-const LOOK_EVERY_MS = 500;
+const POLL_EVERY_MS = 500;
 
 /** What is known of one chain. */
 interface Accepted {
@@ -30,7 +30,7 @@ export class UpdateBoard {
 
   /** Reads what is new. */
   look(): Promise<void> {
-    const look = this.#looking.then(() => this.#look());
+    const look = this.#looking.then(() => this.#poll());
     this.#looking = look.catch(() => undefined);
     return look;
   }
@@ -39,7 +39,7 @@ export class UpdateBoard {
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.look();
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS));
     }
   }
 
@@ -75,7 +75,7 @@ export class UpdateBoard {
     return this.#accepted.get(stateMachineIdKey(this.#devnet.idOnHub(chain))) ?? { updates: 0, newest: 0n };
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { hub } = this.#devnet;
     const last = hub.best.number;
     if (last <= this.#read) return;

@@ -98,7 +98,7 @@ export function describeSpentGas({ transactions, gas, wasted }: SpentGas): strin
 }
 
 /** Gas for nothing in one transaction of which this is the trace, on the chain of this host. */
-export function judgeTrace(top: CallFrame, gas: bigint, host: string): ReadonlyMap<WasteReason, bigint> {
+export function classifyTrace(top: CallFrame, gas: bigint, host: string): ReadonlyMap<WasteReason, bigint> {
   if (top.error !== undefined) return new Map([["reverted", gas]]);
   const parts = partsOf(top, host.toLowerCase());
   if (parts.length === 0) return new Map([["cancelling", gas]]);
@@ -203,7 +203,7 @@ async function readChain({ node, host }: SpendingChain): Promise<readonly SpentG
         params: [hash, { tracer: "callTracer", tracerConfig: { withLog: true } }],
       }),
     );
-    all.push({ transactions: 1, gas, wasted: judgeTrace(trace, gas, host.addresses.host) });
+    all.push({ transactions: 1, gas, wasted: classifyTrace(trace, gas, host.addresses.host) });
   }
   return all;
 }

@@ -24,8 +24,8 @@ import { proveHub } from "../evm/host_admin.ts";
 import { evmHostAbi, handlerV2Abi } from "../../src/core/evm/host_abi.ts";
 import {
   type CallFrame,
+  classifyTrace,
   describeSpentGas,
-  judgeTrace,
   parseSpentGas,
   readSpentGas,
   sumSpentGas,
@@ -77,7 +77,7 @@ Deno.test("spent gas: what of a transaction was for nothing", () => {
     }],
   ];
   for (const [name, trace, wasted] of cases) {
-    assert.deepEqual(Object.fromEntries(judgeTrace(trace, 2_000n, HOST)), wasted, name);
+    assert.deepEqual(Object.fromEntries(classifyTrace(trace, 2_000n, HOST)), wasted, name);
   }
 });
 

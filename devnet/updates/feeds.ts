@@ -8,7 +8,7 @@ import type { UpdateFeed } from "./oracle.ts";
 import { ProgramFeed } from "./program_feed.ts";
 import { provenEnds } from "./proven_chain_feed.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
-import { toldEnds } from "./hub_follower_feed.ts";
+import { followerEnds } from "./hub_follower_feed.ts";
 
 /** Whether the devnet itself tells nobody of the hub whom relayers can tell. */
 export function isLeftToOthers({ hubFeed = "devnet" }: DevnetOptions): boolean {
@@ -16,7 +16,7 @@ export function isLeftToOthers({ hubFeed = "devnet" }: DevnetOptions): boolean {
 }
 
 /** Chains that may be told of the hub by the consensus relayer. */
-export function toldByGrandpa(chains: readonly DevnetSubstrateChain[]): readonly DevnetSubstrateChain[] {
+export function grandpaFollowers(chains: readonly DevnetSubstrateChain[]): readonly DevnetSubstrateChain[] {
   return chains.filter(({ hubClientId }) => hubClientId === grandpaClientId);
 }
 
@@ -35,17 +35,19 @@ export function feedsOf(
       changes: { ...changes, ...signer && { signer } },
       onFault,
     });
-  const isTelling = hubFeed === "program";
-  const told = isTelling ? toldByGrandpa(substrateChains) : [];
-  const only = told.map(({ stateMachine }) => stateMachine);
-  const grandpa = told.length > 0 ? open({ hubType: "grandpa", only }) : undefined;
-  const shared = feeds === "together" ? open({ tellsOfHub: isTelling }) : undefined;
+  const servesFollowers = hubFeed === "program";
+  const followers = servesFollowers ? grandpaFollowers(substrateChains) : [];
+  const only = followers.map(({ stateMachine }) => stateMachine);
+  const grandpa = followers.length > 0 ? open({ hubType: "grandpa", only }) : undefined;
+  const shared = feeds === "together" ? open({ enablesHubConsensus: servesFollowers }) : undefined;
   return [
     ...feeds === "none"
       ? []
       : endpoints.chains.map(({ proven }) =>
         new ProgramFeed(provenEnds(hub, proven), shared ?? open({ only: [proven.stateMachine] }))
       ),
-    ...grandpa === undefined ? [] : told.map((chain) => new ProgramFeed(toldEnds(hub, chain), grandpa)),
+    ...grandpa === undefined
+      ? []
+      : followers.map((chain) => new ProgramFeed(followerEnds(hub, chain), grandpa)),
   ];
 }

@@ -1,7 +1,7 @@
 /**
  * Proves a chain to another one by GRANDPA votes, with the prover of the consensus relayer: the hub of a devnet to its
  * Substrate chains by those of the relay chain, a standalone chain to the hub by its own.
- * Start reading at {@link GrandpaTeller.tell}.
+ * Start reading at {@link GrandpaUpdater.update}.
  */
 import {
   createGrandpaProver,
@@ -36,7 +36,7 @@ export async function grandpaStateOf(
 }
 
 /** Tells one chain of another one. */
-export class GrandpaTeller implements AsyncDisposable {
+export class GrandpaUpdater implements AsyncDisposable {
   readonly #voting: VotingChain;
   readonly #followed: StateMachineId;
   readonly #receiver: Receiver;
@@ -61,8 +61,8 @@ export class GrandpaTeller implements AsyncDisposable {
     );
   }
 
-  /** Submits all that is final; see `Tell`. */
-  readonly tell = async (last: bigint, isAsked: boolean): Promise<bigint> => {
+  /** Submits all that is final; see `UpdateStep`. */
+  readonly update = async (last: bigint, isAsked: boolean): Promise<bigint> => {
     if (isAsked) this.#voting.cover?.();
     for (;;) {
       const finding = await this.#prover.next(never);

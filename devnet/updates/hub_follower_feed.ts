@@ -4,7 +4,7 @@ import type { FeedEnds } from "./program_feed.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
 
 /** The direction from the hub to a chain. */
-export function toldEnds(hub: Hub, { node, stateMachine }: DevnetSubstrateChain): FeedEnds {
+export function followerEnds(hub: Hub, { node, stateMachine }: DevnetSubstrateChain): FeedEnds {
   return {
     direction: { from: hub.identity.stateMachine, to: stateMachine },
     receiver: node,

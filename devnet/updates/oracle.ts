@@ -9,7 +9,7 @@ import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
  * @param isAsked what is final now must be told, whatever it takes: blocks of the relay chain are not waited for.
  * @returns the height that the receiver knows then, `last` when it was told nothing.
  */
-export type Tell = (last: bigint, isAsked: boolean) => Promise<bigint>;
+export type UpdateStep = (last: bigint, isAsked: boolean) => Promise<bigint>;
 
 /** One direction of updates, whoever brings them. */
 export interface UpdateFeed {
@@ -29,9 +29,9 @@ export interface UpdateFeed {
 export interface OracleChain {
   readonly stateMachine: StateMachine;
   /** Proves the chain to the hub; resolves when it is in a block. Absent: relayers do that. */
-  readonly tellHub?: Tell;
+  readonly proveToHub?: UpdateStep;
   /** Proves the hub to the chain; resolves when it is in a block. Absent: relayers do that. */
-  readonly tellOfHub?: Tell;
+  readonly proveHub?: UpdateStep;
 }
 
 /** One of the ways that the oracle serves; one end is the hub, both are where it proves itself to itself. */
@@ -45,7 +45,7 @@ export interface Direction {
 /** A direction did not work for longer than the oracle's patience. */
 export class OracleFault extends Error {
   override readonly name = "OracleFault";
-  readonly code = "oracle_stuck";
+  readonly code = "oracle_failed";
   constructor(direction: Direction, forMs: number, options: ErrorOptions) {
     super(
       `The oracle could not tell ${direction.to} about ${direction.from} for ${forMs / 1000} s: ${
@@ -63,7 +63,7 @@ export interface OracleOptions {
   /** Directions that others serve, under the same command; given who is told of their faults. */
   readonly others?: (onFault: (fault: Error) => void) => readonly UpdateFeed[];
   /** Proves the hub to the hub itself. */
-  readonly tellHubOfItself?: Tell;
+  readonly proveHubToItself?: UpdateStep;
   /** Time between two looks at a head. Default 500. */
   readonly everyMs?: number;
   /** A direction that fails for longer than this ends the oracle. Default 20,000. */
@@ -83,15 +83,17 @@ export class Oracle implements AsyncDisposable {
     this.failed = failed.promise;
     // Whoever cares races with it; without anybody a fault must not end the process as unhandled.
     failed.promise.catch(() => undefined);
-    const { hub, tellHubOfItself } = options;
-    const feed = (direction: Direction, tell: Tell): Feed =>
-      new Feed(direction, tell, options, failed.reject);
-    const own = tellHubOfItself === undefined ? [] : [feed({ from: hub, to: hub }, tellHubOfItself)];
-    const told = options.chains.flatMap((chain) => [
-      ...chain.tellHub === undefined ? [] : [feed({ from: chain.stateMachine, to: hub }, chain.tellHub)],
-      ...chain.tellOfHub === undefined ? [] : [feed({ from: hub, to: chain.stateMachine }, chain.tellOfHub)],
+    const { hub, proveHubToItself } = options;
+    const feed = (direction: Direction, update: UpdateStep): Feed =>
+      new Feed(direction, update, options, failed.reject);
+    const own = proveHubToItself === undefined ? [] : [feed({ from: hub, to: hub }, proveHubToItself)];
+    const given = options.chains.flatMap((chain) => [
+      ...chain.proveToHub === undefined
+        ? []
+        : [feed({ from: chain.stateMachine, to: hub }, chain.proveToHub)],
+      ...chain.proveHub === undefined ? [] : [feed({ from: hub, to: chain.stateMachine }, chain.proveHub)],
     ]);
-    this.#feeds = [...own, ...told, ...options.others?.(failed.reject) ?? []];
+    this.#feeds = [...own, ...given, ...options.others?.(failed.reject) ?? []];
   }
 
   /** All ways that it serves. */
@@ -124,7 +126,7 @@ export class Oracle implements AsyncDisposable {
   }
 
   /** Height that the receiver of a direction was told last, 0 for none. */
-  told(direction: Direction): bigint {
+  lastHeight(direction: Direction): bigint {
     return this.#select(direction)[0]?.last ?? 0n;
   }
 
@@ -153,7 +155,7 @@ const MAX_STOPPING_MS = 3_000;
 /** One direction. */
 class Feed implements UpdateFeed {
   readonly direction: Direction;
-  readonly #tell: Tell;
+  readonly #update: UpdateStep;
   readonly #options: OracleOptions;
   readonly #onFault: (fault: OracleFault) => void;
   #last = 0n;
@@ -167,12 +169,12 @@ class Feed implements UpdateFeed {
 
   constructor(
     direction: Direction,
-    tell: Tell,
+    update: UpdateStep,
     options: OracleOptions,
     onFault: (fault: OracleFault) => void,
   ) {
     this.direction = direction;
-    this.#tell = tell;
+    this.#update = update;
     this.#options = options;
     this.#onFault = onFault;
   }
@@ -198,13 +200,13 @@ class Feed implements UpdateFeed {
   }
 
   step(): Promise<bigint> {
-    return this.#look(true);
+    return this.#poll(true);
   }
 
-  #look(isAsked: boolean): Promise<bigint> {
+  #poll(isAsked: boolean): Promise<bigint> {
     const mine = this.#running.then(async () => {
       const before = this.#last;
-      this.#last = await this.#tell(before, isAsked);
+      this.#last = await this.#update(before, isAsked);
       if (this.#last > before) this.#options.onUpdate?.({ ...this.direction, height: this.#last });
       return this.#last;
     });
@@ -230,7 +232,7 @@ class Feed implements UpdateFeed {
         worksSinceMs = performance.now();
       } else {
         try {
-          await this.#look(false);
+          await this.#poll(false);
           worksSinceMs = performance.now();
         } catch (cause) {
           const forMs = performance.now() - worksSinceMs;

@@ -15,12 +15,12 @@ class Ends {
   readonly asked: boolean[] = [];
   readonly chain: OracleChain = {
     stateMachine: CHAIN,
-    tellHub: (last) => {
+    proveToHub: (last) => {
       if (this.isBroken) return Promise.reject(new Error("no hub"));
       if (this.chainHeight > last) this.told.push(`${CHAIN} ${this.chainHeight}`);
       return Promise.resolve(this.chainHeight);
     },
-    tellOfHub: (last, isAsked) => {
+    proveHub: (last, isAsked) => {
       this.asked.push(isAsked);
       if (this.hubHeight > last) this.told.push(`${HUB} ${this.hubHeight}`);
       return Promise.resolve(this.hubHeight);
@@ -38,7 +38,7 @@ Deno.test("oracle: tells each new final height once, in both directions", async 
   assert.equal(await oracle.step({ from: CHAIN, to: HUB }), 5n);
   assert.equal(await oracle.step({ from: HUB, to: CHAIN }), 7n);
   assert.deepEqual(ends.told, ["EVM-31337 5", "KUSAMA-4009 7"]);
-  assert.equal(oracle.told({ from: HUB, to: CHAIN }), 7n);
+  assert.equal(oracle.lastHeight({ from: HUB, to: CHAIN }), 7n);
   oracle.start();
   await oracle.stop();
   assert.deepEqual(ends.asked, [true, false]);
@@ -76,7 +76,7 @@ Deno.test("oracle: fails aloud when a direction stays broken", async () => {
   await using oracle = new Oracle({ hub: HUB, chains: [ends.chain], everyMs: 1, patienceMs: 20 });
   oracle.start();
   await assert.rejects(oracle.failed, {
-    code: "oracle_stuck",
+    code: "oracle_failed",
     message: /KUSAMA-4009 about EVM-31337.*no hub/,
   });
 });

@@ -1,12 +1,12 @@
 /**
  * Proves parachains to a sibling by their heads in the state of the relay chain that all of them build on, with the prover
- * of the consensus relayer. Start reading at {@link ParachainTeller.tell}.
+ * of the consensus relayer. Start reading at {@link ParachainUpdater.update}.
  */
 import { createParachainProver } from "../../src/consensus/clients/parachain/parachain_prover.ts";
 import type { ConsensusProver } from "../../src/consensus/prover.ts";
 import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { ConsensusConnection } from "../hub/consensus_work.ts";
-import type { Tell } from "./oracle.ts";
+import type { UpdateStep } from "./oracle.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 import { connectRelay, type RelayConnection } from "../relay/relay_reader.ts";
 import { connectReceiver, type Receiver, sendUpdate } from "./update_sender.ts";
@@ -14,7 +14,7 @@ import { connectReceiver, type Receiver, sendUpdate } from "./update_sender.ts";
 const never = new AbortController().signal;
 
 /** Tells one chain of parachains. */
-export class ParachainTeller implements AsyncDisposable {
+export class ParachainUpdater implements AsyncDisposable {
   readonly #relay: RelayChainNode;
   readonly #receiver: Receiver;
   readonly #hub: StateMachine;
@@ -38,19 +38,19 @@ export class ParachainTeller implements AsyncDisposable {
   }
 
   /** Tells of one of them. */
-  tell(of: StateMachineId): Tell {
+  update(of: StateMachineId): UpdateStep {
     const prover = createParachainProver(
       { relay: this.#reader.chain, target: this.#connection.hub },
       { ...of, intervalMs: 1_000, hub: this.#hub, quietHeadSec: 0n },
     );
     return (last, isAsked) => {
-      const mine = this.#running.then(() => this.#tell(prover, last, isAsked));
+      const mine = this.#running.then(() => this.#update(prover, last, isAsked));
       this.#running = mine.catch(() => undefined);
       return mine;
     };
   }
 
-  async #tell(prover: ConsensusProver, last: bigint, isAsked: boolean): Promise<bigint> {
+  async #update(prover: ConsensusProver, last: bigint, isAsked: boolean): Promise<bigint> {
     const { node } = this.#receiver;
     if (isAsked) this.#cover();
     const finding = await prover.next(never);

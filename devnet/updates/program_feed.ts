@@ -23,7 +23,7 @@ export interface FeedEnds {
 const DEADLINE_MS = 60_000;
 /** Blocks of the receiver after which what was in its pool is in a block. */
 const QUIET_BLOCKS = 2;
-const LOOK_EVERY_MS = 50;
+const POLL_EVERY_MS = 50;
 /** Between two looks of {@link ProgramFeed.step}: the sender may be brought on each time. */
 const STEP_EVERY_MS = 200;
 
@@ -56,7 +56,7 @@ export class ProgramFeed implements UpdateFeed {
     const { receiver } = this.#ends;
     await this.#process.hold();
     const from = receiver.finalized.number;
-    while (receiver.finalized.number < from + QUIET_BLOCKS) await pause(LOOK_EVERY_MS);
+    while (receiver.finalized.number < from + QUIET_BLOCKS) await pause(POLL_EVERY_MS);
   }
 
   resume(): void {

@@ -3,7 +3,7 @@
  * chain has of them, standalone chains by their own votes, the hub to these by the votes of the relay chain.
  */
 import { parseStateMachine, type StateMachineId, toParaId } from "../../src/core/ismp/state_machine.ts";
-import { grandpaStateOf, GrandpaTeller, type VotingChain } from "./grandpa_updater.ts";
+import { grandpaStateOf, GrandpaUpdater, type VotingChain } from "./grandpa_updater.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { HubOptions } from "../hub/hub_options.ts";
 import type { HubIdentity } from "../hub/node.ts";
@@ -11,7 +11,7 @@ import { clientOf } from "../hub/initial_clients.ts";
 import { grandpaClientId, parachainClientId } from "../hub/pallets/consensus_clients.ts";
 import type { NewConsensusClient } from "../hub/pallets/ismp.ts";
 import type { OracleChain } from "./oracle.ts";
-import { ParachainTeller } from "./parachain_updater.ts";
+import { ParachainUpdater } from "./parachain_updater.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 import {
   type DevnetSubstrateChain,
@@ -88,7 +88,7 @@ export async function substrateClients(
 }
 
 /** The chains as the oracle sees them. */
-export function substrateOracleEnds(
+export function substrateOracleChains(
   { relay, finalityLag, hub, chains, others, started }: {
     readonly relay: RelayChainNode;
     readonly finalityLag: number;
@@ -108,19 +108,19 @@ export function substrateOracleEnds(
     cover: () => void relay.produceBlocks(finalityLag + 1),
   };
   const siblings = started.use(
-    new ParachainTeller({ relay, receiver: atHub, hub: stateMachine }),
+    new ParachainUpdater({ relay, receiver: atHub, hub: stateMachine }),
   );
   return chains.map((chain) => {
     const { node, hashing, clientId, hubClientId } = chain;
     const receiver = { node, hashing, makesBlocks: true };
-    const tellHub = clientId === parachainClientId
-      ? siblings.tell(idOf(chain))
-      : started.use(new GrandpaTeller({ voting: node, followed: idOf(chain), receiver: atHub })).tell;
-    if (others.includes(chain)) return { stateMachine: chain.stateMachine, tellHub };
-    const tellOfHub = hubClientId === parachainClientId
-      ? started.use(new ParachainTeller({ relay, receiver, hub: stateMachine })).tell(hubId)
-      : started.use(new GrandpaTeller({ voting, followed: hubId, receiver })).tell;
-    return { stateMachine: chain.stateMachine, tellHub, tellOfHub };
+    const proveToHub = clientId === parachainClientId
+      ? siblings.update(idOf(chain))
+      : started.use(new GrandpaUpdater({ voting: node, followed: idOf(chain), receiver: atHub })).update;
+    if (others.includes(chain)) return { stateMachine: chain.stateMachine, proveToHub };
+    const proveHub = hubClientId === parachainClientId
+      ? started.use(new ParachainUpdater({ relay, receiver, hub: stateMachine })).update(hubId)
+      : started.use(new GrandpaUpdater({ voting, followed: hubId, receiver })).update;
+    return { stateMachine: chain.stateMachine, proveToHub, proveHub };
   });
 }
 

@@ -15,7 +15,7 @@ export interface Receiver {
 
 /** Longest wait for a block. */
 const MAX_WAITING_MS = 10_000;
-const LOOK_EVERY_MS = 20;
+const POLL_EVERY_MS = 20;
 
 const never = new AbortController().signal;
 
@@ -55,7 +55,7 @@ export async function sendUpdate(
     }
     while (node.best.number === seen) {
       if (performance.now() > until) throw new Error(`${where} made no block for an update of ${client}`);
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS));
     }
   }
 }

@@ -118,23 +118,27 @@ export function openEvmReader(
   options: EvmReaderOptions,
 ): EvmReader {
   const log = deps.log.with({ chain: options.stateMachine });
-  const pool = createEvmEndpointSet(deps, options);
+  const endpoints = createEvmEndpointSet(deps, options);
   const logsOf = (of: RpcEndpointSet): LogReader =>
     new LogReader({ endpoints: of, log, blocksPerQuery: options.blocksPerLogQuery });
-  return new EndpointSetReader(options.stateMachine, { pool, logs: logsOf(pool), logsOf }, undefined);
+  return new EndpointSetReader(
+    options.stateMachine,
+    { endpoints, logs: logsOf(endpoints), logsOf },
+    undefined,
+  );
 }
 
 /** Dependencies of a reader. */
 interface ReaderContext {
-  readonly pool: RpcEndpointSet;
+  readonly endpoints: RpcEndpointSet;
   readonly logs: LogReader;
   /** Creates a log reader for other endpoints. */
-  readonly logsOf: (pool: RpcEndpointSet) => LogReader;
+  readonly logsOf: (endpoints: RpcEndpointSet) => LogReader;
 }
 
 class EndpointSetReader implements EvmReader {
   readonly #parts: ReaderContext;
-  readonly #pool: RpcEndpointSet;
+  readonly #endpoints: RpcEndpointSet;
   readonly #logs: LogReader;
   readonly #guard: BatchGuard | undefined;
 
@@ -144,17 +148,17 @@ class EndpointSetReader implements EvmReader {
     guard: BatchGuard | undefined,
   ) {
     this.#parts = parts;
-    this.#pool = parts.pool;
+    this.#endpoints = parts.endpoints;
     this.#logs = parts.logs;
     this.#guard = guard;
   }
 
   get hosts(): readonly string[] {
-    return this.#pool.hosts;
+    return this.#endpoints.hosts;
   }
 
   fetchHeight(signal: AbortSignal): Promise<bigint> {
-    return callOne(this.#pool, blockNumber, { signal });
+    return callOne(this.#endpoints, blockNumber, { signal });
   }
 
   async fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined> {
@@ -171,7 +175,7 @@ class EndpointSetReader implements EvmReader {
     which: readonly BlockReference[],
     signal: AbortSignal,
   ): Promise<readonly HashedHeader[]> {
-    const batch = new RpcBatch(this.#pool);
+    const batch = new RpcBatch(this.#endpoints);
     const slots = which.map((each) => batch.add(headerAt(each)));
     let headers: readonly HashedHeader[] = [];
     const check = (place: FaultPlace): RpcFault | undefined => {
@@ -197,7 +201,7 @@ class EndpointSetReader implements EvmReader {
     signal: AbortSignal,
   ): Promise<readonly (Hex | undefined)[]> {
     if (reads.length === 0) return [];
-    const batch = new RpcBatch(this.#pool);
+    const batch = new RpcBatch(this.#endpoints);
     const slots = reads.map((read) => batch.addOptional(queryOf(read)));
     const guarding = this.#guard?.(batch);
     await batch.send({ signal, check: (place) => guarding?.check(place, []) });
@@ -214,7 +218,7 @@ class EndpointSetReader implements EvmReader {
     { height, stateRoot }: TrustedBlock,
     signal: AbortSignal,
   ): Promise<readonly AccountProofAnswer[]> {
-    const batch = new RpcBatch(this.#pool);
+    const batch = new RpcBatch(this.#endpoints);
     const slots = requests.map(({ account, slots }) => batch.add(storageProof(account, slots, height)));
     const check = (place: FaultPlace): RpcFault | undefined => {
       try {
@@ -234,7 +238,7 @@ class EndpointSetReader implements EvmReader {
   }
 
   async fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]> {
-    const reports = await this.#pool.callEach([chainId.call], { signal, timeoutMs: CHECK_TIMEOUT_MS });
+    const reports = await this.#endpoints.callEach([chainId.call], { signal, timeoutMs: CHECK_TIMEOUT_MS });
     return reports.map((report): ChainIdReport => {
       const { host } = report;
       if (report.kind === "fault") return { host, kind: "fault", fault: report.fault };
@@ -252,8 +256,8 @@ class EndpointSetReader implements EvmReader {
 
   each(): readonly EvmReader[] {
     const { logsOf } = this.#parts;
-    return this.#pool.each().map((pool) =>
-      new EndpointSetReader(this.chain, { pool, logs: logsOf(pool), logsOf }, this.#guard)
+    return this.#endpoints.each().map((endpoints) =>
+      new EndpointSetReader(this.chain, { endpoints, logs: logsOf(endpoints), logsOf }, this.#guard)
     );
   }
 

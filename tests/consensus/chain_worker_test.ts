@@ -273,7 +273,7 @@ Deno.test("chain worker: a node without a needed method is asked every minute, a
   await scene.clock.advance(120_000);
   assert.deepEqual(scene.seconds(prover), [0, 60, 120]);
   assert.deepEqual(new Set(scene.log.events("error")), new Set(["endpoint_method_missing"]));
-  const [proof, head] = scene.log.told("endpoint_method_missing").map(({ fields }) => fields);
+  const [proof, head] = scene.log.linesOf("endpoint_method_missing").map(({ fields }) => fields);
   assert.equal(proof?.method, "state_getReadProof");
   assert.match(String(proof?.explanation), /--rpc-methods=unsafe/);
   assert.equal(head?.method, "beefy_getFinalizedHead");

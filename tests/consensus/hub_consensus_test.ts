@@ -19,22 +19,22 @@ import { idOf } from "../support/memory_updates.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
 import { renameLeafPallet } from "./clients/beefy/fixture.ts";
-import { never, World } from "./clients/grandpa/fixture.ts";
+import { Fixture, never } from "./clients/grandpa/fixture.ts";
 
 const key = `0x${"11".repeat(32)}`;
 
-function grandpaToml(world: World): string {
-  const { stateMachine, consensusStateId } = world.hubId;
+function grandpaToml(fixture: Fixture): string {
+  const { stateMachine, consensusStateId } = fixture.hubId;
   return `
 [hub]
 type = "grandpa"
 [hub.grandpa]
-rpc = "${world.relay.wsUrl}"
+rpc = "${fixture.relay.wsUrl}"
 slot_duration = 6000
 para_ids = [${stateMachine.split("-")[1]}]
 consensus_update_frequency = 5
 [hub.substrate]
-rpc_ws = "${world.hub.wsUrl}"
+rpc_ws = "${fixture.hub.wsUrl}"
 state_machine = "${stateMachine}"
 consensus_state_id = "${consensusStateId}"
 signer = "${key}"
@@ -42,10 +42,10 @@ signer = "${key}"
 enable_hub_consensus = true
 [target]
 type = "substrate"
-state_machine = "${world.chain.stateMachine}"
+state_machine = "${fixture.chain.stateMachine}"
 hashing = "Blake2"
-rpc_ws = "${world.chain.node.wsUrl}"
-consensus_state_id = "${world.chain.consensusStateId}"
+rpc_ws = "${fixture.chain.node.wsUrl}"
+consensus_state_id = "${fixture.chain.consensusStateId}"
 [polygon]
 type = "evm"
 state_machine = "EVM-137"
@@ -58,8 +58,8 @@ signer = "${key}"
 }
 
 Deno.test("a hub of type grandpa: a Substrate chain follows it through three changes of the set, EVM chains are left out", async () => {
-  await using world = await World.start();
-  const { config, problems } = parseConsensusConfig({ readFile: () => assert.fail() }, grandpaToml(world));
+  await using fixture = await Fixture.start();
+  const { config, problems } = parseConsensusConfig({ readFile: () => assert.fail() }, grandpaToml(fixture));
   assert.deepEqual(problems, []);
   assert.ok(config);
   const log = new RecordedLog();
@@ -73,17 +73,17 @@ Deno.test("a hub of type grandpa: a Substrate chain follows it through three cha
   );
   const untilMs = systemClock.now() + 25_000;
   for (let session = 0; session < 3; session++) {
-    world.passSessions(1, 6);
-    const wanted = BigInt(world.hub.finalizedHeader.number);
-    while ((world.knownHeight ?? 0n) < wanted) {
+    fixture.passSessions(1, 6);
+    const wanted = BigInt(fixture.hub.finalizedHeader.number);
+    while ((fixture.knownHeight ?? 0n) < wanted) {
       if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ event }) => event).join("\n"));
-      world.chain.node.produceBlock();
+      fixture.chain.node.produceBlock();
       await systemClock.sleep(100, never);
     }
   }
   stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await run, 0);
-  assert.ok((await world.fetchTrusted()).currentSetId >= 3n);
+  assert.ok((await fixture.fetchTrusted()).currentSetId >= 3n);
   const skipped = log.lines.filter(({ event }) => event === "hub_proofs_unsupported");
   assert.deepEqual(skipped.map(({ fields }) => fields.chain), ["EVM-137"]);
   assert.deepEqual(log.events("error"), []);
@@ -143,7 +143,7 @@ Deno.test("a hub of type beefy: a para_rpc_ws that is no node of the hub is name
   hub.produceBlock();
   const wrong = await startBriefly(beefyToml(hub, `para_rpc_ws = "${other.wsUrl}"`));
   assert.equal(wrong.code, 1);
-  const [named] = wrong.log.told("endpoint_wrong_chain");
+  const [named] = wrong.log.linesOf("endpoint_wrong_chain");
   assert.equal(named?.level, "error");
   const places = /\[hub\.prover\]\.para_rpc_ws\b.*\b127\.0\.0\.1:\d+ .*\b127\.0\.0\.1:\d+/;
   assert.match(String(named?.fields.explanation), places);

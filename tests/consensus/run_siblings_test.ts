@@ -10,21 +10,21 @@ import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { fastClock } from "../support/fast_clock.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
-import { never, World } from "./clients/parachain/fixture.ts";
+import { Fixture, never } from "./clients/parachain/fixture.ts";
 
-function configOf(world: World): ConsensusConfig {
+function configOf(fixture: Fixture): ConsensusConfig {
   const { config, problems } = parseConsensusConfig(
     { readFile: () => assert.fail() },
     `
 [hub]
 type = "grandpa"
 [hub.grandpa]
-rpc = "${world.relay.wsUrl}"
+rpc = "${fixture.relay.wsUrl}"
 slot_duration = 6000
 para_ids = [4009]
 consensus_update_frequency = 5
 [hub.substrate]
-rpc_ws = "${world.hub.wsUrl}"
+rpc_ws = "${fixture.hub.wsUrl}"
 state_machine = "KUSAMA-4009"
 signer = "0x${"11".repeat(32)}"
 [relayer]
@@ -33,7 +33,7 @@ maximum_update_intervals = [[["KUSAMA-2000", "PAS0"], 3600]]
 type = "substrate"
 state_machine = "KUSAMA-2000"
 hashing = "Blake2"
-rpc_ws = "${world.chain.node.wsUrl}"
+rpc_ws = "${fixture.chain.node.wsUrl}"
 consensus_state_id = "PAS0"
 `,
   );
@@ -48,13 +48,13 @@ function depsWith(log: RecordedLog): Parameters<typeof runConsensus>[0] {
 }
 
 /** Runs until `isDone`, one block of each parachain at a time. */
-async function runUntil(world: World, log: RecordedLog, isDone: () => boolean): Promise<void> {
+async function runUntil(fixture: Fixture, log: RecordedLog, isDone: () => boolean): Promise<void> {
   const stop = new AbortController();
-  const run = runConsensus(depsWith(log), configOf(world), { base: undefined }, stop.signal);
+  const run = runConsensus(depsWith(log), configOf(fixture), { base: undefined }, stop.signal);
   const untilMs = systemClock.now() + 15_000;
   while (!isDone()) {
     if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ event }) => event).join("\n"));
-    world.advance();
+    fixture.advance();
     await systemClock.sleep(100, never);
   }
   stop.abort(new ShutdownRequested("SIGTERM"));
@@ -62,35 +62,35 @@ async function runUntil(world: World, log: RecordedLog, isDone: () => boolean): 
 }
 
 Deno.test("a hub of type grandpa: a parachain beside it and the hub are kept current of each other", async () => {
-  await using world = await World.start();
+  await using fixture = await Fixture.start();
   const log = new RecordedLog();
-  const first = { hub: BigInt(world.hub.best.number), sibling: BigInt(world.chain.node.best.number) };
+  const first = { hub: BigInt(fixture.hub.best.number), sibling: BigInt(fixture.chain.node.best.number) };
   await runUntil(
-    world,
+    fixture,
     log,
-    () => (world.knownOfHub ?? 0n) > first.hub && (world.knownOfSibling ?? 0n) > first.sibling,
+    () => (fixture.knownOfHub ?? 0n) > first.hub && (fixture.knownOfSibling ?? 0n) > first.sibling,
   );
   assert.deepEqual([...log.events("error"), ...log.events("warn")], []);
 });
 
 Deno.test("a hub of type grandpa: a parachain that the hub does not follow is told all the same, and noted once", async () => {
-  await using world = await World.start({ followed: [] });
+  await using fixture = await Fixture.start({ followed: [] });
   const log = new RecordedLog();
-  const first = BigInt(world.hub.best.number);
-  await runUntil(world, log, () => (world.knownOfHub ?? 0n) > first);
-  const [note, ...others] = log.told("chain_not_accepted");
+  const first = BigInt(fixture.hub.best.number);
+  await runUntil(fixture, log, () => (fixture.knownOfHub ?? 0n) > first);
+  const [note, ...others] = log.linesOf("chain_not_accepted");
   assert.equal(note?.level, "info");
   assert.match(String(note?.fields.explanation), /\bparachain 2000\b/);
   assert.deepEqual(others, []);
   assert.deepEqual([...log.events("error"), ...log.events("warn")], []);
-  assert.equal(world.knownOfSibling, undefined);
+  assert.equal(fixture.knownOfSibling, undefined);
 });
 
 Deno.test("log-consensus-state says of a parachain beside the hub that there is no state", async () => {
-  await using world = await World.start();
+  await using fixture = await Fixture.start();
   const log = new RecordedLog();
-  const options = { chain: world.chain.stateMachine, print: () => assert.fail(), isJson: false };
-  assert.equal(await logConsensusState(depsWith(log), configOf(world), options, never), 1);
+  const options = { chain: fixture.chain.stateMachine, print: () => assert.fail(), isJson: false };
+  assert.equal(await logConsensusState(depsWith(log), configOf(fixture), options, never), 1);
   const [line] = log.lines.filter(({ level }) => level === "error");
   assert.match(String(line?.fields.error), /there is no state: clients of parachains/);
 });

@@ -122,8 +122,8 @@ Deno.test("run: a hub that does not answer ends the start with 1, told once", as
     "hub_unavailable",
     "start_refused",
   ]);
-  assert.equal(scene.log.told("hub_unavailable")[0]?.fields.setting, "[hub.substrate].rpc_ws");
-  assert.deepEqual(scene.log.told("chain_unavailable"), []);
+  assert.equal(scene.log.linesOf("hub_unavailable")[0]?.fields.setting, "[hub.substrate].rpc_ws");
+  assert.deepEqual(scene.log.linesOf("chain_unavailable"), []);
 });
 
 Deno.test("run: a chain that does not answer at the start is asked in the background while the others work", async () => {
@@ -337,7 +337,7 @@ Deno.test("run: chains that the hub's beacon client does not list are named at t
     await scene.clock.advance(1_000);
     scene.stop.abort(new Error("stop"));
     await running;
-    const told = scene.log.told("chain_not_accepted").map(({ fields }) => fields);
+    const told = scene.log.linesOf("chain_not_accepted").map(({ fields }) => fields);
     assert.deepEqual(
       told.map(({ chain }) => chain),
       isListed ? [] : ["EVM-11155111", "EVM-421614", "EVM-97"],

@@ -4,13 +4,13 @@ import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import type { NativePrice } from "../../src/core/evm/native_price.ts";
 import type { Fetch } from "../../src/core/rpc/http.ts";
 import { createNativePriceSource } from "../../src/messaging/prices.ts";
-import { memoryLedger, Relayer, World } from "./relay/fixture.ts";
+import { Fixture, memoryLedger, Relayer } from "./relay/fixture.ts";
 
 const MAIN_HUB = parseStateMachine("POLKADOT-3367");
 const ONE_DOLLAR = 10n ** 27n;
 
 interface Case {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly asked: string[];
   readonly fetchPrice: () => Promise<NativePrice>;
@@ -21,8 +21,8 @@ interface Case {
 function prepare(
   facts: { chain?: string; hub?: string; key?: string; body?: () => Response; before?: Case },
 ): Case {
-  const world = facts.before?.world ?? new World();
-  const relayer = new Relayer(world, facts.before?.relayer.ledger ?? memoryLedger(world));
+  const fixture = facts.before?.fixture ?? new Fixture();
+  const relayer = new Relayer(fixture, facts.before?.relayer.ledger ?? memoryLedger(fixture));
   relayer.one.routerPrice27 = 1_900n * ONE_DOLLAR;
   const asked: string[] = [];
   const fetch: Fetch = (input) => {
@@ -38,11 +38,11 @@ function prepare(
     hub: facts.hub === undefined ? MAIN_HUB : parseStateMachine(facts.hub),
   });
   return {
-    world,
+    fixture,
     relayer,
     asked,
     fetchPrice: () => source.fetchPrice(relayer.signal),
-    advance: (ms) => world.clock.advance(ms),
+    advance: (ms) => fixture.clock.advance(ms),
   };
 }
 
@@ -94,7 +94,7 @@ Deno.test("prices: a chain that is down leaves the price unknown; the last good 
 Deno.test("prices: a restart remembers the last good price; its six hours count from when it was read", async () => {
   const before = prepare({});
   assert.deepEqual(seen(await before.fetchPrice()), [1_900n * ONE_DOLLAR, "router"]);
-  const readAtMs = before.world.clock.now();
+  const readAtMs = before.fixture.clock.now();
   await before.advance(4 * 3_600_000);
   const after = prepare({ before });
   after.relayer.one.faults.add("fetchRouterPrice", { kind: "throw", code: "unreachable" }, { times: 9 });

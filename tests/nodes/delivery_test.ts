@@ -81,19 +81,19 @@ function testDeliveries({ name, start }: RealNode): void {
         );
         assert.ok(signing.kind === "signed");
         const cheap = { type: "eip1559" as const, maxFeeWei: 10_000n, maxPriorityFeeWei: 10n };
-        const stuck = await chain.resign(signing.submission, cheap);
-        assert.deepEqual(await chain.broadcast(stuck, never), { kind: "sent" });
-        assert.deepEqual(await chain.fetchOutcome(stuck, never), { kind: "pending" });
-        const nearlySame = await chain.resign(stuck, { ...cheap, maxFeeWei: 10_500n });
+        const waiting = await chain.resign(signing.submission, cheap);
+        assert.deepEqual(await chain.broadcast(waiting, never), { kind: "sent" });
+        assert.deepEqual(await chain.fetchOutcome(waiting, never), { kind: "pending" });
+        const nearlySame = await chain.resign(waiting, { ...cheap, maxFeeWei: 10_500n });
         assert.deepEqual(await chain.broadcast(nearlySame, never), { kind: "underpriced" });
-        const { offered, market } = await chain.fetchReplacementState(stuck, never);
+        const { offered, market } = await chain.fetchReplacementState(waiting, never);
         const bumped = bumpPrice(offered, market, { capWei: undefined });
         assert.ok(bumped !== undefined);
-        const replacement = await chain.resign(stuck, bumped);
+        const replacement = await chain.resign(waiting, bumped);
         assert.deepEqual(await chain.broadcast(replacement, never), { kind: "sent" });
         assert.ok((await outcomeOf(chain, replacement)).kind === "included");
         // Its pool knows the first one for a moment longer.
-        assert.deepEqual(await outcomeOf(chain, stuck), { kind: "replaced" });
+        assert.deepEqual(await outcomeOf(chain, waiting), { kind: "replaced" });
       }),
   });
 

@@ -82,7 +82,7 @@ Deno.test({
       const { devnet, devnet: { chains } } = scene;
       const [one] = chains;
       if (one === undefined) throw new Error("A devnet without chains");
-      const broughtAfter = async (isAccepted: boolean): Promise<readonly Effects[]> => {
+      const effectsAfter = async (isAccepted: boolean): Promise<readonly Effects[]> => {
         const delivered = await deliveredDuring(chains, async () => {
           await beginSessions(devnet, SESSIONS, isAccepted);
           const relayer = await scene.start({ ...TELLING, makesProofs: !isAccepted });
@@ -93,7 +93,7 @@ Deno.test({
         return delivered.map(effectsOf);
       };
       await scene.step("four missed sessions by accepted proofs, in two transactions", async () => {
-        assert.deepEqual(await broughtAfter(true), [IN_TWO, IN_TWO]);
+        assert.deepEqual(await effectsAfter(true), [IN_TWO, IN_TWO]);
       });
       await scene.step("a message's height goes to the chain of the message only", async () => {
         const relayer = await scene.start(TELLING);
@@ -107,7 +107,7 @@ Deno.test({
         assert.deepEqual(delivered.map(effectsOf), [[["height"]], []]);
       });
       await scene.step("four more by proofs of its own", async () => {
-        assert.deepEqual(await broughtAfter(false), [IN_TWO, IN_TWO]);
+        assert.deepEqual(await effectsAfter(false), [IN_TWO, IN_TWO]);
       });
     }),
 });

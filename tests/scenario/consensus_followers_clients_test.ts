@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { grandpaStateOf, GrandpaTeller } from "../../devnet/updates/grandpa_updater.ts";
+import { grandpaStateOf, GrandpaUpdater } from "../../devnet/updates/grandpa_updater.ts";
 import { demoModuleId } from "../../devnet/hub/hub.ts";
 import { clientOf } from "../../devnet/hub/initial_clients.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
@@ -31,16 +31,16 @@ const MAX_CALLS_PER_POLL = 10;
 
 /** Tells the hub of the chain once, by the chain's own votes. */
 async function tellHub({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
-  await using teller = new GrandpaTeller({
+  await using updater = new GrandpaUpdater({
     voting: chain.node,
     followed: devnet.idOnHub(chain),
     receiver: { node: devnet.hub, hashing: "Keccak", makesBlocks: false },
   });
-  await teller.tell(0n, true);
+  await updater.update(0n, true);
 }
 
 /** Looks that the client's state ends: named once, and after growing pauses; every other chain goes on. */
-async function untilParked(
+async function untilSuspended(
   scene: ConsensusScene,
   relayer: RelayerProcess,
   told: HubFollower,
@@ -126,7 +126,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
     await scene.step("a frozen client is named and left alone until it can be used again", async () => {
       const since = scene.now(relayer);
       await node.freezeClient(consensusStateId);
-      await untilParked(scene, relayer, told, { event: "client_frozen", since });
+      await untilSuspended(scene, relayer, told, { event: "client_frozen", since });
       await node.unfreezeClient(consensusStateId);
       await told.untilGrown(2);
     });
@@ -139,7 +139,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
         node.advanceTime(TOO_LONG_MS);
         node.produceBlock();
         relayer = await scene.start({ hubType: "grandpa", only: [BSC, CHAIN] });
-        await untilParked(scene, relayer, told, { event: "client_expired", since: 0 });
+        await untilSuspended(scene, relayer, told, { event: "client_expired", since: 0 });
         await node.createConsensusClient(
           clientOf(consensusStateId, await grandpaStateOf(relay, hub.identity)),
         );

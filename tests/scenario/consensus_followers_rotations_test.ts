@@ -1,6 +1,6 @@
 /** The compiled consensus relayer tells Substrate chains of a hub that GRANDPA makes final: missed sessions, competitors. */
 import assert from "node:assert/strict";
-import { GrandpaTeller } from "../../devnet/updates/grandpa_updater.ts";
+import { GrandpaUpdater } from "../../devnet/updates/grandpa_updater.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import {
   type ConsensusScene,
@@ -27,14 +27,14 @@ const RANGES = 3;
 const OTHER_SEED = `0x${"c6".repeat(32)}`;
 
 /** Somebody else, who tells one chain. */
-async function tellOnce({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
+async function updateOnce({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
   const { relay, hub: { identity } } = devnet;
-  await using teller = new GrandpaTeller({
+  await using updater = new GrandpaUpdater({
     voting: { wsUrl: relay.wsUrl, cover: () => void relay.produceBlocks(2) },
     followed: identity,
     receiver: { node: chain.node, hashing: chain.hashing, makesBlocks: false },
   });
-  await teller.tell(0n, true);
+  await updater.update(0n, true);
 }
 
 /** The hub makes a last final block; then nothing moves on the chains that a proof is made of, and all can be proved. */
@@ -83,14 +83,14 @@ Deno.test("Substrate chains are told of the hub over changes of the authority se
       async () => {
         for (const [at, chain] of chains.entries()) {
           // What was sent before the crash may be in a block by now.
-          await tellOnce(scene, chain);
+          await updateOnce(scene, chain);
           const sessions = (MISSED[at] ?? 0) - (MISSED[at + 1] ?? 0);
           for (let session = 0; session < sessions; session++) {
             relay.produceBlocks(3);
             relay.rotate();
           }
         }
-        await tellOnce(scene, long);
+        await updateOnce(scene, long);
         relay.produceBlocks(RANGE * RANGES);
         holdHub(devnet);
         const before = all.map((chain) => chain.now);

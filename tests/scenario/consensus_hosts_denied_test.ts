@@ -50,7 +50,7 @@ Deno.test("nodes without unsafe methods", (t) =>
     const { devnet } = scene;
     const { chains } = devnet;
     const chain = scene.chain("bsc");
-    scene.limit({ untold: [chain.stateMachine] });
+    scene.limit({ withoutUpdates: [chain.stateMachine] });
     let relayer: RelayerProcess;
 
     await scene.step("the operator is told once which node is wanted, and nothing is sent", async () => {

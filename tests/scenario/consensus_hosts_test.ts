@@ -42,7 +42,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
     const { devnet } = scene;
     const { chains } = devnet;
     // Their blocks are those of our transactions, and few.
-    scene.limit({ untold: chains.map(({ stateMachine }) => stateMachine) });
+    scene.limit({ withoutUpdates: chains.map(({ stateMachine }) => stateMachine) });
     const [one, other] = chains;
     if (one === undefined || other === undefined) throw new Error("A devnet of two chains");
     let relayer: RelayerProcess | undefined;

@@ -24,7 +24,7 @@ Deno.test("hosts that take nothing", (t) =>
     acceptsProofs: {},
   }, async (scene) => {
     const { devnet } = scene;
-    scene.limit({ untold: devnet.chains.map(({ stateMachine }) => stateMachine) });
+    scene.limit({ withoutUpdates: devnet.chains.map(({ stateMachine }) => stateMachine) });
     const [frozen, expiring] = [scene.chain("beacon"), scene.chain("bsc")];
     await using proxy = await startRpcProxy({ upstream: frozen.rpcUrl });
     let relayer: RelayerProcess;

@@ -21,7 +21,7 @@ async function startMessaging(scene: ConsensusScene, folder: string): Promise<Re
   return await startRelayer({ config: relayerConfig(endpoints, secretly(endpoints)), folder });
 }
 
-function toldOf(
+function lineOf(
   kind: ChainKind,
   scene: ConsensusScene,
   event: EventCode,
@@ -110,7 +110,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
       async () => {
         const since = scene.now(first);
         await proxy.setMode({ kind: "refuse" });
-        await first.waitForLine(toldOf("bsc", scene, "poll_failed"), { since, deadlineMs: DEADLINE_MS });
+        await first.waitForLine(lineOf("bsc", scene, "poll_failed"), { since, deadlineMs: DEADLINE_MS });
         const height = scene.hubHeight("bsc");
         await scene.untilGrown(KINDS.filter((kind) => kind !== "bsc"));
         assert.equal(scene.hubHeight("bsc"), height);

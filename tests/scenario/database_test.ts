@@ -258,7 +258,9 @@ Deno.test("database: a second process on the same file is refused, the first one
 });
 
 /** Lines by which the relayer tells that the disk is full. */
-function tellsFull({ level, text }: { readonly level: string | undefined; readonly text: string }): boolean {
+function reportsDiskFull(
+  { level, text }: { readonly level: string | undefined; readonly text: string },
+): boolean {
   return level === "error" && /no space left on the device|read or write error/.test(text);
 }
 
@@ -281,11 +283,11 @@ async function playFull(
     sendPing(devnet, { from: "A", to: "B", count: 40 }),
     sendPing(devnet, { from: "B", to: "A", count: 40 }),
   ])).flat();
-  await process.waitForLine(tellsFull, { deadlineMs: DEADLINE_MS });
+  await process.waitForLine(reportsDiskFull, { deadlineMs: DEADLINE_MS });
   assert.ok(process.isRunning);
   await disk.empty();
   await scene.untilDelivered(sent);
-  await scene.finish({ allowedErrors: [tellsFull] });
+  await scene.finish({ allowedErrors: [reportsDiskFull] });
 }
 
 /** Starts the relayer and waits until both outbound legs know where they begin. */

@@ -96,7 +96,7 @@ Deno.test("delivery", async (t) => {
         const [early] = await sendPing(devnet, { from: "A", to: "hub" });
         assert.ok(early !== undefined);
         const hubKnows = (): bigint =>
-          devnet.oracle.told({ from: early.request.source, to: devnet.hub.identity.stateMachine });
+          devnet.oracle.lastHeight({ from: early.request.source, to: devnet.hub.identity.stateMachine });
         await waitUntil("the hub knows the block of the early message", () => hubKnows() >= early.height);
         const relayer = scene.relayer();
         await relayer.startAndWait();

@@ -72,18 +72,18 @@ function slotKey(contract: Hex, slot: number): Hex {
 async function heightOnHub(devnet: Devnet, chain: DevnetChain): Promise<bigint> {
   const direction = { from: chain.stateMachine, to: devnet.hub.identity.stateMachine };
   const head = await chain.host.reader.getBlockNumber();
-  await waitUntil(`the hub knows block ${head}`, () => devnet.oracle.told(direction) >= head);
-  return devnet.oracle.told(direction);
+  await waitUntil(`the hub knows block ${head}`, () => devnet.oracle.lastHeight(direction) >= head);
+  return devnet.oracle.lastHeight(direction);
 }
 
 /** A height that the hub skips: it knows only higher ones and lower ones. */
 async function skipHeight(devnet: Devnet, chain: DevnetChain): Promise<bigint> {
   const direction = { from: chain.stateMachine, to: devnet.hub.identity.stateMachine };
   await devnet.oracle.pause(direction);
-  const skipped = devnet.oracle.told(direction) + 1n;
+  const skipped = devnet.oracle.lastHeight(direction) + 1n;
   await chain.host.node.mine({ blocks: 4 });
   devnet.oracle.resume(direction);
-  await waitUntil("the hub is past the skipped block", () => devnet.oracle.told(direction) > skipped);
+  await waitUntil("the hub is past the skipped block", () => devnet.oracle.lastHeight(direction) > skipped);
   return skipped;
 }
 

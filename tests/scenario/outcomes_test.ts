@@ -95,7 +95,7 @@ Deno.test("outcomes", async (t) => {
         const code = await b.host.reader.getCode({ address: addresses.ping });
         assert.ok(code !== undefined);
         await withHeldBlocks(b, async () => {
-          await tellInNextBlock(devnet, b);
+          await updateInNextBlock(devnet, b);
           // Simulated and sent while the application works; by the time the transaction is mined it does not.
           await untilInPool(b);
           await node.setCode({ address: addresses.ping, bytecode: REVERTING });
@@ -150,7 +150,7 @@ Deno.test("outcomes", async (t) => {
         await relayer.untilRows(trap, scene.hub, { state: "delivered" });
         await scene.untilHubFinal();
         await withHeldBlocks(b, async () => {
-          await tellInNextBlock(devnet, b);
+          await updateInNextBlock(devnet, b);
           await untilInPool(b);
           await turnHostile(b.host, module, true);
           await b.host.node.mine({ blocks: 1 });
@@ -286,7 +286,7 @@ Deno.test("outcomes", async (t) => {
         assert.ok(deadline !== undefined);
         await withHeldBlocks(b, async () => {
           await b.host.node.setNextBlockTimestamp({ timestamp: deadline });
-          await tellInNextBlock(devnet, b);
+          await updateInNextBlock(devnet, b);
           assert.equal((await b.host.reader.getBlock()).timestamp, deadline);
           await relayer.untilRows(exact, b.stateMachine, { state: "timed_out", reason: "expired" });
           await relayer.untilRows(justLater, b.stateMachine, {
@@ -347,7 +347,7 @@ function ageSpending(dbPath: string, ms: number): void {
 }
 
 /** On a chain whose blocks are held: the hub's newest height arrives in the next block. */
-async function tellInNextBlock(devnet: Devnet, chain: DevnetChain): Promise<void> {
+async function updateInNextBlock(devnet: Devnet, chain: DevnetChain): Promise<void> {
   const direction = { from: devnet.hub.identity.stateMachine, to: chain.stateMachine };
   const { node } = chain.host;
   const told = devnet.oracle.step(direction);

@@ -18,7 +18,7 @@ import { playGuardedOn, secretly } from "./support/secrets.ts";
 const FAST = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 } as const;
 
 /** An event and what its explanation has to name: the chain, the endpoint, what is there and what helps. */
-type Told = readonly [event: EventCode, ...names: string[]];
+type Reported = readonly [event: EventCode, ...names: string[]];
 
 /** A port on which nobody listens. */
 const DEAD = "http://127.0.0.1:9";
@@ -27,9 +27,9 @@ const DEAD = "http://127.0.0.1:9";
 interface Refusal {
   readonly name: string;
   readonly changes: ConfigChanges;
-  readonly errors: readonly Told[];
+  readonly errors: readonly Reported[];
   /** Warnings that must be told as well. */
-  readonly warnings?: readonly Told[];
+  readonly warnings?: readonly Reported[];
 }
 
 /** Deploys another host on the chain, of the hub that is named. */
@@ -46,13 +46,13 @@ function deploy(chain: DevnetChain, hub: string): Promise<IsmpHost> {
 }
 
 /** Events of one level, each with its explanation. */
-function toldBy(process: RelayerProcess, level: string): readonly (readonly [unknown, string])[] {
+function linesAt(process: RelayerProcess, level: string): readonly (readonly [unknown, string])[] {
   return process.lines.filter((line) => line.level === level)
     .map(({ record }) => [record?.event, String(record?.explanation ?? "")]);
 }
 
 /** Each is told, in a line of its own. */
-function assertTold(lines: ReturnType<typeof toldBy>, wanted: readonly Told[]): void {
+function assertReported(lines: ReturnType<typeof linesAt>, wanted: readonly Reported[]): void {
   const left = [...lines];
   for (const [event, ...names] of wanted) {
     const at = left.findIndex(([code, text]) => code === event && names.every((name) => text.includes(name)));
@@ -67,10 +67,10 @@ async function expectRefusal(devnet: Devnet, refusal: Refusal): Promise<void> {
     const relayer = scene.relayer();
     const process = await relayer.start(secretly(devnet.endpoints, refusal.changes), { logLevel: "info" });
     assert.equal(await process.exitCode(90_000), 1);
-    const errors = toldBy(process, "error");
-    assertTold(errors, [...refusal.errors, ["start_refused"]]);
+    const errors = linesAt(process, "error");
+    assertReported(errors, [...refusal.errors, ["start_refused"]]);
     assert.equal(errors.length, refusal.errors.length + 1, errors.join("\n"));
-    assertTold(toldBy(process, "warn"), refusal.warnings ?? []);
+    assertReported(linesAt(process, "warn"), refusal.warnings ?? []);
     assert.doesNotMatch(process.text, /\bat .*\.(?:ts|js):\d+/, "a stack");
     assert.deepEqual(process.lines.filter(({ stream }) => stream === "stderr"), []);
     assert.deepEqual((await relayer.ledger()).submissions, []);
@@ -91,8 +91,15 @@ Deno.test("start checks: what does not fit is found at start and named with what
     sections: { [sectionOf(a.stateMachine)]: keys },
   });
   assert.ok(hostA !== undefined && hostB !== undefined && hostHub !== undefined);
-  const knowsHost: Told = ["host_contract_mismatch", hub, hostHub, a.stateMachine, lower(host), "ismp_host"];
-  const wrongChain: Told = ["endpoint_wrong_chain", a.stateMachine, hostB, b.stateMachine, "rpc_urls"];
+  const knowsHost: Reported = [
+    "host_contract_mismatch",
+    hub,
+    hostHub,
+    a.stateMachine,
+    lower(host),
+    "ismp_host",
+  ];
+  const wrongChain: Reported = ["endpoint_wrong_chain", a.stateMachine, hostB, b.stateMachine, "rpc_urls"];
   const refusals: readonly Refusal[] = [
     {
       name: "an URL of another chain",
@@ -157,7 +164,7 @@ Deno.test("start checks: what does not fit is found at start and named with what
       changes: { sections: { hub: { state_machine: "POLKADOT-3367" } } },
       errors: [
         ["endpoint_wrong_chain", "POLKADOT-3367", hostHub, hub, "rpc_ws", "state_machine"],
-        ...[a, b].map(({ stateMachine, host: { addresses }, rpcUrl }): Told => [
+        ...[a, b].map(({ stateMachine, host: { addresses }, rpcUrl }): Reported => [
           "host_wrong_hub",
           ...[stateMachine, lower(addresses.host), hub, "POLKADOT-3367", endpointHost(rpcUrl), "ismp_host"],
         ]),
@@ -239,7 +246,7 @@ Deno.test("start checks: what keeps a leg from delivering is named, its messages
     const relayer = scene.relayer();
     const rpcUrls = { [b.stateMachine]: [`http://127.0.0.1:${node.port}`] };
     const process = await relayer.startAndWait(secretly(devnet.endpoints, { rpcUrls }));
-    assertTold(toldBy(process, "warn"), [
+    assertReported(linesAt(process, "warn"), [
       ["state_proofs_unavailable", b.stateMachine, "eth_getProof", "(pruned)"],
       ["chain_not_accepted", a.stateMachine, "IsmpSyncCommitteeEth.SupportedStatemachines"],
     ]);

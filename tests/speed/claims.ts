@@ -9,7 +9,7 @@ import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../scenario/s
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { Part } from "./part.ts";
 import type { Measure } from "./report.ts";
-import { instantly, tellAll } from "./stage.ts";
+import { instantly, updateAll } from "./stage.ts";
 
 const FEE = 2n * 10n ** 18n;
 const COUNTS = [1, 50];
@@ -33,7 +33,7 @@ export const claims: Part = async (deps) => {
   for (const { stateMachine, node } of devnet.chains) ofChain.set(stateMachine, await open(node.rpcUrl));
   const hubProxy = await open(devnet.hub.httpUrl);
   const proxies = [...ofChain.values(), hubProxy];
-  await tellAll(devnet);
+  await updateAll(devnet);
   const relayer = stack.use(
     await startRelayer({
       executable: deps.executable,

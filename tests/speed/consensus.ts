@@ -26,26 +26,27 @@ const ROUNDS = 15;
 const SUMMARIES = ["nimbusSummaries", "lodestarSummaries", "oldLodestarSummaries"] as const;
 
 /** Nodes on which the prover ends at each of its ways, the best first. */
-const beaconWays: readonly (Partial<NodeBehaviour> & { readonly name: string; readonly tells: string })[] = [
-  { name: "evm, proof route", tells: "state proof of", without: [] },
-  { name: "evm, historical summaries", tells: "historical summaries of", without: ["lodestarProof"] },
-  {
-    name: "evm, first 2.7 MB of the state",
-    tells: "state prefix of",
-    without: ["lodestarProof", ...SUMMARIES],
-  },
-  {
-    name: "evm, whole state",
-    tells: "whole state of",
-    without: ["lodestarProof", ...SUMMARIES],
-    lie: { status: ({ route }) => route === "bootstrap" ? 404 : undefined },
-  },
-  {
-    name: "evm, no light client routes",
-    tells: "whole state of",
-    without: ["lodestarProof", ...SUMMARIES, "lightClient"],
-  },
-];
+const beaconWays: readonly (Partial<NodeBehaviour> & { readonly name: string; readonly summary: string })[] =
+  [
+    { name: "evm, proof route", summary: "state proof of", without: [] },
+    { name: "evm, historical summaries", summary: "historical summaries of", without: ["lodestarProof"] },
+    {
+      name: "evm, first 2.7 MB of the state",
+      summary: "state prefix of",
+      without: ["lodestarProof", ...SUMMARIES],
+    },
+    {
+      name: "evm, whole state",
+      summary: "whole state of",
+      without: ["lodestarProof", ...SUMMARIES],
+      lie: { status: ({ route }) => route === "bootstrap" ? 404 : undefined },
+    },
+    {
+      name: "evm, no light client routes",
+      summary: "whole state of",
+      without: ["lodestarProof", ...SUMMARIES, "lightClient"],
+    },
+  ];
 
 /** See the head of the file. */
 export const consensus: Part = async (deps) => {
@@ -64,11 +65,11 @@ export const consensus: Part = async (deps) => {
   const measure = (work: ConsensusCase): Promise<UpdateCost> => measured(deps, devnet, work);
   const plain = await wholeState(deps, beacon);
   const measures: Measure[] = [];
-  for (const { name, tells, ...behaviour } of beaconWays) {
+  for (const { name, summary, ...behaviour } of beaconWays) {
     await using node = beacon.openNode(behaviour);
     const urls = { rpc_urls: beacon.executionUrl, beacon_rpc_url: undefined };
-    const cost = await measure({ name, tells, chain: l1, urls, beacon: node });
-    const isWhole = tells === "whole state of";
+    const cost = await measure({ name, summary, chain: l1, urls, beacon: node });
+    const isWhole = summary === "whole state of";
     measures.push(...measuresOf(name, cost, isWhole ? undefined : plain, !isWhole));
   }
   // Rollups need the hub to learn of their L1, by a process of its own.

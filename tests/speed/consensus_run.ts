@@ -20,7 +20,7 @@ export interface ConsensusCase {
   /** Of beacon chains. */
   readonly beacon?: BeaconNode;
   /** What the line of an accepted update must tell, where there are several ways. */
-  readonly tells?: string;
+  readonly summary?: string;
 }
 
 /** Per update, on average; looks that found nothing are in it. */
@@ -140,8 +140,8 @@ async function untilAccepted(relayer: RelayerProcess, count: number): Promise<re
   return accepted();
 }
 
-function requireWay({ name, tells }: ConsensusCase, lines: readonly RelayerLine[]): void {
-  if (tells === undefined) return;
-  const other = lines.find(({ record }) => !String(record?.summary).includes(tells));
+function requireWay({ name, summary }: ConsensusCase, lines: readonly RelayerLine[]): void {
+  if (summary === undefined) return;
+  const other = lines.find(({ record }) => !String(record?.summary).includes(summary));
   if (other !== undefined) throw new Error(`${name}: an update came another way: ${other.text}`);
 }

@@ -4,7 +4,7 @@
  */
 import { openLedger } from "../../src/messaging/ledger/open.ts";
 import { inbound, outbound, round, settle } from "../messaging/relay/rounds.ts";
-import { delivered, Relayer, World } from "../messaging/relay/fixture.ts";
+import { delivered, Fixture, Relayer } from "../messaging/relay/fixture.ts";
 import type { Leg } from "../../src/messaging/relay/leg.ts";
 import type { MemoryChain } from "../support/memory_chain.ts";
 import type { BenchDeps, Part } from "./part.ts";
@@ -28,17 +28,17 @@ async function measure(
   choose: (relayer: Relayer) => readonly [Leg, MemoryChain],
 ): Promise<readonly Measure[]> {
   await Deno.mkdir(deps.folder, { recursive: true });
-  const world = new World();
+  const fixture = new Fixture();
   const file = `${deps.folder}/${name.replaceAll(" ", "-")}.db`;
-  const { ledger, use } = timedLedger(openLedger(file, { clock: world.clock }));
-  const relayer = new Relayer(world, ledger);
+  const { ledger, use } = timedLedger(openLedger(file, { clock: fixture.clock }));
+  const relayer = new Relayer(fixture, ledger);
   const [leg, target] = choose(relayer);
-  const [source, node] = target === relayer.two ? [world.hub, world.two] : [world.one, world.hub];
+  const [source, node] = target === relayer.two ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
   try {
     // What is prepared once, and code that is cold, is nobody's cost.
-    await cross(relayer, leg, { world, target, source, node, count: PER_BLOCK });
+    await cross(relayer, leg, { fixture, target, source, node, count: PER_BLOCK });
     const before = use();
-    await cross(relayer, leg, { world, target, source, node, count: MESSAGES });
+    await cross(relayer, leg, { fixture, target, source, node, count: MESSAGES });
     const ms = (use().ms - before.ms) / MESSAGES;
     const flushes = (use().transactions - before.transactions) / MESSAGES;
     return [
@@ -57,24 +57,24 @@ async function measure(
 }
 
 interface Crossing {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly target: MemoryChain;
-  readonly source: World["one"];
-  readonly node: World["one"];
+  readonly source: Fixture["one"];
+  readonly node: Fixture["one"];
   readonly count: number;
 }
 
 /** `count` messages leave the source and are final on the target when it returns. */
 async function cross(relayer: Relayer, leg: Leg, work: Crossing): Promise<void> {
-  const { world, target, source, node, count } = work;
+  const { fixture, target, source, node, count } = work;
   const goal = delivered(node).length + count;
-  for (let sent = 0; sent < count; sent += PER_BLOCK) await world.sendFrom(source, node, PER_BLOCK);
+  for (let sent = 0; sent < count; sent += PER_BLOCK) await fixture.sendFrom(source, node, PER_BLOCK);
   while (
     delivered(node).length < goal ||
     relayer.ledger.submissions.listUnresolved(target.id.stateMachine).length > 0
   ) {
     while ((await round(relayer, leg)).sent > 0);
-    await world.blocks(1);
+    await fixture.blocks(1);
     await settle(relayer, target);
   }
 }

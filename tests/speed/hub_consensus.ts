@@ -7,7 +7,7 @@ import { encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts
 import { lastMountainHeight } from "../../src/consensus/clients/beefy/proof_choice.ts";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { toParaId } from "../../src/core/ismp/state_machine.ts";
-import { World } from "../consensus/clients/grandpa/fixture.ts";
+import { Fixture } from "../consensus/clients/grandpa/fixture.ts";
 import { Validators } from "../../devnet/relay/validators.ts";
 import {
   deliver,
@@ -72,7 +72,7 @@ async function measureRoutes({ folder, consensusExecutable }: BenchDeps): Promis
 
 async function measureSize({ say }: BenchDeps, worker: UpdateWorker, validators: number): Promise<SizeCosts> {
   const startMs = performance.now();
-  await using world = await World.start({
+  await using fixture = await Fixture.start({
     relay: {
       validators,
       beefyPeriod: BEEFY_PERIOD,
@@ -81,59 +81,59 @@ async function measureSize({ say }: BenchDeps, worker: UpdateWorker, validators:
       dummyParachains: PARACHAINS,
     },
   });
-  const { relay, hub: { identity } } = world;
+  const { relay, hub: { identity } } = fixture;
   const paraId = BigInt(toParaId(identity.stateMachine));
   // Until BEEFY has justified a block.
   relay.produceBlocks(BEEFY_PERIOD);
   await using host = await startGasHost({ stateMachine: identity.stateMachine, paraId }, relay.beefyState());
   const sec = (): string => `${((performance.now() - startMs) / 1000).toFixed(0)} s`;
   say(`   ${validators} validators: chains ready after ${sec()}`);
-  world.advance(1, BLOCKS - BEEFY_PERIOD);
-  const update = await proveGrandpa(world, worker);
-  world.advance(1, BLOCKS / 2);
+  fixture.advance(1, BLOCKS - BEEFY_PERIOD);
+  const update = await proveGrandpa(fixture, worker);
+  fixture.advance(1, BLOCKS / 2);
   relay.rotate();
-  world.advance(1, BLOCKS / 2);
-  const change = await proveGrandpa(world, worker);
+  fixture.advance(1, BLOCKS / 2);
+  const change = await proveGrandpa(fixture, worker);
   say(`   ${validators} validators: GRANDPA after ${sec()}`);
-  const beefy = await measureBeefy(world, worker, host, validators);
+  const beefy = await measureBeefy(fixture, worker, host, validators);
   say(`   ${validators} validators: BEEFY after ${sec()}`);
   return { validators, blocks: BLOCKS, update, change, beefy };
 }
 
 /** Measures an update and submits it. @throws {Error} unless the chain takes it. */
-async function proveGrandpa(world: World, worker: UpdateWorker): Promise<ProvingCost> {
-  const { relay, hub: { identity }, chain } = world;
-  const before = await world.fetchTrusted();
+async function proveGrandpa(fixture: Fixture, worker: UpdateWorker): Promise<ProvingCost> {
+  const { relay, hub: { identity }, chain } = fixture;
+  const before = await fixture.fetchTrusted();
   const cost = await worker.measure({
     kind: "grandpa",
     relayUrl: relay.wsUrl,
     hub: identity.stateMachine,
     consensusStateId: identity.consensusStateId,
     target: chain.stateMachine,
-    sinkUrl: chain.node.wsUrl,
+    targetUrl: chain.node.wsUrl,
     rounds: ROUNDS,
   });
-  await world.submit({
+  await fixture.submit({
     kind: "updates",
     proofs: cost.proofs.map(fromHex),
     height: undefined,
     summary: "",
     hasMore: false,
   });
-  const after = await world.fetchTrusted();
+  const after = await fixture.fetchTrusted();
   if (after.latestHeight <= before.latestHeight) throw new Error("The chain did not learn of the hub");
   return cost;
 }
 
 async function measureBeefy(
-  world: World,
+  fixture: Fixture,
   worker: UpdateWorker,
   host: GasHost,
   validators: number,
 ): Promise<BeefyCosts> {
-  const { relay } = world;
+  const { relay } = fixture;
   const prove = async (): Promise<ProvingCost> => {
-    const { hub: { identity } } = world;
+    const { hub: { identity } } = fixture;
     return await worker.measure({
       kind: "beefy",
       relayUrl: relay.wsUrl,
@@ -146,7 +146,7 @@ async function measureBeefy(
   };
   const rotation = await prove();
   await deliver(host, rotation.proofs.map(fromHex));
-  growMountain(world, 3);
+  growMountain(fixture, 3);
   const messages = await prove();
   relay.missingMethods = new Set(["mmr_generateProof"]);
   const rebuilt8 = await prove();
@@ -156,11 +156,11 @@ async function measureBeefy(
   const full = proofs.map((proof) => withAllVotes(proof, signers, relay.session.index));
   const all = await undone(host, () => deliver(host, full));
   const trimmed = await deliver(host, proofs);
-  growMountain(world, 6);
+  growMountain(fixture, 6);
   const rebuilt64 = await prove();
   await deliver(host, rebuilt64.proofs.map(fromHex));
   relay.missingMethods = new Set();
-  world.passSessions(3, BEEFY_PERIOD);
+  fixture.passSessions(3, BEEFY_PERIOD);
   relay.produceBlocks(BEEFY_PERIOD);
   const missed = await prove();
   const sessions = missed.proofs.map(fromHex);
@@ -172,7 +172,7 @@ async function measureBeefy(
 }
 
 /** Makes blocks until the last mountain at BEEFY's newest one has 2^height leaves; the hub has a new height in it. */
-function growMountain({ hub, relay }: World, height: number): void {
+function growMountain({ hub, relay }: Fixture, height: number): void {
   hub.produceBlock();
   const { number } = relay.beefyFinalized;
   do relay.produceBlocks(); while (

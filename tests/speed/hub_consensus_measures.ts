@@ -50,8 +50,8 @@ export function measuresOf({ validators, blocks, update, change, beefy }: SizeCo
   const proving = (name: string, cost: ProvingCost): readonly Measure[] => [
     {
       name: of(`${name}: requests (calls); read; proof`),
-      value: `${cost.relay.requests + cost.told.requests} (${cost.relay.calls + cost.told.calls}); ` +
-        `${kb(cost.relay.receivedBytes + cost.told.receivedBytes)}; ${kb(sizeOf(cost))}`,
+      value: `${cost.relay.requests + cost.follower.requests} (${cost.relay.calls + cost.follower.calls}); ` +
+        `${kb(cost.relay.receivedBytes + cost.follower.receivedBytes)}; ${kb(sizeOf(cost))}`,
     },
     { name: of(`${name}: processor time; time`), value: `${ms(cost.cpuMs)}; ${ms(cost.ms)}` },
   ];
@@ -118,17 +118,17 @@ export function growthOf(costs: readonly SizeCosts[]): readonly Measure[] {
     ratio(last.validators / first.validators)
   })`;
   const growth = (read: (costs: SizeCosts) => number): number => read(last) / read(first);
-  const told = (name: string, read: (costs: SizeCosts) => number): Measure => ({
+  const follower = (name: string, read: (costs: SizeCosts) => number): Measure => ({
     name: `${sizes}: ${name}`,
     value: ratio(growth(read)),
   });
-  const requests = (cost: ProvingCost): number => cost.relay.requests + cost.told.requests;
+  const requests = (cost: ProvingCost): number => cost.relay.requests + cost.follower.requests;
   return [
     atMost(`${sizes}: requests, GRANDPA`, growth(({ update }) => requests(update)), 1, ratio),
     atMost(`${sizes}: requests, BEEFY messages`, growth(({ beefy }) => requests(beefy.messages)), 1, ratio),
-    told("processor time, GRANDPA", ({ update }) => update.cpuMs),
-    told("processor time, BEEFY messages", ({ beefy }) => beefy.messages.cpuMs),
-    told("gas", ({ beefy }) => beefy.trimmed.gas),
+    follower("processor time, GRANDPA", ({ update }) => update.cpuMs),
+    follower("processor time, BEEFY messages", ({ beefy }) => beefy.messages.cpuMs),
+    follower("gas", ({ beefy }) => beefy.trimmed.gas),
   ];
 }
 

@@ -84,16 +84,16 @@ export async function measureDeliveries(work: DeliveryCase): Promise<DeliveryCos
   );
   await relayer.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
   const untilDelivered = deliveriesOf(relayer);
-  const tell = async (): Promise<void> => {
+  const update = async (): Promise<void> => {
     await bringNews(hub, evmStateMachine(CHAIN_ID));
     if (work.route === "accepted") await prover.prove(0n, true);
     else relay.produceBlocks(4 + FINALITY_LAG);
     await untilDelivered();
   };
-  for (let each = 0; each < WARM_UP; each++) await tell();
+  for (let each = 0; each < WARM_UP; each++) await update();
   for (const proxy of Object.values(proxies)) proxy.clear();
   const cpuMs = readCpuMs(relayer.pid);
-  for (let each = 0; each < COUNTED; each++) await tell();
+  for (let each = 0; each < COUNTED; each++) await update();
   const usedMs = readCpuMs(relayer.pid) - cpuMs;
   await relayer.terminate();
   return {

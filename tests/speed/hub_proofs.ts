@@ -62,15 +62,15 @@ async function measure(deps: BenchDeps, { roles, proofs }: Run): Promise<Carried
   for (const role of roles) await relay(deps, devnet, { role, name: `${role}-of-${roles.length}` }, stack);
   const count = countCarried(devnet, roles);
   let carried: Carried = { seen: 0, stale: 0 };
-  let told = 0;
+  let reported = 0;
   await waitUntil(`${proofs} proofs`, async () => {
     await Promise.all([
       sendPing(devnet, { from: "A", to: "B" }),
       sendPing(devnet, { from: "B", to: "A" }),
     ]);
     carried = await count();
-    if (carried.seen >= told + 20 || carried.seen >= proofs) {
-      told = carried.seen;
+    if (carried.seen >= reported + 20 || carried.seen >= proofs) {
+      reported = carried.seen;
       deps.say(`-- ${roles.length} relayers: ${carried.seen} proofs, ${carried.stale} in vain`);
     }
     return carried.seen >= proofs;

@@ -41,7 +41,7 @@ export type UpdateJob =
   }
   & (
     /** To a Substrate chain, by votes of GRANDPA. */
-    | { readonly kind: "grandpa"; readonly sinkUrl: string; readonly target: string }
+    | { readonly kind: "grandpa"; readonly targetUrl: string; readonly target: string }
     /** To an EVM host, by votes of BEEFY. */
     | {
       readonly kind: "beefy";
@@ -60,7 +60,7 @@ export interface ProvingCost {
   /** Of the relay chain. */
   readonly relay: Traffic;
   /** Of the chain that is told. */
-  readonly told: Traffic;
+  readonly follower: Traffic;
   /** What is to be submitted. */
   readonly proofs: readonly Hex[];
 }
@@ -98,7 +98,7 @@ function grandpaBench(job: JobOf<"grandpa">, relay: RelayChain): Omit<Bench, "re
   const target = createFollowerTarget({ ...depsOf(sockets.open), log: new RecordedLog() }, {
     id: { stateMachine: parseStateMachine(job.target), consensusStateId },
     hashing: "Blake2",
-    rpcWs: new EndpointUrl(job.sinkUrl),
+    rpcWs: new EndpointUrl(job.targetUrl),
     maxRpcPayloadSizeBytes: 15_000_000,
     maxConcurrentQueries: 10,
     signer: new Secret(relayerKey),
@@ -183,7 +183,7 @@ async function measure(job: UpdateJob): Promise<ProvingCost> {
   await bench.prove();
   const rounds: ProvingCost[] = [];
   for (let round = 0; round < job.rounds; round++) {
-    const [relay, told] = [bench.readRelay(), bench.readFollower()];
+    const [relay, follower] = [bench.readRelay(), bench.readFollower()];
     const [startMs, cpu] = [performance.now(), cpuUsage()];
     const proofs = await bench.prove();
     const [ms, used] = [performance.now() - startMs, cpuUsage(cpu)];
@@ -191,7 +191,7 @@ async function measure(job: UpdateJob): Promise<ProvingCost> {
       ms,
       cpuMs: (used.user + used.system) / 1000,
       relay: trafficSince(relay, bench.readRelay()),
-      told: trafficSince(told, bench.readFollower()),
+      follower: trafficSince(follower, bench.readFollower()),
       proofs: proofs.map(toHex),
     });
   }

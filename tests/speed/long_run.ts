@@ -11,7 +11,7 @@ import type { BenchDeps, Part } from "./part.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";
 import { atMost, type Measure } from "./report.ts";
 import { type Reading, slopeOf } from "./slope.ts";
-import { HUB_MODULE, instantly, sendFromHub, tellAll } from "./stage.ts";
+import { HUB_MODULE, instantly, sendFromHub, updateAll } from "./stage.ts";
 
 const WAVES = 10;
 const MESSAGES_OF_WAVE = 1_000;
@@ -28,7 +28,7 @@ const LOOK_EVERY_MS = 250;
 export const longRun: Part = async (deps) => {
   await using devnet = await startDevnet({ startsOracle: false, hubBlockTimeMs: 500 });
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
-  await tellAll(devnet);
+  await updateAll(devnet);
   const changes: ConfigChanges = { without: [a.stateMachine], moduleFilter: [HUB_MODULE] };
   const start = { sections: { hub: { initial_height: devnet.hub.finalized.number } } };
   const options = {
@@ -85,10 +85,10 @@ async function sendWave(devnet: Devnet, b: DevnetChain): Promise<void> {
   await instantly(b, () => devnet.oracle.step(direction));
 }
 
-async function untilArrived(b: DevnetChain, goal: number, onLook: (count: number) => void): Promise<void> {
+async function untilArrived(b: DevnetChain, goal: number, onPoll: (count: number) => void): Promise<void> {
   await waitUntil(`${goal} messages`, async () => {
     const count = Number(await countReceived(b.host));
-    onLook(count);
+    onPoll(count);
     return count >= goal;
   }, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
 }

@@ -11,7 +11,7 @@ import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { readMemoryMb } from "./process_usage.ts";
 import { atMost, median } from "./report.ts";
-import { HUB_MODULE, instantly, sendFromHub, tellAll } from "./stage.ts";
+import { HUB_MODULE, instantly, sendFromHub, updateAll } from "./stage.ts";
 
 const PENDING = 10_000;
 const MAX_MB = 32;
@@ -33,7 +33,7 @@ export const memory: Part = async (deps) => {
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   const direction = { from: devnet.hub.identity.stateMachine, to: b.stateMachine };
   const config: ConfigChanges = { without: [a.stateMachine], moduleFilter: [HUB_MODULE] };
-  await tellAll(devnet);
+  await updateAll(devnet);
   const start = { sections: { hub: { initial_height: devnet.hub.finalized.number } } };
   const idle = await residentOf(deps, devnet, { folder: "idle", config: { ...config, ...start }, rows: 0 });
   await sendFromHub(devnet, b, PENDING);

@@ -16,7 +16,7 @@ import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { type DeliveryMarks, type DeliveryTrace, traceOf } from "./leg_trace.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { atMost, type Measure } from "./report.ts";
-import { instantly, tellAll } from "./stage.ts";
+import { instantly, updateAll } from "./stage.ts";
 
 const MAX_HTTP = 8;
 const MAX_TRIPS = 7;
@@ -46,7 +46,7 @@ export const requests: Part = async (deps) => {
   for (const urls of [1, 3]) {
     await using stack = new AsyncDisposableStack();
     const proxies = await openProxies(devnet, urls, stack);
-    await tellAll(devnet);
+    await updateAll(devnet);
     const relayer = stack.use(
       await startRelayer({
         executable: deps.executable,

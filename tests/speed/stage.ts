@@ -16,7 +16,7 @@ export async function instantly<T>(chain: DevnetChain, work: () => Promise<T>, e
 }
 
 /** Tells every side the newest final state of the other. */
-export async function tellAll(devnet: Devnet): Promise<void> {
+export async function updateAll(devnet: Devnet): Promise<void> {
   const hub = devnet.hub.identity.stateMachine;
   for (const chain of devnet.chains) {
     await devnet.mine(chain, 3);

@@ -12,7 +12,7 @@ import { prepareForHub, submitAll } from "./bare_hub_sender.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { readCpuMs } from "./process_usage.ts";
 import { atLeast, type Measure } from "./report.ts";
-import { HUB_MODULE, instantly, sendFromHub, tellAll } from "./stage.ts";
+import { HUB_MODULE, instantly, sendFromHub, updateAll } from "./stage.ts";
 
 const TO_CHAIN = 2_000;
 const TO_HUB = 1_000;
@@ -24,7 +24,7 @@ const LOOK_EVERY_MS = 100;
 /** See the head of the file. */
 export const throughput: Part = async (deps) => {
   await using devnet = await startDevnet({ startsOracle: false });
-  await tellAll(devnet);
+  await updateAll(devnet);
   return [...await toChain(deps, devnet), ...await toHub(deps, devnet)];
 };
 
@@ -76,7 +76,7 @@ async function toHub(deps: BenchDeps, devnet: Devnet): Promise<readonly Measure[
     relayerConfig(devnet.endpoints, config),
     a,
     second.sent,
-    second.told,
+    second.height,
   );
   const startMs = performance.now();
   await submitAll(ready);
@@ -91,11 +91,11 @@ async function toHub(deps: BenchDeps, devnet: Devnet): Promise<readonly Measure[
 async function sendToHub(
   devnet: Devnet,
   from: DevnetChain,
-): Promise<{ readonly sent: readonly SentMessage[]; readonly told: bigint }> {
+): Promise<{ readonly sent: readonly SentMessage[]; readonly height: bigint }> {
   const sent = await instantly(from, () => sendPing(devnet, { from: from.name, to: "hub", count: TO_HUB }));
   await devnet.mine(from, 3);
-  const told = await devnet.oracle.step({ from: from.stateMachine, to: devnet.hub.identity.stateMachine });
-  return { sent, told };
+  const height = await devnet.oracle.step({ from: from.stateMachine, to: devnet.hub.identity.stateMachine });
+  return { sent, height };
 }
 
 function countOnHub(devnet: Devnet, sent: readonly SentMessage[]): () => Promise<number> {

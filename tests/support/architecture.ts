@@ -38,11 +38,11 @@ const pureLibraries =
   /^(?:@chainsafe\/(?:ssz|persistent-merkle-tree|as-sha256)|@ethereumjs\/(?:rlp|mpt|util)|@noble\/(?:hashes|curves)|@polkadot\/util-crypto|@scure\/[a-z0-9]+|scale-ts|viem|zod)(?:\/|$)/;
 
 /** Where the outside world may be touched. */
-const mayTouchTheWorld =
+const mayHaveEffects =
   /^(?:core\/runtime\/.*|core\/telemetry\/.*|core\/rpc\/(?:http|socket)\.ts|messaging\/ledger\/open\.ts|consensus\/persisted_text\.ts|(?:messaging|consensus)\/main\.ts|build\/.*)$/;
 
 /** Names of the outside world, not preceded by a dot: members of other objects are no concern. */
-const worldly: readonly (readonly [string, RegExp])[] = [
+const EFFECTS: readonly (readonly [string, RegExp])[] = [
   ["Deno", /(?<![.\w$#])Deno\s*\./],
   ["WebSocket", /(?<![.\w$#])WebSocket\b/],
   ["Date.now", /(?<![.\w$#])Date\s*\.\s*now\b/],
@@ -142,9 +142,9 @@ function badTarget(path: string, target: string): string[] {
 }
 
 function badGlobals(path: string, text: string): string[] {
-  if (mayTouchTheWorld.test(path)) return [];
+  if (mayHaveEffects.test(path)) return [];
   const code = stripSource(text);
-  const found = worldly.filter(([, pattern]) => pattern.test(code)).map(([name]) => name);
+  const found = EFFECTS.filter(([, pattern]) => pattern.test(code)).map(([name]) => name);
   if (usesFetch(code)) found.push("fetch");
   return found.map((name) => `${path}: ${name} must be handed in`);
 }

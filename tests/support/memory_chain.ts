@@ -62,7 +62,7 @@ export class MemoryChain implements Chain {
   /** Whether somebody else's delivery of a message waits in the pool that this relayer's node shows. */
   isContested: (message: Message) => boolean = () => false;
   /** False: who signs is not told that the host knows the proofs already. */
-  tellsKnownProofs = true;
+  reportsKnownProofs = true;
   /** Blocks by which the endpoint that is asked first is behind. */
   readsBehind = 0n;
   /** Blocks by which it is behind whatever it is asked for. */
@@ -284,7 +284,7 @@ export class MemoryChain implements Chain {
       const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
       const receipts = this.#receipts(messages);
       if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
-      const from = this.tellsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined;
+      const from = this.reportsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined;
       // A transaction that nobody mines is not waited for without end.
       if (from === "blocks" || (from === "mempool" && this.#isWorthWaiting(delivery))) {
         return { kind: "proofs_known", from };

@@ -17,7 +17,7 @@ import { RecordedLog } from "./recorded_log.ts";
 import { seededRandomness } from "./seeded_randomness.ts";
 
 const { signal } = new AbortController();
-const sinkName = parseStateMachine("EVM-2");
+const targetName = parseStateMachine("EVM-2");
 
 interface Pair {
   readonly clock: FakeClock;
@@ -34,7 +34,7 @@ function pair(family: "evm" | "substrate" = "evm", setId?: bigint): Pair {
     id: { stateMachine: parseStateMachine("KUSAMA-4009"), consensusStateId: toConsensusStateId("PARA") },
     family: "substrate",
   });
-  const id = { stateMachine: sinkName, consensusStateId: toConsensusStateId("ETH0") };
+  const id = { stateMachine: targetName, consensusStateId: toConsensusStateId("ETH0") };
   const target = new MemoryNode(clock, { id, family, ...(setId === undefined ? {} : { setId }) });
   const connect = (node: MemoryNode): MemoryChain => new MemoryChain(node, clock, { relayer });
   return { clock, source, target, from: connect(source), to: connect(target) };
@@ -44,7 +44,15 @@ function message(nonce: bigint, timeoutTimestampSec = 0n): Message {
   const body = new Uint8Array([1]);
   const module = new Uint8Array(20).fill(3);
   const source = parseStateMachine("EVM-1");
-  return postMessage({ source, dest: sinkName, nonce, from: module, to: module, timeoutTimestampSec, body });
+  return postMessage({
+    source,
+    dest: targetName,
+    nonce,
+    from: module,
+    to: module,
+    timeoutTimestampSec,
+    body,
+  });
 }
 
 /** Sends messages at the source, and lets the target know of their block. */

@@ -214,7 +214,7 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
 }
 
 /** A call that a block of the hub holds or will hold. */
-interface PooledCall {
+interface PendingCall {
   readonly call: RelayerHubCall;
   readonly hash: Hash256;
   readonly inBlock: bigint;
@@ -246,7 +246,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   readonly #key: Uint8Array;
   readonly #made = new Map<Hash256, RelayerHubCall>();
   readonly #applied = new Map<Hash256, bigint>();
-  #pool: PooledCall[] = [];
+  #transactionPool: PendingCall[] = [];
   #posts = 0n;
 
   constructor(
@@ -334,13 +334,13 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     const call = this.#made.get(submission.hash);
     if (call === undefined) return super.broadcast(submission, signal);
     return this.#asked("broadcast", signal, (): BroadcastResult => {
-      if (this.#pool.some(({ hash }) => hash === submission.hash)) return { kind: "alreadyKnown" };
+      if (this.#transactionPool.some(({ hash }) => hash === submission.hash)) return { kind: "alreadyKnown" };
       const refusal = this.refusesAtPool(call)
         ? { code: "unspecified" as const, detail: "pool" }
         : this.#judge(call);
       if (refusal !== undefined) return { kind: "refused", refusal };
       const inBlock = this.#node.head.height + 1n;
-      this.#pool.push({ call, hash: submission.hash, inBlock });
+      this.#transactionPool.push({ call, hash: submission.hash, inBlock });
       if (call.kind === "withdraw" && !this.isStalled) this.#dispatchPayment(call.data);
       return { kind: "sent" };
     });
@@ -356,7 +356,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
         const block = { height: at, hash };
         return { kind: "included", block, isFinal, succeeded: true, handled: [], refusal: undefined };
       }
-      return this.#pool.some(({ hash }) => hash === submission.hash)
+      return this.#transactionPool.some(({ hash }) => hash === submission.hash)
         ? { kind: "pending" }
         : { kind: "unknown" };
     });
@@ -380,7 +380,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
 
   /** Takes everything out of the pool, as a restarted node does. */
   forgetCalls(): void {
-    this.#pool = [];
+    this.#transactionPool = [];
   }
 
   /** Credit of an address for a chain. */
@@ -408,11 +408,11 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   #apply(): void {
     if (this.isStalled) {
       const next = this.#node.head.height + 1n;
-      this.#pool = this.#pool.map((entry) => ({ ...entry, inBlock: next }));
+      this.#transactionPool = this.#transactionPool.map((entry) => ({ ...entry, inBlock: next }));
       return;
     }
-    const due = this.#pool.filter(({ inBlock }) => inBlock <= this.#node.head.height);
-    this.#pool = this.#pool.filter((entry) => !due.includes(entry));
+    const due = this.#transactionPool.filter(({ inBlock }) => inBlock <= this.#node.head.height);
+    this.#transactionPool = this.#transactionPool.filter((entry) => !due.includes(entry));
     for (const { call, hash, inBlock } of due) {
       if (this.#judge(call) !== undefined) continue; // no block holds an invalid unsigned extrinsic
       this.#applied.set(hash, inBlock);

@@ -144,7 +144,7 @@ export class MemoryNode {
   readonly #clock: Pick<Clock, "now">;
   readonly #blocks: MemoryBlock[];
   readonly #known = new Map<Hash256, MemoryTransaction>();
-  #pool: { readonly transaction: MemoryTransaction; readonly sinceHeight: bigint }[] = [];
+  #mempool: { readonly transaction: MemoryTransaction; readonly sinceHeight: bigint }[] = [];
   #actions: Action[] = [];
   /** What strangers sent: a reorganisation may make everybody forget it. */
   readonly #strangers = new WeakSet<Action>();
@@ -175,8 +175,8 @@ export class MemoryNode {
   }
 
   /** Transactions that wait. */
-  get poolSize(): number {
-    return this.#pool.length;
+  get mempoolSize(): number {
+    return this.#mempool.length;
   }
 
   block(height: bigint): MemoryBlock | undefined {
@@ -298,7 +298,7 @@ export class MemoryNode {
       (counterparties.get(source)?.latest ?? 0n) >= height
     );
     if (isStored) return "blocks";
-    const waiting = this.#pool.flatMap(({ transaction }) => heightsOf(transaction.delivery));
+    const waiting = this.#mempool.flatMap(({ transaction }) => heightsOf(transaction.delivery));
     const isWaiting = wanted.some(({ source, height }) =>
       waiting.some((other) => other.source === source && other.height >= height)
     );
@@ -336,12 +336,12 @@ export class MemoryNode {
     const height = this.head.height + 1n;
     const nowSec = this.#timeOfNext();
     const actions = this.#actions.splice(0);
-    const isQuiet = actions.length === 0 && (this.#pool.length === 0 || this.isFull);
+    const isQuiet = actions.length === 0 && (this.#mempool.length === 0 || this.isFull);
     const state = isQuiet ? this.head.state : copyState(this.head.state);
     const events = actions.flatMap((action) => action(state, { height, nowSec }));
     const mined: Mined[] = [];
     if (!this.isFull) this.#mine(state, { height, nowSec }, events, mined);
-    this.#pool = this.#pool.filter(({ transaction, sinceHeight }) =>
+    this.#mempool = this.#mempool.filter(({ transaction, sinceHeight }) =>
       transaction.nonce === undefined
         ? height < sinceHeight + LONGEVITY
         : transaction.nonce >= this.#nonceIn(state, transaction.account)
@@ -353,24 +353,24 @@ export class MemoryNode {
   }
 
   /** Removes the newest `depth` blocks; what was in them goes back to the pool, or is forgotten by all nodes. */
-  reorganise(depth: number, fate: "repool" | "forget" = "repool"): void {
+  reorganise(depth: number, transactions: "repool" | "forget" = "repool"): void {
     if (BigInt(depth) > this.head.height - this.finalHeight) {
       throw new RangeError("Final blocks stay");
     }
     const gone = this.#blocks.splice(this.#blocks.length - depth);
     this.#forks++;
-    const isKept = (action: Action): boolean => fate === "repool" || !this.#strangers.has(action);
+    const isKept = (action: Action): boolean => transactions === "repool" || !this.#strangers.has(action);
     this.#actions.unshift(...gone.flatMap(({ actions }) => actions).filter(isKept));
-    if (fate === "forget") return;
+    if (transactions === "forget") return;
     const sinceHeight = this.head.height;
-    this.#pool.unshift(
+    this.#mempool.unshift(
       ...gone.flatMap(({ mined }) => mined).map(({ transaction }) => ({ transaction, sinceHeight })),
     );
   }
 
   /** Takes everything out of the pool, as a restarted node does. */
-  forgetPool(): void {
-    this.#pool = [];
+  clearMempool(): void {
+    this.#mempool = [];
   }
 
   /** Makes signed bytes known, so that {@link MemoryNode.submit} can be handed them later. */
@@ -382,12 +382,12 @@ export class MemoryNode {
   submit(hash: Hash256): BroadcastResult {
     const transaction = this.#known.get(hash);
     if (transaction === undefined) throw new Error(`Nobody signed ${hash}`);
-    if (this.#pool.some((entry) => entry.transaction.hash === hash)) return { kind: "alreadyKnown" };
+    if (this.#mempool.some((entry) => entry.transaction.hash === hash)) return { kind: "alreadyKnown" };
     const problem = transaction.nonce === undefined
       ? this.#problemOfExtrinsic(transaction)
       : this.#problemOfTransaction(transaction, transaction.nonce);
     if (problem !== undefined) return problem;
-    this.#pool.push({ transaction, sinceHeight: this.head.height });
+    this.#mempool.push({ transaction, sinceHeight: this.head.height });
     return { kind: "sent" };
   }
 
@@ -398,7 +398,7 @@ export class MemoryNode {
       const mined = block?.mined.find(({ transaction }) => transaction.hash === hash);
       if (block !== undefined && mined !== undefined) return this.#included(block, mined);
     }
-    if (this.#pool.some((entry) => entry.transaction.hash === hash)) return { kind: "pending" };
+    if (this.#mempool.some((entry) => entry.transaction.hash === hash)) return { kind: "pending" };
     const transaction = this.#known.get(hash);
     if (transaction?.nonce === undefined) return { kind: "unknown" };
     const isUsed = this.nonceOf(transaction.account) > transaction.nonce;
@@ -413,7 +413,7 @@ export class MemoryNode {
   /** First nonce of an account that neither the newest block nor the pool uses. */
   pendingNonceOf(account: string): bigint {
     const held = new Set(
-      this.#pool.filter(({ transaction }) => transaction.account === account).map(({ transaction }) =>
+      this.#mempool.filter(({ transaction }) => transaction.account === account).map(({ transaction }) =>
         transaction.nonce
       ),
     );
@@ -571,17 +571,17 @@ export class MemoryNode {
 
   /** Takes the first transaction out of the pool whose turn it is. */
   #takeNext(state: HostState): MemoryTransaction | undefined {
-    const index = this.#pool.findIndex(({ transaction }) =>
+    const index = this.#mempool.findIndex(({ transaction }) =>
       transaction.nonce === undefined ||
       (transaction.nonce === this.#nonceIn(state, transaction.account) &&
         transaction.priceWei >= this.minedFromWei)
     );
-    return index < 0 ? undefined : this.#pool.splice(index, 1)[0]?.transaction;
+    return index < 0 ? undefined : this.#mempool.splice(index, 1)[0]?.transaction;
   }
 
   #problemOfExtrinsic(transaction: MemoryTransaction): BroadcastResult | undefined {
     const tag = tagOf(transaction);
-    if (this.#pool.some((entry) => tagOf(entry.transaction) === tag)) return { kind: "alreadyKnown" };
+    if (this.#mempool.some((entry) => tagOf(entry.transaction) === tag)) return { kind: "alreadyKnown" };
     const execution = this.#tryIn(this.head.state, transaction, this.head.timeSec);
     return execution.kind === "refused" ? execution : undefined;
   }
@@ -593,13 +593,13 @@ export class MemoryNode {
       return { kind: "refused", refusal: { code: "insufficient_funds", detail: "insufficient funds" } };
     }
     if (transaction.priceWei < this.priceWei) return { kind: "underpriced" };
-    const competitor = this.#pool.findIndex((entry) =>
+    const competitor = this.#mempool.findIndex((entry) =>
       entry.transaction.account === account && entry.transaction.nonce === nonce
     );
-    const old = this.#pool[competitor]?.transaction;
+    const old = this.#mempool[competitor]?.transaction;
     if (old === undefined) return undefined;
     if (transaction.priceWei * 100n < old.priceWei * (100n + BUMP_PERCENT)) return { kind: "underpriced" };
-    this.#pool.splice(competitor, 1);
+    this.#mempool.splice(competitor, 1);
     return undefined;
   }
 

@@ -44,9 +44,9 @@ export function memoryHostParams(
       return calls.map(() => ({ kind: "result", result }));
     },
   };
-  const pool = new RpcEndpointSet({ clock, randomness: fixedRandomness(0.5) }, {
+  const endpoints = new RpcEndpointSet({ clock, randomness: fixedRandomness(0.5) }, {
     chain,
     endpoints: [endpoint],
   });
-  return new HostParamsReader({ endpoints: pool, clock, log, host: HOST });
+  return new HostParamsReader({ endpoints: endpoints, clock, log, host: HOST });
 }

@@ -45,7 +45,7 @@ export class RecordedLog implements Log {
   }
 
   /** Lines of one event. */
-  told(event: EventCode): RecordedLine[] {
+  linesOf(event: EventCode): RecordedLine[] {
     return this.lines.filter((line) => line.event === event);
   }
 

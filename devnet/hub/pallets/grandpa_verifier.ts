@@ -20,7 +20,7 @@ import {
   type StateMachine,
 } from "../../../src/core/ismp/state_machine.ts";
 import type { StorageReader } from "../storage.ts";
-import { FinalityRefusal, judgeFinality } from "../verifiers/grandpa_finality.ts";
+import { checkFinality, FinalityRefusal } from "../verifiers/grandpa_finality.ts";
 import { consensusSettings } from "./consensus_settings.ts";
 import { type ConsensusVerifier, refusing } from "./consensus_verifiers.ts";
 import { IsmpError } from "./ismp_error.ts";
@@ -40,7 +40,7 @@ export const grandpaVerifier: ConsensusVerifier = refusing((host, { stateId, tru
 
 function judge(state: GrandpaConsensusState, { value }: GrandpaMessage): VerifiedFinality {
   try {
-    return judgeFinality(state, value.finalityProof);
+    return checkFinality(state, value.finalityProof);
   } catch (cause) {
     if (!(cause instanceof FinalityRefusal)) throw cause;
     throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });

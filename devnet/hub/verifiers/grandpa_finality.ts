@@ -52,7 +52,7 @@ function pathDown(headers: Headers, from: Hash256, to: Hash256): readonly Hash25
 }
 
 /** What the hub makes of a finality proof. @throws {FinalityRefusal} */
-export function judgeFinality(trusted: GrandpaConsensusState, proof: FinalityProof): VerifiedFinality {
+export function checkFinality(trusted: GrandpaConsensusState, proof: FinalityProof): VerifiedFinality {
   const headers = byHash(proof.unknownHeaders);
   const numbers = proof.unknownHeaders.map(({ number }) => number);
   const target = proof.unknownHeaders.findLast(({ number }) => number === Math.max(...numbers));
@@ -68,7 +68,7 @@ export function judgeFinality(trusted: GrandpaConsensusState, proof: FinalityPro
   }
   const route = pathDown(headers, proof.block, trusted.latestHash);
   require(route !== undefined, "InvalidAncestry");
-  judgeVotes(justification, trusted);
+  verifyVotes(justification, trusted);
   const next = nextAuthorities(target);
   const consensusState = {
     ...trusted,
@@ -89,7 +89,7 @@ function readJustification(encoded: Uint8Array): GrandpaJustification {
 }
 
 /** Makes sure that a justification is the set's. @throws {FinalityRefusal} */
-export function judgeVotes(
+export function verifyVotes(
   { round, commit, votesAncestries }: GrandpaJustification,
   { currentAuthorities, currentSetId }: Pick<GrandpaConsensusState, "currentAuthorities" | "currentSetId">,
 ): void {

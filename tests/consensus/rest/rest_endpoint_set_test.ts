@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 const route = "things";
 
 /** Endpoints by name; none of them is ever fetched from. */
-function poolOf(names: readonly string[], clock = new FakeClock()): RestEndpointSet {
+function endpointSetOf(names: readonly string[], clock = new FakeClock()): RestEndpointSet {
   const deps = { fetch: () => Promise.reject(new Error("Not fetched")), clock };
   const endpoints = names.map((name) => new RestEndpoint(deps, { url: `http://${name}`, chain: "EVM-1" }));
   return new RestEndpointSet({ clock, randomness: fixedRandomness(0) }, { chain: "EVM-1", endpoints });
@@ -43,92 +43,104 @@ async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
   throw new Error("No fault");
 }
 
-Deno.test("rest pool: the first endpoint is asked, the others where it fails, cannot or lies", async () => {
+Deno.test("REST endpoint set: the first endpoint is asked, the others where it fails, cannot or lies", async () => {
   for (const code of ["server_error", "not_found", "missing_method", "malformed", "refused"] as const) {
     const { asked, work } = scripted({ a: [code] });
     const told: string[] = [];
     const onFault = (fault: RpcFault): void => void told.push(fault.code);
-    equal(await poolOf(["a", "b"]).ask({ route, onFault }, work, never), "b");
+    equal(await endpointSetOf(["a", "b"]).ask({ route, onFault }, work, never), "b");
     equal([asked, told], [["a", "b"], [code]]);
   }
 });
 
-Deno.test("rest pool: transient faults of all lead to one more round after a pause", async () => {
+Deno.test("REST endpoint set: transient faults of all lead to one more round after a pause", async () => {
   const clock = new FakeClock();
   const { asked, work } = scripted({ a: ["unreachable"], b: ["timeout"] });
   const start = clock.now();
-  equal(await clock.run(poolOf(["a", "b"], clock).ask({ route }, work, never)), "a");
+  equal(await clock.run(endpointSetOf(["a", "b"], clock).ask({ route }, work, never)), "a");
   equal(asked, ["a", "b", "a"]);
   equal(clock.now() - start, 500);
 });
 
-Deno.test("rest pool: attempts are bounded, and the fault names every host with its code", async () => {
+Deno.test("REST endpoint set: attempts are bounded, and the fault names every host with its code", async () => {
   const clock = new FakeClock();
   const many = (code: RpcFaultCode): RpcFaultCode[] => Array<RpcFaultCode>(9).fill(code);
   const { asked, work } = scripted({ a: many("not_found"), b: many("server_error") });
-  const fault = await clock.run(faultOf(poolOf(["a", "b"], clock).ask({ route }, work, never)));
+  const fault = await clock.run(faultOf(endpointSetOf(["a", "b"], clock).ask({ route }, work, never)));
   equal([fault.code, fault.where.endpointHost], ["server_error", "a, b"]);
   equal(fault.detail, "a: not_found; b: server_error");
   equal(asked, ["a", "b", "b"]);
   const absent = scripted({ a: many("missing_method"), b: many("not_found") });
-  equal((await faultOf(poolOf(["a", "b"]).ask({ route }, absent.work, never))).code, "not_found");
+  equal((await faultOf(endpointSetOf(["a", "b"]).ask({ route }, absent.work, never))).code, "not_found");
   equal(absent.asked, ["a", "b"]);
 });
 
-Deno.test("rest pool: an endpoint that does badly rests, and is tried again later", async () => {
+Deno.test("REST endpoint set: an endpoint that does badly rests, and is tried again later", async () => {
   const clock = new FakeClock();
-  const pool = poolOf(["a", "b"], clock);
+  const endpointSet = endpointSetOf(["a", "b"], clock);
   const { asked, work } = scripted({ a: ["throttled"] });
-  for (let look = 0; look < 2; look++) equal(await pool.ask({ route }, work, never), "b");
+  for (let look = 0; look < 2; look++) equal(await endpointSet.ask({ route }, work, never), "b");
   equal(asked, ["a", "b", "b"]);
   await clock.advance(1001);
-  equal(await pool.ask({ route }, work, never), "a");
+  equal(await endpointSet.ask({ route }, work, never), "a");
 });
 
-Deno.test("rest pool: when all rest for long that is told at once", async () => {
+Deno.test("REST endpoint set: when all rest for long that is told at once", async () => {
   const clock = new FakeClock();
-  const pool = poolOf(["a"], clock);
+  const endpointSet = endpointSetOf(["a"], clock);
   const { asked, work } = scripted({ a: Array<RpcFaultCode>(20).fill("server_error") });
   for (let look = 0; look < 3; look++) {
-    await clock.run(faultOf(pool.ask({ route }, work, never)));
+    await clock.run(faultOf(endpointSet.ask({ route }, work, never)));
     await clock.advance(60_000);
   }
-  await clock.run(faultOf(pool.ask({ route }, work, never)));
+  await clock.run(faultOf(endpointSet.ask({ route }, work, never)));
   const [count, now] = [asked.length, clock.now()];
-  equal((await faultOf(pool.ask({ route }, work, never))).code, "server_error");
+  equal((await faultOf(endpointSet.ask({ route }, work, never))).code, "server_error");
   equal([asked.length, clock.now()], [count, now]);
 });
 
-Deno.test("rest pool: a route that an endpoint lacks is asked of it last, or not at all, and later again", async () => {
+Deno.test("REST endpoint set: a route that an endpoint lacks is asked of it last, or not at all, and later again", async () => {
   const clock = new FakeClock();
-  const pool = poolOf(["a", "b"], clock);
-  const [a] = pool.endpoints;
+  const endpointSet = endpointSetOf(["a", "b"], clock);
+  const [a] = endpointSet.endpoints;
   ok(a);
-  pool.noteUnsupported(a, route);
+  endpointSet.noteUnsupported(a, route);
   const { asked, work } = scripted({ b: ["not_found", "not_found"] });
-  equal(await pool.ask({ route }, work, never), "a");
+  equal(await endpointSet.ask({ route }, work, never), "a");
   equal(asked, ["b", "a"]);
-  const fault = await faultOf(pool.ask({ route, asksAgain: false }, work, never));
+  const fault = await faultOf(endpointSet.ask({ route, asksAgain: false }, work, never));
   equal([fault.code, asked.slice(2)], ["not_found", ["b"]]);
-  equal(pool.mayServe(route), true);
-  for (const endpoint of pool.endpoints) pool.noteUnsupported(endpoint, route);
-  equal(pool.mayServe(route), false);
-  equal((await faultOf(pool.ask({ route, asksAgain: false }, work, never))).code, "missing_method");
+  equal(endpointSet.mayServe(route), true);
+  for (const endpoint of endpointSet.endpoints) endpointSet.noteUnsupported(endpoint, route);
+  equal(endpointSet.mayServe(route), false);
+  equal((await faultOf(endpointSet.ask({ route, asksAgain: false }, work, never))).code, "missing_method");
   await clock.advance(10 * 60_000);
-  equal(await pool.ask({ route, asksAgain: false }, work, never), "a");
+  equal(await endpointSet.ask({ route, asksAgain: false }, work, never), "a");
 });
 
-Deno.test("rest pool: what is no fault of an endpoint is thrown on", async () => {
+Deno.test("REST endpoint set: what is no fault of an endpoint is thrown on", async () => {
   const defect = new TypeError("defect");
-  await rejects(poolOf(["a", "b"]).ask({ route }, () => Promise.reject(defect), never), defect);
-  throws(() => poolOf([]), RangeError);
+  await rejects(endpointSetOf(["a", "b"]).ask({ route }, () => Promise.reject(defect), never), defect);
+  throws(() => endpointSetOf([]), RangeError);
 });
 
-Deno.test("rest pool: an abort ends a pause", async () => {
+Deno.test("REST endpoint set: an abort ends a pause", async () => {
   const stop = new AbortController();
   const { work } = scripted({ a: ["unreachable"] });
-  const run = poolOf(["a"]).ask({ route }, work, stop.signal).catch((error: unknown) => String(error));
+  const run = endpointSetOf(["a"]).ask({ route }, work, stop.signal).catch((error: unknown) => String(error));
   await new FakeClock().settle();
   stop.abort(new Error("stopped"));
   equal(await run, "Error: stopped");
+});
+
+Deno.test("REST endpoint set: a route that no endpoint has is given up at once, without a second round", async () => {
+  const clock = new FakeClock();
+  const endpointSet = endpointSetOf(["a"], clock);
+  for (const endpoint of endpointSet.endpoints) endpointSet.noteUnsupported(endpoint, route);
+  const { asked, work } = scripted({});
+  const asking = faultOf(endpointSet.ask({ route, asksAgain: false }, work, never));
+  await clock.settle();
+  equal(clock.pending, 0);
+  equal((await asking).code, "missing_method");
+  equal(asked, []);
 });

@@ -44,7 +44,7 @@ function opStackState(
 
 /** A prover for an OP stack chain whose nodes answer chain ids only. */
 async function withOptimism(
-  work: (world: {
+  work: (fixture: {
     readonly hub: FakeHub;
     readonly l1: ScriptedRpc;
     readonly l2: ScriptedRpc;

@@ -100,7 +100,7 @@ Deno.test("replacement price: what is offered is taken by the node and never abo
   }));
 });
 
-const stuck: ReplacementInput = {
+const waiting: ReplacementInput = {
   nonce: 7n,
   price: legacy(1_000n),
   isCancel: false,
@@ -164,12 +164,12 @@ for (
   ] as const
 ) {
   Deno.test(`stuck: ${name}`, () => {
-    assert.deepEqual(decideReplacement({ ...stuck, ...change }), decision);
+    assert.deepEqual(decideReplacement({ ...waiting, ...change }), decision);
   });
 }
 
 Deno.test("stuck: from the first transaction to the cancel the price only rises", () => {
-  let facts = stuck;
+  let facts = waiting;
   const seen: string[] = [];
   let last = 1_000n;
   for (let round = 0; round < 5; round++) {

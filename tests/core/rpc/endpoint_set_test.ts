@@ -40,7 +40,7 @@ class Scripted implements RpcEndpoint {
   }
 }
 
-function pool(
+function endpointSet(
   endpoints: readonly RpcEndpoint[],
   options: Partial<RpcEndpointSetOptions> = {},
   clock = new FakeClock(),
@@ -64,7 +64,7 @@ async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
 
 Deno.test("endpoint set: while the first endpoint works, the number of requests does not grow with the number of URLs", async () => {
   const endpoints = ["a", "b", "c", "d", "e"].map((host) => new Scripted(host));
-  const many = pool(endpoints);
+  const many = endpointSet(endpoints);
   for (let i = 0; i < 10; i++) await many.batch([head, trace], { signal: never });
   assert.deepEqual(endpoints.map((endpoint) => endpoint.requests.length), [10, 0, 0, 0, 0]);
 });
@@ -83,7 +83,7 @@ for (
 ) {
   Deno.test(`pool: after ${code} of the first endpoint the second is asked`, async () => {
     const [a, b] = [new Scripted("a", [code]), new Scripted("b")];
-    assert.equal(await pool([a, b]).request(head, { signal: never }), "b eth_blockNumber");
+    assert.equal(await endpointSet([a, b]).request(head, { signal: never }), "b eth_blockNumber");
     assert.deepEqual([a.requests.length, b.requests.length], [1, 1]);
   });
 }
@@ -101,7 +101,7 @@ for (
   Deno.test(`pool: ${code} is the answer to the question, nobody else is asked`, async () => {
     const [a, b] = [new Scripted("a"), new Scripted("b")];
     a.answer = () => ({ kind: "fault", fault: fault(code, "a") });
-    assert.equal((await faultOf(pool([a, b]).request(head, { signal: never }))).code, code);
+    assert.equal((await faultOf(endpointSet([a, b]).request(head, { signal: never }))).code, code);
     assert.equal(b.requests.length, 0);
   });
 }
@@ -109,7 +109,7 @@ for (
 Deno.test("endpoint set: a 429 with Retry-After 2 pauses that endpoint for two seconds and uses the next (F19)", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", [fault("throttled", "a", "eth_call", 2000)]), new Scripted("b")];
-  const both = pool([a, b], {}, clock);
+  const both = endpointSet([a, b], {}, clock);
   const ask = (): Promise<unknown> => both.request(head, { signal: never });
   assert.equal(await ask(), "b eth_blockNumber");
   await clock.advance(1999);
@@ -121,7 +121,7 @@ Deno.test("endpoint set: a 429 with Retry-After 2 pauses that endpoint for two s
 Deno.test("endpoint set: the pause starts with the second fault in a row, doubles, and ends at a minute (F19)", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a");
-  const both = pool([a, new Scripted("b")], {}, clock);
+  const both = endpointSet([a, new Scripted("b")], {}, clock);
   const pausesMs: number[] = [];
   for (let i = 0; i < 9; i++) {
     const askedAtMs = clock.now();
@@ -138,7 +138,7 @@ Deno.test("endpoint set: the pause starts with the second fault in a row, double
 Deno.test("endpoint set: after a pause one request finds out, the others use another endpoint meanwhile", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", ["throttled"]), new Scripted("b")];
-  const both = pool([a, b], {}, clock);
+  const both = endpointSet([a, b], {}, clock);
   await both.request(head, { signal: never });
   await clock.advance(5000);
   const gate = Promise.withResolvers<RpcAnswer>();
@@ -153,7 +153,7 @@ Deno.test("endpoint set: after a pause one request finds out, the others use ano
 Deno.test("endpoint set: with one endpoint, the others wait for the request that finds out", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a", [fault("throttled", "a", "eth_call", 30_000)]);
-  const single = pool([a], {}, clock);
+  const single = endpointSet([a], {}, clock);
   await faultOf(single.request(head, { signal: never }));
   await clock.advance(30_000);
   const gate = Promise.withResolvers<RpcAnswer>();
@@ -169,7 +169,7 @@ Deno.test("endpoint set: with one endpoint, the others wait for the request that
 Deno.test("endpoint set: a short pause of the only endpoint is waited for, a long one is a fault with the time left", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a", ["server_error", "server_error"]);
-  const single = pool([a], {}, clock);
+  const single = endpointSet([a], {}, clock);
   await faultOf(single.request(head, { signal: never }));
   await faultOf(single.request(head, { signal: never }));
   assert.equal(await clock.run(single.request(head, { signal: never })), "a eth_blockNumber");
@@ -184,7 +184,7 @@ Deno.test("endpoint set: a short pause of the only endpoint is waited for, a lon
 Deno.test("endpoint set: what the only endpoint throttles is sent again after each pause, for a quarter of a minute", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a", ["throttled", "throttled", "throttled"]);
-  const single = pool([a], {}, clock);
+  const single = endpointSet([a], {}, clock);
   assert.equal(await clock.run(single.request(head, { signal: never })), "a eth_blockNumber");
   assert.equal(clock.now() - new FakeClock().now(), 1000 + 1000 + 2000);
   a.script.push(...Array.from({ length: 9 }, () => "throttled" as const));
@@ -197,7 +197,7 @@ Deno.test("endpoint set: what the only endpoint throttles is sent again after ea
 Deno.test("endpoint set: of a batch of which the only endpoint throttles some calls, these are sent again", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a");
-  const single = pool([a], {}, clock);
+  const single = endpointSet([a], {}, clock);
   const calls = Array.from({ length: 5 }, (_, index): RpcCall => ({ method: "eth_call", params: [index] }));
   // Three of five are refused; of three at a time none is.
   a.answer = (call, { length }) =>
@@ -215,12 +215,12 @@ Deno.test("endpoint set: of a batch of which the only endpoint throttles some ca
 Deno.test("endpoint set: while another endpoint is ready, one that throttles is not waited for", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", ["throttled"]), new Scripted("b")];
-  assert.equal(await pool([a, b], {}, clock).request(head, { signal: never }), "b eth_blockNumber");
+  assert.equal(await endpointSet([a, b], {}, clock).request(head, { signal: never }), "b eth_blockNumber");
   assert.equal(a.requests.length, 1);
 });
 
 Deno.test("endpoint set: when all are down the fault names each host with its code (F19)", async () => {
-  const all = pool([new Scripted("a.example", ["timeout"]), new Scripted("b.example", ["malformed"])]);
+  const all = endpointSet([new Scripted("a.example", ["timeout"]), new Scripted("b.example", ["malformed"])]);
   const thrown = await faultOf(all.request(head, { signal: never }));
   assert.equal(thrown.code, "timeout");
   assert.equal(thrown.reaction, "retry");
@@ -235,7 +235,7 @@ Deno.test("endpoint set: an endpoint without a method is asked last for it, and 
     call.method === trace.method
       ? { kind: "fault", fault: fault("missing_method", "a", trace.method) }
       : { kind: "result", result: "a" };
-  const both = pool([a, b], {}, clock);
+  const both = endpointSet([a, b], {}, clock);
   assert.equal(await both.request(trace, { signal: never }), "b debug_traceCall");
   assert.equal(await both.request(trace, { signal: never }), "b debug_traceCall");
   assert.equal(a.requests.length, 1);
@@ -251,7 +251,7 @@ Deno.test("endpoint set: when nobody has a method, one endpoint says so and the 
     endpoint.answer = () => ({ kind: "fault", fault: fault("missing_method", host, trace.method) });
     return endpoint;
   });
-  const all = pool(endpoints);
+  const all = endpointSet(endpoints);
   for (let i = 0; i < 3; i++) {
     assert.equal((await faultOf(all.request(trace, { signal: never }))).code, "missing_method");
   }
@@ -265,14 +265,14 @@ Deno.test("endpoint set: a batch goes whole to one endpoint; the answers with fe
       ? { kind: "fault", fault: fault("pruned", "a", trace.method) }
       : { kind: "result", result: "a" };
   b.answer = () => ({ kind: "fault", fault: fault("pruned", "b") });
-  const answers = await pool([a, b]).batch([head, trace], { signal: never });
+  const answers = await endpointSet([a, b]).batch([head, trace], { signal: never });
   assert.deepEqual(answers[0], { kind: "result", result: "a" });
   assert.deepEqual([a.requests[0]?.length, b.requests[0]?.length], [2, 2]);
 });
 
 Deno.test("endpoint set: an endpoint that takes no batches gets the calls one by one, and the pool remembers", async () => {
   const a = new Scripted("a", [fault("missing_method", "a", "batch")]);
-  const single = pool([a]);
+  const single = endpointSet([a]);
   const calls = [head, trace, head];
   for (let i = 0; i < 2; i++) {
     const answers = await single.batch(calls, { signal: never });
@@ -296,7 +296,7 @@ Deno.test("endpoint set: the size of batches is learned by halving", async () =>
       return answers;
     },
   };
-  const single = pool([limited]);
+  const single = endpointSet([limited]);
   const calls = Array.from({ length: 100 }, (_, index): RpcCall => ({ method: `m${index}`, params: [] }));
   for (let i = 0; i < 2; i++) {
     const answers = await single.batch(calls, { signal: never });
@@ -315,7 +315,7 @@ Deno.test("endpoint set: calls that a node cut off a batch are asked again", asy
       ? { kind: "result", result: call.method }
       : { kind: "fault", fault: fault("too_large", "a", call.method) };
   const calls = Array.from({ length: 8 }, (_, index): RpcCall => ({ method: `m${index}`, params: [] }));
-  const answers = await pool([a]).batch(calls, { signal: never });
+  const answers = await endpointSet([a]).batch(calls, { signal: never });
   assert.deepEqual(
     answers.map((answer) => answer.kind === "result" ? answer.result : "fault"),
     calls.map(({ method }) => method),
@@ -330,19 +330,21 @@ Deno.test("endpoint set: an endpoint of another chain is never used, whatever it
     call: { method: "eth_chainId", params: [] },
     isExpected: (result: unknown): boolean => result === "0x1",
   };
-  const both = pool([wrong, right], { identity });
+  const both = endpointSet([wrong, right], { identity });
   assert.equal(await both.request(head, { signal: never }), "0x1");
   assert.equal(await both.request(head, { signal: never }), "0x1");
   assert.deepEqual(wrong.requests.map((calls) => calls.length), [2]);
   assert.deepEqual(right.requests.map((calls) => calls.length), [2, 1]);
-  const alone = await faultOf(pool([new Scripted("wrong")], { identity }).request(head, { signal: never }));
+  const alone = await faultOf(
+    endpointSet([new Scripted("wrong")], { identity }).request(head, { signal: never }),
+  );
   assert.equal(alone.code, "wrong_chain");
   assert.equal(alone.reaction, "stop");
 });
 
 Deno.test("endpoint set: answers that the caller does not accept send it to the next endpoint", async () => {
   const [a, b] = [new Scripted("a"), new Scripted("b")];
-  const answers = await pool([a, b]).batch([head], {
+  const answers = await endpointSet([a, b]).batch([head], {
     signal: never,
     accept: ([answer], place) =>
       answer?.kind === "result" && answer.result === "a eth_blockNumber"
@@ -358,7 +360,7 @@ Deno.test("endpoint set: no more requests at once to one endpoint than allowed",
     await new Promise((resolve) => setTimeout(resolve, 1));
     return { kind: "result", result: 1 };
   };
-  const single = pool([a], { maxConcurrent: 3 });
+  const single = endpointSet([a], { maxConcurrent: 3 });
   await Promise.all(Array.from({ length: 20 }, () => single.request(head, { signal: never })));
   assert.equal(a.mostRunning, 3);
   assert.equal(a.requests.length, 20);
@@ -371,25 +373,28 @@ Deno.test("endpoint set: an abort is no fault and asks nobody else", async () =>
     abort.abort(new Error("shutdown"));
     throw abort.signal.reason;
   };
-  await assert.rejects(pool([a, b]).request(head, { signal: abort.signal }), /shutdown/);
+  await assert.rejects(endpointSet([a, b]).request(head, { signal: abort.signal }), /shutdown/);
   assert.equal(b.requests.length, 0);
 });
 
 Deno.test("endpoint set: askEach reports every endpoint, also the dead ones", async () => {
-  const reports = await pool([new Scripted("a"), new Scripted("b", ["unreachable"])]).callEach([head], {
-    signal: never,
-  });
+  const reports = await endpointSet([new Scripted("a"), new Scripted("b", ["unreachable"])]).callEach(
+    [head],
+    {
+      signal: never,
+    },
+  );
   assert.deepEqual(reports.map((report) => [report.host, report.kind]), [["a", "answers"], ["b", "fault"]]);
 });
 
 Deno.test("endpoint set: an endpoint that hangs is given up early while another one is ready, the last one is not", async () => {
   const [a, b] = [new Scripted("a", ["timeout"]), new Scripted("b")];
-  await pool([a, b]).request(head, { signal: never });
+  await endpointSet([a, b]).request(head, { signal: never });
   assert.deepEqual([a.timeoutsMs, b.timeoutsMs], [[10_000], [undefined]]);
 });
 
 Deno.test("endpoint set: a time that the caller names holds for every endpoint", async () => {
   const [a, b] = [new Scripted("a", ["timeout"]), new Scripted("b")];
-  await pool([a, b]).request(trace, { signal: never, timeoutMs: 120_000 });
+  await endpointSet([a, b]).request(trace, { signal: never, timeoutMs: 120_000 });
   assert.deepEqual([a.timeoutsMs, b.timeoutsMs], [[120_000], [120_000]]);
 });

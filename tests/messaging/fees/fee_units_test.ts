@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
-import { memoryLedger, names, Relayer, World } from "../relay/fixture.ts";
+import { Fixture, memoryLedger, names, Relayer } from "../relay/fixture.ts";
 
 Deno.test("fee units: amounts are told in whole units once the decimals were read, which is tried for a log line", async () => {
-  const world = new World();
-  const { one, signal } = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  const { one, signal } = new Relayer(fixture, memoryLedger(fixture));
   const units = new FeeUnits();
   assert.equal(units.text(names.one, 5n), "5 units");
   one.faults.add("fetchFeeTokenDecimals", { kind: "throw", code: "unreachable" });

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { fromHex, type Hex } from "../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { inbound, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, sender, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "./fixture.ts";
 
 const poor: Hex = "0x00000000000000000000000000000000000000dd";
 /** Bytes that one of the messages of these tests costs. */
 const MESSAGE_BYTES = 576n;
 
 interface Course {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly good: readonly Message[];
   readonly bad: readonly Message[];
@@ -20,28 +20,31 @@ interface Course {
 }
 
 /** `bad` messages that the hub refuses, in front of 100 good ones; rounds until those have arrived. */
-async function play(bad: number, refuse: (world: World, bad: readonly Message[]) => void): Promise<Course> {
-  const world = new World();
-  const refused = Array.from({ length: bad }, () => world.message({ from: fromHex(poor) }));
-  refuse(world, refused);
-  for (const message of refused) world.one.dispatch(message);
-  const good = Array.from({ length: 100 }, () => world.message());
-  for (const message of good) world.one.dispatch(message);
-  await world.blocks(1);
-  await world.update(world.one, world.hub);
-  const relayer = new Relayer(world, memoryLedger(world));
+async function play(
+  bad: number,
+  refuse: (fixture: Fixture, bad: readonly Message[]) => void,
+): Promise<Course> {
+  const fixture = new Fixture();
+  const refused = Array.from({ length: bad }, () => fixture.message({ from: fromHex(poor) }));
+  refuse(fixture, refused);
+  for (const message of refused) fixture.one.dispatch(message);
+  const good = Array.from({ length: 100 }, () => fixture.message());
+  for (const message of good) fixture.one.dispatch(message);
+  await fixture.blocks(1);
+  await fixture.update(fixture.one, fixture.hub);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = inbound(relayer);
   let rounds = 0;
-  const isOver = (): boolean => new Set(delivered(world.hub)).isSupersetOf(new Set(commitmentsOf(good)));
+  const isOver = (): boolean => new Set(delivered(fixture.hub)).isSupersetOf(new Set(commitmentsOf(good)));
   while (!isOver()) {
     rounds++;
-    assert.ok(rounds < 20, `${delivered(world.hub).length} of 100 after ${rounds} rounds`);
+    assert.ok(rounds < 20, `${delivered(fixture.hub).length} of 100 after ${rounds} rounds`);
     await round(relayer, leg);
-    await world.blocks(1);
+    await fixture.blocks(1);
     await settle(relayer, relayer.hub);
   }
   const requests = relayer.one.calls.length + relayer.hub.calls.length;
-  return { world, relayer, good, bad: refused, rounds, requests };
+  return { fixture, relayer, good, bad: refused, rounds, requests };
 }
 
 const commitmentsOf = (messages: readonly Message[]): string[] =>
@@ -49,7 +52,7 @@ const commitmentsOf = (messages: readonly Message[]): string[] =>
 
 Deno.test("admission: 2,000 messages without bandwidth do not hold up 100 good ones, and nothing is proved for them", async () => {
   const alone = await play(0, () => undefined);
-  const crowded = await play(2_000, (world) => world.hub.meter(fromHex(poor), 0n));
+  const crowded = await play(2_000, (fixture) => fixture.hub.meter(fromHex(poor), 0n));
   assert.equal(crowded.rounds, alone.rounds);
   // One request for each page of due messages beside those of the good ones.
   assert.ok(
@@ -66,8 +69,8 @@ Deno.test("admission: 2,000 messages without bandwidth do not hold up 100 good o
 
 Deno.test("admission: 2,000 messages whose module fails on the hub hold up 100 good ones by a round at most", async () => {
   const alone = await play(0, () => undefined);
-  const crowded = await play(2_000, (world, bad) => {
-    for (const { commitment } of bad) world.hub.failing.add(commitment);
+  const crowded = await play(2_000, (fixture, bad) => {
+    for (const { commitment } of bad) fixture.hub.failing.add(commitment);
   });
   assert.ok(crowded.rounds <= alone.rounds + 1, `${crowded.rounds} rounds, ${alone.rounds} alone`);
   // One batch is taken apart; what is left of that sender waits for its share.
@@ -76,34 +79,34 @@ Deno.test("admission: 2,000 messages whose module fails on the hub hold up 100 g
 });
 
 Deno.test("admission: what was refused before takes a fifth of a round, fresh messages go first", async () => {
-  const { world, relayer, bad } = await play(1_700, (node, messages) => {
+  const { fixture, relayer, bad } = await play(1_700, (node, messages) => {
     for (const { commitment } of messages) node.hub.failing.add(commitment);
   });
   const leg = inbound(relayer);
   for (let times = 0; times < 60; times++) await round(relayer, leg);
   // All of them are due again.
-  await world.clock.advance(3_600_000);
-  await world.sendFrom(world.one, world.hub, 1);
+  await fixture.clock.advance(3_600_000);
+  await fixture.sendFrom(fixture.one, fixture.hub, 1);
   const before = relayer.hub.calls.filter((call) => call === "simulate").length;
-  const fresh = await world.sendFrom(world.one, world.hub, 1);
+  const fresh = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   await round(relayer, leg);
-  await world.blocks(1);
-  for (const message of fresh) assert.ok(delivered(world.hub).includes(message.commitment));
+  await fixture.blocks(1);
+  for (const message of fresh) assert.ok(delivered(fixture.hub).includes(message.commitment));
   const tried = bad.filter((message) =>
-    relayer.row(message, names.hub).updatedAtMs >= world.clock.now() - 2_000
+    relayer.row(message, names.hub).updatedAtMs >= fixture.clock.now() - 2_000
   );
   assert.ok(tried.length > 0 && tried.length <= 200 / 5, `${tried.length} were tried again`);
   assert.ok(relayer.hub.calls.filter((call) => call === "simulate").length > before);
 });
 
 Deno.test("admission: a sender's bandwidth is counted over its messages; what it does not cover waits until some is bought", async () => {
-  const world = new World();
-  world.hub.meter(fromHex(sender), 2n * MESSAGE_BYTES + 100n);
-  const messages = await world.sendFrom(world.one, world.hub, 3);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  fixture.hub.meter(fromHex(sender), 2n * MESSAGE_BYTES + 100n);
+  const messages = await fixture.sendFrom(fixture.one, fixture.hub, 3);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
-  await world.blocks(1);
-  assert.deepEqual(delivered(world.hub).length, 2);
+  await fixture.blocks(1);
+  assert.deepEqual(delivered(fixture.hub).length, 2);
   const waiting = messages.map((message) => relayer.row(message, names.hub)).filter(({ reason }) =>
     reason === "no_bandwidth"
   );
@@ -111,7 +114,7 @@ Deno.test("admission: a sender's bandwidth is counted over its messages; what it
     "needs 576 bytes, the sender has 100 left at the hub",
   ]);
   // Not due for hours, and nothing is enough yet: it is not a try.
-  await world.clock.advance(3_600_000);
+  await fixture.clock.advance(3_600_000);
   await round(relayer, inbound(relayer));
   const [held] = waiting;
   assert.ok(held !== undefined);
@@ -119,13 +122,13 @@ Deno.test("admission: a sender's bandwidth is counted over its messages; what it
   for (let times = 0; times < 3; times++) await round(relayer, inbound(relayer));
   const after = relayer.row(held, names.hub);
   assert.equal(after.attempts, before.attempts);
-  assert.ok(after.nextAttemptAtMs > world.clock.now() + 30_000);
+  assert.ok(after.nextAttemptAtMs > fixture.clock.now() + 30_000);
   // Bought since.
-  world.hub.meter(fromHex(sender), 10_000n);
-  await world.blocks(1);
+  fixture.hub.meter(fromHex(sender), 10_000n);
+  await fixture.blocks(1);
   await round(relayer, inbound(relayer));
-  await world.blocks(1);
-  assert.equal(delivered(world.hub).length, 3);
+  await fixture.blocks(1);
+  assert.equal(delivered(fixture.hub).length, 3);
 });
 
 for (
@@ -135,22 +138,22 @@ for (
   ] as const
 ) {
   Deno.test(`admission: a message with ${what} that the hub goes on refusing ends as ${end}`, async () => {
-    const world = new World();
-    world.hub.meter(fromHex(sender), 0n);
+    const fixture = new Fixture();
+    fixture.hub.meter(fromHex(sender), 0n);
     const timeoutTimestampSec = timeoutInSec === 0
       ? 0n
-      : BigInt(Math.floor(world.clock.now() / 1000) + timeoutInSec);
-    const [message] = await world.sendFrom(world.one, world.hub, 1, { timeoutTimestampSec });
+      : BigInt(Math.floor(fixture.clock.now() / 1000) + timeoutInSec);
+    const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1, { timeoutTimestampSec });
     assert.ok(message !== undefined);
-    const relayer = new Relayer(world, memoryLedger(world));
+    const relayer = new Relayer(fixture, memoryLedger(fixture));
     const leg = inbound(relayer);
     let tries = 0;
     for (let hour = 0; hour < 31 * 24; hour++) {
       const before = relayer.ledger.messages.find(message.commitment, names.hub)?.attempts ?? 0;
       await round(relayer, leg);
       if (relayer.row(message, names.hub).attempts > before) tries++;
-      await world.clock.advance(3_600_000);
-      await world.blocks(1);
+      await fixture.clock.advance(3_600_000);
+      await fixture.blocks(1);
     }
     const { state, reason } = relayer.row(message, names.hub);
     assert.equal(state, end);

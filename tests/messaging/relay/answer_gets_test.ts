@@ -8,10 +8,10 @@ import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import { hold } from "../../../src/messaging/relay/transitions.ts";
 import { forge } from "../../support/memory_host.ts";
 import { answer, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, sender, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "./fixture.ts";
 
 interface Case {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly leg: Leg;
   /** Makes questions of the first chain about the second one, and lets the hub know the first. */
@@ -26,11 +26,11 @@ const slot = (contract: number, place: number): Uint8Array => {
 
 /** The hub knows block 5 of the second chain; a relayer that answers. */
 async function prepare(hub: { challengePeriodSec?: bigint } = {}): Promise<Case> {
-  const world = new World({ hub });
-  await world.blocks(8);
-  world.hub.accept(world.two, 5n);
-  await world.blocks(1);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture({ hub });
+  await fixture.blocks(8);
+  fixture.hub.accept(fixture.two, 5n);
+  await fixture.blocks(1);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const chains = new Map([[names.one, relayer.one], [names.two, relayer.two]]);
   const leg = relayer.leg(relayer.one, relayer.hub, { answering: { hub: relayer.hub, chains } });
   let nonce = 0n;
@@ -48,12 +48,12 @@ async function prepare(hub: { challengePeriodSec?: bigint } = {}): Promise<Case>
         ...change,
       })
     );
-    for (const message of messages) world.one.dispatch(message);
-    await world.blocks(1);
-    await world.update(world.one, world.hub);
+    for (const message of messages) fixture.one.dispatch(message);
+    await fixture.blocks(1);
+    await fixture.update(fixture.one, fixture.hub);
     return messages;
   };
-  return { world, relayer, leg, ask };
+  return { fixture, relayer, leg, ask };
 }
 
 const stateOf = (relayer: Relayer, message: Message | undefined): unknown[] => {
@@ -66,73 +66,73 @@ const count = (calls: readonly string[], method: string): number =>
   calls.filter((called) => called === method).length;
 
 Deno.test("answer: questions about one block are answered at once, and the response goes back after its timeout", async () => {
-  const { world, relayer, leg, ask } = await prepare();
-  const endsSoon = BigInt(Math.floor(world.clock.now() / 1000)) + 120n;
+  const { fixture, relayer, leg, ask } = await prepare();
+  const endsSoon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 120n;
   const gets = await ask({}, { keys: [slot(1, 2)], timeoutTimestampSec: endsSoon });
   assert.deepEqual(await answer(relayer, leg), { hasMore: false });
   assert.equal(count(relayer.hub.calls, "prepareCall"), 1);
   assert.equal(count(relayer.two.calls, "proveState"), 1);
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer, relayer.hub);
   for (const get of gets) assert.deepEqual(stateOf(relayer, get), ["delivered", "handled_by_us"]);
-  await world.clock.advance(600_000);
-  await world.blocks(1);
-  await world.update(world.hub, world.one);
+  await fixture.clock.advance(600_000);
+  await fixture.blocks(1);
+  await fixture.update(fixture.hub, fixture.one);
   await round(relayer, relayer.leg(relayer.hub, relayer.one));
-  await world.blocks(1);
-  assert.deepEqual(delivered(world.one).sort(), gets.map(({ commitment }) => commitment).sort());
+  await fixture.blocks(1);
+  assert.deepEqual(delivered(fixture.one).sort(), gets.map(({ commitment }) => commitment).sort());
 });
 
 Deno.test("answer: two heights and two contracts need an answer each (F23)", async () => {
-  const { world, relayer, leg, ask } = await prepare();
-  world.hub.accept(world.two, 7n);
-  await world.blocks(1);
+  const { fixture, relayer, leg, ask } = await prepare();
+  fixture.hub.accept(fixture.two, 7n);
+  await fixture.blocks(1);
   const gets = await ask({}, { height: 7n }, { keys: [slot(2, 1)] }, { keys: [slot(1, 9)] });
   await answer(relayer, leg);
   assert.equal(count(relayer.hub.calls, "prepareCall"), 3);
-  await world.blocks(1);
-  assert.deepEqual(delivered(world.hub).sort(), gets.map(({ commitment }) => commitment).sort());
+  await fixture.blocks(1);
+  assert.deepEqual(delivered(fixture.hub).sort(), gets.map(({ commitment }) => commitment).sort());
 });
 
 Deno.test("answer: a block that the hub does not know yet is waited for (F23)", async () => {
-  const { world, relayer, leg, ask } = await prepare();
+  const { fixture, relayer, leg, ask } = await prepare();
   const [get] = await ask({ height: 9n });
   await answer(relayer, leg);
   assert.deepEqual(stateOf(relayer, get), ["held", "waiting_for_update"]);
-  world.hub.accept(world.two, 9n);
-  await world.blocks(20);
+  fixture.hub.accept(fixture.two, 9n);
+  await fixture.blocks(20);
   await answer(relayer, leg);
   assert.equal(stateOf(relayer, get)[0], "submitted");
 });
 
 Deno.test("answer: a block that the hub has skipped is never known, so the question waits for its timeout only (F23)", async () => {
-  const { world, relayer, leg, ask } = await prepare();
-  const timeoutTimestampSec = BigInt(Math.floor(world.clock.now() / 1000)) + 3_600n;
+  const { fixture, relayer, leg, ask } = await prepare();
+  const timeoutTimestampSec = BigInt(Math.floor(fixture.clock.now() / 1000)) + 3_600n;
   const [get, other] = await ask({ height: 4n, timeoutTimestampSec }, {});
   await answer(relayer, leg);
   assert.deepEqual(stateOf(relayer, get), ["held", "height_unknown"]);
   assert.ok(get !== undefined);
   assert.equal(relayer.row(get, names.hub).nextAttemptAtMs, NEVER_MS);
   assert.equal(stateOf(relayer, other)[0], "submitted");
-  await world.clock.advance(3_700_000);
-  await world.blocks(1);
+  await fixture.clock.advance(3_700_000);
+  await fixture.blocks(1);
   await round(relayer, leg);
   assert.deepEqual(stateOf(relayer, get), ["timed_out", "expired"]);
 });
 
 Deno.test("answer: the challenge period of the block that is read is waited for (F23)", async () => {
-  const { world, relayer, leg, ask } = await prepare({ challengePeriodSec: 40n });
-  await world.clock.advance(60_000);
-  world.hub.accept(world.two, 6n);
+  const { fixture, relayer, leg, ask } = await prepare({ challengePeriodSec: 40n });
+  await fixture.clock.advance(60_000);
+  fixture.hub.accept(fixture.two, 6n);
   const [get] = await ask({ height: 6n });
   await answer(relayer, leg);
   assert.deepEqual(stateOf(relayer, get), ["held", "challenge_period"]);
-  await world.clock.advance(60_000);
-  await world.blocks(1);
+  await fixture.clock.advance(60_000);
+  await fixture.blocks(1);
   await answer(relayer, leg);
   assert.equal(stateOf(relayer, get)[0], "submitted");
-  await world.blocks(1);
-  assert.equal(delivered(world.hub).length, 1);
+  await fixture.blocks(1);
+  assert.equal(delivered(fixture.hub).length, 1);
 });
 
 Deno.test("answer: a question about a chain that is not configured waits, without a call (F23)", async () => {
@@ -144,7 +144,7 @@ Deno.test("answer: a question about a chain that is not configured waits, withou
 });
 
 Deno.test("answer: a key that cannot be proven holds up no other question, and is not tried again (F23)", async () => {
-  const { world, relayer, leg, ask } = await prepare();
+  const { fixture, relayer, leg, ask } = await prepare();
   const gets = await ask({}, { keys: [slot(1, 2)] }, { keys: [slot(1, 3)] });
   relayer.two.unprovable.add(toHex(slot(1, 2)));
   await answer(relayer, leg);
@@ -152,8 +152,8 @@ Deno.test("answer: a key that cannot be proven holds up no other question, and i
   const [, bad] = gets;
   assert.ok(bad !== undefined);
   assert.equal(relayer.row(bad, names.hub).nextAttemptAtMs, NEVER_MS);
-  await world.blocks(1);
-  assert.equal(delivered(world.hub).length, 2);
+  await fixture.blocks(1);
+  assert.equal(delivered(fixture.hub).length, 2);
 });
 
 Deno.test("answer: a request that its source cannot prove holds up no other one", async () => {
@@ -175,8 +175,8 @@ Deno.test("answer: a request that its source cannot prove holds up no other one"
 });
 
 Deno.test("answer: what somebody else answers before we submit ends as theirs (F23)", async () => {
-  const { world, relayer, leg, ask } = await prepare();
-  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
+  const { fixture, relayer, leg, ask } = await prepare();
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const chains = new Map([[names.one, competitor.one], [names.two, competitor.two]]);
   const theirs = competitor.leg(competitor.one, competitor.hub, {
     answering: { hub: competitor.hub, chains },
@@ -186,20 +186,20 @@ Deno.test("answer: what somebody else answers before we submit ends as theirs (F
   relayer.hub.faults.add("dryRunCall", {
     kind: "interrupt",
     when: "before",
-    act: () => void world.hub.produceBlock(),
+    act: () => void fixture.hub.produceBlock(),
   });
   await answer(relayer, leg);
   assert.deepEqual(gets.map((get) => stateOf(relayer, get)[0]), ["held", "held"]);
-  await world.blocks(20);
+  await fixture.blocks(20);
   await answer(relayer, leg);
   for (const get of gets) assert.deepEqual(stateOf(relayer, get), ["delivered_by_other", "handled_by_other"]);
   assert.equal(count(relayer.hub.calls, "prepareCall"), 0);
 });
 
 Deno.test("answer: a group that the hub refuses is answered one by one", async () => {
-  const { world, relayer, leg, ask } = await prepare();
+  const { fixture, relayer, leg, ask } = await prepare();
   const gets = await ask({}, {}, {});
-  world.hub.failing.add(gets[1]?.commitment ?? "0x");
+  fixture.hub.failing.add(gets[1]?.commitment ?? "0x");
   await answer(relayer, leg);
   assert.deepEqual(gets.map((get) => stateOf(relayer, get)), [
     ["submitted", undefined],
@@ -210,7 +210,7 @@ Deno.test("answer: a group that the hub refuses is answered one by one", async (
 });
 
 Deno.test("answer: a proof that the hub refuses is made again soon, however often the request had to wait before", async () => {
-  const { world, relayer, leg, ask } = await prepare();
+  const { fixture, relayer, leg, ask } = await prepare();
   const [get] = await ask({});
   assert.ok(get !== undefined);
   relayer.one.alterProof = forge;
@@ -218,8 +218,8 @@ Deno.test("answer: a proof that the hub refuses is made again soon, however ofte
     await answer(relayer, leg);
     const held = relayer.row(get, names.hub);
     assert.deepEqual([held.state, held.reason, held.refusals], ["held", "proof_unavailable", 0]);
-    assert.ok(held.nextAttemptAtMs - world.clock.now() <= 7 * 60_000);
-    await world.clock.advance(7 * 60_000);
+    assert.ok(held.nextAttemptAtMs - fixture.clock.now() <= 7 * 60_000);
+    await fixture.clock.advance(7 * 60_000);
   }
   relayer.one.alterProof = (proof) => proof;
   await answer(relayer, leg);
@@ -245,15 +245,15 @@ Deno.test("hold: only refusals of the hub count toward the end of a message that
 });
 
 Deno.test("answer: a refusal that is about the chain is not asked about every question anew", async () => {
-  const { world, relayer, leg, ask } = await prepare();
+  const { fixture, relayer, leg, ask } = await prepare();
   const gets = await ask({}, {}, {});
   // The hub loses the block between our look and its own.
   relayer.hub.faults.add("dryRunCall", {
     kind: "interrupt",
     when: "before",
     act: () => {
-      world.hub.veto(world.one);
-      world.hub.produceBlock();
+      fixture.hub.veto(fixture.one);
+      fixture.hub.produceBlock();
     },
   });
   await answer(relayer, leg);
@@ -265,7 +265,7 @@ for (
   const [chain, method] of [["two", "proveState"], ["one", "proveMessages"], ["hub", "prepareCall"]] as const
 ) {
   Deno.test(`answer: an endpoint that fails (${method}) holds only the group that needs it`, async () => {
-    const { world, relayer, leg, ask } = await prepare();
+    const { fixture, relayer, leg, ask } = await prepare();
     const gets = await ask({}, { keys: [slot(2, 1)] });
     relayer[chain].faults.add(method, { kind: "throw", code: "unreachable" });
     await answer(relayer, leg);
@@ -273,7 +273,7 @@ for (
       ["held", "proof_unavailable"],
       ["submitted", undefined],
     ]);
-    await world.blocks(5);
+    await fixture.blocks(5);
     await answer(relayer, leg);
     assert.deepEqual(gets.map((get) => stateOf(relayer, get)[0]), ["submitted", "submitted"]);
   });

@@ -3,10 +3,10 @@ import type { Chain, Simulation } from "../../../src/core/chains/port.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { type BisectResult, findDeliverable } from "../../../src/messaging/relay/bisect_batch.ts";
 import { forge } from "../../support/memory_host.ts";
-import { memoryLedger, names, Relayer, World } from "./fixture.ts";
+import { Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 
 interface Case {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly messages: readonly Message[];
   readonly run: () => Promise<BisectResult>;
@@ -14,14 +14,14 @@ interface Case {
 
 /** `count` messages from one chain, ready to be proved to the hub (or from the hub to the other chain). */
 async function prepare(count: number, way: "in" | "out" = "out"): Promise<Case> {
-  const world = new World();
-  const [source, target] = way === "in" ? [world.one, world.hub] : [world.hub, world.two];
-  const messages = await world.sendFrom(source, target, count);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  const [source, target] = way === "in" ? [fixture.one, fixture.hub] : [fixture.hub, fixture.two];
+  const messages = await fixture.sendFrom(source, target, count);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = way === "in" ? relayer.leg(relayer.one, relayer.hub) : relayer.leg(relayer.hub, relayer.two);
   const { height } = await leg.target.fetchView(leg.source.id, relayer.signal);
   return {
-    world,
+    fixture,
     relayer,
     messages,
     run: () => findDeliverable(leg, { messages, height, consensusProofs: [] }, relayer.signal),
@@ -52,8 +52,8 @@ Deno.test("findDeliverable: a good batch costs one proof and one simulation", as
 
 for (const bad of [0, 41, 99]) {
   Deno.test(`findDeliverable: one bad message out of 100, at place ${bad}, does not hold up the others (F14)`, async () => {
-    const { relayer, world, messages, run } = await prepare(100, "in");
-    world.hub.failing.add(messages[bad]?.commitment ?? "0x");
+    const { relayer, fixture, messages, run } = await prepare(100, "in");
+    fixture.hub.failing.add(messages[bad]?.commitment ?? "0x");
     const { accepted, refused } = await run();
     assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [
       range(0, 100).filter((number) => number !== bad),
@@ -67,26 +67,26 @@ for (const bad of [0, 41, 99]) {
 }
 
 Deno.test("findDeliverable: two messages that only fail together travel apart (F14)", async () => {
-  const { world, messages, run } = await prepare(8);
+  const { fixture, messages, run } = await prepare(8);
   const [first, last] = [messages[1], messages[6]];
   assert.ok(first !== undefined && last !== undefined);
-  world.two.quarrels.push([first.commitment, last.commitment]);
+  fixture.two.quarrels.push([first.commitment, last.commitment]);
   const { accepted, refused } = await run();
   assert.equal(refused.length, 0);
   assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 4), range(4, 8)]);
 });
 
 Deno.test("findDeliverable: when every message is bad, each is refused and nothing is accepted", async () => {
-  const { world, messages, run } = await prepare(7, "in");
-  for (const { commitment } of messages) world.hub.failing.add(commitment);
+  const { fixture, messages, run } = await prepare(7, "in");
+  for (const { commitment } of messages) fixture.hub.failing.add(commitment);
   const { accepted, refused } = await run();
   assert.equal(accepted.length, 0);
   assert.deepEqual(numbers(refused.map(({ message }) => message), messages), range(0, 7));
 });
 
 Deno.test("findDeliverable: one message whose trace is too large is found, refused alone, and the others are taken", async () => {
-  const { world, messages, run } = await prepare(8);
-  world.two.untraceable.add(messages[5]?.commitment ?? "0x");
+  const { fixture, messages, run } = await prepare(8);
+  fixture.two.untraceable.add(messages[5]?.commitment ?? "0x");
   const { accepted, refused } = await run();
   assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [[0, 1, 2, 3, 4, 6, 7]]);
   assert.deepEqual(refused.map(({ message, code }) => [messages.indexOf(message), code]), [
@@ -95,9 +95,9 @@ Deno.test("findDeliverable: one message whose trace is too large is found, refus
 });
 
 Deno.test("findDeliverable: a refusal about the chain is not taken apart", async () => {
-  const { relayer, world, run } = await prepare(50);
-  world.two.freeze(true);
-  await world.blocks(1);
+  const { relayer, fixture, run } = await prepare(50);
+  fixture.two.freeze(true);
+  await fixture.blocks(1);
   const { accepted, refused } = await run();
   assert.equal(accepted.length, 0);
   assert.equal(refused.length, 50);
@@ -106,8 +106,8 @@ Deno.test("findDeliverable: a refusal about the chain is not taken apart", async
 });
 
 Deno.test("findDeliverable: a message whose module would fail unnoticed is taken out of the batch (F14)", async () => {
-  const { world, messages, run } = await prepare(5);
-  world.two.failing.add(messages[2]?.commitment ?? "0x");
+  const { fixture, messages, run } = await prepare(5);
+  fixture.two.failing.add(messages[2]?.commitment ?? "0x");
   const { accepted, refused } = await run();
   assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [[0, 1, 3, 4]]);
   assert.deepEqual(refused.map(({ message, code }) => [messages.indexOf(message), code]), [
@@ -116,14 +116,14 @@ Deno.test("findDeliverable: a message whose module would fail unnoticed is taken
 });
 
 Deno.test("findDeliverable: a duplicate, an expired message and one for another chain are told apart (F14)", async () => {
-  const world = new World();
-  const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 2n;
+  const fixture = new Fixture();
+  const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 2n;
   const changes = [{}, { timeoutTimestampSec: soon }, { dest: names.one }, {}];
-  const messages = changes.map((change) => world.message(change));
-  for (const message of messages) world.hub.dispatch(message);
-  await world.blocks(1);
-  await world.update(world.hub, world.two);
-  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
+  const messages = changes.map((change) => fixture.message(change));
+  for (const message of messages) fixture.hub.dispatch(message);
+  await fixture.blocks(1);
+  await fixture.update(fixture.hub, fixture.two);
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const leg = competitor.leg(competitor.hub, competitor.two);
   const { height } = await leg.target.fetchView(leg.source.id, competitor.signal);
   const [duplicate] = messages;
@@ -142,7 +142,7 @@ Deno.test("findDeliverable: a duplicate, an expired message and one for another 
   );
   assert.ok(signed.kind === "signed");
   await competitor.two.broadcast(signed.submission, competitor.signal);
-  await world.blocks(1);
+  await fixture.blocks(1);
   const { accepted, refused } = await findDeliverable(
     leg,
     { messages, height, consensusProofs: [] },
@@ -154,10 +154,10 @@ Deno.test("findDeliverable: a duplicate, an expired message and one for another 
 });
 
 Deno.test("findDeliverable: one message that the source cannot prove does not hold up the others", async () => {
-  const { world, relayer, messages } = await prepare(6);
+  const { fixture, relayer, messages } = await prepare(6);
   const leg = relayer.leg(relayer.hub, relayer.two);
   const { height } = await leg.target.fetchView(leg.source.id, relayer.signal);
-  const ghost = world.message();
+  const ghost = fixture.message();
   const { accepted, refused } = await findDeliverable(
     leg,
     { messages: [...messages, ghost], height, consensusProofs: [] },
@@ -184,7 +184,7 @@ Deno.test("findDeliverable: an endpoint that does not answer is the leg's matter
 });
 
 Deno.test("findDeliverable: a refused proof in front of the messages is nobody's fault, and costs one simulation", async () => {
-  for (const [found, told] of [["unspecified", "bad_proof"], ["bad_proof", "bad_proof"]] as const) {
+  for (const [found, reported] of [["unspecified", "bad_proof"], ["bad_proof", "bad_proof"]] as const) {
     const { relayer, messages } = await prepare(9);
     const leg = relayer.leg(relayer.hub, relayer.two);
     const { height } = await leg.target.fetchView(leg.source.id, relayer.signal);
@@ -201,7 +201,7 @@ Deno.test("findDeliverable: a refused proof in front of the messages is nobody's
     const work = { messages, height, consensusProofs: [Uint8Array.of(1)] };
     const { accepted, refused } = await findDeliverable({ ...leg, target }, work, relayer.signal);
     assert.deepEqual(accepted, []);
-    assert.deepEqual(refused.map(({ code }) => code), messages.map(() => told));
+    assert.deepEqual(refused.map(({ code }) => code), messages.map(() => reported));
     assert.equal(simulations, 1);
   }
 });

@@ -9,10 +9,10 @@ import { noteTooLarge } from "../../../src/messaging/relay/transaction_size.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import type { MemoryTransaction } from "../../support/memory_node.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "./market.ts";
-import { delivered, memoryLedger, names, Relayer, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 
 interface Case {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly leg: Leg;
 }
@@ -30,40 +30,40 @@ interface CaseOptions {
 /** A host that follows the hub's authorities and knows an old height of it, and a leg that bundles. */
 async function prepare(options: CaseOptions = {}): Promise<Case> {
   const { percent = 0, challengePeriodSec = 0n, reward18 } = options;
-  const world = new World({ two: { setId: 0n, challengePeriodSec } });
-  world.two.priceWei = PRICE_WEI;
-  await world.blocks(3);
-  await world.update(world.hub, world.two);
+  const fixture = new Fixture({ two: { setId: 0n, challengePeriodSec } });
+  fixture.two.priceWei = PRICE_WEI;
+  await fixture.blocks(3);
+  await fixture.update(fixture.hub, fixture.two);
   const settings = options.tokenPrice === "none" ? { hubTokenPrice27: undefined } : {};
-  const relayer = new Relayer(world, memoryLedger(world), { settings });
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
   const bundles = { hub: relayer.hub, receiver: relayer.two };
   const profit = profitOf(relayer, percent);
   const rewards = reward18 === undefined ? undefined : relayer.hub;
   // One token of the hub has 12 decimals and is worth a dollar.
   relayer.hub.rotationReward = (reward18 ?? 0n) / 10n ** 6n;
-  return { world, relayer, leg: relayer.leg(relayer.hub, relayer.two, { bundles, profit, rewards }) };
+  return { fixture, relayer, leg: relayer.leg(relayer.hub, relayer.two, { bundles, profit, rewards }) };
 }
 
 /** The hub accepts a proof of everything that is final now. */
-async function prove(world: World, kind: "messaging" | "rotation" = "messaging"): Promise<void> {
-  await world.blocks(2);
-  world.hub.acceptProof(kind);
-  await world.blocks(3);
+async function prove(fixture: Fixture, kind: "messaging" | "rotation" = "messaging"): Promise<void> {
+  await fixture.blocks(2);
+  fixture.hub.acceptProof(kind);
+  await fixture.blocks(3);
 }
 
 /** Transactions on the second chain, oldest first. */
-function mined(world: World): readonly MemoryTransaction[] {
+function mined(fixture: Fixture): readonly MemoryTransaction[] {
   const all: MemoryTransaction[] = [];
-  for (let height = 1n; height <= world.two.head.height; height++) {
-    all.push(...world.two.block(height)?.mined.map(({ transaction }) => transaction) ?? []);
+  for (let height = 1n; height <= fixture.two.head.height; height++) {
+    all.push(...fixture.two.block(height)?.mined.map(({ transaction }) => transaction) ?? []);
   }
   return all;
 }
 
-const stepsOf = (world: World): string[][] =>
-  mined(world).map(({ delivery }) => delivery.steps.map(({ kind }) => kind));
+const stepsOf = (fixture: Fixture): string[][] =>
+  mined(fixture).map(({ delivery }) => delivery.steps.map(({ kind }) => kind));
 
-const setOf = (world: World): bigint | undefined => world.two.head.state.setId;
+const setOf = (fixture: Fixture): bigint | undefined => fixture.two.head.state.setId;
 
 const stateOf = (relayer: Relayer, message: Message | undefined): unknown[] => {
   assert.ok(message !== undefined);
@@ -72,108 +72,108 @@ const stateOf = (relayer: Relayer, message: Message | undefined): unknown[] => {
 };
 
 Deno.test("bundle: proof and messages go in one transaction, without anybody's update", async () => {
-  const { world, relayer, leg } = await prepare();
-  const messages = await pay(world, [0n, 0n]);
-  await prove(world);
+  const { fixture, relayer, leg } = await prepare();
+  const messages = await pay(fixture, [0n, 0n]);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(10);
-    assert.deepEqual(delivered(world.two), messages.map(({ commitment }) => commitment));
-    assert.deepEqual(stepsOf(world), [["consensus", "messages"]]);
-    assert.deepEqual(world.two.reverted(), []);
+    await fixture.blocks(10);
+    assert.deepEqual(delivered(fixture.two), messages.map(({ commitment }) => commitment));
+    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
+    assert.deepEqual(fixture.two.reverted(), []);
   });
 });
 
 Deno.test("bundle: nothing is sent while no message is due, and an old proof is not sent again (F16)", async () => {
-  const { world, relayer, leg } = await prepare();
-  await prove(world);
+  const { fixture, relayer, leg } = await prepare();
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(20);
-    assert.deepEqual(stepsOf(world), []);
+    await fixture.blocks(20);
+    assert.deepEqual(stepsOf(fixture), []);
     assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while no message needs them");
     assert.ok(relayer.hub.calls.includes("fetchAcceptedProofs"));
-    await pay(world, [0n]);
-    await prove(world);
-    await world.blocks(10);
-    await payAndUpdate(world, [0n]);
-    await world.blocks(10);
-    assert.deepEqual(stepsOf(world), [["consensus", "messages"], ["messages"]]);
+    await pay(fixture, [0n]);
+    await prove(fixture);
+    await fixture.blocks(10);
+    await payAndUpdate(fixture, [0n]);
+    await fixture.blocks(10);
+    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"], ["messages"]]);
   });
 });
 
 Deno.test("bundle: a message that pays for itself but not for the proof waits for somebody's update", async () => {
-  const { world, relayer, leg } = await prepare({ percent: 10 });
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
   const required18 = COST_18 + COST_18 / 10n;
-  const [message] = await pay(world, [required18]);
-  await prove(world);
+  const [message] = await pay(fixture, [required18]);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(8);
+    await fixture.blocks(8);
     assert.deepEqual(stateOf(relayer, message), ["held", "consensus_proofs_unprofitable"]);
     const row = message && relayer.row(message);
     assert.deepEqual([row?.requiredUsd18, row?.offeredUsd18], [required18, required18]);
-    await world.update(world.hub, world.two);
-    await prove(world);
-    await world.blocks(60);
+    await fixture.update(fixture.hub, fixture.two);
+    await prove(fixture);
+    await fixture.blocks(60);
     assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);
-    assert.deepEqual(stepsOf(world), [["messages"]]);
+    assert.deepEqual(stepsOf(fixture), [["messages"]]);
   });
 });
 
 Deno.test("bundle: messages that are one unit short of the proof wait, and go together with a later one", async () => {
-  const { world, relayer, leg } = await prepare({ percent: 10 });
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
   const required18 = COST_18 + COST_18 / 10n;
   // The proof costs as much as three messages; each of these has one and a half left over.
-  const early = await pay(world, [required18 * 5n / 2n, required18 * 5n / 2n - 1n]);
-  await prove(world);
+  const early = await pay(fixture, [required18 * 5n / 2n, required18 * 5n / 2n - 1n]);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(90);
+    await fixture.blocks(90);
     for (const message of early) {
       assert.deepEqual(stateOf(relayer, message), ["held", "consensus_proofs_unprofitable"]);
     }
-    await pay(world, [required18 + 1n]);
-    await prove(world);
-    await world.blocks(8);
-    assert.equal(delivered(world.two).length, 3);
-    assert.deepEqual(stepsOf(world), [["consensus", "messages"]]);
+    await pay(fixture, [required18 + 1n]);
+    await prove(fixture);
+    await fixture.blocks(8);
+    assert.equal(delivered(fixture.two).length, 3);
+    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
   });
 });
 
 Deno.test("bundle: a message times out also on a host that never learned a height of the hub", async () => {
-  const world = new World({ two: { setId: 0n } });
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture({ two: { setId: 0n } });
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = relayer.leg(relayer.hub, relayer.two, {
     bundles: { hub: relayer.hub, receiver: relayer.two },
   });
-  const timeoutTimestampSec = BigInt(Math.floor(world.clock.now() / 1_000)) + 60n;
-  const message = world.message({ timeoutTimestampSec });
-  world.hub.dispatch(message);
-  await world.blocks(3);
-  await prove(world);
+  const timeoutTimestampSec = BigInt(Math.floor(fixture.clock.now() / 1_000)) + 60n;
+  const message = fixture.message({ timeoutTimestampSec });
+  fixture.hub.dispatch(message);
+  await fixture.blocks(3);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(10);
+    await fixture.blocks(10);
     assert.deepEqual(stateOf(relayer, message), ["held", "too_close_to_timeout"]);
-    await world.blocks(60);
+    await fixture.blocks(60);
     assert.deepEqual(stateOf(relayer, message), ["timed_out", "expired"]);
-    assert.deepEqual(stepsOf(world), []);
+    assert.deepEqual(stepsOf(fixture), []);
   });
 });
 
 Deno.test("bundle: what the host can verify already neither pays for a newer proof nor waits for it", async () => {
-  const { world, relayer, leg } = await prepare({ percent: 10 });
-  const [known] = await payAndUpdate(world, [COST_18 + COST_18 / 10n]);
-  const [poor] = await pay(world, [COST_18 + COST_18 / 10n]);
-  await prove(world);
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
+  const [known] = await payAndUpdate(fixture, [COST_18 + COST_18 / 10n]);
+  const [poor] = await pay(fixture, [COST_18 + COST_18 / 10n]);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(10);
+    await fixture.blocks(10);
     assert.equal(stateOf(relayer, known)[0], "delivered");
     assert.deepEqual(stateOf(relayer, poor), ["held", "consensus_proofs_unprofitable"]);
-    assert.deepEqual(stepsOf(world), [["messages"]]);
+    assert.deepEqual(stepsOf(fixture), [["messages"]]);
   });
 });
 
 Deno.test("bundle: what the host can verify is sent before the hub is asked for proofs at all", async () => {
-  const { world, relayer, leg } = await prepare();
-  await payAndUpdate(world, [0n]);
-  await prove(world);
+  const { fixture, relayer, leg } = await prepare();
+  await payAndUpdate(fixture, [0n]);
+  await prove(fixture);
   let askedBefore: string[] | undefined;
   const { broadcast } = relayer.two;
   relayer.two.broadcast = (submission, signal) => {
@@ -181,9 +181,9 @@ Deno.test("bundle: what the host can verify is sent before the hub is asked for 
     return broadcast.call(relayer.two, submission, signal);
   };
   await running(relayer, leg, async () => {
-    await world.blocks(5);
+    await fixture.blocks(5);
     assert.deepEqual(askedBefore, []);
-    assert.deepEqual(stepsOf(world), [["messages"]]);
+    assert.deepEqual(stepsOf(fixture), [["messages"]]);
   });
 });
 
@@ -198,44 +198,44 @@ const caughtUp: readonly [number, readonly string[][]][] = [
 ];
 for (const [rotations, steps] of caughtUp) {
   Deno.test(`bundle: ${rotations} rotations that a host lacks go with the messages that pay for them, at most three proofs at a time`, async () => {
-    const { world, relayer, leg } = await prepare({ percent: 10 });
-    for (let rotation = 0; rotation < rotations; rotation++) await prove(world, "rotation");
+    const { fixture, relayer, leg } = await prepare({ percent: 10 });
+    for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
     const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
     // Two usual messages are what one is taken for before it can be simulated.
     const fee18 = proofs18 + 2n * COST_18;
-    const [message] = await pay(world, [fee18 + fee18 / 10n]);
-    await prove(world);
+    const [message] = await pay(fixture, [fee18 + fee18 / 10n]);
+    await prove(fixture);
     await running(relayer, leg, async () => {
-      await world.blocks(90);
+      await fixture.blocks(90);
       assert.equal(stateOf(relayer, message)[0], "delivered");
-      assert.equal(setOf(world), BigInt(rotations));
-      assert.deepEqual(stepsOf(world), steps);
-      assert.deepEqual(world.two.reverted(), []);
+      assert.equal(setOf(fixture), BigInt(rotations));
+      assert.deepEqual(stepsOf(fixture), steps);
+      assert.deepEqual(fixture.two.reverted(), []);
     });
   });
 }
 
 for (const rotations of [1, 3]) {
   Deno.test(`bundle: ${rotations} rotations are not bought for a message that does not pay for all of them`, async () => {
-    const { world, relayer, leg } = await prepare({ percent: 10 });
-    for (let rotation = 0; rotation < rotations; rotation++) await prove(world, "rotation");
+    const { fixture, relayer, leg } = await prepare({ percent: 10 });
+    for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
     const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
-    const [message] = await pay(world, [proofs18 + proofs18 / 10n]);
-    await prove(world);
+    const [message] = await pay(fixture, [proofs18 + proofs18 / 10n]);
+    await prove(fixture);
     await running(relayer, leg, async () => {
-      await world.blocks(200);
-      assert.deepEqual(stepsOf(world), []);
+      await fixture.blocks(200);
+      assert.deepEqual(stepsOf(fixture), []);
       assert.deepEqual(stateOf(relayer, message), ["held", "consensus_proofs_unprofitable"]);
     });
   });
 }
 
 Deno.test("bundle: rotations alone are nobody's purpose without a hub account that is rewarded", async () => {
-  const { world, relayer, leg } = await prepare();
-  for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
+  const { fixture, relayer, leg } = await prepare();
+  for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
   await running(relayer, leg, async () => {
-    await world.blocks(200);
-    assert.deepEqual(stepsOf(world), []);
+    await fixture.blocks(200);
+    assert.deepEqual(stepsOf(fixture), []);
     assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while nobody pays");
     assert.deepEqual(relayer.log.events("warn"), []);
   });
@@ -255,96 +255,96 @@ const unrewarded: readonly [string, CaseOptions, string][] = [
 ];
 for (const [what, options, reason] of unrewarded) {
   Deno.test(`bundle: no rotation goes alone while the hub ${what}, and one line says so`, async () => {
-    const { world, relayer, leg } = await prepare(options);
-    await prove(world, "rotation");
+    const { fixture, relayer, leg } = await prepare(options);
+    await prove(fixture, "rotation");
     await running(relayer, leg, async () => {
-      await world.blocks(200);
-      assert.deepEqual(stepsOf(world), []);
+      await fixture.blocks(200);
+      assert.deepEqual(stepsOf(fixture), []);
       const told = relayer.log.lines.filter(({ event }) => event === "rotations_unprofitable");
       assert.deepEqual(told.map(({ level, fields }) => [level, fields["reason"]]), [["info", reason]]);
       relayer.hub.rotationReward = 10n ** 15n;
-      await world.blocks(70);
-      assert.equal(setOf(world), options.tokenPrice === "none" ? 0n : 1n);
+      await fixture.blocks(70);
+      assert.equal(setOf(fixture), options.tokenPrice === "none" ? 0n : 1n);
     });
   });
 }
 
 for (const [rotations, groups] of [[1, [1]], [3, [3]], [4, [3, 1]], [7, [3, 3, 1]]] as const) {
   Deno.test(`bundle: a host ${rotations} rotations behind is caught up in order where the hub's reward pays, three at a time, then messages go (F16)`, async () => {
-    const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
-    for (let rotation = 0; rotation < rotations; rotation++) await prove(world, "rotation");
-    const [message] = await pay(world, [0n]);
-    await prove(world);
+    const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
+    for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
+    const [message] = await pay(fixture, [0n]);
+    await prove(fixture);
     await running(relayer, leg, async () => {
-      await world.blocks(40);
-      assert.equal(setOf(world), BigInt(rotations));
+      await fixture.blocks(40);
+      assert.equal(setOf(fixture), BigInt(rotations));
       assert.equal(stateOf(relayer, message)[0], "delivered");
       const alone = groups.map((count) => Array.from({ length: count }, () => "consensus"));
-      assert.deepEqual(stepsOf(world), [...alone, ["consensus", "messages"]]);
-      assert.deepEqual(world.two.reverted(), []);
+      assert.deepEqual(stepsOf(fixture), [...alone, ["consensus", "messages"]]);
+      assert.deepEqual(fixture.two.reverted(), []);
     });
   });
 }
 
 Deno.test("bundle: rotations that are rewarded go without any message, also those from before the blocks that are searched", async () => {
-  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
-  await prove(world, "rotation");
-  await world.blocks(2_010);
+  const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
+  await prove(fixture, "rotation");
+  await fixture.blocks(2_010);
   await running(relayer, leg, async () => {
-    await world.blocks(10);
-    assert.equal(setOf(world), 1n);
-    await prove(world, "rotation");
-    await world.blocks(10);
-    assert.equal(setOf(world), 2n);
+    await fixture.blocks(10);
+    assert.equal(setOf(fixture), 1n);
+    await prove(fixture, "rotation");
+    await fixture.blocks(10);
+    assert.equal(setOf(fixture), 2n);
   });
 });
 
 Deno.test("bundle: a rotation that is not mined yet is not sent again, and messages go on beside it", async () => {
-  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
-  await prove(world, "rotation");
-  world.two.isFull = true;
+  const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
+  await prove(fixture, "rotation");
+  fixture.two.isFull = true;
   await running(relayer, leg, async () => {
-    await world.blocks(15);
+    await fixture.blocks(15);
     assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 1);
-    world.two.isFull = false;
-    await world.blocks(5);
-    assert.deepEqual(stepsOf(world), [["consensus"]]);
+    fixture.two.isFull = false;
+    await fixture.blocks(5);
+    assert.deepEqual(stepsOf(fixture), [["consensus"]]);
   });
 });
 
 Deno.test("bundle: a rotation that the chain does not take holds up no message that it can verify", async () => {
-  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
-  const [message] = await payAndUpdate(world, [0n]);
-  await prove(world, "rotation");
+  const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
+  const [message] = await payAndUpdate(fixture, [0n]);
+  await prove(fixture, "rotation");
   const { simulate } = relayer.two;
   relayer.two.simulate = (delivery, signal) =>
     delivery.steps.some(({ kind }) => kind === "messages")
       ? simulate.call(relayer.two, delivery, signal)
       : Promise.resolve({ kind: "refused", refusal: { code: "bad_proof", detail: "no" } });
   await running(relayer, leg, async () => {
-    await world.blocks(10);
+    await fixture.blocks(10);
     assert.equal(stateOf(relayer, message)[0], "delivered");
-    assert.equal(setOf(world), 0n);
+    assert.equal(setOf(fixture), 0n);
     assert.equal(relayer.log.events("warn").length, 1);
     relayer.two.simulate = simulate;
-    await world.blocks(70);
-    assert.equal(setOf(world), 1n, "it is tried again");
+    await fixture.blocks(70);
+    assert.equal(setOf(fixture), 1n, "it is tried again");
   });
 });
 
 Deno.test("bundle: rotations of ECDSA are sliced by bytes, so that no node refuses a transaction above 128 KiB", async () => {
-  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
+  const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   relayer.hub.proofBytes = 92_000;
-  world.two.maxTransactionBytes = 131_072;
-  for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
-  const [message] = await pay(world, [0n]);
-  await prove(world);
+  fixture.two.maxTransactionBytes = 131_072;
+  for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
+  const [message] = await pay(fixture, [0n]);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(30);
+    await fixture.blocks(30);
     assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 4);
-    assert.equal(setOf(world), 3n);
+    assert.equal(setOf(fixture), 3n);
     assert.equal(stateOf(relayer, message)[0], "delivered");
-    assert.deepEqual(stepsOf(world), [["consensus"], ["consensus"], ["consensus"], [
+    assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus"], ["consensus"], [
       "consensus",
       "messages",
     ]]);
@@ -352,130 +352,130 @@ Deno.test("bundle: rotations of ECDSA are sliced by bytes, so that no node refus
 });
 
 Deno.test("bundle: what a node refuses as too large goes in smaller parts, and a restart knows it", async () => {
-  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
+  const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   relayer.hub.proofBytes = 30_000;
-  world.two.maxTransactionBytes = 70_000;
-  for (let rotation = 0; rotation < 4; rotation++) await prove(world, "rotation");
+  fixture.two.maxTransactionBytes = 70_000;
+  for (let rotation = 0; rotation < 4; rotation++) await prove(fixture, "rotation");
   await running(relayer, leg, async () => {
-    await world.blocks(100);
-    assert.equal(setOf(world), 4n);
-    assert.deepEqual(stepsOf(world), [["consensus", "consensus"], ["consensus", "consensus"]]);
+    await fixture.blocks(100);
+    assert.equal(setOf(fixture), 4n);
+    assert.deepEqual(stepsOf(fixture), [["consensus", "consensus"], ["consensus", "consensus"]]);
     assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 3);
   });
-  const next = new Relayer(world, relayer.ledger);
+  const next = new Relayer(fixture, relayer.ledger);
   next.hub.rotationReward = relayer.hub.rotationReward;
   next.hub.proofBytes = 30_000;
-  for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
+  for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
   const bundles = { hub: next.hub, receiver: next.two };
   const again = next.leg(next.hub, next.two, { bundles, profit: profitOf(next, 0), rewards: next.hub });
   await running(next, again, async () => {
-    await world.blocks(100);
-    assert.equal(setOf(world), 7n);
+    await fixture.blocks(100);
+    assert.equal(setOf(fixture), 7n);
     assert.equal(next.two.calls.filter((method) => method === "broadcast").length, 2);
   });
 });
 
 Deno.test("bundle: where a proof leaves no room for messages, it goes ahead of those that pay for it", async () => {
-  const { world, relayer, leg } = await prepare({ percent: 10 });
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.proofBytes = 92_000;
-  world.two.maxTransactionBytes = 93_100;
+  fixture.two.maxTransactionBytes = 93_100;
   const required18 = PROOF_COST_18 + 2n * COST_18;
-  const [poor] = await pay(world, [required18]);
-  await prove(world);
+  const [poor] = await pay(fixture, [required18]);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(100);
+    await fixture.blocks(100);
     assert.deepEqual(stateOf(relayer, poor), ["held", "consensus_proofs_unprofitable"]);
-    const [rich] = await pay(world, [required18 + required18 / 10n]);
-    await prove(world);
-    await world.blocks(200);
+    const [rich] = await pay(fixture, [required18 + required18 / 10n]);
+    await prove(fixture);
+    await fixture.blocks(200);
     assert.equal(stateOf(relayer, rich)[0], "delivered");
-    assert.deepEqual(stepsOf(world), [["consensus"], ["messages"]]);
+    assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
   });
 });
 
 Deno.test("bundle: a proof that no transaction carries is one error line, and is not sent again and again", async () => {
-  const { world, relayer, leg } = await prepare();
+  const { fixture, relayer, leg } = await prepare();
   relayer.hub.proofBytes = 92_000;
-  world.two.maxTransactionBytes = 60_000;
-  const [message] = await pay(world, [0n]);
-  await prove(world);
+  fixture.two.maxTransactionBytes = 60_000;
+  const [message] = await pay(fixture, [0n]);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(600);
+    await fixture.blocks(600);
     assert.ok(relayer.two.calls.filter((method) => method === "broadcast").length <= 2);
     assert.equal(relayer.log.events("error").length, 1);
-    await world.update(world.hub, world.two);
-    await world.blocks(310);
+    await fixture.update(fixture.hub, fixture.two);
+    await fixture.blocks(310);
     assert.equal(stateOf(relayer, message)[0], "delivered", "others' updates still do");
   });
 });
 
 Deno.test("bundle: a gap in the rotations is one error line; nothing is sent that would not help (F16)", async () => {
-  const { world, relayer, leg } = await prepare();
-  for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
-  world.hub.dropRotation(2n);
-  const [message] = await pay(world, [0n]);
-  await prove(world);
+  const { fixture, relayer, leg } = await prepare();
+  for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
+  fixture.hub.dropRotation(2n);
+  const [message] = await pay(fixture, [0n]);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(20);
-    assert.deepEqual(stepsOf(world), []);
+    await fixture.blocks(20);
+    assert.deepEqual(stepsOf(fixture), []);
     const errors = relayer.log.lines.filter(({ level }) => level === "error");
     assert.deepEqual(errors.map(({ fields }) => fields), [{ chain: names.two, missingSet: 2n }]);
-    await world.update(world.hub, world.two);
-    await world.blocks(10);
+    await fixture.update(fixture.hub, fixture.two);
+    await fixture.blocks(10);
     assert.equal(stateOf(relayer, message)[0], "delivered", "others' updates still do");
   });
 });
 
 for (const method of ["simulate", "broadcast"]) {
   Deno.test(`bundle: a competitor that moves the host on before ${method} costs nothing but time (F16)`, async () => {
-    const { world, relayer, leg } = await prepare();
-    const messages = await pay(world, [0n, 0n]);
-    await prove(world);
+    const { fixture, relayer, leg } = await prepare();
+    const messages = await pay(fixture, [0n, 0n]);
+    await prove(fixture);
     const act = (): void => {
-      world.two.accept(world.hub);
-      if (method === "simulate") world.two.produceBlock();
+      fixture.two.accept(fixture.hub);
+      if (method === "simulate") fixture.two.produceBlock();
     };
     relayer.two.faults.add(method, { kind: "interrupt", when: "before", act });
     await running(relayer, leg, async () => {
-      await world.blocks(20);
+      await fixture.blocks(20);
       assert.deepEqual(messages.map((message) => stateOf(relayer, message)[0]), ["delivered", "delivered"]);
-      assert.deepEqual(stepsOf(world).at(-1), ["messages"]);
-      assert.equal(world.two.reverted().length, method === "simulate" ? 0 : 1);
+      assert.deepEqual(stepsOf(fixture).at(-1), ["messages"]);
+      assert.equal(fixture.two.reverted().length, method === "simulate" ? 0 : 1);
     });
   });
 }
 
 Deno.test("bundle: a host with a challenge period never gets a bundle (F17)", async () => {
-  const { world, relayer, leg } = await prepare({ challengePeriodSec: 5n });
-  const [message] = await pay(world, [0n]);
-  await prove(world);
+  const { fixture, relayer, leg } = await prepare({ challengePeriodSec: 5n });
+  const [message] = await pay(fixture, [0n]);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(10);
-    assert.deepEqual(stepsOf(world), []);
+    await fixture.blocks(10);
+    assert.deepEqual(stepsOf(fixture), []);
     assert.ok(!relayer.hub.calls.includes("fetchAcceptedProofs"));
-    await world.update(world.hub, world.two);
-    await world.blocks(15);
+    await fixture.update(fixture.hub, fixture.two);
+    await fixture.blocks(15);
     assert.equal(stateOf(relayer, message)[0], "delivered");
-    assert.deepEqual(stepsOf(world), [["messages"]]);
+    assert.deepEqual(stepsOf(fixture), [["messages"]]);
   });
 });
 
-const downgrades: readonly [string, (relayer: Relayer, world: World) => void, number][] = [
+const downgrades: readonly [string, (relayer: Relayer, fixture: Fixture) => void, number][] = [
   ["the hub's node refuses unsafe calls", (relayer) => void (relayer.hub.hasOffchainStore = false), 1],
   ["the handler has no batchCall", (relayer) => void (relayer.two.hasBatchCall = false), 0],
 ];
 for (const [why, spoil, warnings] of downgrades) {
   Deno.test(`bundle: when ${why}, messages wait for others' updates, with ${warnings} warnings`, async () => {
-    const { world, relayer, leg } = await prepare();
-    spoil(relayer, world);
-    const [message] = await pay(world, [0n]);
-    await prove(world);
+    const { fixture, relayer, leg } = await prepare();
+    spoil(relayer, fixture);
+    const [message] = await pay(fixture, [0n]);
+    await prove(fixture);
     await running(relayer, leg, async () => {
-      await world.blocks(20);
-      assert.deepEqual(stepsOf(world), []);
+      await fixture.blocks(20);
+      assert.deepEqual(stepsOf(fixture), []);
       assert.equal(relayer.log.events("warn").length, warnings);
-      await world.update(world.hub, world.two);
-      await world.blocks(10);
+      await fixture.update(fixture.hub, fixture.two);
+      await fixture.blocks(10);
       assert.equal(stateOf(relayer, message)[0], "delivered");
     });
   });
@@ -483,48 +483,48 @@ for (const [why, spoil, warnings] of downgrades) {
 
 for (const [why, spoil] of downgrades) {
   Deno.test(`bundle: after an hour it is asked again whether ${why}`, async () => {
-    const { world, relayer, leg } = await prepare();
-    spoil(relayer, world);
-    const [message] = await pay(world, [0n]);
-    await prove(world);
+    const { fixture, relayer, leg } = await prepare();
+    spoil(relayer, fixture);
+    const [message] = await pay(fixture, [0n]);
+    await prove(fixture);
     await running(relayer, leg, async () => {
-      await world.blocks(20);
+      await fixture.blocks(20);
       relayer.hub.hasOffchainStore = true;
       relayer.two.hasBatchCall = true;
-      await world.clock.advance(3_500_000);
-      assert.deepEqual(stepsOf(world), []);
-      await world.clock.advance(110_000);
-      await world.blocks(3);
+      await fixture.clock.advance(3_500_000);
+      assert.deepEqual(stepsOf(fixture), []);
+      await fixture.clock.advance(110_000);
+      await fixture.blocks(3);
       assert.equal(stateOf(relayer, message)[0], "delivered");
-      assert.deepEqual(stepsOf(world), [["consensus", "messages"]]);
+      assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
     });
   });
 }
 
 Deno.test("bundle: a proof whose bytes the node lacks is asked for until they are there (F16)", async () => {
-  const { world, relayer, leg } = await prepare();
-  const [message] = await pay(world, [0n]);
-  await world.blocks(2);
-  const height = world.hub.finalHeight;
+  const { fixture, relayer, leg } = await prepare();
+  const [message] = await pay(fixture, [0n]);
+  await fixture.blocks(2);
+  const height = fixture.hub.finalHeight;
   relayer.hub.missingProofs.add(height);
-  world.hub.acceptProof("messaging", height);
-  await world.blocks(3);
+  fixture.hub.acceptProof("messaging", height);
+  await fixture.blocks(3);
   await running(relayer, leg, async () => {
-    await world.blocks(10);
-    assert.deepEqual(stepsOf(world), []);
+    await fixture.blocks(10);
+    assert.deepEqual(stepsOf(fixture), []);
     assert.deepEqual(relayer.log.events("warn"), []);
-    await world.clock.advance(700_000);
+    await fixture.clock.advance(700_000);
     assert.deepEqual(relayer.log.events("warn"), ["accepted_proof_missing"]);
     relayer.hub.missingProofs.clear();
-    await world.blocks(10);
+    await fixture.blocks(10);
     assert.equal(stateOf(relayer, message)[0], "delivered");
   });
 });
 
 /** Another relayer's transaction with the newest proof alone, ready to be put into the pool. */
-async function rivalOf(world: World, relayer: Relayer): Promise<() => void> {
-  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
-  const proofs = await relayer.hub.fetchAcceptedProofs(1n, world.hub.head.height, competitor.signal);
+async function competitorOf(fixture: Fixture, relayer: Relayer): Promise<() => void> {
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
+  const proofs = await relayer.hub.fetchAcceptedProofs(1n, fixture.hub.head.height, competitor.signal);
   const newest = proofs.at(-1);
   assert.ok(newest !== undefined);
   const proof = await relayer.hub.fetchProofBytes(newest, competitor.signal);
@@ -539,178 +539,178 @@ async function rivalOf(world: World, relayer: Relayer): Promise<() => void> {
     competitor.signal,
   );
   assert.ok(signing.kind === "signed");
-  return () => void world.two.submit(signing.submission.hash);
+  return () => void fixture.two.submit(signing.submission.hash);
 }
 
 for (const isMined of [true, false]) {
   Deno.test(`bundle: a proof that another relayer ${isMined ? "has delivered" : "has in the mempool"} when ours is signed is dropped, and the messages go without it`, async () => {
-    const { world, relayer, leg } = await prepare();
-    const [message] = await pay(world, [0n]);
-    await prove(world);
-    const submit = await rivalOf(world, relayer);
+    const { fixture, relayer, leg } = await prepare();
+    const [message] = await pay(fixture, [0n]);
+    await prove(fixture);
+    const submit = await competitorOf(fixture, relayer);
     const act = (): void => {
-      world.two.isFull = !isMined;
+      fixture.two.isFull = !isMined;
       submit();
-      if (isMined) world.two.produceBlock();
+      if (isMined) fixture.two.produceBlock();
     };
     relayer.two.faults.add("sign", { kind: "interrupt", when: "before", act });
     await running(relayer, leg, async () => {
-      await world.blocks(8);
-      assert.deepEqual(stepsOf(world).slice(1), isMined ? [["messages"]] : []);
-      world.two.isFull = false;
-      await world.blocks(8);
+      await fixture.blocks(8);
+      assert.deepEqual(stepsOf(fixture).slice(1), isMined ? [["messages"]] : []);
+      fixture.two.isFull = false;
+      await fixture.blocks(8);
       assert.equal(stateOf(relayer, message)[0], "delivered");
-      assert.deepEqual(stepsOf(world), [["consensus"], ["messages"]]);
-      assert.deepEqual(world.two.reverted(), []);
+      assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
+      assert.deepEqual(fixture.two.reverted(), []);
     });
   });
 }
 
 for (const reward18 of [PROOF_COST_18, undefined]) {
   Deno.test(`bundle: a rotation that another relayer has in the mempool is not bought ${reward18 === undefined ? "for messages" : "for its reward"}`, async () => {
-    const { world, relayer, leg } = await prepare(reward18 === undefined ? {} : { reward18 });
-    const [message] = await pay(world, [0n]);
-    await prove(world, "rotation");
-    const submit = await rivalOf(world, relayer);
-    world.two.isFull = true;
+    const { fixture, relayer, leg } = await prepare(reward18 === undefined ? {} : { reward18 });
+    const [message] = await pay(fixture, [0n]);
+    await prove(fixture, "rotation");
+    const submit = await competitorOf(fixture, relayer);
+    fixture.two.isFull = true;
     submit();
     await running(relayer, leg, async () => {
-      await world.blocks(10);
+      await fixture.blocks(10);
       assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 0);
-      world.two.isFull = false;
-      await world.blocks(10);
+      fixture.two.isFull = false;
+      await fixture.blocks(10);
       assert.equal(stateOf(relayer, message)[0], "delivered");
-      assert.deepEqual(stepsOf(world), [["consensus"], ["messages"]]);
+      assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
     });
   });
 }
 
 Deno.test("bundle: who has paid for another relayer's proof leaves the next messages to it first", async () => {
-  const { world, relayer, leg } = await prepare();
-  await pay(world, [0n]);
-  await prove(world);
-  const submit = await rivalOf(world, relayer);
-  relayer.two.tellsKnownProofs = false;
+  const { fixture, relayer, leg } = await prepare();
+  await pay(fixture, [0n]);
+  await prove(fixture);
+  const submit = await competitorOf(fixture, relayer);
+  relayer.two.reportsKnownProofs = false;
   relayer.two.faults.add("broadcast", { kind: "interrupt", when: "before", act: submit });
   await running(relayer, leg, async () => {
-    await world.blocks(8);
-    assert.deepEqual(stepsOf(world), [["consensus"], ["consensus", "messages"]]);
+    await fixture.blocks(8);
+    assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus", "messages"]]);
     const told = relayer.log.lines.filter(({ event }) => event === "proofs_wasted");
     assert.equal(told.length, 1);
-    const [next] = await pay(world, [0n]);
-    await prove(world);
-    await world.blocks(8);
+    const [next] = await pay(fixture, [0n]);
+    await prove(fixture);
+    await fixture.blocks(8);
     assert.deepEqual(stateOf(relayer, next), ["held", "race"]);
-    await world.blocks(60);
+    await fixture.blocks(60);
     assert.equal(stateOf(relayer, next)[0], "delivered", "the other one had its time");
   });
 });
 
 Deno.test("bundle: while one is on its way no second proof is paid for", async () => {
-  const { world, relayer, leg } = await prepare();
+  const { fixture, relayer, leg } = await prepare();
   await running(relayer, leg, async () => {
     // Transactions that went through make room for several at a time.
     for (let round = 0; round < 3; round++) {
-      await pay(world, [0n]);
-      await prove(world);
-      await world.blocks(8);
+      await pay(fixture, [0n]);
+      await prove(fixture);
+      await fixture.blocks(8);
     }
-    const before = stepsOf(world).length;
-    world.two.isFull = true;
-    const [first] = await pay(world, [0n]);
-    await prove(world);
-    await world.blocks(4);
-    const [second] = await pay(world, [0n]);
-    await prove(world);
-    await world.blocks(4);
+    const before = stepsOf(fixture).length;
+    fixture.two.isFull = true;
+    const [first] = await pay(fixture, [0n]);
+    await prove(fixture);
+    await fixture.blocks(4);
+    const [second] = await pay(fixture, [0n]);
+    await prove(fixture);
+    await fixture.blocks(4);
     assert.equal(relayer.ledger.submissions.listUnresolved(names.two).length, 1);
-    world.two.isFull = false;
-    await world.blocks(12);
+    fixture.two.isFull = false;
+    await fixture.blocks(12);
     assert.deepEqual(stateOf(relayer, first), ["delivered", "handled_by_us"]);
     assert.deepEqual(stateOf(relayer, second), ["delivered", "handled_by_us"]);
-    assert.equal(stepsOf(world).length, before + 2);
+    assert.equal(stepsOf(fixture).length, before + 2);
   });
 });
 
 /** Makes gas dearer between the simulation of proofs alone and their signature, until it is called. */
-function spikeAfterSimulation({ world, relayer }: Pick<Case, "world" | "relayer">): () => void {
+function spikeAfterSimulation({ fixture, relayer }: Pick<Case, "fixture" | "relayer">): () => void {
   const { simulate } = relayer.two;
   relayer.two.simulate = async (delivery, signal) => {
-    world.two.priceWei = PRICE_WEI;
+    fixture.two.priceWei = PRICE_WEI;
     const simulation = await simulate.call(relayer.two, delivery, signal);
-    if (delivery.steps.every(({ kind }) => kind === "consensus")) world.two.priceWei = 3n * PRICE_WEI;
+    if (delivery.steps.every(({ kind }) => kind === "consensus")) fixture.two.priceWei = 3n * PRICE_WEI;
     return simulation;
   };
   return () => {
     relayer.two.simulate = simulate;
-    world.two.priceWei = PRICE_WEI;
+    fixture.two.priceWei = PRICE_WEI;
   };
 }
 
 Deno.test("bundle: rewarded rotations are not signed when gas has become dearer than the reward, also without a minimum profit", async () => {
-  const { world, relayer, leg } = await prepare({ percent: 0, reward18: PROOF_COST_18 });
-  await prove(world, "rotation");
-  const calm = spikeAfterSimulation({ world, relayer });
+  const { fixture, relayer, leg } = await prepare({ percent: 0, reward18: PROOF_COST_18 });
+  await prove(fixture, "rotation");
+  const calm = spikeAfterSimulation({ fixture, relayer });
   await running(relayer, leg, async () => {
-    await world.blocks(30);
-    assert.deepEqual(stepsOf(world), []);
+    await fixture.blocks(30);
+    assert.deepEqual(stepsOf(fixture), []);
     calm();
-    await world.blocks(70);
-    assert.deepEqual(stepsOf(world), [["consensus"]]);
+    await fixture.blocks(70);
+    assert.deepEqual(stepsOf(fixture), [["consensus"]]);
   });
 });
 
 Deno.test("bundle: proofs ahead of messages are not signed when gas has become dearer than these messages pay for", async () => {
-  const { world, relayer, leg } = await prepare({ percent: 10 });
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.proofBytes = 92_000;
-  world.two.maxTransactionBytes = 93_100;
+  fixture.two.maxTransactionBytes = 93_100;
   const required18 = PROOF_COST_18 + 2n * COST_18;
-  const [message] = await pay(world, [required18 + required18 / 10n]);
-  await prove(world);
-  const calm = spikeAfterSimulation({ world, relayer });
+  const [message] = await pay(fixture, [required18 + required18 / 10n]);
+  await prove(fixture);
+  const calm = spikeAfterSimulation({ fixture, relayer });
   await running(relayer, leg, async () => {
     // The first one is refused as too large, and nothing is paid for it.
-    await world.blocks(200);
-    assert.deepEqual(stepsOf(world), []);
+    await fixture.blocks(200);
+    assert.deepEqual(stepsOf(fixture), []);
     calm();
-    await world.blocks(200);
+    await fixture.blocks(200);
     assert.equal(stateOf(relayer, message)[0], "delivered");
   });
 });
 
 Deno.test("bundle: no proof goes ahead of messages that are suspended", async () => {
-  const { world, relayer, leg } = await prepare({ percent: 10 });
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.proofBytes = 92_000;
   const refused = { submission: { raw: new Uint8Array(94_000) }, detail: "limit 93100" };
   relayer.ledger.transaction(() => noteTooLarge(relayer.deps, relayer.two, refused));
-  const [message] = await pay(world, [100n * PROOF_COST_18]);
+  const [message] = await pay(fixture, [100n * PROOF_COST_18]);
   assert.ok(message !== undefined);
   relayer.ledger.suspensions.write({
     ...toSuspensionKey(message, names.two),
     failures: 1,
     isActive: true,
-    nextTryAtMs: world.clock.now() + 86_400_000,
+    nextTryAtMs: fixture.clock.now() + 86_400_000,
     trial: undefined,
     lastTransaction: message.commitment,
   });
-  await prove(world);
+  await prove(fixture);
   await running(relayer, leg, async () => {
-    await world.blocks(200);
+    await fixture.blocks(200);
     assert.deepEqual(stateOf(relayer, message), ["held", "suspended"]);
-    assert.deepEqual(stepsOf(world), []);
+    assert.deepEqual(stepsOf(fixture), []);
   });
 });
 
 for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
   Deno.test(`bundle: rewarded rotations that wait are followed by a ${expected} where the reward is ${times} times what they cost`, async () => {
-    const { world, relayer, leg } = await prepare({ reward18: times * PROOF_COST_18 });
-    await prove(world, "rotation");
-    world.two.isFull = true;
+    const { fixture, relayer, leg } = await prepare({ reward18: times * PROOF_COST_18 });
+    await prove(fixture, "rotation");
+    fixture.two.isFull = true;
     await running(relayer, leg, async () => {
-      await world.blocks(5);
-      await world.clock.advance(STUCK_AFTER_MS);
+      await fixture.blocks(5);
+      await fixture.clock.advance(STUCK_AFTER_MS);
       const replacing = {
-        chain: new MemoryReplacing(world.two, relayer.two, world.clock),
+        chain: new MemoryReplacing(fixture.two, relayer.two, fixture.clock),
         profit: leg.profit,
       };
       await settleAll(relayer.deps, relayer.settings, relayer.two, relayer.signal, replacing);

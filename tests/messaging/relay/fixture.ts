@@ -34,7 +34,7 @@ export const names = {
 export const sender: Hex = "0x00000000000000000000000000000000000000aa";
 
 /** The chains, their clock, and messages between them. */
-export class World {
+export class Fixture {
   readonly clock = new FakeClock();
   readonly one: MemoryNode;
   readonly two: MemoryNode;
@@ -129,14 +129,14 @@ export class Relayer {
   readonly #stop = new AbortController();
   readonly #options: RelayerOptions;
 
-  constructor(world: World, readonly ledger: Ledger, options: RelayerOptions = {}) {
+  constructor(fixture: Fixture, readonly ledger: Ledger, options: RelayerOptions = {}) {
     this.#options = options;
     this.signal = this.#stop.signal;
     this.address = new Uint8Array(20).fill(options.number ?? 1);
     const connection = { relayer: this.address, ...options.chain };
-    this.one = new MemoryEvm(world.one, world.clock, connection);
-    this.two = new MemoryEvm(world.two, world.clock, connection);
-    this.hub = new MemoryHub(world.hub, world.clock, connection);
+    this.one = new MemoryEvm(fixture.one, fixture.clock, connection);
+    this.two = new MemoryEvm(fixture.two, fixture.clock, connection);
+    this.hub = new MemoryHub(fixture.hub, fixture.clock, connection);
     this.settings = {
       hub: names.hub,
       moduleFilter: undefined,
@@ -147,7 +147,7 @@ export class Relayer {
       ...options.settings,
     };
     const random = seededRandomness(options.seed ?? 1);
-    this.deps = { ledger, clock: world.clock, random, log: this.log };
+    this.deps = { ledger, clock: fixture.clock, random, log: this.log };
   }
 
   /** The leg between two of the relayer's chains. */
@@ -223,11 +223,11 @@ export class Relayer {
 
 /** Runs `test` with a ledger in a folder of its own; `reopen` closes it and opens the same file again. */
 export async function withLedger(
-  world: World,
+  fixture: Fixture,
   test: (ledger: Ledger, reopen: () => Ledger) => Promise<void>,
 ): Promise<void> {
   const folder = await Deno.makeTempDir();
-  const open = (): Ledger => openLedger(`${folder}/relayer.db`, { clock: world.clock });
+  const open = (): Ledger => openLedger(`${folder}/relayer.db`, { clock: fixture.clock });
   let ledger = open();
   try {
     await test(ledger, () => {
@@ -241,8 +241,8 @@ export async function withLedger(
 }
 
 /** A ledger for runs over many seeds. */
-export function memoryLedger(world: World): Ledger {
-  return openMemoryLedger({ clock: world.clock });
+export function memoryLedger(fixture: Fixture): Ledger {
+  return openMemoryLedger({ clock: fixture.clock });
 }
 
 /** Commitments that were delivered to a chain, each as often as it was. */

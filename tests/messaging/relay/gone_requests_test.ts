@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { getResponseMessage } from "../../../src/core/ismp/commitment.ts";
 import { confirmUnknown } from "../../../src/messaging/relay/gone_requests.ts";
 import { outbound } from "./rounds.ts";
-import { memoryLedger, names, Relayer, World } from "./fixture.ts";
+import { Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 
 Deno.test("gone: an answer whose request one node does not know ends only when that is certain, a request never", async () => {
-  const world = new World();
-  await world.blocks(2);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  await fixture.blocks(2);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const get = {
     source: names.two,
     dest: names.one,
@@ -21,8 +21,8 @@ Deno.test("gone: an answer whose request one node does not know ends only when t
   const refusal = { code: "unknown_message", detail: "UnknownMessage" } as const;
   const refused = [
     { message: getResponseMessage({ get, values: [] }), ...refusal },
-    { message: world.message(), ...refusal },
-    { message: world.message(), code: "module_failed", detail: "UnexpectedCall" } as const,
+    { message: fixture.message(), ...refusal },
+    { message: fixture.message(), code: "module_failed", detail: "UnexpectedCall" } as const,
   ];
   const codes = async (): Promise<readonly string[]> => {
     const judged = await confirmUnknown(relayer.deps, outbound(relayer), refused, relayer.signal);

@@ -5,16 +5,16 @@ import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/decisi
 import { settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 
 /** A relayer whose one leg (and its settling) runs until the test ends. */
 async function withLeg(
-  world: World,
+  fixture: Fixture,
   way: "in" | "out",
   test: (relayer: Relayer) => Promise<void>,
   findObstacle?: FindObstacle,
 ): Promise<void> {
-  const relayer = new Relayer(world, memoryLedger(world));
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = { ...way === "in" ? inbound(relayer) : outbound(relayer), findObstacle };
   const settling = {
     target: leg.target,
@@ -37,87 +37,87 @@ async function withLeg(
   assert.ok(faults.every((fault) => fault instanceof Error && fault.message === "killed"), String(faults));
 }
 
-const isDelivered = (world: World, message: Message | undefined): boolean =>
-  message !== undefined && delivered(world.two).concat(delivered(world.hub)).includes(message.commitment);
+const isDelivered = (fixture: Fixture, message: Message | undefined): boolean =>
+  message !== undefined && delivered(fixture.two).concat(delivered(fixture.hub)).includes(message.commitment);
 
 Deno.test("leg: it waits in quiet until the target knows the source, and says so every five minutes", async () => {
-  const world = new World();
-  await withLeg(world, "out", async (relayer) => {
-    await world.clock.advance(304_000);
+  const fixture = new Fixture();
+  await withLeg(fixture, "out", async (relayer) => {
+    await fixture.clock.advance(304_000);
     assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined);
     const told = relayer.log.events("info").filter((event) => event.endsWith("_awaited"));
     assert.deepEqual(told, ["source_height_awaited"]);
-    const [message] = await world.sendFrom(world.hub, world.two, 1);
-    await world.blocks(10);
-    assert.ok(isDelivered(world, message));
+    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    await fixture.blocks(10);
+    assert.ok(isDelivered(fixture, message));
   });
 });
 
 Deno.test("leg: a frozen host is read but not delivered to, until it thaws (F18)", async () => {
-  const world = new World();
-  world.two.freeze(true);
-  const [message] = await world.sendFrom(world.hub, world.two, 1);
-  await withLeg(world, "out", async (relayer) => {
-    await world.blocks(20);
+  const fixture = new Fixture();
+  fixture.two.freeze(true);
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  await withLeg(fixture, "out", async (relayer) => {
+    await fixture.blocks(20);
     assert.ok(message !== undefined);
     assert.equal(relayer.row(message).state, "seen");
     assert.equal(relayer.row(message).attempts, 0);
     assert.equal(relayer.two.calls.includes("simulate"), false);
-    world.two.freeze(false);
-    await world.blocks(10);
-    assert.ok(isDelivered(world, message));
+    fixture.two.freeze(false);
+    await fixture.blocks(10);
+    assert.ok(isDelivered(fixture, message));
   });
 });
 
 for (const [way, reason] of [["out", "sink_unprovable"], ["in", "source_not_accepted"]] as const) {
   Deno.test(`leg: messages behind an obstacle (${reason}) are held with it, time out, and go on when it is gone`, async () => {
-    const world = new World();
-    const [source, target] = way === "out" ? [world.hub, world.two] : [world.one, world.hub];
+    const fixture = new Fixture();
+    const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
     let obstacle: Obstacle | undefined = { reason, detail: "words" };
-    const [message] = await world.sendFrom(source, target, 1);
-    const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 300n;
-    const [late] = await world.sendFrom(source, target, 1, { timeoutTimestampSec: soon });
+    const [message] = await fixture.sendFrom(source, target, 1);
+    const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 300n;
+    const [late] = await fixture.sendFrom(source, target, 1, { timeoutTimestampSec: soon });
     assert.ok(message !== undefined && late !== undefined);
-    await withLeg(world, way, async (relayer) => {
+    await withLeg(fixture, way, async (relayer) => {
       const at = way === "out" ? names.two : names.hub;
-      await world.blocks(20);
+      await fixture.blocks(20);
       for (const each of [message, late]) {
         const row = relayer.row(each, at);
         assert.deepEqual([row.state, row.reason, row.detail], ["held", reason, "words"]);
       }
       assert.equal(relayer[way === "out" ? "two" : "hub"].calls.includes("simulate"), false);
       assert.deepEqual(relayer.log.events("warn"), ["leg_blocked"]);
-      await world.blocks(300);
+      await fixture.blocks(300);
       assert.equal(relayer.row(late, at).state, "timed_out");
-      const [more] = await world.sendFrom(source, target, 1);
-      await world.blocks(10);
+      const [more] = await fixture.sendFrom(source, target, 1);
+      await fixture.blocks(10);
       obstacle = undefined;
-      await world.blocks(10);
-      assert.ok(isDelivered(world, message));
-      assert.ok(isDelivered(world, more));
-      assert.equal(isDelivered(world, late), false);
+      await fixture.blocks(10);
+      assert.ok(isDelivered(fixture, message));
+      assert.ok(isDelivered(fixture, more));
+      assert.equal(isDelivered(fixture, late), false);
       assert.ok(relayer.log.events("info").includes("leg_resumed"));
     }, () => Promise.resolve(obstacle));
   });
 }
 
 Deno.test("leg: what an earlier run of the program held for an obstacle goes on after a start", async () => {
-  const world = new World();
-  const [message] = await world.sendFrom(world.hub, world.two, 1);
+  const fixture = new Fixture();
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(message !== undefined);
-  const ledger = memoryLedger(world);
+  const ledger = memoryLedger(fixture);
   const obstacle: Obstacle = { reason: "sink_unprovable", detail: "words" };
   const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
-    const relayer = new Relayer(world, ledger);
+    const relayer = new Relayer(fixture, ledger);
     const leg = { ...outbound(relayer), findObstacle: () => Promise.resolve(found) };
     const end = legWorker(relayer.deps, relayer.settings, leg).run(relayer.signal).catch(() => undefined);
-    await world.blocks(10);
+    await fixture.blocks(10);
     test(relayer);
     relayer.kill();
     await end;
   };
   await run(obstacle, (relayer) => assert.equal(relayer.row(message).reason, "sink_unprovable"));
-  await run(undefined, () => assert.ok(isDelivered(world, message)));
+  await run(undefined, () => assert.ok(isDelivered(fixture, message)));
 });
 
 for (
@@ -127,19 +127,19 @@ for (
   ] as const
 ) {
   Deno.test(`leg: ${what}: told within a round, once, and again when it is over`, async () => {
-    const world = new World();
-    await withLeg(world, way, async (relayer) => {
-      const target = way === "out" ? world.two : world.hub;
-      await world.blocks(5);
+    const fixture = new Fixture();
+    await withLeg(fixture, way, async (relayer) => {
+      const target = way === "out" ? fixture.two : fixture.hub;
+      await fixture.blocks(5);
       target.freeze(true);
-      await world.blocks(4);
+      await fixture.blocks(4);
       const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
       assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.chain]), [
         [code, target.id.stateMachine],
       ]);
-      await world.blocks(30);
+      await fixture.blocks(30);
       target.freeze(false);
-      await world.blocks(4);
+      await fixture.blocks(4);
       const told = relayer.log.lines.filter(({ event }) => event === "freeze_ended");
       assert.deepEqual(told.map(({ fields }) => fields.chain), [target.id.stateMachine]);
       assert.equal(relayer.log.events("warn").length, 1);
@@ -149,83 +149,83 @@ for (
 
 for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
   Deno.test(`leg: within the challenge period an older height proves what it can (${family} host) (F9)`, async () => {
-    const world = new World({ two: { challengePeriodSec: 60n }, hub: { challengePeriodSec: 60n } });
-    const [source, target] = way === "out" ? [world.hub, world.two] : [world.one, world.hub];
-    await withLeg(world, way, async (relayer) => {
-      const [old] = await world.sendFrom(source, target, 1);
-      await world.blocks(30);
-      const [young] = await world.sendFrom(source, target, 1);
-      await world.blocks(24);
-      assert.equal(isDelivered(world, old), false, "its height is not old enough");
-      await world.blocks(14);
-      assert.ok(isDelivered(world, old), "the newer height does not hold it up");
-      assert.equal(isDelivered(world, young), false);
-      await world.blocks(40);
-      assert.ok(isDelivered(world, young));
+    const fixture = new Fixture({ two: { challengePeriodSec: 60n }, hub: { challengePeriodSec: 60n } });
+    const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
+    await withLeg(fixture, way, async (relayer) => {
+      const [old] = await fixture.sendFrom(source, target, 1);
+      await fixture.blocks(30);
+      const [young] = await fixture.sendFrom(source, target, 1);
+      await fixture.blocks(24);
+      assert.equal(isDelivered(fixture, old), false, "its height is not old enough");
+      await fixture.blocks(14);
+      assert.ok(isDelivered(fixture, old), "the newer height does not hold it up");
+      assert.equal(isDelivered(fixture, young), false);
+      await fixture.blocks(40);
+      assert.ok(isDelivered(fixture, young));
       assert.deepEqual(relayer.log.events("warn"), []);
     });
   });
 }
 
 Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)", async () => {
-  const world = new World({ two: { challengePeriodSec: 60n } });
-  await withLeg(world, "out", async (relayer) => {
-    const [message] = await world.sendFrom(world.hub, world.two, 1);
-    await world.blocks(30);
-    world.two.veto(world.hub);
-    await world.blocks(60);
-    assert.equal(isDelivered(world, message), false);
-    assert.equal(world.two.reverted().length, 0);
-    await world.update(world.hub, world.two);
-    await world.blocks(80);
-    assert.ok(isDelivered(world, message));
+  const fixture = new Fixture({ two: { challengePeriodSec: 60n } });
+  await withLeg(fixture, "out", async (relayer) => {
+    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    await fixture.blocks(30);
+    fixture.two.veto(fixture.hub);
+    await fixture.blocks(60);
+    assert.equal(isDelivered(fixture, message), false);
+    assert.equal(fixture.two.reverted().length, 0);
+    await fixture.update(fixture.hub, fixture.two);
+    await fixture.blocks(80);
+    assert.ok(isDelivered(fixture, message));
     assert.deepEqual(relayer.log.events("error"), []);
   });
 });
 
 Deno.test("leg: an endpoint that fails is asked more and more seldom, told once, and its return is told", async () => {
-  const world = new World();
-  await withLeg(world, "out", async (relayer) => {
+  const fixture = new Fixture();
+  await withLeg(fixture, "out", async (relayer) => {
     relayer.two.faults.add("fetchView", { kind: "throw", code: "unreachable" }, { times: 1_000 });
     const callsIn = async (ms: number): Promise<number> => {
       const before = relayer.two.calls.length;
-      await world.clock.advance(ms);
+      await fixture.clock.advance(ms);
       return relayer.two.calls.length - before;
     };
     const first = await callsIn(60_000);
-    await world.clock.advance(600_000);
+    await fixture.clock.advance(600_000);
     const later = await callsIn(600_000);
     assert.ok(first >= 3 && first <= 10, `${first} calls in the first minute`);
     assert.ok(later >= 1 && later <= 4, `${later} calls in ten minutes`);
     assert.deepEqual(relayer.log.events("warn"), ["leg_paused"]);
     relayer.two.faults.clear("fetchView");
-    await world.clock.advance(400_000);
+    await fixture.clock.advance(400_000);
     assert.ok(relayer.log.events("info").includes("leg_resumed"));
-    const [message] = await world.sendFrom(world.hub, world.two, 1);
-    await world.blocks(10);
-    assert.ok(isDelivered(world, message));
+    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    await fixture.blocks(10);
+    assert.ok(isDelivered(fixture, message));
   });
 });
 
 Deno.test("leg: a pause that the endpoint asks for is kept", async () => {
-  const world = new World();
-  await world.sendFrom(world.hub, world.two, 1);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.faults.add("fetchView", { kind: "throw", code: "throttled", retryAfterMs: 90_000 });
   const worker = legWorker(relayer.deps, relayer.settings, outbound(relayer));
   const end = worker.run(relayer.signal).catch(() => undefined);
-  await world.clock.advance(89_000);
+  await fixture.clock.advance(89_000);
   assert.equal(relayer.two.calls.length, 1);
-  await world.clock.advance(2_000);
+  await fixture.clock.advance(2_000);
   assert.ok(relayer.two.calls.length > 1);
   relayer.kill();
   await end;
 });
 
 Deno.test("leg: a worker that is started again goes on at its cursor, whatever initial_height says (F1)", async () => {
-  const world = new World();
-  const [message] = await world.sendFrom(world.hub, world.two, 1);
-  const relayer = new Relayer(world, memoryLedger(world), { initialHeight: 0n });
+  const fixture = new Fixture();
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { initialHeight: 0n });
   const worker = legWorker(relayer.deps, relayer.settings, outbound(relayer));
   relayer.two.faults.add("simulate", {
     kind: "interrupt",
@@ -234,47 +234,49 @@ Deno.test("leg: a worker that is started again goes on at its cursor, whatever i
       throw new Error("a defect");
     },
   });
-  await assert.rejects(world.clock.run(worker.run(relayer.signal)), /a defect/);
+  await assert.rejects(fixture.clock.run(worker.run(relayer.signal)), /a defect/);
   const cursor = relayer.ledger.cursors.find(names.hub, names.two);
   assert.ok(cursor !== undefined && cursor > 0n);
   const reads = (): number => relayer.hub.calls.filter((method) => method === "fetchEvents").length;
   const before = reads();
   const end = worker.run(relayer.signal).catch(() => undefined);
-  await world.blocks(3);
+  await fixture.blocks(3);
   assert.equal(reads(), before, "nothing is read a second time");
-  assert.ok(isDelivered(world, message));
+  assert.ok(isDelivered(fixture, message));
   relayer.kill();
   await end;
 });
 
 Deno.test("leg: a hundred messages that others delivered do not make the next ones wait (F14)", async () => {
-  const world = new World();
-  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
-  await world.sendFrom(world.hub, world.two, 300);
+  const fixture = new Fixture();
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
+  await fixture.sendFrom(fixture.hub, fixture.two, 300);
   const theirs = outbound(competitor);
   for (let block = 0; block < 3; block++) {
     await round(competitor, theirs);
-    await world.blocks(1);
-    await world.clock.advance(4_000);
+    await fixture.blocks(1);
+    await fixture.clock.advance(4_000);
     await settle(competitor);
   }
-  const [ours] = await world.sendFrom(world.hub, world.two, 1);
-  assert.equal(delivered(world.two).length, 300);
-  await withLeg(world, "out", async (relayer) => {
-    await world.clock.advance(0);
+  const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  assert.equal(delivered(fixture.two).length, 300);
+  await withLeg(fixture, "out", async (relayer) => {
+    await fixture.clock.advance(0);
     assert.ok(ours !== undefined);
     assert.equal(relayer.row(ours).state, "submitted", "in the first round already");
   });
 });
 
 Deno.test("leg: a long catch-up delivers what it finds on the way", async () => {
-  const world = new World();
+  const fixture = new Fixture();
   for (let some = 0; some < 10; some++) {
-    for (let count = 0; count < 30; count++) world.hub.dispatch(world.message());
-    await world.blocks(2);
+    for (let count = 0; count < 30; count++) fixture.hub.dispatch(fixture.message());
+    await fixture.blocks(2);
   }
-  await world.update(world.hub, world.two);
-  const relayer = new Relayer(world, memoryLedger(world), { chain: { limits: { blocksPerEventQuery: 2n } } });
+  await fixture.update(fixture.hub, fixture.two);
+  const relayer = new Relayer(fixture, memoryLedger(fixture), {
+    chain: { limits: { blocksPerEventQuery: 2n } },
+  });
   const steps: string[] = [];
   for (const [chain, method] of [[relayer.hub, "fetchEvents"], [relayer.two, "broadcast"]] as const) {
     const act = (): void => void steps.push(method);
@@ -282,7 +284,7 @@ Deno.test("leg: a long catch-up delivers what it finds on the way", async () => 
   }
   const leg = outbound(relayer);
   const end = legWorker(relayer.deps, relayer.settings, leg).run(relayer.signal).catch(() => undefined);
-  await world.clock.advance(0);
+  await fixture.clock.advance(0);
   assert.ok(steps.indexOf("broadcast") < steps.lastIndexOf("fetchEvents"), steps.join(" "));
   const { height } = await relayer.two.fetchView(relayer.hub.id, relayer.signal);
   assert.equal(relayer.ledger.cursors.find(names.hub, names.two), height);
@@ -291,26 +293,26 @@ Deno.test("leg: a long catch-up delivers what it finds on the way", async () => 
 });
 
 Deno.test("leg: messages that expire while they wait are ended by the target's clock", async () => {
-  const world = new World();
-  world.two.freeze(true);
-  const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 100n;
-  const [message] = await world.sendFrom(world.hub, world.two, 1, { timeoutTimestampSec: soon });
-  await withLeg(world, "out", async (relayer) => {
-    await world.blocks(110);
+  const fixture = new Fixture();
+  fixture.two.freeze(true);
+  const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 100n;
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec: soon });
+  await withLeg(fixture, "out", async (relayer) => {
+    await fixture.blocks(110);
     assert.ok(message !== undefined);
     assert.equal(relayer.row(message).state, "timed_out", "also while the host is frozen");
-    world.two.freeze(false);
-    await world.blocks(5);
+    fixture.two.freeze(false);
+    await fixture.blocks(5);
     assert.equal(relayer.row(message).state, "timed_out");
-    assert.equal(world.two.reverted().length, 0);
+    assert.equal(fixture.two.reverted().length, 0);
   });
 });
 
 Deno.test("settle worker: rows that no open transaction carries are looked at again after a start", async () => {
-  const world = new World();
-  const [message] = await world.sendFrom(world.hub, world.two, 1);
+  const fixture = new Fixture();
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(message !== undefined);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
   const [journalled] = relayer.submissions(message);
   assert.ok(journalled !== undefined);
@@ -319,9 +321,9 @@ Deno.test("settle worker: rows that no open transaction carries are looked at ag
   });
   assert.equal(relayer.row(message).state, "submitted");
   const work = { target: relayer.two, sources: [relayer.hub], everyMs: 2_000, legs: [] };
-  const worker = settleWorker(relayer.deps, relayer.settings, { ...work, wake: new Wake(world.clock) });
+  const worker = settleWorker(relayer.deps, relayer.settings, { ...work, wake: new Wake(fixture.clock) });
   const end = worker.run(relayer.signal).catch(() => undefined);
-  await world.clock.settle();
+  await fixture.clock.settle();
   assert.equal(relayer.row(message).state, "ready");
   relayer.kill();
   await end;

@@ -5,7 +5,7 @@ import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
 import type { Leg, LegProfit } from "../../../src/messaging/relay/leg.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
 import { settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
-import { names, type Relayer, type World } from "./fixture.ts";
+import { type Fixture, names, type Relayer } from "./fixture.ts";
 
 /** Dollars x 10^18 that a message costs on a chain whose gas costs {@link PRICE_WEI}, at {@link PRICE_27}. */
 export const COST_18 = 200_000_000_000_000_000n;
@@ -41,29 +41,29 @@ export function profitOf(
 
 /** Messages with these fees on their source, which have arrived at the hub. */
 export async function pay(
-  world: World,
+  fixture: Fixture,
   fees: readonly bigint[],
   changes: Partial<PostRequest> = {},
 ): Promise<Message[]> {
-  world.two.priceWei = PRICE_WEI;
-  const messages = fees.map(() => world.message(changes));
+  fixture.two.priceWei = PRICE_WEI;
+  const messages = fees.map(() => fixture.message(changes));
   for (const [index, message] of messages.entries()) {
-    const source = changes.source === names.two ? world.two : world.one;
+    const source = changes.source === names.two ? fixture.two : fixture.one;
     source.dispatch(message, fees[index]);
-    world.hub.dispatch(message);
+    fixture.hub.dispatch(message);
   }
-  await world.blocks(1);
+  await fixture.blocks(1);
   return messages;
 }
 
 /** The same, known to the second chain. */
 export async function payAndUpdate(
-  world: World,
+  fixture: Fixture,
   fees: readonly bigint[],
   changes: Partial<PostRequest> = {},
 ): Promise<Message[]> {
-  const messages = await pay(world, fees, changes);
-  await world.update(world.hub, world.two);
+  const messages = await pay(fixture, fees, changes);
+  await fixture.update(fixture.hub, fixture.two);
   return messages;
 }
 

@@ -2,73 +2,73 @@
 import assert from "node:assert/strict";
 import { outbound, round, settle } from "./rounds.ts";
 import { running } from "./market.ts";
-import { delivered, memoryLedger, names, Relayer, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 
 interface Case {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly relayer: Relayer;
 }
 
 function prepare(): Case {
-  const world = new World();
-  return { world, relayer: new Relayer(world, memoryLedger(world)) };
+  const fixture = new Fixture();
+  return { fixture, relayer: new Relayer(fixture, memoryLedger(fixture)) };
 }
 
 Deno.test("moving target: a height that the target evicts before the proof is checked costs nothing but time (F9)", async () => {
-  const { world, relayer } = prepare();
-  const [message] = await world.sendFrom(world.hub, world.two, 1);
+  const { fixture, relayer } = prepare();
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(message !== undefined);
   relayer.two.faults.add("simulate", {
     kind: "interrupt",
     when: "before",
     act: () => {
-      world.two.evict(world.hub);
-      world.two.produceBlock();
+      fixture.two.evict(fixture.hub);
+      fixture.two.produceBlock();
     },
   });
   await running(relayer, outbound(relayer), async () => {
-    await world.blocks(5);
-    assert.deepEqual(delivered(world.two), []);
+    await fixture.blocks(5);
+    assert.deepEqual(delivered(fixture.two), []);
     assert.equal(relayer.row(message).state, "held");
-    await world.update(world.hub, world.two);
-    await world.blocks(30);
-    assert.deepEqual(delivered(world.two), [message.commitment]);
+    await fixture.update(fixture.hub, fixture.two);
+    await fixture.blocks(30);
+    assert.deepEqual(delivered(fixture.two), [message.commitment]);
   });
-  assert.equal(world.two.reverted().length, 0);
+  assert.equal(fixture.two.reverted().length, 0);
   assert.deepEqual(relayer.log.events("error"), []);
 });
 
 Deno.test("moving target: a challenge period that begins and ends while the relayer runs is kept (F9)", async () => {
-  const { world, relayer } = prepare();
+  const { fixture, relayer } = prepare();
   await running(relayer, outbound(relayer), async () => {
-    const [first] = await world.sendFrom(world.hub, world.two, 1);
-    await world.blocks(10);
-    assert.deepEqual(delivered(world.two), [first?.commitment], "without a period at once");
-    world.two.challengePeriodSec = 60n;
-    const [second] = await world.sendFrom(world.hub, world.two, 1);
-    await world.blocks(40);
-    assert.equal(delivered(world.two).length, 1, "not before the period is over");
-    await world.blocks(40);
-    assert.deepEqual(delivered(world.two), [first?.commitment, second?.commitment]);
-    world.two.challengePeriodSec = 0n;
-    await world.sendFrom(world.hub, world.two, 1);
-    await world.blocks(10);
-    assert.equal(delivered(world.two).length, 3, "without a period at once again");
+    const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    await fixture.blocks(10);
+    assert.deepEqual(delivered(fixture.two), [first?.commitment], "without a period at once");
+    fixture.two.challengePeriodSec = 60n;
+    const [second] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    await fixture.blocks(40);
+    assert.equal(delivered(fixture.two).length, 1, "not before the period is over");
+    await fixture.blocks(40);
+    assert.deepEqual(delivered(fixture.two), [first?.commitment, second?.commitment]);
+    fixture.two.challengePeriodSec = 0n;
+    await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    await fixture.blocks(10);
+    assert.equal(delivered(fixture.two).length, 3, "without a period at once again");
   });
-  assert.equal(world.two.reverted().length, 0);
+  assert.equal(fixture.two.reverted().length, 0);
 });
 
 Deno.test("moving target: two updates within one poll lose nothing and send nothing twice (F10)", async () => {
-  const { world } = prepare();
-  const relayer = new Relayer(world, memoryLedger(world), { pollIntervalMs: 30_000 });
+  const { fixture } = prepare();
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { pollIntervalMs: 30_000 });
   await running(relayer, outbound(relayer), async () => {
-    await world.blocks(35);
-    const first = await world.sendFrom(world.hub, world.two, 2);
-    const second = await world.sendFrom(world.hub, world.two, 2);
-    assert.deepEqual(delivered(world.two), [], "both updates fall between two polls");
-    await world.blocks(60);
+    await fixture.blocks(35);
+    const first = await fixture.sendFrom(fixture.hub, fixture.two, 2);
+    const second = await fixture.sendFrom(fixture.hub, fixture.two, 2);
+    assert.deepEqual(delivered(fixture.two), [], "both updates fall between two polls");
+    await fixture.blocks(60);
     const all = [...first, ...second].map(({ commitment }) => commitment);
-    assert.deepEqual(delivered(world.two).sort(), all.sort());
+    assert.deepEqual(delivered(fixture.two).sort(), all.sort());
     const batches = new Set(
       [...first, ...second].flatMap((each) => relayer.submissions(each)).map(({ id }) => id),
     );
@@ -77,79 +77,79 @@ Deno.test("moving target: two updates within one poll lose nothing and send noth
 });
 
 Deno.test("moving target: an update between reading the target and waiting is seen at the next poll (F10)", async () => {
-  const { world, relayer } = prepare();
-  const message = world.message();
-  world.hub.dispatch(message);
-  await world.blocks(1 + Number(world.hub.finalityLag));
+  const { fixture, relayer } = prepare();
+  const message = fixture.message();
+  fixture.hub.dispatch(message);
+  await fixture.blocks(1 + Number(fixture.hub.finalityLag));
   relayer.two.faults.add("fetchView", {
     kind: "interrupt",
     when: "after",
     act: () => {
-      world.two.accept(world.hub);
-      world.two.produceBlock();
+      fixture.two.accept(fixture.hub);
+      fixture.two.produceBlock();
     },
   });
   await running(relayer, outbound(relayer), async () => {
-    await world.clock.advance(0);
+    await fixture.clock.advance(0);
     assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined, "it read before the update");
-    await world.blocks(5);
-    assert.deepEqual(delivered(world.two), [message.commitment]);
+    await fixture.blocks(5);
+    assert.deepEqual(delivered(fixture.two), [message.commitment]);
   });
 });
 
 Deno.test("moving target: hours without an update are spent in quiet, and the next one serves (F10)", async () => {
-  const { world, relayer } = prepare();
-  await world.sendFrom(world.hub, world.two, 1);
+  const { fixture, relayer } = prepare();
+  await fixture.sendFrom(fixture.hub, fixture.two, 1);
   await running(relayer, outbound(relayer), async () => {
-    await world.blocks(10);
-    const before = delivered(world.two).length;
-    const message = world.message();
-    world.hub.dispatch(message);
-    await world.blocks(5);
-    await world.clock.advance(2 * 3_600_000);
-    assert.equal(delivered(world.two).length, before);
-    assert.equal(world.two.poolSize, 0, "nothing is tried that the target cannot verify");
-    await world.update(world.hub, world.two);
-    await world.blocks(10);
-    assert.ok(delivered(world.two).includes(message.commitment));
+    await fixture.blocks(10);
+    const before = delivered(fixture.two).length;
+    const message = fixture.message();
+    fixture.hub.dispatch(message);
+    await fixture.blocks(5);
+    await fixture.clock.advance(2 * 3_600_000);
+    assert.equal(delivered(fixture.two).length, before);
+    assert.equal(fixture.two.mempoolSize, 0, "nothing is tried that the target cannot verify");
+    await fixture.update(fixture.hub, fixture.two);
+    await fixture.blocks(10);
+    assert.ok(delivered(fixture.two).includes(message.commitment));
     assert.deepEqual(relayer.log.events("error"), []);
     assert.deepEqual(relayer.log.events("warn"), []);
   });
 });
 
 Deno.test("moving target: what times out between planning and sending ends, and the rest of its batch arrives (F14)", async () => {
-  const { world, relayer } = prepare();
-  const soon = BigInt(Math.floor(world.clock.now() / 1_000)) + 90n;
-  const [late] = await world.sendFrom(world.hub, world.two, 1, { timeoutTimestampSec: soon });
-  const others = await world.sendFrom(world.hub, world.two, 2);
+  const { fixture, relayer } = prepare();
+  const soon = BigInt(Math.floor(fixture.clock.now() / 1_000)) + 90n;
+  const [late] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec: soon });
+  const others = await fixture.sendFrom(fixture.hub, fixture.two, 2);
   assert.ok(late !== undefined);
   relayer.two.faults.add("sign", {
     kind: "interrupt",
     when: "after",
-    act: () => world.clock.jump(120_000),
+    act: () => fixture.clock.jump(120_000),
   });
   await round(relayer, outbound(relayer));
-  await world.blocks(3);
+  await fixture.blocks(3);
   await settle(relayer);
-  assert.equal(world.two.reverted().length, 1, "the whole batch was in vain");
-  await running(relayer, outbound(relayer), () => world.blocks(30));
+  assert.equal(fixture.two.reverted().length, 1, "the whole batch was in vain");
+  await running(relayer, outbound(relayer), () => fixture.blocks(30));
   assert.equal(relayer.row(late).state, "timed_out");
-  assert.deepEqual(delivered(world.two).sort(), others.map(({ commitment }) => commitment).sort());
-  assert.equal(world.two.reverted().length, 1);
+  assert.deepEqual(delivered(fixture.two).sort(), others.map(({ commitment }) => commitment).sort());
+  assert.equal(fixture.two.reverted().length, 1);
 });
 
 for (const [way, byMs] of [["forward by a day", 86_400_000], ["back by ten minutes", -600_000]] as const) {
   Deno.test(`moving target: a clock that jumps ${way} loses nothing and sends nothing twice (F27)`, async () => {
-    const { world, relayer } = prepare();
+    const { fixture, relayer } = prepare();
     await running(relayer, outbound(relayer), async () => {
-      const before = await world.sendFrom(world.hub, world.two, 2);
-      world.clock.jump(byMs);
-      const after = await world.sendFrom(world.hub, world.two, 2);
-      if (byMs < 0) await world.clock.advance(-byMs);
-      await world.blocks(60);
+      const before = await fixture.sendFrom(fixture.hub, fixture.two, 2);
+      fixture.clock.jump(byMs);
+      const after = await fixture.sendFrom(fixture.hub, fixture.two, 2);
+      if (byMs < 0) await fixture.clock.advance(-byMs);
+      await fixture.blocks(60);
       const all = [...before, ...after].map(({ commitment }) => commitment);
-      assert.deepEqual(delivered(world.two).sort(), all.sort());
-      assert.equal(world.two.reverted().length, 0);
+      assert.deepEqual(delivered(fixture.two).sort(), all.sort());
+      assert.equal(fixture.two.reverted().length, 0);
       assert.deepEqual(relayer.log.events("error"), []);
     });
   });

@@ -6,25 +6,25 @@ import type { Leg, PipelineSettings } from "../../../src/messaging/relay/leg.ts"
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "./market.ts";
 import { inbound, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, sender, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "./fixture.ts";
 
 const REQUIRED_18 = COST_18 + COST_18 / 10n;
 
 async function prepare(fees: readonly bigint[], settings: Partial<PipelineSettings> = {}): Promise<{
-  world: World;
+  fixture: Fixture;
   relayer: Relayer;
   messages: Message[];
   first: Message;
 }> {
-  const world = new World();
-  const messages = await payAndUpdate(world, fees);
+  const fixture = new Fixture();
+  const messages = await payAndUpdate(fixture, fees);
   const [first] = messages;
   assert.ok(first !== undefined);
-  const relayer = new Relayer(world, memoryLedger(world), { settings });
-  return { world, relayer, messages, first };
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
+  return { fixture, relayer, messages, first };
 }
 
-const weighing = (
+const withProfitRule = (
   relayer: Relayer,
   percent = 10,
   price27?: "none",
@@ -38,7 +38,7 @@ const count = (calls: readonly string[], method: string): number =>
 
 Deno.test("weigh: a fee exactly at the requirement delivers, one below is held with both numbers", async () => {
   const { relayer, messages, first } = await prepare([REQUIRED_18 - 1n, REQUIRED_18]);
-  assert.deepEqual(await round(relayer, weighing(relayer).leg), { sent: 1, hasMore: false });
+  assert.deepEqual(await round(relayer, withProfitRule(relayer).leg), { sent: 1, hasMore: false });
   const { state, reason, requiredUsd18, offeredUsd18, nextAttemptAtMs } = relayer.row(first);
   assert.deepEqual([state, reason], ["held", "unprofitable"]);
   assert.deepEqual([requiredUsd18, offeredUsd18], [REQUIRED_18, REQUIRED_18 - 1n]);
@@ -52,13 +52,13 @@ for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what",
       sent === 0 ? "weighed again, not signed" : "still signed"
     }`,
     async () => {
-      const { relayer, world, first } = await prepare([fee18]);
+      const { relayer, fixture, first } = await prepare([fee18]);
       relayer.two.faults.add("sign", {
         kind: "interrupt",
         when: "before",
-        act: () => void (world.two.priceWei = PRICE_WEI * 2n),
+        act: () => void (fixture.two.priceWei = PRICE_WEI * 2n),
       });
-      assert.equal((await round(relayer, weighing(relayer).leg)).sent, sent);
+      assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, sent);
       const { state, reason, requiredUsd18 } = relayer.row(first);
       if (sent === 1) {
         assert.equal(state, "submitted");
@@ -73,33 +73,33 @@ for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what",
 Deno.test("weigh: fees are in units of their source's token", async () => {
   const { relayer, first, messages } = await prepare([219_999n, 220_000n]);
   relayer.one.decimals = 6;
-  await round(relayer, weighing(relayer).leg);
+  await round(relayer, withProfitRule(relayer).leg);
   assert.equal(relayer.row(first).offeredUsd18, 219_999n * 10n ** 12n);
   assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
 });
 
 Deno.test("weigh: without a retry frequency an unprofitable message is never tried again", async () => {
-  const { relayer, world, first } = await prepare([1n]);
-  const { leg } = weighing(relayer);
+  const { relayer, fixture, first } = await prepare([1n]);
+  const { leg } = withProfitRule(relayer);
   await round(relayer, leg);
-  world.one.fund(first.commitment, REQUIRED_18);
-  await world.blocks(1);
-  await world.clock.advance(86_400_000);
+  fixture.one.fund(first.commitment, REQUIRED_18);
+  await fixture.blocks(1);
+  await fixture.clock.advance(86_400_000);
   const before = count(relayer.two.calls, "simulate");
   assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: false });
   assert.equal(count(relayer.two.calls, "simulate"), before);
 });
 
 Deno.test("weigh: with a retry frequency the fee is read again after that time, not before", async () => {
-  const { relayer, world, first } = await prepare([1n], { retryFrequencySec: 60 });
-  const { leg } = weighing(relayer);
+  const { relayer, fixture, first } = await prepare([1n], { retryFrequencySec: 60 });
+  const { leg } = withProfitRule(relayer);
   await round(relayer, leg);
-  world.one.fund(first.commitment, REQUIRED_18);
-  await world.blocks(1);
-  await world.clock.advance(58_000);
+  fixture.one.fund(first.commitment, REQUIRED_18);
+  await fixture.blocks(1);
+  await fixture.clock.advance(58_000);
   await round(relayer, leg);
   assert.equal(relayer.row(first).reason, "unprofitable");
-  await world.clock.advance(2_000);
+  await fixture.clock.advance(2_000);
   assert.equal((await round(relayer, leg)).sent, 1);
 });
 
@@ -109,15 +109,15 @@ for (const retryFrequencySec of [undefined, 3_600]) {
       retryFrequencySec === undefined ? "only if retries are on" : "at once if retries are on"
     }`,
     async () => {
-      const { relayer, world, first } = await prepare([1n], { retryFrequencySec });
-      const { leg } = weighing(relayer);
-      await world.update(world.one, world.hub);
+      const { relayer, fixture, first } = await prepare([1n], { retryFrequencySec });
+      const { leg } = withProfitRule(relayer);
+      await fixture.update(fixture.one, fixture.hub);
       await round(relayer, inbound(relayer));
       await round(relayer, leg);
       assert.equal(relayer.row(first).reason, "unprofitable");
-      world.one.fund(first.commitment, REQUIRED_18);
-      await world.blocks(1);
-      await world.update(world.one, world.hub);
+      fixture.one.fund(first.commitment, REQUIRED_18);
+      await fixture.blocks(1);
+      await fixture.update(fixture.one, fixture.hub);
       await round(relayer, inbound(relayer));
       assert.equal((await round(relayer, leg)).sent, retryFrequencySec === undefined ? 0 : 1);
     },
@@ -125,88 +125,88 @@ for (const retryFrequencySec of [undefined, 3_600]) {
 }
 
 Deno.test("weigh: without a price nothing is sent, and the row says so", async () => {
-  const { relayer, world, first } = await prepare([REQUIRED_18 * 100n], { retryFrequencySec: 60 });
-  await round(relayer, weighing(relayer, 10, "none").leg);
+  const { relayer, fixture, first } = await prepare([REQUIRED_18 * 100n], { retryFrequencySec: 60 });
+  await round(relayer, withProfitRule(relayer, 10, "none").leg);
   const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(first);
   assert.deepEqual([state, reason], ["held", "price_unknown"]);
   assert.deepEqual([offeredUsd18, requiredUsd18], [REQUIRED_18 * 100n, undefined]);
-  await world.clock.advance(10_000);
-  assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
+  await fixture.clock.advance(10_000);
+  assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, 1);
 });
 
 Deno.test("weigh: a source chain that is down holds its own messages only (I12), and they go when it is back", async () => {
-  const { relayer, world, first } = await prepare([REQUIRED_18]);
-  const [other] = await payAndUpdate(world, [REQUIRED_18], { source: names.two });
+  const { relayer, fixture, first } = await prepare([REQUIRED_18]);
+  const [other] = await payAndUpdate(fixture, [REQUIRED_18], { source: names.two });
   assert.ok(other !== undefined);
-  const { leg } = weighing(relayer);
+  const { leg } = withProfitRule(relayer);
   relayer.one.faults.add("fetchFees", { kind: "throw", code: "unreachable" });
   assert.equal((await round(relayer, leg)).sent, 1);
   assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
   assert.equal(relayer.row(other).state, "submitted");
-  await world.blocks(3);
+  await fixture.blocks(3);
   await settle(relayer);
   assert.equal((await round(relayer, leg)).sent, 1);
-  await world.blocks(1);
-  assert.equal(delivered(world.two).length, 2);
-  assert.equal(world.two.reverted().length, 0);
+  await fixture.blocks(1);
+  assert.equal(delivered(fixture.two).length, 2);
+  assert.equal(fixture.two.reverted().length, 0);
 });
 
 Deno.test("weigh: a request that its source has forgotten ends, the rest of the batch goes", async () => {
-  const { relayer, world, messages, first } = await prepare([REQUIRED_18, REQUIRED_18]);
-  world.one.forget(first.commitment);
-  await world.blocks(1);
-  assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
+  const { relayer, fixture, messages, first } = await prepare([REQUIRED_18, REQUIRED_18]);
+  fixture.one.forget(first.commitment);
+  await fixture.blocks(1);
+  assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, 1);
   assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
   assert.deepEqual(messages.map((message) => relayer.submissions(message).length), [0, 1]);
 });
 
 Deno.test("weigh: a request that a node behind does not know yet waits, and goes when the node has caught up", async () => {
-  const { relayer, world, first } = await prepare([REQUIRED_18]);
-  const { leg } = weighing(relayer);
-  relayer.one.readsBehind = world.one.head.height - 1n;
+  const { relayer, fixture, first } = await prepare([REQUIRED_18]);
+  const { leg } = withProfitRule(relayer);
+  relayer.one.readsBehind = fixture.one.head.height - 1n;
   assert.equal((await round(relayer, leg)).sent, 0);
   assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
   relayer.one.readsBehind = 0n;
-  await world.clock.advance(10_000);
+  await fixture.clock.advance(10_000);
   assert.equal((await round(relayer, leg)).sent, 1);
 });
 
 Deno.test("weigh: a request that nobody knows does not end while no second opinion is to be had", async () => {
-  const { relayer, world, first } = await prepare([REQUIRED_18]);
-  const { leg } = weighing(relayer);
-  world.one.forget(first.commitment);
-  await world.blocks(1);
+  const { relayer, fixture, first } = await prepare([REQUIRED_18]);
+  const { leg } = withProfitRule(relayer);
+  fixture.one.forget(first.commitment);
+  await fixture.blocks(1);
   relayer.one.areWitnessesUp = false;
   await round(relayer, leg);
   assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
   relayer.one.areWitnessesUp = true;
-  await world.clock.advance(10_000);
+  await fixture.clock.advance(10_000);
   await round(relayer, leg);
   assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
 });
 
 Deno.test("weigh: a price that comes back is used within minutes, also without a retry frequency", async () => {
-  const { relayer, world, first } = await prepare([REQUIRED_18]);
-  await round(relayer, weighing(relayer, 10, "none").leg);
+  const { relayer, fixture, first } = await prepare([REQUIRED_18]);
+  await round(relayer, withProfitRule(relayer, 10, "none").leg);
   assert.equal(relayer.row(first).reason, "price_unknown");
-  await world.clock.advance(10_000);
-  assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
+  await fixture.clock.advance(10_000);
+  assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, 1);
 });
 
 Deno.test("weigh: what is left of a mixed batch is proved and simulated anew, and mined without a revert", async () => {
-  const { relayer, world, messages } = await prepare([REQUIRED_18, 0n, REQUIRED_18, 5n, REQUIRED_18]);
-  assert.deepEqual(await round(relayer, weighing(relayer).leg), { sent: 3, hasMore: false });
+  const { relayer, fixture, messages } = await prepare([REQUIRED_18, 0n, REQUIRED_18, 5n, REQUIRED_18]);
+  assert.deepEqual(await round(relayer, withProfitRule(relayer).leg), { sent: 3, hasMore: false });
   assert.equal(count(relayer.hub.calls, "proveMessages"), 2);
   assert.equal(count(relayer.two.calls, "simulate"), 2);
-  await world.blocks(1);
+  await fixture.blocks(1);
   const paying = [messages[0], messages[2], messages[4]].map((message) => message?.commitment);
-  assert.deepEqual(delivered(world.two), paying);
-  assert.equal(world.two.reverted().length, 0);
+  assert.deepEqual(delivered(fixture.two), paying);
+  assert.equal(fixture.two.reverted().length, 0);
 });
 
 Deno.test("weigh: with 0 percent everything goes, and neither fees nor prices are asked for", async () => {
   const { relayer } = await prepare([0n, 0n]);
-  const { leg, profit } = weighing(relayer, 0);
+  const { leg, profit } = withProfitRule(relayer, 0);
   assert.equal((await round(relayer, leg)).sent, 2);
   assert.equal(profit.asked(), 0);
   assert.deepEqual(relayer.one.calls, []);
@@ -215,12 +215,12 @@ Deno.test("weigh: with 0 percent everything goes, and neither fees nor prices ar
 });
 
 const fromHub = async (settings: Partial<PipelineSettings>): Promise<[Relayer, Message]> => {
-  const world = new World();
-  world.two.priceWei = PRICE_WEI;
-  const [message] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+  const fixture = new Fixture();
+  fixture.two.priceWei = PRICE_WEI;
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
   assert.ok(message !== undefined);
-  const relayer = new Relayer(world, memoryLedger(world), { settings });
-  await round(relayer, weighing(relayer).leg);
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
+  await round(relayer, withProfitRule(relayer).leg);
   return [relayer, message];
 };
 
@@ -263,19 +263,21 @@ for (const [amount18, state] of [[10n * COST_18, "held"], [10n * COST_18 + 1n, "
 }
 
 async function withdraw(amount: bigint, percent: number, state: string): Promise<void> {
-  const world = new World();
-  world.two.priceWei = PRICE_WEI;
-  const [ours, theirs] = await world.sendFrom(world.hub, world.two, 2, { source: names.hub });
+  const fixture = new Fixture();
+  fixture.two.priceWei = PRICE_WEI;
+  const [ours, theirs] = await fixture.sendFrom(fixture.hub, fixture.two, 2, { source: names.hub });
   assert.ok(ours !== undefined && theirs !== undefined);
-  const relayer = paidBy(world, ours, amount);
-  await round(relayer, weighing(relayer, percent).leg);
+  const relayer = paidBy(fixture, ours, amount);
+  await round(relayer, withProfitRule(relayer, percent).leg);
   const states = [ours, theirs].map((message) => relayer.row(message).state);
   assert.deepEqual(states, [state, percent === 0 ? "submitted" : "held"]);
 }
 
 /** A relayer whose money a message carries. */
-function paidBy(world: World, ours: Message, amount: bigint): Relayer {
-  const relayer = new Relayer(world, memoryLedger(world), { settings: { moduleFilter: new Set([sender]) } });
+function paidBy(fixture: Fixture, ours: Message, amount: bigint): Relayer {
+  const relayer = new Relayer(fixture, memoryLedger(fixture), {
+    settings: { moduleFilter: new Set([sender]) },
+  });
   relayer.ledger.withdrawals.record({
     chain: names.two,
     address: relayer.address,
@@ -291,29 +293,29 @@ function paidBy(world: World, ours: Message, amount: bigint): Relayer {
 
 for (const percent of [0, 10]) {
   Deno.test(`weigh: a withdrawal of ours is not signed at ${percent} percent when a tenth of it no longer pays for the gas`, async () => {
-    const world = new World();
-    world.two.priceWei = PRICE_WEI;
-    const [ours] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+    const fixture = new Fixture();
+    fixture.two.priceWei = PRICE_WEI;
+    const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
     assert.ok(ours !== undefined);
-    const relayer = paidBy(world, ours, 20n * COST_18);
+    const relayer = paidBy(fixture, ours, 20n * COST_18);
     const { simulate } = relayer.two;
     relayer.two.simulate = async (delivery, signal) => {
       const simulation = await simulate.call(relayer.two, delivery, signal);
-      world.two.priceWei = 10n * PRICE_WEI;
+      fixture.two.priceWei = 10n * PRICE_WEI;
       return simulation;
     };
-    await round(relayer, weighing(relayer, percent).leg);
+    await round(relayer, withProfitRule(relayer, percent).leg);
     assert.deepEqual([relayer.row(ours).state, relayer.row(ours).reason], ["held", "unprofitable"]);
   });
 
   Deno.test(`weigh: what may be spent on a withdrawal of ours is not what its delivery earns, at ${percent} percent`, async () => {
-    const world = new World();
-    world.two.priceWei = PRICE_WEI;
-    const [ours] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+    const fixture = new Fixture();
+    fixture.two.priceWei = PRICE_WEI;
+    const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
     assert.ok(ours !== undefined);
-    const relayer = paidBy(world, ours, 1_000n * COST_18);
-    await round(relayer, weighing(relayer, percent).leg);
-    await world.blocks(1);
+    const relayer = paidBy(fixture, ours, 1_000n * COST_18);
+    await round(relayer, withProfitRule(relayer, percent).leg);
+    await fixture.blocks(1);
     await settle(relayer);
     assert.equal(relayer.row(ours).state, "delivered");
     const [submission] = relayer.submissions(ours);
@@ -328,8 +330,8 @@ for (const percent of [0, 10]) {
 
 for (const retryFrequencySec of [undefined, 3_600]) {
   Deno.test(`weigh: a raised fee revives the answer to a GET request, with retries every ${retryFrequencySec} s`, async () => {
-    const world = new World();
-    world.two.priceWei = PRICE_WEI;
+    const fixture = new Fixture();
+    fixture.two.priceWei = PRICE_WEI;
     const get: GetRequest = {
       source: names.two,
       dest: names.one,
@@ -342,28 +344,28 @@ for (const retryFrequencySec of [undefined, 3_600]) {
     };
     const asked = getMessage(get);
     const response = getResponseMessage({ get, values: [] });
-    world.two.dispatch(asked, REQUIRED_18 - 1n);
-    world.hub.dispatch(response);
-    await world.blocks(1);
-    await world.update(world.hub, world.two);
-    const relayer = new Relayer(world, memoryLedger(world), { settings: { retryFrequencySec } });
-    const { leg } = weighing(relayer);
+    fixture.two.dispatch(asked, REQUIRED_18 - 1n);
+    fixture.hub.dispatch(response);
+    await fixture.blocks(1);
+    await fixture.update(fixture.hub, fixture.two);
+    const relayer = new Relayer(fixture, memoryLedger(fixture), { settings: { retryFrequencySec } });
+    const { leg } = withProfitRule(relayer);
     await round(relayer, leg);
     assert.deepEqual([relayer.row(response).state, relayer.row(response).reason], ["held", "unprofitable"]);
     const back = relayer.leg(relayer.two, relayer.hub);
-    await world.update(world.two, world.hub);
+    await fixture.update(fixture.two, fixture.hub);
     await round(relayer, back);
-    world.two.fund(asked.commitment, REQUIRED_18);
-    await world.blocks(1);
-    await world.update(world.two, world.hub);
+    fixture.two.fund(asked.commitment, REQUIRED_18);
+    await fixture.blocks(1);
+    await fixture.update(fixture.two, fixture.hub);
     await round(relayer, back);
     assert.equal((await round(relayer, leg)).sent, retryFrequencySec === undefined ? 0 : 1);
   });
 }
 
 Deno.test("weigh: a response is paid by the fee of its request, and goes after the request's timeout", async () => {
-  const world = new World();
-  world.two.priceWei = PRICE_WEI;
+  const fixture = new Fixture();
+  fixture.two.priceWei = PRICE_WEI;
   const ask = (nonce: bigint): GetRequest => ({
     source: names.two,
     dest: names.one,
@@ -377,14 +379,14 @@ Deno.test("weigh: a response is paid by the fee of its request, and goes after t
   const gets = [ask(1n), ask(2n)];
   const responses = gets.map((get) => getResponseMessage({ get, values: [] }));
   for (const [index, get] of gets.entries()) {
-    world.two.dispatch(getMessage(get), index === 0 ? REQUIRED_18 : REQUIRED_18 - 1n);
+    fixture.two.dispatch(getMessage(get), index === 0 ? REQUIRED_18 : REQUIRED_18 - 1n);
   }
-  for (const response of responses) world.hub.dispatch(response);
-  await world.blocks(1);
-  await world.update(world.hub, world.two);
-  const [post] = await payAndUpdate(world, [REQUIRED_18]);
-  const relayer = new Relayer(world, memoryLedger(world));
-  const { leg } = weighing(relayer);
+  for (const response of responses) fixture.hub.dispatch(response);
+  await fixture.blocks(1);
+  await fixture.update(fixture.hub, fixture.two);
+  const [post] = await payAndUpdate(fixture, [REQUIRED_18]);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const { leg } = withProfitRule(relayer);
   await round(relayer, leg);
   assert.ok(post !== undefined);
   assert.deepEqual(
@@ -392,7 +394,7 @@ Deno.test("weigh: a response is paid by the fee of its request, and goes after t
     ["submitted", "seen", "seen"],
     "requests go before responses",
   );
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal((await round(relayer, leg)).sent, 1);
   assert.deepEqual(responses.map((message) => relayer.row(message).state), ["submitted", "held"]);

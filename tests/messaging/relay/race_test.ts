@@ -11,7 +11,7 @@ import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { Randomness } from "../../../src/core/runtime/randomness.ts";
 import type { PlannedFault } from "../../support/fault_plan.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { delivered, memoryLedger, names, Relayer, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 
 /** What the endpoints of a bad day do. */
 const badDay: readonly PlannedFault[] = [
@@ -24,7 +24,7 @@ const badDay: readonly PlannedFault[] = [
 ];
 
 interface Course {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly random: Randomness;
   readonly messages: Message[];
   /** Seconds between blocks of the destination. */
@@ -34,33 +34,33 @@ interface Course {
 function newCourse(seed: number): Course {
   const random = seededRandomness(seed);
   const blockSec = 1 + Math.floor(random.fraction() * 12);
-  return { world: new World(), random, messages: [], blockSec };
+  return { fixture: new Fixture(), random, messages: [], blockSec };
 }
 
 /** One second: messages leave, blocks come, commitments move. */
-async function second({ world, random, messages, blockSec }: Course, at: number): Promise<void> {
-  await world.clock.advance(1_000);
+async function second({ fixture, random, messages, blockSec }: Course, at: number): Promise<void> {
+  await fixture.clock.advance(1_000);
   if (at < 240 && random.fraction() < 0.2) {
     const count = 1 + Math.floor(random.fraction() * 6);
     for (let index = 0; index < count; index++) {
-      const message = world.message();
+      const message = fixture.message();
       messages.push(message);
-      world.one.dispatch(message);
+      fixture.one.dispatch(message);
     }
   }
-  if (at % 2 === 0) world.one.produceBlock();
-  if (at % 6 === 0) world.hub.produceBlock();
-  if (at % blockSec === 0) world.two.produceBlock();
+  if (at % 2 === 0) fixture.one.produceBlock();
+  if (at % 6 === 0) fixture.hub.produceBlock();
+  if (at % blockSec === 0) fixture.two.produceBlock();
   if (at % 12 === 0) {
-    world.hub.accept(world.one);
-    world.two.accept(world.hub);
+    fixture.hub.accept(fixture.one);
+    fixture.two.accept(fixture.hub);
   }
 }
 
 function join(course: Course, number: number): Relayer {
   const seed = Math.floor(course.random.fraction() * 2 ** 32);
   const latency = seededRandomness(seed + 1);
-  return new Relayer(course.world, memoryLedger(course.world), {
+  return new Relayer(course.fixture, memoryLedger(course.fixture), {
     number,
     seed,
     pollIntervalMs: 3_000,
@@ -79,15 +79,15 @@ function checkAttempts(relayer: Relayer, target: StateMachine): void {
 }
 
 function checkEnd(course: Course, relayers: readonly Relayer[]): void {
-  const { world, messages } = course;
+  const { fixture, messages } = course;
   const all = messages.map(({ commitment }) => commitment).sort();
   assert.ok(all.length > 0);
-  assert.deepEqual([...delivered(world.two)].sort(), all, "delivered once each");
+  assert.deepEqual([...delivered(fixture.two)].sort(), all, "delivered once each");
   for (const relayer of relayers) {
     const name = toHex(relayer.address);
     const errors = relayer.log.lines.filter(({ level }) => level === "error");
     assert.deepEqual(errors, [], "no error lines");
-    const ours = world.two.deliveries().filter((delivery) => toHex(delivery.relayer) === name);
+    const ours = fixture.two.deliveries().filter((delivery) => toHex(delivery.relayer) === name);
     for (const { commitment } of ours) {
       assert.equal(
         relayer.ledger.deliveries.find(commitment, names.two)?.isFinal,
@@ -103,9 +103,9 @@ function checkEnd(course: Course, relayers: readonly Relayer[]): void {
   }
 }
 
-function revertsOf(world: World, relayer: Relayer): number {
+function revertsOf(fixture: Fixture, relayer: Relayer): number {
   const account = toHex(relayer.address);
-  return world.two.reverted().filter((transaction) => transaction.account === account).length;
+  return fixture.two.reverted().filter((transaction) => transaction.account === account).length;
 }
 
 async function withSeeds(count: number, test: (seed: number) => Promise<void>): Promise<void> {
@@ -132,11 +132,11 @@ Deno.test("two relayers racing: each message once, at most one reverted transact
       if (at % 10 === 0) relayers.forEach((relayer) => checkAttempts(relayer, names.two));
     }
     checkEnd(course, relayers);
-    const counts = relayers.map((relayer) => revertsOf(course.world, relayer));
+    const counts = relayers.map((relayer) => revertsOf(course.fixture, relayer));
     assert.ok(counts.every((count) => count <= 1), `reverts: ${counts.join(" and ")}`);
     reverts += counts.reduce((sum, count) => sum + count, 0);
     relayers.forEach((relayer) => relayer.kill());
-    await course.world.clock.settle();
+    await course.fixture.clock.settle();
   });
   if (Deno.env.get("RACE_SEED") === undefined) assert.ok(reverts > 0, "the relayers did race");
 });
@@ -144,7 +144,7 @@ Deno.test("two relayers racing: each message once, at most one reverted transact
 Deno.test("two relayers on a bad day: failing endpoints, lost answers, restarts; nothing lost or twice", async () => {
   await withSeeds(12, async (seed) => {
     const course = newCourse(seed);
-    const { random, world } = course;
+    const { random, fixture } = course;
     let relayers = [join(course, 1), join(course, 2)];
     const trouble = (relayer: Relayer): void => {
       for (const chain of [relayer.one, relayer.two, relayer.hub]) chain.faults.draw(random, 5, badDay);
@@ -154,13 +154,13 @@ Deno.test("two relayers on a bad day: failing endpoints, lost answers, restarts;
     for (let at = 1; at <= 900; at++) {
       await second(course, at);
       if (at < 400 && random.fraction() < 0.01) relayers = await restartOne(course, relayers, trouble);
-      if (at < 400 && random.fraction() < 0.01) world.two.forgetPool();
-      if (at < 400 && random.fraction() < 0.01) world.hub.forgetPool();
+      if (at < 400 && random.fraction() < 0.01) fixture.two.clearMempool();
+      if (at < 400 && random.fraction() < 0.01) fixture.hub.clearMempool();
       if (at % 10 === 0) relayers.forEach((relayer) => checkAttempts(relayer, names.two));
     }
     checkEnd(course, relayers);
     relayers.forEach((relayer) => relayer.kill());
-    await world.clock.settle();
+    await fixture.clock.settle();
   });
 });
 
@@ -174,9 +174,9 @@ async function restartOne(
   const old = relayers[index];
   if (old === undefined) return [...relayers];
   old.kill();
-  await course.world.clock.settle();
+  await course.fixture.clock.settle();
   const latency = seededRandomness(index);
-  const heir = new Relayer(course.world, old.ledger, {
+  const heir = new Relayer(course.fixture, old.ledger, {
     number: index + 1,
     seed: Math.floor(course.random.fraction() * 2 ** 32),
     pollIntervalMs: 3_000,
@@ -189,18 +189,18 @@ async function restartOne(
 Deno.test("relayers and reorganisations: a delivery that goes away comes back, and records follow", async () => {
   await withSeeds(12, async (seed) => {
     const course = newCourse(seed);
-    const { random, world } = course;
+    const { random, fixture } = course;
     const relayer = join(course, 1);
     relayer.run();
     for (let at = 1; at <= 700; at++) {
       await second(course, at);
-      if (at < 500 && random.fraction() < 0.03 && world.two.head.height > world.two.finalHeight) {
-        world.two.reorganise(1, random.fraction() < 0.5 ? "repool" : "forget");
+      if (at < 500 && random.fraction() < 0.03 && fixture.two.head.height > fixture.two.finalHeight) {
+        fixture.two.reorganise(1, random.fraction() < 0.5 ? "repool" : "forget");
       }
       if (at % 10 === 0) checkAttempts(relayer, names.two);
     }
     checkEnd(course, [relayer]);
     relayer.kill();
-    await world.clock.settle();
+    await fixture.clock.settle();
   });
 });

@@ -9,11 +9,11 @@ import type { ReplacementContext } from "../../../src/messaging/relay/replacemen
 import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import { outbound, round } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, withLedger, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "./fixture.ts";
 
 /** A delivery that waits in the pool of a chain whose blocks are full. */
 interface Waiting {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly leg: Leg;
   readonly first: Message;
@@ -21,17 +21,17 @@ interface Waiting {
   readonly account: string;
 }
 
-async function waiting(ledger?: Ledger, world = new World()): Promise<Waiting> {
-  const [first] = await world.sendFrom(world.hub, world.two, 1);
+async function waiting(ledger?: Ledger, fixture = new Fixture()): Promise<Waiting> {
+  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(first !== undefined);
-  const relayer = new Relayer(world, ledger ?? memoryLedger(world));
+  const relayer = new Relayer(fixture, ledger ?? memoryLedger(fixture));
   const leg = outbound(relayer);
   const { account } = relayer.two;
   assert.ok(account !== undefined);
-  world.two.isFull = true;
+  fixture.two.isFull = true;
   assert.equal((await round(relayer, leg)).sent, 1);
-  const replacing = new MemoryReplacing(world.two, relayer.two, world.clock);
-  return { world, relayer, leg, first, replacing, account };
+  const replacing = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+  return { fixture, relayer, leg, first, replacing, account };
 }
 
 function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<SettleRound> {
@@ -53,16 +53,16 @@ function statesOf(work: Waiting, nonce = 0n): string[] {
 
 /** Lets the patience pass, then settles. */
 async function patience(work: Waiting, profit?: LegProfit): Promise<void> {
-  await work.world.clock.advance(STUCK_AFTER_MS);
+  await work.fixture.clock.advance(STUCK_AFTER_MS);
   await settle(work, profit);
 }
 
 /** Blocks are mined again until what is in them is final. */
 async function mine(work: Waiting): Promise<void> {
-  work.world.two.isFull = false;
-  await work.world.blocks(1);
+  work.fixture.two.isFull = false;
+  await work.fixture.blocks(1);
   await settle(work);
-  await work.world.blocks(3);
+  await work.fixture.blocks(3);
   await settle(work);
   await settle(work);
 }
@@ -95,7 +95,7 @@ function paying(dollars18: bigint): LegProfit {
 
 Deno.test("stuck (F3): before its patience is over a transaction is left alone", async () => {
   const work = await waiting();
-  await work.world.clock.advance(STUCK_AFTER_MS - 1);
+  await work.fixture.clock.advance(STUCK_AFTER_MS - 1);
   await settle(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast"]);
 });
@@ -113,7 +113,7 @@ Deno.test("stuck (F3): the replacement is mined, and settles the messages once",
   const record = work.relayer.ledger.deliveries.find(work.first.commitment, names.two);
   assert.equal(record?.txHash, young?.submission.hash);
   assert.equal(record?.isFinal, true);
-  assert.equal(delivered(work.world.two).length, 1);
+  assert.equal(delivered(work.fixture.two).length, 1);
   assert.deepEqual(work.relayer.log.events("warn"), []);
 });
 
@@ -124,8 +124,8 @@ Deno.test("stuck (F3): the original is mined after the replacement was journalle
     when: "before",
     act: () => {
       assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery signed"]);
-      work.world.two.isFull = false;
-      work.world.two.produceBlock();
+      work.fixture.two.isFull = false;
+      work.fixture.two.produceBlock();
     },
   });
   await patience(work);
@@ -146,51 +146,51 @@ Deno.test("stuck (F3): after three replacements the nonce is cancelled, and the 
   assert.deepEqual(statesOf(work), [...Array(4).fill("delivery replaced"), "cancel final"]);
   assert.equal(work.relayer.row(work.first).state, "ready");
   assert.equal(work.relayer.row(work.first).reason, "stuck");
-  await work.world.clock.advance(5_000);
+  await work.fixture.clock.advance(5_000);
   await round(work.relayer, work.leg);
   await mine(work);
   assert.equal(work.relayer.row(work.first).state, "delivered");
-  assert.equal(delivered(work.world.two).length, 1);
+  assert.equal(delivered(work.fixture.two).length, 1);
 });
 
 Deno.test("stuck: what calls a handler that governance replaced is cancelled, and its message goes through the new one", async () => {
   const work = await waiting();
-  work.world.two.replaceHandler();
-  await work.world.blocks(1);
+  work.fixture.two.replaceHandler();
+  await work.fixture.blocks(1);
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "cancel broadcast"]);
   await mine(work);
   assert.deepEqual(statesOf(work), ["delivery replaced", "cancel final"]);
-  await work.world.clock.advance(5_000);
+  await work.fixture.clock.advance(5_000);
   await round(work.relayer, work.leg);
   await mine(work);
   assert.equal(work.relayer.row(work.first).state, "delivered");
-  assert.equal(work.world.two.reverted().length, 0);
+  assert.equal(work.fixture.two.reverted().length, 0);
 });
 
 Deno.test("stuck (F3): neither is mined and no node knows any hash: the newest is handed over again", async () => {
   const work = await waiting();
   await patience(work);
-  work.world.two.forgetPool();
+  work.fixture.two.clearMempool();
   await settle(work);
-  assert.equal(work.world.two.poolSize, 1);
+  assert.equal(work.fixture.two.mempoolSize, 1);
   await mine(work);
   assert.deepEqual(statesOf(work), ["delivery replaced", "delivery final"]);
-  assert.equal(delivered(work.world.two).length, 1);
+  assert.equal(delivered(work.fixture.two).length, 1);
 });
 
 Deno.test("stuck: a cancellation that a reorganisation removes gives way to the original", async () => {
-  const work = await waiting(undefined, new World({ two: { finalityLag: 5n } }));
+  const work = await waiting(undefined, new Fixture({ two: { finalityLag: 5n } }));
   for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await patience(work);
-  work.world.two.isFull = false;
-  await work.world.blocks(1);
+  work.fixture.two.isFull = false;
+  await work.fixture.blocks(1);
   await settle(work);
   assert.equal(work.relayer.row(work.first).state, "ready");
-  work.world.two.reorganise(1, "forget");
+  work.fixture.two.reorganise(1, "forget");
   const [original] = rowsOf(work);
   assert.ok(original !== undefined);
-  work.world.two.submit(original.submission.hash);
-  await work.world.blocks(7);
+  work.fixture.two.submit(original.submission.hash);
+  await work.fixture.blocks(7);
   await settle(work);
   await settle(work);
   assert.equal(work.relayer.row(work.first).state, "delivered");
@@ -203,27 +203,27 @@ for (const when of ["before", "after"] as const) {
       isMined ? "one of them mined" : "nothing mined"
     } meanwhile`;
     Deno.test(`stuck (F2): death ${name}, loses nothing and sends nothing twice`, async () => {
-      const world = new World();
-      await withLedger(world, async (ledger, reopen) => {
-        const work = await waiting(ledger, world);
+      const fixture = new Fixture();
+      await withLedger(fixture, async (ledger, reopen) => {
+        const work = await waiting(ledger, fixture);
         const act = (): void => work.relayer.kill();
         work.relayer.two.faults.add("broadcast", { kind: "interrupt", when, act });
         await assert.rejects(patience(work), /killed/);
         if (isMined) {
-          world.two.isFull = false;
-          await world.blocks(1);
+          fixture.two.isFull = false;
+          await fixture.blocks(1);
         }
-        const relayer = new Relayer(world, reopen(), { seed: 2 });
-        const replacing = new MemoryReplacing(world.two, relayer.two, world.clock);
+        const relayer = new Relayer(fixture, reopen(), { seed: 2 });
+        const replacing = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
         const heir = { ...work, relayer, replacing };
         assert.equal(rowsOf(heir).length, 2, "the replacement is in the journal");
-        await world.clock.advance(60_000);
+        await fixture.clock.advance(60_000);
         await settle(heir);
         await mine(heir);
         assert.equal(relayer.row(work.first).state, "delivered");
         assert.deepEqual(statesOf(heir).toSorted(), ["delivery final", "delivery replaced"]);
-        assert.equal(delivered(world.two).length, 1);
-        assert.equal(world.two.reverted().length, 0);
+        assert.equal(delivered(fixture.two).length, 1);
+        assert.equal(fixture.two.reverted().length, 0);
       });
     });
   }
@@ -239,29 +239,29 @@ Deno.test("stuck: with a minimum profit no replacement costs more than the fees 
 
 Deno.test("stuck: what others have delivered meanwhile is cancelled, not sent for more", async () => {
   const work = await waiting();
-  const competitor = new Relayer(work.world, memoryLedger(work.world), { number: 2 });
-  work.world.two.forgetPool();
+  const competitor = new Relayer(work.fixture, memoryLedger(work.fixture), { number: 2 });
+  work.fixture.two.clearMempool();
   await round(competitor, outbound(competitor));
-  work.world.two.isFull = false;
-  work.world.two.produceBlock();
-  work.world.two.isFull = true;
+  work.fixture.two.isFull = false;
+  work.fixture.two.produceBlock();
+  work.fixture.two.isFull = true;
   const [original] = rowsOf(work);
   assert.ok(original !== undefined);
-  work.world.two.submit(original.submission.hash);
+  work.fixture.two.submit(original.submission.hash);
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "cancel broadcast"]);
   await mine(work);
   assert.equal(work.relayer.row(work.first).state, "delivered_by_other");
-  assert.equal(work.world.two.reverted().length, 0);
+  assert.equal(work.fixture.two.reverted().length, 0);
 });
 
 Deno.test("stuck: a replacement that the node finds too cheap starts from its price next time (F18)", async () => {
   const work = await waiting();
-  work.world.two.priceWei = 100n;
+  work.fixture.two.priceWei = 100n;
   work.relayer.two.faults.add("broadcast", {
     kind: "interrupt",
     when: "before",
-    act: () => void (work.world.two.priceWei = 150n),
+    act: () => void (work.fixture.two.priceWei = 150n),
   });
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery dropped"]);
@@ -276,12 +276,12 @@ Deno.test("stuck (F18): a nonce that a stranger used is told once and healed", a
   const work = await waiting();
   await patience(work);
   for (let turn = 0; turn < 2; turn++) {
-    work.world.two.forgetPool();
-    work.world.two.useNonce(work.account);
-    await work.world.blocks(1);
+    work.fixture.two.clearMempool();
+    work.fixture.two.useNonce(work.account);
+    await work.fixture.blocks(1);
     await settle(work);
     assert.equal(work.relayer.row(work.first).state, "ready");
-    await work.world.clock.advance(5_000);
+    await work.fixture.clock.advance(5_000);
     await round(work.relayer, work.leg);
   }
   const warnings = work.relayer.log.events("warn").filter((event) => event === "account_shared");
@@ -292,30 +292,30 @@ Deno.test("stuck (F18): a nonce that a stranger used is told once and healed", a
 });
 
 async function fillsGap(marketFallsTo: bigint): Promise<void> {
-  const world = new World();
-  const work = await waiting(undefined, world);
+  const fixture = new Fixture();
+  const work = await waiting(undefined, fixture);
   // Trust is won with one delivery; then two are on their way.
   await mine(work);
-  world.two.isFull = true;
-  const [second] = await world.sendFrom(world.hub, world.two, 1);
+  fixture.two.isFull = true;
+  const [second] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   await round(work.relayer, work.leg);
-  const [third] = await world.sendFrom(world.hub, world.two, 1);
+  const [third] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   await round(work.relayer, work.leg);
   assert.ok(second !== undefined && third !== undefined);
   assert.equal(work.relayer.row(third).state, "submitted");
   const [lost] = rowsOf(work, 1n);
   const [above] = rowsOf(work, 2n);
   assert.ok(lost !== undefined && above !== undefined);
-  world.two.forgetPool();
+  fixture.two.clearMempool();
   work.relayer.ledger.transaction(() => {
     work.relayer.ledger.submissions.update(lost.id, { state: "dropped" });
     work.relayer.ledger.messages.transition(second.commitment, names.two, { to: "ready" });
   });
-  world.two.submit(above.submission.hash);
+  fixture.two.submit(above.submission.hash);
   await settle(work);
   assert.deepEqual(statesOf(work, 1n), ["delivery dropped"], "it may be a matter of seconds");
-  world.two.priceWei = world.two.priceWei * marketFallsTo / 100n;
-  await world.clock.advance(30_000);
+  fixture.two.priceWei = fixture.two.priceWei * marketFallsTo / 100n;
+  await fixture.clock.advance(30_000);
   await settle(work);
   assert.deepEqual(statesOf(work, 1n), ["delivery dropped", "cancel broadcast"]);
   await mine(work);
@@ -323,7 +323,7 @@ async function fillsGap(marketFallsTo: bigint): Promise<void> {
   await round(work.relayer, work.leg);
   await mine(work);
   assert.equal(work.relayer.row(second).state, "delivered");
-  assert.equal(delivered(world.two).length, 3);
+  assert.equal(delivered(fixture.two).length, 3);
 }
 
 Deno.test("stuck (F18): a gap that a dropped transaction left is used up for those above it", () =>
@@ -343,27 +343,27 @@ Deno.test("stuck: without funds for a higher price the shortfall is told once an
 });
 
 Deno.test("funds (F18): an empty account parks its chain: one look a minute, told every five", async () => {
-  const world = new World();
-  await world.sendFrom(world.hub, world.two, 2);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  await fixture.sendFrom(fixture.hub, fixture.two, 2);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
   const { account } = relayer.two;
   assert.ok(account !== undefined);
-  world.two.unfunded.add(account);
+  fixture.two.unfunded.add(account);
   const signs = (): number => relayer.two.calls.filter((method) => method === "sign").length;
   for (let second = 0; second < 600; second += 10) {
     await round(relayer, leg);
-    await world.clock.advance(10_000);
+    await fixture.clock.advance(10_000);
   }
   assert.equal(signs(), 10);
   const told = relayer.log.lines.filter(({ level }) => level === "warn");
   assert.equal(told.length, 2);
-  const [late] = await world.sendFrom(world.hub, world.two, 1);
+  const [late] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(late !== undefined);
   await round(relayer, leg);
   assert.ok(relayer.ledger.messages.find(late.commitment, names.two), "planning goes on");
-  world.two.unfunded.clear();
-  await world.clock.advance(60_000);
+  fixture.two.unfunded.clear();
+  await fixture.clock.advance(60_000);
   assert.equal((await round(relayer, leg)).sent, 3);
   assert.deepEqual(relayer.log.events("error"), []);
   assert.ok(relayer.log.events("info").includes("balance_restored"));
@@ -374,12 +374,12 @@ Deno.test("stuck (F18): a strange nonce in the pool is told when a later look co
   const warnings = (): number =>
     work.relayer.log.events("warn").filter((event) => event === "account_shared").length;
   noteForeign({ deps: work.relayer.deps, target: work.relayer.two }, 7n);
-  await work.world.clock.advance(60_000);
+  await work.fixture.clock.advance(60_000);
   noteForeign({ deps: work.relayer.deps, target: work.relayer.two }, 8n);
-  await work.world.clock.advance(29_000);
+  await work.fixture.clock.advance(29_000);
   noteForeign({ deps: work.relayer.deps, target: work.relayer.two }, 8n);
   assert.equal(warnings(), 0);
-  await work.world.clock.advance(1_000);
+  await work.fixture.clock.advance(1_000);
   noteForeign({ deps: work.relayer.deps, target: work.relayer.two }, 8n);
   assert.equal(warnings(), 1);
 });

@@ -9,7 +9,7 @@ import { toMessageRow } from "../../../src/messaging/relay/message_row.ts";
 import { settleAll } from "../../../src/messaging/relay/settle.ts";
 import { chainOf, hub, never, postTo, proveFromHub, withHost } from "../../core/chains/evm/chain_fixture.ts";
 import { countReceived } from "../../../devnet/evm/host_admin.ts";
-import { memoryLedger, Relayer, World } from "./fixture.ts";
+import { Fixture, memoryLedger, Relayer } from "./fixture.ts";
 
 const SPOILER: Hex = "0x00000000000000000000000000000000000bad00";
 /** Returns true, whatever it is asked. */
@@ -27,8 +27,8 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
     );
     const [, spoiler] = messages;
     assert.ok(spoiler !== undefined);
-    const world = new World();
-    const relayer = new Relayer(world, memoryLedger(world));
+    const fixture = new Fixture();
+    const relayer = new Relayer(fixture, memoryLedger(fixture));
     const { deps } = relayer;
     for (const message of messages) {
       deps.ledger.messages.record(
@@ -72,7 +72,7 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
       await host.node.mine({ blocks: 5 });
       await misbehave(BEHAVES);
       for (let times = 0; times < 2; times++) await settleAll(deps, settings, chain, never);
-      await world.clock.advance(5_000);
+      await fixture.clock.advance(5_000);
     }
     const failed = deps.ledger.submissions.listByItem(spoiler.commitment, target)
       .filter(({ state }) => state === "failed")
@@ -85,7 +85,7 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
       Array.from({ length: 7 }, () => ["delivered", 0]),
     );
     const [row] = rowsNow().filter(({ commitment }) => commitment === spoiler.commitment);
-    assert.ok(row?.state === "held" && row.nextAttemptAtMs > world.clock.now(), `${row?.state}`);
+    assert.ok(row?.state === "held" && row.nextAttemptAtMs > fixture.clock.now(), `${row?.state}`);
     assert.equal(await countReceived(host), 7n);
   });
 });

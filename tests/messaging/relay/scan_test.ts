@@ -5,7 +5,7 @@ import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.
 import { type Leg } from "../../../src/messaging/relay/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { outbound, round, settle } from "./rounds.ts";
-import { memoryLedger, names, Relayer, sender, withLedger, World } from "./fixture.ts";
+import { Fixture, memoryLedger, names, Relayer, sender, withLedger } from "./fixture.ts";
 
 async function scan(relayer: Relayer, leg: Leg): Promise<number> {
   const view = await leg.target.fetchView(leg.source.id, relayer.signal);
@@ -26,12 +26,12 @@ const limits = {
 };
 
 Deno.test("scan: rows and cursor appear together, and the cursor stops at what the target can verify", async () => {
-  const world = new World();
-  const messages = await world.sendFrom(world.one, world.hub, 3);
-  world.one.dispatch(world.message());
-  await world.blocks(1);
-  await withLedger(world, async (ledger) => {
-    const relayer = new Relayer(world, ledger);
+  const fixture = new Fixture();
+  const messages = await fixture.sendFrom(fixture.one, fixture.hub, 3);
+  fixture.one.dispatch(fixture.message());
+  await fixture.blocks(1);
+  await withLedger(fixture, async (ledger) => {
+    const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub);
     await start(relayer, leg);
     assert.equal(await scan(relayer, leg), 3);
@@ -43,14 +43,14 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
 });
 
 Deno.test("scan: a crash between reading and writing loses nothing (F1)", async () => {
-  const world = new World();
-  const [message] = await world.sendFrom(world.one, world.hub, 1);
-  await withLedger(world, async (ledger, reopen) => {
-    const first = new Relayer(world, ledger);
+  const fixture = new Fixture();
+  const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
+  await withLedger(fixture, async (ledger, reopen) => {
+    const first = new Relayer(fixture, ledger);
     await start(first, first.leg(first.one, first.hub));
     first.one.faults.add("fetchEvents", { kind: "interrupt", when: "after", act: () => first.kill() });
     await assert.rejects(scan(first, first.leg(first.one, first.hub)), /killed/);
-    const second = new Relayer(world, reopen());
+    const second = new Relayer(fixture, reopen());
     assert.equal(cursorOf(second), 0n);
     assert.equal(await scan(second, second.leg(second.one, second.hub)), 1);
     assert.ok(message !== undefined && second.row(message, names.hub).state === "seen");
@@ -58,15 +58,15 @@ Deno.test("scan: a crash between reading and writing loses nothing (F1)", async 
 });
 
 Deno.test("scan: when writing a row fails, the cursor stays as well", async () => {
-  const world = new World();
-  await world.blocks(1);
+  const fixture = new Fixture();
+  await fixture.blocks(1);
   // Of one block, so that they are written together.
-  world.one.dispatch(world.message());
-  world.one.dispatch(world.message());
-  await world.blocks(1);
-  world.hub.accept(world.one, 3n);
-  await world.blocks(1);
-  await withLedger(world, async (ledger) => {
+  fixture.one.dispatch(fixture.message());
+  fixture.one.dispatch(fixture.message());
+  await fixture.blocks(1);
+  fixture.hub.accept(fixture.one, 3n);
+  await fixture.blocks(1);
+  await withLedger(fixture, async (ledger) => {
     let writes = 0;
     const { messages } = ledger;
     const full = {
@@ -79,7 +79,7 @@ Deno.test("scan: when writing a row fails, the cursor stays as well", async () =
         },
       },
     };
-    const relayer = new Relayer(world, full);
+    const relayer = new Relayer(fixture, full);
     const leg = relayer.leg(relayer.one, relayer.hub);
     await start(relayer, leg);
     await assert.rejects(scan(relayer, leg), /disk full/);
@@ -92,16 +92,16 @@ Deno.test("scan: when writing a row fails, the cursor stays as well", async () =
 // The first chunk is one block, later ones are as wide as the chain allows.
 for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last", 2, 3n]] as const) {
   Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan goes on (F8)`, async () => {
-    const world = new World();
-    await world.blocks(1);
+    const fixture = new Fixture();
+    await fixture.blocks(1);
     for (let block = 0; block < 5; block++) {
-      world.one.dispatch(world.message());
-      await world.blocks(1);
+      fixture.one.dispatch(fixture.message());
+      await fixture.blocks(1);
     }
-    world.hub.accept(world.one, 6n);
-    await world.blocks(1);
-    await withLedger(world, async (ledger) => {
-      const relayer = new Relayer(world, ledger, { chain: limits });
+    fixture.hub.accept(fixture.one, 6n);
+    await fixture.blocks(1);
+    await withLedger(fixture, async (ledger) => {
+      const relayer = new Relayer(fixture, ledger, { chain: limits });
       const leg = relayer.leg(relayer.one, relayer.hub);
       await start(relayer, leg);
       relayer.one.faults.add("fetchEvents", { kind: "throw", code: "range_too_wide" }, { skip });
@@ -119,26 +119,26 @@ for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last"
 }
 
 Deno.test("scan: the order of events and events told twice make no difference (F11)", async () => {
-  const world = new World();
-  const messages = await world.sendFrom(world.one, world.hub, 5);
-  await withLedger(world, async (ledger) => {
-    const relayer = new Relayer(world, ledger);
+  const fixture = new Fixture();
+  const messages = await fixture.sendFrom(fixture.one, fixture.hub, 5);
+  await withLedger(fixture, async (ledger) => {
+    const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub);
     relayer.one.alterEvents = (events) => [...events, ...events].reverse();
     await start(relayer, leg);
     assert.equal(await scan(relayer, leg), 5);
-    const query = { source: names.one, target: names.hub, nowMs: world.clock.now(), limit: 10 };
+    const query = { source: names.one, target: names.hub, nowMs: fixture.clock.now(), limit: 10 };
     const due = ledger.messages.listDue(query).map(({ commitment }) => commitment);
     assert.deepEqual(due, messages.map(({ commitment }) => commitment));
   });
 });
 
 Deno.test("scan: initial_height below the cursor reads again without touching what has ended", async () => {
-  const world = new World();
-  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  const fixture = new Fixture();
+  const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(message !== undefined);
-  await withLedger(world, async (ledger) => {
-    const relayer = new Relayer(world, ledger);
+  await withLedger(fixture, async (ledger) => {
+    const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub);
     await start(relayer, leg);
     await scan(relayer, leg);
@@ -157,44 +157,44 @@ Deno.test("scan: initial_height below the cursor reads again without touching wh
 });
 
 Deno.test("scan: initial_height above the cursor skips blocks and says so; a restart without it goes on", async () => {
-  const world = new World();
-  await world.sendFrom(world.one, world.hub, 1);
-  await withLedger(world, async (ledger) => {
+  const fixture = new Fixture();
+  await fixture.sendFrom(fixture.one, fixture.hub, 1);
+  await withLedger(fixture, async (ledger) => {
     ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
-    const skipping = new Relayer(world, ledger, { initialHeight: 100n });
+    const skipping = new Relayer(fixture, ledger, { initialHeight: 100n });
     await start(skipping, skipping.leg(skipping.one, skipping.hub));
     assert.equal(cursorOf(skipping), 100n);
     assert.equal(skipping.log.events("warn").length, 1);
     ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
-    const plain = new Relayer(world, ledger);
+    const plain = new Relayer(fixture, ledger);
     await start(plain, plain.leg(plain.one, plain.hub, { initialHeight: undefined }));
     assert.equal(cursorOf(plain), 1n);
   });
 });
 
 Deno.test("scan: a first start begins at the height that the target knows", async () => {
-  const world = new World();
-  await world.sendFrom(world.one, world.hub, 1);
-  await withLedger(world, async (ledger) => {
-    const relayer = new Relayer(world, ledger);
+  const fixture = new Fixture();
+  await fixture.sendFrom(fixture.one, fixture.hub, 1);
+  await withLedger(fixture, async (ledger) => {
+    const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
     await start(relayer, leg);
     assert.equal(await scan(relayer, leg), 0);
-    const [message] = await world.sendFrom(world.one, world.hub, 1);
+    const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
     assert.equal(await scan(relayer, leg), 1);
     assert.ok(message !== undefined && relayer.row(message, names.hub).state === "seen");
   });
 });
 
 Deno.test("scan: after a week without the program, blocks older than seven days are left out and told", async () => {
-  const world = new World();
-  await world.sendFrom(world.one, world.hub, 1);
-  const before = world.one.head.height;
-  await world.clock.advance(8 * 24 * 3_600_000);
-  const [young] = await world.sendFrom(world.one, world.hub, 1);
-  await withLedger(world, async (ledger) => {
+  const fixture = new Fixture();
+  await fixture.sendFrom(fixture.one, fixture.hub, 1);
+  const before = fixture.one.head.height;
+  await fixture.clock.advance(8 * 24 * 3_600_000);
+  const [young] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
+  await withLedger(fixture, async (ledger) => {
     ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
-    const relayer = new Relayer(world, ledger);
+    const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
     await start(relayer, leg);
     assert.equal(cursorOf(relayer), before);
@@ -206,32 +206,32 @@ Deno.test("scan: after a week without the program, blocks older than seven days 
 });
 
 Deno.test("scan: a height that goes down after a veto does not move the cursor back (F9)", async () => {
-  const world = new World();
-  await world.sendFrom(world.one, world.hub, 1);
-  await withLedger(world, async (ledger) => {
-    const relayer = new Relayer(world, ledger);
+  const fixture = new Fixture();
+  await fixture.sendFrom(fixture.one, fixture.hub, 1);
+  await withLedger(fixture, async (ledger) => {
+    const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub);
     await start(relayer, leg);
     await scan(relayer, leg);
     const cursor = cursorOf(relayer);
-    world.hub.veto(world.one);
-    await world.blocks(1);
+    fixture.hub.veto(fixture.one);
+    await fixture.blocks(1);
     assert.equal(await scan(relayer, leg), 0);
     assert.equal(cursorOf(relayer), cursor);
   });
 });
 
 Deno.test("scan: a message that a filter rejected is let in again once the filter has changed", async () => {
-  const world = new World();
-  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  const fixture = new Fixture();
+  const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(message !== undefined);
-  await withLedger(world, async (ledger) => {
-    const strict = new Relayer(world, ledger, { settings: { moduleFilter: new Set(["0x00"]) } });
+  await withLedger(fixture, async (ledger) => {
+    const strict = new Relayer(fixture, ledger, { settings: { moduleFilter: new Set(["0x00"]) } });
     await start(strict, strict.leg(strict.one, strict.hub));
     assert.equal(await scan(strict, strict.leg(strict.one, strict.hub)), 1);
     assert.equal(strict.row(message, names.hub).state, "rejected");
     assert.equal(strict.row(message, names.hub).reason, "module_filter");
-    const open = new Relayer(world, ledger, { settings: { moduleFilter: new Set([sender]) } });
+    const open = new Relayer(fixture, ledger, { settings: { moduleFilter: new Set([sender]) } });
     await start(open, open.leg(open.one, open.hub));
     assert.equal(await scan(open, open.leg(open.one, open.hub)), 1);
     const row = open.row(message, names.hub);
@@ -247,11 +247,11 @@ const fromHub: readonly [string, ReadonlyMap<Hex, bigint> | undefined, readonly 
 ];
 for (const [what, listed, expected] of fromHub) {
   Deno.test(`scan: a request of a module of the hub ${what} (F21)`, async () => {
-    const world = new World();
-    const [message] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+    const fixture = new Fixture();
+    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
     assert.ok(message !== undefined);
     const settings = { listedModules: (): ReadonlyMap<Hex, bigint> | undefined => listed };
-    const relayer = new Relayer(world, memoryLedger(world), { settings });
+    const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
     const leg = outbound(relayer);
     await start(relayer, leg);
     await scan(relayer, leg);
@@ -262,11 +262,11 @@ for (const [what, listed, expected] of fromHub) {
 
 for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as const) {
   Deno.test(`scan: requests of the hub that wait for its list stand in nobody's way, and are ${then} then`, async () => {
-    const world = new World();
-    const waiting = await world.sendFrom(world.hub, world.two, 3, { source: names.hub });
-    const users = await world.sendFrom(world.hub, world.two, 2);
+    const fixture = new Fixture();
+    const waiting = await fixture.sendFrom(fixture.hub, fixture.two, 3, { source: names.hub });
+    const users = await fixture.sendFrom(fixture.hub, fixture.two, 2);
     const hub: { list?: ReadonlyMap<Hex, bigint> } = {};
-    const relayer = new Relayer(world, memoryLedger(world), {
+    const relayer = new Relayer(fixture, memoryLedger(fixture), {
       settings: { listedModules: () => hub.list },
       chain: { limits: { maxMessagesPerStep: 3 } },
     });
@@ -275,7 +275,7 @@ for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as cons
     assert.deepEqual(await round(relayer, leg), { sent: 2, hasMore: false });
     assert.ok(users.every((message) => relayer.row(message).state === "submitted"));
     assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: false }, "no loop without a pause");
-    await world.blocks(8);
+    await fixture.blocks(8);
     await settle(relayer);
     hub.list = new Map(listed.map((module) => [module, 1n]));
     await round(relayer, leg);
@@ -284,24 +284,24 @@ for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as cons
 }
 
 Deno.test("scan: a raised fee leaves messages alone that wait for something else", async () => {
-  const world = new World();
-  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  const fixture = new Fixture();
+  const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(message !== undefined);
-  const relayer = new Relayer(world, memoryLedger(world), { settings: { retryFrequencySec: 60 } });
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings: { retryFrequencySec: 60 } });
   const leg = relayer.leg(relayer.one, relayer.hub);
   await start(relayer, leg);
   await scan(relayer, leg);
-  world.hub.dispatch(message);
-  await world.blocks(1);
-  await world.update(world.hub, world.two);
+  fixture.hub.dispatch(message);
+  await fixture.blocks(1);
+  await fixture.update(fixture.hub, fixture.two);
   const out = outbound(relayer);
   await start(relayer, out);
   await scan(relayer, out);
   const change = { to: "held", reason: "simulation_failed", nextAttemptAtMs: NEVER_MS } as const;
   relayer.ledger.messages.transition(message.commitment, names.two, change);
-  world.one.fund(message.commitment, 5n);
-  await world.blocks(1);
-  await world.update(world.one, world.hub);
+  fixture.one.fund(message.commitment, 5n);
+  await fixture.blocks(1);
+  await fixture.update(fixture.one, fixture.hub);
   await scan(relayer, leg);
   assert.equal(relayer.row(message).nextAttemptAtMs, NEVER_MS);
 });

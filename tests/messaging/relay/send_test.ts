@@ -5,27 +5,27 @@ import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { hasRoomInFlight } from "../../../src/messaging/relay/in_flight.ts";
 import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import { outbound, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, withLedger, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "./fixture.ts";
 
 async function prepare(count: number, ledger?: Ledger): Promise<
-  { world: World; relayer: Relayer; messages: Message[]; first: Message; leg: Leg }
+  { fixture: Fixture; relayer: Relayer; messages: Message[]; first: Message; leg: Leg }
 > {
-  const world = new World();
-  const messages = await world.sendFrom(world.hub, world.two, count);
+  const fixture = new Fixture();
+  const messages = await fixture.sendFrom(fixture.hub, fixture.two, count);
   const [first] = messages;
   assert.ok(first !== undefined);
-  const relayer = new Relayer(world, ledger ?? memoryLedger(world));
-  return { world, relayer, messages, first, leg: outbound(relayer) };
+  const relayer = new Relayer(fixture, ledger ?? memoryLedger(fixture));
+  return { fixture, relayer, messages, first, leg: outbound(relayer) };
 }
 
 Deno.test("send: the journal has the transaction before its bytes leave", async () => {
-  const { relayer, world, first, leg } = await prepare(3);
+  const { relayer, fixture, first, leg } = await prepare(3);
   let states: string[] = [];
   relayer.two.faults.add("broadcast", {
     kind: "interrupt",
     when: "before",
     act: () => {
-      assert.equal(world.two.poolSize, 0);
+      assert.equal(fixture.two.mempoolSize, 0);
       states = relayer.submissions(first).map(({ state }) => state);
     },
   });
@@ -46,34 +46,34 @@ for (const [when, method, moment] of deaths) {
   for (const mined of [false, true]) {
     const then = mined ? "mined before the restart" : "not mined yet at the restart";
     Deno.test(`send: death ${when} loses nothing and sends nothing twice (${then}) (F2)`, async () => {
-      const world = new World();
-      const messages = await world.sendFrom(world.hub, world.two, 3);
-      await withLedger(world, async (ledger, reopen) => {
-        const mortal = new Relayer(world, ledger);
+      const fixture = new Fixture();
+      const messages = await fixture.sendFrom(fixture.hub, fixture.two, 3);
+      await withLedger(fixture, async (ledger, reopen) => {
+        const mortal = new Relayer(fixture, ledger);
         const act = (): void => mortal.kill();
         mortal.two.faults.add(method, { kind: "interrupt", when: moment, act });
         await assert.rejects(round(mortal, outbound(mortal)), /killed/);
-        if (mined) await world.blocks(1);
-        const heir = new Relayer(world, reopen(), { seed: 2 });
+        if (mined) await fixture.blocks(1);
+        const heir = new Relayer(fixture, reopen(), { seed: 2 });
         heir.run();
-        for (let second = 0; second < 30; second++) await world.blocks(1);
-        assert.deepEqual(delivered(world.two).sort(), messages.map(({ commitment }) => commitment).sort());
-        assert.equal(world.two.reverted().length, 0);
+        for (let second = 0; second < 30; second++) await fixture.blocks(1);
+        assert.deepEqual(delivered(fixture.two).sort(), messages.map(({ commitment }) => commitment).sort());
+        assert.equal(fixture.two.reverted().length, 0);
         for (const message of messages) {
           assert.equal(heir.row(message).state, "delivered");
           assert.equal(heir.ledger.deliveries.find(message.commitment, names.two)?.isFinal, true);
         }
         assert.deepEqual(heir.log.events("error"), []);
         heir.kill();
-        await world.clock.settle();
+        await fixture.clock.settle();
       });
     });
   }
 }
 
 Deno.test("send: what others deliver while we sign is ended, and the rest is proved anew", async () => {
-  const { relayer, world, messages, leg } = await prepare(4);
-  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
+  const { relayer, fixture, messages, leg } = await prepare(4);
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const [taken] = messages;
   assert.ok(taken !== undefined);
   const theirs = competitor.leg(competitor.hub, competitor.two);
@@ -94,77 +94,77 @@ Deno.test("send: what others deliver while we sign is ended, and the rest is pro
     kind: "interrupt",
     when: "before",
     act: () => {
-      world.two.submit(submission.hash);
-      world.two.produceBlock();
+      fixture.two.submit(submission.hash);
+      fixture.two.produceBlock();
     },
   });
   assert.deepEqual(await round(relayer, leg), { sent: 3, hasMore: false });
   assert.equal(relayer.row(taken).state, "delivered_by_other");
   assert.equal(relayer.submissions(taken).length, 0);
-  await world.blocks(1);
-  assert.equal(world.two.reverted().length, 0);
-  assert.equal(delivered(world.two).length, 4);
+  await fixture.blocks(1);
+  assert.equal(fixture.two.reverted().length, 0);
+  assert.equal(delivered(fixture.two).length, 4);
 });
 
 Deno.test("send: a message that waits in the pool in another's transaction is held, and the rest goes at once", async () => {
-  const { relayer, world, messages, leg } = await prepare(4);
+  const { relayer, fixture, messages, leg } = await prepare(4);
   const [contested, ...others] = messages;
   assert.ok(contested !== undefined);
   relayer.two.isContested = (message) => message.commitment === contested.commitment;
   assert.deepEqual(await round(relayer, leg), { sent: 3, hasMore: false });
   const { state, reason, nextAttemptAtMs } = relayer.row(contested);
   assert.deepEqual([state, reason], ["held", "race"]);
-  assert.ok(nextAttemptAtMs !== undefined && nextAttemptAtMs <= world.clock.now() + 10_000);
+  assert.ok(nextAttemptAtMs !== undefined && nextAttemptAtMs <= fixture.clock.now() + 10_000);
   assert.ok(others.every((message) => relayer.row(message).state === "submitted"));
 });
 
 Deno.test("send: when the answer to the broadcast is lost, nothing else is sent until it is found", async () => {
-  const { relayer, world, first, leg } = await prepare(2);
+  const { relayer, fixture, first, leg } = await prepare(2);
   relayer.two.faults.add("broadcast", { kind: "loseAnswer", code: "timeout" });
   await round(relayer, leg);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["signed"]);
   assert.equal(hasRoomInFlight(relayer.deps, leg), false);
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["broadcast"]);
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
   assert.equal(hasRoomInFlight(relayer.deps, leg), true);
 });
 
 Deno.test("send: bytes that never arrived are handed over again", async () => {
-  const { relayer, world, first, leg } = await prepare(1);
+  const { relayer, fixture, first, leg } = await prepare(1);
   relayer.two.faults.add("broadcast", { kind: "throw", code: "unreachable" });
   await round(relayer, leg);
-  assert.equal(world.two.poolSize, 0);
+  assert.equal(fixture.two.mempoolSize, 0);
   await settle(relayer);
-  assert.equal(world.two.poolSize, 1);
-  await world.blocks(1);
+  assert.equal(fixture.two.mempoolSize, 1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
 Deno.test("send: bytes that never arrived stay here once somebody else has delivered", async () => {
-  const { relayer, world, first, leg } = await prepare(1);
+  const { relayer, fixture, first, leg } = await prepare(1);
   relayer.two.faults.add("broadcast", { kind: "throw", code: "unreachable" });
   await round(relayer, leg);
-  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(competitor, outbound(competitor));
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
-  assert.equal(world.two.poolSize, 0);
-  assert.equal(world.two.reverted().length, 0);
+  assert.equal(fixture.two.mempoolSize, 0);
+  assert.equal(fixture.two.reverted().length, 0);
   assert.equal(relayer.row(first).state, "delivered_by_other");
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["dropped"]);
 });
 
 Deno.test("send: a nonce that something else used gives the messages back after the receipts were read (F18)", async () => {
-  const { relayer, world, first, leg } = await prepare(1);
+  const { relayer, fixture, first, leg } = await prepare(1);
   const { account } = relayer.two;
   assert.ok(account !== undefined);
   const act = (): void => {
-    world.two.useNonce(account);
-    world.two.produceBlock();
+    fixture.two.useNonce(account);
+    fixture.two.produceBlock();
   };
   relayer.two.faults.add("broadcast", { kind: "interrupt", when: "before", act });
   await round(relayer, leg);
@@ -172,23 +172,23 @@ Deno.test("send: a nonce that something else used gives the messages back after 
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["replaced"]);
   assert.equal(relayer.row(first).state, "ready");
-  await world.clock.advance(5_000);
+  await fixture.clock.advance(5_000);
   await round(relayer, leg);
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
 Deno.test("send: an answer that names the nonce used by these very bytes is no reason to send again (F18)", async () => {
-  const { relayer, world, first, leg } = await prepare(1);
+  const { relayer, fixture, first, leg } = await prepare(1);
   // The first endpoint took the bytes and the block was made; the second one was asked as well.
   relayer.two.faults.add("broadcast", {
     kind: "interrupt",
     when: "before",
     act: () => {
       const [journalled] = relayer.submissions(first);
-      if (journalled !== undefined) world.two.submit(journalled.submission.hash);
-      world.two.produceBlock();
+      if (journalled !== undefined) fixture.two.submit(journalled.submission.hash);
+      fixture.two.produceBlock();
     },
   });
   await round(relayer, leg);
@@ -202,36 +202,36 @@ Deno.test("send: an answer that names the nonce used by these very bytes is no r
 });
 
 Deno.test("send: an underpriced transaction is taken back and tried again", async () => {
-  const { relayer, world, first, leg } = await prepare(1);
-  const act = (): void => void (world.two.priceWei = 200n);
+  const { relayer, fixture, first, leg } = await prepare(1);
+  const act = (): void => void (fixture.two.priceWei = 200n);
   relayer.two.faults.add("broadcast", { kind: "interrupt", when: "before", act });
   await round(relayer, leg);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["dropped"]);
   assert.equal(relayer.row(first).state, "held");
-  await world.clock.advance(3_000);
+  await fixture.clock.advance(3_000);
   await round(relayer, leg);
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
 for (const method of ["sign", "broadcast"]) {
   Deno.test(`send: without funds (found at ${method}) messages wait, and go once there are some (F18)`, async () => {
-    const { relayer, world, first, leg } = await prepare(2);
+    const { relayer, fixture, first, leg } = await prepare(2);
     const { account } = relayer.two;
     assert.ok(account !== undefined);
-    const act = (): void => void world.two.unfunded.add(account);
+    const act = (): void => void fixture.two.unfunded.add(account);
     relayer.two.faults.add(method, { kind: "interrupt", when: "before", act });
     await round(relayer, leg);
     assert.equal(relayer.row(first).state, "held");
     assert.equal(relayer.row(first).reason, "unfunded");
-    await world.clock.advance(60_000);
+    await fixture.clock.advance(60_000);
     await round(relayer, leg);
     assert.equal(relayer.row(first).reason, "unfunded");
-    world.two.unfunded.clear();
-    await world.clock.advance(60_000);
+    fixture.two.unfunded.clear();
+    await fixture.clock.advance(60_000);
     await round(relayer, leg);
-    await world.blocks(1);
+    await fixture.blocks(1);
     await settle(relayer);
     assert.equal(relayer.row(first).state, "delivered");
     assert.deepEqual(relayer.log.events("error"), []);
@@ -239,12 +239,12 @@ for (const method of ["sign", "broadcast"]) {
 }
 
 Deno.test("send: a transaction that is mined and settled before the broadcast is answered stays settled", async () => {
-  const { relayer, world, first, leg } = await prepare(1);
+  const { relayer, fixture, first, leg } = await prepare(1);
   const { two } = relayer;
   const broadcast = two.broadcast.bind(two);
   two.broadcast = async (...args) => {
     const answer = await broadcast(...args);
-    await world.blocks(4);
+    await fixture.blocks(4);
     await settle(relayer);
     assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["final"]);
     return answer;
@@ -292,9 +292,9 @@ Deno.test("send: a batch that is too large to sign goes in halves (F13)", async 
 });
 
 Deno.test("send: nothing is sent when the journal cannot be written", async () => {
-  const world = new World();
-  const [first] = await world.sendFrom(world.hub, world.two, 1);
-  const ledger = memoryLedger(world);
+  const fixture = new Fixture();
+  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const ledger = memoryLedger(fixture);
   const broken: Ledger = {
     ...ledger,
     submissions: {
@@ -304,7 +304,7 @@ Deno.test("send: nothing is sent when the journal cannot be written", async () =
       },
     },
   };
-  const relayer = new Relayer(world, broken);
+  const relayer = new Relayer(fixture, broken);
   await assert.rejects(round(relayer, outbound(relayer)), /disk full/);
   assert.equal(relayer.two.calls.includes("broadcast"), false);
   assert.ok(first !== undefined);
@@ -312,12 +312,12 @@ Deno.test("send: nothing is sent when the journal cannot be written", async () =
 });
 
 Deno.test("send: the first transaction goes alone, later ones may wait together", async () => {
-  const world = new World();
-  const relayer = new Relayer(world, memoryLedger(world), {
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture), {
     chain: { limits: { maxMessagesPerStep: 2, maxCallBytes: 100_000, blocksPerEventQuery: undefined } },
   });
   const leg = outbound(relayer);
-  await world.sendFrom(world.hub, world.two, 22);
+  await fixture.sendFrom(fixture.hub, fixture.two, 22);
   const sent: number[] = [];
   for (let turn = 0; turn < 4; turn++) {
     let inTurn = 0;
@@ -325,25 +325,25 @@ Deno.test("send: the first transaction goes alone, later ones may wait together"
       inTurn += one.sent / 2;
     }
     sent.push(inTurn);
-    await world.blocks(1);
+    await fixture.blocks(1);
     await settle(relayer);
   }
   assert.deepEqual(sent, [1, 8, 2, 0]);
-  assert.equal(delivered(world.two).length, 22);
-  assert.equal(world.two.reverted().length, 0);
+  assert.equal(delivered(fixture.two).length, 22);
+  assert.equal(fixture.two.reverted().length, 0);
 });
 
 Deno.test("send: the next batch is proved while the one before it is signed, and each message goes once", async () => {
-  const world = new World();
-  const relayer = new Relayer(world, memoryLedger(world), {
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture), {
     chain: { limits: { maxMessagesPerStep: 2 } },
   });
   const leg = outbound(relayer);
-  await world.sendFrom(world.hub, world.two, 2);
+  await fixture.sendFrom(fixture.hub, fixture.two, 2);
   await round(relayer, leg);
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
-  await world.sendFrom(world.hub, world.two, 6);
+  await fixture.sendFrom(fixture.hub, fixture.two, 6);
   const steps: string[] = [];
   for (
     const [chain, method, name] of [[relayer.hub, "proveMessages", "prove"], [
@@ -360,21 +360,23 @@ Deno.test("send: the next batch is proved while the one before it is signed, and
   assert.ok(steps.lastIndexOf("prove") < steps.lastIndexOf("sign"));
   assert.deepEqual([...steps].sort(), ["prove", "prove", "prove", "sign", "sign", "sign"]);
   assert.deepEqual(steps.slice(0, 3).sort(), ["prove", "prove", "sign"], steps.join(" "));
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
-  assert.equal(new Set(delivered(world.two)).size, 8);
-  assert.equal(world.two.reverted().length, 0);
+  assert.equal(new Set(delivered(fixture.two)).size, 8);
+  assert.equal(fixture.two.reverted().length, 0);
 });
 
 Deno.test("send: when sending fails the batch prepared meanwhile stays as due as before", async () => {
-  const world = new World();
-  const relayer = new Relayer(world, memoryLedger(world), { chain: { limits: { maxMessagesPerStep: 2 } } });
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture), {
+    chain: { limits: { maxMessagesPerStep: 2 } },
+  });
   const leg = outbound(relayer);
-  await world.sendFrom(world.hub, world.two, 2);
+  await fixture.sendFrom(fixture.hub, fixture.two, 2);
   await round(relayer, leg);
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
-  const messages = await world.sendFrom(world.hub, world.two, 4);
+  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 4);
   relayer.two.faults.add("sign", { kind: "throw", code: "unreachable" });
   await assert.rejects(round(relayer, leg), RpcFault);
   assert.deepEqual(messages.map((message) => relayer.row(message).state), ["seen", "seen", "seen", "seen"]);
@@ -390,13 +392,13 @@ Deno.test("send: a fault of the source while proving is thrown on, and nothing i
 
 for (const count of [1, 99, 100, 101, 201]) {
   Deno.test(`send: ${count} messages travel in batches of at most 100 (F13)`, async () => {
-    const { relayer, world, messages, leg } = await prepare(count);
+    const { relayer, fixture, messages, leg } = await prepare(count);
     for (let turn = 0; turn < 5; turn++) {
       while ((await round(relayer, leg)).sent > 0);
-      await world.blocks(1);
+      await fixture.blocks(1);
       await settle(relayer);
     }
-    assert.deepEqual(delivered(world.two), messages.map(({ commitment }) => commitment));
+    assert.deepEqual(delivered(fixture.two), messages.map(({ commitment }) => commitment));
     const sizes = new Map<string, number>();
     for (const message of messages) {
       const [only, second] = relayer.submissions(message);
@@ -408,10 +410,10 @@ for (const count of [1, 99, 100, 101, 201]) {
 }
 
 Deno.test("send: a message that exceeds the bytes of a transaction alone is held with its reason (F13)", async () => {
-  const world = new World();
-  const [large] = await world.sendFrom(world.hub, world.two, 1, { body: new Uint8Array(120_000) });
-  const [small] = await world.sendFrom(world.hub, world.two, 1);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  const [large] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { body: new Uint8Array(120_000) });
+  const [small] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   assert.ok(large !== undefined && small !== undefined);
   assert.equal((await round(relayer, outbound(relayer))).sent, 1);
   assert.equal(relayer.row(large).reason, "too_large");
@@ -419,12 +421,12 @@ Deno.test("send: a message that exceeds the bytes of a transaction alone is held
 });
 
 Deno.test("send: a node that is behind does not make us use a nonce again that is mined", async () => {
-  const { relayer, world, leg } = await prepare(1);
+  const { relayer, fixture, leg } = await prepare(1);
   assert.deepEqual(await round(relayer, leg), { sent: 1, hasMore: false });
-  world.two.isFull = true;
-  const [second] = await world.sendFrom(world.hub, world.two, 1);
-  world.two.isFull = false;
-  world.two.produceBlock();
+  fixture.two.isFull = true;
+  const [second] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  fixture.two.isFull = false;
+  fixture.two.produceBlock();
   await settle(relayer);
   assert.ok(second !== undefined);
   relayer.two.blocksBehind = 1n;

@@ -7,10 +7,10 @@ import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.
 import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
-import { delivered, memoryLedger, names, Relayer, type RelayerOptions, World } from "./fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "./fixture.ts";
 
 interface Case {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly leg: Leg;
   readonly messages: readonly Message[];
@@ -19,14 +19,14 @@ interface Case {
 
 /** Messages that were sent to the second chain and wait in its pool. */
 async function sent(count: number, options: RelayerOptions = {}, lag = 2n): Promise<Case> {
-  const world = new World({ two: { finalityLag: lag } });
-  const messages = await world.sendFrom(world.hub, world.two, count);
+  const fixture = new Fixture({ two: { finalityLag: lag } });
+  const messages = await fixture.sendFrom(fixture.hub, fixture.two, count);
   const [first] = messages;
   assert.ok(first !== undefined);
-  const relayer = new Relayer(world, memoryLedger(world), options);
+  const relayer = new Relayer(fixture, memoryLedger(fixture), options);
   const leg = outbound(relayer);
   assert.equal((await round(relayer, leg)).sent, count);
-  return { world, relayer, leg, messages, first };
+  return { fixture, relayer, leg, messages, first };
 }
 
 /** State of the only submission that carries the message. */
@@ -39,8 +39,8 @@ function record({ ledger }: Relayer, { commitment }: Message): ReturnType<Ledger
 }
 
 /** A delivery by a competitor, in the pool before anything that comes later. */
-async function raceWith(world: World, messages: readonly Message[], number = 2): Promise<Relayer> {
-  const competitor = new Relayer(world, memoryLedger(world), { number });
+async function raceWith(fixture: Fixture, messages: readonly Message[], number = 2): Promise<Relayer> {
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number });
   const { height } = await competitor.two.fetchView(competitor.hub.id, competitor.signal);
   const proof = await competitor.hub.proveMessages(messages, height, competitor.two, competitor.signal);
   const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
@@ -63,19 +63,19 @@ Deno.test("settle: what waits in the pool is counted and left alone", async () =
 });
 
 Deno.test("settle: a handled message is delivered and recorded at inclusion, and final later", async () => {
-  const { world, relayer, first } = await sent(2);
-  await world.blocks(1);
+  const { fixture, relayer, first } = await sent(2);
+  await fixture.blocks(1);
   assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: true });
   assert.equal(stateOf({ relayer, first }), "included");
   assert.equal(relayer.row(first).state, "delivered");
   assert.equal(relayer.row(first).reason, "handled_by_us");
   assert.deepEqual(record(relayer, first)?.block, {
-    height: world.two.head.height,
-    hash: world.two.head.hash,
+    height: fixture.two.head.height,
+    hash: fixture.two.head.hash,
   });
   assert.equal(record(relayer, first)?.isFinal, false);
   assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: false });
-  await world.blocks(2);
+  await fixture.blocks(2);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "final");
   assert.equal(record(relayer, first)?.isFinal, true);
@@ -83,9 +83,9 @@ Deno.test("settle: a handled message is delivered and recorded at inclusion, and
 });
 
 Deno.test("settle: a message that was mined without effect is not delivered (F15)", async () => {
-  const { world, relayer, messages, first } = await sent(3);
-  world.two.failing.add(first.commitment);
-  await world.blocks(1);
+  const { fixture, relayer, messages, first } = await sent(3);
+  fixture.two.failing.add(first.commitment);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "held");
   assert.equal(relayer.row(first).reason, "not_executed");
@@ -95,61 +95,61 @@ Deno.test("settle: a message that was mined without effect is not delivered (F15
 });
 
 Deno.test("settle: with a retry frequency, a message without effect is tried again, but not within a day", async () => {
-  const { world, relayer, leg, first } = await sent(1, { settings: { retryFrequencySec: 600 } });
-  world.two.failing.add(first.commitment);
-  await world.blocks(1);
+  const { fixture, relayer, leg, first } = await sent(1, { settings: { retryFrequencySec: 600 } });
+  fixture.two.failing.add(first.commitment);
+  await fixture.blocks(1);
   await settle(relayer);
   const { nextAttemptAtMs } = relayer.row(first);
-  assert.equal(nextAttemptAtMs, world.clock.now() + 86_400_000);
-  world.two.failing.clear();
-  await world.clock.advance(86_400_000);
+  assert.equal(nextAttemptAtMs, fixture.clock.now() + 86_400_000);
+  fixture.two.failing.clear();
+  await fixture.clock.advance(86_400_000);
   await round(relayer, leg);
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
 Deno.test("settle: after a lost race the competitor's messages are ended and the others tried again", async () => {
-  const world = new World();
-  const messages = await world.sendFrom(world.hub, world.two, 3);
+  const fixture = new Fixture();
+  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 3);
   const [first, second] = messages;
   assert.ok(first !== undefined && second !== undefined);
-  await raceWith(world, [first]);
-  const relayer = new Relayer(world, memoryLedger(world));
+  await raceWith(fixture, [first]);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
-  assert.equal(world.two.reverted().length, 1);
+  assert.equal(fixture.two.reverted().length, 1);
   assert.equal(relayer.row(first).state, "delivered_by_other");
   assert.equal(record(relayer, first), undefined);
   assert.equal(relayer.row(second).state, "ready");
   assert.equal(relayer.row(second).reason, "race");
-  assert.ok(relayer.row(second).nextAttemptAtMs >= world.clock.now() + 30_000, "the competitor goes first");
-  await world.clock.advance(120_000);
+  assert.ok(relayer.row(second).nextAttemptAtMs >= fixture.clock.now() + 30_000, "the competitor goes first");
+  await fixture.clock.advance(120_000);
   await round(relayer, outbound(relayer));
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(second).state, "delivered");
-  assert.equal(world.two.reverted().length, 1);
+  assert.equal(fixture.two.reverted().length, 1);
   assert.deepEqual(relayer.log.events("error"), []);
   assert.deepEqual(relayer.log.events("warn"), []);
 });
 
 Deno.test("settle: a revert without a competitor is tried twice at once, then left to the schedule", async () => {
-  const { world, relayer, leg, first } = await sent(1);
+  const { fixture, relayer, leg, first } = await sent(1);
   // The module takes the message in a simulation and makes the transaction fail in the block.
-  const ghost = world.message();
-  world.two.spoiling.add(first.commitment);
+  const ghost = fixture.message();
+  fixture.two.spoiling.add(first.commitment);
   const revertNext = async (): Promise<void> => {
-    await world.blocks(2 + Number(world.two.finalityLag));
+    await fixture.blocks(2 + Number(fixture.two.finalityLag));
     await settle(relayer);
     await settle(relayer);
   };
   for (let attempt = 1; attempt <= 2; attempt++) {
     await revertNext();
     assert.equal(relayer.row(first).reason, "reverted");
-    assert.ok(relayer.row(first).nextAttemptAtMs <= world.clock.now() + 4_000);
-    await world.clock.advance(5_000);
+    assert.ok(relayer.row(first).nextAttemptAtMs <= fixture.clock.now() + 4_000);
+    await fixture.clock.advance(5_000);
     await round(relayer, leg);
     assert.equal(relayer.row(first).state, "submitted", `attempt ${attempt}`);
   }
@@ -160,81 +160,81 @@ Deno.test("settle: a revert without a competitor is tried twice at once, then le
 });
 
 Deno.test("settle: messages that went again with a nonce that was used by then are given back", async () => {
-  const world = new World();
-  const messages = await world.sendFrom(world.hub, world.two, 2);
+  const fixture = new Fixture();
+  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 2);
   const [first] = messages;
   assert.ok(first !== undefined);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
   await round(relayer, leg);
-  world.two.spoiling.add(first.commitment);
-  await world.blocks(1);
+  fixture.two.spoiling.add(first.commitment);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.deepEqual(messages.map((each) => relayer.row(each).state), ["ready", "ready"]);
-  await world.clock.advance(5_000);
+  await fixture.clock.advance(5_000);
   await round(relayer, leg);
   assert.equal(relayer.row(first).state, "submitted");
-  world.two.useNonce(toHex(relayer.address));
-  await world.blocks(3);
+  fixture.two.useNonce(toHex(relayer.address));
+  await fixture.blocks(3);
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ submission }) => submission.nonce), [0n, 1n]);
   assert.equal(relayer.row(first).state, "ready");
-  await world.clock.advance(5_000);
+  await fixture.clock.advance(5_000);
   for (let block = 0; block < 4; block++) {
     await round(relayer, leg);
-    await world.blocks(1);
+    await fixture.blocks(1);
     await settle(relayer);
-    await world.clock.advance(5_000);
+    await fixture.clock.advance(5_000);
   }
-  assert.deepEqual(delivered(world.two), [messages[1]?.commitment]);
+  assert.deepEqual(delivered(fixture.two), [messages[1]?.commitment]);
 });
 
 Deno.test("settle: attempts that failed for other reasons do not use up the prompt ones", async () => {
-  const world = new World();
-  const [first] = await world.sendFrom(world.hub, world.two, 1);
+  const fixture = new Fixture();
+  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(first !== undefined);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
   const { account } = relayer.two;
   assert.ok(account !== undefined);
-  world.two.unfunded.add(account);
+  fixture.two.unfunded.add(account);
   for (let attempt = 0; attempt < 5; attempt++) {
     await round(relayer, leg);
-    await world.clock.advance(100_000);
+    await fixture.clock.advance(100_000);
   }
   assert.equal(relayer.row(first).attempts, 5);
-  world.two.unfunded.clear();
+  fixture.two.unfunded.clear();
   await round(relayer, leg);
-  world.two.freeze(true);
-  await world.blocks(1);
+  fixture.two.freeze(true);
+  await fixture.blocks(1);
   await settle(relayer);
-  assert.ok(relayer.row(first).nextAttemptAtMs <= world.clock.now() + 4_000);
+  assert.ok(relayer.row(first).nextAttemptAtMs <= fixture.clock.now() + 4_000);
 });
 
 Deno.test("settle: a transaction that another one replaced gives its messages back", async () => {
-  const { world, relayer, first } = await sent(2);
+  const { fixture, relayer, first } = await sent(2);
   const { account } = relayer.two;
   assert.ok(account !== undefined);
-  world.two.useNonce(account);
-  await world.blocks(1);
+  fixture.two.useNonce(account);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "replaced");
   assert.equal(relayer.row(first).state, "ready");
 });
 
 Deno.test("settle: a transaction that no node knows is handed over again", async () => {
-  const { world, relayer, first } = await sent(1);
-  world.two.forgetPool();
+  const { fixture, relayer, first } = await sent(1);
+  fixture.two.clearMempool();
   assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
-  assert.equal(world.two.poolSize, 1);
-  await world.blocks(1);
+  assert.equal(fixture.two.mempoolSize, 1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
 Deno.test("settle: our receipts from one node are no reason to give up a transaction that another does not know yet", async () => {
-  const { world, relayer, first } = await sent(2);
-  await world.blocks(1);
+  const { fixture, relayer, first } = await sent(2);
+  await fixture.blocks(1);
   // The node that is asked for the transaction is behind the one that is asked for the receipts.
   const behind = relayer.two.fetchOutcome.bind(relayer.two);
   relayer.two.fetchOutcome = () => Promise.resolve({ kind: "unknown" });
@@ -248,47 +248,47 @@ Deno.test("settle: our receipts from one node are no reason to give up a transac
 });
 
 Deno.test("settle: our receipts without their transaction end it when the nodes have had time to learn of it", async () => {
-  const { world, relayer, first } = await sent(2);
-  await world.blocks(1);
+  const { fixture, relayer, first } = await sent(2);
+  await fixture.blocks(1);
   relayer.two.fetchOutcome = () => Promise.resolve({ kind: "unknown" });
-  await world.clock.advance(61_000);
+  await fixture.clock.advance(61_000);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "dropped");
   assert.equal(relayer.row(first).state, "delivered");
 });
 
 Deno.test("settle: an extrinsic that left the pool is given up after three blocks and sent anew", async () => {
-  const world = new World();
-  const [first] = await world.sendFrom(world.one, world.hub, 1);
+  const fixture = new Fixture();
+  const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(first !== undefined);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
-  world.hub.forgetPool();
+  fixture.hub.clearMempool();
   await settle(relayer, relayer.hub);
-  await world.blocks(2);
+  await fixture.blocks(2);
   await settle(relayer, relayer.hub);
   assert.equal(relayer.row(first, names.hub).state, "submitted", "two blocks are too early");
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer, relayer.hub);
   assert.equal(relayer.row(first, names.hub).state, "ready");
-  await world.clock.advance(5_000);
+  await fixture.clock.advance(5_000);
   await round(relayer, inbound(relayer));
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer, relayer.hub);
   assert.equal(relayer.row(first, names.hub).state, "delivered");
   assert.equal(relayer.ledger.deliveries.find(first.commitment, names.hub)?.claimState, "no_fee");
 });
 
 Deno.test("settle: an equal batch of somebody else in the pool of the hub ends as theirs", async () => {
-  const world = new World();
-  const [first] = await world.sendFrom(world.one, world.hub, 1);
+  const fixture = new Fixture();
+  const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(first !== undefined);
-  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(competitor, inbound(competitor));
-  const relayer = new Relayer(world, memoryLedger(world));
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
-  assert.equal(world.hub.poolSize, 1);
-  await world.blocks(4);
+  assert.equal(fixture.hub.mempoolSize, 1);
+  await fixture.blocks(4);
   await settle(relayer, relayer.hub);
   assert.equal(relayer.row(first, names.hub).state, "delivered_by_other");
 });
@@ -296,39 +296,39 @@ Deno.test("settle: an equal batch of somebody else in the pool of the hub ends a
 /** A delivery included in a block of a chain whose blocks are final after five others. */
 async function included(): Promise<Case> {
   const prepared = await sent(2, {}, 5n);
-  await prepared.world.blocks(1);
+  await prepared.fixture.blocks(1);
   await settle(prepared.relayer);
   assert.equal(prepared.relayer.row(prepared.first).state, "delivered");
   return prepared;
 }
 
 Deno.test("settle: after a reorganisation the same transaction counts in its new block", async () => {
-  const { world, relayer, first } = await included();
-  world.two.reorganise(1);
-  world.two.isFull = true;
-  await world.blocks(2);
-  world.two.isFull = false;
-  await world.blocks(1);
-  const { height, hash } = world.two.head;
-  await world.blocks(5);
+  const { fixture, relayer, first } = await included();
+  fixture.two.reorganise(1);
+  fixture.two.isFull = true;
+  await fixture.blocks(2);
+  fixture.two.isFull = false;
+  await fixture.blocks(1);
+  const { height, hash } = fixture.two.head;
+  await fixture.blocks(5);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "final");
   assert.deepEqual(record(relayer, first)?.block, { height, hash });
   assert.equal(record(relayer, first)?.isFinal, true);
-  assert.equal(delivered(world.two).length, 2);
+  assert.equal(delivered(fixture.two).length, 2);
 });
 
 Deno.test("settle: after a reorganisation back into the pool the messages are under way again", async () => {
-  const { world, relayer, first } = await included();
-  world.two.reorganise(1);
-  world.two.isFull = true;
-  await world.blocks(6);
+  const { fixture, relayer, first } = await included();
+  fixture.two.reorganise(1);
+  fixture.two.isFull = true;
+  await fixture.blocks(6);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "broadcast");
   assert.equal(relayer.row(first).state, "submitted");
   assert.equal(record(relayer, first), undefined);
-  world.two.isFull = false;
-  await world.blocks(6);
+  fixture.two.isFull = false;
+  await fixture.blocks(6);
   await settle(relayer);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
@@ -336,32 +336,32 @@ Deno.test("settle: after a reorganisation back into the pool the messages are un
 });
 
 Deno.test("settle: a block that is gone with everything in it is told, and the bytes go out again", async () => {
-  const { world, relayer, first } = await included();
-  world.two.reorganise(1, "forget");
-  await world.blocks(6);
+  const { fixture, relayer, first } = await included();
+  fixture.two.reorganise(1, "forget");
+  await fixture.blocks(6);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "submitted");
   assert.equal(relayer.log.events("warn").length, 1);
   await settle(relayer);
-  await world.blocks(6);
+  await fixture.blocks(6);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
   assert.equal(record(relayer, first)?.isFinal, true);
 });
 
 Deno.test("settle: a delivery that reverts in its new block is taken back, with its record", async () => {
-  const { world, relayer, messages, first } = await included();
+  const { fixture, relayer, messages, first } = await included();
   const [, second] = messages;
   assert.ok(second !== undefined);
-  world.two.reorganise(1, "forget");
-  await raceWith(world, [first]);
-  await world.blocks(1);
+  fixture.two.reorganise(1, "forget");
+  await raceWith(fixture, [first]);
+  await fixture.blocks(1);
   const [journalled] = relayer.submissions(first);
   assert.ok(journalled !== undefined);
-  world.two.submit(journalled.submission.hash);
-  await world.blocks(6);
+  fixture.two.submit(journalled.submission.hash);
+  await fixture.blocks(6);
   await settle(relayer);
-  assert.equal(world.two.reverted().length, 1);
+  assert.equal(fixture.two.reverted().length, 1);
   assert.equal(stateOf({ relayer, first }), "failed");
   assert.equal(relayer.row(first).state, "delivered_by_other");
   assert.equal(record(relayer, first), undefined);
@@ -370,12 +370,12 @@ Deno.test("settle: a delivery that reverts in its new block is taken back, with 
 });
 
 Deno.test("settle: a delivery whose nonce something else takes after a reorganisation is taken back", async () => {
-  const { world, relayer, first } = await included();
+  const { fixture, relayer, first } = await included();
   const { account } = relayer.two;
   assert.ok(account !== undefined);
-  world.two.reorganise(1, "forget");
-  world.two.useNonce(account);
-  await world.blocks(6);
+  fixture.two.reorganise(1, "forget");
+  fixture.two.useNonce(account);
+  await fixture.blocks(6);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "replaced");
   assert.equal(relayer.row(first).state, "ready");
@@ -383,21 +383,21 @@ Deno.test("settle: a delivery whose nonce something else takes after a reorganis
 });
 
 Deno.test("settle: a revert that a reorganisation turns into a delivery is recorded as ours", async () => {
-  const world = new World({ two: { finalityLag: 5n } });
-  const [first] = await world.sendFrom(world.hub, world.two, 1);
+  const fixture = new Fixture({ two: { finalityLag: 5n } });
+  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(first !== undefined);
-  await raceWith(world, [first]);
-  const relayer = new Relayer(world, memoryLedger(world));
+  await raceWith(fixture, [first]);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered_by_other");
   assert.equal(stateOf({ relayer, first }), "included", "the revert is not final yet");
-  world.two.reorganise(1, "forget");
+  fixture.two.reorganise(1, "forget");
   const [journalled] = relayer.submissions(first);
   assert.ok(journalled !== undefined);
-  world.two.submit(journalled.submission.hash);
-  await world.blocks(6);
+  fixture.two.submit(journalled.submission.hash);
+  await fixture.blocks(6);
   await settle(relayer);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "final");
@@ -406,15 +406,15 @@ Deno.test("settle: a revert that a reorganisation turns into a delivery is recor
 });
 
 Deno.test("settle: while a reverted transaction is not final, its messages may go again, one attempt each", async () => {
-  const { world, relayer, leg, first } = await sent(1, {}, 5n);
-  world.two.freeze(true);
-  await world.blocks(1);
+  const { fixture, relayer, leg, first } = await sent(1, {}, 5n);
+  fixture.two.freeze(true);
+  await fixture.blocks(1);
   await settle(relayer);
-  world.two.freeze(false);
-  await world.blocks(1);
-  await world.clock.advance(5_000);
+  fixture.two.freeze(false);
+  await fixture.blocks(1);
+  await fixture.clock.advance(5_000);
   await round(relayer, leg);
-  await world.blocks(6);
+  await fixture.blocks(6);
   await settle(relayer);
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["failed", "final"]);
@@ -423,80 +423,80 @@ Deno.test("settle: while a reverted transaction is not final, its messages may g
 });
 
 Deno.test("settle: bytes that are being handed over are left alone until there is an answer", async () => {
-  const world = new World();
-  const [first] = await world.sendFrom(world.hub, world.two, 1);
+  const fixture = new Fixture();
+  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(first !== undefined);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.faults.add("broadcast", { kind: "delay", ms: 5_000 });
   const sending = round(relayer, outbound(relayer));
-  await world.clock.settle();
-  await raceWith(world, [first]);
-  world.two.produceBlock();
+  await fixture.clock.settle();
+  await raceWith(fixture, [first]);
+  fixture.two.produceBlock();
   assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
   assert.equal(stateOf({ relayer, first }), "signed", "it may arrive yet, so nothing is known");
-  await world.clock.advance(5_000);
+  await fixture.clock.advance(5_000);
   await sending;
-  await world.blocks(4);
+  await fixture.blocks(4);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "failed");
   assert.equal(relayer.row(first).state, "delivered_by_other");
 });
 
 Deno.test("settle: a nonce that later transactions wait for is used up, even by a revert", async () => {
-  const world = new World();
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
   const messages: Message[] = [];
   for (let batch = 0; batch < 3; batch++) {
-    messages.push(...await world.sendFrom(world.hub, world.two, 1));
+    messages.push(...await fixture.sendFrom(fixture.hub, fixture.two, 1));
     await round(relayer, leg);
     if (batch > 0) continue;
-    await world.blocks(4);
+    await fixture.blocks(4);
     await settle(relayer);
-    world.two.isFull = true;
+    fixture.two.isFull = true;
   }
   const [, second, third] = messages;
   assert.ok(second !== undefined && third !== undefined);
   assert.equal(relayer.row(third).state, "submitted", "two are on their way");
-  world.two.forgetPool();
-  world.two.isFull = false;
-  await raceWith(world, [second]);
-  world.two.produceBlock();
+  fixture.two.clearMempool();
+  fixture.two.isFull = false;
+  await raceWith(fixture, [second]);
+  fixture.two.produceBlock();
   await settle(relayer);
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(second).state, "delivered_by_other");
   assert.equal(relayer.row(third).state, "delivered");
-  assert.equal(world.two.reverted().length, 1);
+  assert.equal(fixture.two.reverted().length, 1);
 });
 
 /** A receipt of ours on the second chain that the new, empty ledger knows nothing of. */
 async function foundReceipt(): Promise<Case> {
-  const { world, messages, first } = await sent(1, {}, 5n);
-  await world.blocks(1);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const { fixture, messages, first } = await sent(1, {}, 5n);
+  await fixture.blocks(1);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
   await round(relayer, leg);
-  return { world, relayer, leg, messages, first };
+  return { fixture, relayer, leg, messages, first };
 }
 
 Deno.test("settle: a receipt of ours without a transaction is recorded, and final once it is confirmed", async () => {
-  const { world, relayer, first } = await foundReceipt();
+  const { fixture, relayer, first } = await foundReceipt();
   assert.equal(relayer.row(first).state, "delivered");
   assert.equal(relayer.submissions(first).length, 0);
-  assert.deepEqual(record(relayer, first)?.block, { height: world.two.head.height, hash: undefined });
+  assert.deepEqual(record(relayer, first)?.block, { height: fixture.two.head.height, hash: undefined });
   await settle(relayer);
   assert.equal(record(relayer, first)?.isFinal, false);
-  await world.blocks(5);
+  await fixture.blocks(5);
   await settle(relayer);
   assert.equal(record(relayer, first)?.isFinal, true);
   assert.equal(record(relayer, first)?.claimState, "unclaimed");
 });
 
 Deno.test("settle: a found receipt that a reorganisation removes brings its message back", async () => {
-  const { world, relayer, leg, first } = await foundReceipt();
-  world.two.reorganise(1, "forget");
-  await world.blocks(6);
+  const { fixture, relayer, leg, first } = await foundReceipt();
+  fixture.two.reorganise(1, "forget");
+  await fixture.blocks(6);
   assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: true });
   assert.equal(relayer.row(first).state, "ready");
   assert.equal(record(relayer, first), undefined);
@@ -504,11 +504,11 @@ Deno.test("settle: a found receipt that a reorganisation removes brings its mess
 });
 
 Deno.test("settle: a transaction that was given up and is mined after all is found by its receipt", async () => {
-  const { world, relayer, leg, first } = await sent(1);
+  const { fixture, relayer, leg, first } = await sent(1);
   const [original] = relayer.submissions(first);
   assert.ok(original !== undefined);
   // It vanishes, is given up, and turns up in the pool while its successor is being signed.
-  world.two.forgetPool();
+  fixture.two.clearMempool();
   relayer.ledger.transaction(() => {
     relayer.ledger.submissions.update(original.id, { state: "dropped" });
     relayer.ledger.messages.transition(first.commitment, names.two, { to: "ready" });
@@ -518,42 +518,42 @@ Deno.test("settle: a transaction that was given up and is mined after all is fou
   relayer.two.faults.add("sign", {
     kind: "interrupt",
     when: "after",
-    act: () => world.two.submit(original.submission.hash),
+    act: () => fixture.two.submit(original.submission.hash),
   });
   await round(relayer, leg);
   assert.equal(relayer.row(first).reason, "race", "its nonce is taken");
-  await world.blocks(4);
+  await fixture.blocks(4);
   await round(relayer, leg);
   assert.equal(relayer.row(first).state, "delivered");
-  await world.blocks(3);
+  await fixture.blocks(3);
   await settle(relayer);
   assert.equal(record(relayer, first)?.isFinal, true);
-  assert.equal(delivered(world.two).length, 1);
-  assert.equal(world.two.reverted().length, 0);
+  assert.equal(delivered(fixture.two).length, 1);
+  assert.equal(fixture.two.reverted().length, 0);
 });
 
 Deno.test("settle: a message that was given up meanwhile does not stop the settling of its delivery", async () => {
-  const { world, relayer, first } = await sent(1);
+  const { fixture, relayer, first } = await sent(1);
   relayer.ledger.messages.transition(first.commitment, names.two, { to: "timed_out", reason: "expired" });
-  await world.blocks(4);
+  await fixture.blocks(4);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "timed_out");
   assert.equal(record(relayer, first)?.isFinal, true);
 });
 
 Deno.test("settle: an answer that makes no sense for one transaction does not hold up the others", async () => {
-  const world = new World();
-  const relayer = new Relayer(world, memoryLedger(world), {
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture), {
     chain: { limits: { maxMessagesPerStep: 1, maxCallBytes: 100_000, blocksPerEventQuery: undefined } },
   });
   const messages: Message[] = [];
   const send = async (): Promise<void> => {
-    messages.push(...await world.sendFrom(world.one, world.hub, 1));
+    messages.push(...await fixture.sendFrom(fixture.one, fixture.hub, 1));
     await round(relayer, inbound(relayer));
   };
   await send();
   await send();
-  await world.blocks(1);
+  await fixture.blocks(1);
   relayer.hub.faults.add("fetchOutcome", { kind: "throw", code: "malformed" });
   await assert.rejects(settle(relayer, relayer.hub), { code: "malformed" });
   const states = messages.map((message) => relayer.row(message, names.hub).state);
@@ -564,31 +564,36 @@ Deno.test("settle: an answer that makes no sense for one transaction does not ho
   assert.equal(relayer.row(messages[0] ?? { commitment: "0x" }, names.hub).state, "delivered");
 });
 
-const claims: readonly [string, (world: World) => MemoryNode, Partial<PostRequest>, string][] = [
-  ["between two chains", (world) => world.two, {}, "unclaimed"],
-  ["from the hub itself", (world) => world.two, { source: names.hub }, "no_fee"],
-  ["to the hub", (world) => world.hub, { dest: names.hub }, "no_fee"],
-  ["on its way through the hub", (world) => world.hub, {}, "no_fee"],
+const claims: readonly [string, (fixture: Fixture) => MemoryNode, Partial<PostRequest>, string][] = [
+  ["between two chains", (fixture) => fixture.two, {}, "unclaimed"],
+  ["from the hub itself", (fixture) => fixture.two, { source: names.hub }, "no_fee"],
+  ["to the hub", (fixture) => fixture.hub, { dest: names.hub }, "no_fee"],
+  ["on its way through the hub", (fixture) => fixture.hub, {}, "no_fee"],
 ];
-for (const [which, sinkOf, changes, expected] of claims) {
+for (const [which, targetOf, changes, expected] of claims) {
   for (const way of ["by a transaction", "found by its receipt"]) {
     Deno.test(`settle: a delivery ${which}, ${way}, is recorded as ${expected} (F2)`, async () => {
-      const world = new World();
-      const target = sinkOf(world);
-      const [first] = await world.sendFrom(target === world.two ? world.hub : world.one, target, 1, changes);
+      const fixture = new Fixture();
+      const target = targetOf(fixture);
+      const [first] = await fixture.sendFrom(
+        target === fixture.two ? fixture.hub : fixture.one,
+        target,
+        1,
+        changes,
+      );
       assert.ok(first !== undefined);
       const settings = changes.source === names.hub
         ? { moduleFilter: new Set(["0x00000000000000000000000000000000000000aa"] as const) }
         : {};
       const run = async (relayer: Relayer): Promise<void> => {
-        await round(relayer, target === world.two ? outbound(relayer) : inbound(relayer));
-        await world.blocks(1);
-        await settle(relayer, target === world.two ? relayer.two : relayer.hub);
+        await round(relayer, target === fixture.two ? outbound(relayer) : inbound(relayer));
+        await fixture.blocks(1);
+        await settle(relayer, target === fixture.two ? relayer.two : relayer.hub);
       };
-      let relayer = new Relayer(world, memoryLedger(world), { settings });
+      let relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
       await run(relayer);
       if (way !== "by a transaction") {
-        relayer = new Relayer(world, memoryLedger(world), { settings });
+        relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
         await run(relayer);
       }
       const found = relayer.ledger.deliveries.find(first.commitment, target.id.stateMachine);

@@ -12,33 +12,38 @@ import type { EventCode } from "../../../src/core/telemetry/events.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf } from "./market.ts";
 import { round } from "./rounds.ts";
-import { memoryLedger, names, Relayer, type RelayerOptions, withLedger, World } from "./fixture.ts";
+import { Fixture, memoryLedger, names, Relayer, type RelayerOptions, withLedger } from "./fixture.ts";
 
 interface Case {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly profit: LegProfit;
   readonly leg: Leg;
 }
 
-function prepare(percent: number, options: RelayerOptions = {}, world = new World(), ledger?: Ledger): Case {
-  world.two.priceWei = PRICE_WEI;
-  const relayer = new Relayer(world, ledger ?? memoryLedger(world), options);
+function prepare(
+  percent: number,
+  options: RelayerOptions = {},
+  fixture = new Fixture(),
+  ledger?: Ledger,
+): Case {
+  fixture.two.priceWei = PRICE_WEI;
+  const relayer = new Relayer(fixture, ledger ?? memoryLedger(fixture), options);
   const profit = profitOf(relayer, percent);
-  return { world, relayer, profit, leg: relayer.leg(relayer.hub, relayer.two, { profit }) };
+  return { fixture, relayer, profit, leg: relayer.leg(relayer.hub, relayer.two, { profit }) };
 }
 
-async function settle({ relayer, profit, world }: Case): Promise<void> {
-  const chain = new MemoryReplacing(world.two, relayer.two, world.clock);
+async function settle({ relayer, profit, fixture }: Case): Promise<void> {
+  const chain = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
   await settleAll(relayer.deps, relayer.settings, relayer.two, relayer.signal, { chain, profit });
 }
 
 /** Sends what is due; messages that others may want are left to them for a while. */
-async function send({ leg, relayer, world }: Case): Promise<number> {
+async function send({ leg, relayer, fixture }: Case): Promise<number> {
   for (let rounds = 0; rounds < 40; rounds++) {
     const { sent } = await round(relayer, leg);
     if (sent > 0) return sent;
-    await world.clock.advance(3_000);
+    await fixture.clock.advance(3_000);
   }
   return 0;
 }
@@ -46,7 +51,7 @@ async function send({ leg, relayer, world }: Case): Promise<number> {
 /** Sends what is due, has it mined, and settles it. */
 async function deliver(work: Case): Promise<number> {
   const sent = await send(work);
-  await work.world.blocks(1);
+  await work.fixture.blocks(1);
   await settle(work);
   return sent;
 }
@@ -61,8 +66,8 @@ function told({ relayer }: Case, code: EventCode): readonly unknown[] {
 }
 
 /** Somebody else delivers them first, in the next block. */
-async function overtake(world: World, messages: readonly Message[]): Promise<void> {
-  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
+async function overtake(fixture: Fixture, messages: readonly Message[]): Promise<void> {
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const { height } = await competitor.two.fetchView(competitor.hub.id, competitor.signal);
   const proof = await competitor.hub.proveMessages(messages, height, competitor.two, competitor.signal);
   const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
@@ -84,7 +89,7 @@ const COST_WEI = 100_000n * PRICE_WEI;
 Deno.test("spending: a delivery by the profit rule cost what its receipt says and earned its fees", async () => {
   const work = prepare(10);
   const fees = [COST_18 * 2n, COST_18 * 3n];
-  await payAndUpdate(work.world, fees);
+  await payAndUpdate(work.fixture, fees);
   assert.equal(await deliver(work), 2);
   const [row] = rows(work);
   assert.deepEqual([row?.purpose, row?.rule, row?.result], ["delivery", "profit", "delivered"]);
@@ -98,7 +103,7 @@ Deno.test("spending: a delivery by the profit rule cost what its receipt says an
 
 Deno.test("spending: without a minimum nobody knows yet what a delivery earned; until then it counts as lost", async () => {
   const work = prepare(0);
-  await payAndUpdate(work.world, [COST_18 * 2n]);
+  await payAndUpdate(work.fixture, [COST_18 * 2n]);
   await deliver(work);
   const [row] = rows(work);
   assert.deepEqual([row?.rule, row?.result, row?.revenueUsd18], ["no_minimum", "delivered", undefined]);
@@ -106,29 +111,29 @@ Deno.test("spending: without a minimum nobody knows yet what a delivery earned; 
 });
 
 Deno.test("spending: a lost race, a module that fails and a freed nonce are told apart, and earned nothing", async () => {
-  const world = new World();
-  const work = prepare(0, {}, world);
-  const [lost] = await payAndUpdate(world, [0n]);
+  const fixture = new Fixture();
+  const work = prepare(0, {}, fixture);
+  const [lost] = await payAndUpdate(fixture, [0n]);
   assert.ok(lost !== undefined);
-  await overtake(world, [lost]);
+  await overtake(fixture, [lost]);
   await deliver(work);
-  const [failing] = await payAndUpdate(world, [0n]);
+  const [failing] = await payAndUpdate(fixture, [0n]);
   assert.ok(failing !== undefined);
   // It behaves while it is simulated.
   assert.equal(await send(work), 1);
-  world.two.failing.add(failing.commitment);
-  await world.blocks(1);
+  fixture.two.failing.add(failing.commitment);
+  await fixture.blocks(1);
   await settle(work);
   // Of another sender: what a module of this one did keeps its other messages back.
-  await payAndUpdate(world, [0n], { from: new Uint8Array(20).fill(9) });
-  world.two.isFull = true;
+  await payAndUpdate(fixture, [0n], { from: new Uint8Array(20).fill(9) });
+  fixture.two.isFull = true;
   assert.equal(await send(work), 1);
   for (let replacement = 0; replacement < 4; replacement++) {
-    await world.clock.advance(STUCK_AFTER_MS);
+    await fixture.clock.advance(STUCK_AFTER_MS);
     await settle(work);
   }
-  world.two.isFull = false;
-  await world.blocks(1);
+  fixture.two.isFull = false;
+  await fixture.blocks(1);
   await settle(work);
   const found = rows(work);
   assert.deepEqual(found.map(({ result }) => result), ["lost_race", "not_executed", "cancelled"]);
@@ -139,25 +144,25 @@ Deno.test("spending: a lost race, a module that fails and a freed nonce are told
 });
 
 Deno.test("spending: proofs of the hub that a host had by then are told from those that it learned from", async () => {
-  const world = new World({ two: { setId: 0n } });
-  const work = prepare(0, {}, world);
-  await world.blocks(3);
-  world.hub.acceptProof("messaging");
-  await world.blocks(4);
-  const proofs = await work.relayer.hub.fetchAcceptedProofs(1n, world.hub.head.height, work.relayer.signal);
+  const fixture = new Fixture({ two: { setId: 0n } });
+  const work = prepare(0, {}, fixture);
+  await fixture.blocks(3);
+  fixture.hub.acceptProof("messaging");
+  await fixture.blocks(4);
+  const proofs = await work.relayer.hub.fetchAcceptedProofs(1n, fixture.hub.head.height, work.relayer.signal);
   const bytes = await Promise.all(
     proofs.map((proof) => work.relayer.hub.fetchProofBytes(proof, work.relayer.signal)),
   );
   const known = bytes.filter((each) => each !== undefined);
   assert.equal(known.length, 1);
   const delivery: Delivery = { steps: known.map((proof) => ({ kind: "consensus", proof })) };
-  work.relayer.two.tellsKnownProofs = false;
+  work.relayer.two.reportsKnownProofs = false;
   for (let time = 0; time < 2; time++) {
     const simulation = await work.leg.target.simulate(delivery, work.relayer.signal);
     assert.ok(simulation.kind === "accepted");
     const consensus = { delivery, simulation, why: "ahead of messages" } as const;
     assert.equal(await sendConsensus(work.relayer.deps, work.leg, consensus, work.relayer.signal), "sent");
-    await world.blocks(1);
+    await fixture.blocks(1);
     await settle(work);
   }
   assert.deepEqual(rows(work).map(({ purpose, rule, result }) => [purpose, rule, result]), [
@@ -167,33 +172,33 @@ Deno.test("spending: proofs of the hub that a host had by then are told from tho
 });
 
 Deno.test("spending: a block that is reorganised away costs nothing; the one in its place is paid once", async () => {
-  const world = new World({ two: { finalityLag: 4n } });
-  const work = prepare(0, {}, world);
-  await payAndUpdate(world, [0n]);
+  const fixture = new Fixture({ two: { finalityLag: 4n } });
+  const work = prepare(0, {}, fixture);
+  await payAndUpdate(fixture, [0n]);
   await deliver(work);
   assert.equal(rows(work).length, 1);
-  world.two.reorganise(1, "forget");
-  await world.blocks(6);
+  fixture.two.reorganise(1, "forget");
+  await fixture.blocks(6);
   await settle(work);
   assert.deepEqual(rows(work), []);
   await settle(work);
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(work);
   assert.deepEqual(rows(work).map(({ result, costWei }) => [result, costWei]), [["delivered", COST_WEI]]);
 });
 
 Deno.test("spending: every ten minutes the log says what was spent, and what earned nothing by reason", async () => {
-  const world = new World();
-  const work = prepare(10, {}, world);
+  const fixture = new Fixture();
+  const work = prepare(10, {}, fixture);
   const stop = new AbortController();
   const end = housekeepingWorker(work.relayer.deps).run(stop.signal).catch(() => undefined);
-  const [lost] = await payAndUpdate(world, [COST_18 * 2n]);
+  const [lost] = await payAndUpdate(fixture, [COST_18 * 2n]);
   assert.ok(lost !== undefined);
-  await overtake(world, [lost]);
+  await overtake(fixture, [lost]);
   await deliver(work);
-  await payAndUpdate(world, [COST_18 * 2n]);
+  await payAndUpdate(fixture, [COST_18 * 2n]);
   assert.equal(await deliver(work), 1);
-  await world.clock.advance(600_000);
+  await fixture.clock.advance(600_000);
   stop.abort();
   await end;
   assert.deepEqual(told(work, "gas_spent")[0], {
@@ -211,34 +216,34 @@ Deno.test("spending: every ten minutes the log says what was spent, and what ear
 /** Loses `times` races of 0.042 dollars each. */
 async function loseRaces(work: Case, times: number): Promise<void> {
   for (let time = 0; time < times; time++) {
-    const messages = await payAndUpdate(work.world, [COST_18 * 2n]);
-    await overtake(work.world, messages);
+    const messages = await payAndUpdate(work.fixture, [COST_18 * 2n]);
+    await overtake(work.fixture, messages);
     assert.equal(await deliver(work), 1);
-    await work.world.clock.advance(60_000);
+    await work.fixture.clock.advance(60_000);
   }
 }
 
 Deno.test("daily loss: when it is reached nothing is sent there, over a restart too, and after a day it goes on", async () => {
-  const world = new World();
+  const fixture = new Fixture();
   const settings = { maxDailyLossMicroUsd: 84_000n };
-  await withLedger(world, async (ledger, reopen) => {
-    const work = prepare(10, { settings }, world, ledger);
+  await withLedger(fixture, async (ledger, reopen) => {
+    const work = prepare(10, { settings }, fixture, ledger);
     await loseRaces(work, 1);
     assert.deepEqual(told(work, "loss_limit_reached"), []);
     await loseRaces(work, 1);
     const [line] = told(work, "loss_limit_reached");
     assert.partialDeepStrictEqual(line, { chain: names.two, lostUsd: "0.084", limitUsd: "0.084" });
-    await payAndUpdate(world, [COST_18 * 2n]);
+    await payAndUpdate(fixture, [COST_18 * 2n]);
     assert.equal(await deliver(work), 0);
-    const again = prepare(10, { settings }, world, reopen());
+    const again = prepare(10, { settings }, fixture, reopen());
     assert.equal(await send(again), 0, "before anything was settled");
     // The other chain is not concerned.
     const other = again.relayer.leg(again.relayer.hub, again.relayer.one);
-    world.hub.dispatch(world.message({ source: names.two, dest: names.one }));
-    await world.blocks(1);
-    await world.update(world.hub, world.one);
+    fixture.hub.dispatch(fixture.message({ source: names.two, dest: names.one }));
+    await fixture.blocks(1);
+    await fixture.update(fixture.hub, fixture.one);
     assert.equal((await round(again.relayer, other)).sent, 1);
-    await world.clock.advance(86_400_000 - 60_000);
+    await fixture.clock.advance(86_400_000 - 60_000);
     await settle(again);
     assert.equal(await deliver(again), 1, "the first loss is a day old");
     assert.equal(told(again, "loss_limit_cleared").length, 1);
@@ -247,35 +252,35 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
 
 Deno.test("daily loss: what arrived all the same is noticed, and the others say why they wait", async () => {
   const work = prepare(10, { settings: { maxDailyLossMicroUsd: 84_000n } });
-  const { world, relayer } = work;
+  const { fixture, relayer } = work;
   await loseRaces(work, 2);
-  const [arrived] = await payAndUpdate(world, [COST_18 * 2n]);
-  const [waiting] = await payAndUpdate(world, [COST_18 * 2n]);
+  const [arrived] = await payAndUpdate(fixture, [COST_18 * 2n]);
+  const [waiting] = await payAndUpdate(fixture, [COST_18 * 2n]);
   assert.ok(arrived !== undefined && waiting !== undefined);
-  await overtake(world, [arrived]);
-  world.two.produceBlock();
+  await overtake(fixture, [arrived]);
+  fixture.two.produceBlock();
   assert.equal(await send(work), 0);
   assert.equal(relayer.row(arrived).state, "delivered_by_other");
   const { state, reason, nextAttemptAtMs } = relayer.row(waiting);
   assert.deepEqual([state, reason], ["held", "loss_limit"]);
-  assert.ok(nextAttemptAtMs - world.clock.now() <= 600_000);
-  await world.clock.advance(86_400_000);
+  assert.ok(nextAttemptAtMs - fixture.clock.now() <= 600_000);
+  await fixture.clock.advance(86_400_000);
   await settle(work);
   assert.equal(await deliver(work), 1, "it goes on as soon as the limit allows it");
 });
 
 Deno.test("daily loss: a waiting transaction is not replaced while the limit is reached", async () => {
   const work = prepare(10, { settings: { maxDailyLossMicroUsd: 42_000n } });
-  const { world, relayer } = work;
-  const messages = await payAndUpdate(world, [COST_18 * 9n]);
+  const { fixture, relayer } = work;
+  const messages = await payAndUpdate(fixture, [COST_18 * 9n]);
   await round(relayer, work.leg);
-  await overtake(world, messages);
-  const later = await pay(world, [COST_18 * 9n]);
-  await world.update(world.hub, world.two);
+  await overtake(fixture, messages);
+  const later = await pay(fixture, [COST_18 * 9n]);
+  await fixture.update(fixture.hub, fixture.two);
   await settle(work);
-  world.two.isFull = true;
+  fixture.two.isFull = true;
   assert.equal(later.length, 1);
-  await world.clock.advance(STUCK_AFTER_MS);
+  await fixture.clock.advance(STUCK_AFTER_MS);
   await settle(work);
   assert.deepEqual(told(work, "transaction_replaced"), []);
 });
@@ -283,9 +288,9 @@ Deno.test("daily loss: a waiting transaction is not replaced while the limit is 
 Deno.test("daily loss: while nobody knows the price, what was spent stops it", async () => {
   const work = prepare(0, { settings: { maxDailyLossMicroUsd: 1_000_000n } });
   const unpriced = { ...work, profit: profitOf(work.relayer, 0, "none") };
-  await payAndUpdate(work.world, [0n]);
+  await payAndUpdate(work.fixture, [0n]);
   await deliver(unpriced);
-  await payAndUpdate(work.world, [0n]);
+  await payAndUpdate(work.fixture, [0n]);
   assert.equal((await round(work.relayer, work.leg)).sent, 0);
   assert.match(
     String(JSON.stringify(told(work, "loss_limit_reached"))),

@@ -5,7 +5,7 @@ import { releaseAll, type ReleaseChoice } from "../../../src/messaging/commands/
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { toSuspensionKey } from "../../../src/messaging/relay/suspension.ts";
 import { outbound, round, settle } from "./rounds.ts";
-import { memoryLedger, names, Relayer, withLedger, World } from "./fixture.ts";
+import { Fixture, memoryLedger, names, Relayer, withLedger } from "./fixture.ts";
 
 const DAY_MS = 86_400_000;
 /** Behaves in simulations and fails in blocks. */
@@ -13,10 +13,10 @@ const deceiver: Hex = "0x00000000000000000000000000000000000000cc";
 const toDeceiver = { to: fromHex(deceiver) };
 
 /** Rounds until nothing is due and nothing under way. */
-async function work(world: World, relayer: Relayer): Promise<void> {
+async function work(fixture: Fixture, relayer: Relayer): Promise<void> {
   for (let turn = 0; turn < 4; turn++) {
     await round(relayer, outbound(relayer));
-    await world.blocks(3);
+    await fixture.blocks(3);
     await settle(relayer);
   }
 }
@@ -46,13 +46,13 @@ const stateOf = (relayer: Relayer, message: Message | undefined): string => {
 };
 
 Deno.test("suspension: a module that behaves in simulations only is paid three times at most, however many messages come", async () => {
-  const world = new World();
-  world.two.deceivers.add(deceiver);
-  const relayer = new Relayer(world, memoryLedger(world), { settings: { retryFrequencySec: 600 } });
+  const fixture = new Fixture();
+  fixture.two.deceivers.add(deceiver);
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings: { retryFrequencySec: 600 } });
   for (let time = 0; time < 80; time++) {
-    await world.sendFrom(world.hub, world.two, 1, toDeceiver);
-    await work(world, relayer);
-    await world.clock.advance(DAY_MS / 4);
+    await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
+    await work(fixture, relayer);
+    await fixture.clock.advance(DAY_MS / 4);
   }
   assert.equal(countVain(relayer), 3);
   const rows = relayer.ledger.messages.countByState();
@@ -65,64 +65,64 @@ Deno.test("suspension: a module that behaves in simulations only is paid three t
 });
 
 Deno.test("suspension: after one delivery without effect messages of the pair are held, also those found after a restart, others travel", async () => {
-  const world = new World();
-  await withLedger(world, async (ledger, reopen) => {
-    world.two.deceivers.add(deceiver);
-    const relayer = new Relayer(world, ledger);
-    const [bad] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
-    await work(world, relayer);
+  const fixture = new Fixture();
+  await withLedger(fixture, async (ledger, reopen) => {
+    fixture.two.deceivers.add(deceiver);
+    const relayer = new Relayer(fixture, ledger);
+    const [bad] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
+    await work(fixture, relayer);
     assert.equal(stateOf(relayer, bad), "held not_executed");
     assert.equal(relayer.log.events("warn").length, 1);
-    const [later] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
-    await work(world, relayer);
+    const [later] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
+    await work(fixture, relayer);
     assert.equal(stateOf(relayer, later), "held suspended");
 
-    const again = new Relayer(world, reopen());
-    const [fresh] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
-    const [otherSender] = await world.sendFrom(world.hub, world.two, 1, {
+    const again = new Relayer(fixture, reopen());
+    const [fresh] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
+    const [otherSender] = await fixture.sendFrom(fixture.hub, fixture.two, 1, {
       ...toDeceiver,
       from: fromHex("0x00000000000000000000000000000000000000dd"),
     });
-    const [otherReceiver] = await world.sendFrom(world.hub, world.two, 1);
-    await work(world, again);
+    const [otherReceiver] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    await work(fixture, again);
     assert.deepEqual([fresh, otherSender, otherReceiver].map((message) => stateOf(again, message)), [
       "held suspended",
       "held not_executed",
       "delivered handled_by_us",
     ]);
-    assert.deepEqual(again.submissions(fresh ?? world.message()), []);
+    assert.deepEqual(again.submissions(fresh ?? fixture.message()), []);
   });
 });
 
 Deno.test("suspension: after a day one message is tried; when it is delivered the others follow", async () => {
-  const world = new World();
-  world.two.deceivers.add(deceiver);
-  const relayer = new Relayer(world, memoryLedger(world));
-  await world.sendFrom(world.hub, world.two, 1, toDeceiver);
-  await work(world, relayer);
-  const later = await world.sendFrom(world.hub, world.two, 5, toDeceiver);
-  await work(world, relayer);
-  world.two.deceivers.clear();
+  const fixture = new Fixture();
+  fixture.two.deceivers.add(deceiver);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
+  await work(fixture, relayer);
+  const later = await fixture.sendFrom(fixture.hub, fixture.two, 5, toDeceiver);
+  await work(fixture, relayer);
+  fixture.two.deceivers.clear();
   assert.equal((await round(relayer, outbound(relayer))).sent, 0);
-  await world.clock.advance(DAY_MS);
-  await world.blocks(1);
+  await fixture.clock.advance(DAY_MS);
+  await fixture.blocks(1);
   assert.equal((await round(relayer, outbound(relayer))).sent, 1);
   assert.deepEqual(
     later.map((message) => relayer.row(message).state).sort(),
     ["held", "held", "held", "held", "submitted"],
   );
   assert.equal((await round(relayer, outbound(relayer))).sent, 0, "one at a time");
-  await world.blocks(3);
+  await fixture.blocks(3);
   await settle(relayer);
   assert.equal((await round(relayer, outbound(relayer))).sent, 4);
 });
 
 Deno.test("suspension: what was prepared before the failure was seen is not sent", async () => {
-  const world = new World();
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const [suspended, free] = [
-    ...await world.sendFrom(world.hub, world.two, 1, toDeceiver),
-    ...await world.sendFrom(world.hub, world.two, 1),
+    ...await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver),
+    ...await fixture.sendFrom(fixture.hub, fixture.two, 1),
   ];
   assert.ok(suspended !== undefined && free !== undefined);
   const { suspensions } = relayer.ledger;
@@ -140,20 +140,20 @@ Deno.test("suspension: what was prepared before the failure was seen is not sent
 });
 
 Deno.test("suspension: after the last try only a hand sets the pair free", async () => {
-  const world = new World();
-  world.two.deceivers.add(deceiver);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const fixture = new Fixture();
+  fixture.two.deceivers.add(deceiver);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
   for (const days of [0, 1, 3, 400]) {
-    await world.clock.advance(days * DAY_MS);
-    await world.sendFrom(world.hub, world.two, 2, toDeceiver);
-    await work(world, relayer);
+    await fixture.clock.advance(days * DAY_MS);
+    await fixture.sendFrom(fixture.hub, fixture.two, 2, toDeceiver);
+    await work(fixture, relayer);
   }
   assert.equal(countVain(relayer), 3);
-  const [last] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
+  const [last] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
   assert.ok(last !== undefined);
-  await work(world, relayer);
+  await work(fixture, relayer);
   assert.equal(relayer.row(last).nextAttemptAtMs, NEVER_MS);
-  world.two.deceivers.clear();
+  fixture.two.deceivers.clear();
   const { deps } = relayer;
   const config = { hub: names.hub, chains: [names.one, names.two] };
   const { from, to } = toSuspensionKey(last, names.two);
@@ -162,22 +162,22 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   const choice = { chain: names.two, from: toHex(from), to: toHex(to) };
   assert.deepEqual(releaseAll(deps, config, choice).map((pair) => pair.failures), [3]);
   assert.deepEqual(releaseAll(deps, config, {}), []);
-  await work(world, relayer);
+  await work(fixture, relayer);
   assert.equal(relayer.row(last).state, "delivered");
 });
 
 Deno.test("suspension: a failure whose block is gone does not count", async () => {
-  const world = new World();
-  world.two.deceivers.add(deceiver);
-  const relayer = new Relayer(world, memoryLedger(world));
-  const [first] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
+  const fixture = new Fixture();
+  fixture.two.deceivers.add(deceiver);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
   await round(relayer, outbound(relayer));
-  await world.blocks(1);
+  await fixture.blocks(1);
   await settle(relayer);
   assert.equal(stateOf(relayer, first), "held not_executed");
-  world.two.deceivers.clear();
-  world.two.reorganise(1);
-  await world.blocks(4);
+  fixture.two.deceivers.clear();
+  fixture.two.reorganise(1);
+  await fixture.blocks(4);
   await settle(relayer);
   assert.equal(stateOf(relayer, first), "delivered handled_by_us");
   assert.deepEqual(relayer.ledger.suspensions.listActive(names.two), []);

@@ -45,7 +45,7 @@ export interface Process {
   /** Looks at bytes on their way out. @throws when an invariant does not hold. */
   leaving(submission: SignedSubmission, call: RelayerHubCall | undefined): void;
   /** The source has told it a fee. */
-  told(commitment: Hash256, fee: bigint): void;
+  reportFee(commitment: Hash256, fee: bigint): void;
   /** A claim leaves whose proof shows that fee. */
   claiming(commitment: Hash256, fee: bigint): void;
 }
@@ -104,7 +104,9 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     signal: AbortSignal,
   ): Promise<readonly (bigint | undefined)[]> {
     const fees = await super.fetchFees(commitments, signal);
-    for (const [index, commitment] of commitments.entries()) this.#life.told(commitment, fees[index] ?? 0n);
+    for (const [index, commitment] of commitments.entries()) {
+      this.#life.reportFee(commitment, fees[index] ?? 0n);
+    }
     return fees;
   }
 

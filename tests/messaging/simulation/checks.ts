@@ -62,7 +62,7 @@ export class Checks {
   /** {@link Course.freshStarts} at the last look: some processes come and go between two looks. */
   #freshStarts = 0;
   /** Highest height of a source that a target ever knew. */
-  readonly #told = new Map<string, bigint>();
+  readonly #knownHeights = new Map<string, bigint>();
   readonly #violations: string[] = [];
   /** Chains to which nothing is sent any more, since too much was lost there. */
   readonly #stopped = new Set<StateMachine>();
@@ -193,7 +193,10 @@ export class Checks {
         sentFrom: (source) => sentIn(blocksOf(source)),
         startOf: () => 0n,
       }),
-      ...cursorsAhead(ledger.cursors, (source, target) => this.#told.get(`${source} ${target}`) ?? 0n),
+      ...cursorsAhead(
+        ledger.cursors,
+        (source, target) => this.#knownHeights.get(`${source} ${target}`) ?? 0n,
+      ),
       ...deliveriesWrong(
         ledger.deliveries,
         // A seed may end while one of bad messages waits: mined as the process ends, it is recorded by the next one.
@@ -453,8 +456,8 @@ export class Checks {
           ? this.#hub().head.state.proofs.list.at(-1)?.height ?? 0n
           : 0n;
         const key = `${source.id.stateMachine} ${target.id.stateMachine}`;
-        const most = [known, proven, this.#told.get(key) ?? 0n].reduce((a, b) => a > b ? a : b);
-        this.#told.set(key, most);
+        const most = [known, proven, this.#knownHeights.get(key) ?? 0n].reduce((a, b) => a > b ? a : b);
+        this.#knownHeights.set(key, most);
       }
     }
   }

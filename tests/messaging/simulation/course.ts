@@ -213,7 +213,7 @@ export class Course {
       if (trouble.kind !== "fuse") this.#begin(trouble);
     }
     if (now === this.plan.calmAfterSec - this.plan.calmAfterSec % TICK_SEC) this.#calm();
-    this.#loseWhilePooled();
+    this.#loseWhilePending();
     this.#useNonces();
     this.#replaceHandlers();
     this.#produce();
@@ -221,9 +221,9 @@ export class Course {
   }
 
   /** Loses the database just when something waits for a block. */
-  #loseWhilePooled(): void {
+  #loseWhilePending(): void {
     for (const trouble of this.#losing) {
-      if (trouble.whilePooled !== undefined && this.nodes[trouble.whilePooled].poolSize === 0) continue;
+      if (trouble.whilePending !== undefined && this.nodes[trouble.whilePending].mempoolSize === 0) continue;
       this.#losing.delete(trouble);
       if (!this.isTroubled) continue;
       this.#startAtSec = this.#nowSec + trouble.downSec;
@@ -235,7 +235,7 @@ export class Course {
   /** Somebody uses a nonce just when a transaction of ours waits for its block. */
   #useNonces(): void {
     for (const chain of this.#foreign) {
-      if (this.nodes[chain].poolSize === 0) continue;
+      if (this.nodes[chain].mempoolSize === 0) continue;
       this.#foreign.delete(chain);
       this.nodes[chain].useNonce(toHex(this.relayerOn(chainNames[chain])));
     }
@@ -244,7 +244,7 @@ export class Course {
   /** Governance replaces a handler just when a transaction waits that calls it. */
   #replaceHandlers(): void {
     for (const chain of this.#governed) {
-      if (this.isTroubled && this.nodes[chain].poolSize === 0) continue;
+      if (this.isTroubled && this.nodes[chain].mempoolSize === 0) continue;
       this.#governed.delete(chain);
       if (this.isTroubled) this.nodes[chain].replaceHandler();
     }
@@ -365,7 +365,7 @@ export class Course {
         this.#drawFaults();
         return;
       case "newHandler":
-        if (trouble.whilePooled) this.#governed.add(trouble.chain);
+        if (trouble.whilePending) this.#governed.add(trouble.chain);
         else this.nodes[trouble.chain].replaceHandler();
         return;
       case "foreignNonce":
@@ -398,7 +398,7 @@ export class Course {
         this.#quotePrices();
         return;
       case "forgetPool":
-        this.nodes[trouble.chain].forgetPool();
+        this.nodes[trouble.chain].clearMempool();
     }
   }
 

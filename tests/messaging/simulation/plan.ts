@@ -36,14 +36,14 @@ export type Trouble =
   | { readonly kind: "kill"; readonly atSec: number; readonly downSec: number }
   | { readonly kind: "stop"; readonly atSec: number; readonly downSec: number }
   /**
-   * Killed, and its database is gone. With `whilePooled` not before the pool of that chain holds something, so that
+   * Killed, and its database is gone. With `whilePending` not before the pool of that chain holds something, so that
    * a transaction is on its way of which the next database knows nothing.
    */
   | {
     readonly kind: "lose";
     readonly atSec: number;
     readonly downSec: number;
-    readonly whilePooled?: 0 | 1 | 2 | undefined;
+    readonly whilePending?: 0 | 1 | 2 | undefined;
   }
   /** Dies, or is asked to end, at one of its next steps. */
   | {
@@ -62,14 +62,14 @@ export type Trouble =
     readonly forSec: number;
   }
   /**
-   * Governance replaces the host's handler; with `whilePooled` just when something waits in the chain's pool, which
+   * Governance replaces the host's handler; with `whilePending` just when something waits in the chain's pool, which
    * may be a transaction of ours to the old one.
    */
   | {
     readonly kind: "newHandler";
     readonly chain: 0 | 1;
     readonly atSec: number;
-    readonly whilePooled: boolean;
+    readonly whilePending: boolean;
   }
   /** Somebody uses a nonce of our account. */
   | { readonly kind: "foreignNonce"; readonly chain: 0 | 1; readonly atSec: number }
@@ -196,7 +196,7 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
       return { kind: "forgetPool", chain: any, atSec };
     case 6:
       return draw.chance(40)
-        ? { kind: "lose", atSec, downSec, whilePooled: draw.chance(50) ? any : undefined }
+        ? { kind: "lose", atSec, downSec, whilePending: draw.chance(50) ? any : undefined }
         : { kind: "forgetPool", chain: any, atSec };
     case 7:
       return { kind: "spike", chain, atSec, forSec: draw.between(20, 200), times: draw.between(2, 60) };
@@ -215,7 +215,7 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
     case 11:
       return { kind: "bandwidth", atSec, forSec: draw.between(10, 150) };
     case 12:
-      return { kind: "newHandler", chain, atSec, whilePooled: draw.chance(60) };
+      return { kind: "newHandler", chain, atSec, whilePending: draw.chance(60) };
     default:
       return { kind: "fuse", steps: draw.between(1, 2_500), downSec, isGentle: draw.chance(25) };
   }

@@ -161,7 +161,7 @@ Deno.test("simulation: a nonce that a reorganisation takes from a stranger holds
 
 Deno.test("simulation: what was signed for a handler that governance replaced costs little, and all arrives through the new one", async () => {
   const replaced = [20, 60, 100].flatMap((atSec) =>
-    ([0, 1] as const).map((chain): Trouble => ({ kind: "newHandler", chain, atSec, whilePooled: true }))
+    ([0, 1] as const).map((chain): Trouble => ({ kind: "newHandler", chain, atSec, whilePending: true }))
   );
   await runUntil(3, {
     first: 500,
@@ -184,7 +184,7 @@ Deno.test("simulation: what waits for a better price when its handler is replace
     kind: "newHandler",
     chain,
     atSec: 130,
-    whilePooled: true,
+    whilePending: true,
   }));
   await runUntil(2, {
     first: 500,
@@ -202,7 +202,7 @@ Deno.test("simulation: what a transaction of a lost database delivers before our
         kind: "lose",
         atSec,
         downSec: 0,
-        whilePooled: 2,
+        whilePending: 2,
       }));
       return quiet(seed, { troubles });
     },

@@ -47,7 +47,7 @@ export class Program implements Process {
   readonly #connect: (life: Process) => Connections;
   readonly #clock: Clock;
   readonly #isGentle: boolean;
-  readonly #told = new Map<Hash256, { readonly fee: bigint; readonly atMs: number }>();
+  readonly #reportedFees = new Map<Hash256, { readonly fee: bigint; readonly atMs: number }>();
   #fuse: number;
   #stoppedAtMs: number | undefined;
   #isDead = false;
@@ -127,12 +127,12 @@ export class Program implements Process {
     if (!isOrdered) this.violations.push(`I8: order ${submission.hash} leaves without a withdrawal row`);
   }
 
-  told(commitment: Hash256, fee: bigint): void {
-    this.#told.set(commitment, { fee, atMs: this.#clock.now() });
+  reportFee(commitment: Hash256, fee: bigint): void {
+    this.#reportedFees.set(commitment, { fee, atMs: this.#clock.now() });
   }
 
   claiming(commitment: Hash256, fee: bigint): void {
-    const told = this.#told.get(commitment);
+    const told = this.#reportedFees.get(commitment);
     const isNew = told !== undefined && this.#clock.now() - told.atMs <= MAX_CLAIM_MS;
     if (isNew && told.fee <= fee) return;
     this.violations.push(`A claim of ${commitment} shows ${fee}, its source has told ${told?.fee}`);

@@ -104,7 +104,7 @@ async function runPlan(plan: Plan, seed: number, folder: string): Promise<Course
     if (violations.length > 0) throw new Error(violations.slice(0, 10).join("\n"));
     return course;
   } catch (error) {
-    tellLog(course);
+    printLog(course);
     throw error;
   } finally {
     course.program?.kill();
@@ -114,7 +114,7 @@ async function runPlan(plan: Plan, seed: number, folder: string): Promise<Course
 }
 
 /** With SIMULATION_LOG, every line of every process goes to that file. */
-function tellLog(course: Course): void {
+function printLog(course: Course): void {
   const path = Deno.env.get("SIMULATION_LOG");
   if (path === undefined) return;
   const lines = course.programs.flatMap(({ log }, life) =>

@@ -14,7 +14,7 @@ import {
 import { blake2Concat, ismpKeys, storagePrefix } from "../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u64 } from "../../../src/core/encoding/scale.ts";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
-import { toldByGrandpa } from "../../../devnet/updates/feeds.ts";
+import { grandpaFollowers } from "../../../devnet/updates/feeds.ts";
 import { readerFor } from "../../../devnet/evm/deploy.ts";
 import type { Rejection } from "../../../devnet/hub/hub.ts";
 import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
@@ -27,7 +27,7 @@ import {
 } from "./consensus_hosts.ts";
 import { ownHeaderOf } from "../../../devnet/hub/own_proofs.ts";
 import type { DevnetSubstrateChain } from "../../../devnet/chains/substrate_chains.ts";
-import { readUpdates, type ToldFacts, toldViolations } from "./follower_checks.ts";
+import { type FollowerFacts, followerViolations, readUpdates } from "./follower_checks.ts";
 
 /** The part of a header that the hub stores. */
 export type HeaderFacts = Pick<EvmBlockHeader, "stateRoot" | "timestampSec">;
@@ -65,7 +65,7 @@ export interface RefusalFacts extends Pick<Rejection, "stage" | "code" | "ismp" 
 export interface ConsensusFacts {
   readonly chains: readonly ChainFacts[];
   /** Substrate chains that follow the hub by GRANDPA votes. */
-  readonly told: readonly ToldFacts[];
+  readonly told: readonly FollowerFacts[];
   readonly rejections: readonly RefusalFacts[];
   readonly runs: readonly RunFacts[];
   /** EVM hosts, as far as they were told of the hub. */
@@ -75,7 +75,7 @@ export interface ConsensusFacts {
 /** What a scenario does not keep to. */
 export interface ConsensusLimits extends HostLimits {
   /** Chains of which the hub need not have learned anything, or which need not have learned anything of it. */
-  readonly untold?: readonly string[];
+  readonly withoutUpdates?: readonly string[];
   /** Relayers that compete: updates may come second. */
   readonly hasCompetitors?: boolean;
 }
@@ -95,8 +95,8 @@ const SECOND: ReadonlySet<string> = new Set(["BadProof", "Stale", "AlreadyImport
 export function consensusViolations(facts: ConsensusFacts, limits: ConsensusLimits = {}): string[] {
   return [
     ...facts.chains.flatMap((chain) => [...untrueHeights(chain), ...fallingHeights(chain)]),
-    ...facts.chains.flatMap((chain) => [...untold(chain, limits)]),
-    ...facts.told.flatMap((chain) => [...toldViolations(chain, limits.hasCompetitors)]),
+    ...facts.chains.flatMap((chain) => [...withoutUpdates(chain, limits)]),
+    ...facts.told.flatMap((chain) => [...followerViolations(chain, limits.hasCompetitors)]),
     ...refusals(facts, limits),
     ...facts.runs.flatMap((run) => [...runViolations(run)]),
     ...facts.hosts.flatMap((host) => hostViolations(host, limits)),
@@ -130,8 +130,11 @@ function* fallingHeights({ chain, by = HUB, latest }: ChainFacts): Iterable<stri
 }
 
 /** The newest height is stored, and it was not the first. */
-function* untold({ chain, by = HUB, stored, latest }: ChainFacts, limits: ConsensusLimits): Iterable<string> {
-  if (limits.untold?.some((name) => (by === HUB ? chain : by).startsWith(name)) === true) return;
+function* withoutUpdates(
+  { chain, by = HUB, stored, latest }: ChainFacts,
+  limits: ConsensusLimits,
+): Iterable<string> {
+  if (limits.withoutUpdates?.some((name) => (by === HUB ? chain : by).startsWith(name)) === true) return;
   const newest = latest.at(-1);
   if (newest === undefined || latest.length < 2) yield `${chain}: ${by} learned nothing`;
   else if (!stored.some(({ height }) => height === newest)) yield `${chain}: block ${newest} is not stored`;
@@ -182,7 +185,7 @@ export async function readConsensusFacts(
   return {
     chains: [...chains, ...await Promise.all(substrateChains.map((chain) => readFollower(devnet, chain)))],
     told: await Promise.all(
-      toldByGrandpa(substrateChains).map(async ({ stateMachine, node }): Promise<ToldFacts> => {
+      grandpaFollowers(substrateChains).map(async ({ stateMachine, node }): Promise<FollowerFacts> => {
         return {
           chain: stateMachine,
           updates: await readUpdates(node, devnet.hub.identity.consensusStateId),

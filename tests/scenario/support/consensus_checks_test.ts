@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ClientUpdate, ToldFacts } from "./follower_checks.ts";
+import type { ClientUpdate, FollowerFacts } from "./follower_checks.ts";
 import {
   assertConsensus,
   type ChainFacts,
@@ -26,7 +26,7 @@ const update: ClientUpdate = {
   before: { height: 20, setId: 3n },
   after: { height: 28, setId: 4n },
 };
-const told: ToldFacts = { chain: "SUBSTRATE-abcd", updates: [update] };
+const told: FollowerFacts = { chain: "SUBSTRATE-abcd", updates: [update] };
 const delivery: HostDelivery = {
   hash: "0xd1",
   block: 20n,
@@ -98,7 +98,7 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
   ["a height twice", withChain({ latest: [3n, 5n, 5n] }), /went from 5 to 5/],
   ["a chain that stands still", withChain({ latest: [5n] }), /learned nothing/],
   ["another chain that may stand still", withChain({ latest: [] }), /learned nothing/, {
-    untold: ["EVM-56/"],
+    withoutUpdates: ["EVM-56/"],
   }],
   ["a height without its commitment", withChain({ latest: [3n, 7n] }), /block 7 is not stored/],
   [
@@ -121,7 +121,7 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
     "what a Substrate chain was not told",
     { ...good, chains: [chain, { ...chain, by: "SUBSTRATE-abcd", latest: [5n] }] },
     /SUBSTRATE-abcd learned nothing/,
-    { untold: ["EVM-97"] },
+    { withoutUpdates: ["EVM-97"] },
   ],
   [
     "an update that moved nothing on",
@@ -195,9 +195,9 @@ for (const [what, facts, said, limits] of violated) {
 
 Deno.test("consensus checks: what is as it should be passes, and so does what a scenario allows", () => {
   assert.deepEqual(consensusViolations(good), []);
-  assert.deepEqual(consensusViolations(withChain({ latest: [] }), { untold: ["EVM-97/"] }), []);
-  const untold = { ...good, chains: [{ ...chain, by: "SUBSTRATE-abcd", latest: [] }] };
-  assert.deepEqual(consensusViolations(untold, { untold: ["SUBSTRATE-abcd"] }), []);
+  assert.deepEqual(consensusViolations(withChain({ latest: [] }), { withoutUpdates: ["EVM-97/"] }), []);
+  const withoutUpdates = { ...good, chains: [{ ...chain, by: "SUBSTRATE-abcd", latest: [] }] };
+  assert.deepEqual(consensusViolations(withoutUpdates, { withoutUpdates: ["SUBSTRATE-abcd"] }), []);
   const second = withUpdate({ after: update.before });
   assert.deepEqual(consensusViolations(second, { hasCompetitors: true }), []);
   // The chain's governance may do anything.

@@ -14,7 +14,7 @@ import { type ConsensusScene, DEADLINE_MS, type SceneChanges } from "./consensus
 import type { RelayerProcess } from "./relayer_process.ts";
 
 /** A relayer that tells EVM hosts of the hub. */
-export const TELLING: SceneChanges = { hubType: "beefy", tellsOfHub: true };
+export const TELLING: SceneChanges = { hubType: "beefy", enablesHubConsensus: true };
 
 /** Lets the relay chain begin so many sessions. @param isAccepted the hub accepts a proof of each of them. */
 export async function beginSessions(devnet: Devnet, count: number, isAccepted: boolean): Promise<void> {

@@ -251,11 +251,11 @@ export function secretChanges(
   for (const [name, keys] of Object.entries(changes.sections ?? {})) {
     sections[name] = { ...sections[name], ...keys };
   }
-  const { hubType, tellsOfHub, makesProofs, relayUrl, substrateUrls, only } = changes;
+  const { hubType, enablesHubConsensus, makesProofs, relayUrl, substrateUrls, only } = changes;
   return {
     ...only && { only },
     ...hubType && { hubType },
-    ...tellsOfHub !== undefined && { tellsOfHub },
+    ...enablesHubConsensus !== undefined && { enablesHubConsensus },
     ...makesProofs !== undefined && { makesProofs },
     relayUrl: secretUrl(relayUrl ?? endpoints.relay.wsUrl, { hasPath: true }),
     substrateUrls: Object.fromEntries(

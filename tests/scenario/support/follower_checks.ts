@@ -1,6 +1,6 @@
 /**
  * What must hold whenever Substrate chains were told of the hub: every update that a block has moved the client on, and
- * no set of authorities was left out. Start reading at {@link toldViolations}; the facts are read by {@link readUpdates}.
+ * no set of authorities was left out. Start reading at {@link followerViolations}; the facts are read by {@link readUpdates}.
  */
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { decodeGrandpaState } from "../../../src/consensus/clients/grandpa/spec/verify_message.ts";
@@ -29,7 +29,7 @@ export interface ClientUpdate {
 }
 
 /** What is judged of a chain. */
-export interface ToldFacts {
+export interface FollowerFacts {
   readonly chain: string;
   readonly updates: readonly ClientUpdate[];
 }
@@ -38,7 +38,10 @@ export interface ToldFacts {
  * Everything that is wrong, as sentences.
  * @param hasCompetitors relayers that prove the same block both succeed: the second one changes nothing.
  */
-export function* toldViolations({ chain, updates }: ToldFacts, hasCompetitors = false): Iterable<string> {
+export function* followerViolations(
+  { chain, updates }: FollowerFacts,
+  hasCompetitors = false,
+): Iterable<string> {
   for (const { block, extrinsics, before, after } of updates) {
     // Without an extrinsic it was the chain's governance, which may do anything.
     if (extrinsics === 0) continue;

@@ -140,7 +140,7 @@ export class HostileSenders {
     );
     const height = BigInt(devnet.hub.best.number);
     const way = { from: devnet.hub.identity.stateMachine, to: dest.stateMachine };
-    await waitUntil(`${dest.name} can be sent the spoiler`, () => devnet.oracle.told(way) >= height, {
+    await waitUntil(`${dest.name} can be sent the spoiler`, () => devnet.oracle.lastHeight(way) >= height, {
       deadlineMs: DEADLINE_MS,
       everyMs: 20,
     });

@@ -95,7 +95,9 @@ export async function assertInvariants(
     const from = historyOf({ histories }, source).chain;
     const to = historyOf({ histories }, target).chain;
     // What the hub has proven to itself travels to EVM hosts in front of the messages.
-    return devnet.oracle.told(devnet.prover !== undefined && from === hub ? { from, to: hub } : { from, to });
+    return devnet.oracle.lastHeight(
+      devnet.prover !== undefined && from === hub ? { from, to: hub } : { from, to },
+    );
   };
   const violations = [...handledTwice(histories)];
   const { accounts = new Map<string, string>(), creditBefore: before = new Map() } = options;
@@ -173,7 +175,7 @@ export function violationsOf(facts: Facts): readonly string[] {
     ...endsUnreasoned(messages),
     ...endsUntrueIn(facts),
     ...noncesDouble(submissions),
-    ...secretsTold(facts),
+    ...loggedSecrets(facts),
     ...claimsUntrue(facts),
     ...creditGone(facts),
     ...deliveredAtLoss(facts),
@@ -304,7 +306,7 @@ function spendingWrongIn(
 }
 
 /** I13. */
-function* secretsTold({ trace }: Facts): Iterable<string> {
+function* loggedSecrets({ trace }: Facts): Iterable<string> {
   const digits = DEVNET_KEYS[trace.role].slice(2);
   for (const { text } of trace.processes) {
     if (text.toLowerCase().includes(digits)) yield "I13: the key is in the log";

@@ -227,7 +227,7 @@ async function holdBack(
     const heights = early.filter(({ request }) => request.source === from).map(({ height }) => height);
     await waitUntil(
       `the hub knows the early messages of ${from}`,
-      () => heights.every((height) => devnet.oracle.told({ from, to: hub }) >= height),
+      () => heights.every((height) => devnet.oracle.lastHeight({ from, to: hub }) >= height),
       { deadlineMs: DEADLINE_MS },
     );
     await devnet.oracle.pause({ from, to: hub });

@@ -51,9 +51,9 @@ export class BlockStateStrategy {
 
   /** Attempts an update once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused. */
   async attempt(trusted: TrustedState, signal: AbortSignal): Promise<UpdateAttempt> {
-    const { pool, network } = this.#context;
+    const { endpoints, network } = this.#context;
     const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
-    const position = await pool.ask({ route: beaconRoutes.checkpoints }, async (node) => {
+    const position = await endpoints.ask({ route: beaconRoutes.checkpoints }, async (node) => {
       const checkpoint = await node.fetchFinalizedCheckpoint("head");
       return { checkpoint, head: await node.fetchHeader("head") };
     }, signal);
@@ -61,7 +61,7 @@ export class BlockStateStrategy {
     if (checkpoint.root === ZERO) return { kind: "wait", reason: "the chain has finalized nothing yet" };
     if (checkpoint.epoch <= latestFinalizedEpoch) return waitFor(network, "epoch_not_newer");
     const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
-    const selection = await pool.ask(
+    const selection = await endpoints.ask(
       { route: beaconRoutes.block },
       async (node) => {
         const start = isBehind ? await this.#lastBlockOf(node, statePeriod + 1n) : head;
@@ -161,7 +161,7 @@ export class BlockStateStrategy {
       signerCount: countSigners(signing.syncAggregate.bits),
     });
     if (plan.action === "wait") return waitFor(this.#context.network, plan.reason);
-    const finalized = await this.#context.pool.ask(
+    const finalized = await this.#context.endpoints.ask(
       { route: beaconRoutes.header },
       (node) => node.fetchHeader(finality.checkpoint.root),
       signal,

@@ -45,14 +45,14 @@ export async function fetchInitialBeaconState(
 
 /** Reads light client objects where a node serves them, otherwise the whole finalized state. */
 async function fetchState(context: BeaconContext, signal: AbortSignal): Promise<BeaconConsensusState> {
-  const { pool } = context;
+  const { endpoints } = context;
   const route = beaconRoutes.bootstrap;
   try {
-    return await pool.ask({ route }, (node) => fromLightClient(context, node), signal);
+    return await endpoints.ask({ route }, (node) => fromLightClient(context, node), signal);
   } catch (fault) {
     if (!(fault instanceof RpcFault) || !isAbsence(fault)) throw fault;
   }
-  return await pool.ask({ route: beaconRoutes.state }, (node) => fromState(context, node), signal);
+  return await endpoints.ask({ route: beaconRoutes.state }, (node) => fromState(context, node), signal);
 }
 
 async function fromLightClient(

@@ -78,7 +78,7 @@ export class LightClientStrategy {
     const faults: RpcFault[] = [];
     const route = beaconRoutes.finalityUpdate;
     try {
-      return await this.#context.pool.ask(
+      return await this.#context.endpoints.ask(
         { route, onFault: (fault) => void faults.push(fault) },
         (node) => this.#readOffer(node, trusted),
         signal,
@@ -119,14 +119,14 @@ export class LightClientStrategy {
    * when the finality that the endpoint offers has not advanced for two epochs.
    */
   #noteOffer(endpoint: RestEndpoint, epoch: bigint): void {
-    const { network, clock, pool } = this.#context;
+    const { network, clock, endpoints } = this.#context;
     const known = this.#offered.get(endpoint);
     if (known?.epoch !== epoch) {
       this.#offered.set(endpoint, { epoch, sinceMs: clock.now() });
       return;
     }
     const epochMs = Number(network.slotsPerEpoch) * network.slotSec * 1000;
-    if (pool.rest.endpoints.length === 1 || clock.now() - known.sinceMs <= 2 * epochMs) return;
+    if (endpoints.rest.endpoints.length === 1 || clock.now() - known.sinceMs <= 2 * epochMs) return;
     throw endpoint.fault(
       "lagging",
       beaconRoutes.finalityUpdate,
@@ -140,12 +140,12 @@ export class LightClientStrategy {
     source: FinalityUpdate,
     signal: AbortSignal,
   ): Promise<SyncCommitteeUpdate | undefined> {
-    const { network, pool } = this.#context;
+    const { network, endpoints } = this.#context;
     const period = periodOfSlot(network, source.attestedHeader.slot);
     const route = beaconRoutes.updates;
     const currentRoot = committeeRoot(trusted.state.lightClientState.nextSyncCommittee);
     try {
-      return await pool.ask({ route, subject: String(period) }, async (node) => {
+      return await endpoints.ask({ route, subject: String(period) }, async (node) => {
         const { nextSyncCommittee } = await node.fetchPeriodUpdate(period);
         return believed(node.endpoint, route, () => ({
           nextSyncCommittee,

@@ -65,7 +65,7 @@ type ReadBranch = (node: BeaconNode) => Promise<readonly Hash256[]>;
 
 /** Finds branches, and caches data for the next one. */
 export class PayloadBranches {
-  readonly #pool: BeaconEndpointSet;
+  readonly #endpoints: BeaconEndpointSet;
   readonly #execution: RpcEndpointSet;
   readonly #network: BeaconNetwork;
   readonly #summaries: SummariesMemory;
@@ -73,13 +73,13 @@ export class PayloadBranches {
   readonly #paths = new Map<RestEndpoint, (state: string) => string>();
 
   constructor(
-    pool: BeaconEndpointSet,
+    endpoints: BeaconEndpointSet,
     execution: RpcEndpointSet,
     network: BeaconNetwork,
     summaries = new SummariesMemory(),
   ) {
     this.#summaries = summaries;
-    this.#pool = pool;
+    this.#endpoints = endpoints;
     this.#execution = execution;
     this.#network = network;
   }
@@ -115,7 +115,7 @@ export class PayloadBranches {
       // The last source is always tried: there is no other one.
       asksAgain: source === "whole state",
     };
-    return await this.#pool.ask(
+    return await this.#endpoints.ask(
       question,
       async (node) => ({ branch: await read(node), source, endpoint: node.endpoint.host }),
       signal,
@@ -136,7 +136,7 @@ export class PayloadBranches {
       case "state proof":
         return (node) => this.#fromProof(node, block, place);
       case "historical summaries": {
-        if (!this.#pool.mayServe(source)) return undefined;
+        if (!this.#endpoints.mayServe(source)) return undefined;
         const index = await this.#nextWithdrawal(block, signal);
         return index === undefined ? undefined : (node) => this.#fromSummaries(node, block, place, index);
       }
@@ -179,8 +179,8 @@ export class PayloadBranches {
       if (!(cause instanceof DerivationError)) throw cause;
       // The node's part is proved, so this is the execution node's.
       const { blockNumber } = block.execution;
-      this.#pool.log.warn("block_withdrawals_mismatch", {
-        chain: this.#pool.chain,
+      this.#endpoints.log.warn("block_withdrawals_mismatch", {
+        chain: this.#endpoints.chain,
         block: blockNumber,
         endpoint: this.#execution.hosts.join(", "),
       });
@@ -212,7 +212,7 @@ export class PayloadBranches {
       return await fetchNextWithdrawalIndex(this.#execution, { number, hash }, signal);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      this.#pool.log.debug("block_withdrawals_unknown", { error: fault });
+      this.#endpoints.log.debug("block_withdrawals_unknown", { error: fault });
       return undefined;
     }
   }

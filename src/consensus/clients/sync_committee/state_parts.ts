@@ -85,17 +85,17 @@ export class StateParts {
     byState: (node: BeaconNode) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const { pool } = this.#context;
+    const { endpoints } = this.#context;
     const subject = String(slot);
     let refused: RpcFault | undefined;
     try {
-      return await pool.ask({ route: proofRoute, subject, asksAgain: false }, byProof, signal);
+      return await endpoints.ask({ route: proofRoute, subject, asksAgain: false }, byProof, signal);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       if (fault.code === "malformed") refused = fault;
     }
     try {
-      return await pool.ask({ route: WHOLE_STATE, subject }, byState, signal);
+      return await endpoints.ask({ route: WHOLE_STATE, subject }, byState, signal);
     } catch (fault) {
       throw fault instanceof RpcFault && refused !== undefined ? refused : fault;
     }

@@ -72,18 +72,18 @@ class SyncCommitteeProver implements ConsensusProver {
     this.commitmentId = { stateMachine: this.chain, consensusStateId };
     this.intervalMs = options.intervalMs;
     this.#deps = deps;
-    const endpoints = options.beaconUrls.map((url) =>
+    const nodes = options.beaconUrls.map((url) =>
       new RestEndpoint(deps, { url: url.reveal(), chain: this.chain })
     );
-    const pool = new BeaconEndpointSet(
+    const endpoints = new BeaconEndpointSet(
       this.chain,
-      new RestEndpointSet(deps, { chain: this.chain, endpoints }),
+      new RestEndpointSet(deps, { chain: this.chain, endpoints: nodes }),
       deps.log,
     );
     const { log, summariesText: text } = deps;
     const file = text && { text, log, network: network.genesisValidatorsRoot };
-    const branches = new PayloadBranches(pool, deps.execution, network, new SummariesMemory(file));
-    this.#context = { network, consensusStateId, pool, branches, clock: deps.clock };
+    const branches = new PayloadBranches(endpoints, deps.execution, network, new SummariesMemory(file));
+    this.#context = { network, consensusStateId, endpoints, branches, clock: deps.clock };
     this.#light = new LightClientStrategy(this.#context);
     this.#blockState = new BlockStateStrategy(this.#context);
     this.#layout = new LayoutChoice(deps, consensusStateId, options.layout);

@@ -15,7 +15,7 @@ import type { PayloadBranches } from "./payload_sources.ts";
 export interface BeaconContext {
   readonly network: BeaconNetwork;
   readonly consensusStateId: ConsensusStateId;
-  readonly pool: BeaconEndpointSet;
+  readonly endpoints: BeaconEndpointSet;
   readonly branches: PayloadBranches;
   readonly clock: Clock;
 }

@@ -19,11 +19,11 @@ function lieAboutWord(index: number): AlterAnswer {
 }
 
 Deno.test("arbitrum: an L1 endpoint that lies about any part of an assertion is found out and named", async () => {
-  await withArbitrum("ArbitrumBold", async (world) => {
-    const { contracts, hub, l2, nodes } = world;
-    await world.mineL2();
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2, nodes } = fixture;
+    await fixture.mineL2();
     const assertion = await contracts.createAssertion(l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     const named = `bad_data EVM-11155111 ${hostOf(nodes.l1.rpcUrl)}`;
     const lies: readonly AlterAnswer[] = [
       lieAbout("eth_getLogs", "*.topics.1"),
@@ -38,24 +38,24 @@ Deno.test("arbitrum: an L1 endpoint that lies about any part of an assertion is 
       lieAbout("eth_getProof", "storageProof.1.proof.0"),
     ];
     for (const [index, lie] of lies.entries()) {
-      const prover = world.prover({ l1Transport: alteringFetch(lie) });
+      const prover = fixture.prover({ l1Transport: alteringFetch(lie) });
       assert.equal(await outcomeOf(prover), named, `lie ${index}`);
     }
     for (const word of ["0", "1"]) {
       // First a parent that is not there, then one with two children: this can only hide the assertion.
       const lie = lieAbout("eth_getStorageAt", "", () => `0x${`${word}`.repeat(64)}`);
-      assert.match(await outcomeOf(world.prover({ l1Transport: alteringFetch(lie) })), /^nothing/);
+      assert.match(await outcomeOf(fixture.prover({ l1Transport: alteringFetch(lie) })), /^nothing/);
     }
-    assert.equal(await relay(hub, world.prover()), assertion.l2Height);
+    assert.equal(await relay(hub, fixture.prover()), assertion.l2Height);
   });
 });
 
 Deno.test("arbitrum: an L1 endpoint that lies about any part of a node is found out and named", async () => {
-  await withArbitrum("ArbitrumOrbit", async (world) => {
-    const { contracts, hub, l2, nodes } = world;
-    await world.mineL2();
+  await withArbitrum("ArbitrumOrbit", async (fixture) => {
+    const { contracts, hub, l2, nodes } = fixture;
+    await fixture.mineL2();
     const { l2Height } = await contracts.createNode(l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     const named = `bad_data EVM-11155111 ${hostOf(nodes.l1.rpcUrl)}`;
     const lies: readonly (readonly [AlterAnswer, string | RegExp])[] = [
       [lieAbout("eth_getLogs", "*.topics.1"), named],
@@ -70,46 +70,46 @@ Deno.test("arbitrum: an L1 endpoint that lies about any part of a node is found 
       [lieAbout("eth_getProof", "storageProof.0.proof.0"), named],
     ];
     for (const [index, [lie, expected]] of lies.entries()) {
-      const outcome = await outcomeOf(world.prover({ l1Transport: alteringFetch(lie) }));
+      const outcome = await outcomeOf(fixture.prover({ l1Transport: alteringFetch(lie) }));
       if (typeof expected === "string") assert.equal(outcome, expected, `lie ${index}`);
       else assert.match(outcome, expected, `lie ${index}`);
     }
-    assert.equal(await relay(hub, world.prover()), l2Height);
+    assert.equal(await relay(hub, fixture.prover()), l2Height);
   });
 });
 
 Deno.test("arbitrum: an endpoint of the rollup that lies about a header is found out and named", async () => {
-  await withArbitrum("ArbitrumBold", async (world) => {
-    const { contracts, hub, l2 } = world;
-    await world.mineL2();
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2 } = fixture;
+    await fixture.mineL2();
     const assertion = await contracts.createAssertion(l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     for (const field of headerFields) {
-      const prover = world.prover({ l2Transport: alteringFetch(lieAbout("eth_getBlockByHash", field)) });
+      const prover = fixture.prover({ l2Transport: alteringFetch(lieAbout("eth_getBlockByHash", field)) });
       assert.equal(await outcomeOf(prover), `bad_data EVM-421614 ${hostOf(l2.rpcUrl)}`, field);
     }
     const absent: AlterAnswer = (method, result) => method === "eth_getBlockByHash" ? null : result;
     assert.match(
-      await outcomeOf(world.prover({ l2Transport: alteringFetch(absent) })),
+      await outcomeOf(fixture.prover({ l2Transport: alteringFetch(absent) })),
       /^nothing: .*block_does_not_exist/,
     );
-    assert.equal(await relay(hub, world.prover()), assertion.l2Height);
+    assert.equal(await relay(hub, fixture.prover()), assertion.l2Height);
   });
 });
 
 Deno.test("arbitrum: an endpoint on another L1 is named, and the next one is used", async () => {
-  await withArbitrum("ArbitrumBold", async (world) => {
-    const { contracts, hub, l2, nodes } = world;
-    await world.mineL2();
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2, nodes } = fixture;
+    await fixture.mineL2();
     const assertion = await contracts.createAssertion(l2);
-    const height = await world.advanceL1();
+    const height = await fixture.advanceL1();
     await using stranger = await startAnvil({ chainId: 11155111, genesisTimestampSec: 1_700_000_000 });
     await createTestClient({ mode: "anvil", transport: http(stranger.rpcUrl) }).mine({
       blocks: Number(height) + 1,
     });
-    const prover = world.prover({ l1Urls: [stranger.rpcUrl] });
+    const prover = fixture.prover({ l1Urls: [stranger.rpcUrl] });
     assert.equal(await outcomeOf(prover), `bad_data EVM-11155111 ${hostOf(stranger.rpcUrl)}`);
-    const both = world.prover({ l1Urls: [stranger.rpcUrl, nodes.l1.rpcUrl] });
+    const both = fixture.prover({ l1Urls: [stranger.rpcUrl, nodes.l1.rpcUrl] });
     assert.equal(await relay(hub, both), assertion.l2Height);
   });
 });

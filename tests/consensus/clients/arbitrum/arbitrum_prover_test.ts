@@ -12,108 +12,108 @@ import { rollupId, withArbitrum } from "./fixture.ts";
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
 
 Deno.test("arbitrum: each assertion brings the hub forward, once", async () => {
-  await withArbitrum("ArbitrumBold", async (world) => {
-    const { contracts, hub, l2 } = world;
-    const prover = world.prover();
-    await world.advanceL1();
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2 } = fixture;
+    const prover = fixture.prover();
+    await fixture.advanceL1();
     assert.match(await reasonForNothing(prover), /no new claim was made in L1 blocks 0 to/);
     for (let round = 0; round < 3; round++) {
-      await world.mineL2();
+      await fixture.mineL2();
       const assertion = await contracts.createAssertion(l2);
-      await world.advanceL1();
+      await fixture.advanceL1();
       assert.equal(await relay(hub, prover), assertion.l2Height);
       await reasonForNothing(prover);
     }
-    assert.deepEqual(world.log.events("warn"), []);
+    assert.deepEqual(fixture.log.events("warn"), []);
   });
 });
 
 Deno.test("arbitrum: each node of a rollup from before BoLD brings the hub forward, and a false one does not", async () => {
-  await withArbitrum("ArbitrumOrbit", async (world) => {
-    const { contracts, hub, l2 } = world;
-    const prover = world.prover();
+  await withArbitrum("ArbitrumOrbit", async (fixture) => {
+    const { contracts, hub, l2 } = fixture;
+    const prover = fixture.prover();
     for (let round = 0; round < 2; round++) {
-      await world.mineL2();
+      await fixture.mineL2();
       const { l2Height } = await contracts.createNode(l2);
-      await world.advanceL1();
+      await fixture.advanceL1();
       assert.equal(await relay(hub, prover), l2Height);
     }
-    await world.mineL2();
+    await fixture.mineL2();
     await contracts.createNode(l2, { blockHash: wrongHash });
     await contracts.createNode(l2, { sendRoot: wrongHash });
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.match(
       await reasonForNothing(prover),
       /none of 2 claims can be proved \(node 4: send_root_mismatch\)/,
     );
     const { l2Height } = await contracts.createNode(l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.equal(await relay(hub, prover), l2Height);
   });
 });
 
 Deno.test("arbitrum: an assertion with a competitor is passed over, and so is one that is not about a block", async () => {
-  await withArbitrum("ArbitrumBold", async (world) => {
-    const { contracts, hub, l2 } = world;
-    const prover = world.prover();
-    await world.mineL2();
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2 } = fixture;
+    const prover = fixture.prover();
+    await fixture.mineL2();
     const good = await contracts.createAssertion(l2);
-    await world.mineL2();
+    await fixture.mineL2();
     const contested = await contracts.createAssertion(l2);
     await contracts.contestAssertion(contested);
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.equal(await relay(hub, prover), good.l2Height);
-    const reasons = world.log.lines.filter(({ level }) => level === "debug").map(({ fields }) =>
+    const reasons = fixture.log.lines.filter(({ level }) => level === "debug").map(({ fields }) =>
       fields["reason"]
     );
     assert.deepEqual(reasons, ["challenged", "challenged"]);
 
-    await world.mineL2();
+    await fixture.mineL2();
     const next = await contracts.createAssertion(l2, { parent: good.assertionHash, blockHash: wrongHash });
-    await world.advanceL1();
+    await fixture.advanceL1();
     // It is a third child of a parent that has two.
     await reasonForNothing(prover);
     await contracts.createAssertion(l2, { parent: next.assertionHash, blockHash: wrongHash });
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.match(await reasonForNothing(prover), /block_does_not_exist/);
     await contracts.createAssertion(l2, { sendRoot: wrongHash });
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.match(await reasonForNothing(prover), /send_root_mismatch/);
     const newest = await contracts.createAssertion(l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.equal(await relay(hub, prover), newest.l2Height);
   });
 });
 
 Deno.test("arbitrum: an assertion that gets its competitor between two looks is passed over", async () => {
-  await withArbitrum("ArbitrumBold", async (world) => {
-    const prover = world.prover();
-    await world.mineL2();
-    const assertion = await world.contracts.createAssertion(world.l2);
-    await world.advanceL1();
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const prover = fixture.prover();
+    await fixture.mineL2();
+    const assertion = await fixture.contracts.createAssertion(fixture.l2);
+    await fixture.advanceL1();
     updatesOf(await prover.next(never));
-    await world.contracts.contestAssertion(assertion);
-    await world.advanceL1();
+    await fixture.contracts.contestAssertion(assertion);
+    await fixture.advanceL1();
     await reasonForNothing(prover);
   });
 });
 
 Deno.test("arbitrum: assertions that were made while no relayer ran are found; the newest counts, until the hub has it", async () => {
-  await withArbitrum("ArbitrumBold", async (world) => {
-    const { contracts, hub, l2, nodes } = world;
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2, nodes } = fixture;
     for (let made = 0; made < 3; made++) {
-      await world.mineL2();
+      await fixture.mineL2();
       await contracts.createAssertion(l2);
     }
-    await world.mineL2();
+    await fixture.mineL2();
     const newest = await contracts.createAssertion(l2);
-    const height = await world.advanceL1();
-    const prover = world.prover();
+    const height = await fixture.advanceL1();
+    const prover = fixture.prover();
     const [first = new Uint8Array(0)] = updatesOf(await prover.next(never)).proofs;
     assert.equal(decodeArbitrumUpdate(first).l1Height, height);
     // The submission fails; the L1 moves on meanwhile.
     await createTestClient({ mode: "anvil", transport: http(nodes.l1.rpcUrl) }).mine({ blocks: 2 });
-    await world.advanceL1();
+    await fixture.advanceL1();
     const [again = new Uint8Array(0)] = updatesOf(await prover.next(never)).proofs;
     assert.equal(decodeArbitrumUpdate(again).l1Height, height + 2n);
     assert.equal(await relay(hub, prover), newest.l2Height);
@@ -123,35 +123,35 @@ Deno.test("arbitrum: assertions that were made while no relayer ran are found; t
 });
 
 Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out claim, nothing is submitted", async () => {
-  await withArbitrum("ArbitrumBold", async (world) => {
-    const { contracts, hub, l2 } = world;
-    await world.mineL2();
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2 } = fixture;
+    await fixture.mineL2();
     const assertion = await contracts.createAssertion(l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     const key = blacklistedClaimKey(rollupId, assertion.assertionHash);
     hub.store(key, new Uint8Array(0));
-    await reasonForNothing(world.prover());
+    await reasonForNothing(fixture.prover());
     hub.store(key, undefined);
-    const prover = world.prover();
-    world.setRollup(undefined);
+    const prover = fixture.prover();
+    fixture.setRollup(undefined);
     assert.match(await reasonForNothing(prover), /the hub holds no rollup contract/);
     assert.match((await prover.check(never))[0]?.text ?? "", /the hub holds no rollup contract/);
-    world.setRollup(toAddress(contracts.nodeRollup));
+    fixture.setRollup(toAddress(contracts.nodeRollup));
     assert.match((await prover.check(never))[0]?.text ?? "", /rollup_core is 0x.*, and the hub holds 0x/);
-    world.setRollup(toAddress(contracts.rollup));
+    fixture.setRollup(toAddress(contracts.rollup));
     assert.deepEqual(await prover.check(never), []);
     assert.equal(await relay(hub, prover), assertion.l2Height);
   });
 });
 
 Deno.test("arbitrum: an assertion is not lost when the hub falls back to an older L1 block", async () => {
-  await withArbitrum("ArbitrumBold", async (world) => {
-    const { contracts, hub, l2 } = world;
-    await world.mineL2();
-    const before = await world.advanceL1();
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2 } = fixture;
+    await fixture.mineL2();
+    const before = await fixture.advanceL1();
     const assertion = await contracts.createAssertion(l2);
-    const height = await world.advanceL1();
-    const prover = world.prover();
+    const height = await fixture.advanceL1();
+    const prover = fixture.prover();
     updatesOf(await prover.next(never));
     for (let look = 0; look < 11; look++) {
       hub.rewind({ id: l1Id, height: before });
@@ -164,14 +164,14 @@ Deno.test("arbitrum: an assertion is not lost when the hub falls back to an olde
 
 for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
   Deno.test(`arbitrum: a claim that an endpoint's index lacks is found at another one, or later (${type})`, async () => {
-    await withArbitrum(type, async (world) => {
-      const { contracts, hub, l2, nodes } = world;
+    await withArbitrum(type, async (fixture) => {
+      const { contracts, hub, l2, nodes } = fixture;
       const create = async (): Promise<{ readonly l2Height: bigint; readonly block: bigint }> => {
-        await world.mineL2();
+        await fixture.mineL2();
         const { l2Height } = type === "ArbitrumBold"
           ? await contracts.createAssertion(l2)
           : await contracts.createNode(l2);
-        return { l2Height, block: await world.advanceL1() };
+        return { l2Height, block: await fixture.advanceL1() };
       };
       const first = await create();
       const second = await create();
@@ -181,15 +181,15 @@ for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
         bad,
         (text) => BigInt(/"blocknumber":"(0x[0-9a-f]+)"/.exec(text)?.[1] ?? 0) <= lastBlock,
       );
-      const both = world.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
+      const both = fixture.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
       assert.equal(updatesOf(await both.next(never)).height, second.l2Height);
-      const [warning] = world.log.lines.filter(({ level }) => level === "warn");
+      const [warning] = fixture.log.lines.filter(({ level }) => level === "warn");
       assert.equal(warning?.event, "endpoint_logs_incomplete");
       assert.equal(warning?.fields.endpoint, new URL(bad).host);
 
       // An empty list is believed by nobody, not even where there is nobody else to ask.
       lastBlock = 0n;
-      const alone = world.prover({ l1Urls: [bad], l1Transport: behind });
+      const alone = fixture.prover({ l1Urls: [bad], l1Transport: behind });
       assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
       assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
       lastBlock = second.block;

@@ -45,7 +45,7 @@ export interface ProverChoice {
 }
 
 /** All of it. */
-export interface ArbitrumWorld {
+export interface ArbitrumFixture {
   readonly nodes: Nodes;
   /** The rollup as it is shown to others. */
   readonly l2: NodePlace;
@@ -65,7 +65,7 @@ export interface ArbitrumWorld {
 /** Runs a test in a world of its own. */
 export async function withArbitrum(
   consensusType: ArbitrumConsensusType,
-  work: (world: ArbitrumWorld) => Promise<void>,
+  work: (fixture: ArbitrumFixture) => Promise<void>,
 ): Promise<void> {
   await using nodes = await startNodes(421614);
   await using shown = await startHeaderRewriter({ upstream: nodes.l2.rpcUrl, rule: withSendRoots });
@@ -79,7 +79,7 @@ export async function withArbitrum(
     ARBITRUM_CLIENT_ID,
     arbitrumConsensusStateCodec.enc({ ...state, consensusType }),
   );
-  const setRollup: ArbitrumWorld["setRollup"] = (address) =>
+  const setRollup: ArbitrumFixture["setRollup"] = (address) =>
     hub.store(rollupCoreKey(rollupId), address && addressCodec.enc(address));
   setRollup(core);
   const node = createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) });

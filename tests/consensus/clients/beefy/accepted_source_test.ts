@@ -189,7 +189,7 @@ for (
     await using relayer = relay(hub, target);
     await relayer.looks(3);
     assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
-    const { code, explanation } = relayer.log.told("proofs_unavailable")[0]?.fields ?? {};
+    const { code, explanation } = relayer.log.linesOf("proofs_unavailable")[0]?.fields ?? {};
     assert.equal(code, "withheld");
     assert.ok(String(explanation).includes(named), String(explanation));
     hub.withheld = undefined;
@@ -203,7 +203,7 @@ for (
 /** One error: the rotation to this set is gone for good. */
 function assertGap(log: RecordedLog, setId: bigint): void {
   assert.deepEqual(log.events("error"), ["proofs_unavailable"]);
-  const { code, explanation } = log.told("proofs_unavailable")[0]?.fields ?? {};
+  const { code, explanation } = log.linesOf("proofs_unavailable")[0]?.fields ?? {};
   assert.equal(code, "gap");
   assert.match(String(explanation), new RegExp(`\\bset ${setId}\\b`));
 }
@@ -263,7 +263,7 @@ Deno.test("beefy: an expired client is named, parked and polled", async () => {
   await using relayer = relay(hub, target);
   await relayer.looks(2);
   assert.deepEqual(relayer.log.events("error"), ["client_expired"]);
-  assert.match(String(relayer.log.told("client_expired")[0]?.fields.explanation), /86400 s/);
+  assert.match(String(relayer.log.linesOf("client_expired")[0]?.fields.explanation), /86400 s/);
   assert.equal(await target.sent(), 0);
 });
 

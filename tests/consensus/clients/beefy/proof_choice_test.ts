@@ -96,9 +96,9 @@ Deno.test("beefy: a change of the set that an earlier block has brought makes an
   const before = { state, pendingHeight: 100n, pendingSetId: 1n };
   assert.equal(areStillNeeded(proofs, before, "blocks"), true);
   assert.equal(areStillNeeded(proofs, before, "pool"), true);
-  const inPool = { state, pendingHeight: 101n, pendingSetId: 2n };
-  assert.equal(areStillNeeded(proofs, inPool, "pool"), false);
-  assert.equal(areStillNeeded(proofs, inPool, "blocks"), true);
+  const inMempool = { state, pendingHeight: 101n, pendingSetId: 2n };
+  assert.equal(areStillNeeded(proofs, inMempool, "pool"), false);
+  assert.equal(areStillNeeded(proofs, inMempool, "blocks"), true);
   const rotated = { ...state, latestHeight: 101n, current: state.next };
   assert.equal(
     areStillNeeded(proofs, { state: rotated, pendingHeight: 101n, pendingSetId: 2n }, "blocks"),

@@ -180,7 +180,7 @@ Deno.test("beefy prover: a node that has pruned what a missed session's proof is
     await using relayer = relay(hub, target, only(source));
     await relayer.looks(3);
     assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
-    const { code, explanation } = relayer.log.told("proofs_unavailable")[0]?.fields ?? {};
+    const { code, explanation } = relayer.log.linesOf("proofs_unavailable")[0]?.fields ?? {};
     assert.equal(code, "withheld");
     assert.match(String(explanation), /127\.0\.0\.1:\d+/);
     assert.equal(await target.sent(), 0);
@@ -199,7 +199,7 @@ Deno.test("beefy prover: a node without justifications of a session is told once
     await using relayer = relay(hub, target, only(source));
     await relayer.looks(3);
     assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
-    const { code, explanation } = relayer.log.told("proofs_unavailable")[0]?.fields ?? {};
+    const { code, explanation } = relayer.log.linesOf("proofs_unavailable")[0]?.fields ?? {};
     assert.equal(code, "withheld");
     assert.match(String(explanation), /\bset \d+/);
     assert.equal(await target.sent(), 0);

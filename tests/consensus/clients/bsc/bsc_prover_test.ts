@@ -140,9 +140,9 @@ Deno.test("nobody is accused when the old set's votes cannot stage the next set,
     if (found.kind === "nothing") continue;
     assert.ok(head < EPOCH + 8n, `${head}`);
   }
-  const stuck = await look();
+  const stalled = await look();
   assert.match(
-    stuck.kind === "nothing" ? stuck.reason : "",
+    stalled.kind === "nothing" ? stalled.reason : "",
     /\(the last one: (other_signers|unknown_voter)\)/,
   );
 });

@@ -18,7 +18,7 @@ import type { DigestItem } from "../../../../src/core/substrate/header.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { u32 } from "../../../../src/core/encoding/scale.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
-import { never, World } from "./fixture.ts";
+import { Fixture, never } from "./fixture.ts";
 
 const hash = (byte: number): Hash256 => toHash256(new Uint8Array(32).fill(byte));
 const set = grandpaAuthoritiesCodec.enc([{ id: hash(7), weight: 1n }]);
@@ -107,11 +107,11 @@ function forcedAfter(chain: RelayChain, { latestHash, latestHeight }: GrandpaCon
 }
 
 Deno.test("GRANDPA prover: a client before a forced change cannot be advanced, and no node is accused", async () => {
-  await using world = await World.start();
-  await using reader = connectRelay(world.relay.wsUrl);
-  const state = await world.fetchTrusted();
-  const { stateMachine, consensusStateId } = world.hubId;
-  const deps = { relay: forcedAfter(reader.chain, state), target: world.target };
+  await using fixture = await Fixture.start();
+  await using reader = connectRelay(fixture.relay.wsUrl);
+  const state = await fixture.fetchTrusted();
+  const { stateMachine, consensusStateId } = fixture.hubId;
+  const deps = { relay: forcedAfter(reader.chain, state), target: fixture.target };
   const prover = createGrandpaProver(deps, {
     stateMachine,
     consensusStateId,

@@ -43,7 +43,7 @@ export const never: AbortSignal = new AbortController().signal;
 export type FoundUpdates = Extract<ProverFinding, { kind: "updates" }>;
 
 /** What differs from the usual world. */
-export interface WorldOptions {
+export interface FixtureOptions {
   readonly relay?: RelayChainOptions;
   readonly prover?: Partial<GrandpaProverOptions>;
   /** The hub of the chain that is told; default the hub. */
@@ -54,13 +54,13 @@ export interface WorldOptions {
 type Target = Pick<DevnetSubstrateChain, "stateMachine" | "consensusStateId" | "hashing" | "node">;
 
 /** All chains, and one prover. */
-export class World implements AsyncDisposable {
+export class Fixture implements AsyncDisposable {
   readonly #resources: AsyncDisposableStack;
-  readonly #options: WorldOptions;
+  readonly #options: FixtureOptions;
 
   private constructor(
     resources: AsyncDisposableStack,
-    options: WorldOptions,
+    options: FixtureOptions,
     readonly hub: Hub,
     readonly relay: RelayChainNode,
     /** The chain that is told. */
@@ -72,7 +72,7 @@ export class World implements AsyncDisposable {
   }
 
   /** The chain trusts what is final when this returns, and knows no height of the hub. */
-  static async start(options: WorldOptions = {}): Promise<World> {
+  static async start(options: FixtureOptions = {}): Promise<Fixture> {
     await using resources = new AsyncDisposableStack();
     const hub = resources.use(await startHub({ blockTimeMs: "manual" }));
     const { identity } = hub;
@@ -104,7 +104,7 @@ export class World implements AsyncDisposable {
     const connection = resources.use(
       connectConsensus(chain.node, { id: { stateMachine, consensusStateId }, hashing: "Blake2" }),
     );
-    return new World(resources.move(), options, hub, relay, chain, connection.hub);
+    return new Fixture(resources.move(), options, hub, relay, chain, connection.hub);
   }
 
   /** A prover with a connection of its own; by default to the honest node. */
@@ -199,7 +199,7 @@ async function startForeigner(
   return { stateMachine, consensusStateId, hashing: "Blake2", node };
 }
 
-function proverOptions({ identity }: Hub, { prover }: WorldOptions): GrandpaProverOptions {
+function proverOptions({ identity }: Hub, { prover }: FixtureOptions): GrandpaProverOptions {
   return {
     stateMachine: identity.stateMachine,
     consensusStateId: identity.consensusStateId,

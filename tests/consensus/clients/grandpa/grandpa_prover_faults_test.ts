@@ -11,10 +11,10 @@ import { decodeGrandpaJustification } from "../../../../src/consensus/clients/gr
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { parseJson, stringifyJson } from "../../../../devnet/hub/rpc/json_rpc.ts";
-import { never, World, type WorldOptions } from "./fixture.ts";
+import { Fixture, type FixtureOptions, never } from "./fixture.ts";
 
 /** Keeps only justifications at changes of the set, so that lies are not made good by another block's. */
-const sparse: WorldOptions = { relay: { grandpaPeriod: 512 } };
+const sparse: FixtureOptions = { relay: { grandpaPeriod: 512 } };
 
 /** How a look ended: code of the fault, whose text names the host of the liar, or the finding. */
 async function outcomeOf(look: Promise<ProverFinding>): Promise<string> {
@@ -56,34 +56,34 @@ const headerFields = [
 ];
 
 Deno.test("GRANDPA prover: a node that is wrong about any field of a header is named", async () => {
-  await using world = await World.start(sparse);
-  world.advance();
-  const prover = world.prover();
+  await using fixture = await Fixture.start(sparse);
+  fixture.advance();
+  const prover = fixture.prover();
   for (const field of headerFields) {
-    world.relay.alter = ({ method }, result) =>
+    fixture.relay.alter = ({ method }, result) =>
       method === "chain_getHeader" ? changed(result, field.split(".")) : result;
     assert.equal(await outcomeOf(prover.next(never)), "malformed", field);
   }
-  world.relay.alter = undefined;
-  assert.equal((await world.follow(prover)).length, 1);
+  fixture.relay.alter = undefined;
+  assert.equal((await fixture.follow(prover)).length, 1);
 });
 
 Deno.test("GRANDPA prover: a node that is wrong about hashes of blocks is named", async () => {
-  await using world = await World.start(sparse);
-  world.advance();
-  const prover = world.prover();
-  world.relay.alter = ({ method }, result) => method === "chain_getFinalizedHead" ? turned(result) : result;
+  await using fixture = await Fixture.start(sparse);
+  fixture.advance();
+  const prover = fixture.prover();
+  fixture.relay.alter = ({ method }, result) => method === "chain_getFinalizedHead" ? turned(result) : result;
   assert.equal(await outcomeOf(prover.next(never)), "lagging");
   for (const at of ["0", "1"]) {
-    world.relay.alter = ({ method }, result) =>
+    fixture.relay.alter = ({ method }, result) =>
       method === "chain_getBlockHash" ? changed(result, [at]) : result;
     assert.equal(await outcomeOf(prover.next(never)), "lagging", at);
     // The hash of a block that exists, but another one.
-    world.relay.alter = ({ method }, result) =>
-      method === "chain_getBlockHash" ? changed(result, [at], () => world.relay.hash(1)) : result;
+    fixture.relay.alter = ({ method }, result) =>
+      method === "chain_getBlockHash" ? changed(result, [at], () => fixture.relay.hash(1)) : result;
     assert.equal(await outcomeOf(prover.next(never)), "malformed", at);
   }
-  world.relay.alter = ({ method }, result) =>
+  fixture.relay.alter = ({ method }, result) =>
     method === "chain_getBlockHash" ? changed(result, ["1"], () => null) : result;
   assert.equal(await outcomeOf(prover.next(never)), "lagging");
 });
@@ -137,11 +137,11 @@ const lies: readonly (readonly [
 ];
 
 Deno.test("GRANDPA prover: a node that is wrong about any field of its newest justification is named", async () => {
-  await using world = await World.start(sparse);
-  world.advance();
-  const prover = world.prover();
+  await using fixture = await Fixture.start(sparse);
+  fixture.advance();
+  const prover = fixture.prover();
   const lieWith = (change: (justification: Uint8Array) => Uint8Array): void => {
-    world.relay.alter = ({ method }, result) => {
+    fixture.relay.alter = ({ method }, result) => {
       if (method !== "grandpa_proveFinality") return result;
       const proof = decodeStrict(finalityProofCodec, fromHex(String(result)), "FinalityProof");
       return toHex(finalityProofCodec.enc({ ...proof, justification: change(proof.justification) }));
@@ -154,24 +154,24 @@ Deno.test("GRANDPA prover: a node that is wrong about any field of its newest ju
   lieWith((bytes) => concatBytes(bytes, Uint8Array.of(0)));
   assert.equal(await outcomeOf(prover.next(never)), "bad_data undecodable_justification");
   // Of a block that may have become final meanwhile, of one that the chain knows, and no justification at all.
-  lieWith(() => world.relay.grandpaJustification(world.relay.finalized.number + 1));
+  lieWith(() => fixture.relay.grandpaJustification(fixture.relay.finalized.number + 1));
   assert.equal(await outcomeOf(prover.next(never)), "updates");
-  lieWith(() => world.relay.grandpaJustification(2));
+  lieWith(() => fixture.relay.grandpaJustification(2));
   assert.equal(await outcomeOf(prover.next(never)), "nothing");
-  world.relay.alter = ({ method }, result) => method === "grandpa_proveFinality" ? "0x00" : result;
+  fixture.relay.alter = ({ method }, result) => method === "grandpa_proveFinality" ? "0x00" : result;
   assert.equal(await outcomeOf(prover.next(never)), "nothing");
-  world.relay.alter = ({ method }, result) => method === "grandpa_proveFinality" ? 17 : result;
+  fixture.relay.alter = ({ method }, result) => method === "grandpa_proveFinality" ? 17 : result;
   assert.equal(await outcomeOf(prover.next(never)), "malformed");
-  world.relay.alter = undefined;
-  assert.equal((await world.follow(prover)).length, 1);
+  fixture.relay.alter = undefined;
+  assert.equal((await fixture.follow(prover)).length, 1);
 });
 
 Deno.test("GRANDPA prover: a node that is wrong about the justification of a change of the set is named", async () => {
-  await using world = await World.start(sparse);
-  world.passSessions(1, 8);
-  const prover = world.prover();
+  await using fixture = await Fixture.start(sparse);
+  fixture.passSessions(1, 8);
+  const prover = fixture.prover();
   const lieWith = (change: (justification: Uint8Array) => Uint8Array): void => {
-    world.relay.alter = ({ method }, result) => {
+    fixture.relay.alter = ({ method }, result) => {
       if (method !== "chain_getBlock") return result;
       return changed(
         result,
@@ -184,33 +184,33 @@ Deno.test("GRANDPA prover: a node that is wrong about the justification of a cha
     lieWith((bytes) => grandpaJustificationCodec.enc(change(decodeGrandpaJustification(bytes))));
     assert.equal(await outcomeOf(prover.next(never)), `bad_data ${rule}`, name);
   }
-  world.relay.alter = ({ method }, result) =>
+  fixture.relay.alter = ({ method }, result) =>
     method === "chain_getBlock" ? changed(result, ["justifications"], () => null) : result;
   assert.equal(await outcomeOf(prover.next(never)), "nothing");
-  world.relay.alter = undefined;
-  assert.equal((await world.follow(prover)).length, 1);
+  fixture.relay.alter = undefined;
+  assert.equal((await fixture.follow(prover)).length, 1);
 });
 
 Deno.test("GRANDPA prover: one block's bad justification does not keep another's from being taken", async () => {
-  await using world = await World.start();
-  world.advance(2, 20);
-  world.relay.alter = ({ method }, result) => {
+  await using fixture = await Fixture.start();
+  fixture.advance(2, 20);
+  fixture.relay.alter = ({ method }, result) => {
     if (method !== "grandpa_proveFinality") return result;
     const proof = decodeStrict(finalityProofCodec, fromHex(String(result)), "FinalityProof");
     return toHex(finalityProofCodec.enc({ ...proof, justification: Uint8Array.of(1) }));
   };
-  const finding = await world.prover().next(never);
+  const finding = await fixture.prover().next(never);
   assert.ok(finding.kind === "updates");
-  await world.submit(finding);
-  assert.equal((await world.fetchTrusted()).latestHeight % 8, 0);
+  await fixture.submit(finding);
+  assert.equal((await fixture.fetchTrusted()).latestHeight % 8, 0);
 });
 
 Deno.test("GRANDPA prover: a node that is wrong about the hub's head is named", async () => {
-  await using world = await World.start(sparse);
-  world.advance();
-  const prover = world.prover();
+  await using fixture = await Fixture.start(sparse);
+  fixture.advance();
+  const prover = fixture.prover();
   const lieWith = (change: (nodes: readonly unknown[]) => readonly unknown[]): void => {
-    world.relay.alter = ({ method }, result) =>
+    fixture.relay.alter = ({ method }, result) =>
       method === "state_getReadProof"
         ? changed(result, ["proof"], (nodes) => Array.isArray(nodes) ? change(nodes) : nodes)
         : result;
@@ -234,8 +234,8 @@ Deno.test("GRANDPA prover: a node that is wrong about the hub's head is named", 
 });
 
 Deno.test("GRANDPA prover: a first state is not made of a set with an authority twice, or of what is unreadable", async () => {
-  await using world = await World.start(sparse);
-  const prover = world.prover();
+  await using fixture = await Fixture.start(sparse);
+  const prover = fixture.prover();
   const code = async (): Promise<string> => {
     try {
       await prover.fetchInitialState(never);
@@ -247,24 +247,24 @@ Deno.test("GRANDPA prover: a first state is not made of a set with an authority 
     return "made";
   };
   assert.equal(await code(), "made");
-  world.relay.alter = ({ method }, result) => {
+  fixture.relay.alter = ({ method }, result) => {
     if (method !== "state_call") return result;
     const bytes = fromHex(String(result));
     bytes.copyWithin(1, 41, 81);
     return toHex(bytes);
   };
   assert.equal(await code(), "bad_data");
-  world.relay.alter = ({ method }, result) => method === "state_call" ? "0x0801" : result;
+  fixture.relay.alter = ({ method }, result) => method === "state_call" ? "0x0801" : result;
   assert.equal(await code(), "bad_data");
-  world.relay.alter = ({ method }, result) => method === "state_getStorage" ? "0x01" : result;
+  fixture.relay.alter = ({ method }, result) => method === "state_getStorage" ? "0x01" : result;
   assert.equal(await code(), "bad_data");
 });
 
 Deno.test("GRANDPA prover: a parachain without a head is a matter of the configuration, not of the node", async () => {
-  await using world = await World.start();
-  world.advance();
+  await using fixture = await Fixture.start();
+  fixture.advance();
   const paraIds = [4009, 4242];
-  const outcome = await world.prover({ paraIds }).next(never).catch((error: unknown) => error);
+  const outcome = await fixture.prover({ paraIds }).next(never).catch((error: unknown) => error);
   assert.ok(outcome instanceof ProverFault);
   assert.equal(outcome.code, "not_served");
   assert.match(outcome.detail, /^one of the parachains 4009, 4242 has no head .*para_ids$/);

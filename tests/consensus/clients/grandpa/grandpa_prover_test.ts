@@ -12,7 +12,7 @@ import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { faultOf } from "../../fault_of.ts";
-import { type FoundUpdates, never, World } from "./fixture.ts";
+import { Fixture, type FoundUpdates, never } from "./fixture.ts";
 
 /** Why a look failed. */
 /** Headers in a proof. */
@@ -22,220 +22,223 @@ function headerCount(proof: Uint8Array | undefined): number {
 }
 
 Deno.test("GRANDPA prover: a chain follows the hub block by block, with the roots and the time of its headers", async () => {
-  await using world = await World.start();
-  const prover = world.prover();
+  await using fixture = await Fixture.start();
+  const prover = fixture.prover();
   assert.deepEqual(await prover.next(never), { kind: "nothing", reason: "no newer final block" });
   for (let round = 0; round < 3; round++) {
-    const header = world.advance(2);
+    const header = fixture.advance(2);
     const finding = await prover.next(never);
     assert.ok(finding.kind === "updates");
     assert.equal(finding.height, BigInt(header.number));
     assert.equal(finding.hasMore, false);
     assert.equal(finding.proofs.length, 1);
-    await world.submit(finding);
-    assert.equal(world.knownHeight, BigInt(header.number));
+    await fixture.submit(finding);
+    assert.equal(fixture.knownHeight, BigInt(header.number));
     const roots = findDigest(header.digest, "ISMP", consensusDigestCodec);
     const time = findDigest(header.digest, "ISTM", timestampDigestCodec);
-    const at = { id: world.hubId, height: BigInt(header.number) };
-    assert.deepEqual(await world.target.fetchCommitment(at, never), {
+    const at = { id: fixture.hubId, height: BigInt(header.number) };
+    assert.deepEqual(await fixture.target.fetchCommitment(at, never), {
       timestampSec: time?.timestampSec,
       overlayRoot: roots?.mmrRoot,
       stateRoot: roots?.childTrieRoot,
     });
-    assert.equal((await world.fetchTrusted()).latestHash, world.relay.finalized.hash);
+    assert.equal((await fixture.fetchTrusted()).latestHash, fixture.relay.finalized.hash);
     assert.deepEqual(await prover.next(never), { kind: "nothing", reason: "no newer final block" });
   }
 });
 
 Deno.test("GRANDPA prover: a change of the set ends a proof, and the new set's votes continue", async () => {
-  await using world = await World.start();
-  const prover = world.prover();
-  const before = await world.fetchTrusted();
-  world.advance(1, 5);
-  const change = world.relay.rotate();
-  world.advance(1, 6);
+  await using fixture = await Fixture.start();
+  const prover = fixture.prover();
+  const before = await fixture.fetchTrusted();
+  fixture.advance(1, 5);
+  const change = fixture.relay.rotate();
+  fixture.advance(1, 6);
   const first = await prover.next(never);
   assert.ok(first.kind === "updates");
   assert.equal(first.hasMore, true);
-  await world.submit(first);
-  const changed = await world.fetchTrusted();
+  await fixture.submit(first);
+  const changed = await fixture.fetchTrusted();
   assert.equal(changed.latestHash, change.hash);
   assert.equal(changed.currentSetId, before.currentSetId + 1n);
   assert.notDeepEqual(changed.currentAuthorities, before.currentAuthorities);
-  const [second, ...others] = await world.follow(prover);
+  const [second, ...others] = await fixture.follow(prover);
   assert.equal(others.length, 0);
   assert.equal(second?.hasMore, false);
-  const trusted = await world.fetchTrusted();
-  assert.equal(trusted.latestHash, world.relay.finalized.hash);
+  const trusted = await fixture.fetchTrusted();
+  assert.equal(trusted.latestHash, fixture.relay.finalized.hash);
   assert.equal(trusted.currentSetId, changed.currentSetId);
 });
 
 for (const sessions of [1, 3, 4, 7]) {
   Deno.test(`GRANDPA prover: ${sessions} sessions that were missed are caught up with, one proof for each`, async () => {
-    await using world = await World.start();
-    world.passSessions(sessions);
-    world.advance();
-    const updates = await world.follow(world.prover());
+    await using fixture = await Fixture.start();
+    fixture.passSessions(sessions);
+    fixture.advance();
+    const updates = await fixture.follow(fixture.prover());
     assert.equal(updates.length, sessions + 1);
     assert.deepEqual(
       updates.map(({ hasMore }) => hasMore),
       [...Array.from({ length: sessions }, () => true), false],
     );
-    const trusted = await world.fetchTrusted();
-    assert.equal(trusted.latestHash, world.relay.finalized.hash);
-    assert.equal(trusted.currentSetId, world.relay.session.grandpaSetId);
-    assert.equal(world.knownHeight, BigInt(world.hub.finalized.number));
+    const trusted = await fixture.fetchTrusted();
+    assert.equal(trusted.latestHash, fixture.relay.finalized.hash);
+    assert.equal(trusted.currentSetId, fixture.relay.session.grandpaSetId);
+    assert.equal(fixture.knownHeight, BigInt(fixture.hub.finalized.number));
   });
 }
 
 Deno.test("GRANDPA prover: a change of the set is brought though the hub stands still", async () => {
-  await using world = await World.start();
-  await world.follow(world.prover());
-  world.advance();
-  await world.follow(world.prover());
-  world.relay.produceBlocks(3);
-  assert.deepEqual(await world.prover().next(never), {
+  await using fixture = await Fixture.start();
+  await fixture.follow(fixture.prover());
+  fixture.advance();
+  await fixture.follow(fixture.prover());
+  fixture.relay.produceBlocks(3);
+  assert.deepEqual(await fixture.prover().next(never), {
     kind: "nothing",
     reason: "the final block proves no newer height of the hub",
   });
-  const change = world.relay.rotate();
-  world.relay.produceBlocks(2);
-  const [update, ...others] = await world.follow(world.prover());
+  const change = fixture.relay.rotate();
+  fixture.relay.produceBlocks(2);
+  const [update, ...others] = await fixture.follow(fixture.prover());
   assert.equal(others.length, 0);
   assert.equal(update?.height, undefined);
-  assert.equal((await world.fetchTrusted()).latestHash, change.hash);
+  assert.equal((await fixture.fetchTrusted()).latestHash, change.hash);
 });
 
 Deno.test("GRANDPA prover: where the newest votes are on different blocks, an earlier justification is taken", async () => {
   let splits = (_: number): boolean => false;
-  await using world = await World.start({
+  await using fixture = await Fixture.start({
     relay: { grandpaPeriod: 4, splitVotes: (block) => splits(block) },
   });
-  world.advance(2, 12);
-  const newest = world.relay.finalized.number;
+  fixture.advance(2, 12);
+  const newest = fixture.relay.finalized.number;
   splits = (block) => block === newest;
-  const finding = await world.prover().next(never);
+  const finding = await fixture.prover().next(never);
   assert.ok(finding.kind === "updates");
-  await world.submit(finding);
-  const { latestHeight } = await world.fetchTrusted();
+  await fixture.submit(finding);
+  const { latestHeight } = await fixture.fetchTrusted();
   assert.equal(latestHeight, newest % 4 === 0 ? newest - 4 : newest - newest % 4);
-  assert.equal(world.knownHeight, BigInt(world.hub.finalized.number));
+  assert.equal(fixture.knownHeight, BigInt(fixture.hub.finalized.number));
 });
 
 Deno.test("GRANDPA prover: where all votes are on different blocks it waits for a block with votes on one", async () => {
   let splits = true;
-  await using world = await World.start({ relay: { grandpaPeriod: 4, splitVotes: () => splits } });
-  world.advance(2, 12);
-  assert.deepEqual(await world.prover().next(never), {
+  await using fixture = await Fixture.start({ relay: { grandpaPeriod: 4, splitVotes: () => splits } });
+  fixture.advance(2, 12);
+  assert.deepEqual(await fixture.prover().next(never), {
     kind: "nothing",
     reason: "the votes are for different blocks, which the verifier refuses; another block is tried later",
     againInMs: 6000,
   });
   splits = false;
-  world.advance();
-  assert.equal((await world.follow(world.prover())).length, 1);
-  assert.equal((await world.fetchTrusted()).latestHash, world.relay.finalized.hash);
+  fixture.advance();
+  assert.equal((await fixture.follow(fixture.prover())).length, 1);
+  assert.equal((await fixture.fetchTrusted()).latestHash, fixture.relay.finalized.hash);
 });
 
 Deno.test("GRANDPA prover: a gap that is wider than max_block_range is crossed in several proofs", async () => {
-  await using world = await World.start({ prover: { maxBlockRange: 10 }, relay: { grandpaPeriod: 8 } });
-  const { latestHeight: start } = await world.fetchTrusted();
-  for (let round = 0; round < 10; round++) world.advance(1, 4);
-  const updates = await world.follow(world.prover());
+  await using fixture = await Fixture.start({ prover: { maxBlockRange: 10 }, relay: { grandpaPeriod: 8 } });
+  const { latestHeight: start } = await fixture.fetchTrusted();
+  for (let round = 0; round < 10; round++) fixture.advance(1, 4);
+  const updates = await fixture.follow(fixture.prover());
   assert.ok(updates.length > 3);
   assert.ok(updates.every(({ proofs }) => headerCount(proofs[0]) <= 10));
   assert.deepEqual(updates.map(({ hasMore }) => hasMore).indexOf(false), updates.length - 1);
-  const trusted = await world.fetchTrusted();
-  assert.equal(trusted.latestHash, world.relay.finalized.hash);
+  const trusted = await fixture.fetchTrusted();
+  assert.equal(trusted.latestHash, fixture.relay.finalized.hash);
   assert.ok(trusted.latestHeight - start > 39);
 });
 
 Deno.test("GRANDPA prover: the client gets over a range in which the hub stood still", async () => {
-  await using world = await World.start({ prover: { maxBlockRange: 10 }, relay: { grandpaPeriod: 8 } });
-  await world.follow(world.prover());
-  world.relay.produceBlocks(30);
-  world.advance();
-  const updates = await world.follow(world.prover());
-  assert.equal(updates.at(-1)?.height, BigInt(world.hub.finalized.number));
-  assert.equal((await world.fetchTrusted()).latestHash, world.relay.finalized.hash);
+  await using fixture = await Fixture.start({ prover: { maxBlockRange: 10 }, relay: { grandpaPeriod: 8 } });
+  await fixture.follow(fixture.prover());
+  fixture.relay.produceBlocks(30);
+  fixture.advance();
+  const updates = await fixture.follow(fixture.prover());
+  assert.equal(updates.at(-1)?.height, BigInt(fixture.hub.finalized.number));
+  assert.equal((await fixture.fetchTrusted()).latestHash, fixture.relay.finalized.hash);
 });
 
 Deno.test("GRANDPA prover: a range without any justification is told by its size", async () => {
-  await using world = await World.start({ prover: { maxBlockRange: 5 }, relay: { grandpaPeriod: 512 } });
-  world.advance(1, 20);
-  assert.deepEqual(await world.prover().next(never), {
+  await using fixture = await Fixture.start({ prover: { maxBlockRange: 5 }, relay: { grandpaPeriod: 512 } });
+  fixture.advance(1, 20);
+  assert.deepEqual(await fixture.prover().next(never), {
     kind: "nothing",
     reason: "the node keeps no justification for any of the 5 blocks after the known one (max_block_range)",
   });
 });
 
 Deno.test("GRANDPA prover: a node that neither proves finality nor keeps a justification is told with what helps", async () => {
-  await using world = await World.start({
+  await using fixture = await Fixture.start({
     relay: { missingMethods: ["grandpa_proveFinality"], grandpaPeriod: 512 },
   });
-  world.advance();
-  const prover = world.prover();
+  fixture.advance();
+  const prover = fixture.prover();
   const asked = async (): Promise<number> => {
-    const before = world.relay.callCounts.get("chain_getBlock") ?? 0;
+    const before = fixture.relay.callCounts.get("chain_getBlock") ?? 0;
     const finding = await prover.next(never);
     assert.ok(finding.kind === "nothing");
     assert.match(
       finding.reason,
       /keeps no justification .* does not offer grandpa_proveFinality: use a node/,
     );
-    return (world.relay.callCounts.get("chain_getBlock") ?? 0) - before;
+    return (fixture.relay.callCounts.get("chain_getBlock") ?? 0) - before;
   };
-  const { latestHeight } = await world.fetchTrusted();
-  assert.equal(await asked(), world.relay.finalized.number - latestHeight);
-  world.relay.produceBlocks(5);
+  const { latestHeight } = await fixture.fetchTrusted();
+  assert.equal(await asked(), fixture.relay.finalized.number - latestHeight);
+  fixture.relay.produceBlocks(5);
   assert.equal(await asked(), 5, "blocks that were searched in vain are not read again");
 });
 
 Deno.test("GRANDPA prover: a node that proves no finality is searched for the justifications that it keeps", async () => {
-  await using world = await World.start({ relay: { missingMethods: ["grandpa_proveFinality"] } });
-  world.advance(2, 20);
-  assert.equal((await world.follow(world.prover())).length, 1);
-  assert.equal((await world.fetchTrusted()).latestHeight, Math.floor(world.relay.finalized.number / 8) * 8);
-  world.relay.missingMethods = new Set();
-  world.relay.fault = ({ method }) =>
+  await using fixture = await Fixture.start({ relay: { missingMethods: ["grandpa_proveFinality"] } });
+  fixture.advance(2, 20);
+  assert.equal((await fixture.follow(fixture.prover())).length, 1);
+  assert.equal(
+    (await fixture.fetchTrusted()).latestHeight,
+    Math.floor(fixture.relay.finalized.number / 8) * 8,
+  );
+  fixture.relay.missingMethods = new Set();
+  fixture.relay.fault = ({ method }) =>
     method === "grandpa_proveFinality"
       ? { kind: "error", code: 4, message: "GRANDPA prove finality rpc failed: Block not covered" }
       : undefined;
-  world.relay.produceBlocks(8);
-  world.advance(2, 8);
-  assert.equal((await world.follow(world.prover())).length, 1);
-  world.relay.fault = ({ method }) =>
+  fixture.relay.produceBlocks(8);
+  fixture.advance(2, 8);
+  assert.equal((await fixture.follow(fixture.prover())).length, 1);
+  fixture.relay.fault = ({ method }) =>
     method === "grandpa_proveFinality" ? { kind: "result", result: null } : undefined;
-  world.advance(2, 16);
-  assert.equal((await world.follow(world.prover())).length, 1);
+  fixture.advance(2, 16);
+  assert.equal((await fixture.follow(fixture.prover())).length, 1);
 });
 
 Deno.test("GRANDPA prover: blocks become final between its questions", async () => {
-  await using world = await World.start();
-  world.advance(1, 4);
+  await using fixture = await Fixture.start();
+  fixture.advance(1, 4);
   let isLate = true;
-  world.relay.fault = ({ method }) => {
-    if (method === "grandpa_proveFinality" && isLate) world.relay.produceBlocks(3);
+  fixture.relay.fault = ({ method }) => {
+    if (method === "grandpa_proveFinality" && isLate) fixture.relay.produceBlocks(3);
     return undefined;
   };
-  const prover = world.prover();
-  assert.equal((await world.follow(prover, 2)).length, 1);
-  assert.equal((await world.fetchTrusted()).latestHash, world.relay.finalized.hash);
+  const prover = fixture.prover();
+  assert.equal((await fixture.follow(prover, 2)).length, 1);
+  assert.equal((await fixture.fetchTrusted()).latestHash, fixture.relay.finalized.hash);
   // The set may change meanwhile as well: the node then proves by the last block of the old set.
   isLate = false;
-  world.advance(1, 4);
+  fixture.advance(1, 4);
   let change = "";
-  world.relay.fault = ({ method }) => {
+  fixture.relay.fault = ({ method }) => {
     if (method === "grandpa_proveFinality" && change === "") {
-      change = world.relay.rotate().hash;
-      world.relay.produceBlocks(3);
+      change = fixture.relay.rotate().hash;
+      fixture.relay.produceBlocks(3);
     }
     return undefined;
   };
   const finding = await prover.next(never);
   assert.ok(finding.kind === "updates");
-  await world.submit(finding);
-  assert.equal((await world.fetchTrusted()).latestHash, change);
+  await fixture.submit(finding);
+  assert.equal((await fixture.fetchTrusted()).latestHash, change);
 });
 
 Deno.test("GRANDPA prover: a node without unsafe methods is enough, and no others are asked for", async () => {
@@ -245,10 +248,10 @@ Deno.test("GRANDPA prover: a node without unsafe methods is enough, and no other
     "mmr_generateProof",
     "offchain_localStorageGet",
   ];
-  await using world = await World.start({ relay: { missingMethods: unsafe } });
-  world.passSessions(2);
-  await world.follow(world.prover());
-  assert.deepEqual([...world.relay.callCounts.keys()].sort(), [
+  await using fixture = await Fixture.start({ relay: { missingMethods: unsafe } });
+  fixture.passSessions(2);
+  await fixture.follow(fixture.prover());
+  assert.deepEqual([...fixture.relay.callCounts.keys()].sort(), [
     "chain_getBlock",
     "chain_getBlockHash",
     "chain_getFinalizedHead",
@@ -261,66 +264,66 @@ Deno.test("GRANDPA prover: a node without unsafe methods is enough, and no other
 });
 
 Deno.test("GRANDPA prover: it goes on after the node and after itself, and lets a chain be that is ahead", async () => {
-  await using world = await World.start();
-  const prover = world.prover();
-  world.advance();
-  await world.follow(prover);
-  await world.relay.stop();
-  world.relay.start();
-  world.advance();
-  assert.equal((await world.follow(prover)).length, 1);
-  world.advance();
-  const other = world.prover();
-  assert.equal((await world.follow(other)).length, 1);
-  assert.equal((await world.follow(prover)).length, 0);
+  await using fixture = await Fixture.start();
+  const prover = fixture.prover();
+  fixture.advance();
+  await fixture.follow(prover);
+  await fixture.relay.stop();
+  fixture.relay.start();
+  fixture.advance();
+  assert.equal((await fixture.follow(prover)).length, 1);
+  fixture.advance();
+  const other = fixture.prover();
+  assert.equal((await fixture.follow(other)).length, 1);
+  assert.equal((await fixture.follow(prover)).length, 0);
   // A node that is behind the chain.
-  const older = world.relay.hash(world.relay.finalized.number - 2);
-  world.relay.alter = ({ method }, result) => method === "chain_getFinalizedHead" ? older : result;
+  const older = fixture.relay.hash(fixture.relay.finalized.number - 2);
+  fixture.relay.alter = ({ method }, result) => method === "chain_getFinalizedHead" ? older : result;
   assert.match(Object(await prover.next(never)).reason, /the client knows \d+: the node is behind/);
 });
 
 Deno.test("GRANDPA prover: a proof that another relayer was faster with changes nothing, or is refused", async () => {
-  await using world = await World.start();
-  const [one, other] = [world.prover(), world.prover()];
+  await using fixture = await Fixture.start();
+  const [one, other] = [fixture.prover(), fixture.prover()];
   const twice = async (): Promise<FoundUpdates> => {
     const [first, second] = [await one.next(never), await other.next(never)];
     assert.ok(first.kind === "updates" && second.kind === "updates");
-    await world.submit(first);
+    await fixture.submit(first);
     return second;
   };
-  world.advance();
+  fixture.advance();
   const repeated = await twice();
-  const before = await world.fetchTrusted();
-  await world.submit(repeated);
-  assert.deepEqual(await world.fetchTrusted(), before);
+  const before = await fixture.fetchTrusted();
+  await fixture.submit(repeated);
+  assert.deepEqual(await fixture.fetchTrusted(), before);
   assert.equal((await other.next(never)).kind, "nothing");
   // The set that signed it is not the trusted one any more.
-  world.passSessions(1);
+  fixture.passSessions(1);
   const { proofs } = await twice();
-  const refusal = await world.target.dryRunUpdates(world.hubId.consensusStateId, proofs, never);
+  const refusal = await fixture.target.dryRunUpdates(fixture.hubId.consensusStateId, proofs, never);
   assert.equal(refusal?.code, "bad_proof");
 });
 
 Deno.test("GRANDPA prover: another relay chain than the client's is told", async () => {
-  await using world = await World.start();
+  await using fixture = await Fixture.start();
   await using stranger = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
-  const known = (await world.fetchTrusted()).latestHeight;
-  const equal = await faultOf(world.prover({}, { relayUrl: stranger.wsUrl }).next(never));
+  const known = (await fixture.fetchTrusted()).latestHeight;
+  const equal = await faultOf(fixture.prover({}, { relayUrl: stranger.wsUrl }).next(never));
   assert.equal(stranger.finalized.number, known);
   assert.match(equal.detail, /another chain/);
   stranger.produceBlocks(20);
-  const fault = await faultOf(world.prover({}, { relayUrl: stranger.wsUrl }).next(never));
+  const fault = await faultOf(fixture.prover({}, { relayUrl: stranger.wsUrl }).next(never));
   assert.equal(fault.code, "hub_state");
   assert.match(fault.detail, /another chain/);
 });
 
 Deno.test("GRANDPA prover: a relay chain whose final block is before the client's is told", async () => {
-  await using world = await World.start();
+  await using fixture = await Fixture.start();
   await using young = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
-  world.advance(1, 20);
-  await world.follow(world.prover());
-  const { latestHeight } = await world.fetchTrusted();
-  const finding = await world.prover({}, { relayUrl: young.wsUrl }).next(never);
+  fixture.advance(1, 20);
+  await fixture.follow(fixture.prover());
+  const { latestHeight } = await fixture.fetchTrusted();
+  const finding = await fixture.prover({}, { relayUrl: young.wsUrl }).next(never);
   assert.ok(finding.kind === "nothing");
   const said = new RegExp(
     `is ${young.finalized.number}, but the client knows ${latestHeight}: the node is behind`,
@@ -329,25 +332,25 @@ Deno.test("GRANDPA prover: a relay chain whose final block is before the client'
 });
 
 Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, and chains that do not list the hub", async () => {
-  await using world = await World.start();
-  const prover = world.prover();
-  const { consensusStateId: stateId } = world.hubId;
-  const { node } = world.chain;
+  await using fixture = await Fixture.start();
+  const prover = fixture.prover();
+  const { consensusStateId: stateId } = fixture.hubId;
+  const { node } = fixture.chain;
   assert.deepEqual(await prover.check(never), []);
   const initial = await prover.fetchInitialState(never);
   assert.equal(initial.clientId, GRANDPA_CLIENT_ID);
-  assert.equal(decodeGrandpaState(initial.state).latestHash, world.relay.finalized.hash);
+  assert.equal(decodeGrandpaState(initial.state).latestHash, fixture.relay.finalized.hash);
 
   const produce = async (change: Promise<unknown>): Promise<void> => {
     node.produceBlock();
     await change;
   };
-  await produce(node.governance.setGrandpaStateMachine(world.hubId.stateMachine, undefined));
+  await produce(node.governance.setGrandpaStateMachine(fixture.hubId.stateMachine, undefined));
   assert.match((await prover.check(never))[0]?.text ?? "", /SupportedStateMachines/);
-  world.advance();
+  fixture.advance();
   assert.equal((await prover.next(never)).kind, "nothing");
-  await produce(node.governance.setGrandpaStateMachine(world.hubId.stateMachine, 6000n));
-  assert.equal((await world.follow(prover)).length, 1);
+  await produce(node.governance.setGrandpaStateMachine(fixture.hubId.stateMachine, 6000n));
+  assert.equal((await fixture.follow(prover)).length, 1);
 
   await produce(node.freezeClient(stateId));
   assert.match((await faultOf(prover.next(never))).detail, /frozen/);
@@ -356,15 +359,15 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
   await produce(node.createConsensusClient({ ...wrong, clientId: parachainClientId }));
   assert.match((await prover.check(never))[0]?.text ?? "", /accepts no GRANDPA proofs/);
 
-  const unknown = world.prover({ consensusStateId: toConsensusStateId("NONE") });
+  const unknown = fixture.prover({ consensusStateId: toConsensusStateId("NONE") });
   assert.match((await unknown.check(never))[0]?.text ?? "", /has no client NONE/);
   assert.match((await faultOf(unknown.next(never))).detail, /does not exist/);
 });
 
 Deno.test("GRANDPA prover: a client that nobody has updated for too long is named, and nothing is made for it", async () => {
-  await using world = await World.start();
-  world.advance();
-  const { target } = world;
+  await using fixture = await Fixture.start();
+  fixture.advance();
+  const { target } = fixture;
   let ageSec = 0n;
   const old: ConsensusTarget = new Proxy(target, {
     get: (_, name) => {
@@ -373,14 +376,14 @@ Deno.test("GRANDPA prover: a client that nobody has updated for too long is name
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  const prover = world.prover({}, { target: old });
+  const prover = fixture.prover({}, { target: old });
   assert.equal((await prover.next(never)).kind, "updates");
   ageSec = 5_832_000n;
-  const before = world.relay.callCounts.get("grandpa_proveFinality");
+  const before = fixture.relay.callCounts.get("grandpa_proveFinality");
   const { code, detail } = await faultOf(prover.next(never));
   assert.equal(code, "expired");
   assert.match(detail, /has expired: its last update was \d+ s ago and 5832000 s are allowed/);
-  assert.equal(world.relay.callCounts.get("grandpa_proveFinality"), before);
+  assert.equal(fixture.relay.callCounts.get("grandpa_proveFinality"), before);
   await assert.rejects(prover.check(never), /has expired/);
 });
 
@@ -392,21 +395,21 @@ for (
   ] as const
 ) {
   Deno.test(`GRANDPA prover: a chain whose coprocessor is ${coprocessor} is told by how it keeps the hub's heads`, async () => {
-    await using world = await World.start(
+    await using fixture = await Fixture.start(
       coprocessor === "same" ? {} : { coprocessor: parseStateMachine(coprocessor) },
     );
-    const prover = world.prover();
+    const prover = fixture.prover();
     assert.deepEqual(await prover.check(never), [], "nothing is kept yet");
-    world.advance();
+    fixture.advance();
     const finding = await prover.next(never);
     assert.ok(finding.kind === "updates");
-    await world.submit(finding);
+    await fixture.submit(finding);
     const [found, ...others] = await prover.check(never);
     assert.equal(others.length, 0);
     assert.equal(found?.severity, text && "warning");
     assert.match(found?.text ?? "", text ?? /^$/);
     // A node that has pruned the block says nothing about it.
-    world.relay.fault = ({ method }) =>
+    fixture.relay.fault = ({ method }) =>
       method === "state_getStorage"
         ? { kind: "error", code: 4003, message: "State already discarded for 0x00" }
         : undefined;
@@ -415,56 +418,56 @@ for (
 }
 
 Deno.test("GRANDPA prover: a standalone chain is proved by its own headers, parachains of another relay chain by theirs", async () => {
-  await using world = await World.start();
+  await using fixture = await Fixture.start();
   const variants = [
     { stateMachine: parseStateMachine("SUBSTRATE-solo"), paraIds: [] },
     { stateMachine: parseStateMachine("RELAY-PAS0-4009"), paraIds: [4009] },
   ];
-  const { node } = world.chain;
+  const { node } = fixture.chain;
   const produce = async (change: Promise<unknown>): Promise<void> => {
     node.produceBlock();
     await change;
   };
   for (const { stateMachine, paraIds } of variants) {
-    const prover = world.prover({ stateMachine, paraIds });
+    const prover = fixture.prover({ stateMachine, paraIds });
     const initial = await prover.fetchInitialState(never);
-    await produce(node.createConsensusClient(clientOf(world.hubId.consensusStateId, initial)));
+    await produce(node.createConsensusClient(clientOf(fixture.hubId.consensusStateId, initial)));
     await produce(node.governance.setGrandpaStateMachine(stateMachine, 6000n));
     assert.deepEqual(await prover.check(never), []);
-    world.passSessions(1);
-    world.advance();
-    assert.equal((await world.follow(prover)).length, 2);
+    fixture.passSessions(1);
+    fixture.advance();
+    assert.equal((await fixture.follow(prover)).length, 2);
     const isStandalone = paraIds.length === 0;
-    const known = isStandalone ? world.relay.finalized.number : world.hub.finalized.number;
-    const id = { stateMachine, consensusStateId: world.hubId.consensusStateId };
+    const known = isStandalone ? fixture.relay.finalized.number : fixture.hub.finalized.number;
+    const id = { stateMachine, consensusStateId: fixture.hubId.consensusStateId };
     assert.equal(node.latestHeight(id), BigInt(known));
-    const commitment = await world.target.fetchCommitment({ id, height: BigInt(known) }, never);
+    const commitment = await fixture.target.fetchCommitment({ id, height: BigInt(known) }, never);
     const stateRoot = isStandalone
-      ? world.relay.header(known).stateRoot
-      : world.hub.finalizedHeader.stateRoot;
+      ? fixture.relay.header(known).stateRoot
+      : fixture.hub.finalizedHeader.stateRoot;
     assert.equal(commitment?.stateRoot, stateRoot);
   }
 });
 
 Deno.test("GRANDPA prover: sets whose blocks the node has pruned are passed without heads, and the last proof brings them", async () => {
-  await using world = await World.start({ relay: { keepStates: 8 } });
-  const { currentSetId } = await world.fetchTrusted();
-  world.passSessions(2, 12);
-  const found = await world.follow(world.prover());
-  const final = BigInt(world.hub.finalized.number);
+  await using fixture = await Fixture.start({ relay: { keepStates: 8 } });
+  const { currentSetId } = await fixture.fetchTrusted();
+  fixture.passSessions(2, 12);
+  const found = await fixture.follow(fixture.prover());
+  const final = BigInt(fixture.hub.finalized.number);
   assert.deepEqual(found.map(({ height }) => height), [undefined, undefined, final]);
   assert.match(found[0]?.summary ?? "", /without heads, which the node has pruned/);
   assert.doesNotMatch(found[2]?.summary ?? "", /pruned/);
-  assert.equal(world.knownHeight, final);
-  assert.equal((await world.fetchTrusted()).currentSetId, currentSetId + 2n);
+  assert.equal(fixture.knownHeight, final);
+  assert.equal((await fixture.fetchTrusted()).currentSetId, currentSetId + 2n);
 });
 
 Deno.test("GRANDPA prover: a block that the node has pruned brings nothing unless it changes the set", async () => {
-  await using world = await World.start({ relay: { keepStates: 8, grandpaPeriod: 16 } });
-  world.advance(1, 20);
+  await using fixture = await Fixture.start({ relay: { keepStates: 8, grandpaPeriod: 16 } });
+  fixture.advance(1, 20);
   // The newest votes are not served, so block 16 is the newest that can be proved.
-  world.relay.missingMethods = new Set(["grandpa_proveFinality"]);
-  const finding = await world.prover().next(never);
+  fixture.relay.missingMethods = new Set(["grandpa_proveFinality"]);
+  const finding = await fixture.prover().next(never);
   assert.ok(finding.kind === "nothing");
   assert.match(finding.reason, /pruned the heads/);
 });

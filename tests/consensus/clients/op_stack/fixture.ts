@@ -48,7 +48,7 @@ export interface ProverChoice {
 }
 
 /** All of it. */
-export interface OpStackWorld {
+export interface OpStackFixture {
   readonly nodes: Nodes;
   readonly hub: FakeHub;
   readonly contracts: OpStackL1;
@@ -62,7 +62,7 @@ export interface OpStackWorld {
 }
 
 /** Runs a test in a world of its own. */
-export async function withOpStack(work: (world: OpStackWorld) => Promise<void>): Promise<void> {
+export async function withOpStack(work: (fixture: OpStackFixture) => Promise<void>): Promise<void> {
   await using nodes = await startNodes(11155420);
   const [contracts] = await Promise.all([
     deployOpStackL1(connectRollupL1(nodes.l1)),
@@ -72,7 +72,7 @@ export async function withOpStack(work: (world: OpStackWorld) => Promise<void>):
   const log = new RecordedLog();
   const state = initialOpStackState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
   hub.addClient(rollupId.consensusStateId, OP_STACK_CLIENT_ID, opStackConsensusStateCodec.enc(state));
-  const setRules: OpStackWorld["setRules"] = (gameTypes, factory = contracts.factory) =>
+  const setRules: OpStackFixture["setRules"] = (gameTypes, factory = contracts.factory) =>
     hub.store(disputeGameRulesKey(rollupId), disputeGameRulesCodec.enc({ factory, gameTypes }));
   setRules(contracts.configs);
   await work({

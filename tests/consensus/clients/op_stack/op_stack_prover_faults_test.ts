@@ -13,10 +13,10 @@ import { never, relay, updatesOf } from "../../rollup/fixture.ts";
 import { withOpStack } from "./fixture.ts";
 
 Deno.test("op stack: an L1 endpoint that lies about any part of a game is found out and named", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const game = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     const named = `bad_data EVM-11155111 ${hostOf(nodes.l1.rpcUrl)}`;
     const lies: readonly AlterAnswer[] = [
       lieAbout("eth_getLogs", "*.topics.1"),
@@ -38,7 +38,7 @@ Deno.test("op stack: an L1 endpoint that lies about any part of a game is found 
       (method, result) => method === "eth_getProof" ? { ...Object(result), storageProof: [] } : result,
     ];
     for (const [index, lie] of lies.entries()) {
-      const outcome = await outcomeOf(world.prover({ l1Transport: alteringFetch(lie) }));
+      const outcome = await outcomeOf(fixture.prover({ l1Transport: alteringFetch(lie) }));
       // A made up address of a game cannot be asked for anything: it reads as a game that does not tell.
       if (index === 0) assert.match(outcome, /^nothing|^bad_data/, `lie ${index}`);
       else assert.equal(outcome, named, `lie ${index}`);
@@ -50,64 +50,64 @@ Deno.test("op stack: an L1 endpoint that lies about any part of a game is found 
         (method: string, result: unknown) => method === "eth_getLogs" ? [] : result,
       ]
     ) {
-      assert.match(await outcomeOf(world.prover({ l1Transport: alteringFetch(hiding) })), /^nothing/);
+      assert.match(await outcomeOf(fixture.prover({ l1Transport: alteringFetch(hiding) })), /^nothing/);
     }
-    assert.equal(await relay(hub, world.prover()), game.l2Height);
+    assert.equal(await relay(hub, fixture.prover()), game.l2Height);
   });
 });
 
 Deno.test("op stack: an endpoint of the rollup that lies about a header or a proof is found out and named", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const game = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     const named = `bad_data EVM-11155420 ${hostOf(nodes.l2.rpcUrl)}`;
     for (const field of headerFields) {
       const lie = lieAbout("eth_getBlockByNumber", field);
-      assert.equal(await outcomeOf(world.prover({ l2Transport: alteringFetch(lie) })), named, field);
+      assert.equal(await outcomeOf(fixture.prover({ l2Transport: alteringFetch(lie) })), named, field);
     }
     for (const path of ["accountProof.0", "accountProof.1", "storageHash"]) {
       const lie = lieAbout("eth_getProof", path);
-      assert.equal(await outcomeOf(world.prover({ l2Transport: alteringFetch(lie) })), named, path);
+      assert.equal(await outcomeOf(fixture.prover({ l2Transport: alteringFetch(lie) })), named, path);
     }
     assert.match(
       await outcomeOf(
-        world.prover({ l2Transport: alteringFetch(lieAbout("eth_blockNumber", "", () => "0x0")) }),
+        fixture.prover({ l2Transport: alteringFetch(lieAbout("eth_blockNumber", "", () => "0x0")) }),
       ),
       /^nothing/,
     );
-    assert.equal(await relay(hub, world.prover()), game.l2Height);
+    assert.equal(await relay(hub, fixture.prover()), game.l2Height);
   });
 });
 
 Deno.test("op stack: an endpoint on another rollup or another L1 is named, and the next one is used", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     await contracts.proposeOutput(nodes.l2);
-    const l1Height = await world.advanceL1();
+    const l1Height = await fixture.advanceL1();
     await using stranger = await startAnvil({ chainId: 11155111, genesisTimestampSec: 1_700_000_000 });
     const node = createTestClient({ mode: "anvil", transport: http(stranger.rpcUrl) });
     assert.equal(
-      await outcomeOf(world.prover({ l1Urls: [stranger.rpcUrl] })),
+      await outcomeOf(fixture.prover({ l1Urls: [stranger.rpcUrl] })),
       `lagging ${hostOf(stranger.rpcUrl)}`,
     );
     await node.mine({ blocks: Number(l1Height) + 5 });
     const named = `bad_data EVM-11155111 ${hostOf(stranger.rpcUrl)}`;
-    assert.equal(await outcomeOf(world.prover({ l1Urls: [stranger.rpcUrl] })), named);
+    assert.equal(await outcomeOf(fixture.prover({ l1Urls: [stranger.rpcUrl] })), named);
     const wrongChain = `bad_data EVM-11155111 ${hostOf(nodes.l2.rpcUrl)}`;
-    assert.equal(await outcomeOf(world.prover({ l1Urls: [nodes.l2.rpcUrl] })), wrongChain);
-    await relay(hub, world.prover({ l1Urls: [stranger.rpcUrl, nodes.l2.rpcUrl, nodes.l1.rpcUrl] }));
+    assert.equal(await outcomeOf(fixture.prover({ l1Urls: [nodes.l2.rpcUrl] })), wrongChain);
+    await relay(hub, fixture.prover({ l1Urls: [stranger.rpcUrl, nodes.l2.rpcUrl, nodes.l1.rpcUrl] }));
   });
 });
 
 Deno.test("op stack: an L1 whose head fell below what the hub knows is waited for", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const node = createTestClient({ mode: "anvil", transport: http(nodes.l1.rpcUrl) });
-    const prover = world.prover();
+    const prover = fixture.prover();
     const before = await node.snapshot();
     const game = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     await node.revert({ id: before });
     await assert.rejects(
       prover.next(never),
@@ -121,17 +121,17 @@ Deno.test("op stack: an L1 whose head fell below what the hub knows is waited fo
       prover.next(never),
       (error) => error instanceof ProverFault && error.code === "bad_data",
     );
-    await world.advanceL1();
-    await relay(hub, world.prover());
+    await fixture.advanceL1();
+    await relay(hub, fixture.prover());
     assert.equal(await hub.fetchLatestHeight(prover.commitmentId), game.l2Height);
   });
 });
 
 Deno.test("op stack: without the state of the L1 block nothing can be proved, until an endpoint has it", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const game = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     let isPruned = true;
     const transport: typeof platformFetch = async (url, init) => {
       const body: unknown = JSON.parse(String(init.body));
@@ -146,7 +146,7 @@ Deno.test("op stack: without the state of the L1 block nothing can be proved, un
       }));
       return Response.json(Array.isArray(body) ? answers : answers[0]);
     };
-    const prover = world.prover({ l1Transport: transport });
+    const prover = fixture.prover({ l1Transport: transport });
     for (let look = 0; look < 2; look++) {
       await assert.rejects(prover.next(never), (error) => {
         if (!(error instanceof ProverFault)) return false;
@@ -160,14 +160,14 @@ Deno.test("op stack: without the state of the L1 block nothing can be proved, un
 });
 
 Deno.test("op stack: a rollup endpoint without proofs is told from a false claim", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, nodes } = fixture;
     await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.match(
-      await outcomeOf(world.prover({ l2Transport: fetchWithout("eth_getProof") })),
+      await outcomeOf(fixture.prover({ l2Transport: fetchWithout("eth_getProof") })),
       /^nothing: .*l2_state_not_served/,
     );
-    updatesOf(await world.prover().next(never));
+    updatesOf(await fixture.prover().next(never));
   });
 });

@@ -15,7 +15,7 @@ import { startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
 import { commitmentIdOf } from "../../../../src/consensus/rollup/spec/rollup_client.ts";
 import { fetchWithLogsOf, fetchWithout } from "../../../support/altered_answers.ts";
 import { l1Id, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
-import { type OpStackWorld, rollupId, withOpStack } from "./fixture.ts";
+import { type OpStackFixture, rollupId, withOpStack } from "./fixture.ts";
 
 const commitmentId = commitmentIdOf({
   finalizedHeight: 0n,
@@ -24,94 +24,94 @@ const commitmentId = commitmentIdOf({
 });
 
 /** Makes new blocks on the rollup. */
-async function mineL2({ nodes }: OpStackWorld, blocks = 1): Promise<void> {
+async function mineL2({ nodes }: OpStackFixture, blocks = 1): Promise<void> {
   await createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) }).mine({ blocks });
 }
 
 Deno.test("op stack: each game that is proposed brings the hub forward, once", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
-    const prover = world.prover();
-    await world.advanceL1();
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
+    const prover = fixture.prover();
+    await fixture.advanceL1();
     assert.match(
       await reasonForNothing(prover),
       /no dispute game was created in L1 blocks 0 to/,
     );
     for (let round = 0; round < 3; round++) {
-      await mineL2(world);
+      await mineL2(fixture);
       const game = await contracts.proposeOutput(nodes.l2);
-      await world.advanceL1();
+      await fixture.advanceL1();
       assert.equal(await relay(hub, prover), game.l2Height);
       assert.match(
         await reasonForNothing(prover),
         /is the newest that the hub knows|not above the hub's height/,
       );
     }
-    assert.deepEqual(world.log.events("warn"), []);
+    assert.deepEqual(fixture.log.events("warn"), []);
   });
 });
 
 Deno.test("op stack: games of every kind are taken as long as nobody contests them", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
-    const prover = world.prover();
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
+    const prover = fixture.prover();
     for (const gameType of Object.values(gameTypes)) {
-      await mineL2(world);
+      await mineL2(fixture);
       const game = await contracts.proposeOutput(nodes.l2, { gameType });
-      await world.advanceL1();
+      await fixture.advanceL1();
       assert.equal(await relay(hub, prover), game.l2Height, `type ${gameType}`);
     }
     for (const gameType of [gameTypes.fault, gameTypes.aggregate]) {
-      await mineL2(world);
+      await mineL2(fixture);
       const game = await contracts.proposeOutput(nodes.l2, { gameType });
       await contracts.challengeGame(game.proxy);
-      await world.advanceL1();
+      await fixture.advanceL1();
       assert.match(
         await reasonForNothing(prover),
         /dispute games can be used: (1 not above .*, )?\d challenged$/,
       );
-      const [line] = world.log.lines.filter(({ fields }) => fields["game"] === game.proxy);
+      const [line] = fixture.log.lines.filter(({ fields }) => fields["game"] === game.proxy);
       assert.equal(line?.fields["reason"], "challenged");
     }
   });
 });
 
 Deno.test("op stack: a game that is challenged between two looks is passed over", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, nodes } = world;
-    const prover = world.prover();
+  await withOpStack(async (fixture) => {
+    const { contracts, nodes } = fixture;
+    const prover = fixture.prover();
     const game = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     updatesOf(await prover.next(never));
     await contracts.challengeGame(game.proxy);
-    await world.advanceL1();
+    await fixture.advanceL1();
     await reasonForNothing(prover);
   });
 });
 
 Deno.test("op stack: of several games the highest true one is proved, whatever else somebody claims", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const older = await contracts.proposeOutput(nodes.l2);
-    await mineL2(world, 5);
+    await mineL2(fixture, 5);
     const newest = await contracts.proposeOutput(nodes.l2);
     const wrong = { claim: older.rootClaim, gameType: gameTypes.aggregate };
     const falseOne = await contracts.proposeOutput(nodes.l2, wrong);
     await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: newest.l2Height + 1000n });
     await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: 2n ** 256n - 1n });
-    await mineL2(world);
+    await mineL2(fixture);
     const falseAboveAll = await contracts.proposeOutput(nodes.l2, { claim: older.rootClaim });
-    await world.advanceL1();
+    await fixture.advanceL1();
 
-    const prover = world.prover();
+    const prover = fixture.prover();
     assert.equal(await relay(hub, prover), newest.l2Height);
-    const warned = world.log.lines.filter(({ level }) => level === "warn");
+    const warned = fixture.log.lines.filter(({ level }) => level === "warn");
     assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["code"]]), [
       [`game ${falseAboveAll.proxy}`, "false_claim"],
     ]);
     assert.match(await reasonForNothing(prover), /none of 1 claims can be proved \(game 0x.*: false_claim\)/);
     assert.ok(
-      !world.log.lines.some(({ fields, level }) =>
+      !fixture.log.lines.some(({ fields, level }) =>
         level === "warn" && fields["claim"] === `game ${falseOne.proxy}`
       ),
     );
@@ -119,28 +119,28 @@ Deno.test("op stack: of several games the highest true one is proved, whatever e
 });
 
 Deno.test("op stack: a false claim is given up after some looks", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, nodes } = fixture;
     await contracts.proposeOutput(nodes.l2, { claim: `0x${"11".repeat(32)}` });
-    await world.advanceL1();
-    const prover = world.prover();
+    await fixture.advanceL1();
+    const prover = fixture.prover();
     for (let look = 0; look < 10; look++) assert.match(await reasonForNothing(prover), /false_claim/);
     assert.match(await reasonForNothing(prover), /all games up to it are dealt with/);
   });
 });
 
 Deno.test("op stack: games that were made while no relayer ran are found, and offered until the hub has them", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const game = await contracts.proposeOutput(nodes.l2);
-    const beyond = await world.advanceL1();
-    const prover = world.prover();
+    const beyond = await fixture.advanceL1();
+    const prover = fixture.prover();
     const first = updatesOf(await prover.next(never));
     assert.equal(first.height, game.l2Height);
     // The submission fails; the L1 moves on meanwhile.
     const node = createTestClient({ mode: "anvil", transport: http(nodes.l1.rpcUrl) });
     await node.mine({ blocks: 3 });
-    await world.advanceL1();
+    await fixture.advanceL1();
     const [again = new Uint8Array(0)] = updatesOf(await prover.next(never)).proofs;
     assert.equal(decodeOpStackUpdate(again).l1Height, beyond + 3n);
     // Without a newer L1 block it is offered again as well.
@@ -150,36 +150,36 @@ Deno.test("op stack: games that were made while no relayer ran are found, and of
 });
 
 Deno.test("op stack: a claim that the hub never takes is offered ten times", async () => {
-  await withOpStack(async (world) => {
-    await world.contracts.proposeOutput(world.nodes.l2);
-    await world.advanceL1();
-    const prover = world.prover();
+  await withOpStack(async (fixture) => {
+    await fixture.contracts.proposeOutput(fixture.nodes.l2);
+    await fixture.advanceL1();
+    const prover = fixture.prover();
     for (let look = 0; look < 10; look++) updatesOf(await prover.next(never));
     await reasonForNothing(prover);
-    assert.ok(world.log.events("warn").includes("rollup_claim_last_attempt"));
+    assert.ok(fixture.log.events("warn").includes("rollup_claim_last_attempt"));
   });
 });
 
 Deno.test("op stack: only games up to the L1 block that the hub knows count", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
-    const prover = world.prover();
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
+    const prover = fixture.prover();
     assert.match(await reasonForNothing(prover), /the hub knows no block of EVM-11155111/);
-    const height = await world.advanceL1();
+    const height = await fixture.advanceL1();
     const game = await contracts.proposeOutput(nodes.l2);
     assert.match(await reasonForNothing(prover), new RegExp(`in L1 blocks 0 to ${height}`));
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.equal(await relay(hub, prover), game.l2Height);
   });
 });
 
 Deno.test("op stack: a game is not lost when the hub falls back to an older L1 block", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
-    const before = await world.advanceL1();
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
+    const before = await fixture.advanceL1();
     const game = await contracts.proposeOutput(nodes.l2);
-    const height = await world.advanceL1();
-    const prover = world.prover();
+    const height = await fixture.advanceL1();
+    const prover = fixture.prover();
     updatesOf(await prover.next(never));
     hub.rewind({ id: l1Id, height: before });
     await reasonForNothing(prover);
@@ -189,13 +189,13 @@ Deno.test("op stack: a game is not lost when the hub falls back to an older L1 b
 });
 
 Deno.test("op stack: nothing is offered that is not above the hub's height", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const game = await contracts.proposeOutput(nodes.l2);
     const commitment = { timestampSec: 1n, overlayRoot: undefined, stateRoot: game.rootClaim };
     hub.commit({ height: { id: commitmentId, height: game.l2Height }, commitment });
-    const l1Height = await world.advanceL1();
-    const prover = world.prover();
+    const l1Height = await fixture.advanceL1();
+    const prover = fixture.prover();
     assert.match(await reasonForNothing(prover), /1 not above the hub's height/);
     hub.forget({ id: l1Id, height: l1Height });
     assert.match(await reasonForNothing(prover), /the hub does not hold block \d+ of EVM-11155111/);
@@ -203,90 +203,90 @@ Deno.test("op stack: nothing is offered that is not above the hub's height", asy
 });
 
 Deno.test("op stack: without a factory on the hub, or with a ruled out game, nothing is submitted", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const game = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
-    const prover = world.prover();
+    await fixture.advanceL1();
+    const prover = fixture.prover();
     hub.store(disputeGameRulesKey(rollupId), undefined);
     assert.match(await reasonForNothing(prover), /holds no dispute game factory and no output oracle/);
     const [finding] = await prover.check(never);
     assert.match(finding?.text ?? "", /the hub holds no dispute game factory/);
-    world.setRules(contracts.configs);
+    fixture.setRules(contracts.configs);
     hub.store(blacklistedGameKey(rollupId, toAddress(game.proxy)), new Uint8Array(0));
     await reasonForNothing(prover);
     hub.store(blacklistedGameKey(rollupId, toAddress(game.proxy)), undefined);
-    assert.equal(await relay(hub, world.prover()), game.l2Height);
+    assert.equal(await relay(hub, fixture.prover()), game.l2Height);
   });
 });
 
 Deno.test("op stack: a factory that governance replaced is searched from the look-back on", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
-    await world.advanceL1();
-    world.setRules(contracts.configs, toAddress(`0x${"77".repeat(20)}`));
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
+    await fixture.advanceL1();
+    fixture.setRules(contracts.configs, toAddress(`0x${"77".repeat(20)}`));
     const game = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
-    const prover = world.prover();
+    await fixture.advanceL1();
+    const prover = fixture.prover();
     await reasonForNothing(prover);
-    world.setRules(contracts.configs);
+    fixture.setRules(contracts.configs);
     assert.equal(await relay(hub, prover), game.l2Height);
   });
 });
 
 Deno.test("op stack: an upgrade of games on the L1 is told once, until the hub's governance knows it", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const game = await contracts.proposeOutput(nodes.l2);
     const found = toAddress(contracts.oracle);
     await contracts.replaceImplementation(gameTypes.fault, contracts.oracle);
-    await world.advanceL1();
-    const prover = world.prover();
+    await fixture.advanceL1();
+    const prover = fixture.prover();
     // Longer than a claim that cannot be proved is kept.
     for (let look = 0; look < 12; look++) {
       assert.match(await reasonForNothing(prover), /1 of an implementation that the hub does not expect/);
     }
     const [config] = contracts.configs.filter(({ gameType }) => gameType === gameTypes.fault);
     assert.ok(config);
-    const warned = world.log.lines.filter(({ level }) => level === "warn");
+    const warned = fixture.log.lines.filter(({ level }) => level === "warn");
     assert.deepEqual(warned.map(({ fields: { gameType, expected, found } }) => [gameType, expected, found]), [
       [gameTypes.fault, config.expectedImplementation, found],
     ]);
-    world.setRules([{ ...config, expectedImplementation: found }]);
+    fixture.setRules([{ ...config, expectedImplementation: found }]);
     assert.equal(await relay(hub, prover), game.l2Height);
   });
 });
 
 Deno.test("op stack: the respected game type orders those of the hub, and leaves none out", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const succinct = await contracts.proposeOutput(nodes.l2, { gameType: gameTypes.succinct });
-    await mineL2(world);
+    await mineL2(fixture);
     const fault = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
-    const picky = world.prover({ options: { respectedGameType: gameTypes.succinct } });
+    await fixture.advanceL1();
+    const picky = fixture.prover({ options: { respectedGameType: gameTypes.succinct } });
     assert.deepEqual(await picky.check(never), []);
     assert.equal(await relay(hub, picky), succinct.l2Height);
     assert.equal(await relay(hub, picky), fault.l2Height);
-    assert.deepEqual(world.log.events("warn"), []);
+    assert.deepEqual(fixture.log.events("warn"), []);
   });
 });
 
 Deno.test("op stack: a proposer that moved to another type that the hub lists is followed, and told", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
-    const prover = world.prover({ options: { respectedGameType: gameTypes.aggregate } });
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
+    const prover = fixture.prover({ options: { respectedGameType: gameTypes.aggregate } });
     for (let round = 0; round < 2; round++) {
-      await mineL2(world);
+      await mineL2(fixture);
       const { l2Height } = await contracts.proposeOutput(nodes.l2);
-      await world.advanceL1();
+      await fixture.advanceL1();
       assert.equal(await relay(hub, prover), l2Height);
     }
-    const warned = world.log.lines.filter(({ level }) => level === "warn");
+    const warned = fixture.log.lines.filter(({ level }) => level === "warn");
     assert.deepEqual(warned.map(({ fields: { respectedGameType, found } }) => [respectedGameType, found]), [
       [gameTypes.aggregate, "0"],
     ]);
-    const stubborn = world.prover({ options: { respectedGameType: 8 } });
+    const stubborn = fixture.prover({ options: { respectedGameType: 8 } });
     assert.match(
       (await stubborn.check(never)).map(({ text }) => text).join(),
       /respected_game_type is 8, and the hub lists 0, 621, 6: games of all types that the hub lists are used/,
@@ -295,37 +295,37 @@ Deno.test("op stack: a proposer that moved to another type that the hub lists is
 });
 
 Deno.test("op stack: games of a type that the hub lists only later are used, though they are older", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
-    world.setRules(contracts.configs.filter(({ gameType }) => gameType !== gameTypes.fault));
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
+    fixture.setRules(contracts.configs.filter(({ gameType }) => gameType !== gameTypes.fault));
     const game = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
-    const prover = world.prover();
+    await fixture.advanceL1();
+    const prover = fixture.prover();
     for (let look = 0; look < 12; look++) {
       assert.match(await reasonForNothing(prover), /1 of a type that the hub does not list/);
     }
-    world.setRules(contracts.configs);
+    fixture.setRules(contracts.configs);
     assert.equal(await relay(hub, prover), game.l2Height);
   });
 });
 
 Deno.test("op stack: chains without games are proved by their output oracle", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     hub.store(disputeGameRulesKey(rollupId), undefined);
     hub.store(outputOracleKey(rollupId), addressCodec.enc(toAddress(contracts.oracle)));
-    const prover = world.prover();
+    const prover = fixture.prover();
     await contracts.proposeToOracle(nodes.l2);
-    await mineL2(world);
+    await mineL2(fixture);
     await contracts.proposeToOracle(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     const first = await relay(hub, prover);
-    await mineL2(world);
+    await mineL2(fixture);
     await contracts.proposeToOracle(nodes.l2, { claim: `0x${"11".repeat(32)}`, l2Height: first + 1n });
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.match(await reasonForNothing(prover), /output 2: false_claim/);
     await contracts.proposeToOracle(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     assert.equal(await relay(hub, prover), first + 1n);
     await reasonForNothing(prover);
 
@@ -333,53 +333,53 @@ Deno.test("op stack: chains without games are proved by their output oracle", as
     let cannotRead = true;
     const blind = fetchWithout("eth_getStorageAt");
     const l1Transport: typeof blind = (...request) => (cannotRead ? blind : platformFetch)(...request);
-    const other = world.prover({ l1Transport });
-    await mineL2(world);
+    const other = fixture.prover({ l1Transport });
+    await mineL2(fixture);
     await contracts.proposeToOracle(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     await relay(hub, other);
     cannotRead = false;
-    await mineL2(world);
+    await mineL2(fixture);
     await contracts.proposeToOracle(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     await relay(hub, other);
-    assert.deepEqual(world.log.told("endpoint_logs_incomplete"), []);
+    assert.deepEqual(fixture.log.linesOf("endpoint_logs_incomplete"), []);
   });
 });
 
 Deno.test("op stack: headers that carry the message passer's root need no state of the rollup", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const passerRoot = `0x${"5e".repeat(32)}` as const;
     const rule = (header: EvmBlockHeader): EvmBlockHeader => ({ ...header, withdrawalsRoot: passerRoot });
     await using shown = await startHeaderRewriter({ upstream: nodes.l2.rpcUrl, rule });
     const game = await contracts.proposeOutput({ rpcUrl: shown.rpcUrl, chainId: 11155420 });
-    await world.advanceL1();
-    const prover = world.prover({ l2Urls: [shown.rpcUrl], l2Transport: fetchWithout("eth_getProof") });
+    await fixture.advanceL1();
+    const prover = fixture.prover({ l2Urls: [shown.rpcUrl], l2Transport: fetchWithout("eth_getProof") });
     assert.equal(await relay(hub, prover), game.l2Height);
   });
 });
 
 Deno.test("op stack: an endpoint whose index lacks a game is named and another one asked; alone it is asked again later", async () => {
-  await withOpStack(async (world) => {
-    const { contracts, hub, nodes } = world;
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
     const first = await contracts.proposeOutput(nodes.l2);
-    await mineL2(world);
+    await mineL2(fixture);
     const game = await contracts.proposeOutput(nodes.l2);
-    await world.advanceL1();
+    await fixture.advanceL1();
     const bad = nodes.l1.rpcUrl.replace("127.0.0.1", "localhost");
     let lacking: readonly string[] = [first.proxy, game.proxy];
     const behind = fetchWithLogsOf(
       bad,
       (text) => !lacking.some((proxy) => text.includes(proxy.slice(2).toLowerCase())),
     );
-    const both = world.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
+    const both = fixture.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
     assert.equal(updatesOf(await both.next(never)).height, game.l2Height);
-    const [warning] = world.log.lines.filter(({ level }) => level === "warn");
+    const [warning] = fixture.log.lines.filter(({ level }) => level === "warn");
     assert.equal(warning?.event, "endpoint_logs_incomplete");
     assert.equal(warning?.fields.endpoint, new URL(bad).host);
 
-    const alone = world.prover({ l1Urls: [bad], l1Transport: behind });
+    const alone = fixture.prover({ l1Urls: [bad], l1Transport: behind });
     assert.match(await reasonForNothing(alone), /no dispute game was created in L1 blocks/);
     // What there is of the range is used at once, and the rest is looked for again.
     lacking = [game.proxy];

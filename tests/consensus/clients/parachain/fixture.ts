@@ -38,7 +38,7 @@ const hubStateId = toConsensusStateId("PAS0");
 export const SIBLING = 2000;
 
 /** What differs from the usual world. */
-export interface WorldOptions {
+export interface FixtureOptions {
   readonly relay?: RelayChainOptions;
   /** Parachains that the hub follows; default the sibling. */
   readonly followed?: readonly number[];
@@ -49,7 +49,7 @@ export interface WorldOptions {
 }
 
 /** All chains. */
-export class World implements AsyncDisposable {
+export class Fixture implements AsyncDisposable {
   readonly #resources: AsyncDisposableStack;
 
   private constructor(
@@ -63,8 +63,8 @@ export class World implements AsyncDisposable {
 
   /** None knows a height of the other. */
   static async start(
-    { relay: options, followed = [SIBLING], hasClient = true, knowsRelay = true }: WorldOptions = {},
-  ): Promise<World> {
+    { relay: options, followed = [SIBLING], hasClient = true, knowsRelay = true }: FixtureOptions = {},
+  ): Promise<Fixture> {
     await using resources = new AsyncDisposableStack();
     const parachains: Hub[] = [];
     const relay = resources.use(
@@ -102,9 +102,9 @@ export class World implements AsyncDisposable {
     });
     resources.use(chain.node);
     parachains.push(hub, chain.node);
-    const world = new World(resources.move(), hub, relay, chain);
-    world.advance(3);
-    return world;
+    const fixture = new Fixture(resources.move(), hub, relay, chain);
+    fixture.advance(3);
+    return fixture;
   }
 
   /** As the other chain knows it. */

@@ -12,7 +12,7 @@ import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clie
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
 import { faultOf } from "../../fault_of.ts";
-import { never, SIBLING, World } from "./fixture.ts";
+import { Fixture, never, SIBLING } from "./fixture.ts";
 
 /** Why a look failed. */
 function updatesOf(finding: ProverFinding): Extract<ProverFinding, { kind: "updates" }> {
@@ -26,21 +26,21 @@ function reasonOf(finding: ProverFinding): string {
 }
 
 Deno.test("parachain prover: a sibling follows the hub, with the roots and the time of its headers", async () => {
-  await using world = await World.start();
-  const prover = world.ofHub();
+  await using fixture = await Fixture.start();
+  const prover = fixture.ofHub();
   assert.deepEqual(await prover.check(never), []);
-  const target = world.connect(world.chain.node);
+  const target = fixture.connect(fixture.chain.node);
   for (let round = 0; round < 3; round++) {
-    await world.send();
-    const { hub } = world.advance(2);
+    await fixture.send();
+    const { hub } = fixture.advance(2);
     const finding = updatesOf(await prover.next(never));
     assert.equal(finding.height, BigInt(hub.number));
     assert.equal(finding.hasMore, false);
-    await world.submit(world.chain.node, finding);
-    assert.equal(world.knownOfHub, BigInt(hub.number));
+    await fixture.submit(fixture.chain.node, finding);
+    assert.equal(fixture.knownOfHub, BigInt(hub.number));
     const roots = findDigest(hub.digest, "ISMP", consensusDigestCodec);
     const time = findDigest(hub.digest, "ISTM", timestampDigestCodec);
-    const commitment = await target.fetchCommitment({ id: world.hubId, height: BigInt(hub.number) }, never);
+    const commitment = await target.fetchCommitment({ id: fixture.hubId, height: BigInt(hub.number) }, never);
     assert.deepEqual(commitment, {
       timestampSec: time?.timestampSec,
       overlayRoot: roots?.mmrRoot,
@@ -54,16 +54,16 @@ Deno.test("parachain prover: a sibling follows the hub, with the roots and the t
 });
 
 Deno.test("parachain prover: the hub follows a sibling, also one of several", async () => {
-  await using world = await World.start({ followed: [1000, SIBLING, 2001] });
-  const prover = world.ofSibling();
+  await using fixture = await Fixture.start({ followed: [1000, SIBLING, 2001] });
+  const prover = fixture.ofSibling();
   assert.deepEqual(await prover.check(never), []);
-  const { sibling } = world.advance();
+  const { sibling } = fixture.advance();
   const finding = updatesOf(await prover.next(never));
-  await world.submit(world.hub, finding);
-  assert.equal(world.knownOfSibling, BigInt(sibling.number));
-  const target = world.connect(world.hub);
+  await fixture.submit(fixture.hub, finding);
+  assert.equal(fixture.knownOfSibling, BigInt(sibling.number));
+  const target = fixture.connect(fixture.hub);
   const commitment = await target.fetchCommitment(
-    { id: world.chainId, height: BigInt(sibling.number) },
+    { id: fixture.chainId, height: BigInt(sibling.number) },
     never,
   );
   assert.equal(commitment?.stateRoot, sibling.stateRoot);
@@ -71,38 +71,38 @@ Deno.test("parachain prover: the hub follows a sibling, also one of several", as
 });
 
 Deno.test("parachain prover: heads without messages are proved once in ten minutes, those with messages at once", async () => {
-  await using world = await World.start();
+  await using fixture = await Fixture.start();
   let laterSec = 0n;
   for (
     const [prover, to] of [
-      [world.ofHub({ laterSec: () => laterSec }), world.chain.node],
-      [world.ofSibling({ laterSec: () => laterSec }), world.hub],
+      [fixture.ofHub({ laterSec: () => laterSec }), fixture.chain.node],
+      [fixture.ofSibling({ laterSec: () => laterSec }), fixture.hub],
     ] as const
   ) {
     laterSec = 0n;
-    await world.submit(to, updatesOf(await prover.next(never)));
-    world.advance(2);
+    await fixture.submit(to, updatesOf(await prover.next(never)));
+    fixture.advance(2);
     assert.match(
       reasonOf(await prover.next(never)),
       /has a newer head, but nothing was sent or received since block \d+: without messages a head is due every 600 s$/,
     );
-    await world.send();
-    world.advance(2);
-    await world.submit(to, updatesOf(await prover.next(never)));
-    world.advance(2);
+    await fixture.send();
+    fixture.advance(2);
+    await fixture.submit(to, updatesOf(await prover.next(never)));
+    fixture.advance(2);
     laterSec = 590n;
     assert.equal((await prover.next(never)).kind, "nothing");
     laterSec = 600n;
-    await world.submit(to, updatesOf(await prover.next(never)));
+    await fixture.submit(to, updatesOf(await prover.next(never)));
   }
 });
 
 Deno.test("parachain prover: the relay chain block is one that a final block builds on", async () => {
-  await using world = await World.start();
-  const prover = world.ofHub();
+  await using fixture = await Fixture.start();
+  const prover = fixture.ofHub();
   await prover.next(never);
-  const { number } = world.relay.produceBlocks();
-  const { node } = world.chain;
+  const { number } = fixture.relay.produceBlocks();
+  const { node } = fixture.chain;
   const before = decodeParachainProof(updatesOf(await prover.next(never)).proofs[0] ?? new Uint8Array());
   node.produceBlock();
   const same = decodeParachainProof(updatesOf(await prover.next(never)).proofs[0] ?? new Uint8Array());
@@ -113,13 +113,13 @@ Deno.test("parachain prover: the relay chain block is one that a final block bui
 });
 
 Deno.test("parachain prover: a proof that another relayer was faster with brings nothing", async () => {
-  await using world = await World.start();
-  const [one, other] = [world.ofHub(), world.ofHub()];
+  await using fixture = await Fixture.start();
+  const [one, other] = [fixture.ofHub(), fixture.ofHub()];
   const [first, second] = [updatesOf(await one.next(never)), updatesOf(await other.next(never))];
-  await world.submit(world.chain.node, first);
-  const known = world.knownOfHub;
-  await assert.rejects(world.submit(world.chain.node, second));
-  assert.equal(world.knownOfHub, known);
+  await fixture.submit(fixture.chain.node, first);
+  const known = fixture.knownOfHub;
+  await assert.rejects(fixture.submit(fixture.chain.node, second));
+  assert.equal(fixture.knownOfHub, known);
   assert.equal((await other.next(never)).kind, "nothing");
 });
 
@@ -142,9 +142,9 @@ function turned(value: unknown): string {
 }
 
 Deno.test("parachain prover: a relay chain node that lies is named, and nothing is made", async () => {
-  await using world = await World.start();
-  const prover = world.ofHub();
-  const { relay } = world;
+  await using fixture = await Fixture.start();
+  const prover = fixture.ofHub();
+  const { relay } = fixture;
   relay.alter = ({ method }, result) => method === "chain_getBlockHash" ? relay.hash(2) : result;
   assert.match(
     await outcomeOf(prover.next(never)),
@@ -179,35 +179,35 @@ Deno.test("parachain prover: a relay chain node that lies is named, and nothing 
 });
 
 Deno.test("parachain prover: another relay chain, and one that is behind, are told apart", async () => {
-  await using world = await World.start();
+  await using fixture = await Fixture.start();
   await using other = await startRelayChain({ blockTimeMs: "manual", chainName: "Another" });
-  assert.equal(await outcomeOf(world.ofHub({ relayUrl: other.wsUrl }).next(never)), "lagging");
-  other.produceBlocks(world.relay.best.number);
-  const told = await outcomeOf(world.ofHub({ relayUrl: other.wsUrl }).next(never));
+  assert.equal(await outcomeOf(fixture.ofHub({ relayUrl: other.wsUrl }).next(never)), "lagging");
+  other.produceBlocks(fixture.relay.best.number);
+  const told = await outcomeOf(fixture.ofHub({ relayUrl: other.wsUrl }).next(never));
   assert.match(told, /^bad_data: its block \d+ is not the one .*\[hub\.grandpa\]\.rpc is another chain/);
 });
 
 Deno.test("parachain prover: a block whose state the relay chain's node has pruned is waited out", async () => {
-  await using world = await World.start({ relay: { keepStates: 8 } });
-  const prover = world.ofHub();
-  world.relay.produceBlocks(20);
+  await using fixture = await Fixture.start({ relay: { keepStates: 8 } });
+  const prover = fixture.ofHub();
+  fixture.relay.produceBlocks(20);
   assert.match(
     reasonOf(await prover.next(never)),
     /^the node has pruned relay block \d+, the newest/,
   );
-  world.advance();
+  fixture.advance();
   assert.equal((await prover.next(never)).kind, "updates");
 });
 
 Deno.test("parachain prover: a parachain without a head on the relay chain is waited for", async () => {
-  await using world = await World.start({ relay: { heads: () => new Map() } });
-  const reason = reasonOf(await world.ofHub().next(never));
+  await using fixture = await Fixture.start({ relay: { heads: () => new Map() } });
+  const reason = reasonOf(await fixture.ofHub().next(never));
   assert.match(reason, /^parachain 4009 has no head in relay block \d+, the newest/);
 });
 
 Deno.test("parachain prover: what only governance can mend is told: for the hub a warning, for siblings a note", async () => {
-  await using world = await World.start({ followed: [] });
-  const prover = world.ofSibling();
+  await using fixture = await Fixture.start({ followed: [] });
+  const prover = fixture.ofSibling();
   const [finding, ...others] = await prover.check(never);
   assert.equal(others.length, 0);
   assert.equal(finding?.severity, "note");
@@ -216,13 +216,13 @@ Deno.test("parachain prover: what only governance can mend is told: for the hub 
   const look = await prover.next(never);
   assert.match(reasonOf(look), text);
   assert.ok(look.kind === "nothing" && (look.againInMs ?? 0) > prover.intervalMs);
-  const listed = world.hub.governance.followParachain(SIBLING);
-  world.advance();
+  const listed = fixture.hub.governance.followParachain(SIBLING);
+  fixture.advance();
   await listed;
   assert.deepEqual(await prover.check(never), []);
-  await world.submit(world.hub, updatesOf(await prover.next(never)));
+  await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
 
-  await using ignorant = await World.start({ knowsRelay: false, hasClient: false });
+  await using ignorant = await Fixture.start({ knowsRelay: false, hasClient: false });
   const [warning] = await ignorant.ofHub().check(never);
   assert.equal(warning?.severity, "warning");
   assert.match(warning?.text ?? "", /^KUSAMA-2000 does not list parachain 4009/);
@@ -236,10 +236,10 @@ Deno.test("parachain prover: what only governance can mend is told: for the hub 
 });
 
 Deno.test("parachain prover: clients that are frozen or have expired are named, and nothing is read of the relay chain", async () => {
-  await using world = await World.start();
-  const prover = world.ofHub();
-  const { node } = world.chain;
-  const { consensusStateId } = world.hubId;
+  await using fixture = await Fixture.start();
+  const prover = fixture.ofHub();
+  const { node } = fixture.chain;
+  const { consensusStateId } = fixture.hubId;
   const produce = async (change: Promise<unknown>): Promise<void> => {
     node.produceBlock();
     await change;
@@ -252,12 +252,12 @@ Deno.test("parachain prover: clients that are frozen or have expired are named, 
   node.advanceTime(22 * 86_400_000);
   node.produceBlock();
   assert.equal((await faultOf(prover.next(never))).code, "expired");
-  assert.equal(world.relay.callCounts.get("state_getReadProof"), undefined);
+  assert.equal(fixture.relay.callCounts.get("state_getReadProof"), undefined);
 });
 
 Deno.test("parachain prover: Polkadot Hub is refused by name, and the relay chain's node is not to blame", async () => {
-  await using world = await World.start({ followed: [1000, SIBLING] });
-  const prover = world.ofSibling({ stateMachine: parseStateMachine("KUSAMA-1000") });
+  await using fixture = await Fixture.start({ followed: [1000, SIBLING] });
+  const prover = fixture.ofSibling({ stateMachine: parseStateMachine("KUSAMA-1000") });
   const text =
     /^KUSAMA-1000 is Polkadot Hub, which KUSAMA-4009 stores as EVM-420420417: .*remove its section$/;
   const [finding, ...others] = await prover.check(never);
@@ -266,22 +266,22 @@ Deno.test("parachain prover: Polkadot Hub is refused by name, and the relay chai
   const fault = await faultOf(prover.next(never));
   assert.deepEqual([fault.code, fault.endpoint], ["not_served", undefined]);
   assert.match(fault.detail, text);
-  assert.equal(world.relay.callCounts.get("state_getReadProof"), undefined);
+  assert.equal(fixture.relay.callCounts.get("state_getReadProof"), undefined);
 });
 
 Deno.test("parachain prover: there is no state to begin with", async () => {
-  await using world = await World.start();
-  const { code, detail } = await faultOf(world.ofHub().fetchInitialState(never));
+  await using fixture = await Fixture.start();
+  const { code, detail } = await faultOf(fixture.ofHub().fetchInitialState(never));
   assert.equal(code, "not_served");
   assert.match(detail, /^there is no state: .*add_parachain/);
 });
 
 Deno.test("a chain is told of the hub by what its client takes, also when governance changes that", async () => {
-  await using world = await World.start();
-  const { node } = world.chain;
-  await using reader = connectRelay(world.relay.wsUrl);
-  const prover = createFollowerProver({ relay: reader.chain, target: world.connect(node) }, {
-    ...world.hubId,
+  await using fixture = await Fixture.start();
+  const { node } = fixture.chain;
+  await using reader = connectRelay(fixture.relay.wsUrl);
+  const prover = createFollowerProver({ relay: reader.chain, target: fixture.connect(node) }, {
+    ...fixture.hubId,
     paraIds: [4009],
     maxBlockRange: 2400,
     slotDurationMs: 6000,
@@ -294,21 +294,21 @@ Deno.test("a chain is told of the hub by what its client takes, also when govern
   assert.deepEqual(await prover.check(never), []);
   const byHead = updatesOf(await prover.next(never));
   assert.match(byHead.summary, /^head in relay block/);
-  await world.submit(node, byHead);
-  const initial = await grandpaStateOf(world.relay, world.hub.identity);
-  await produce(node.governance.setGrandpaStateMachine(world.hubId.stateMachine, 6000n));
-  await produce(node.createConsensusClient(clientOf(world.hubId.consensusStateId, initial)));
-  world.advance(3);
-  world.relay.produceBlocks(3);
+  await fixture.submit(node, byHead);
+  const initial = await grandpaStateOf(fixture.relay, fixture.hub.identity);
+  await produce(node.governance.setGrandpaStateMachine(fixture.hubId.stateMachine, 6000n));
+  await produce(node.createConsensusClient(clientOf(fixture.hubId.consensusStateId, initial)));
+  fixture.advance(3);
+  fixture.relay.produceBlocks(3);
   const byVotes = updatesOf(await prover.next(never));
   assert.match(byVotes.summary, /^final relay block/);
-  await world.submit(node, byVotes);
+  await fixture.submit(node, byVotes);
   await produce(node.createConsensusClient({
-    ...clientOf(world.hubId.consensusStateId, initial),
+    ...clientOf(fixture.hubId.consensusStateId, initial),
     clientId: parachainClientId,
     state: new Uint8Array(),
   }));
-  await world.send();
-  world.advance(3);
+  await fixture.send();
+  fixture.advance(3);
   assert.match(updatesOf(await prover.next(never)).summary, /^head in relay block/);
 });

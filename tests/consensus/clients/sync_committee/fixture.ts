@@ -127,7 +127,7 @@ export class MemoryBeaconHub {
 }
 
 /** A chain with its nodes, and a prover that looks at it for a hub. */
-export class World implements AsyncDisposable {
+export class Fixture implements AsyncDisposable {
   readonly clock = new PassingClock();
   readonly log = new RecordedLog();
   /** How the execution node is asked. */
@@ -143,11 +143,11 @@ export class World implements AsyncDisposable {
   ) {}
 
   /** A chain with some finality. The hub has no client yet. */
-  static async start(options: Partial<BeaconOptions> = {}, hub = new MemoryBeaconHub()): Promise<World> {
+  static async start(options: Partial<BeaconOptions> = {}, hub = new MemoryBeaconHub()): Promise<Fixture> {
     const anvil = await startAnvil({ chainId: sepolia.chainId });
     const beacon = await startBeacon({ executionUrl: anvil.rpcUrl, pollMs: 0, ...options });
     await beacon.mine(8);
-    return new World(anvil, beacon, hub);
+    return new Fixture(anvil, beacon, hub);
   }
 
   /** Names of hosts behind which the same chain is; each may be made to misbehave. */

@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, match } from "node:assert/strict";
 import { adviseOnNodes } from "../../../../src/consensus/clients/sync_committee/node_advice.ts";
 import type { ServedRoutes } from "../../../../src/consensus/clients/sync_committee/probe_node.ts";
 import type { NodeBehaviour, OptionalRoutes } from "../../../../devnet/beacon/beacon.ts";
-import { never, World } from "./fixture.ts";
+import { Fixture, never } from "./fixture.ts";
 
 const nothing: ServedRoutes = { lightClient: "no", stateProofs: "no", summaries: "no", states: "no" };
 const own: readonly OptionalRoutes[] = [
@@ -48,11 +48,11 @@ const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly [strin
 ];
 
 Deno.test("sync committee prover: the start finds out what its beacon nodes serve, and says what would be better", async () => {
-  await using world = await World.start();
-  const prover = world.prover();
-  await world.startClient(prover);
+  await using fixture = await Fixture.start();
+  const prover = fixture.prover();
+  await fixture.startClient(prover);
   for (const [name, behaviour, expected] of cases) {
-    world.beacon.change({ without: [], hasJsonStatesOnly: false, ...behaviour });
+    fixture.beacon.change({ without: [], hasJsonStatesOnly: false, ...behaviour });
     const findings = await prover.check(never);
     equal(findings.map(({ severity }) => severity), expected === undefined ? [] : [expected[0]], name);
     if (expected !== undefined) match(findings[0]?.text ?? "", expected[1], name);

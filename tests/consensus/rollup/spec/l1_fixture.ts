@@ -12,13 +12,13 @@ import type { AccountProofAnswer } from "../../../../src/core/merkle/evm_proof.t
 export type L1Contracts = ReadonlyMap<Address, ReadonlyMap<Hash256, bigint>>;
 
 /** An L1 block. */
-export interface L1World {
+export interface L1Fixture {
   readonly stateRoot: Hash256;
   prove(contract: Address, slots: readonly Hash256[]): Promise<AccountProofAnswer>;
 }
 
 /** Makes the tries; a few other slots and accounts are added so that proofs have branches. */
-export async function buildL1(contracts: L1Contracts): Promise<L1World> {
+export async function buildL1(contracts: L1Contracts): Promise<L1Fixture> {
   const state = await createMPT();
   const storage = new Map<Address, MerklePatriciaTrie>();
   for (const [address, slots] of contracts) {

@@ -88,7 +88,7 @@ Deno.test("evm chain: what was dispatched is read as events and proved so that t
 });
 
 /** An endpoint that tells of an old block whenever it is asked for a newer one: all that it says fits together. */
-function stuckAt(url: string, old: bigint): Fetch {
+function stalledAt(url: string, old: bigint): Fetch {
   return (to, init) => {
     if (!to.startsWith(url)) return platformFetch(to, init);
     const body = String(init.body).replace(
@@ -122,14 +122,14 @@ Deno.test("evm chain: a proof that leads to another root than the hub's is refus
     const good = host.rpcUrl;
     const bad = good.replace("127.0.0.1", "localhost");
     const badHost = new URL(bad).host;
-    const { chain, log } = chainOf(host, [bad, good], {}, stuckAt(bad, before));
+    const { chain, log } = chainOf(host, [bad, good], {}, stalledAt(bad, before));
     assert.deepEqual(await chain.proveMessages(messages, height, taker, never), expected);
     const [warning] = log.lines.filter(({ level }) => level === "warn");
     assert.deepEqual([warning?.event, warning?.fields.storedRoot], ["endpoint_proof_invalid", true]);
     assert.equal(warning?.fields.endpoint, badHost);
 
     const commitments = messages.map(({ commitment }) => commitment);
-    const alone = chainOf(host, [bad], {}, stuckAt(bad, before)).chain;
+    const alone = chainOf(host, [bad], {}, stalledAt(bad, before)).chain;
     assert.equal((await faultOf(alone.proveFees(commitments, height, never, stateRoot))).code, "malformed");
     const fault = await faultOf(alone.proveMessages(messages, height, taker, never));
     assert.deepEqual([fault.code, fault.where.endpointHost], ["malformed", badHost]);
@@ -223,16 +223,16 @@ Deno.test("evm chain: proofs that teach the host something, and those that come 
       const hints = { nonceAtLeast: (first.nonce ?? 0n) + 1n };
       const second = await chain.sign(delivery, simulation, hints, never);
       assert.ok(second.kind === "signed");
-      const taught: (boolean | undefined)[] = [];
+      const advanced: (boolean | undefined)[] = [];
       for (const submission of [first, second.submission]) {
         await chain.broadcast(submission, never);
         const outcome = await includedOutcome(chain, submission);
         assert.equal(outcome.succeeded, true);
-        taught.push(outcome.advancedClient);
+        advanced.push(outcome.advancedClient);
       }
       const third = await chain.sign(delivery, simulation, noHints, never);
       assert.deepEqual(third, { kind: "proofs_known", from: "blocks" });
-      return taught;
+      return advanced;
     };
     const height = fromHex(await proveHub(host, { ...roots, height: 10n }));
     assert.deepEqual(await deliverTwice(height), [true, false]);

@@ -68,19 +68,19 @@ Deno.test("message gas: together the messages never take more than the transacti
   const gas = fc.bigInt({ min: 0n, max: 10n ** 7n });
   const shape = fc.record({
     gasUsed: gas,
-    hasPrelude: fc.boolean(),
+    hasConsensusProofs: fc.boolean(),
     consensusProofs: gas,
     step: gas,
     dispatches: fc.array(gas, { minLength: 1, maxLength: 8 }),
   });
-  fc.assert(fc.property(shape, ({ gasUsed, hasPrelude, consensusProofs, step, dispatches }) => {
+  fc.assert(fc.property(shape, ({ gasUsed, hasConsensusProofs, consensusProofs, step, dispatches }) => {
     const own = messages(dispatches.map((_, index) => BigInt(index)));
     const frames = frame(step, ...dispatches);
-    const parts = hasPrelude
+    const parts = hasConsensusProofs
       ? attributeGas(of(consensus, own), { gasUsed, steps: [frame(consensusProofs), frames] })
       : attributeGas(of(own), { gasUsed, steps: [frames] });
     equal(parts.length, dispatches.length);
     ok(parts.every((part) => part >= 0n) && sum(parts) <= gasUsed);
-    if (!hasPrelude && sum(dispatches) <= step && step <= gasUsed) equal(sum(parts), gasUsed);
+    if (!hasConsensusProofs && sum(dispatches) <= step && step <= gasUsed) equal(sum(parts), gasUsed);
   }));
 });

@@ -27,7 +27,7 @@ async function deliveryTo(host: IsmpHost): Promise<Delivery> {
 }
 
 /** A delivery that waits in the pool, and the price that replaces it. */
-async function stuck(host: IsmpHost, chain: EvmChain): Promise<SignedSubmission> {
+async function sendUnderpriced(host: IsmpHost, chain: EvmChain): Promise<SignedSubmission> {
   const submission = await signed(chain, await deliveryTo(host));
   await host.node.setAutomine(false);
   assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
@@ -44,7 +44,7 @@ async function raised(chain: EvmChain, of: SignedSubmission): Promise<Parameters
 Deno.test("replacement: terms are price, market, nonces and balance at one moment, from one request", async () => {
   await withHost(31450, async (host) => {
     const { chain, requests } = chainOf(host);
-    const submission = await stuck(host, chain);
+    const submission = await sendUnderpriced(host, chain);
     await chain.fetchGasQuote(never);
     requests.count = 0;
     const terms = await chain.fetchReplacementState(submission, never);
@@ -68,7 +68,7 @@ Deno.test("replacement: terms are price, market, nonces and balance at one momen
 Deno.test("replacement: the same call at the same nonce for more takes the place of the first", async () => {
   await withHost(31451, async (host) => {
     const { chain, requests } = chainOf(host, twoUrls(host));
-    const submission = await stuck(host, chain);
+    const submission = await sendUnderpriced(host, chain);
     requests.count = 0;
     const price = await raised(chain, submission);
     const second = await chain.resign(submission, price);
@@ -92,7 +92,7 @@ Deno.test("replacement: the same call at the same nonce for more takes the place
 Deno.test("replacement: a price that the node does not take for a replacement is underpriced", async () => {
   await withHost(31452, async (host) => {
     const { chain } = chainOf(host);
-    const submission = await stuck(host, chain);
+    const submission = await sendUnderpriced(host, chain);
     const { offered } = await chain.fetchReplacementState(submission, never);
     assert.ok(offered.type === "eip1559");
     const lower = await chain.resign(submission, { ...offered, maxFeeWei: offered.maxFeeWei - 1n });
@@ -103,7 +103,7 @@ Deno.test("replacement: a price that the node does not take for a replacement is
 Deno.test("replacement: a cancelled delivery is never mined, and its nonce is used", async () => {
   await withHost(31453, async (host) => {
     const { chain, requests } = chainOf(host, twoUrls(host));
-    const submission = await stuck(host, chain);
+    const submission = await sendUnderpriced(host, chain);
     const price = await raised(chain, submission);
     requests.count = 0;
     const cancellation = await chain.cancel(submission, price, never);

@@ -91,7 +91,7 @@ Deno.test("request gaps: what was missing is read again also where it shows in a
   for (let turn = 0; turn < 2; turn++) {
     assert.equal((await faultOf(chain.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
   }
-  const told = log.told("host_logs_reread");
+  const told = log.linesOf("host_logs_reread");
   assert.deepEqual(told.map(({ fields }) => [fields.first_nonce, fields.last_nonce]), [[1n, 2n]]);
   rpc.lacks.clear();
   assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);

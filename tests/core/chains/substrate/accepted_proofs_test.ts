@@ -51,7 +51,7 @@ function eventsOf(blocks: ReadonlyMap<number, string>, best: number): Script {
   };
 }
 
-const told = new Map([[6, accepted(70n)], [8, other], [9, accepted(68n, 4n)], [11, accepted(80n)], [
+const events = new Map([[6, accepted(70n)], [8, other], [9, accepted(68n, 4n)], [11, accepted(80n)], [
   12,
   accepted(90n, 5n),
 ]]);
@@ -62,7 +62,7 @@ const expected = [
 ];
 
 Deno.test("accepted proofs: a range is read by one query and told by proven height", async () => {
-  const { chain, run, trips } = scriptHub(eventsOf(told, 12));
+  const { chain, run, trips } = scriptHub(eventsOf(events, 12));
   assert.deepEqual(await run(chain.fetchAcceptedProofs(5n, 11n, signal)), expected);
   trips();
   await run(chain.fetchAcceptedProofs(5n, 11n, signal));
@@ -73,7 +73,7 @@ Deno.test("accepted proofs: a range is read by one query and told by proven heig
 });
 
 Deno.test("accepted proofs: a node without the range query is read block by block, and not asked again", async () => {
-  const { node, chain, run, trips } = scriptHub(eventsOf(told, 12));
+  const { node, chain, run, trips } = scriptHub(eventsOf(events, 12));
   let refusals = 0;
   node.answer("state_queryStorage", () => {
     refusals += 1;
@@ -89,7 +89,7 @@ Deno.test("accepted proofs: a node without the range query is read block by bloc
 });
 
 Deno.test("accepted proofs: a range beyond the head is lagging, and so is a block that was replaced", async () => {
-  const { node, chain, run } = scriptHub(eventsOf(told, 12));
+  const { node, chain, run } = scriptHub(eventsOf(events, 12));
   await assert.rejects(run(chain.fetchAcceptedProofs(5n, 13n, signal)), faultWith("lagging"));
   node.answer("state_queryStorage", () => [{ block: hashOf("fork"), changes: [["0x01", accepted(1n)]] }]);
   await assert.rejects(run(chain.fetchAcceptedProofs(5n, 11n, signal)), faultWith("lagging"));

@@ -25,34 +25,36 @@ const inherent = "0x280402000b";
 const failed = "0x0400010000000001033409000000" + "0408000000";
 
 /** A chain whose head moves, with the extrinsic in one block. */
-interface World {
+interface NodeState {
   best: number;
   finalized: number;
   holder: number | undefined;
-  isInPool: boolean;
+  isPending: boolean;
   events: string;
 }
 
-function scriptWorld(world: World): Scripted<ReturnType<typeof scriptHub>["chain"]> & { bodies(): number } {
+function scriptNode(
+  nodeState: NodeState,
+): Scripted<ReturnType<typeof scriptHub>["chain"]> & { bodies(): number } {
   let bodies = 0;
   const methods: Script = {
-    author_pendingExtrinsics: () => world.isInPool ? [toHex(raw)] : [],
-    chain_getHeader: (hash) => headerJson(hash === undefined ? world.best : world.finalized),
-    chain_getFinalizedHead: () => hashOf(`b${world.finalized}`),
-    chain_getBlockHash: (height) => blockHashes(world.best)(height),
+    author_pendingExtrinsics: () => nodeState.isPending ? [toHex(raw)] : [],
+    chain_getHeader: (hash) => headerJson(hash === undefined ? nodeState.best : nodeState.finalized),
+    chain_getFinalizedHead: () => hashOf(`b${nodeState.finalized}`),
+    chain_getBlockHash: (height) => blockHashes(nodeState.best)(height),
     chain_getBlock: (hash) => {
       bodies += 1;
-      const isHolder = world.holder !== undefined && hashOf(`b${world.holder}`) === hash;
+      const isHolder = nodeState.holder !== undefined && hashOf(`b${nodeState.holder}`) === hash;
       return { block: { extrinsics: isHolder ? [inherent, toHex(raw)] : [inherent] } };
     },
-    state_getStorage: () => world.events,
+    state_getStorage: () => nodeState.events,
   };
   return { ...scriptHub(methods), bodies: () => bodies };
 }
 
 Deno.test("call outcome: a call is found far beyond the window of messages, a few windows at a time", async () => {
-  const world = { best: 600, finalized: 598, holder: 500, isInPool: false, events: "0x00" };
-  const hub = scriptWorld(world);
+  const nodeState = { best: 600, finalized: 598, holder: 500, isPending: false, events: "0x00" };
+  const hub = scriptNode(nodeState);
   const fetch = (): Promise<unknown> => hub.run(hub.chain.fetchCallOutcome(submission, signal));
   assert.deepEqual(await fetch(), { kind: "pending" });
   // Four windows of 64 blocks.
@@ -73,24 +75,24 @@ Deno.test("call outcome: a call is found far beyond the window of messages, a fe
 });
 
 Deno.test("call outcome: while it is in the pool each new block is read once", async () => {
-  const world = {
+  const nodeState = {
     best: 8,
     finalized: 6,
     holder: undefined as number | undefined,
-    isInPool: true,
+    isPending: true,
     events: "0x00",
   };
-  const hub = scriptWorld(world);
+  const hub = scriptNode(nodeState);
   for (let height = 8; height <= 300; height++) {
-    world.best = height;
-    world.finalized = height - 2;
+    nodeState.best = height;
+    nodeState.finalized = height - 2;
     const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
     assert.equal(outcome.kind, "pending");
   }
   assert.equal(hub.bodies(), 300 - 5 + 1);
-  world.best = 301;
-  world.holder = 301;
-  world.isInPool = false;
+  nodeState.best = 301;
+  nodeState.holder = 301;
+  nodeState.isPending = false;
   const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
   assert.ok(outcome.kind === "included");
   assert.deepEqual([outcome.block.height, outcome.isFinal], [301n, false]);
@@ -98,7 +100,7 @@ Deno.test("call outcome: while it is in the pool each new block is read once", a
 });
 
 Deno.test("call outcome: a call that failed in its block names the pallet's error", async () => {
-  const hub = scriptWorld({ best: 20, finalized: 18, holder: 9, isInPool: false, events: failed });
+  const hub = scriptNode({ best: 20, finalized: 18, holder: 9, isPending: false, events: failed });
   const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
   assert.ok(outcome.kind === "included");
   assert.equal(outcome.succeeded, false);
@@ -107,45 +109,47 @@ Deno.test("call outcome: a call that failed in its block names the pallet's erro
 });
 
 Deno.test("call outcome: neither in a block nor in the pool is unknown, once all blocks are read", async () => {
-  const world = { best: 20, finalized: 18, holder: undefined, isInPool: false, events: "0x00" };
-  const hub = scriptWorld(world);
+  const nodeState = { best: 20, finalized: 18, holder: undefined, isPending: false, events: "0x00" };
+  const hub = scriptNode(nodeState);
   const fetch = (): Promise<unknown> => hub.run(hub.chain.fetchCallOutcome(submission, signal));
   assert.deepEqual(await fetch(), { kind: "unknown" });
-  world.best = 400;
-  world.finalized = 398;
+  nodeState.best = 400;
+  nodeState.finalized = 398;
   assert.deepEqual(await fetch(), { kind: "pending" });
   assert.deepEqual(await fetch(), { kind: "unknown" });
   await hub.chain.close();
 });
 
 Deno.test("call outcome: blocks that are not final are looked at again when others take their place", async () => {
-  const world = {
+  const nodeState = {
     best: 100,
     finalized: 30,
     holder: undefined as number | undefined,
-    isInPool: true,
+    isPending: true,
     events: "0x00",
   };
-  const hub = scriptWorld(world);
+  const hub = scriptNode(nodeState);
   let fork = "";
   hub.node.answer(
     "chain_getBlockHash",
     (height) =>
-      Number(height) > world.best ? null : hashOf(Number(height) > 30 ? `b${height}${fork}` : `b${height}`),
+      Number(height) > nodeState.best
+        ? null
+        : hashOf(Number(height) > 30 ? `b${height}${fork}` : `b${height}`),
   );
   hub.node.answer("chain_getBlock", (hash) => ({
     block: { extrinsics: hash === hashOf("b40 fork") ? [inherent, toHex(raw)] : [inherent] },
   }));
   assert.equal((await hub.run(hub.chain.fetchCallOutcome(submission, signal))).kind, "pending");
   fork = " fork";
-  world.isInPool = false;
+  nodeState.isPending = false;
   const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
   assert.deepEqual(outcome.kind === "included" && outcome.block, { height: 40n, hash: hashOf("b40 fork") });
   await hub.chain.close();
 });
 
 Deno.test("call outcome: a node without the bodies of old blocks is a fault, not a call that never was", async () => {
-  const hub = scriptWorld({ best: 200, finalized: 198, holder: undefined, isInPool: false, events: "0x00" });
+  const hub = scriptNode({ best: 200, finalized: 198, holder: undefined, isPending: false, events: "0x00" });
   hub.node.answer("chain_getBlock", () => null);
   await assert.rejects(
     hub.run(hub.chain.fetchCallOutcome(submission, signal)),
@@ -157,7 +161,7 @@ Deno.test("call outcome: a node without the bodies of old blocks is a fault, not
 Deno.test("call outcome: a foreign event that cannot be read is passed over with a warning that names it", async () => {
   // An event of extrinsic 0 whose pallet the metadata does not have, before those of the call.
   const events = "0x08" + "0000000000fd0302aabb00" + failed.slice(4);
-  const hub = scriptWorld({ best: 20, finalized: 18, holder: 9, isInPool: false, events });
+  const hub = scriptNode({ best: 20, finalized: 18, holder: 9, isPending: false, events });
   const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
   assert.ok(outcome.kind === "included");
   assert.equal(outcome.refusal?.detail, "Relayer.MissingCommitments");
@@ -169,7 +173,7 @@ Deno.test("call outcome: a foreign event that cannot be read is passed over with
 });
 
 Deno.test("call outcome: the events of a block are read with the runtime that executed it, its parent's", async () => {
-  const hub = scriptWorld({ best: 20, finalized: 18, holder: 9, isInPool: false, events: failed });
+  const hub = scriptNode({ best: 20, finalized: 18, holder: 9, isPending: false, events: failed });
   const asked: unknown[] = [];
   hub.node.answer("state_getRuntimeVersion", (block) => {
     asked.push(block);

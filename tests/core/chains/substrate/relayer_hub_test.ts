@@ -52,7 +52,7 @@ import { connect, relayerId } from "./hub_connection.ts";
 const { signal } = new AbortController();
 const token = 10n ** 18n;
 const payee: Hash256 = `0x${"77".repeat(32)}`;
-const evmSink = {
+const evmTarget = {
   id: sender,
   family: "evm",
   fetchStateRoot: () => Promise.resolve(undefined),
@@ -269,7 +269,7 @@ Deno.test("relayer hub: an answered get becomes a response that is proven for it
   const events = await chain.fetchEvents(height, height, signal);
   const responses = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
   assert.deepEqual(responses.map(({ kind }) => kind), ["getResponse", "getResponse"]);
-  const proof = await chain.proveMessages(responses, height, evmSink, signal);
+  const proof = await chain.proveMessages(responses, height, evmTarget, signal);
   assert.deepEqual(proof.kind === "mmr" && proof.leafIndices, [0n, 1n]);
   assert.deepEqual(await chain.fetchReceipts(answer.requests.map(getMessage), signal), [
     answer.address,

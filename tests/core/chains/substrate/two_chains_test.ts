@@ -104,7 +104,7 @@ for (const [hashing, childTrie] of kinds) {
     const events = await chain.fetchEvents(0n, best, signal);
     const found = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
     assert.deepEqual(found, [postMessage(request)]);
-    const height = await two.tell(two.chain, two.hub);
+    const height = await two.update(two.chain, two.hub);
     await carry(chain, found, height, hub, two.hub);
     assert.deepEqual(await hub.fetchReceipts(found, signal), [account]);
     assert.deepEqual(await chain.fetchFees([commitment], signal), [5n * unit]);
@@ -149,11 +149,11 @@ for (const [hashing, childTrie] of kinds) {
       proof: await source.prove([request]),
     } as const;
     await deliver({ steps: [{ kind: "messages", messages: [message], proof }] }, hub, two.hub);
-    const hubHeight = await two.tell(two.hub, two.chain);
+    const hubHeight = await two.update(two.hub, two.chain);
     await carry(hub, [message], hubHeight, chain, two.chain);
     assert.deepEqual(await chain.fetchReceipts([message], signal), [account]);
 
-    const height = await two.tell(two.chain, two.hub);
+    const height = await two.update(two.chain, two.hub);
     const other: Hash256 = `0x${"ee".repeat(32)}`;
     const shown = await chain.proveReceipts([commitment, other], height, signal);
     assert.deepEqual(shown.relayers, [account, undefined]);

@@ -68,7 +68,7 @@ Deno.test("nonces: the next one is free, minable once what lies below is, and ne
 });
 
 for (
-  const [name, outcomes, isFinal, fate] of [
+  const [name, outcomes, isFinal, expected] of [
     ["the original is mined", ["included", "unknown"], false, { kind: "mined", id: 1, replaced: [2] }],
     ["the replacement is mined", ["replaced", "included", "unknown"], true, {
       kind: "mined",
@@ -97,6 +97,6 @@ for (
 ) {
   Deno.test(`nonces: settled when ${name}`, () => {
     const competitors = outcomes.map((outcome, index) => ({ id: index + 1, outcome }));
-    assert.deepEqual(settleNonce(competitors, { isFinal }), fate);
+    assert.deepEqual(settleNonce(competitors, { isFinal }), expected);
   });
 }

@@ -41,9 +41,9 @@ Deno.test("fates: an event with another commitment delivers nothing (F15)", () =
 });
 
 Deno.test("fates: receipts tell ours from others' and from none", () => {
-  const fates = outcomesFromReceipts([us, other, undefined], us);
-  assert.deepEqual(fates, ["delivered", "delivered_by_other", "undelivered"]);
-  assert.equal(isLostRace(fates), true);
+  const outcomes = outcomesFromReceipts([us, other, undefined], us);
+  assert.deepEqual(outcomes, ["delivered", "delivered_by_other", "undelivered"]);
+  assert.equal(isLostRace(outcomes), true);
   assert.equal(isLostRace(["undelivered", "delivered"]), false);
 });
 

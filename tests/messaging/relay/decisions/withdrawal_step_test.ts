@@ -29,10 +29,17 @@ const dispatched: WithdrawalView = { ...requested, state: "dispatched", dispatch
 const delivering: WithdrawalView = { ...dispatched, state: "delivering" };
 
 function order(
-  fate: OrderStatus,
+  orderStatus: OrderStatus,
   change: Partial<Extract<WithdrawalObservation, { of: "requested" }>> = {},
 ): WithdrawalObservation {
-  return { of: "requested", nowMs: NOW + 1_000, order: fate, hubNonce: 3n, payment: undefined, ...change };
+  return {
+    of: "requested",
+    nowMs: NOW + 1_000,
+    order: orderStatus,
+    hubNonce: 3n,
+    payment: undefined,
+    ...change,
+  };
 }
 
 const search = { kind: "search_payment", fromHubBlock: 480n } as const;

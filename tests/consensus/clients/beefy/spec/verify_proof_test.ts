@@ -313,7 +313,7 @@ Deno.test("SCALE of a parachain header, a commitment and a leaf", async () => {
 
 Deno.test("of announcements that stand twice in a head the last counts, as on the host", () => {
   const announce = (engine: string, data: Uint8Array): DigestItem => ({ kind: "consensus", engine, data });
-  const told = (timestampSec: bigint): DigestItem => announce("ISTM", u64.enc(timestampSec));
+  const timestampItem = (timestampSec: bigint): DigestItem => announce("ISTM", u64.enc(timestampSec));
   const roots = (fill: number): DigestItem => announce("ISMP", new Uint8Array(64).fill(fill));
   const root = (fill: number): string => toHex(new Uint8Array(32).fill(fill));
   const header = {
@@ -321,12 +321,15 @@ Deno.test("of announcements that stand twice in a head the last counts, as on th
     number: 7,
     stateRoot: toHash256(new Uint8Array(32)),
     extrinsicsRoot: toHash256(new Uint8Array(32)),
-    digest: [told(5n), roots(1), told(6n), roots(2)],
+    digest: [timestampItem(5n), roots(1), timestampItem(6n), roots(2)],
   };
   assert.deepEqual(hubCommitment(header), { timestampSec: 6n, overlayRoot: root(2), stateRoot: root(2) });
-  const withoutTime = { ...header, digest: [told(5n), told(0n)] };
+  const withoutTime = { ...header, digest: [timestampItem(5n), timestampItem(0n)] };
   assert.equal(codeOf(() => hubCommitment(withoutTime)), "timestamp_not_found");
-  const unreadable = { ...header, digest: [announce("ISMP", new Uint8Array(63)), told(5n), roots(1)] };
+  const unreadable = {
+    ...header,
+    digest: [announce("ISMP", new Uint8Array(63)), timestampItem(5n), roots(1)],
+  };
   assert.equal(codeOf(() => hubCommitment(unreadable)), "undecodable_header");
 });
 

@@ -31,7 +31,7 @@ import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
 import { hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { stateMachineIdKey } from "../../../../../src/core/ismp/state_machine.ts";
-import { buildL1, type L1World } from "../../../rollup/spec/l1_fixture.ts";
+import { buildL1, type L1Fixture } from "../../../rollup/spec/l1_fixture.ts";
 import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
 import { aggregateGame, faultGame, hubView, synthetic } from "./vectors.ts";
 
@@ -107,7 +107,7 @@ interface Scene {
 }
 
 interface BuiltScene {
-  readonly l1: L1World;
+  readonly l1: L1Fixture;
   readonly update: OpStackUpdate;
   readonly hub: OpStackHubView;
 }
