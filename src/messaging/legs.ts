@@ -9,11 +9,10 @@ import { Limit } from "../core/runtime/limit.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import { toTokenUnits } from "./relay/decisions/money.ts";
-import { findSourceAcceptance, findTargetProvability } from "./obstacles.ts";
-import type { Leg, LegProfit, PipelineDeps, PipelineSettings } from "./relay/leg.ts";
+import { findSourceAcceptance, findTargetProvability } from "./relay/obstacles.ts";
+import type { Leg, LegProfit, PipelineDeps, PipelineSettings, ReplacementContext } from "./relay/leg.ts";
 import { legWorker } from "./relay/leg_worker.ts";
-import type { ReplacementContext } from "./relay/replacement_context.ts";
-import { settleWorker } from "./relay/settle_worker.ts";
+import { settleWorker } from "./relay/settle/settle_worker.ts";
 import { createNativePriceSource, hubTokenPrice27 } from "./prices.ts";
 import { type ConfiguredChain, gated } from "./startup.ts";
 

@@ -20,7 +20,7 @@ import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts"
 import type { Address } from "../../src/core/evm/address.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
 import { type StateMachine, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
-import type { ProofSource } from "../../src/messaging/relay/proof_follower.ts";
+import type { ProofSource } from "../../src/messaging/relay/deliver/proof_follower.ts";
 import type { AnswerTaker, FeeReader, RotationRewards, StateProver } from "../../src/messaging/relay/leg.ts";
 import { sealOfKeys } from "./memory_answers.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";

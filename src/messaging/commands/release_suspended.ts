@@ -9,7 +9,7 @@ import { type Hex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import type { PipelineDeps } from "../relay/leg.ts";
-import { releasePair } from "../relay/suspension.ts";
+import { releasePair } from "../relay/limits/suspension.ts";
 import { withLedger } from "../session.ts";
 import type { CommandDeps } from "./accumulate_fees.ts";
 

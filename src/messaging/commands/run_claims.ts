@@ -5,7 +5,7 @@
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { ClaimPair } from "../ledger/ledger.ts";
-import { settleAll } from "../relay/settle.ts";
+import { settleAll } from "../relay/settle/settle_worker.ts";
 import { routeName } from "../fees/claim_events.ts";
 import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims_round.ts";
 import { logUnreadable } from "../fees/claims_worker.ts";

@@ -1,7 +1,7 @@
 /** One pass of withdrawals: requests everything above the minimum, then follows every open payment to its delivery. */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
-import { ATTEMPTS_PER_ROUND } from "../relay/decisions/withdrawal_step.ts";
+import { ATTEMPTS_PER_ROUND } from "../fees/decisions/withdrawal_step.ts";
 import { isPassing } from "../fees/fee_context.ts";
 import type { PaymentDeps } from "../fees/payment_context.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawal_round.ts";

@@ -17,8 +17,8 @@ import {
   checkReceipts,
   type LostReceipt,
   type RaisedFee,
-} from "../relay/decisions/claim_results.ts";
-import type { ClaimBeneficiary, ClaimGroup } from "../relay/decisions/fee_claims.ts";
+} from "./decisions/claim_results.ts";
+import type { ClaimBeneficiary, ClaimGroup } from "./decisions/fee_claims.ts";
 import { type FeeDeps, findKey } from "./fee_context.ts";
 import { isAboutChain } from "./hub_calls.ts";
 

@@ -7,7 +7,7 @@ import type { FeeChain } from "../../core/chains/fees.ts";
 import type { ClaimStatus } from "../../core/chains/hub_accounts.ts";
 import type { ClaimPair, DeliveryRow } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
-import { applyClaimAnswer, type RaisedFee } from "../relay/decisions/claim_results.ts";
+import { applyClaimAnswer, type RaisedFee } from "./decisions/claim_results.ts";
 import {
   CLAIM_GROUP_SIZE,
   type ClaimedRequest,
@@ -15,7 +15,7 @@ import {
   type ClaimPlanInput,
   planClaims,
   type SettledClaim,
-} from "../relay/decisions/fee_claims.ts";
+} from "./decisions/fee_claims.ts";
 import { toFee18 } from "../relay/decisions/money.ts";
 import { bisectClaims, type ReadyClaim } from "./claim_attempt.ts";
 import { type ClaimEvent, type ClaimResult, routeName } from "./claim_events.ts";

@@ -7,9 +7,8 @@ import { UNSURE } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { DeliveryRow } from "../ledger/ledger.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { judgeLost } from "../relay/decisions/claim_results.ts";
-import { transition } from "../relay/transitions.ts";
-import { parseRow } from "../relay/message_row.ts";
+import { judgeLost } from "./decisions/claim_results.ts";
+import { parseRow, transition } from "../relay/messages.ts";
 import { routeName } from "./claim_events.ts";
 import { type FeeDeps, isPassing } from "./fee_context.ts";
 

@@ -10,7 +10,7 @@ import {
   newestMatured,
   rememberHeights,
   type StoredHeight,
-} from "../relay/decisions/readiness.ts";
+} from "../relay/decisions/heights.ts";
 
 /** Heights of a counterparty known to a chain. */
 export interface KnownHeights {

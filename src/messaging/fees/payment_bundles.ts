@@ -1,13 +1,12 @@
 /** Consensus proofs that are sent in front of a payment, for chains that learn the hub's heights that way. */
-import { type NextProofs, ProofFollower } from "../relay/proof_follower.ts";
+import { type NextProofs, ProofFollower } from "../relay/deliver/proof_follower.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { coveringPriceWei } from "../relay/decisions/batch_profit.ts";
+import { coveringPriceWei } from "../relay/decisions/gas_price.ts";
 import { costUsd18 } from "../relay/decisions/money.ts";
-import { hasRoomInFlight } from "../relay/in_flight.ts";
+import { hasRoomInFlight, maxTransactionBytes, roomForMessages } from "../relay/limits/capacity.ts";
 import type { Leg, PipelineDeps } from "../relay/leg.ts";
-import { simulateAlone } from "../relay/rotations.ts";
-import { isProofUnderWay, sendConsensus } from "../relay/send.ts";
-import { maxTransactionBytes, roomForMessages } from "../relay/transaction_size.ts";
+import { simulateAlone } from "../relay/deliver/rotations.ts";
+import { isProofUnderWay, sendConsensus } from "../relay/deliver/send.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
 /** Call data of a payment, bytes: one message of some hundred bytes. */

@@ -7,9 +7,9 @@ import type { Message } from "../../core/ismp/message.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { costUsd18 } from "../relay/decisions/money.ts";
 import { NEVER_MS } from "../relay/decisions/retry_schedule.ts";
-import { parseRow, toMessageRow } from "../relay/message_row.ts";
-import { send } from "../relay/send.ts";
-import { findDeliverable, type ProvenBatch } from "../relay/bisect_batch.ts";
+import { parseRow, toMessageRow } from "../relay/messages.ts";
+import { send } from "../relay/deliver/send.ts";
+import { findDeliverable, type ProvenBatch } from "../relay/deliver/bisect_batch.ts";
 import type { PaymentDeps } from "./payment_context.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 

@@ -7,9 +7,9 @@ import type { ChainEvent } from "../../core/chains/port.ts";
 import type { WithdrawalRow } from "../ledger/ledger.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
-import { nextChunk } from "../relay/decisions/scan_range.ts";
-import { matchPayments, type Payment, type PaymentPost } from "../relay/decisions/withdrawal_post.ts";
-import { toMessageRow } from "../relay/message_row.ts";
+import { nextChunk } from "../relay/decisions/heights.ts";
+import { matchPayments, type Payment, type PaymentPost } from "./decisions/withdrawal_post.ts";
+import { toMessageRow } from "../relay/messages.ts";
 import { isOwnPayee, type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
 
 const CURSOR = "payments of the hub read up to";

@@ -2,9 +2,8 @@
  * Requests whose fee was raised after the height of the source that the hub can verify: a claim now would only be paid
  * the old fee. They wait until the hub knows a newer height, for a limited time.
  */
-import type { RaisedFee } from "../relay/decisions/claim_results.ts";
-import type { ClaimRoute } from "./claim_events.ts";
-import { routeName } from "./claim_events.ts";
+import type { RaisedFee } from "./decisions/claim_results.ts";
+import { type ClaimRoute, routeName } from "./claim_events.ts";
 import type { FeeDeps } from "./fee_context.ts";
 
 /**

@@ -10,7 +10,7 @@ import { postRequestCodec } from "../../core/ismp/request.ts";
 import { consensusClaimMessage, requestClaimMessage } from "../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../core/encoding/scale.ts";
-import { judgeRewardRefusal, REWARD_INTERVAL_MS } from "../relay/decisions/rewards.ts";
+import { judgeRewardRefusal, REWARD_INTERVAL_MS } from "./decisions/rewards.ts";
 import type { FeeDeps } from "./fee_context.ts";
 import { findErrorName, isAboutChain } from "./hub_calls.ts";
 import { toRewardItem } from "./reward_record.ts";

@@ -5,7 +5,7 @@ import { postRequestCodec } from "../../core/ismp/request.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../core/encoding/scale.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
-import { planRewards, REWARD_INTERVAL_MS, type RewardPlan } from "../relay/decisions/rewards.ts";
+import { planRewards, REWARD_INTERVAL_MS, type RewardPlan } from "./decisions/rewards.ts";
 import { isPassing } from "./fee_context.ts";
 import { MaturedHeights } from "./matured_heights.ts";
 import { claimReward, type RewardDeps, rewardFields, settleRewards } from "./reward_claims.ts";

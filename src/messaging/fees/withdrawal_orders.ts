@@ -11,7 +11,7 @@ import {
   type FeeAccount,
   listFeeAccounts,
   type WithdrawalDecision,
-} from "../relay/decisions/withdrawal.ts";
+} from "./decisions/withdrawal.ts";
 import { isNonceTaken } from "./claim_pair.ts";
 import { findKey } from "./fee_context.ts";
 import type { PayingChain, PaymentDeps } from "./payment_context.ts";

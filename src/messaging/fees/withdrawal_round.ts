@@ -3,7 +3,7 @@
  * The worker repeats it indefinitely, `accumulate-fees --withdraw` until everything is paid.
  */
 import type { WithdrawalRow } from "../ledger/ledger.ts";
-import { nextWithdrawalMs } from "../relay/decisions/withdrawal.ts";
+import { nextWithdrawalMs } from "./decisions/withdrawal.ts";
 import { isPassing } from "./fee_context.ts";
 import { scanPayments } from "./payment_scan.ts";
 import { type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";

@@ -4,7 +4,7 @@
  */
 import type { SubmissionRow, WithdrawalRow } from "../ledger/ledger.ts";
 import { formatDecimal } from "../../core/encoding/decimal.ts";
-import { coveringPriceWei } from "../relay/decisions/batch_profit.ts";
+import { coveringPriceWei } from "../relay/decisions/gas_price.ts";
 import { paymentBudget18, toFee18 } from "../relay/decisions/money.ts";
 import {
   type DeliveryWorth,
@@ -13,8 +13,8 @@ import {
   stepWithdrawal,
   type WithdrawalAction,
   type WithdrawalObservation,
-} from "../relay/decisions/withdrawal_step.ts";
-import { isSpendingStopped } from "../relay/loss_limit.ts";
+} from "./decisions/withdrawal_step.ts";
+import { isSpendingStopped } from "../relay/limits/spending.ts";
 import { takeDelivered } from "../relay/receipts.ts";
 import type { HubCallStatus } from "./hub_calls.ts";
 import { MaturedHeights } from "./matured_heights.ts";

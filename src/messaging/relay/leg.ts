@@ -5,8 +5,8 @@
 import type { Chain } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { RelayerHub, SenderLimits } from "../../core/chains/hub_accounts.ts";
-import type { Bundles } from "./proof_follower.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Bundles } from "./deliver/proof_follower.ts";
+import type { HoldReason, Ledger } from "../ledger/ledger.ts";
 import type { PriceSource } from "../pricing/price_source.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -15,8 +15,8 @@ import type { Limit } from "../../core/runtime/limit.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import type { FindObstacle } from "./decisions/obstacle.ts";
 import type { RouteInput } from "./decisions/route.ts";
+import type { ReplaceableChain } from "../../core/chains/replaceable.ts";
 
 /** Dependencies shared by the pipeline's workers. */
 export interface PipelineDeps {
@@ -116,4 +116,37 @@ export function toRouteInput(leg: Leg, settings: PipelineSettings, targetNowSec:
     takesResponses: leg.target.family === "evm",
     targetNowSec,
   };
+}
+
+/** Reasons for which a whole leg waits. */
+export const obstacleReasons = [
+  "sink_unprovable",
+  "source_not_accepted",
+] as const satisfies readonly HoldReason[];
+
+/** Obstacle that blocks a leg. */
+export interface Obstacle {
+  readonly reason: typeof obstacleReasons[number];
+  /** Description of what is missing, for message rows and logs. */
+  readonly detail: string;
+}
+
+/** Detects an obstacle that blocks the leg; only throws on abort. */
+export type FindObstacle = (signal: AbortSignal) => Promise<Obstacle | undefined>;
+
+/** Target whose transactions have nonces. */
+export interface ReplacementContext {
+  readonly chain: ReplaceableChain & Pick<FeeChain, "fetchDataCost">;
+  /** Profit required of its messages; absent when everything is delivered. */
+  readonly profit?: LegProfit | undefined;
+}
+
+/** Context of settling. */
+export interface Settling {
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly target: Chain;
+  /** Context for replacing transactions; absent when they have no nonces. */
+  readonly replacing: ReplacementContext | undefined;
+  readonly signal: AbortSignal;
 }

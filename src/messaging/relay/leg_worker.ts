@@ -1,6 +1,6 @@
 /** Loop of one leg: poll what the target can verify, scan new blocks, deliver due messages, wait. */
 import type { CounterpartyView } from "../../core/chains/port.ts";
-import { type NextProofs, ProofFollower } from "./proof_follower.ts";
+import { type NextProofs, ProofFollower } from "./deliver/proof_follower.ts";
 import { MAX_PROOFS_AT_ONCE } from "../../core/chains/transaction_bytes.ts";
 import type { MessageRow } from "../ledger/ledger.ts";
 import { toHash256 } from "../../core/encoding/bytes.ts";
@@ -9,26 +9,24 @@ import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { WaitEvent } from "../../core/telemetry/events.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
-import type { Obstacle } from "./decisions/obstacle.ts";
+import { type Leg, legName, type Obstacle, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import {
   type ChallengeRule,
   isMatured,
   newestMatured,
   rememberHeights,
+  ScanWidth,
   type StoredHeight,
-} from "./decisions/readiness.ts";
-import { ScanWidth } from "./decisions/scan_range.ts";
-import { answerGets } from "./answer_gets.ts";
-import { countCallBytes, deliverDue, type DeliveryInput } from "./deliver.ts";
-import { expire } from "./expire.ts";
-import { FreezeNotices } from "./freeze_notices.ts";
-import { hasRoomInFlight } from "./in_flight.ts";
-import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
-import { holdHindered, wakeHindered } from "./obstacle.ts";
-import { RewardedRotations, type RotationResult, sendAhead } from "./rotations.ts";
+} from "./decisions/heights.ts";
+import { answerGets } from "./deliver/answer_gets.ts";
+import { countCallBytes, deliverDue, type DeliveryInput } from "./deliver/deliver.ts";
+import { expire } from "./receipts.ts";
+import { hasRoomInFlight, maxTransactionBytes, roomForMessages } from "./limits/capacity.ts";
+import { holdHindered, wakeHindered } from "./obstacles.ts";
+import { RewardedRotations, type RotationResult, sendAhead } from "./deliver/rotations.ts";
 import { scanLeg, startCursor } from "./scan.ts";
-import { isProofUnderWay } from "./send.ts";
-import { maxTransactionBytes, roomForMessages } from "./transaction_size.ts";
+import { isProofUnderWay } from "./deliver/send.ts";
+import type { Log } from "../../core/telemetry/log.ts";
 
 /** Pause after proofs without messages were refused or are not paid for, ms: each attempt costs a simulation. */
 const ROTATION_PAUSE_MS = 60_000;
@@ -38,6 +36,7 @@ const MIN_SHARE = 0.9;
 
 /** Upper bounds that sort after every message of a height in the ledger's order. */
 const LAST_NONCE = 2n ** 64n - 1n;
+
 const LAST_COMMITMENT = toHash256(`0x${"f".repeat(64)}`);
 
 /** Log event of the wait for each obstacle. */
@@ -348,5 +347,36 @@ class LegLoop {
   /** Adds jitter within 10 % of the interval, so that relayers that started together drift apart. */
   #jittered(ms: number): number {
     return Math.round(ms * (MIN_SHARE + 0.2 * this.#deps.random.fraction()));
+  }
+}
+
+/** Reported state of one leg. */
+export class FreezeNotices {
+  readonly #log: Log;
+  readonly #leg: Leg;
+  #isFrozen = false;
+
+  constructor(log: Log, leg: Leg) {
+    this.#log = log;
+    this.#leg = leg;
+  }
+
+  /** Records the state observed in a round. */
+  note({ isFrozen }: Pick<CounterpartyView, "isFrozen">): void {
+    if (isFrozen === this.#isFrozen) return;
+    this.#isFrozen = isFrozen;
+    const { source, target } = this.#leg;
+    const fields = { leg: legName(this.#leg), chain: target.id.stateMachine };
+    if (!isFrozen) {
+      this.#log.info("freeze_ended", fields);
+    } else if (target.family === "evm") {
+      this.#log.warn("host_frozen", fields);
+    } else {
+      const client = source.id.consensusStateId;
+      this.#log.warn("client_frozen", {
+        ...fields,
+        client,
+      });
+    }
   }
 }

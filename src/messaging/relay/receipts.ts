@@ -1,33 +1,21 @@
-/** Handling of messages that already have a receipt on their destination, ours or another relayer's. */
-import { UNSURE } from "../../core/chains/port.ts";
-import { isTerminal, type MessageRow } from "../ledger/ledger.ts";
-import { equalBytes } from "../../core/encoding/bytes.ts";
-import type { Message } from "../../core/ismp/message.ts";
-import { recordFoundReceipt } from "./delivery_record.ts";
-import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
-import { hold, toEndState, transition } from "./transitions.ts";
-import { rememberCompetitors } from "./competitors.ts";
-
-/** Message with its row. */
-export interface Candidate {
-  readonly row: MessageRow;
-  readonly message: Message;
-}
-
 /**
- * Rereads the candidates from the ledger and drops those that have ended or are submitted: settling may have changed
- * them meanwhile.
+ * Receipts on the target, ours or another relayer's: they end messages, and ours become delivery records, from which
+ * fees are claimed.
  */
-export function stillOpen(deps: PipelineDeps, candidates: readonly Candidate[]): readonly Candidate[] {
-  const [first] = candidates;
-  if (first === undefined) return [];
-  const commitments = candidates.map(({ row }) => row.commitment);
-  const rows = deps.ledger.messages.findAll(commitments, first.row.target);
-  return candidates.flatMap(({ message }, index) => {
-    const row = rows[index];
-    return row === undefined || row.state === "submitted" || isTerminal(row.state) ? [] : [{ row, message }];
-  });
-}
+import { type Chain, UNSURE } from "../../core/chains/port.ts";
+import {
+  type DeliveryBlock,
+  type DeliveryRow,
+  isTerminal,
+  LedgerFault,
+  type MessageRow,
+} from "../ledger/ledger.ts";
+import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
+import type { Message } from "../../core/ismp/message.ts";
+import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import { type Candidate, hold, parseRow, stillOpen, toEndState, transition } from "./messages.ts";
+import { rememberCompetitors } from "./limits/competitors.ts";
+import { recordRequestReward } from "../fees/reward_record.ts";
 
 /**
  * Ends the candidates that have a receipt and returns the others: receipts are confirmed first, and a message waits if
@@ -99,4 +87,171 @@ export async function endDelivered(
     rememberCompetitors(deps, leg.target, others, false);
     return candidates.filter(({ message }) => receiptOf(message) === undefined);
   });
+}
+
+/** Maximum number of receipts read at once. */
+const MAX_EXPIRED_AT_ONCE = 100;
+
+/**
+ * Ends every open row of the leg whose request has timed out: delivered where the target has a receipt (after a lost
+ * database there may be one of ours, with a fee to claim), timed out otherwise. Receipts are read at a block past the
+ * timeouts, after which there can be no more deliveries; rows whose receipts are not certain yet stay for the next
+ * round. May throw an `RpcFault`.
+ * @param nowSec the target's own clock, Unix seconds
+ */
+export async function expire(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  nowSec: bigint,
+  signal: AbortSignal,
+): Promise<void> {
+  const source = leg.source.id.stateMachine;
+  const target = leg.target.id.stateMachine;
+  for (;;) {
+    const rows = deps.ledger.messages.listExpired({ source, target, nowSec, limit: MAX_EXPIRED_AT_ONCE });
+    if (rows.length === 0) return;
+    const candidates = rows.flatMap((row) => readCandidate(row));
+    const timeSec = rows.reduce((latest, row) => row.timeoutSec > latest ? row.timeoutSec : latest, 0n);
+    const found = await leg.target.fetchCertainReceipts(
+      candidates.map(({ message }) => message),
+      { timeSec },
+      signal,
+    );
+    const unsure = new Set<Hash256>();
+    const relayerOf = new Map<Message, Uint8Array>();
+    for (const [index, { row, message }] of candidates.entries()) {
+      const receipt = found[index] ?? UNSURE;
+      if (receipt.kind === "unsure") unsure.add(row.commitment);
+      else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
+    }
+    const receiptOf = (message: Message): Uint8Array | undefined => relayerOf.get(message);
+    await endDelivered(deps, settings, leg, { candidates, receiptOf }, signal);
+    deps.ledger.transaction(() => {
+      for (const row of deps.ledger.messages.findAll(rows.map(({ commitment }) => commitment), target)) {
+        if (row === undefined || row.state === "submitted" || isTerminal(row.state)) continue;
+        if (!unsure.has(row.commitment)) transition(deps, row, "timed_out", { reason: "expired" });
+      }
+    });
+    if (unsure.size > 0) {
+      const fields = { leg: legName(leg), messages: unsure.size };
+      deps.log.debug("timeouts_unconfirmed", fields);
+      return;
+    }
+  }
+}
+
+/** Reads the message of a row; an unreadable row has no receipt to read: it ends with its timeout. */
+function readCandidate(row: MessageRow): readonly Candidate[] {
+  try {
+    return [{ row, message: parseRow(row) }];
+  } catch (error) {
+    if (error instanceof LedgerFault) throw error;
+    return [];
+  }
+}
+
+/** Receipt of ours on the target of a message. */
+export interface OwnReceipt {
+  readonly relayer: Uint8Array;
+  /** Transaction that delivered it; `undefined` when only the receipt is known. */
+  readonly txHash: Hash256 | undefined;
+  readonly block: DeliveryBlock;
+  readonly isFinal: boolean;
+}
+
+/** Records a delivery of ours. Call it within a ledger transaction. */
+export function recordDelivery(
+  deps: PipelineDeps,
+  settings: Pick<PipelineSettings, "hub" | "listedModules">,
+  message: MessageRow,
+  receipt: OwnReceipt,
+): void {
+  const { deliveries } = deps.ledger;
+  const { requestCommitment, target } = message;
+  if (message.requestSource === settings.hub && message.kind === "post") {
+    const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
+    recordRequestReward(deps.ledger, delivery, { hub: settings.hub, listed: settings.listedModules() });
+  }
+  // Only requests from chain to chain carry a fee that the hub credits.
+  const isPaid = message.kind === "post" && message.requestDest === target &&
+    message.requestSource !== settings.hub && target !== settings.hub;
+  const source = message.requestSource;
+  deliveries.record({ commitment: requestCommitment, dest: target, source, isPaid, ...receipt });
+}
+
+/**
+ * Records a receipt of ours without a transaction in the journal, unless the delivery is already known. `head` is the
+ * target's height at which it was seen; settling confirms it once that is final.
+ */
+export function recordFoundReceipt(
+  deps: PipelineDeps,
+  settings: Pick<PipelineSettings, "hub" | "listedModules">,
+  message: MessageRow,
+  found: { readonly relayer: Uint8Array; readonly head: bigint },
+): void {
+  if (deps.ledger.deliveries.find(message.requestCommitment, message.target) !== undefined) return;
+  const block = { height: found.head, hash: undefined };
+  recordDelivery(deps, settings, message, {
+    relayer: found.relayer,
+    txHash: undefined,
+    block,
+    isFinal: false,
+  });
+}
+
+/** Maximum number of receipts read again in one round. */
+const MAX_CONFIRMED_AT_ONCE = 100;
+
+/** Marks found receipts as final, or reverts them; true when a message has to be delivered again. */
+export async function confirmFoundReceipts(
+  deps: PipelineDeps,
+  target: Chain,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const found = deps.ledger.deliveries.listNotFinal(target.id.stateMachine)
+    .filter(({ block }) => block.hash === undefined)
+    .flatMap((delivery) => {
+      const message = deps.ledger.messages.find(delivery.commitment, delivery.dest);
+      return message === undefined ? [] : [{ delivery, message }];
+    });
+  if (found.length === 0) return false;
+  const finalHeight = await target.fetchFinalHeight(signal);
+  const due = found.filter(({ delivery }) => delivery.block.height <= finalHeight).slice(
+    0,
+    MAX_CONFIRMED_AT_ONCE,
+  );
+  if (due.length === 0) return false;
+  const messages = due.map(({ message }) => parseRow(message));
+  const height = due.reduce(
+    (highest, { delivery: { block } }) => block.height > highest ? block.height : highest,
+    0n,
+  );
+  const receipts = await target.fetchCertainReceipts(messages, { height }, signal);
+  return deps.ledger.transaction(() =>
+    due.filter((entry, index) => {
+      const receipt = receipts[index];
+      return receipt?.kind === "certain" && !confirmOne(deps, entry, receipt.value);
+    }).length > 0
+  );
+}
+
+/** Confirms one receipt; false when it is gone or names another relayer. */
+function confirmOne(
+  deps: PipelineDeps,
+  { delivery, message }: { readonly delivery: DeliveryRow; readonly message: MessageRow },
+  receipt: Uint8Array | undefined,
+): boolean {
+  if (receipt !== undefined && equalBytes(receipt, delivery.relayer)) {
+    deps.ledger.deliveries.markFinal(delivery.commitment, delivery.dest);
+    return true;
+  }
+  deps.ledger.deliveries.remove(delivery.commitment, delivery.dest);
+  if (message.state !== "delivered") return false;
+  if (receipt === undefined) transition(deps, message, "ready", { detail: "the receipt is gone" });
+  else {
+    const end = toEndState("delivered_by_other");
+    transition(deps, message, end.state, { reason: end.reason });
+  }
+  return false;
 }

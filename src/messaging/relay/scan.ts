@@ -7,10 +7,10 @@ import type { NewMessage } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route } from "./decisions/route.ts";
-import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/scan_range.ts";
+import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { recordRotationReward } from "../fees/reward_record.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings, toRouteInput } from "./leg.ts";
-import { toMessageRow } from "./message_row.ts";
+import { toMessageRow } from "./messages.ts";
 
 /** Sets the first cursor of a leg after a start, and logs which blocks are skipped and why. */
 export async function startCursor(
@@ -184,7 +184,7 @@ export function decideState(
     case "reject":
       return { state: "rejected", reason: decided.reason };
     case "timedOut":
-      return { state: "seen" }; // ends once its receipt was read: see expire.ts
+      return { state: "seen" }; // ends once its receipt was read: see receipts.ts
   }
 }
 

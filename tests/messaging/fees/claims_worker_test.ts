@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { hashOf, newDelivery, newSubmission } from "../../support/ledger_rows.ts";
-import { toMessageRow } from "../../../src/messaging/relay/message_row.ts";
+import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
 import { ClaimsRounds } from "../../../src/messaging/fees/claims_round.ts";
 import { claimsWorker } from "../../../src/messaging/fees/claims_worker.ts";

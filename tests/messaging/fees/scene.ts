@@ -19,7 +19,7 @@ import { NonceTurns } from "../../../src/messaging/fees/nonce_turns.ts";
 import type { PaymentDeps, WithdrawalSettings } from "../../../src/messaging/fees/payment_context.ts";
 import type { RewardDeps } from "../../../src/messaging/fees/reward_claims.ts";
 import type { Leg, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
-import { settleAll } from "../../../src/messaging/relay/settle.ts";
+import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
 import { MemoryFeeChain, MemoryFeeHub } from "../../support/memory_fees.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
-import { expire } from "../../../src/messaging/relay/expire.ts";
+import { expire } from "../../../src/messaging/relay/receipts.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 

@@ -1,7 +1,6 @@
 /** Two EVM chains and a hub in memory, and relayers with a real ledger between them. */
-import type { MessageRow, SubmissionRow } from "../../../src/messaging/ledger/ledger.ts";
+import type { Ledger, MessageRow, SubmissionRow } from "../../../src/messaging/ledger/ledger.ts";
 import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
-import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import { openLedger, openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
 import { fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
@@ -15,7 +14,7 @@ import { Wake } from "../../../src/core/runtime/wake.ts";
 import type { Worker } from "../../../src/core/runtime/worker.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
-import { type SettledTarget, settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
+import { type SettledTarget, settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import type { MemoryChain, MemoryChainOptions } from "../../support/memory_chain.ts";
 import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
-import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/decisions/obstacle.ts";
-import { settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
+import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/leg.ts";
+import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";

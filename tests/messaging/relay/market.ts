@@ -4,7 +4,7 @@ import { createPriceSource } from "../../../src/messaging/pricing/price_source.t
 import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
 import type { Leg, LegProfit } from "../../../src/messaging/relay/leg.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
-import { settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
+import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { type Fixture, names, type Relayer } from "./fixture.ts";
 
 /** Dollars x 10^18 that a message costs on a chain whose gas costs {@link PRICE_WEI}, at {@link PRICE_27}. */

@@ -6,8 +6,8 @@ import { openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
 import type { PipelineDeps, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
-import { toMessageRow } from "../../../src/messaging/relay/message_row.ts";
-import { settleAll } from "../../../src/messaging/relay/settle.ts";
+import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
+import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import {
   chainOf,
   deliveryOf,

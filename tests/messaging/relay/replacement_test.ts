@@ -3,10 +3,9 @@ import type { Ledger, SubmissionRow } from "../../../src/messaging/ledger/ledger
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
-import type { FeeReader, Leg, LegProfit } from "../../../src/messaging/relay/leg.ts";
-import { noteForeign } from "../../../src/messaging/relay/foreign_nonces.ts";
-import type { ReplacementContext } from "../../../src/messaging/relay/replacement_context.ts";
-import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle.ts";
+import type { FeeReader, Leg, LegProfit, ReplacementContext } from "../../../src/messaging/relay/leg.ts";
+import { noteForeign } from "../../../src/messaging/relay/settle/nonces.ts";
+import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import { outbound, round } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "./fixture.ts";

@@ -1,9 +1,9 @@
 /** Single steps of the pipeline, without its loops. */
-import { answerGets, type AnswerRound } from "../../../src/messaging/relay/answer_gets.ts";
-import { deliverDue, type DeliveryRound } from "../../../src/messaging/relay/deliver.ts";
+import { answerGets, type AnswerRound } from "../../../src/messaging/relay/deliver/answer_gets.ts";
+import { deliverDue, type DeliveryRound } from "../../../src/messaging/relay/deliver/deliver.ts";
 import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
-import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle.ts";
+import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import type { MemoryChain } from "../../support/memory_chain.ts";
 import type { Relayer } from "./fixture.ts";
 

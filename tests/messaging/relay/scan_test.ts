@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Hex } from "../../../src/core/encoding/bytes.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import { type Leg } from "../../../src/messaging/relay/leg.ts";
+import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { Fixture, memoryLedger, names, Relayer, sender, withLedger } from "./fixture.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import { hasRoomInFlight } from "../../../src/messaging/relay/in_flight.ts";
+import { hasRoomInFlight } from "../../../src/messaging/relay/limits/capacity.ts";
 import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "./fixture.ts";

@@ -1,11 +1,10 @@
 /** What every seed is held against: while it runs, when it may end, and at its end. */
 import { unresolvedSubmissionStates } from "../../../src/messaging/ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
-import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
-import { stateMachineIdKey } from "../../../src/core/ismp/state_machine.ts";
+import { type StateMachine, stateMachineIdKey } from "../../../src/core/ismp/state_machine.ts";
 import { findDestination, toReceiptKey, toRequest } from "../../../src/messaging/relay/decisions/route.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
-import { parsePayment } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
+import { parsePayment } from "../../../src/messaging/fees/decisions/withdrawal_post.ts";
 import { type LedgerSnapshot, readLedger } from "../../scenario/support/ledger_reader.ts";
 import type { MemoryBlock, MemoryNode } from "../../support/memory_node.ts";
 import {

@@ -1,7 +1,8 @@
 /**
- * Decides whether a message's fee pays for its delivery. Pure; every decision comes with its numbers.
- * Rules: docs/protocol/messaging.md sections 9.1 and 9.4; `minimum_profit_percentage` of the
- * specification is percent. Several messages in one transaction: `batch_profit.ts`.
+ * Decides whether the fees of messages pay for their delivery: of one message alone, and of a batch whose consensus
+ * proofs in the same transaction must be paid for too. Pure; every decision comes with its numbers.
+ * Rules: docs/protocol/messaging.md sections 9.1, 9.2 and 9.4; `minimum_profit_percentage` of the specification is
+ * percent. Start reading at {@link decideProfit}, then {@link decideBatch}.
  */
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
@@ -117,4 +118,171 @@ export function profitNumbers(offer: Offer, rule: ProfitRule): ProfitNumbers {
     cost18,
     required18: cost18 === undefined ? undefined : requiredUsd18(cost18, percent),
   };
+}
+
+/** Message of the batch; `gas` and `dataCostWei` are what it adds to the transaction. */
+export interface BatchOffer extends Offer {
+  /** Identifies the message; breaks ties, so that the order of the offers does not matter. */
+  readonly id: string;
+}
+
+/** Cost of the consensus proofs in front of the messages. */
+export interface ProofUsage extends Usage {
+  /** True when the proofs are sent in any case (a mandatory rotation), so that the messages do not pay for them. */
+  readonly isSentAnyway: boolean;
+}
+
+/** No consensus proofs: messages alone. */
+export const NO_PROOFS: ProofUsage = { gas: 0n, dataCostWei: 0n, isSentAnyway: true };
+
+/**
+ * Rule for sharing the cost. `own_share`: each message pays for what it adds, together they pay for the consensus
+ * proofs. `pooled`: only the sums count, so a message with a high fee may carry one with a low fee. `alone`: each
+ * message pays for all of the consensus proofs.
+ */
+export type Accounting = "own_share" | "pooled" | "alone";
+
+/** Decision about one message of a batch. */
+export type BatchVerdict =
+  | (ProfitDecision & { readonly id: string })
+  /**
+   * It pays for itself, but the batch does not pay for the consensus proofs: decided again when more messages arrive.
+   */
+  | {
+    readonly id: string;
+    readonly kind: "hold";
+    readonly reason: "consensus_proofs_unprofitable";
+    readonly numbers: ProfitDecision["numbers"];
+  };
+
+/** Decision about a batch. Verdicts are in the order of the offers. */
+export interface BatchDecision {
+  readonly deliver: readonly BatchVerdict[];
+  readonly hold: readonly BatchVerdict[];
+  /** Sums over the paying messages that are delivered, dollars x 10^18. */
+  readonly numbers: {
+    /** Revenue that the consensus proofs require of the messages; 0: none; `undefined`: the price is unknown. */
+    readonly proofsRequired18: bigint | undefined;
+    readonly required18: bigint;
+    readonly offered18: bigint;
+  };
+}
+
+/**
+ * Accepts the batch, or what is left of it after dropping its worst messages one by one: the sum of the fees must reach
+ * the sum of the requirements. Each requirement is rounded as for a message alone, so a message that pays for itself
+ * never spoils a batch, and without consensus proofs `own_share` equals the rule for single messages. Consensus proofs
+ * that are sent anyway cost the messages nothing.
+ */
+export function decideBatch(
+  offers: readonly BatchOffer[],
+  consensusProofs: ProofUsage,
+  rule: ProfitRule,
+  accounting: Accounting = "own_share",
+): BatchDecision {
+  const isSunk = consensusProofs.isSentAnyway ||
+    offers.some((offer) => isAlwaysDelivered(offer.paymentClass));
+  const charged = accounting === "alone" ? offers.map((offer) => withProofs(offer, consensusProofs)) : offers;
+  const verdicts = new Map<string, BatchVerdict>(
+    charged.map((offer) => [offer.id, { ...decideProfit(offer, rule), id: offer.id }]),
+  );
+  if (verdicts.size !== offers.length) throw new Error("Two messages of a batch have the same id");
+  const owed18 = isSunk || accounting === "alone" ? 0n : requirement(consensusProofs, rule);
+  if (rule.profitPercent !== 0) {
+    const paying = charged.filter((offer) => isPriced(verdicts.get(offer.id)));
+    const dropped = dropWorst(paying.map(({ id }) => surplusOf(verdicts.get(id))), owed18, accounting);
+    for (const { id } of paying) verdicts.set(id, judge(verdicts.get(id), dropped.has(id)));
+  }
+  return collect(offers, verdicts, rule.profitPercent === 0 ? requirement(consensusProofs, rule) : owed18);
+}
+
+function withProofs(offer: BatchOffer, consensusProofs: ProofUsage): BatchOffer {
+  if (consensusProofs.isSentAnyway) return offer;
+  return {
+    ...offer,
+    gas: offer.gas + consensusProofs.gas,
+    dataCostWei: offer.dataCostWei + consensusProofs.dataCostWei,
+  };
+}
+
+function requirement(consensusProofs: ProofUsage, rule: ProfitRule): bigint | undefined {
+  const cost18 = costUsd18(consensusProofs, rule);
+  return cost18 === undefined ? undefined : requiredUsd18(cost18, rule.profitPercent);
+}
+
+/** True for messages whose fee was compared: neither always delivered nor of unknown fee or price. */
+function isPriced(verdict: BatchVerdict | undefined): boolean {
+  if (verdict === undefined) return false;
+  return verdict.kind === "deliver" ? verdict.why === "profitable" : verdict.reason === "unprofitable";
+}
+
+interface Surplus {
+  readonly id: string;
+  /** Fee minus its requirement; negative when the fee is too low. */
+  readonly surplus18: bigint;
+}
+
+function surplusOf(verdict: BatchVerdict | undefined): Surplus {
+  const { fee18, required18 } = verdict?.numbers ?? {};
+  if (verdict === undefined || fee18 === undefined || required18 === undefined) {
+    throw new Error("A message without a price was compared");
+  }
+  return { id: verdict.id, surplus18: fee18 - required18 };
+}
+
+/**
+ * Finds the ids to drop, worst first, until the rest is profitable; all of them when nothing is or no price is known.
+ */
+function dropWorst(
+  surpluses: readonly Surplus[],
+  owed18: bigint | undefined,
+  accounting: Accounting,
+): ReadonlySet<string> {
+  if (owed18 === undefined) return new Set(surpluses.map(({ id }) => id));
+  const worstFirst = surpluses.toSorted((a, b) =>
+    a.surplus18 < b.surplus18 || (a.surplus18 === b.surplus18 && a.id < b.id) ? -1 : 1
+  );
+  let sum18 = worstFirst.reduce((sum, { surplus18 }) => sum + surplus18, 0n);
+  const dropped = new Set<string>();
+  for (const { id, surplus18 } of worstFirst) {
+    if (sum18 >= owed18 && (accounting === "pooled" || surplus18 >= 0n)) break;
+    dropped.add(id);
+    sum18 -= surplus18;
+  }
+  return dropped;
+}
+
+function judge(verdict: BatchVerdict | undefined, isDropped: boolean): BatchVerdict {
+  if (verdict === undefined) throw new Error("A message without a verdict was compared");
+  const { id, numbers } = verdict;
+  if (isDropped) {
+    return verdict.kind === "hold"
+      ? verdict
+      : { id, kind: "hold", reason: "consensus_proofs_unprofitable", numbers };
+  }
+  return verdict.kind === "deliver" ? verdict : { id, kind: "deliver", why: "carried", numbers };
+}
+
+function collect(
+  offers: readonly BatchOffer[],
+  verdicts: ReadonlyMap<string, BatchVerdict>,
+  proofsRequired18: bigint | undefined,
+): BatchDecision {
+  const deliver: BatchVerdict[] = [];
+  const hold: BatchVerdict[] = [];
+  let required18 = 0n;
+  let offered18 = 0n;
+  for (const { id } of offers) {
+    const verdict = verdicts.get(id);
+    if (verdict === undefined) throw new Error(`No verdict on ${id}`);
+    if (verdict.kind === "hold") {
+      hold.push(verdict);
+      continue;
+    }
+    deliver.push(verdict);
+    if (verdict.why === "always") continue;
+    required18 += verdict.numbers.required18 ?? 0n;
+    offered18 += verdict.numbers.fee18 ?? 0n;
+  }
+  return { deliver, hold, numbers: { proofsRequired18, required18, offered18 } };
 }

@@ -4,18 +4,18 @@ import {
   type Accounting,
   type BatchDecision,
   type BatchOffer,
-  breakEvenGasPriceWei,
   decideBatch,
-  NO_PROOFS,
-  type ProofUsage,
-  signingBoundWei,
-} from "../../../../src/messaging/relay/decisions/batch_profit.ts";
-import { costUsd18, requiredUsd18 } from "../../../../src/messaging/relay/decisions/money.ts";
-import {
   decideProfit,
+  NO_PROOFS,
   type PaymentClass,
   type ProfitRule,
+  type ProofUsage,
 } from "../../../../src/messaging/relay/decisions/profit.ts";
+import {
+  breakEvenGasPriceWei,
+  signingBoundWei,
+} from "../../../../src/messaging/relay/decisions/gas_price.ts";
+import { costUsd18, requiredUsd18 } from "../../../../src/messaging/relay/decisions/money.ts";
 
 // At 1 wei and one dollar a unit of gas costs 10^-18 dollars, so that gas and cost are the same numbers.
 const rule: ProfitRule = { gasPriceWei: 1n, price27: 10n ** 27n, profitPercent: 10 };

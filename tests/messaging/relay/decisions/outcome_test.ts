@@ -3,10 +3,10 @@ import type { SubmissionOutcome } from "../../../../src/core/chains/port.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import {
   isLostRace,
+  judgeRefusal,
   outcomesFromEvents,
   outcomesFromReceipts,
 } from "../../../../src/messaging/relay/decisions/outcome.ts";
-import { judgeRefusal } from "../../../../src/messaging/relay/decisions/refusal.ts";
 
 const us = new Uint8Array(20).fill(1);
 const other = new Uint8Array(20).fill(2);

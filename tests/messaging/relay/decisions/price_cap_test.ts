@@ -4,7 +4,7 @@ import {
   type PriceCapInput,
   priceCaps,
   shortfallWei,
-} from "../../../../src/messaging/relay/decisions/price_cap.ts";
+} from "../../../../src/messaging/relay/decisions/gas_price.ts";
 
 const rich: PriceCapInput = {
   income: { kind: "any" },

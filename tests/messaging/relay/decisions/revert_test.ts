@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { judgeRevert } from "../../../../src/messaging/relay/decisions/revert.ts";
+import { judgeRevert } from "../../../../src/messaging/relay/decisions/outcome.ts";
 
 Deno.test("revert: members of a batch are halved until one stands alone; what is about the chain blames nobody", () => {
   const limits: number[] = [];

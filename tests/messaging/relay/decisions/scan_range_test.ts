@@ -6,7 +6,7 @@ import {
   chooseScanStart,
   nextChunk,
   ScanWidth,
-} from "../../../../src/messaging/relay/decisions/scan_range.ts";
+} from "../../../../src/messaging/relay/decisions/heights.ts";
 
 Deno.test("chooseScanStart: a first start begins at the height that the target knows", () => {
   assert.deepEqual(chooseScanStart({ initialHeight: undefined, cursor: undefined, observed: 70n }), {

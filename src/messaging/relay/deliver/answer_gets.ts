@@ -1,0 +1,203 @@
+/**
+ * Answers GET requests on the leg to the hub: proves the request on its source and the values on the chain that is
+ * read, at exactly the block that was asked for, and submits both to the hub, which creates the response.
+ * Source: docs/protocol/messaging.md section 12.1; polytope-labs/hyperbridge: modules/pallets/state-coprocessor.
+ */
+import type { MessageProof } from "../../../core/chains/port.ts";
+import { UnprovableKeyError } from "../../../core/chains/fees.ts";
+import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
+import type { MessageRow } from "../../ledger/ledger.ts";
+import type { GetRequest, Message } from "../../../core/ismp/message.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import { collectKeys, groupGets } from "../decisions/batch.ts";
+import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
+import { isMatured } from "../decisions/heights.ts";
+import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import { listAdmitted } from "../due_messages.ts";
+import type { DeliveryInput } from "./deliver.ts";
+import {
+  type GetAnswering,
+  type Leg,
+  legName,
+  type PipelineDeps,
+  type PipelineSettings,
+  type StateProver,
+} from "../leg.ts";
+import { type Candidate, hold, type HoldWhy, stillOpen, transition } from "../messages.ts";
+import { takeDelivered } from "../receipts.ts";
+import { sendHubCall } from "./send.ts";
+import { ABOUT_A_MESSAGE } from "./bisect_batch.ts";
+
+/** Result of one round. */
+export interface AnswerRound {
+  readonly hasMore: boolean;
+}
+
+/** Input for answering one group. */
+interface GetGroupInput {
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly leg: Leg;
+  readonly answering: GetAnswering;
+  readonly group: readonly Candidate[];
+  /** Height of the source at which the requests are proved. */
+  readonly sourceHeight: bigint;
+  readonly signal: AbortSignal;
+}
+
+/** Maximum number of requests per answer. */
+const MAX_AT_ONCE = 50;
+
+/** Answers the GET requests that are due on a leg to the hub; nothing on other legs. */
+export async function answerGets(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  facts: DeliveryInput,
+  signal: AbortSignal,
+): Promise<AnswerRound> {
+  const { answering } = leg;
+  if (answering === undefined) return { hasMore: false };
+  const wanted = { ...facts, isWanted: (kind: MessageRow["kind"]): boolean => kind === "get" };
+  const { fresh, refused, hasMore } = await listAdmitted(deps, settings, leg, wanted, signal);
+  const ready = [...fresh, ...refused];
+  if (ready.length === 0) return { hasMore };
+  const receipts = await leg.target.fetchReceipts(ready.map(({ message }) => message), signal);
+  const open = await takeDelivered(deps, settings, leg, { candidates: ready, receipts }, signal);
+  for (const group of groupGets(open, ({ message }) => getOf(message), MAX_AT_ONCE)) {
+    const work = { deps, settings, leg, answering, group, sourceHeight: facts.proofHeight, signal };
+    try {
+      await answerGroup(work);
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      deps.log.debug("get_requests_delayed", { leg: legName(leg), error });
+      holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
+    }
+  }
+  return { hasMore };
+}
+
+function getOf(message: Message): GetRequest {
+  if (message.kind !== "get") throw new Error(`${message.commitment} is not a GET request`);
+  return message.request;
+}
+
+async function answerGroup(work: GetGroupInput): Promise<void> {
+  const { leg, answering, group, signal } = work;
+  const requests = group.map(({ message }) => getOf(message));
+  const [first] = requests;
+  const dest = first === undefined ? undefined : answering.chains.get(first.dest);
+  if (first === undefined || dest === undefined) {
+    return holdAll(work, { reason: "unconfigured_chain", retryClass: "hub_waiting" });
+  }
+  const waits = await heightIsNotReady(work, dest, first.height);
+  if (waits !== undefined) return holdAll(work, waits);
+  let values: Uint8Array;
+  try {
+    const stateRoot = await leg.target.fetchStateRoot({ id: dest.id, height: first.height }, signal);
+    values = await dest.proveState(collectKeys(requests), first.height, signal, stateRoot);
+  } catch (error) {
+    if (!(error instanceof UnprovableKeyError)) throw error;
+    const { message: detail } = error;
+    return await apart(work, {
+      reason: "proof_unavailable",
+      detail,
+      retryClass: "hub_waiting",
+      isForGood: true,
+    });
+  }
+  const proof = await proveRequests(work);
+  if (proof === undefined) {
+    const detail = "the source cannot prove the request";
+    return await apart(work, { reason: "proof_unavailable", detail, retryClass: "hub_waiting" });
+  }
+  if (proof.kind !== "state") throw new Error("The hub takes state proofs only");
+  const call: RelayerHubCall = {
+    kind: "answerGets",
+    answer: {
+      requests,
+      source: { height: proof.height, proof: proof.proof },
+      response: { height: { id: dest.id, height: first.height }, proof: values },
+      address: leg.target.relayer ?? new Uint8Array(),
+    },
+  };
+  const refusal = await answering.hub.dryRunCall(call, signal);
+  if (refusal !== undefined) {
+    const { code, detail } = refusal;
+    if (ABOUT_THE_CHAIN.has(code)) {
+      return holdAll(work, { reason: "hub_refused", detail, retryClass: "hub_waiting" });
+    }
+    // An invalid proof is an endpoint's fault, which another proof fixes.
+    return code === "bad_proof"
+      ? await apart(work, { reason: "proof_unavailable", detail, retryClass: "transient" })
+      : await apart(work, { reason: "hub_refused", detail, retryClass: "hub_refused" });
+  }
+  await sendHubCall(work.deps, work.settings, leg, { hub: answering.hub, call, candidates: group }, signal);
+}
+
+/** Finds the reason why the hub cannot verify values at that height now; `undefined`: it can. */
+async function heightIsNotReady(
+  { leg, signal }: GetGroupInput,
+  dest: StateProver,
+  height: bigint,
+): Promise<GroupHold | undefined> {
+  const [view, updatedAtSec] = await Promise.all([
+    leg.target.fetchView(dest.id, signal),
+    leg.target.fetchUpdateTime({ id: dest.id, height }, signal),
+  ]);
+  if (updatedAtSec === undefined) {
+    return view.height > height
+      ? {
+        reason: "height_unknown",
+        retryClass: "hub_waiting",
+        detail: "the hub skipped or dropped that block",
+        isForGood: true,
+      }
+      : { reason: "waiting_for_update", retryClass: "hub_waiting" };
+  }
+  const rule = {
+    nowSec: view.nowSec,
+    challengePeriodSec: view.challengePeriodSec,
+    comparison: "strict",
+  } as const;
+  return isMatured(updatedAtSec, rule) ? undefined : { reason: "challenge_period", retryClass: "transient" };
+}
+
+/** Proves the requests on their source; `undefined`: it does not know one of them, or cannot prove as many at once. */
+async function proveRequests(
+  { leg, group, sourceHeight, signal }: GetGroupInput,
+): Promise<MessageProof | undefined> {
+  try {
+    return await leg.source.proveMessages(
+      group.map(({ message }) => message),
+      sourceHeight,
+      leg.target,
+      signal,
+    );
+  } catch (error) {
+    if (error instanceof RpcFault && ABOUT_A_MESSAGE.has(error.code)) return undefined;
+    throw error;
+  }
+}
+
+/** Reason why a group is held; `isForGood`: nothing changes that, so it only waits for its timeout. */
+type GroupHold = HoldWhy & { readonly isForGood?: boolean };
+
+/** Splits a group that cannot be answered together into single requests; a single request is held. */
+async function apart(work: GetGroupInput, why: GroupHold): Promise<void> {
+  if (work.group.length === 1) return holdAll(work, why);
+  for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });
+}
+
+function holdAll({ deps, settings, group }: GetGroupInput, { isForGood = false, ...why }: GroupHold): void {
+  deps.ledger.transaction(() => {
+    for (const { row } of stillOpen(deps, group)) {
+      if (!isForGood) {
+        hold(deps, settings, row, why);
+        continue;
+      }
+      const { retryClass: _, ...facts } = why;
+      transition(deps, row, "held", { ...facts, nextAttemptAtMs: NEVER_MS });
+    }
+  });
+}

@@ -1,0 +1,131 @@
+/**
+ * Finds the messages of a batch that the target accepts, and proves exactly those together. A single bad message makes
+ * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
+ */
+import type { Delivery, MessageProof, Refusal, Simulation } from "../../../core/chains/port.ts";
+import type { Message } from "../../../core/ismp/message.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import { bisect } from "../decisions/batch.ts";
+import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
+import type { Leg } from "../leg.ts";
+import type { Refused } from "../messages.ts";
+
+/** Batch to bisect: messages of one kind, proved at one height, behind the same consensus proofs. */
+export interface BisectInput {
+  readonly messages: readonly Message[];
+  /** Height of the source. */
+  readonly height: bigint;
+  /** Consensus proofs sent in front of the messages, so that the target knows the height. */
+  readonly consensusProofs: readonly Uint8Array[];
+}
+
+/** Messages that the target accepts together, ready to be signed. */
+export interface ProvenBatch {
+  readonly messages: readonly Message[];
+  /** The whole transaction: consensus proofs and messages with their proof. */
+  readonly delivery: Delivery;
+  /** Height at which the messages are proved. */
+  readonly height: bigint;
+  readonly simulation: Extract<Simulation, { kind: "accepted" }>;
+}
+
+/** Result of bisecting a batch. */
+export interface BisectResult {
+  readonly accepted: readonly ProvenBatch[];
+  readonly refused: readonly Refused[];
+}
+
+/** Faults of the source that a single message may cause for all messages proved together with it. */
+export const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
+
+type Accepted = Extract<Simulation, { kind: "accepted" }>;
+
+type Attempt =
+  | { readonly kind: "accepted"; readonly delivery: Delivery; readonly simulation: Accepted }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+async function attempt(
+  leg: Leg,
+  { messages, height, consensusProofs }: BisectInput,
+  signal: AbortSignal,
+  proving = leg.source.proveMessages(messages, height, leg.target, signal),
+): Promise<Attempt> {
+  let proof: MessageProof;
+  try {
+    proof = await proving;
+  } catch (error) {
+    if (!(error instanceof RpcFault) || !ABOUT_A_MESSAGE.has(error.code)) throw error;
+    return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
+  }
+  const consensus = consensusProofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
+  const delivery: Delivery = { steps: [...consensus, { kind: "messages", messages, proof }] };
+  const simulation = await leg.target.simulate(delivery, signal);
+  return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
+}
+
+function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Refused[] {
+  return messages.map((message) => ({ message, code: refusal.code, detail: refusal.detail }));
+}
+
+/**
+ * Finds the deliverable messages of a batch at one proof height. Usually one proof and one simulation; each bad message
+ * costs a few more. The remaining messages are proved together again; if they only fail together, the parts that pass
+ * are sent separately.
+ * @param proving proof of exactly these messages at that height, requested earlier
+ */
+export async function findDeliverable(
+  leg: Leg,
+  work: BisectInput,
+  signal: AbortSignal,
+  proving?: Promise<MessageProof>,
+): Promise<BisectResult> {
+  const first = await bisectOnce(leg, work, signal, proving);
+  if (first.accepted.length < 2) return first;
+  const survivors = first.accepted.flatMap((part) => part.messages);
+  const whole = await attempt(leg, { ...work, messages: survivors }, signal);
+  if (whole.kind === "refused" || !whole.simulation.handled.every((handled) => handled)) return first;
+  const { delivery, simulation } = whole;
+  return {
+    accepted: [{ messages: survivors, delivery, height: work.height, simulation }],
+    refused: first.refused,
+  };
+}
+
+async function bisectOnce(
+  leg: Leg,
+  work: BisectInput,
+  signal: AbortSignal,
+  proving?: Promise<MessageProof>,
+): Promise<BisectResult> {
+  const { messages, height } = work;
+  if (messages.length === 0) return { accepted: [], refused: [] };
+  const attempted = await attempt(leg, work, signal, proving);
+  if (attempted.kind === "accepted") {
+    const { delivery, simulation } = attempted;
+    const idle = messages.filter((_, index) => simulation.handled[index] !== true);
+    if (idle.length === 0) return { accepted: [{ messages, delivery, height, simulation }], refused: [] };
+    const busy = messages.filter((message) => !idle.includes(message));
+    const rest = await bisectOnce(leg, { ...work, messages: busy }, signal);
+    const refused = idle.map((message) => ({
+      message,
+      code: "not_executed" as const,
+      detail: "the receiving module would fail, or there is no code at its address",
+    }));
+    return { accepted: rest.accepted, refused: [...rest.refused, ...refused] };
+  }
+  const { refusal } = attempted;
+  if (refusal.step !== undefined && refusal.step < work.consensusProofs.length) {
+    // A message is not at fault for the proof in front of it, whatever the verifier's error is.
+    const code = refusal.code === "unspecified" ? "bad_proof" : refusal.code;
+    return { accepted: [], refused: refuseAll(messages, { ...refusal, code }) };
+  }
+  if (messages.length === 1 || ABOUT_THE_CHAIN.has(refusal.code)) {
+    return { accepted: [], refused: refuseAll(messages, refusal) };
+  }
+  const parts = [];
+  for (const half of bisect(messages)) parts.push(await bisectOnce(leg, { ...work, messages: half }, signal));
+  return {
+    accepted: parts.flatMap((part) => part.accepted),
+    refused: parts.flatMap((part) => part.refused),
+  };
+}

@@ -1,0 +1,343 @@
+/**
+ * Delivery of due messages on a leg: finds the ones that the target accepts, and sends them. While one batch is signed
+ * and sent, the next one is prepared (receipts, proof, simulation): see {@link deliverBatches}.
+ */
+import type { CounterpartyView, MessageProof } from "../../../core/chains/port.ts";
+import type { MessageRow } from "../../ledger/ledger.ts";
+import type { Message } from "../../../core/ismp/message.ts";
+import { packApart } from "../decisions/batch.ts";
+import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import { competitorBackoffMs } from "../decisions/competition.ts";
+import { listAdmitted, listReady, withoutRefusedSenders } from "../due_messages.ts";
+import { expire, takeDelivered } from "../receipts.ts";
+import { confirmUnknown } from "./gone_requests.ts";
+import { countRoom, hasRoomInFlight, roomForMessages } from "../limits/capacity.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "../leg.ts";
+import { type Candidate, hold, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
+import { losesGasOnRace, readCompetition } from "../limits/competitors.ts";
+import { send, type SendInput } from "./send.ts";
+import { findDeliverable } from "./bisect_batch.ts";
+import { leaveSuspended } from "../limits/suspension.ts";
+import { filterProfitable } from "./profitability.ts";
+import { findSpendingStop, isUnfunded } from "../limits/spending.ts";
+
+/** Result of one round of a leg. */
+export interface DeliveryRound {
+  /** Number of messages sent to the target. */
+  readonly sent: number;
+  /** True when more is due and this round made progress: the next one should follow at once. */
+  readonly hasMore: boolean;
+}
+
+/** Input of a delivery round. */
+export interface DeliveryInput {
+  readonly view: CounterpartyView;
+  /** Height of the source at which messages are proved. */
+  readonly proofHeight: bigint;
+  /** Consensus proofs that must travel with the messages for the target to know that height. */
+  readonly consensusProofs: readonly Uint8Array[];
+}
+
+/** Maximum number of times a batch is signed again because other relayers delivered some of its messages meanwhile. */
+const MAX_OVERTAKINGS = 3;
+
+/**
+ * Delivers what is due at or below `proofHeight` of the source, in as many batches as may be in flight; consensus
+ * proofs are sent once, with one batch.
+ */
+export async function deliverDue(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  facts: DeliveryInput,
+  signal: AbortSignal,
+): Promise<DeliveryRound> {
+  await expire(deps, settings, leg, facts.view.nowSec, signal);
+  const room = countRoom(deps, leg.target);
+  if (room === 0) return { sent: 0, hasMore: await settleUnspendable(deps, settings, leg, facts, signal) };
+  const max = facts.consensusProofs.length > 0 ? 1 : room;
+  // GET requests are answered, not delivered: see answer_gets.ts.
+  const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
+  const wanted = { ...facts, isWanted, batches: max };
+  const { fresh, refused, hasMore } = await listAdmitted(deps, settings, leg, wanted, signal);
+  const [candidates, refusedBefore] = deps.ledger.transaction(() => [
+    leaveToOthers(deps, leg, leaveSuspended(deps, settings, leg, fresh)),
+    leaveToOthers(deps, leg, refused),
+  ]);
+  // Every row left out was held.
+  if (candidates.length + refusedBefore.length === 0) return { sent: 0, hasMore };
+  const { consensusProofs } = facts;
+  const { batches, rest } = deps.ledger.transaction(() => {
+    const first = firstBatches(deps, leg, { candidates, max, consensusProofs });
+    const then = firstBatches(deps, leg, {
+      candidates: refusedBefore,
+      max: max - first.batches.length,
+      consensusProofs,
+    });
+    const fresh = first.batches.map((batch) => ({ batch, isFresh: true }));
+    const again = then.batches.map((batch) => ({ batch, isFresh: false }));
+    return { batches: [...fresh, ...again], rest: first.rest + then.rest };
+  });
+  const { sent, left, isOver } = await deliverBatches({ deps, settings, leg, facts, signal }, batches);
+  return { sent, hasMore: isOver && (left > 0 || rest > 0 || hasMore) };
+}
+
+/** Holds messages that faster competitors may deliver first. */
+function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
+  const { target, pollIntervalMs } = leg;
+  if (!losesGasOnRace(target) || target.relayer === undefined) return candidates;
+  const competition = readCompetition(deps, target);
+  const ourself = target.relayer;
+  return candidates.filter(({ row }) => {
+    if (row.reason === "race" || row.reason === "reverted") return true; // competitors had their chance
+    const waitMs = competitorBackoffMs(competition, { height: row.seenAtHeight, ourself, pollIntervalMs });
+    if (waitMs === 0) return true;
+    const nextAttemptAtMs = deps.clock.now() + waitMs;
+    transition(deps, row, "held", {
+      reason: "race",
+      detail: "left to another relayer first",
+      nextAttemptAtMs,
+    });
+    return false;
+  });
+}
+
+/** Computes the bytes that a message adds to call data: its parts, rounded up to ABI words. */
+export function countCallBytes({ row }: { readonly row: Pick<MessageRow, "encoded"> }): number {
+  return row.encoded.length + 640;
+}
+
+/** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
+const OTHER_NODE_MS = 3_600_000;
+
+/** Packs the first batches of one kind; returns also how many messages or batches are left for later. */
+function firstBatches(
+  deps: PipelineDeps,
+  leg: Leg,
+  { candidates, max, consensusProofs }: {
+    readonly candidates: readonly Candidate[];
+    readonly max: number;
+    readonly consensusProofs: readonly Uint8Array[];
+  },
+): { readonly batches: readonly (readonly Candidate[])[]; readonly rest: number } {
+  const { maxMessagesPerStep, maxCallBytes } = leg.target.limits;
+  const limits = {
+    maxCount: maxMessagesPerStep,
+    maxBytes: roomForMessages(deps, leg.target, consensusProofs),
+  };
+  const [first] = candidates;
+  // One kind per step, requests before responses: the rest follows in the next round.
+  const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
+  const ofKind = candidates.filter(({ row }) => row.kind === kind);
+  const { batches, tooLarge } = packApart(ofKind, countCallBytes, ({ row }) => row.batchLimit, limits);
+  for (const { row } of tooLarge) {
+    const bytes = countCallBytes({ row });
+    // Next to a large proof there is less room: then the proof is sent ahead.
+    if (consensusProofs.length > 0 && bytes <= maxCallBytes) continue;
+    transition(deps, row, "held", {
+      reason: "too_large",
+      detail: `needs about ${bytes} bytes, the chain takes ${limits.maxBytes}`,
+      nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : deps.clock.now() + OTHER_NODE_MS,
+    });
+  }
+  const taken = batches.slice(0, max);
+  return { batches: taken, rest: batches.length - taken.length + candidates.length - ofKind.length };
+}
+
+/** Context of delivering batches. */
+interface Delivering {
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly leg: Leg;
+  readonly facts: DeliveryInput;
+  readonly signal: AbortSignal;
+}
+
+/** Result of delivering batches: messages sent, messages still due, and whether any batch made progress. */
+interface BatchesResult {
+  readonly sent: number;
+  readonly left: number;
+  readonly isOver: boolean;
+}
+
+/**
+ * Delivers batches in order. The rows of a batch being prepared are in no other batch, and unchanged until it is sent,
+ * so nothing is lost when it is dropped. Never returns while a preparation is running.
+ */
+async function deliverBatches(
+  work: Delivering,
+  batches: readonly PlannedBatch[],
+): Promise<BatchesResult> {
+  let sent = 0;
+  let left = 0;
+  let isOver = false;
+  let ahead: ReturnType<typeof prepareBatch> | undefined;
+  try {
+    for (const [index, planned] of batches.entries()) {
+      const prepared = await (ahead ?? prepareBatch(work, planned));
+      const next = batches[index + 1];
+      ahead = next === undefined ? undefined : prepareBatch(work, next);
+      ahead?.catch(() => undefined); // handled where it is awaited
+      const result = await sendPrepared(work, prepared);
+      sent += result.sent;
+      left += result.left + prepared.postponed;
+      if (result.left + prepared.postponed < planned.batch.length) isOver = true;
+      if (hasRoomInFlight(work.deps, work.leg)) continue;
+      left += batches.slice(index + 1).flatMap(({ batch }) => batch).length;
+      break;
+    }
+  } finally {
+    await ahead?.catch(() => undefined);
+  }
+  return { sent, left, isOver };
+}
+
+/** Planned batch; fresh messages were never refused by the hub. */
+interface PlannedBatch {
+  readonly batch: readonly Candidate[];
+  readonly isFresh: boolean;
+}
+
+/** Batch that was proved and simulated. */
+interface Prepared {
+  /** Accepted and profitable parts, ready to be signed. */
+  readonly ready: readonly SendInput[];
+  /** Messages that must be proved again, without those now held. */
+  readonly again: readonly Candidate[];
+}
+
+/** Reads receipts, and prepares messages that are still open. */
+async function prepareBatch(
+  work: Delivering,
+  { batch: planned, isFresh }: PlannedBatch,
+): Promise<Prepared & { readonly postponed: number }> {
+  const { deps, settings, leg, facts, signal } = work;
+  const batch = isFresh ? withoutRefusedSenders(deps, leg, planned) : planned;
+  const postponed = planned.length - batch.length;
+  if (batch.length === 0) return { ready: [], again: [], postponed };
+  const messages = batch.map(({ message }) => message);
+  // Hardly any message already has a receipt, so the proof of all is fetched in parallel: one round trip less.
+  const proving = leg.source.proveMessages(messages, facts.proofHeight, leg.target, signal);
+  proving.catch(() => undefined); // handled where it is awaited
+  const receipts = await leg.target.fetchReceipts(messages, signal);
+  const open = await takeDelivered(deps, settings, leg, { candidates: batch, receipts }, signal);
+  const prepared = await prepare(work, open, open.length === batch.length ? proving : undefined);
+  return { ...prepared, postponed };
+}
+
+/** Finds deliverable and profitable messages; refused and unprofitable ones are held. */
+async function prepare(
+  { deps, settings, leg, facts, signal }: Delivering,
+  open: readonly Candidate[],
+  proving?: Promise<MessageProof>,
+): Promise<Prepared> {
+  if (open.length === 0) return { ready: [], again: [] };
+  const { proofHeight: height, consensusProofs } = facts;
+  const messages = open.map(({ message }) => message);
+  const { accepted, refused: judged } = await findDeliverable(
+    leg,
+    { messages, height, consensusProofs },
+    signal,
+    proving,
+  );
+  const refused = await confirmUnknown(deps, leg, judged, signal);
+  deps.ledger.transaction(() =>
+    markAllRefused(deps, settings, { candidates: open, consensusProofs }, refused)
+  );
+  const ready: SendInput[] = [];
+  const again: Candidate[] = [];
+  for (const part of accepted) {
+    const deliverable = part.messages.map((message) => candidateOf(open, message));
+    const input = { part, candidates: deliverable };
+    const { candidates, maxGasPriceWei } = await filterProfitable(deps, settings, leg, input, signal);
+    if (candidates.length < deliverable.length) again.push(...candidates); // the proof covers the whole part
+    else ready.push({ part, candidates, maxGasPriceWei });
+  }
+  return { ready, again };
+}
+
+/** Sends a prepared batch; when other relayers deliver some of its messages first, the rest is prepared again. */
+async function sendPrepared(
+  work: Delivering,
+  first: Prepared,
+): Promise<{ readonly sent: number; readonly left: number }> {
+  const { deps, settings, leg, signal } = work;
+  let sent = 0;
+  let prepared = first;
+  for (let round = 1;; round++) {
+    const open = [...prepared.again];
+    for (const ready of prepared.ready) {
+      if (sent > 0 && !hasRoomInFlight(deps, leg)) {
+        open.push(...ready.candidates);
+        continue;
+      }
+      const result = await send(deps, settings, leg, ready, signal);
+      sent += result.sent;
+      open.push(...result.again);
+    }
+    const isFull = sent > 0 && !hasRoomInFlight(deps, leg);
+    if (open.length === 0 || isFull || round === MAX_OVERTAKINGS) return { sent, left: open.length };
+    prepared = await prepare(work, open);
+  }
+}
+
+/**
+ * Records refusals. A message too large together with proofs in front may fit without them: it waits for the height
+ * instead of being held for good.
+ */
+function markAllRefused(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  batch: { readonly candidates: readonly Candidate[]; readonly consensusProofs: readonly Uint8Array[] },
+  refused: readonly Refused[],
+): void {
+  const { candidates, consensusProofs } = batch;
+  for (const { code, ...why } of refused) {
+    const item: Refused = {
+      ...why,
+      code: consensusProofs.length > 0 && code === "too_large" ? "not_ready" : code,
+    };
+    for (const { row } of stillOpen(deps, [candidateOf(candidates, item.message)])) {
+      markRefused(deps, settings, row, item);
+    }
+  }
+}
+
+function candidateOf(candidates: readonly Candidate[], message: Message): Candidate {
+  const found = candidates.find((candidate) => candidate.message === message);
+  if (found === undefined) throw new Error(`Message ${message.commitment} is not part of this batch`);
+  return found;
+}
+
+/** Interval for reading the receipts of messages that wait for the end of a loss limit, ms. */
+const RECEIPTS_PAUSE_MS = 10 * 60_000;
+
+/** Ends the due messages that have a receipt and holds the others; true when there are more. */
+export async function settleUnspendable(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  facts: { readonly view: CounterpartyView; readonly proofHeight: bigint },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { target } = leg;
+  const stop = findSpendingStop(deps, target);
+  if (stop === undefined && !isUnfunded(deps, target)) return false; // there is no room, but there will be
+  const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
+  const { ready, hasMore } = listReady(deps, settings, leg, { ...facts, isWanted });
+  if (ready.length === 0) return hasMore;
+  const receipts = await target.fetchReceipts(ready.map(({ message }) => message), signal);
+  const open = await takeDelivered(deps, settings, leg, { candidates: ready, receipts }, signal);
+  const nowMs = deps.clock.now();
+  deps.ledger.transaction(() => {
+    for (const { row } of open) {
+      if (stop === undefined) {
+        hold(deps, settings, row, { reason: "unfunded", retryClass: "unfunded" });
+        continue;
+      }
+      const nextAttemptAtMs = Math.min(stop.untilMs, nowMs + RECEIPTS_PAUSE_MS);
+      transition(deps, row, "held", { reason: "loss_limit", nextAttemptAtMs });
+    }
+  });
+  return hasMore;
+}

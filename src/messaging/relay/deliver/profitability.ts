@@ -1,0 +1,148 @@
+/**
+ * Finds the messages of a deliverable batch that pay for their delivery, and holds the others with the numbers of the
+ * decision. The rule itself is in `decisions/profit.ts`.
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { type BatchVerdict, decideBatch, type ProofUsage } from "../decisions/profit.ts";
+import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
+import { findGoneRequests } from "./gone_requests.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "../leg.ts";
+import { type Candidate, findOwnPayment, hold, stillOpen, transition } from "../messages.ts";
+import { readRevenues, type Revenue } from "./revenue.ts";
+import type { ProvenBatch } from "./bisect_batch.ts";
+import { noteOffers } from "../limits/spending.ts";
+
+/** Profitable candidates of a part. */
+export interface ProfitableBatch {
+  /** The candidates that are worth delivering. */
+  readonly candidates: readonly Candidate[];
+  /** Most that one gas may cost when all of them are signed, wei; `undefined`: no limit. */
+  readonly maxGasPriceWei: bigint | undefined;
+}
+
+/**
+ * Finds the candidates of a part that are worth delivering. Unless that is all of them, they must be proved and
+ * simulated again before they are sent, since the proof covers exactly the messages of the part.
+ */
+export async function filterProfitable(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: {
+    readonly part: ProvenBatch;
+    readonly candidates: readonly Candidate[];
+  },
+  signal: AbortSignal,
+): Promise<ProfitableBatch> {
+  const { profit } = leg;
+  const unbounded = { candidates: work.candidates, maxGasPriceWei: undefined };
+  if (profit === undefined) return unbounded;
+  const isFree = profit.minimumPercent === 0 &&
+    !work.candidates.some(({ row }) => findOwnPayment(deps, settings, row) !== undefined);
+  if (isFree) return unbounded;
+  const revenues = await readRevenues(
+    deps,
+    settings,
+    { target: leg.target, profit },
+    work.candidates,
+    signal,
+  );
+  const price = await profit.price.fetchPrice(signal);
+  const { part } = work;
+  const { gasPriceWei, dataCostWei, messageGas, gasUsed } = part.simulation;
+  const shareOfData = dataCostWei / BigInt(Math.max(1, work.candidates.length));
+  const offers = work.candidates.map(({ row }, index) => {
+    const { paymentClass, fee } = revenueAt(revenues, index);
+    const fee18 = fee.kind === "fee" ? fee.fee18 : undefined;
+    return {
+      id: row.commitment,
+      paymentClass,
+      fee18,
+      gas: messageGas[index] ?? 0n,
+      dataCostWei: shareOfData,
+    };
+  });
+  const messagesGas = messageGas.reduce((sum, gas) => sum + gas, 0n);
+  const consensusProofs: ProofUsage = {
+    gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n,
+    dataCostWei: 0n,
+    isSentAnyway: part.delivery.steps.length === 1,
+  };
+  const price27 = price.kind === "known" ? price.price27 : undefined;
+  const profitPercent = profit.minimumPercent;
+  const { hold: held } = decideBatch(offers, consensusProofs, { gasPriceWei, price27, profitPercent });
+  const bound = {
+    gas: messagesGas + (consensusProofs.isSentAnyway ? 0n : consensusProofs.gas),
+    dataCostWei,
+    offered18: offers.reduce((sum, { fee18 }) => sum + (fee18 ?? 0n), 0n),
+    price27,
+    profitPercent,
+  };
+  // Our own payments are limited even when everything else is delivered at any price.
+  const isOwnMoney = price27 !== undefined &&
+    offers.every(({ paymentClass }) => paymentClass === "own_withdrawal");
+  const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
+  const revenueOf = new Map(
+    work.candidates.map(({ row }, index) => [row.commitment, revenueAt(revenues, index)]),
+  );
+  const lost = work.candidates.filter(({ row }) => revenueOf.get(row.commitment)?.fee.kind === "gone");
+  const gone = await findGoneRequests(deps, leg, profit, lost, signal);
+  const candidates = deps.ledger.transaction(() => {
+    noteOffers(deps, leg.target, offers);
+    return defer(deps, settings, { ...work, held, revenueOf, gone });
+  });
+  return { candidates, maxGasPriceWei };
+}
+
+function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
+  const found = revenues[index];
+  if (found === undefined) throw new Error("Missing revenue of a message");
+  return found;
+}
+
+/** Holds messages that do not pay, with their numbers; returns the rest. */
+function defer(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  work: {
+    readonly candidates: readonly Candidate[];
+    readonly held: readonly BatchVerdict[];
+    readonly revenueOf: ReadonlyMap<Hash256, Revenue>;
+    /** Candidates that certainly end, besides those that do not pay. */
+    readonly gone: ReadonlySet<Candidate>;
+  },
+): readonly Candidate[] {
+  const heldOf = new Map(work.held.map((verdict) => [verdict.id, verdict]));
+  const gone = new Set([...work.gone].map(({ row }) => row.commitment));
+  return stillOpen(deps, work.candidates).filter(({ row }) => {
+    const revenue = work.revenueOf.get(row.commitment);
+    if (gone.has(row.commitment)) {
+      transition(deps, row, "gone", {
+        reason: "request_gone",
+        detail: "the source no longer knows the request",
+      });
+      return false;
+    }
+    const verdict = heldOf.get(row.commitment);
+    if (verdict === undefined || verdict.kind !== "hold") return true;
+    const { required18, fee18 } = verdict.numbers;
+    hold(deps, settings, row, {
+      reason: verdict.reason,
+      // Prices recover on their own, fees do not.
+      retryClass: verdict.reason === "unprofitable" ? "failed" : "transient",
+      ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
+      ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
+      ...detailOf(settings, revenue),
+    });
+    return false;
+  });
+}
+
+/** Explains why a reward counts for nothing. */
+function detailOf(
+  { hubTokenPrice27 }: Pick<PipelineSettings, "hubTokenPrice27">,
+  revenue: Revenue | undefined,
+): { readonly detail?: string } {
+  if (revenue?.paymentClass !== "listed_hub_request" || hubTokenPrice27 !== undefined) return {};
+  return { detail: "the hub's reward counts for nothing without [hub].token_price" };
+}

@@ -1,0 +1,75 @@
+/**
+ * Room on a target: how many transactions may wait for inclusion at the same time, and how many bytes of proofs and
+ * messages one of them may hold.
+ */
+import type { Chain, SignedSubmission } from "../../../core/chains/port.ts";
+import type { SubmissionKind } from "../../ledger/ledger.ts";
+import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
+import { isSpendingStopped, isUnfunded } from "./spending.ts";
+import type { PipelineDeps } from "../leg.ts";
+import { losesGasOnRace, readCompetition } from "./competitors.ts";
+import { z } from "zod";
+import { learnMaxBytes, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
+
+/** True when another transaction to the target may be made now. */
+export function hasRoomInFlight(deps: PipelineDeps, { target }: { readonly target: Chain }): boolean {
+  return countRoom(deps, target) > 0;
+}
+
+/** Number of further transactions to the target that may be made now; 0 while the result of a broadcast is unknown. */
+export function countRoom(deps: PipelineDeps, target: Chain): number {
+  if (isUnfunded(deps, target) || isSpendingStopped(deps, target)) return 0;
+  const waiting = deps.ledger.submissions.listInFlight(target.id.stateMachine)
+    .filter(({ kind }) => !isHubCall(kind));
+  const max = losesGasOnRace(target) ? inFlightLimit(readCompetition(deps, target)) : MAX_IN_FLIGHT;
+  return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, max - waiting.length) : 0;
+}
+
+/** True for claims and withdrawals: they are sent to the hub alongside messages and share no nonce with them. */
+function isHubCall(kind: SubmissionKind): boolean {
+  return kind === "accumulate" || kind === "withdraw" || kind === "claim";
+}
+
+/** Time for which a refusal counts, ms (6 hours): the node may have been replaced by then. */
+const REMEMBERED_MS = 6 * 3_600_000;
+
+const sizeSchema = z.object({ maxBytes: z.number(), atMs: z.number() });
+
+/** Current maximum size of proofs and messages in one transaction, bytes. */
+export function maxTransactionBytes(deps: PipelineDeps, target: Pick<Chain, "id">): number {
+  const text = deps.ledger.meta.find(sizeKey(target));
+  if (text === undefined) return MAX_TRANSACTION_BYTES;
+  const { maxBytes, atMs } = sizeSchema.parse(JSON.parse(text));
+  return deps.clock.now() - atMs < REMEMBERED_MS ? maxBytes : MAX_TRANSACTION_BYTES;
+}
+
+/** Bytes of messages for which one transaction has room beside these proofs; 0 or less: for none. */
+export function roomForMessages(
+  deps: PipelineDeps,
+  { id, family, limits }: Pick<Chain, "id" | "family" | "limits">,
+  proofs: readonly Uint8Array[],
+): number {
+  if (family !== "evm") return limits.maxCallBytes;
+  const taken = proofs.reduce((sum, { length }) => sum + length, 0);
+  return Math.min(limits.maxCallBytes, maxTransactionBytes(deps, { id }) - taken);
+}
+
+/** Records that a node refused a transaction as too large. Call it within a ledger transaction. */
+export function noteTooLarge(
+  deps: PipelineDeps,
+  target: Pick<Chain, "id">,
+  refused: { readonly submission: Pick<SignedSubmission, "raw">; readonly detail: string },
+): void {
+  const maxBytes = learnMaxBytes(refused.submission.raw.length, refused.detail);
+  deps.ledger.meta.write(sizeKey(target), JSON.stringify({ maxBytes, atMs: deps.clock.now() }));
+  deps.log.info("transaction_size_reduced", {
+    chain: target.id.stateMachine,
+    refusedBytes: refused.submission.raw.length,
+    maxBytes,
+    detail: refused.detail,
+  });
+}
+
+function sizeKey(target: Pick<Chain, "id">): string {
+  return `transaction bytes on ${target.id.stateMachine}`;
+}

@@ -1,0 +1,134 @@
+/**
+ * Detection of obstacles that block a whole leg: an EVM chain whose state no endpoint can prove at the heights that the
+ * hub knows (deliveries to it could never be claimed), and a chain whose messages the hub does not accept yet.
+ */
+import type { EvmChain } from "../../core/chains/evm/evm_chain.ts";
+import type { HubChain } from "../../core/chains/hub.ts";
+import type { StateMachineId } from "../../core/ismp/state_machine.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { type FindObstacle, type Leg, type Obstacle, obstacleReasons, type PipelineDeps } from "./leg.ts";
+import { NEVER_MS } from "./decisions/retry_schedule.ts";
+import { transition } from "./messages.ts";
+
+/** Validity of a finding without an obstacle, ms: nodes are replaced, and the hub's view of a chain may fall behind. */
+const CLEAR_MS = 5 * 60_000;
+
+/** Interval after which an obstacle, or an unknown result, is checked again, ms. */
+const HINDERED_MS = 30_000;
+
+/** Time after which endpoints that fail in other ways count as incapable, ms. */
+const PATIENCE_MS = 10 * 60_000;
+
+/** Dependencies of the detection. */
+export interface ObstacleDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Faults that show a missing capability of a node; all others are temporary and leave the last finding unchanged. */
+const INABILITIES: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
+  "pruned",
+  "missing_method",
+  "malformed",
+  "refused",
+  "too_large",
+  "not_found",
+]);
+
+/** Detects, for the leg to an EVM chain, whether its deliveries will be claimable. */
+export function findTargetProvability(
+  deps: ObstacleDeps,
+  hub: Pick<HubChain, "fetchView">,
+  chain: Pick<EvmChain, "id" | "requireProofs">,
+): FindObstacle {
+  const name = chain.id.stateMachine;
+  const obstacle = (detail: string): Obstacle => ({ reason: "sink_unprovable", detail });
+  return remembered(deps.clock, async (last, signal) => {
+    let asked = "";
+    try {
+      const { height } = await hub.fetchView(chain.id, signal);
+      if (height === 0n) return undefined;
+      asked = `block ${height}: `;
+      await chain.requireProofs(height, signal);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      // Before the first finding without an obstacle nothing is risked.
+      const isMissingCapability = asked !== "" && INABILITIES.has(error.code);
+      if (isMissingCapability || last === "unknown") return obstacle(`${asked}${error.detail ?? error.code}`);
+      throw error;
+    }
+  }, deps.log.with({ chain: name }));
+}
+
+/** Detects, for the leg to the hub, whether the hub accepts messages of the source. */
+export function findSourceAcceptance(
+  deps: ObstacleDeps,
+  hub: Pick<HubChain, "findUnlisted">,
+  id: StateMachineId,
+): FindObstacle {
+  const name = id.stateMachine;
+  return remembered(deps.clock, async (_last, signal) => {
+    const unlisted = await hub.findUnlisted(id, signal);
+    if (unlisted === undefined) return undefined;
+    const detail = `the hub ${unlisted}`;
+    return { reason: "source_not_accepted", detail };
+  }, deps.log.with({ chain: name }));
+}
+
+type Finding = Obstacle | "none" | "unknown";
+
+/** Caches the finding and refreshes it periodically; a temporary fault leaves the last finding unchanged. */
+function remembered(
+  clock: Clock,
+  find: (last: Finding, signal: AbortSignal) => Promise<Obstacle | undefined>,
+  log: Log,
+): FindObstacle {
+  let last: Finding = "unknown";
+  let foundMs = clock.now();
+  let nextMs = foundMs;
+  return async (signal) => {
+    if (clock.now() >= nextMs) {
+      try {
+        const isStale = last === "none" && clock.now() - foundMs >= CLEAR_MS + PATIENCE_MS;
+        last = await find(isStale ? "unknown" : last, signal) ?? "none";
+        foundMs = clock.now();
+        nextMs = foundMs + (last === "none" ? CLEAR_MS : HINDERED_MS);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof RpcFault)) throw error;
+        log.debug("delivery_check_failed", { error });
+        nextMs = clock.now() + HINDERED_MS;
+      }
+    }
+    return typeof last === "string" ? undefined : last;
+  };
+}
+
+/** Number of messages held per transaction of the database. */
+const PAGE = 200;
+
+/** Holds every message of the leg that would be due now, until {@link wakeHindered}. */
+export function holdHindered(
+  deps: PipelineDeps,
+  leg: Pick<Leg, "source" | "target">,
+  { reason, detail }: Obstacle,
+): void {
+  const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
+  for (;;) {
+    const due = deps.ledger.messages.listDue({ source, target, nowMs: deps.clock.now(), limit: PAGE });
+    deps.ledger.transaction(() => {
+      for (const row of due) transition(deps, row, "held", { reason, detail, nextAttemptAtMs: NEVER_MS });
+    });
+    if (due.length < PAGE) return;
+  }
+}
+
+/** Releases the messages that an obstacle held, also in an earlier run of the program. */
+export function wakeHindered(deps: PipelineDeps, leg: Pick<Leg, "source" | "target">): void {
+  for (const reason of obstacleReasons) {
+    deps.ledger.messages.wake(leg.source.id.stateMachine, leg.target.id.stateMachine, reason);
+  }
+}

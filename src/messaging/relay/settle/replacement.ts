@@ -1,0 +1,331 @@
+/**
+ * Transactions that are not mined in time: replaced by a higher price at the same nonce, up to three times and while it
+ * is profitable, then by a cancelling transfer; broadcast again, or dropped, when no node knows them. Each is in the
+ * journal before it is sent (docs/architecture/messaging.md, I3). When and at which price is decided in
+ * `core/chains/replacement_policy.ts` and `decisions/gas_price.ts`.
+ */
+import type { BroadcastResult, Chain, SignedSubmission } from "../../../core/chains/port.ts";
+import { expectedGas, highestPriceWei } from "../../../core/chains/evm/gas.ts";
+import type { ReplacementState } from "../../../core/chains/replaceable.ts";
+import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import {
+  bumpPrice,
+  decideReplacement,
+  type ReplacementDecision,
+  STUCK_AFTER_MS,
+} from "../../../core/chains/replacement_policy.ts";
+import { type PriceCapInput, priceCaps, shortfallWei } from "../decisions/gas_price.ts";
+import { isSpendingStopped, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
+import { readTransactionRevenue } from "../deliver/revenue.ts";
+import type { PipelineDeps, ReplacementContext, Settling } from "../leg.ts";
+import { noteNoAnswer } from "../deliver/send.ts";
+import { equalBytes } from "../../../core/encoding/bytes.ts";
+import { parseRow, readMessageRow } from "../messages.ts";
+import { reopen } from "./item_outcomes.ts";
+import { settleByReceipts } from "./settlement.ts";
+
+/** Nonce whose transactions are pending. */
+interface Place {
+  readonly nonce: bigint;
+  /** Newest transaction that may still be mined according to the journal. */
+  readonly newest: SubmissionRow;
+  /** Newest transaction ever signed, with the highest price. */
+  readonly dearest: SubmissionRow;
+  /** Number of deliveries after the first open one. */
+  readonly replacements: number;
+}
+
+/**
+ * Replaces a transaction that has been pending too long. True when it did; false when it is too early or there is
+ * nothing to do.
+ * @param rows everything of one nonce, oldest first; at least one is unresolved and none is known to be mined
+ */
+export async function replaceStuck(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+  const { deps, replacing, signal } = work;
+  const place = placeOf(rows);
+  if (replacing === undefined || place === undefined) return false;
+  const { nonce, newest, dearest } = place;
+  if (deps.clock.now() < dearest.createdAtMs + STUCK_AFTER_MS) return false;
+  if (isSpendingStopped(deps, work.target)) return false;
+  const terms = await replacing.chain.fetchReplacementState(dearest.submission, signal);
+  // It waits for lower nonces, not for a better price.
+  if (terms.nonces.latest < nonce) return false;
+  const facts = await readPriceCapInput(work, replacing, { newest, dearest, terms });
+  if (facts === undefined) return false;
+  const decision = decideReplacement({
+    nonce,
+    price: terms.offered,
+    isCancel: newest.kind === "cancel",
+    isHandlerReplaced: await isHandlerReplaced(work, replacing, { newest, dearest, terms }),
+    replacements: place.replacements,
+    sentAtMs: dearest.createdAtMs,
+    nowMs: deps.clock.now(),
+    latestNonce: terms.nonces.latest,
+    market: terms.market,
+    ...priceCaps(facts),
+  });
+  reportShortfall(work, facts, terms);
+  return await act(work, replacing, place, decision);
+}
+
+function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
+  const open = rows.filter(({ state }) => unresolvedSubmissionStates.some((other) => other === state));
+  const [first] = open;
+  const newest = open.at(-1);
+  const dearest = rows.at(-1);
+  const nonce = newest?.submission.nonce;
+  if (first === undefined || newest === undefined || dearest === undefined || nonce === undefined) {
+    return undefined;
+  }
+  const replacements = rows.filter(({ id, kind }) => id > first.id && kind === "delivery").length;
+  return { nonce, newest, dearest, replacements };
+}
+
+/**
+ * True when the transaction to be replaced calls a handler that no longer exists; the terms report it for the
+ * highest-priced one.
+ */
+async function isHandlerReplaced(
+  { signal }: Settling,
+  { chain }: ReplacementContext,
+  { newest, dearest, terms }: Pick<Place, "newest" | "dearest"> & { readonly terms: ReplacementState },
+): Promise<boolean> {
+  const ofNewest = newest.id === dearest.id
+    ? terms
+    : await chain.fetchReplacementState(newest.submission, signal);
+  return ofNewest.isHandlerReplaced;
+}
+
+/** Reads the input of the price caps; `undefined`: not known yet. */
+async function readPriceCapInput(
+  work: Settling,
+  replacing: ReplacementContext,
+  at: { readonly newest: SubmissionRow; readonly dearest: SubmissionRow; readonly terms: ReplacementState },
+): Promise<PriceCapInput | undefined> {
+  const { newest, terms } = at;
+  const gasLimit = newest.submission.gasLimit ?? 0n;
+  const income = newest.kind === "cancel"
+    ? { kind: "none" as const }
+    : await readTransactionRevenue(work, replacing, newest);
+  if (income === undefined) return undefined;
+  const dataCostWei = income.kind === "fees" || income.kind === "reward"
+    ? await replacing.chain.fetchDataCost(newest.submission.raw, work.signal)
+    : 0n;
+  const marketWei = highestPriceWei(terms.market);
+  return {
+    income,
+    gas: expectedGas(gasLimit),
+    gasLimit,
+    dataCostWei,
+    marketWei,
+    balanceWei: terms.balanceWei,
+  };
+}
+
+/** Reports the shortfall when the account cannot pay for the next higher price. */
+function reportShortfall({ deps, target }: Settling, facts: PriceCapInput, terms: ReplacementState): void {
+  if (facts.income.kind === "none") return;
+  const wanted = bumpPrice(terms.offered, terms.market, { capWei: undefined });
+  if (wanted === undefined) return;
+  const missingWei = shortfallWei(facts, highestPriceWei(wanted));
+  if (missingWei === 0n) return;
+  suspendUnfunded(
+    deps,
+    target,
+    `a pending transaction needs a higher price: ${missingWei} wei are missing in addition to ${facts.balanceWei} wei`,
+  );
+}
+
+async function act(
+  work: Settling,
+  { chain }: ReplacementContext,
+  { newest }: Place,
+  decision: ReplacementDecision,
+): Promise<boolean> {
+  switch (decision.kind) {
+    case "wait":
+    case "look_up":
+      return false; // the next round sees what was mined
+    case "replace": {
+      const submission = await chain.resign(newest.submission, decision.price);
+      await sendReplacement(work, {
+        old: newest,
+        submission,
+        kind: "delivery",
+        why: `attempt ${decision.number}`,
+      });
+      return true;
+    }
+    case "cancel": {
+      const submission = await chain.cancel(newest.submission, decision.price, work.signal);
+      await sendReplacement(work, { old: newest, submission, kind: "cancel", why: decision.why });
+      return true;
+    }
+    case "rebroadcast":
+      await work.target.broadcast(newest.submission, work.signal);
+      return false;
+  }
+}
+
+/** Transaction that replaces another one. */
+export interface Successor {
+  readonly old: SubmissionRow;
+  readonly submission: SignedSubmission;
+  readonly kind: "delivery" | "cancel";
+  readonly why: string;
+}
+
+/** Journals a replacement transaction, then broadcasts it. */
+export async function sendReplacement(work: Settling, successor: Successor): Promise<void> {
+  const { deps, target, signal } = work;
+  const { old, submission, kind } = successor;
+  signal.throwIfAborted();
+  const { submissions } = deps.ledger;
+  // A reorganised transaction may hold messages that another one carries by now: they stay there.
+  const items = kind === "cancel" ? [] : submissions.itemsOf(old.id)
+    .filter(({ outcome }) => outcome === undefined)
+    .map(({ commitment, requestCommitment, target: to }) => ({ commitment, requestCommitment, target: to }));
+  const { legSource } = old;
+  const id = deps.ledger.transaction(() =>
+    submissions.record({ submission, kind, items, replaces: old.id, legSource })
+  );
+  deps.log.info(
+    kind === "cancel" ? "nonce_cleared" : "transaction_replaced",
+    {
+      chain: target.id.stateMachine,
+      nonce: submission.nonce,
+      replaced: old.submission.hash,
+      transaction: submission.hash,
+      why: successor.why,
+      ...(submission.gasPriceWei === undefined ? {} : { gasPriceWei: submission.gasPriceWei }),
+    },
+  );
+  let result: BroadcastResult;
+  try {
+    result = await target.broadcast(submission, signal);
+  } catch (error) {
+    if (!(error instanceof RpcFault)) throw error;
+    deps.ledger.transaction(() => noteNoAnswer(deps, id));
+    return;
+  }
+  takeAnswer(work, id, result);
+}
+
+function takeAnswer(work: Settling, id: number, result: BroadcastResult): void {
+  const { deps } = work;
+  const { submissions } = deps.ledger;
+  switch (result.kind) {
+    case "sent":
+    case "alreadyKnown":
+      deps.ledger.transaction(() => void submissions.update(id, { state: "broadcast" }));
+      return;
+    case "nonceUsed":
+      deps.ledger.transaction(() => noteNoAnswer(deps, id));
+      return;
+    case "underpriced":
+    case "refused":
+      if (result.kind === "refused") noteRefusedFunds(deps, work.target, result.refusal);
+      // The previous one is still pending; the next increase starts from this price.
+      deps.ledger.transaction(() => {
+        for (const { commitment } of submissions.itemsOf(id)) {
+          submissions.settleItem(id, commitment, "not_handled");
+        }
+        const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
+        submissions.update(id, { state: "dropped", detail });
+      });
+  }
+}
+
+/** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
+const EXTRINSIC_PATIENCE_BLOCKS = 3n;
+
+/** Maximum duration of a broadcast, ms: until then a signed submission without a result is left unchanged. */
+const BROADCAST_MS = 60_000;
+
+/**
+ * Settles a submission that is neither in a block nor pending: broadcasts it again, or drops it when another one may
+ * replace it.
+ */
+export async function settleUnknown(work: Settling, row: SubmissionRow): Promise<boolean> {
+  const { deps, target, signal } = work;
+  if (row.state === "included") {
+    deps.log.warn("transaction_reorganised", {
+      chain: target.id.stateMachine,
+      transaction: row.submission.hash,
+    });
+    deps.ledger.transaction(() => reopen(deps, row));
+    return true;
+  }
+  if (isBeingSent(deps, row)) return false;
+  if (row.submission.nonce !== undefined) return await broadcastAgain(work, row);
+  const head = await target.fetchHeight(signal);
+  if (head < row.submission.madeAtHeight + EXTRINSIC_PATIENCE_BLOCKS) return false;
+  await settleByReceipts(work, row, { state: "dropped", detail: "left the transaction pool" });
+  return true;
+}
+
+/**
+ * Time for which a transaction whose messages have our receipts counts as mined although the queried nodes do not know
+ * it, ms: they may lag behind the node that returned the receipts. After that the receipts are attributed to another
+ * transaction.
+ */
+const UNSEEN_MS = 60_000;
+
+/** True while the leg may still wait for the response to the broadcast. */
+function isBeingSent(deps: PipelineDeps, row: SubmissionRow): boolean {
+  const isNew = deps.clock.now() - row.createdAtMs < BROADCAST_MS;
+  return row.state === "signed" && row.detail === undefined && isNew;
+}
+
+/** True when later transactions of the account wait for this one: none of them can be mined until its nonce is used. */
+function holdsNonceForOthers(deps: PipelineDeps, row: SubmissionRow): boolean {
+  const { account, chain, nonce } = row.submission;
+  if (nonce === undefined) return false;
+  const waiting = deps.ledger.submissions.listUnresolved(chain)
+    .filter(({ id, state, submission }) =>
+      id !== row.id && state !== "included" && submission.account === account
+    ).flatMap(({ submission }) => submission.nonce === undefined ? [] : [submission.nonce]);
+  return waiting.some((other) => other > nonce) && !waiting.includes(nonce);
+}
+
+/**
+ * Broadcasts the same bytes again, unless one of the messages has been delivered meanwhile: the transaction would
+ * revert, which is only acceptable if other transactions wait for its nonce.
+ */
+async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boolean> {
+  const { deps, target, signal } = work;
+  const messages = deps.ledger.submissions.itemsOf(row.id).map((item) =>
+    parseRow(readMessageRow(deps, item))
+  );
+  const receipts = await target.fetchReceipts(messages, signal);
+  if (isOwn(target, receipts) && deps.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
+  const mustStay = holdsNonceForOthers(deps, row);
+  if (!mustStay && receipts.some((receipt) => receipt !== undefined)) {
+    await settleByReceipts(work, row, { state: "dropped", detail: "delivered meanwhile" });
+    return true;
+  }
+  const result = await target.broadcast(row.submission, signal);
+  switch (result.kind) {
+    case "sent":
+    case "alreadyKnown":
+      deps.ledger.transaction(() => void deps.ledger.submissions.update(row.id, { state: "broadcast" }));
+      return row.state !== "broadcast";
+    case "nonceUsed":
+      return false; // the next round sees the receipt or the other transaction
+    case "underpriced":
+    case "refused": {
+      if (result.kind === "refused") noteRefusedFunds(deps, target, result.refusal);
+      if (mustStay) return false;
+      const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
+      await settleByReceipts(work, row, { state: "dropped", detail });
+      return true;
+    }
+  }
+}
+
+/** True when at least one message was delivered, and all deliveries are ours. */
+function isOwn({ relayer }: Chain, receipts: readonly (Uint8Array | undefined)[]): boolean {
+  const found = receipts.filter((receipt) => receipt !== undefined);
+  return relayer !== undefined && found.length > 0 && found.every((receipt) => equalBytes(receipt, relayer));
+}

@@ -1,0 +1,239 @@
+/**
+ * Loop that settles the submissions of one target, from the journal alone, so that submissions of an earlier run are
+ * settled too. Recording an outcome is in `settlement.ts`; several transactions of one nonce are in `nonces.ts`.
+ */
+import type { Chain, SubmissionOutcome } from "../../../core/chains/port.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import type { Wake } from "../../../core/runtime/wake.ts";
+import { WaitNotices } from "../../../core/runtime/waiting.ts";
+import type { Worker } from "../../../core/runtime/worker.ts";
+import { hasRoomInFlight } from "../limits/capacity.ts";
+import type { PipelineDeps, PipelineSettings, ReplacementContext, Settling } from "../leg.ts";
+import { transition } from "../messages.ts";
+import { CompetitorDeliveries } from "../limits/competitors.ts";
+import { noteNoAnswer } from "../deliver/send.ts";
+import type { SubmissionRow } from "../../ledger/ledger.ts";
+import { Limit } from "../../../core/runtime/limit.ts";
+import { confirmFoundReceipts } from "../receipts.ts";
+import { fillGaps, reportForeign, settleSameNonce } from "./nonces.ts";
+import { reviewLoss } from "../limits/spending.ts";
+import { replaceStuck, settleUnknown } from "./replacement.ts";
+import { noteInPool, settleByReceipts, settleRevert, settleSuccess } from "./settlement.ts";
+
+/** Divisor of the poll interval when a worker waits for the result. */
+const SOONER = 8;
+
+/** Target with the workers to wake when its submissions are settled. */
+export interface SettledTarget {
+  readonly target: Chain;
+  /** Context for replacing pending transactions; absent when they have no nonces. */
+  readonly replacing?: ReplacementContext | undefined;
+  /** Chains whose legs lead to the target. */
+  readonly sources: readonly Chain[];
+  readonly everyMs: number;
+  /** Woken after a batch was sent. */
+  readonly wake: Wake;
+  /** Legs to wake when something was settled. */
+  readonly legs: readonly Wake[];
+}
+
+/** Creates the worker that settles the submissions of one target. */
+export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, work: SettledTarget): Worker {
+  const { target } = work;
+  const notices = new WaitNotices(deps);
+  const others = new CompetitorDeliveries(deps, target);
+  return {
+    name: `settle ${target.id.stateMachine}`,
+    run: async (signal) => {
+      recoverSubmitted(deps, work);
+      while (!signal.aborted) {
+        try {
+          const { waiting, hasChanges } = await settleAll(deps, settings, target, signal, work.replacing);
+          if (await others.check(signal) || hasChanges) work.legs.forEach((leg) => leg.wake());
+          if (waiting === 0) notices.done("inclusion");
+          else {
+            const fields = { chain: target.id.stateMachine, transactions: waiting };
+            notices.waiting("inclusion", { event: "inclusion_awaited", fields });
+          }
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
+          deps.log.debug("settlement_interrupted", { chain: target.id.stateMachine, error });
+        }
+        const isAwaited = isRoomAwaited(deps, work);
+        const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : work.everyMs, signal);
+        // A transaction just sent is not in a block yet, and more may follow.
+        if (wait === "woken") await deps.clock.sleep(work.everyMs / SOONER, signal);
+      }
+    },
+  };
+}
+
+/** True when due messages wait for a pending transaction to be settled. */
+function isRoomAwaited(deps: PipelineDeps, { target, sources }: SettledTarget): boolean {
+  const nowMs = deps.clock.now();
+  const isAnyDue = sources.some((source) => {
+    const dueAtMs = deps.ledger.messages.nextDueAt(source.id.stateMachine, target.id.stateMachine);
+    return dueAtMs !== undefined && dueAtMs <= nowMs;
+  });
+  return isAnyDue && !hasRoomInFlight(deps, { target }) &&
+    deps.ledger.submissions.listInFlight(target.id.stateMachine).length > 0;
+}
+
+/**
+ * Recovers what an earlier run left behind. Signed submissions are no longer being broadcast: settling takes them over.
+ * Rows that count as submitted although no open submission carries them (a crash between two writes of an older
+ * version, or a pruned submission) become ready, and their receipts are read first.
+ */
+function recoverSubmitted(deps: PipelineDeps, work: SettledTarget): void {
+  deps.ledger.transaction(() => {
+    for (const { id } of deps.ledger.submissions.listUnresolved(work.target.id.stateMachine)) {
+      noteNoAnswer(deps, id);
+    }
+  });
+  const { messages, submissions } = deps.ledger;
+  const target = work.target.id.stateMachine;
+  const open = new Set(
+    submissions.listUnresolved(target).flatMap(({ id }) => submissions.itemsOf(id))
+      .filter(({ outcome }) => outcome === undefined).map(({ commitment }) => commitment),
+  );
+  for (const source of work.sources) {
+    const lost = messages.listSubmitted({ source: source.id.stateMachine, target, limit: 100_000 })
+      .filter((row) => !open.has(row.commitment));
+    for (const row of lost) transition(deps, row, "ready", { detail: "no open transaction carries it" });
+  }
+}
+
+/** Faults after which polling another submission is pointless for now. */
+const ABOUT_THE_ENDPOINT: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
+  "timeout",
+  "unreachable",
+  "throttled",
+]);
+
+/** Maximum number of outcomes polled concurrently. */
+const ASKED_AT_ONCE = 4;
+
+/** Result of a settling round. */
+export interface SettleRound {
+  /** Number of submissions still open, without included ones that are not final. */
+  readonly waiting: number;
+  /** True when something changed that may concern a leg. */
+  readonly hasChanges: boolean;
+}
+
+/**
+ * Checks every unresolved submission of the target once. A fault of one does not block the others. With `replacing`,
+ * transactions that are pending too long are replaced.
+ */
+export async function settleAll(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  target: Chain,
+  signal: AbortSignal,
+  replacing?: ReplacementContext,
+): Promise<SettleRound> {
+  const work: Settling = { deps, settings, target, replacing, signal };
+  // Includes what an earlier round recorded, even if it did not complete.
+  await reviewLoss(work);
+  const places = listPlaces(work);
+  const needsFinal = places.some((rows) => rows.some(({ state }) => state === "included"));
+  const finalHeight = needsFinal ? await target.fetchFinalHeight(signal) : 0n;
+  let waiting = 0;
+  let hasChanges = false;
+  let fault: RpcFault | undefined;
+  const attempt = async (step: () => Promise<boolean>): Promise<boolean> => {
+    try {
+      if (!await step()) return false;
+      hasChanges = true;
+      return true;
+    } catch (error) {
+      if (!(error instanceof RpcFault) || ABOUT_THE_ENDPOINT.has(error.code)) throw error;
+      fault ??= error;
+      return true;
+    }
+  };
+  const due = places.filter((rows) =>
+    !rows.some(({ state, block }) => state === "included" && (block?.height ?? 0n) > finalHeight)
+  );
+  const requested = requestOutcomes(work, due);
+  for (const rows of due) {
+    const isSettled = await attempt(() => settlePlace(work, rows, requested));
+    if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
+  }
+  if (replacing !== undefined) await attempt(() => fillGaps(work, replacing));
+  if (await confirmFoundReceipts(deps, target, signal)) hasChanges = true;
+  await reviewLoss(work);
+  if (fault !== undefined) throw fault;
+  return { waiting, hasChanges };
+}
+
+/** Lists unresolved deliveries and cancellations, grouped by nonce, oldest first. */
+function listPlaces({ deps, target }: Settling): SubmissionRow[][] {
+  const places = new Map<string, SubmissionRow[]>();
+  for (const row of deps.ledger.submissions.listUnresolved(target.id.stateMachine)) {
+    if (row.kind !== "delivery" && row.kind !== "cancel") continue;
+    const { account, nonce } = row.submission;
+    const key = account === undefined || nonce === undefined ? `row ${row.id}` : `${account} ${nonce}`;
+    places.set(key, [...places.get(key) ?? [], row]);
+  }
+  return [...places.values()];
+}
+
+/** Outcomes requested in advance, by submission. */
+type RequestedOutcomes = ReadonlyMap<number, Promise<SubmissionOutcome>>;
+
+/** Requests the outcomes of submissions that share their nonce with no other in the list, a few concurrently. */
+function requestOutcomes(
+  { target, signal }: Settling,
+  places: readonly (readonly SubmissionRow[])[],
+): RequestedOutcomes {
+  const limit = new Limit(ASKED_AT_ONCE);
+  return new Map(places.flatMap(([row, ...others]) => {
+    if (row === undefined || others.length > 0) return [];
+    const outcome = limit.run(() => target.fetchOutcome(row.submission, signal), signal);
+    outcome.catch(() => undefined); // handled where it is awaited
+    return [[row.id, outcome] as const];
+  }));
+}
+
+/** Settles the submissions of one nonce. True when something changed. */
+async function settlePlace(
+  work: Settling,
+  rows: readonly SubmissionRow[],
+  requested: RequestedOutcomes,
+): Promise<boolean> {
+  const [row] = rows;
+  if (row === undefined) return false;
+  const competitors = listCompetingSubmissions(work, row);
+  if (competitors.length > 1) return await settleSameNonce(work, competitors);
+  return await settleOne(work, row, requested.get(row.id));
+}
+
+/** Lists everything in the journal ever signed for the nonce of `row`: any of it may be mined. */
+function listCompetingSubmissions({ deps }: Settling, row: SubmissionRow): readonly SubmissionRow[] {
+  const { account, chain, nonce } = row.submission;
+  if (account === undefined || nonce === undefined) return [row];
+  return deps.ledger.submissions.listByNonce(chain, account, nonce);
+}
+
+/** Settles one submission; true when something changed. */
+async function settleOne(
+  work: Settling,
+  row: SubmissionRow,
+  requested: Promise<SubmissionOutcome> | undefined,
+): Promise<boolean> {
+  const outcome = await (requested ?? work.target.fetchOutcome(row.submission, work.signal));
+  switch (outcome.kind) {
+    case "included":
+      return outcome.succeeded ? settleSuccess(work, row, outcome) : await settleRevert(work, row, outcome);
+    case "pending":
+      return noteInPool(work.deps, row) || await replaceStuck(work, [row]);
+    case "replaced":
+      reportForeign(work, row.submission.nonce);
+      await settleByReceipts(work, row, { state: "replaced", detail: "nonce used" });
+      return true;
+    case "unknown":
+      return row.state !== "included" && await replaceStuck(work, [row]) || await settleUnknown(work, row);
+  }
+}

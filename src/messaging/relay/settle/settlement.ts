@@ -1,0 +1,165 @@
+/**
+ * Records what became of one submission: its own effect, or what the receipts of its messages say. Outcome and delivery
+ * records are one ledger transaction (docs/architecture/messaging.md, I4).
+ */
+import type { Chain, RefusalCode, SubmissionOutcome } from "../../../core/chains/port.ts";
+import type { SubmissionRow } from "../../ledger/ledger.ts";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { isLostRace, outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
+import { applyOutcome, applyOutcomes, finalise, reopen, tryAgain } from "./item_outcomes.ts";
+import { parseRow, readMessageRow } from "../messages.ts";
+import type { PipelineDeps, Settling } from "../leg.ts";
+import { rememberCompetitors, rememberVainProofs, rememberWin } from "../limits/competitors.ts";
+import { noteSpent, type Paid, readPaid } from "../limits/spending.ts";
+
+/** Submission that is in a block. */
+export type Included = Extract<SubmissionOutcome, { kind: "included" }>;
+
+/**
+ * Records that a submission is pending (again): its block was reorganised, or the response to the broadcast was lost.
+ */
+export function noteInPool(deps: PipelineDeps, row: SubmissionRow): boolean {
+  if (row.state === "broadcast") return false;
+  deps.ledger.transaction(() => reopen(deps, row));
+  return true;
+}
+
+/** True when the block is the one in the journal. */
+export function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
+  return row.state === "included" && row.block?.hash === outcome.block.hash;
+}
+
+/** Records a transaction that succeeded; true when something changed. */
+export async function settleSuccess(
+  work: Settling,
+  row: SubmissionRow,
+  outcome: Included,
+): Promise<boolean> {
+  const { deps } = work;
+  const isKnown = isKnownBlock(row, outcome);
+  if (isKnown && !outcome.isFinal) return false;
+  const paid = isKnown ? undefined : await readPaidBy(work, outcome);
+  deps.ledger.transaction(() => {
+    if (!isKnown) {
+      recordInclusion(work, row, outcome);
+      noteSpent(deps, row, paid, { advancedClient: outcome.advancedClient });
+    }
+    deps.ledger.submissions.update(row.id, {
+      state: outcome.isFinal ? "final" : "included",
+      block: outcome.block,
+    });
+    if (outcome.isFinal) finalise(deps, row);
+  });
+  return true;
+}
+
+function readPaidBy({ replacing, signal }: Settling, outcome: Included): Promise<Paid | undefined> {
+  return readPaid(outcome, replacing?.profit?.price, signal);
+}
+
+/** Records the outcome of each message of a successful transaction, from the host's events. */
+function recordInclusion({ deps, settings, target }: Settling, row: SubmissionRow, outcome: Included): void {
+  if (row.state === "included") reopen(deps, row);
+  const items = deps.ledger.submissions.itemsOf(row.id);
+  const ourself = ourselfOn(target);
+  const outcomes = outcomesFromEvents(
+    items.map(({ requestCommitment }) => requestCommitment),
+    outcome,
+    ourself,
+  );
+  const seen = { kind: "included", block: outcome.block, isFinal: outcome.isFinal } as const;
+  const ends = items.map((item, index) => ({ item, outcome: outcomes[index] ?? "undelivered" }));
+  applyOutcomes(deps, settings, { target, row, ourself, seen }, ends);
+  if (row.kind !== "delivery") return;
+  if (outcome.advancedClient !== false) return rememberWin(deps, target);
+  rememberVainProofs(deps, target);
+  deps.log.info("proofs_wasted", {
+    chain: target.id.stateMachine,
+    transaction: row.submission.hash,
+  });
+}
+
+function ourselfOn(target: Chain): Uint8Array {
+  if (target.relayer === undefined) throw new Error(`No relayer address on ${target.id.stateMachine}`);
+  return target.relayer;
+}
+
+/** Records a revert; the submission is polled until that is final, since it may succeed in another block. */
+export async function settleRevert(work: Settling, row: SubmissionRow, outcome: Included): Promise<boolean> {
+  const detail = outcome.refusal?.detail ?? "reverted";
+  const state = outcome.isFinal ? "failed" : "included";
+  if (!isKnownBlock(row, outcome)) {
+    const { block, refusal } = outcome;
+    const paid = await readPaidBy(work, outcome);
+    await settleByReceipts(work, row, { state, detail, block, code: refusal?.code, paid });
+    return true;
+  }
+  if (!outcome.isFinal) return false;
+  const { deps } = work;
+  deps.ledger.transaction(() => void deps.ledger.submissions.update(row.id, { state, block: outcome.block }));
+  return true;
+}
+
+/** End of a submission without an effect of its own. */
+export interface EndWithoutEffect {
+  readonly state: "failed" | "included" | "replaced" | "dropped";
+  readonly detail: string;
+  /** Block in which it was reverted. */
+  readonly block?: Included["block"];
+  /** Reason of the revert, if known. */
+  readonly code?: RefusalCode | undefined;
+  /** Its cost there. */
+  readonly paid?: Paid | undefined;
+  /** Reason why its messages wait; they lost a race when absent. */
+  readonly reason?: "stuck" | undefined;
+  /** Messages carried by the transaction that was mined instead, which settles them. */
+  readonly carried?: ReadonlySet<Hash256> | undefined;
+}
+
+/** Settles a submission without an effect of its own by the current receipts of its messages. */
+export async function settleByReceipts(
+  work: Settling,
+  row: SubmissionRow,
+  end: EndWithoutEffect,
+): Promise<void> {
+  const { deps, settings, target, signal } = work;
+  const all = deps.ledger.submissions.itemsOf(row.id);
+  const items = all.filter(({ commitment }) => !end.carried?.has(commitment));
+  const messages = items.map((item) => parseRow(readMessageRow(deps, item)));
+  const height = end.block?.height;
+  const found = await target.fetchCertainReceipts(messages, { height }, signal);
+  // An uncertain receipt is read again before the message is sent again.
+  const receipts = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
+  const head = await target.fetchHeight(signal);
+  const ourself = ourselfOn(target);
+  const outcomes = outcomesFromReceipts(receipts, ourself);
+  const isRace = isLostRace(outcomes);
+  const isReverted = end.block !== undefined;
+  const others = receipts.filter((relayer, index) =>
+    relayer !== undefined && outcomes[index] === "delivered_by_other"
+  ).flatMap((relayer) => relayer === undefined ? [] : [relayer]);
+  deps.ledger.transaction(() => {
+    // What was recorded for an earlier block is no longer valid.
+    if (row.state === "included") reopen(deps, row);
+    for (const { commitment } of all) deps.ledger.submissions.settleItem(row.id, commitment, "not_handled");
+    rememberCompetitors(deps, target, others, isReverted);
+    for (const [index, item] of items.entries()) {
+      const outcome = outcomes[index] ?? "undelivered";
+      applyOutcome(deps, settings, { target, row, item, outcome, ourself, seen: { kind: "receipt", head } });
+      if (outcome === "undelivered") {
+        tryAgain(deps, settings, { target, row, item, isRace, isReverted, members: all.length, ...end });
+      }
+    }
+    deps.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });
+    noteSpent(deps, row, end.paid, {
+      advancedClient: undefined,
+      reverted: isRace ? "lost_race" : "reverted",
+    });
+  });
+  deps.log.info("transaction_ineffective", {
+    chain: target.id.stateMachine,
+    transaction: row.submission.hash,
+    outcome: isReverted ? "reverted" : end.state,
+    detail: end.detail,
+  });
+}
