@@ -12,7 +12,7 @@ import {
   withdrawMessage,
 } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachine, StateMachineHeight } from "../../src/core/ismp/state_machine.ts";
-import { WITHDRAWAL_MODULE } from "../../src/messaging/fees/decisions/withdrawal_post.ts";
+import { WITHDRAWAL_MODULE } from "../../src/messaging/fees/withdrawals/payment_scan.ts";
 
 /** `Relayer.Fees` and `Relayer.Nonce`, by {@link accountKey}. */
 export interface PalletBooks {

@@ -9,7 +9,7 @@ import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { createFeeDeps } from "../fee_workers.ts";
-import type { PaymentDeps } from "../fees/payment_context.ts";
+import type { PaymentDeps } from "../fees/withdrawals/payment_context.ts";
 import { planLegs, toPipelineSettings } from "../legs.ts";
 import type { PipelineDeps } from "../relay/leg.ts";
 import { type RunDeps, runSession, type Session } from "../session.ts";

@@ -1,6 +1,11 @@
 /** Summary of a run of `accumulate-fees` by pair: the final table and the exit status. */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { type ClaimEvent, type ClaimResult, type ClaimRoute, routeName } from "../fees/claim_events.ts";
+import {
+  type ClaimEvent,
+  type ClaimResult,
+  type ClaimRoute,
+  routeName,
+} from "../fees/claims/claim_context.ts";
 
 /** Columns of the table. */
 export const summaryColumns = [

@@ -4,14 +4,18 @@
  */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
+import { ClaimSummary } from "./claim_summary.ts";
+import { routeName } from "../fees/claims/claim_context.ts";
+import {
+  ClaimsRounds,
+  logUnreadable,
+  type PairReport,
+  type RoundReport,
+} from "../fees/claims/claims_worker.ts";
+import { isPassing } from "../fees/fee_context.ts";
+import type { PaymentDeps } from "../fees/withdrawals/payment_context.ts";
 import type { ClaimPair } from "../ledger/ledger.ts";
 import { settleAll } from "../relay/settle/settle_worker.ts";
-import { routeName } from "../fees/claim_events.ts";
-import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims_round.ts";
-import { logUnreadable } from "../fees/claims_worker.ts";
-import { isPassing } from "../fees/fee_context.ts";
-import type { PaymentDeps } from "../fees/payment_context.ts";
-import { ClaimSummary } from "./claim_summary.ts";
 
 /** Options of a run. */
 export interface ClaimRunOptions {

@@ -1,10 +1,10 @@
 /** One pass of withdrawals: requests everything above the minimum, then follows every open payment to its delivery. */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
-import { ATTEMPTS_PER_ROUND } from "../fees/decisions/withdrawal_step.ts";
+import { ATTEMPTS_PER_ROUND } from "../fees/withdrawals/withdrawal_step.ts";
 import { isPassing } from "../fees/fee_context.ts";
-import type { PaymentDeps } from "../fees/payment_context.ts";
-import { type OrderReport, WithdrawalRounds } from "../fees/withdrawal_round.ts";
+import type { PaymentDeps } from "../fees/withdrawals/payment_context.ts";
+import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
 import { settleDeliveries } from "./run_claims.ts";
 
 /** Result of the pass. */

@@ -1,6 +1,7 @@
 /**
  * Context shared by the fee workers: the ledger, the hub with its accounts, the chains that pay fees, and the keys that
- * claim them. Start reading at `claims_worker.ts`, `withdrawal_worker.ts` and `rewards_worker.ts`.
+ * claim them. Start reading at `claims/claims_worker.ts`, `withdrawals/withdrawal_worker.ts` and
+ * `rewards/rewards_worker.ts`.
  */
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { RelayerHub } from "../../core/chains/hub_accounts.ts";
@@ -8,10 +9,9 @@ import { equalBytes } from "../../core/encoding/bytes.ts";
 import type { Signature } from "../../core/ismp/fees.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
-import type { PipelineDeps } from "../relay/leg.ts";
 import type { FeeUnits } from "./fee_units.ts";
-import type { HubCalls } from "./hub_calls.ts";
-import type { NonceTurns } from "./nonce_turns.ts";
+import type { HubCalls, NonceTurns } from "./hub_calls.ts";
+import type { PipelineDeps } from "../relay/leg.ts";
 
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */
 export type FeeHub = RelayerHub & Pick<FeeChain, "signDigest">;

@@ -2,11 +2,14 @@
  * Submission of calls to the hub: each is journalled before its bytes are sent (I3) and polled until it is final. Works
  * from the journal alone, so calls of an earlier run are found too.
  */
-import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/port.ts";
 import type { HubCallRefusal, RelayerHub, RelayerHubCall } from "../../core/chains/hub_accounts.ts";
-import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../ledger/ledger.ts";
+import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/port.ts";
+import { toHex } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
+import { Limit } from "../../core/runtime/limit.ts";
 import type { Log } from "../../core/telemetry/log.ts";
+import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../ledger/ledger.ts";
 
 /** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
 const PATIENCE_BLOCKS = 3n;
@@ -170,5 +173,28 @@ export class HubCalls {
       onRefused(refusal);
     });
     return { kind: "refused", refusal };
+  }
+}
+
+/** Owner of a nonce: address and chain. */
+export interface NonceOwner {
+  readonly address: Uint8Array;
+  readonly chain: StateMachine;
+}
+
+/**
+ * Serialises signatures for the hub that use `Relayer.Nonce[(address, chain)]`: withdrawals, and claims for a
+ * beneficiary. One at a time per pair, from reading the nonce to the journal entry; a second would use the same nonce.
+ * Shared by the workers.
+ */
+export class NonceTurns {
+  readonly #turns = new Map<string, Limit>();
+
+  /** Runs `work` once no other worker uses the nonce. */
+  run<T>(owner: NonceOwner, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const key = `${toHex(owner.address)} ${owner.chain}`;
+    const turn = this.#turns.get(key) ?? new Limit(1);
+    this.#turns.set(key, turn);
+    return turn.run(work, signal);
   }
 }

@@ -15,7 +15,7 @@ import type { Message } from "../../core/ismp/message.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { type Candidate, hold, parseRow, stillOpen, toEndState, transition } from "./messages.ts";
 import { rememberCompetitors } from "./limits/competitors.ts";
-import { recordRequestReward } from "../fees/reward_record.ts";
+import { recordRequestReward } from "../fees/rewards/reward_record.ts";
 
 /**
  * Ends the candidates that have a receipt and returns the others: receipts are confirmed first, and a message waits if

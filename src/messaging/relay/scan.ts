@@ -8,7 +8,7 @@ import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route } from "./decisions/route.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
-import { recordRotationReward } from "../fees/reward_record.ts";
+import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings, toRouteInput } from "./leg.ts";
 import { toMessageRow } from "./messages.ts";
 

@@ -168,7 +168,7 @@ Deno.test("accumulate-fees: a claim that an earlier run left in the journal is s
   const scene = await sceneWith();
   scene.deliver(3);
   await scene.blocks(5);
-  const { ClaimsRounds } = await import("../../../src/messaging/fees/claims_round.ts");
+  const { ClaimsRounds } = await import("../../../src/messaging/fees/claims/claims_worker.ts");
   await new ClaimsRounds(scene.deps).run(never);
   assert.deepEqual(scene.states(), { claiming: 3 });
   scene.connect(scene.ledger);

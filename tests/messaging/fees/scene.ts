@@ -1,10 +1,7 @@
 /** Chains with fees, a hub with relayer accounts, and a relayer's ledger with deliveries that wait for their claim. */
-import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
-import { ONE_DOLLAR_27, type Quotation } from "../../../src/core/evm/native_price.ts";
-import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
-import { openLedger, openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import { ONE_DOLLAR_27, type Quotation } from "../../../src/core/evm/native_price.ts";
 import {
   parseStateMachine,
   type StateMachine,
@@ -12,12 +9,17 @@ import {
 } from "../../../src/core/ismp/state_machine.ts";
 import { Limit } from "../../../src/core/runtime/limit.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
-import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
 import { findHubKey } from "../../../src/messaging/fees/fee_context.ts";
-import { HubCalls } from "../../../src/messaging/fees/hub_calls.ts";
-import { NonceTurns } from "../../../src/messaging/fees/nonce_turns.ts";
-import type { PaymentDeps, WithdrawalSettings } from "../../../src/messaging/fees/payment_context.ts";
-import type { RewardDeps } from "../../../src/messaging/fees/reward_claims.ts";
+import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
+import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
+import type { RewardDeps } from "../../../src/messaging/fees/rewards/reward_claims.ts";
+import type {
+  PaymentDeps,
+  WithdrawalSettings,
+} from "../../../src/messaging/fees/withdrawals/payment_context.ts";
+import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
+import { openLedger, openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
+import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
 import type { Leg, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

@@ -4,7 +4,7 @@ import { equalBytes, type Hash256, toHex } from "../../../src/core/encoding/byte
 import { type StateMachine, stateMachineIdKey } from "../../../src/core/ismp/state_machine.ts";
 import { findDestination, toReceiptKey, toRequest } from "../../../src/messaging/relay/decisions/route.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
-import { parsePayment } from "../../../src/messaging/fees/decisions/withdrawal_post.ts";
+import { parsePayment } from "../../../src/messaging/fees/withdrawals/payment_scan.ts";
 import { type LedgerSnapshot, readLedger } from "../../scenario/support/ledger_reader.ts";
 import type { MemoryBlock, MemoryNode } from "../../support/memory_node.ts";
 import {

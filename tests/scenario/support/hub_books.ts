@@ -1,7 +1,7 @@
 /** What the hub's own records say of relayers' money: claimed requests, credit, and the payments that it ordered. */
 import { fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../../src/core/ismp/signed_messages.ts";
-import { parsePayment } from "../../../src/messaging/fees/decisions/withdrawal_post.ts";
+import { parsePayment } from "../../../src/messaging/fees/withdrawals/payment_scan.ts";
 import type { ChainHistory } from "../../../devnet/traffic/chain_history.ts";
 import type { Devnet } from "../../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../../../devnet/evm/accounts.ts";

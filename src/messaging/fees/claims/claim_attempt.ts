@@ -1,0 +1,226 @@
+/**
+ * Builds the call that claims a group of fees and dry-runs it on the hub. A refused group is bisected until the invalid
+ * rows are isolated; nothing is sent here.
+ * Rules: docs/protocol/messaging.md sections 14.2 and 14.3.
+ */
+import type { Refusal } from "../../../core/chains/port.ts";
+import type { FeeChain } from "../../../core/chains/fees.ts";
+import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
+import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
+import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
+import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import {
+  applyClaimAnswer,
+  checkFees,
+  checkReceipts,
+  type LostReceipt,
+  type RaisedFee,
+} from "./claim_results.ts";
+import type { ClaimBeneficiary, ClaimGroup } from "./claim_plan.ts";
+import { type FeeDeps, findKey } from "../fee_context.ts";
+import { isAboutChain } from "../hub_calls.ts";
+
+/** Claim that the hub would accept now. */
+export interface ReadyClaim {
+  readonly group: ClaimGroup;
+  readonly call: RelayerHubCall;
+  /** `Relayer.Nonce` that the beneficiary's permission is signed for. */
+  readonly nonce: bigint | undefined;
+}
+
+/** Row that the hub refuses even on its own. */
+export interface RefusedRow {
+  readonly commitment: Hash256;
+  readonly refusal: Refusal;
+}
+
+/** Result of bisecting a group. */
+export interface BisectedClaims {
+  /** To be sent one after the other; usually a single claim with every valid row. */
+  readonly ready: readonly ReadyClaim[];
+  readonly refused: readonly RefusedRow[];
+  /** Rows whose receipt at the proof height is not ours. */
+  readonly lost: readonly LostReceipt[];
+  /** Rows whose latest fee is not in the state of the source at the proof height. */
+  readonly raised: readonly RaisedFee[];
+  /** Set when the hub is not ready for any claim of this pair. */
+  readonly wait: Refusal | undefined;
+}
+
+/**
+ * Maximum number of times a claim is signed again because its nonce was used meanwhile; after that the group counts as
+ * refused.
+ */
+const MAX_NONCE_MOVES = 3;
+
+/** Faults that a single commitment may cause for all that are proved together with it. */
+const ABOUT_A_ROW: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
+
+/** Rows that are left out of the claim because of their proofs. */
+type LeftOut = Pick<BisectedClaims, "lost" | "raised">;
+
+const nothingLeftOut: LeftOut = { lost: [], raised: [] };
+
+type ClaimDryRun =
+  & LeftOut
+  & (
+    | { readonly kind: "ready"; readonly claim: ReadyClaim }
+    | { readonly kind: "empty" }
+    | {
+      readonly kind: "refused";
+      readonly refusal: Refusal;
+      readonly group: ClaimGroup;
+      readonly nonce?: { readonly signed: bigint; readonly now: bigint } | undefined;
+    }
+  );
+
+/**
+ * Finds the rows of a group that can be claimed together. Call it while holding the beneficiary's nonce (see
+ * `NonceTurns`).
+ */
+export async function bisectClaims(
+  deps: FeeDeps,
+  group: ClaimGroup,
+  signal: AbortSignal,
+): Promise<BisectedClaims> {
+  const first = await bisectOnce(deps, group, 0, signal);
+  if (first.ready.length < 2) return first;
+  const commitments = first.ready.flatMap((claim) => claim.group.commitments);
+  const whole = await dryRunClaim(deps, { ...group, commitments }, signal);
+  const isWhole = whole.kind === "ready" && whole.lost.length === 0 && whole.raised.length === 0;
+  return isWhole ? { ...first, ready: [whole.claim] } : first;
+}
+
+async function bisectOnce(
+  deps: FeeDeps,
+  group: ClaimGroup,
+  nonceMoves: number,
+  signal: AbortSignal,
+): Promise<BisectedClaims> {
+  const dryRun = await dryRunClaim(deps, group, signal);
+  const { lost, raised } = dryRun;
+  const none: BisectedClaims = { ready: [], refused: [], lost, raised, wait: undefined };
+  if (dryRun.kind === "ready") return { ...none, ready: [dryRun.claim] };
+  if (dryRun.kind === "empty") return none;
+  const { refusal } = dryRun;
+  if (isAboutChain(refusal)) return { ...none, wait: refusal };
+  const nonce = nonceMoves < MAX_NONCE_MOVES ? dryRun.nonce : undefined;
+  const next = applyClaimAnswer(dryRun.group, { kind: "refused", nonce });
+  if (next.kind === "defer") {
+    return { ...none, refused: [{ commitment: next.commitment, refusal }] };
+  }
+  if (next.kind !== "submit") throw new Error(`A refused claim is ${next.kind}`);
+  const moves = next.why === "nonce_moved" ? nonceMoves + 1 : nonceMoves;
+  const parts: BisectedClaims[] = [none];
+  for (const part of next.groups) parts.push(await bisectOnce(deps, part, moves, signal));
+  return {
+    ready: parts.flatMap((part) => part.ready),
+    refused: parts.flatMap((part) => part.refused),
+    lost: parts.flatMap((part) => part.lost),
+    raised: parts.flatMap((part) => part.raised),
+    wait: parts.map((part) => part.wait).find((wait) => wait !== undefined),
+  };
+}
+
+async function dryRunClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): Promise<ClaimDryRun> {
+  const proofs = await proveClaim(deps, group, signal);
+  if (proofs.kind === "refused") return { ...proofs, group, ...nothingLeftOut };
+  const { lost, raised, rest } = checkProofs(group, proofs);
+  if (rest === undefined) return { kind: "empty", lost, raised };
+  if (rest.commitments.length < group.commitments.length) {
+    const dryRun = await dryRunClaim(deps, rest, signal);
+    return { ...dryRun, lost: [...lost, ...dryRun.lost], raised: [...raised, ...dryRun.raised] };
+  }
+  const { beneficiary } = group;
+  const permission = beneficiary && await permit(deps, group, beneficiary, signal);
+  const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails: permission?.details };
+  const call: RelayerHubCall = { kind: "accumulate", proof };
+  const refusal = await deps.hub.dryRunCall(call, signal);
+  if (refusal === undefined) {
+    return { kind: "ready", claim: { group, call, nonce: permission?.nonce }, ...nothingLeftOut };
+  }
+  if (beneficiary === undefined || permission === undefined) {
+    return { kind: "refused", refusal, group, ...nothingLeftOut };
+  }
+  const nonce = { signed: permission.nonce, now: await readNonce(deps, beneficiary, signal) };
+  return { kind: "refused", refusal, group, nonce, ...nothingLeftOut };
+}
+
+/** Keeps the rows whose proofs show our receipt and the latest fee. */
+function checkProofs(
+  group: ClaimGroup,
+  { relayers, fees }: Extract<Proved, { kind: "proved" }>,
+): LeftOut & { readonly rest: ClaimGroup | undefined } {
+  const { group: received, lost } = checkReceipts(group, relayers);
+  if (received === undefined) return { lost, raised: [], rest: undefined };
+  const feeOf = new Map(group.commitments.map((commitment, index) => [commitment, fees[index] ?? 0n]));
+  const { group: rest, raised } = checkFees(
+    received,
+    received.commitments.map((each) => feeOf.get(each) ?? 0n),
+  );
+  return { lost, raised, rest };
+}
+
+type Proved =
+  | {
+    readonly kind: "proved";
+    readonly proof: Omit<WithdrawalProof, "beneficiaryDetails">;
+    readonly relayers: readonly (Uint8Array | undefined)[];
+    readonly fees: readonly bigint[];
+  }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+async function proveClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): Promise<Proved> {
+  const { commitments, sourceHeight, destHeight } = group;
+  const source = chainOf(deps, group.source);
+  const dest = chainOf(deps, group.dest);
+  try {
+    const [fees, receipts] = await Promise.all([
+      deps.hub.fetchStateRoot({ id: source.id, height: sourceHeight }, signal)
+        .then((root) => source.proveFees(commitments, sourceHeight, signal, root)),
+      deps.hub.fetchStateRoot({ id: dest.id, height: destHeight }, signal)
+        .then((root) => dest.proveReceipts(commitments, destHeight, signal, root)),
+    ]);
+    const proof = {
+      commitments,
+      sourceProof: { height: { id: source.id, height: sourceHeight }, proof: fees.proof },
+      destProof: { height: { id: dest.id, height: destHeight }, proof: receipts.proof },
+    };
+    return { kind: "proved", proof, relayers: receipts.relayers, fees: fees.fees };
+  } catch (error) {
+    if (!(error instanceof RpcFault) || !ABOUT_A_ROW.has(error.code)) throw error;
+    return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
+  }
+}
+
+/** Signs the delivering key's permission to credit another account. */
+async function permit(
+  deps: FeeDeps,
+  group: ClaimGroup,
+  beneficiary: ClaimBeneficiary,
+  signal: AbortSignal,
+): Promise<
+  { readonly nonce: bigint; readonly details: NonNullable<WithdrawalProof["beneficiaryDetails"]> }
+> {
+  const key = findKey(deps, group.relayer);
+  if (key === undefined) throw new Error("A claim for a beneficiary has no key");
+  const nonce = await readNonce(deps, beneficiary, signal);
+  const { digest } = beneficiaryMessage({
+    nonce,
+    sourceChain: group.source,
+    beneficiary: beneficiary.account,
+  });
+  return { nonce, details: [beneficiary.account, await key.signDigest(fromHex(digest))] };
+}
+
+function readNonce(deps: FeeDeps, { nonceOf }: ClaimBeneficiary, signal: AbortSignal): Promise<bigint> {
+  return deps.hub.fetchRelayerNonce(nonceOf.address, nonceOf.chain, signal);
+}
+
+function chainOf(deps: FeeDeps, name: StateMachine): FeeChain {
+  const chain = deps.chains.get(name);
+  if (chain === undefined) throw new Error(`${name} is not configured`);
+  return chain;
+}

@@ -1,0 +1,208 @@
+/**
+ * Claims the fees of deliveries on the hub. A round settles pending claims, checks lost receipts, and processes each
+ * pair: the worker repeats it indefinitely, the command `accumulate-fees` until nothing is left. At most four pairs run
+ * concurrently; claims of one pair are sequential (docs/protocol/messaging.md section 14.2). Rounds are driven by the
+ * database, so nothing is lost if one stops at any point.
+ */
+import { toHex } from "../../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { mapLimited } from "../../../core/runtime/limit.ts";
+import { nextDelayMs, transientBackoff } from "../../../core/runtime/retry.ts";
+import { WaitNotices } from "../../../core/runtime/waiting.ts";
+import type { Worker } from "../../../core/runtime/worker.ts";
+import { claimPair, deferredKey, type PairOutcome } from "./claim_pair.ts";
+import { settleClaims } from "./claim_settle.ts";
+import { reviewLost } from "./lost_receipts.ts";
+import { type ClaimEvent, RaisedFees, routeName } from "./claim_context.ts";
+import { Deferred } from "../deferred.ts";
+import { type FeeDeps, isPassing } from "../fee_context.ts";
+import { type KnownHeights, MaturedHeights } from "../matured_heights.ts";
+import type { ClaimPair } from "../../ledger/ledger.ts";
+
+/** Creates the worker that claims fees. @param everyMs pause between rounds */
+export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
+  const notices = new WaitNotices(deps);
+  return {
+    name: "claims",
+    run: async (signal) => {
+      logUnreadable(deps);
+      const rounds = new ClaimsRounds(deps);
+      let failures = 0;
+      while (!signal.aborted) {
+        let pauseMs = everyMs;
+        try {
+          const { underWay } = await rounds.run(signal);
+          failures = 0;
+          if (underWay === 0) notices.done("claims");
+          else notices.waiting("claims", { event: "claims_awaited", fields: { underWay } });
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!isPassing(error)) throw error;
+          failures++;
+          deps.log.debug("claims_interrupted", { error });
+          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, deps.random.fraction()));
+        }
+        await deps.clock.sleep(pauseMs, signal);
+      }
+    },
+  };
+}
+
+/** Logs rows whose chains no version of the protocol knows: they are kept for the operator and never processed. */
+export function logUnreadable(deps: FeeDeps): void {
+  const count = deps.ledger.deliveries.countUnreadable();
+  if (count > 0) {
+    deps.log.error("delivery_records_unreadable", {
+      records: count,
+    });
+  }
+}
+
+/** Maximum number of pairs processed concurrently. */
+const PAIRS_AT_ONCE = 4;
+
+/** Outcome of one pair in a round. */
+export type PairResult = PairOutcome | "not_configured" | "down" | "unreachable" | "backing_off";
+
+/** A pair with its outcome. */
+export interface PairReport {
+  readonly pair: ClaimPair;
+  readonly result: PairResult;
+}
+
+/** Result of one round. */
+export interface RoundReport {
+  /** True when something was sent, settled or deferred: another round may find more. */
+  readonly hasChanges: boolean;
+  /** Number of claims whose outcome is open. */
+  readonly underWay: number;
+  readonly pairs: readonly PairReport[];
+}
+
+/**
+ * Claim rounds and the state kept between them: heights in their challenge period, refused rows, unreachable chains.
+ */
+export class ClaimsRounds {
+  readonly #deps: FeeDeps;
+  readonly #onEvent: (event: ClaimEvent) => void;
+  readonly #heights: MaturedHeights;
+  readonly #rows: Deferred;
+  readonly #pairs: Deferred;
+  readonly #raised: RaisedFees;
+  readonly #notices: WaitNotices;
+  readonly #reported = new Set<string>();
+
+  /** @param onEvent called with everything that happens to rows */
+  constructor(deps: FeeDeps, onEvent: (event: ClaimEvent) => void = () => {}) {
+    this.#deps = deps;
+    this.#onEvent = onEvent;
+    this.#heights = new MaturedHeights(deps.hub);
+    this.#rows = new Deferred(deps, "hub_waiting");
+    this.#pairs = new Deferred(deps, "transient");
+    this.#raised = new RaisedFees(deps);
+    this.#notices = new WaitNotices(deps);
+  }
+
+  /** Number of consecutive times that the chains of a pair did not answer or the hub refused it. */
+  failuresOf(pair: ClaimPair): number {
+    return this.#pairs.attempts(pairKey(pair));
+  }
+
+  /** Number of times that the hub refused to pay for a delivery. */
+  refusalsOf(row: Parameters<typeof deferredKey>[0]): number {
+    return this.#rows.attempts(deferredKey(row));
+  }
+
+  /** Runs one pass. Faults of the hub while claims are looked up are thrown; faults of a pair affect only that pair. */
+  async run(signal: AbortSignal): Promise<RoundReport> {
+    const deps = this.#deps;
+    const listener = {
+      onEvent: this.#onEvent,
+      onUnpaid: (row: Parameters<typeof deferredKey>[0]) => void this.#rows.add(deferredKey(row)),
+    };
+    const settled = await settleClaims(deps, listener, signal);
+    const reviewed = await reviewLost(deps, signal);
+    const pairs = deps.ledger.deliveries.listClaimPairs();
+    const heights = new Map<StateMachine, Promise<KnownHeights>>();
+    const reports = await mapLimited(
+      pairs,
+      PAIRS_AT_ONCE,
+      (pair, inner) => this.#runPair(pair, heights, inner),
+      signal,
+    );
+    this.#logRaised();
+    const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";
+    return {
+      hasChanges: settled || reviewed || reports.some(isNews),
+      underWay: deps.calls.listOpen("accumulate").length,
+      pairs: reports,
+    };
+  }
+
+  async #runPair(
+    pair: ClaimPair,
+    heights: Map<StateMachine, Promise<KnownHeights>>,
+    signal: AbortSignal,
+  ): Promise<PairReport> {
+    const deps = this.#deps;
+    const key = pairKey(pair);
+    const source = deps.chains.get(pair.source);
+    const dest = deps.chains.get(pair.dest);
+    if (source === undefined || dest === undefined) {
+      this.#logOnce(pair);
+      return { pair, result: "not_configured" };
+    }
+    if (!deps.isUp(pair.source) || !deps.isUp(pair.dest)) return { pair, result: "down" };
+    if (this.#pairs.has(key)) return { pair, result: "backing_off" };
+    try {
+      const [sourceHeights, destHeights] = await Promise.all([source, dest].map((chain) => {
+        const name = chain.id.stateMachine;
+        const known = heights.get(name) ?? this.#heights.read(chain.id, signal);
+        heights.set(name, known);
+        return known;
+      }));
+      if (sourceHeights === undefined || destHeights === undefined) throw new Error("A pair has two chains");
+      const work = {
+        pair,
+        source,
+        dest,
+        sourceHeights,
+        destHeights,
+        aside: this.#rows,
+        raised: this.#raised,
+        onEvent: this.#onEvent,
+      };
+      const result = await claimPair(deps, work, signal);
+      this.#pairs.clear(key);
+      return { pair, result };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      const failures = this.#pairs.add(key);
+      const fields = { pair: routeName(pair), failures, error };
+      if (failures === 3) deps.log.warn("claims_delayed", fields);
+      else deps.log.debug("claims_interrupted", fields);
+      return { pair, result: "unreachable" };
+    }
+  }
+
+  #logRaised(): void {
+    const requests = this.#raised.size;
+    if (requests === 0) return this.#notices.done("raised");
+    this.#notices.waiting("raised", { event: "raised_fees_awaited", fields: { requests } });
+  }
+
+  #logOnce(pair: ClaimPair): void {
+    const name = routeName(pair);
+    if (this.#reported.has(name)) return;
+    this.#reported.add(name);
+    this.#deps.log.warn("claim_chain_missing", {
+      pair: name,
+      requests: pair.count,
+    });
+  }
+}
+
+function pairKey(pair: ClaimPair): string {
+  return `${pair.source} ${pair.dest} ${toHex(pair.relayer)}`;
+}

@@ -1,0 +1,111 @@
+/**
+ * Deliveries whose receipt was missing when it was to be proved: it is read again at a newer final height. A receipt of
+ * ours makes the row claimable; without a receipt the message returns to its leg; another relayer's receipt ends it.
+ * Source: docs/protocol/messaging.md section 14.2, step 5.
+ */
+import { UNSURE } from "../../../core/chains/port.ts";
+import type { FeeChain } from "../../../core/chains/fees.ts";
+import type { DeliveryRow } from "../../ledger/ledger.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { judgeLost } from "./claim_results.ts";
+import { parseRow, transition } from "../../relay/messages.ts";
+import { routeName } from "./claim_context.ts";
+import { type FeeDeps, isPassing } from "../fee_context.ts";
+
+/** Pause before a missing receipt is read again, ms: a few final blocks. */
+const RECHECK_MS = 60_000;
+/** Maximum number of rows per round. */
+const MAX_ROWS = 100;
+
+/**
+ * Checks lost rows again; true when one of them changed. Rows of a destination that does not answer are checked later.
+ */
+export async function reviewLost(deps: FeeDeps, signal: AbortSignal): Promise<boolean> {
+  const nowMs = deps.clock.now();
+  const due = deps.ledger.deliveries.listByClaimState("lost", { limit: MAX_ROWS })
+    .filter(({ updatedAtMs }) => nowMs - updatedAtMs >= RECHECK_MS);
+  const byDest = new Map<StateMachine, DeliveryRow[]>();
+  for (const row of due) byDest.set(row.dest, [...byDest.get(row.dest) ?? [], row]);
+  let hasChanges = false;
+  for (const [name, rows] of byDest) {
+    const dest = deps.chains.get(name);
+    if (dest === undefined || !deps.isUp(name)) continue;
+    try {
+      hasChanges = await reviewOn(deps, dest, rows, signal) || hasChanges;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      deps.log.debug("receipt_search_failed", { chain: name, error });
+    }
+  }
+  return hasChanges;
+}
+
+async function reviewOn(
+  deps: FeeDeps,
+  dest: FeeChain,
+  rows: readonly DeliveryRow[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const height = await dest.fetchFinalHeight(signal);
+  const { relayers } = await dest.proveReceipts(rows.map(({ commitment }) => commitment), height, signal);
+  const unsure = await findUnsure(deps, dest, { rows, relayers, height }, signal);
+  deps.ledger.transaction(() => {
+    for (const [index, row] of rows.entries()) {
+      if (!unsure.has(row)) applyVerdict(deps, row, relayers[index]);
+    }
+  });
+  return unsure.size < rows.length;
+}
+
+/** Finds rows without our receipt in the proof on which the endpoints disagree: they are checked later. */
+async function findUnsure(
+  deps: FeeDeps,
+  dest: FeeChain,
+  shown: {
+    readonly rows: readonly DeliveryRow[];
+    readonly relayers: readonly (Uint8Array | undefined)[];
+    readonly height: bigint;
+  },
+  signal: AbortSignal,
+): Promise<ReadonlySet<DeliveryRow>> {
+  const doubtful = shown.rows.flatMap((row, index) => {
+    const relayer = shown.relayers[index];
+    const message = deps.ledger.messages.find(row.commitment, row.dest);
+    const isOurs = judgeLost(relayer, row.relayer) === "unclaimed";
+    return isOurs || message === undefined ? [] : [{ row, relayer, message: parseRow(message) }];
+  });
+  const messages = doubtful.map(({ message }) => message);
+  const certain = await dest.fetchCertainReceipts(messages, { height: shown.height }, signal);
+  return new Set(
+    doubtful.filter(({ row, relayer }, index) => {
+      const receipt = certain[index] ?? UNSURE;
+      return receipt.kind === "unsure" ||
+        judgeLost(receipt.value, row.relayer) !== judgeLost(relayer, row.relayer);
+    }).map(({ row }) => row),
+  );
+}
+
+function applyVerdict(deps: FeeDeps, row: DeliveryRow, receipt: Uint8Array | undefined): void {
+  const { deliveries, messages } = deps.ledger;
+  const now = deliveries.find(row.commitment, row.dest);
+  if (now?.claimState !== "lost") return;
+  const verdict = judgeLost(receipt, row.relayer);
+  deps.log.info("receipt_searched", {
+    pair: routeName(row),
+    commitment: row.commitment,
+    verdict,
+  });
+  if (verdict === "unclaimed") {
+    deliveries.setClaimState(row, "unclaimed");
+    return;
+  }
+  deliveries.remove(row.commitment, row.dest);
+  const message = messages.find(row.commitment, row.dest);
+  if (message?.state !== "delivered") return;
+  if (verdict === "drop") transition(deps, message, "delivered_by_other", { reason: "handled_by_other" });
+  else {transition(deps, message, "ready", {
+      detail: "the receipt is gone",
+      nextAttemptAtMs: deps.clock.now(),
+    });}
+}

@@ -1,0 +1,197 @@
+/** Builds and sends the claim of one reward, and tracks it. Rules: docs/protocol/messaging.md section 17. */
+import type { Refusal } from "../../../core/chains/port.ts";
+import type { FeeChain } from "../../../core/chains/fees.ts";
+import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
+import type { RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
+import { equalBytes, fromHex, type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import { contractSlotKey, epochRelayerSlot } from "../../../core/evm/host_storage.ts";
+import type { Proof } from "../../../core/ismp/proof.ts";
+import { postRequestCodec } from "../../../core/ismp/request.ts";
+import { consensusClaimMessage, requestClaimMessage } from "../../../core/ismp/signed_messages.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { decodeStrict } from "../../../core/encoding/scale.ts";
+import { judgeRewardRefusal, REWARD_INTERVAL_MS } from "./reward_decisions.ts";
+import type { FeeDeps } from "../fee_context.ts";
+import { findErrorName, isAboutChain } from "../hub_calls.ts";
+import { toRewardItem } from "./reward_record.ts";
+
+/** Dependencies of the rewards worker. */
+export interface RewardDeps extends FeeDeps {
+  /** Address of the host contract, 20 bytes; `undefined` for chains without one. */
+  readonly hostOf: (chain: StateMachine) => Uint8Array | undefined;
+}
+
+/** Outcome for a reward: its claim was sent, it waits, or it is settled. */
+export type RewardClaimResult = "sent" | "later" | "claimed" | "refused";
+
+/** Claims one reward: proof, signature of the chain's key, dry run, journal, broadcast. */
+export async function claimReward(
+  deps: RewardDeps,
+  work: { readonly row: RewardRow; readonly proofHeight: bigint; readonly payee: Hash256 },
+  signal: AbortSignal,
+): Promise<RewardClaimResult> {
+  const { row } = work;
+  const chain = deps.chains.get(row.chain);
+  if (chain === undefined) throw new Error(`${row.chain} is not configured`);
+  const call = row.kind === "rotation"
+    ? await rotationCall(deps, chain, work, signal)
+    : await requestCall(deps, chain, work, signal);
+  if (call === undefined) return applyNoReceipt(deps, row);
+  const refusal = await deps.hub.dryRunCall(call, signal);
+  if (refusal !== undefined) return applyRefusal(deps, row, refusal);
+  const item = toRewardItem(row);
+  const sent = await deps.calls.send({
+    call,
+    kind: "claim",
+    items: [{ commitment: item, requestCommitment: item, target: row.chain }],
+    onJournal: () => void deps.ledger.rewards.update(row, { state: "claiming" }),
+    onRefused: (why) => void writeRefusal(deps, row, why),
+  }, signal);
+  return sent.kind === "sent" ? "sent" : "later";
+}
+
+async function rotationCall(
+  deps: RewardDeps,
+  chain: FeeChain,
+  { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
+  signal: AbortSignal,
+): Promise<RelayerHubCall | undefined> {
+  const host = deps.hostOf(row.chain);
+  if (host === undefined) return undefined;
+  const setId = BigInt(row.reference);
+  const key = contractSlotKey(host, epochRelayerSlot(setId));
+  const stateRoot = await deps.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
+  const proof = await chain.proveState([key], proofHeight, signal, stateRoot);
+  const { digest } = consensusClaimMessage({ setId, destChain: row.chain, payee });
+  const signature = await chain.signDigest(fromHex(digest));
+  const stateProof = proofAt(chain, proofHeight, proof);
+  return { kind: "claimRotation", claim: { stateProof, setId, payee, signature } };
+}
+
+/** Builds the claim of a request's reward; `undefined`: the chain's receipt at that height does not name us. */
+async function requestCall(
+  deps: RewardDeps,
+  chain: FeeChain,
+  { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
+  signal: AbortSignal,
+): Promise<RelayerHubCall | undefined> {
+  const commitment = toHash256(row.reference);
+  const stateRoot = await deps.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
+  const { proof, relayers: [relayer] } = await chain.proveReceipts(
+    [commitment],
+    proofHeight,
+    signal,
+    stateRoot,
+  );
+  const isOurs = relayer !== undefined && chain.relayer !== undefined && equalBytes(relayer, chain.relayer);
+  if (!isOurs) return undefined;
+  const { digest } = requestClaimMessage({ commitment, destChain: row.chain, payee });
+  const signature = await chain.signDigest(fromHex(digest));
+  const request = decodeStrict(postRequestCodec, row.payload, "PostRequest");
+  const stateProof = proofAt(chain, proofHeight, proof);
+  return { kind: "claimRequest", claim: { request, stateProof, payee, signature } };
+}
+
+function proofAt(chain: FeeChain, height: bigint, proof: Uint8Array): Proof {
+  return { height: { id: chain.id, height }, proof };
+}
+
+/** Handles another relayer's receipt, or one that a reorganisation removed: there is no reward. */
+function applyNoReceipt(deps: RewardDeps, row: RewardRow): RewardClaimResult {
+  const detail = row.kind === "request" ? "the receipt is not ours" : "the chain has no host contract";
+  deps.ledger.transaction(() => void deps.ledger.rewards.update(row, { state: "refused", detail }));
+  deps.log.info("reward_unclaimable", { ...rewardFields(row), detail });
+  return "refused";
+}
+
+function applyRefusal(deps: RewardDeps, row: RewardRow, refusal: Refusal): RewardClaimResult {
+  const state = deps.ledger.transaction(() => writeRefusal(deps, row, refusal));
+  const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
+  deps.log[level]("reward_rejected", { ...rewardFields(row), detail: refusal.detail, state });
+  return state === "pending" ? "later" : state;
+}
+
+/** Records the consequence of a refusal. Call it within a ledger transaction. */
+function writeRefusal(
+  deps: RewardDeps,
+  row: RewardRow,
+  refusal: Refusal,
+): "pending" | "claimed" | "refused" {
+  const judged = isAboutChain(refusal)
+    ? { state: "pending" as const, nextAttemptAtMs: deps.clock.now() + REWARD_INTERVAL_MS }
+    : judgeRewardRefusal(row, findErrorName(refusal), deps.clock.now());
+  deps.ledger.rewards.update(row, { ...judged, detail: refusal.detail });
+  return judged.state;
+}
+
+/** Settles every pending reward claim, including those of an earlier run. */
+export async function settleRewards(deps: RewardDeps, signal: AbortSignal): Promise<void> {
+  const open = new Map(
+    deps.ledger.rewards.listOpen().map((row) => [keyOf(row.chain, toRewardItem(row)), row]),
+  );
+  const carried = new Set<string>();
+  for (const submission of deps.calls.listOpen("claim")) {
+    const [item] = deps.ledger.submissions.itemsOf(submission.id);
+    const key = item && keyOf(item.target, item.commitment);
+    const row = key === undefined ? undefined : open.get(key);
+    if (await settleOne(deps, submission, row, signal) && key !== undefined) carried.add(key);
+  }
+  for (const [key, row] of open) {
+    if (row.state !== "claiming" || carried.has(key)) continue;
+    const now = deps.ledger.rewards.find(row);
+    if (now?.state !== "claiming" || isCarriedNow(deps, key)) continue;
+    deps.ledger.transaction(() => void deps.ledger.rewards.update(row, { state: "pending" }));
+  }
+}
+
+function isCarriedNow(deps: RewardDeps, key: string): boolean {
+  return deps.calls.listOpen("claim").some(({ id }) =>
+    deps.ledger.submissions.itemsOf(id).some((item) => keyOf(item.target, item.commitment) === key)
+  );
+}
+
+/** True while the claim is pending. */
+async function settleOne(
+  deps: RewardDeps,
+  submission: SubmissionRow,
+  row: RewardRow | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const status = await deps.calls.poll(submission, signal);
+  const { submissions, rewards } = deps.ledger;
+  switch (status.kind) {
+    case "open":
+    case "included":
+      return true;
+    case "final":
+      deps.ledger.transaction(() => {
+        submissions.update(submission.id, { state: "final", block: status.block });
+        if (row !== undefined) rewards.update(row, { state: "claimed" });
+      });
+      if (row !== undefined) {
+        deps.log.info("reward_claimed", { ...rewardFields(row), hubBlock: status.block.height });
+      }
+      return false;
+    case "failed":
+      deps.ledger.transaction(() => {
+        submissions.update(submission.id, { state: "failed", block: status.block, detail: status.error });
+        if (row !== undefined) writeRefusal(deps, row, { code: "unspecified", detail: status.error });
+      });
+      return false;
+    case "gone":
+      deps.ledger.transaction(() => {
+        submissions.update(submission.id, { state: "dropped", detail: "left the transaction pool" });
+        if (row?.state === "claiming") rewards.update(row, { state: "pending" });
+      });
+      return false;
+  }
+}
+
+function keyOf(chain: StateMachine, item: Hash256): string {
+  return `${chain} ${item}`;
+}
+
+/** Log fields that identify a reward. */
+export function rewardFields(row: RewardRow): Readonly<Record<string, unknown>> {
+  return { chain: row.chain, kind: row.kind, reference: row.reference };
+}

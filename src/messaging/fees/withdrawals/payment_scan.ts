@@ -1,0 +1,278 @@
+/**
+ * Scans the hub's final blocks for payments to us: those that we requested, and those requested elsewhere or recorded
+ * in a lost database. The cursor moves together with the rows.
+ * Rules: docs/protocol/messaging.md section 16.4.
+ */
+import type { ChainEvent } from "../../../core/chains/port.ts";
+import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
+import { u128 } from "../../../core/encoding/scale.ts";
+import { type Address, toAddress } from "../../../core/evm/address.ts";
+import type { PostRequest } from "../../../core/ismp/message.ts";
+import { isEvm, type StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import type { EventCode } from "../../../core/telemetry/events.ts";
+import { isOwnPayee, type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
+import type { WithdrawalRow } from "../../ledger/ledger.ts";
+import { nextChunk } from "../../relay/decisions/heights.ts";
+import { toMessageRow } from "../../relay/messages.ts";
+
+const CURSOR = "payments of the hub read up to";
+
+/**
+ * Blocks scanned when there is no cursor, or a recent one: a day or more at the hub's block times (6 and 12 s).
+ * Requests older than that are in the database, with the block from which to search for their payment.
+ */
+const LOOKBACK_BLOCKS = 14_400n;
+/** Blocks per query when the hub sets no limit. */
+const CHUNK_BLOCKS = 1_000n;
+
+/** Faults of a node that has pruned the requested blocks. */
+const KEPT_NO_LONGER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["pruned", "not_found", "refused"]);
+
+interface FoundPost extends PaymentPost {
+  readonly hubBlock: bigint;
+}
+
+/** Scans new blocks up to the hub's final block; returns that block. */
+export async function scanPayments(deps: PaymentDeps, signal: AbortSignal): Promise<bigint> {
+  const final = await deps.hub.fetchFinalHeight(signal);
+  const isFirst = deps.ledger.meta.find(CURSOR) === undefined;
+  try {
+    return await scanUpTo(deps, final, signal);
+  } catch (error) {
+    // The node has pruned old blocks: nothing is known to be missing, so new blocks are enough.
+    if (!isFirst || !(error instanceof RpcFault) || !KEPT_NO_LONGER.has(error.code)) throw error;
+    deps.log.warn("payments_unsearchable", {
+      error,
+    });
+    deps.ledger.transaction(() => deps.ledger.meta.write(CURSOR, final.toString()));
+    return final;
+  }
+}
+
+async function scanUpTo(deps: PaymentDeps, final: bigint, signal: AbortSignal): Promise<bigint> {
+  let scanned = startOf(deps, final);
+  const perQuery = deps.hub.limits.blocksPerEventQuery ?? CHUNK_BLOCKS;
+  for (;;) {
+    const chunk = nextChunk(scanned, final, perQuery);
+    if (chunk === undefined) return scanned;
+    const posts = postsIn(await deps.hub.fetchEvents(chunk.from, chunk.to, signal));
+    for (const { name, chain } of payingChains(deps)) {
+      if (posts.some(({ request }) => request.dest === name)) await deps.units.tryLearn(chain, signal);
+    }
+    deps.ledger.transaction(() => {
+      for (const paying of payingChains(deps)) takePayments(deps, paying, posts);
+      deps.ledger.meta.write(CURSOR, chunk.to.toString());
+    });
+    scanned = chunk.to;
+  }
+}
+
+/** Last block that need not be scanned. */
+function startOf(deps: PaymentDeps, final: bigint): bigint {
+  const stored = deps.ledger.meta.find(CURSOR);
+  const floor = final > LOOKBACK_BLOCKS ? final - LOOKBACK_BLOCKS : 0n;
+  if (stored === undefined) return floor;
+  const cursor = BigInt(stored);
+  const oldest = deps.ledger.withdrawals.listOpen().filter(({ state }) => state === "requested")
+    .map(({ hubBlock }) => hubBlock - 1n)
+    .reduce((a, b) => a < b ? a : b, final);
+  const start = oldest < floor ? oldest : floor;
+  if (cursor >= start) return cursor;
+  deps.log.warn("old_payments_skipped", {
+    from: cursor + 1n,
+    to: start,
+  });
+  return start;
+}
+
+function postsIn(events: readonly ChainEvent[]): readonly FoundPost[] {
+  return events.flatMap((event) =>
+    event.kind === "message" && event.message.kind === "post"
+      ? [{
+        commitment: event.message.commitment,
+        request: event.message.request,
+        hubBlock: event.at.height,
+      }]
+      : []
+  );
+}
+
+function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly FoundPost[]): void {
+  const { withdrawals } = deps.ledger;
+  const fresh = posts.filter(({ commitment }) => withdrawals.findByCommitment(commitment) === undefined);
+  const open = withdrawals.listOpen(paying.name).filter(({ state }) => state === "requested");
+  const expected = open.map(({ id, address, beneficiary, amount }) => ({
+    id,
+    payee: beneficiary ?? address,
+    amount,
+  }));
+  const { matches, unexpected } = matchPayments(expected, fresh, {
+    hub: deps.hub.id.stateMachine,
+    chain: paying.name,
+    isOwnPayee: (account) => isOwnPayee(deps, paying, account),
+  });
+  const blockOf = new Map(fresh.map(({ commitment, hubBlock }) => [commitment, hubBlock]));
+  const dispatchOf = (post: PaymentPost): NonNullable<WithdrawalRow["dispatch"]> => {
+    const hubBlock = blockOf.get(post.commitment) ?? 0n;
+    const ends = { source: deps.hub.id.stateMachine, target: paying.name };
+    const { encoded } = toMessageRow({ kind: "post", ...post }, ends, hubBlock, { state: "seen" });
+    return { commitment: post.commitment, encoded, hubBlock };
+  };
+  for (const { id, post, payment } of matches) {
+    const change = { amount: payment.amount, attempts: 0, nextAttemptAtMs: deps.clock.now() };
+    withdrawals.update(id, { state: "dispatched", dispatch: dispatchOf(post), ...change });
+    logPayment(deps, paying, { post, payment }, "withdrawal_dispatched");
+  }
+  for (const found of unexpected) {
+    const dispatch = dispatchOf(found.post);
+    withdrawals.record({
+      chain: paying.name,
+      address: found.payment.beneficiary,
+      nonce: undefined,
+      beneficiary: undefined,
+      amount: found.payment.amount,
+      hubBlock: dispatch.hubBlock,
+      state: "dispatched",
+      dispatch,
+    });
+    logPayment(deps, paying, found, "payment_found");
+  }
+}
+
+function logPayment(
+  deps: PaymentDeps,
+  { name }: PayingChain,
+  found: { readonly post: PaymentPost; readonly payment: Payment },
+  event: EventCode,
+): void {
+  deps.log.info(event, {
+    chain: name,
+    amount: deps.units.text(name, found.payment.amount),
+    commitment: found.post.commitment,
+  });
+}
+
+/** Module of the hub that pays relayers: ASCII `ISMP-RLYR`. */
+export const WITHDRAWAL_MODULE: Uint8Array = new TextEncoder().encode("ISMP-RLYR");
+
+/** Content of a payment. */
+export interface Payment {
+  /** 20 bytes on EVM chains, 32 bytes on Substrate chains. */
+  readonly beneficiary: Uint8Array;
+  /** Units of the chain's fee token. */
+  readonly amount: bigint;
+  /** Token paid out, if the body names one. */
+  readonly token: Address | undefined;
+}
+
+/** Substrate bodies start with 0 at HEAD and with 2 in July 2025; the rest is the same. */
+const SUBSTRATE_VARIANTS: readonly number[] = [0, 2];
+
+const WORD = 32;
+
+/** Parses the payment in the body of a request to `chain`; `undefined` when the body is something else. */
+export function readPayment(chain: StateMachine, body: Uint8Array): Payment | undefined {
+  return isEvm(chain) ? readEvmPayment(body) : readSubstratePayment(body);
+}
+
+/**
+ * `00`, then the words beneficiary, amount, and at HEAD the token; in July 2025 the third word was a flag (0 or 1),
+ * the genesis runtimes had none.
+ */
+function readEvmPayment(body: Uint8Array): Payment | undefined {
+  const words = (body.length - 1) / WORD;
+  if (body[0] !== 0 || (words !== 2 && words !== 3)) return undefined;
+  const beneficiary = addressOfWord(wordOf(body, 0));
+  if (beneficiary === undefined) return undefined;
+  const amount = BigInt(toHex(wordOf(body, 1)));
+  if (words === 2) return { beneficiary, amount, token: undefined };
+  const third = wordOf(body, 2);
+  const token = addressOfWord(third);
+  if (token === undefined) return undefined;
+  return { beneficiary, amount, token: BigInt(toHex(third)) <= 1n ? undefined : toAddress(token) };
+}
+
+function wordOf(body: Uint8Array, index: number): Uint8Array {
+  return body.slice(1 + index * WORD, 1 + (index + 1) * WORD);
+}
+
+function addressOfWord(word: Uint8Array): Uint8Array | undefined {
+  return word.subarray(0, 12).every((byte) => byte === 0) ? word.slice(12) : undefined;
+}
+
+function readSubstratePayment(body: Uint8Array): Payment | undefined {
+  const [variant = -1] = body;
+  if (body.length !== 1 + 16 + 32 || !SUBSTRATE_VARIANTS.includes(variant)) return undefined;
+  return { amount: u128.dec(body.slice(1, 17)), beneficiary: body.slice(17), token: undefined };
+}
+
+/** Payment dispatched by the hub, with the request that carries it. */
+export interface PaymentPost {
+  readonly commitment: Hash256;
+  readonly request: PostRequest;
+}
+
+/** Parses the payment of a request, if it is one of the hub's to `chain`. */
+export function parsePayment(
+  request: PostRequest,
+  facts: { readonly hub: StateMachine; readonly chain: StateMachine },
+): Payment | undefined {
+  if (request.source !== facts.hub || request.dest !== facts.chain) return undefined;
+  return equalBytes(request.from, WITHDRAWAL_MODULE) ? readPayment(facts.chain, request.body) : undefined;
+}
+
+/** Withdrawal whose payment is expected. */
+export interface ExpectedPayment {
+  readonly id: number;
+  /** Recipient: the beneficiary named in the request, or else the address that signed it. */
+  readonly payee: Uint8Array;
+  /** Balance at the time of the request; the payment may be higher, since fees may have been credited since. */
+  readonly amount: bigint;
+}
+
+/** Payment matched to a withdrawal. */
+export interface PaymentMatch {
+  readonly id: number;
+  readonly post: PaymentPost;
+  readonly payment: Payment;
+}
+
+/** Our payments, matched and unexpected. */
+export interface MatchedPayments {
+  readonly matches: readonly PaymentMatch[];
+  /** Payments to our own payees that no withdrawal expects: made elsewhere, or before the database was lost. */
+  readonly unexpected: readonly { readonly post: PaymentPost; readonly payment: Payment }[];
+}
+
+/**
+ * Assigns payments of one chain to the withdrawals that expect them: equal amounts first, then the smallest that is
+ * large enough, oldest withdrawal first. Payments to others are left out. Posts must not be known already.
+ */
+export function matchPayments(
+  expected: readonly ExpectedPayment[],
+  posts: readonly PaymentPost[],
+  facts: {
+    readonly hub: StateMachine;
+    readonly chain: StateMachine;
+    isOwnPayee(account: Uint8Array): boolean;
+  },
+): MatchedPayments {
+  const open = posts.flatMap((post) => {
+    const payment = parsePayment(post.request, facts);
+    return payment === undefined || !facts.isOwnPayee(payment.beneficiary) ? [] : [{ post, payment }];
+  }).sort((a, b) => a.payment.amount < b.payment.amount ? -1 : a.payment.amount > b.payment.amount ? 1 : 0);
+  const matches: PaymentMatch[] = [];
+  const take = (row: ExpectedPayment, fits: (amount: bigint) => boolean): boolean => {
+    const index = open.findIndex(({ payment }) =>
+      equalBytes(payment.beneficiary, row.payee) && fits(payment.amount)
+    );
+    const [found] = index < 0 ? [] : open.splice(index, 1);
+    if (found !== undefined) matches.push({ id: row.id, ...found });
+    return found !== undefined;
+  };
+  const inexact = expected.toSorted((a, b) => a.id - b.id)
+    .filter((row) => !take(row, (amount) => amount === row.amount));
+  for (const row of inexact) take(row, (amount) => amount >= row.amount);
+  return { matches, unexpected: open };
+}

@@ -1,0 +1,271 @@
+/**
+ * Withdrawal requests: reads the balances of our accounts on the hub, decides whether to withdraw, and sends the
+ * request. The row is on disk before the request is sent (I8). Rules: docs/protocol/messaging.md sections 16.1 and
+ * 16.2.
+ */
+import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
+import { equalBytes, fromHex, toHex } from "../../../core/encoding/bytes.ts";
+import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
+import { isNonceTaken } from "../claims/claim_pair.ts";
+import { findKey } from "../fee_context.ts";
+import type { PayingChain, PaymentDeps } from "./payment_context.ts";
+import { toTokenUnits } from "../../relay/decisions/money.ts";
+
+/** Outcome for one account. */
+export type OrderResult =
+  | "ordered"
+  /** Below the minimum, or no balance. */
+  | "skipped"
+  /** The hub refuses the request. */
+  | "refused"
+  /** Another signature with the same nonce is pending: retry soon. */
+  | "busy";
+
+/** Requests withdrawals from all our accounts for one chain, one after the other. */
+export async function orderWithdrawals(
+  deps: PaymentDeps,
+  paying: PayingChain,
+  options: { readonly isAskedFor: boolean },
+  signal: AbortSignal,
+): Promise<readonly OrderResult[]> {
+  const { accounts, withoutKey } = listFeeAccounts({
+    ownAddress: paying.ownAddress,
+    hubAccount: deps.hubKey?.address,
+    recorded: deps.ledger.deliveries.listRelayers(paying.name),
+    canSignAs: (address) => findKey(deps, address) !== undefined,
+  });
+  await deps.units.learn(paying.chain, signal);
+  const results: OrderResult[] = [];
+  for (const account of accounts) results.push(await orderOne(deps, { paying, account, ...options }, signal));
+  for (const address of withoutKey) await logWithoutKey(deps, paying, address, signal);
+  return results;
+}
+
+interface Order {
+  readonly paying: PayingChain;
+  readonly account: FeeAccount;
+  readonly isAskedFor: boolean;
+}
+
+function orderOne(deps: PaymentDeps, order: Order, signal: AbortSignal): Promise<OrderResult> {
+  const owner = { address: order.account.address, chain: order.paying.name };
+  return deps.turns.run(owner, async () => {
+    const decision = await decide(deps, order, signal);
+    if (decision.kind === "skip") {
+      logSkip(deps, order, decision);
+      return "skipped";
+    }
+    if (isNonceTaken(deps, owner)) return "busy";
+    return await sendOrder(deps, order, decision.numbers.available, signal);
+  }, signal);
+}
+
+async function decide(
+  deps: PaymentDeps,
+  { paying, account, isAskedFor }: Order,
+  signal: AbortSignal,
+): Promise<WithdrawalDecision> {
+  const [available, hubMinimum, feeTokenDecimals] = await Promise.all([
+    deps.hub.fetchFeeBalance(paying.name, account.address, signal),
+    deps.hub.fetchMinimumWithdrawal(paying.name, signal),
+    deps.units.learn(paying.chain, signal),
+  ]);
+  const { minimumAmount } = deps.withdrawals;
+  return decideWithdrawal({ available, feeTokenDecimals, minimumAmount, hubMinimum, isAskedFor });
+}
+
+async function sendOrder(
+  deps: PaymentDeps,
+  { paying, account }: Order,
+  amount: bigint,
+  signal: AbortSignal,
+): Promise<OrderResult> {
+  const { address, beneficiary } = account;
+  const key = findKey(deps, address);
+  if (key === undefined) throw new Error("A fee account has no key");
+  const [nonce, hubBlock] = await Promise.all([
+    deps.hub.fetchRelayerNonce(address, paying.name, signal),
+    deps.hub.fetchHeight(signal),
+  ]);
+  const { digest } = withdrawMessage({ nonce, destChain: paying.name, beneficiary });
+  const signature = await key.signDigest(fromHex(digest));
+  const call: RelayerHubCall = { kind: "withdraw", data: { signature, destChain: paying.name, beneficiary } };
+  const fields = {
+    chain: paying.name,
+    account: toHex(address),
+    amount: deps.units.text(paying.name, amount),
+  };
+  const refusal = await deps.hub.dryRunCall(call, signal);
+  if (refusal !== undefined) {
+    deps.log.warn("withdrawal_rejected", { ...fields, detail: refusal.detail });
+    return "refused";
+  }
+  const { withdrawals } = deps.ledger;
+  let row = 0;
+  const sent = await deps.calls.send({
+    call,
+    kind: "withdraw",
+    items: [],
+    onJournal: (submissionId) => {
+      const order = { address, nonce, beneficiary, amount, hubBlock };
+      row = withdrawals.record({ chain: paying.name, ...order, state: "requested" });
+      withdrawals.update(row, { state: "requested", submissionId });
+    },
+    onRefused: ({ detail }) => void withdrawals.update(row, { state: "void", detail }),
+  }, signal);
+  if (sent.kind === "refused") {
+    deps.log.warn("withdrawal_rejected", { ...fields, detail: sent.refusal.detail });
+    return "refused";
+  }
+  deps.log.info("withdrawal_requested", { ...fields, withdrawal: row });
+  return "ordered";
+}
+
+function logSkip(
+  deps: PaymentDeps,
+  { paying: { name }, account, isAskedFor }: Order,
+  { reason, numbers }: Extract<WithdrawalDecision, { kind: "skip" }>,
+): void {
+  if (reason === "empty") return;
+  const fields = {
+    chain: name,
+    account: toHex(account.address),
+    available: deps.units.text(name, numbers.available),
+  };
+  if (reason === "below_configured") {
+    const minimum = deps.units.text(name, numbers.configuredMinimum);
+    deps.log.info("withdrawal_below_minimum", { ...fields, minimum, isAskedFor });
+    return;
+  }
+  deps.log.warn("withdrawal_below_hub_minimum", {
+    ...fields,
+    hubMinimum: deps.units.text(name, numbers.hubMinimum),
+  });
+}
+
+/** Logs fees of an address that delivered for us and whose key is no longer configured. */
+async function logWithoutKey(
+  deps: PaymentDeps,
+  { name }: PayingChain,
+  address: Uint8Array,
+  signal: AbortSignal,
+): Promise<void> {
+  const available = await deps.hub.fetchFeeBalance(name, address, signal);
+  if (available === 0n) return;
+  deps.log.warn("fee_account_unconfigured", {
+    chain: name,
+    account: toHex(address),
+    available: deps.units.text(name, available),
+  });
+}
+
+/** Lower bound of the operator's minimum, whole currency units. */
+export const MIN_WITHDRAWAL = 10;
+
+/** Default of `Relayer.MinimumWithdrawalAmount`, in the token's smallest units, whatever its decimals. */
+export const HUB_MINIMUM_UNITS = 10n ** 19n;
+
+/** Pause between the start of the program and the first withdrawals, ms. */
+export const FIRST_WITHDRAWAL_MS = 60_000;
+
+/**
+ * Computes when the next round of withdrawals is due, Unix milliseconds: a minute after the start at the earliest, and
+ * a full period after the last completed round, so that restarts neither delay nor repeat it.
+ * @param facts.lastCompletedMs of this or an earlier run; a time in the future counts as now
+ */
+export function nextWithdrawalMs(facts: {
+  readonly startedMs: number;
+  readonly lastCompletedMs: number | undefined;
+  readonly frequencySec: number;
+  readonly nowMs: number;
+}): number {
+  const earliestMs = facts.startedMs + FIRST_WITHDRAWAL_MS;
+  if (facts.lastCompletedMs === undefined) return earliestMs;
+  const lastMs = Math.min(facts.lastCompletedMs, facts.nowMs);
+  return Math.max(earliestMs, lastMs + facts.frequencySec * 1000);
+}
+
+/** Numbers of a threshold decision, units of the chain's fee token. */
+export interface WithdrawalNumbers {
+  readonly available: bigint;
+  /** Operator's minimum. */
+  readonly configuredMinimum: bigint;
+  /** Hub's minimum. */
+  readonly hubMinimum: bigint;
+}
+
+/** Decision on one balance. */
+export type WithdrawalDecision =
+  | { readonly kind: "withdraw"; readonly numbers: WithdrawalNumbers }
+  | {
+    readonly kind: "skip";
+    /** `below_hub_minimum`: above the operator's minimum, but the hub would refuse it. */
+    readonly reason: "empty" | "below_configured" | "below_hub_minimum";
+    readonly numbers: WithdrawalNumbers;
+  };
+
+/**
+ * Compares a balance with both minimums; equal is enough.
+ * @param facts.minimumAmount whole currency units; ignored (10 counts) when the operator asked with `--withdraw`
+ * @param facts.hubMinimum the hub's entry for the chain; `undefined`: it has none, so its default counts
+ */
+export function decideWithdrawal(facts: {
+  readonly available: bigint;
+  readonly feeTokenDecimals: number;
+  readonly minimumAmount: number;
+  readonly hubMinimum: bigint | undefined;
+  readonly isAskedFor: boolean;
+}): WithdrawalDecision {
+  const whole = facts.isAskedFor ? MIN_WITHDRAWAL : Math.max(facts.minimumAmount, MIN_WITHDRAWAL);
+  const numbers = {
+    available: facts.available,
+    configuredMinimum: toTokenUnits(whole, facts.feeTokenDecimals),
+    hubMinimum: facts.hubMinimum ?? HUB_MINIMUM_UNITS,
+  };
+  if (facts.available === 0n) return { kind: "skip", reason: "empty", numbers };
+  if (facts.available < numbers.configuredMinimum) {
+    return { kind: "skip", reason: "below_configured", numbers };
+  }
+  if (facts.available < numbers.hubMinimum) return { kind: "skip", reason: "below_hub_minimum", numbers };
+  return { kind: "withdraw", numbers };
+}
+
+/** Account on the hub that may hold fees of a chain. */
+export interface FeeAccount {
+  readonly address: Uint8Array;
+  /** Recipient of the payment; `undefined`: the address itself. */
+  readonly beneficiary: Uint8Array | undefined;
+}
+
+/** Accounts to withdraw from for one chain, and addresses without a key. */
+export interface FeeAccounts {
+  /** Our address on the chain first. Each is withdrawn by its own request, signed with its own key. */
+  readonly accounts: readonly FeeAccount[];
+  /** Addresses of earlier deliveries whose key is no longer configured. */
+  readonly withoutKey: readonly Uint8Array[];
+}
+
+/**
+ * Lists the accounts to which fees of a chain may have been credited: our address there, the hub account, and other
+ * addresses that delivered for us. All pay out to our address on the chain.
+ */
+export function listFeeAccounts(facts: {
+  /** Our address on the chain that pays. */
+  readonly ownAddress: Uint8Array;
+  readonly hubAccount: Uint8Array | undefined;
+  /** Relayer addresses found in delivery records for requests of that chain. */
+  readonly recorded: readonly Uint8Array[];
+  canSignAs(address: Uint8Array): boolean;
+}): FeeAccounts {
+  const accounts: FeeAccount[] = [{ address: facts.ownAddress, beneficiary: undefined }];
+  const withoutKey: Uint8Array[] = [];
+  const others = [...(facts.hubAccount === undefined ? [] : [facts.hubAccount]), ...facts.recorded];
+  for (const address of others) {
+    const isKnown = accounts.some((account) => equalBytes(account.address, address)) ||
+      withoutKey.some((known) => equalBytes(known, address));
+    if (isKnown) continue;
+    if (facts.canSignAs(address)) accounts.push({ address, beneficiary: facts.ownAddress });
+    else withoutKey.push(address);
+  }
+  return { accounts, withoutKey };
+}

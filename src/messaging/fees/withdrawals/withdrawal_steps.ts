@@ -1,0 +1,355 @@
+/**
+ * One step of one withdrawal: observe, decide, record, act. The next action is decided in
+ * `withdrawal_step.ts`; rows are independent, so a failing one never blocks another.
+ */
+import type { SubmissionRow, WithdrawalRow } from "../../ledger/ledger.ts";
+import { formatDecimal } from "../../../core/encoding/decimal.ts";
+import { coveringPriceWei } from "../../relay/decisions/gas_price.ts";
+import { paymentBudget18, toFee18 } from "../../relay/decisions/money.ts";
+import {
+  type DeliveryWorth,
+  type OrderStatus,
+  type ReceiptSeen,
+  stepWithdrawal,
+  type WithdrawalAction,
+  type WithdrawalObservation,
+} from "./withdrawal_step.ts";
+import { isSpendingStopped } from "../../relay/limits/spending.ts";
+import { takeDelivered } from "../../relay/receipts.ts";
+import type { HubCallStatus } from "../hub_calls.ts";
+import { MaturedHeights } from "../matured_heights.ts";
+import {
+  openRow,
+  paymentMessage,
+  paymentRow,
+  type PaymentSimulation,
+  sendPayment,
+  simulatePayment,
+} from "./payment_delivery.ts";
+import type { PayingChain, PaymentDeps } from "./payment_context.ts";
+import type { ProvableHeight } from "./payment_bundles.ts";
+
+/** Result of a step. */
+export interface StepReport {
+  readonly row: WithdrawalRow;
+  readonly action: WithdrawalAction;
+}
+
+/** Runs the steps of withdrawals and keeps state between them; all of it can be observed again. */
+export class WithdrawalSteps {
+  readonly #deps: PaymentDeps;
+  /** Heights at which receipts were seen; below, best blocks of the hub at which a nonce was seen used. */
+  readonly #receiptAt = new Map<number, bigint>();
+  readonly #nonceUsedAt = new Map<number, bigint>();
+  readonly #heights = new Map<string, MaturedHeights>();
+  /** Simulations of payments that are not sent yet, for the action that follows the observation. */
+  readonly #simulations = new Map<number, {
+    readonly simulation: PaymentSimulation;
+    /** Maximum price per unit of gas, wei; above it the delivery would cost too large a share of the payment. */
+    readonly maxGasPriceWei?: bigint | undefined;
+  }>();
+  readonly #toldShort = new Set<number>();
+  readonly #toldDear = new Set<number>();
+
+  constructor(deps: PaymentDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Runs one step of a row.
+   * @param scannedTo last final block of the hub that was scanned for payments
+   */
+  async run(
+    paying: PayingChain,
+    old: WithdrawalRow,
+    scannedTo: bigint,
+    signal: AbortSignal,
+  ): Promise<StepReport> {
+    this.#simulations.delete(old.id);
+    const seen = await this.#observe(paying, old, scannedTo, signal);
+    // The scan or another step may have changed the row meanwhile.
+    const row = this.#deps.ledger.withdrawals.find(old.id);
+    if (row === undefined || row.state !== seen.of) return { row: row ?? old, action: { kind: "none" } };
+    const step = stepWithdrawal(row, seen);
+    const now = this.#deps.ledger.transaction(() =>
+      this.#deps.ledger.withdrawals.update(row.id, step.change)
+    );
+    this.#log(paying, row, now, step.action);
+    await this.#perform(paying, now, step.action, signal);
+    return { row: this.#deps.ledger.withdrawals.find(row.id) ?? now, action: step.action };
+  }
+
+  #observe(
+    paying: PayingChain,
+    row: WithdrawalRow,
+    scannedTo: bigint,
+    signal: AbortSignal,
+  ): Promise<WithdrawalObservation> {
+    switch (row.state) {
+      case "requested":
+        return this.#observeOrder(row, scannedTo, signal);
+      case "dispatched":
+        return this.#observeDispatched(paying, row, signal);
+      case "delivering":
+        return this.#observeDelivering(paying, row, signal);
+      case "done":
+      case "void":
+        throw new Error(`Withdrawal ${row.id} has ended`);
+    }
+  }
+
+  async #observeOrder(
+    row: WithdrawalRow,
+    scannedTo: bigint,
+    signal: AbortSignal,
+  ): Promise<WithdrawalObservation> {
+    const deps = this.#deps;
+    const submission = row.submissionId === undefined
+      ? undefined
+      : deps.ledger.submissions.find(row.submissionId);
+    const status = submission && await deps.calls.poll(submission, signal);
+    if (submission !== undefined && status !== undefined) writeOrderStatus(deps, submission, status);
+    const order = toOrderStatus(submission, status);
+    // While the request is pending its block is better evidence than its nonce.
+    const isOut = order === "gone" || order === "unsent" || order === "refused";
+    const nonce = isOut ? await deps.hub.fetchRelayerNonce(row.address, row.chain, signal) : row.nonce ?? 0n;
+    const isUsed = row.nonce !== undefined && nonce > row.nonce;
+    if (isUsed && !this.#nonceUsedAt.has(row.id)) {
+      this.#nonceUsedAt.set(row.id, await deps.hub.fetchHeight(signal));
+    }
+    const decidedAt = status?.kind === "final" ? status.block.height : this.#nonceUsedAt.get(row.id);
+    const isRead = decidedAt !== undefined && scannedTo >= decidedAt;
+    return {
+      of: "requested",
+      nowMs: deps.clock.now(),
+      order,
+      hubNonce: nonce,
+      payment: isRead ? "none" : undefined,
+    };
+  }
+
+  async #observeDispatched(
+    paying: PayingChain,
+    row: WithdrawalRow,
+    signal: AbortSignal,
+  ): Promise<WithdrawalObservation> {
+    const deps = this.#deps;
+    const dispatch = dispatchOf(row);
+    const message = paymentMessage(dispatch);
+    paymentRow(deps, paying.name, dispatch);
+    await deps.units.learn(paying.chain, signal);
+    const receipt = await this.#seeReceipt(paying, row, signal);
+    const nowMs = deps.clock.now();
+    const mayWait = nowMs < row.nextAttemptAtMs || isSpendingStopped(deps, paying.chain);
+    if (receipt !== "none" || mayWait) {
+      return { of: "dispatched", nowMs, receipt, provableHubBlock: 0n };
+    }
+    const at = await this.#provableAt(paying, row, dispatch.hubBlock, signal);
+    const seen = { of: "dispatched", nowMs, receipt, provableHubBlock: at.height } as const;
+    if (at.height < dispatch.hubBlock) return seen;
+    const simulation = await simulatePayment(deps, paying.name, { message, at }, signal);
+    this.#simulations.set(row.id, { simulation });
+    if (simulation.kind === "refused") return seen;
+    const worth = await this.#worthOf(paying, row, simulation.cost18, signal);
+    const { gasUsed: gas, dataCostWei } = simulation.part.simulation;
+    const maxGasPriceWei = worth &&
+      coveringPriceWei({ gas, dataCostWei, offered18: worth.budget18, price27: simulation.price27 });
+    this.#simulations.set(row.id, { simulation, maxGasPriceWei });
+    const balanceWei = await paying.chain.fetchBalance(signal);
+    const funds = balanceWei === undefined ? undefined : { balanceWei, neededWei: simulation.neededWei };
+    return { ...seen, funds, worth };
+  }
+
+  /**
+   * Computes the cost of a delivery and its limit; `undefined` when they are not compared: chains without gas, and,
+   * without a price, when the operator wants everything delivered.
+   */
+  async #worthOf(
+    { name, chain }: PayingChain,
+    row: WithdrawalRow,
+    cost18: bigint | undefined,
+    signal: AbortSignal,
+  ): Promise<DeliveryWorth | undefined> {
+    const { profit } = this.#deps.legTo(name);
+    if (profit === undefined || (cost18 === undefined && profit.minimumPercent === 0)) return undefined;
+    const decimals = await this.#deps.units.learn(chain, signal);
+    return { cost18, budget18: paymentBudget18(toFee18(row.amount, decimals)) };
+  }
+
+  async #observeDelivering(
+    paying: PayingChain,
+    row: WithdrawalRow,
+    signal: AbortSignal,
+  ): Promise<WithdrawalObservation> {
+    const { clock, ledger, units, withdrawals } = this.#deps;
+    const receipt = await this.#seeReceipt(paying, row, signal);
+    await units.learn(paying.chain, signal);
+    const message = ledger.messages.find(dispatchOf(row).commitment, paying.name);
+    const isHandled = message?.state === "delivered" || message?.state === "delivered_by_other";
+    return {
+      of: "delivering",
+      nowMs: clock.now(),
+      receipt,
+      submission: isHandled ? "handled" : message?.state === "submitted" ? "pending" : "failed",
+      frequencySec: withdrawals.frequencySec,
+    };
+  }
+
+  /**
+   * Observes the receipt. It counts as final when it is still there after the height at which it was first seen became
+   * final.
+   */
+  async #seeReceipt(
+    { chain, name }: PayingChain,
+    row: WithdrawalRow,
+    signal: AbortSignal,
+  ): Promise<ReceiptSeen> {
+    const message = paymentMessage(dispatchOf(row));
+    const [receipt] = await chain.fetchReceipts([message], signal);
+    if (receipt === undefined) {
+      this.#receiptAt.delete(row.id);
+      return "none";
+    }
+    const seenAt = this.#receiptAt.get(row.id);
+    if (seenAt === undefined) {
+      this.#receiptAt.set(row.id, await chain.fetchHeight(signal));
+      return "seen";
+    }
+    if (await chain.fetchFinalHeight(signal) < seenAt) return "seen";
+    // No leg handles a message that waits for its withdrawal: it ends here, whoever delivered it.
+    const { ledger } = this.#deps;
+    const open = ledger.transaction(() =>
+      openRow(this.#deps, ledger.messages.find(message.commitment, name))
+    );
+    if (open !== undefined) {
+      const { settings } = this.#deps;
+      const work = { candidates: [{ row: open, message }], receipts: [receipt] };
+      await takeDelivered(this.#deps, settings, this.#deps.legTo(name), work, signal);
+    }
+    return "final";
+  }
+
+  /** Finds a provable height at or above `hubBlock`, if there is one. */
+  async #provableAt(
+    { name, chain }: PayingChain,
+    { amount }: WithdrawalRow,
+    hubBlock: bigint,
+    signal: AbortSignal,
+  ): Promise<ProvableHeight> {
+    const deps = this.#deps;
+    const decimals = await deps.units.learn(chain, signal);
+    const payment = { hubBlock, budget18: paymentBudget18(toFee18(amount, decimals)) };
+    const heights = this.#heights.get(name) ?? new MaturedHeights(chain);
+    this.#heights.set(name, heights);
+    const { matured = 0n } = await heights.read(deps.hub.id, signal);
+    const bundled = matured < hubBlock ? await deps.bundleTo?.(chain, payment, signal) : undefined;
+    return bundled ?? { height: matured, consensusProofs: [] };
+  }
+
+  async #perform(
+    paying: PayingChain,
+    row: WithdrawalRow,
+    action: WithdrawalAction,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const deps = this.#deps;
+    if (action.kind === "send_order" && row.submissionId !== undefined) {
+      await deps.calls.resend(row.submissionId, () => {}, signal);
+      return;
+    }
+    if (action.kind !== "deliver" || row.state !== "delivering") return;
+    const { simulation, maxGasPriceWei } = this.#simulations.get(row.id) ?? {};
+    this.#simulations.delete(row.id);
+    if (simulation?.kind !== "accepted") {
+      const detail = simulation?.detail ?? "not simulated";
+      deps.log.warn("payment_rejected", { ...fieldsOf(deps, row), detail });
+      return;
+    }
+    await sendPayment(deps, paying.name, {
+      dispatch: dispatchOf(row),
+      part: simulation.part,
+      maxGasPriceWei,
+    }, signal);
+  }
+
+  #log(paying: PayingChain, old: WithdrawalRow, now: WithdrawalRow, action: WithdrawalAction): void {
+    const { log } = this.#deps;
+    const fields = fieldsOf(this.#deps, now);
+    if (action.kind === "report_shortfall") {
+      if (this.#toldShort.has(now.id)) return;
+      this.#toldShort.add(now.id);
+      log.warn("balance_insufficient", {
+        ...fields,
+        account: paying.ownAddress,
+        shortfallWei: action.shortfallWei,
+      });
+      return;
+    }
+    if (action.kind === "report_too_dear") {
+      if (this.#toldDear.has(now.id)) return;
+      this.#toldDear.add(now.id);
+      const { cost18, budget18 } = action.worth;
+      log.info("payment_delayed", {
+        ...fields,
+        costUsd: cost18 === undefined ? "unknown: no price of the native token" : formatDecimal(cost18, 18),
+        mostUsd: formatDecimal(budget18, 18),
+      });
+      return;
+    }
+    if (old.state !== now.state) {
+      this.#toldShort.delete(now.id);
+      this.#toldDear.delete(now.id);
+    }
+    if (now.state === "done") log.info("withdrawal_received", fields);
+    if (now.state === "void") {
+      log.warn("withdrawal_abandoned", { ...fields, detail: now.detail });
+    }
+    if (old.state === "delivering" && now.state === "dispatched") {
+      log.warn("payment_ineffective", { ...fields, attempts: now.attempts });
+    }
+  }
+}
+
+function fieldsOf(deps: PaymentDeps, row: WithdrawalRow): Readonly<Record<string, unknown>> {
+  return {
+    chain: row.chain,
+    withdrawal: row.id,
+    amount: deps.units.text(row.chain, row.amount),
+    ...(row.dispatch === undefined ? {} : { commitment: row.dispatch.commitment }),
+  };
+}
+
+function dispatchOf(row: WithdrawalRow): NonNullable<WithdrawalRow["dispatch"]> {
+  if (row.dispatch === undefined) throw new Error(`Withdrawal ${row.id} has no payment`);
+  return row.dispatch;
+}
+
+function toOrderStatus(
+  submission: SubmissionRow | undefined,
+  status: HubCallStatus | undefined,
+): OrderStatus {
+  switch (status?.kind) {
+    case undefined:
+      return "gone";
+    case "open":
+      return "pending";
+    case "included":
+      return "included";
+    case "final":
+      return "finalized";
+    case "failed":
+      return "refused";
+    case "gone":
+      return submission?.broadcasts === 0 ? "unsent" : "gone";
+  }
+}
+
+/** Updates the journal entry of a request. */
+export function writeOrderStatus(deps: PaymentDeps, submission: SubmissionRow, status: HubCallStatus): void {
+  if (status.kind !== "final" && status.kind !== "failed") return;
+  if (submission.state === status.kind) return;
+  const detail = status.kind === "failed" ? { detail: status.error } : {};
+  deps.ledger.transaction(() =>
+    void deps.ledger.submissions.update(submission.id, { state: status.kind, block: status.block, ...detail })
+  );
+}

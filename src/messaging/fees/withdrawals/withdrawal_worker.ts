@@ -1,0 +1,204 @@
+/**
+ * Withdraws fees every `withdrawal_frequency` seconds and follows each payment to its delivery. A round takes in the
+ * payments dispatched by the hub, advances every open withdrawal and requests those that are due: the worker repeats it
+ * indefinitely, `accumulate-fees --withdraw` until everything is paid.
+ */
+import { nextDelayMs, transientBackoff } from "../../../core/runtime/retry.ts";
+import { WaitNotices } from "../../../core/runtime/waiting.ts";
+import type { Worker } from "../../../core/runtime/worker.ts";
+import { Deferred } from "../deferred.ts";
+import { isPassing } from "../fee_context.ts";
+import { type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
+import { scanPayments } from "./payment_scan.ts";
+import { nextWithdrawalMs, type OrderResult, orderWithdrawals } from "./withdrawal_orders.ts";
+import { type StepReport, WithdrawalSteps, writeOrderStatus } from "./withdrawal_steps.ts";
+import type { WithdrawalRow } from "../../ledger/ledger.ts";
+
+/** Maximum poll interval for open withdrawals, ms. */
+const POLL_INTERVAL_MS = 10_000;
+
+/** Creates the worker that withdraws fees. @param everyMs pause between rounds; at most ten seconds count */
+export function withdrawalWorker(deps: PaymentDeps, everyMs: number): Worker {
+  const notices = new WaitNotices(deps);
+  return {
+    name: "withdrawals",
+    run: async (signal) => {
+      const rounds = new WithdrawalRounds(deps);
+      let failures = 0;
+      while (!signal.aborted) {
+        let pauseMs = Math.min(everyMs, POLL_INTERVAL_MS);
+        try {
+          await rounds.advance(signal);
+          await rounds.orderDue(signal);
+          failures = 0;
+          const open = deps.ledger.withdrawals.listOpen().length;
+          if (open === 0) notices.done("payments");
+          else notices.waiting("payments", { event: "withdrawals_awaited", fields: { withdrawals: open } });
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!isPassing(error)) throw error;
+          failures++;
+          const level = failures === 3 ? "warn" : "debug";
+          deps.log[level]("withdrawals_interrupted", { failures, error });
+          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, deps.random.fraction()));
+        }
+        await deps.clock.sleep(pauseMs, signal);
+      }
+    },
+  };
+}
+
+/** Result of a round of requests on one chain; `unreachable`: retried soon. */
+export interface OrderReport {
+  readonly chain: PayingChain["name"];
+  readonly results: readonly OrderResult[] | "unreachable";
+}
+
+/** Withdrawal rounds and the state kept between them. */
+export class WithdrawalRounds {
+  readonly #deps: PaymentDeps;
+  readonly #steps: WithdrawalSteps;
+  readonly #rows: Deferred;
+  readonly #chains: Deferred;
+  readonly #startedMs: number;
+  #hasScanned = false;
+
+  constructor(deps: PaymentDeps) {
+    this.#deps = deps;
+    this.#steps = new WithdrawalSteps(deps);
+    this.#rows = new Deferred(deps, "transient");
+    this.#chains = new Deferred(deps, "transient");
+    this.#startedMs = deps.clock.now();
+  }
+
+  /** Advances every open withdrawal by one step. Faults of the hub while it is scanned for payments are thrown. */
+  async advance(signal: AbortSignal): Promise<readonly StepReport[]> {
+    await this.#settleOrders(signal);
+    const scannedTo = await this.#scan(signal);
+    const paying = new Map(payingChains(this.#deps).map((each) => [each.name, each]));
+    const reports = this.#deps.ledger.withdrawals.listOpen().map(
+      async (row): Promise<StepReport | undefined> => {
+        const chain = paying.get(row.chain);
+        const isLeftAlone = chain === undefined || !this.#deps.isUp(row.chain) || this.#rows.has(`${row.id}`);
+        return isLeftAlone ? undefined : await this.#step(chain, row, scannedTo, signal);
+      },
+    );
+    return (await Promise.all(reports)).flatMap((report) => report === undefined ? [] : [report]);
+  }
+
+  /** Requests the withdrawals that are due by the clock. */
+  async orderDue(signal: AbortSignal): Promise<readonly OrderReport[]> {
+    const due = payingChains(this.#deps).filter((paying) => this.#isDue(paying));
+    return await this.#order(due, false, signal);
+  }
+
+  /** Requests every withdrawal above the minimum now, on the operator's command. */
+  orderNow(signal: AbortSignal): Promise<readonly OrderReport[]> {
+    return this.#order(payingChains(this.#deps), true, signal);
+  }
+
+  async #order(
+    due: readonly PayingChain[],
+    isAskedFor: boolean,
+    signal: AbortSignal,
+  ): Promise<readonly OrderReport[]> {
+    if (due.length === 0) return [];
+    this.#hasScanned = false;
+    await this.#scan(signal);
+    const reports: OrderReport[] = [];
+    for (const paying of due) reports.push(await this.#orderOn(paying, isAskedFor, signal));
+    return reports;
+  }
+
+  async #orderOn(paying: PayingChain, isAskedFor: boolean, signal: AbortSignal): Promise<OrderReport> {
+    const { name } = paying;
+    try {
+      const results = await orderWithdrawals(this.#deps, paying, { isAskedFor }, signal);
+      this.#chains.clear(name);
+      if (!results.includes("busy")) this.#complete(paying);
+      return { chain: name, results };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      const failures = this.#chains.add(name);
+      this.#deps.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
+        chain: name,
+        failures,
+        error,
+      });
+      return { chain: name, results: "unreachable" };
+    }
+  }
+
+  #isDue(paying: PayingChain): boolean {
+    const { clock, ledger, withdrawals, isUp } = this.#deps;
+    if (!isUp(paying.name) || this.#chains.has(paying.name)) return false;
+    const stored = ledger.meta.find(completedName(paying));
+    const dueMs = nextWithdrawalMs({
+      startedMs: this.#startedMs,
+      lastCompletedMs: stored === undefined ? undefined : Number(stored),
+      frequencySec: withdrawals.frequencySec,
+      nowMs: clock.now(),
+    });
+    return clock.now() >= dueMs;
+  }
+
+  #complete(paying: PayingChain): void {
+    const { clock, ledger } = this.#deps;
+    ledger.transaction(() => ledger.meta.write(completedName(paying), clock.now().toString()));
+  }
+
+  /** Settles journal entries of requests whose payment was found before their own block. */
+  async #settleOrders(signal: AbortSignal): Promise<void> {
+    const { calls, ledger } = this.#deps;
+    const open = new Set(
+      ledger.withdrawals.listOpen().filter(({ state }) => state === "requested")
+        .map(({ submissionId }) => submissionId),
+    );
+    for (const submission of calls.listOpen("withdraw")) {
+      if (open.has(submission.id)) continue;
+      const status = await calls.poll(submission, signal);
+      writeOrderStatus(this.#deps, submission, status);
+      if (status.kind !== "gone") continue;
+      const detail = "left the transaction pool";
+      ledger.transaction(() => void ledger.submissions.update(submission.id, { state: "dropped", detail }));
+    }
+  }
+
+  /** Scans the hub for payments: at the start, before new requests, and while one is awaited. */
+  async #scan(signal: AbortSignal): Promise<bigint> {
+    const isAwaited = this.#deps.ledger.withdrawals.listOpen().some(({ state }) => state === "requested");
+    if (this.#hasScanned && !isAwaited) return 0n;
+    const scannedTo = await scanPayments(this.#deps, signal);
+    this.#hasScanned = true;
+    return scannedTo;
+  }
+
+  async #step(
+    chain: PayingChain,
+    row: WithdrawalRow,
+    scannedTo: bigint,
+    signal: AbortSignal,
+  ): Promise<StepReport | undefined> {
+    try {
+      const report = await this.#steps.run(chain, row, scannedTo, signal);
+      this.#rows.clear(`${row.id}`);
+      return report;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      const failures = this.#rows.add(`${row.id}`);
+      this.#deps.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
+        chain: row.chain,
+        withdrawal: row.id,
+        failures,
+        error,
+      });
+      return undefined;
+    }
+  }
+}
+
+function completedName({ name }: PayingChain): string {
+  return `withdrawals of ${name} completed at ms`;
+}

@@ -1,0 +1,538 @@
+import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { toEvmAddress } from "../../../../src/core/ismp/signed_messages.ts";
+import type { ClaimEvent } from "../../../../src/messaging/fees/claims/claim_context.ts";
+import { ClaimsRounds, claimsWorker } from "../../../../src/messaging/fees/claims/claims_worker.ts";
+import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
+import { a, b, c, hubName, keyOf, Scene, type SceneOptions, withLedgerFile } from "../scene.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { hashOf, newDelivery, newSubmission } from "../../../support/ledger_rows.ts";
+
+import assert from "node:assert/strict";
+
+const never = new AbortController().signal;
+const one = 10n ** 18n;
+
+/** Repeats rounds with blocks in between until nothing moves any more. */
+async function claimAll(scene: Scene, rounds = new ClaimsRounds(scene.deps)): Promise<ClaimsRounds> {
+  for (let round = 0, idle = 0; idle < 3; round++) {
+    assert.ok(round < 200, "no end of rounds");
+    const { hasChanges, underWay } = await rounds.run(never);
+    idle = hasChanges || underWay > 0 ? 0 : idle + 1;
+    await scene.blocks(1);
+  }
+  return rounds;
+}
+
+async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
+  const scene = new Scene(options);
+  await scene.blocks(8);
+  return scene;
+}
+
+for (const [count, sizes] of [[49, [49]], [50, [50]], [51, [50, 1]], [101, [50, 50, 1]]] as const) {
+  Deno.test(`claims: ${count} rows go in groups of at most 50 and end claimed, with their fees on the hub (F24)`, async () => {
+    const scene = await sceneWith();
+    scene.deliver(count);
+    await scene.blocks(5);
+    await claimAll(scene);
+    assert.deepEqual(scene.states(), { claimed: count });
+    assert.deepEqual(scene.claims().map(({ length }) => length), sizes);
+    assert.equal(scene.hub.balanceOf(a, scene.address(b)), BigInt(count) * one);
+    assert.ok(scene.accumulations().every(({ state }) => state === "final"));
+  });
+}
+
+Deno.test("claims: a row counts as claimed only when the block of the hub is final, and knows that block (F4)", async () => {
+  const scene = await sceneWith();
+  const [commitment = hashOf(0)] = scene.deliver(1);
+  await scene.blocks(5);
+  const rounds = new ClaimsRounds(scene.deps);
+  await rounds.run(never);
+  assert.deepEqual(scene.states(), { claiming: 1 });
+  await scene.blocks(1);
+  await rounds.run(never);
+  assert.equal(scene.accumulations()[0]?.state, "included");
+  assert.deepEqual(scene.states(), { claiming: 1 });
+  await scene.blocks(2);
+  await rounds.run(never);
+  const row = scene.ledger.deliveries.find(commitment, b);
+  assert.equal(row?.claimState, "claimed");
+  assert.equal(row?.claimHubBlock, scene.accumulations()[0]?.block?.height);
+  assert.equal(row?.fee, one);
+});
+
+Deno.test("claims: what a delivery earned is known when its fee is read for the claim", async () => {
+  const scene = await sceneWith();
+  const [commitment = hashOf(0)] = scene.deliver(1);
+  const { txHash } = scene.ledger.deliveries.find(commitment, b) ?? {};
+  assert.ok(txHash !== undefined);
+  const { submissions, spending } = scene.ledger;
+  const id = submissions.record({
+    submission: newSubmission(1, { chain: b, hash: txHash }),
+    kind: "delivery",
+    items: [{ commitment, requestCommitment: commitment, target: b }],
+  });
+  const gas = { gasUsed: 1n, gasPriceWei: 1n, dataCostWei: 0n };
+  spending.note(id, { result: "delivered", gas, price27: undefined, revenueUsd18: undefined });
+  await scene.blocks(5);
+  await claimAll(scene);
+  assert.equal(spending.find(id)?.revenueUsd18, one);
+});
+
+Deno.test("claims: what is in the journal is there before the hub hears of it", async () => {
+  const scene = await sceneWith();
+  scene.deliver(3);
+  await scene.blocks(5);
+  let before: Readonly<Record<string, number>> = {};
+  let journalled = 0;
+  const act = (): void => {
+    before = scene.states();
+    journalled = scene.claims().flat().length;
+  };
+  scene.hub.faults.add("broadcast", { kind: "interrupt", when: "before", act });
+  await new ClaimsRounds(scene.deps).run(never);
+  assert.deepEqual(before, { claiming: 3 });
+  assert.equal(journalled, 3);
+});
+
+Deno.test("claims: only what the hub can prove is claimed, the rest waits for a newer height", async () => {
+  const scene = await sceneWith();
+  scene.deliver(2);
+  await scene.blocks(5);
+  scene.deliver(2, { first: 10, height: scene.node(b).head.height + 20n });
+  await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 2 });
+  await scene.blocks(22);
+  await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 4 });
+});
+
+Deno.test("claims: zero fees, claimed ones and those unknown to the hub end without spoiling the others (F24)", async () => {
+  const scene = await sceneWith();
+  scene.deliver(2, { fee: 0n });
+  const [claimed = hashOf(0)] = scene.deliver(1, { first: 10 });
+  const [unknown = hashOf(0)] = scene.deliver(1, { first: 20 });
+  scene.deliver(3, { first: 30 });
+  scene.hub.routed.set(claimed, true);
+  scene.hub.routed.delete(unknown);
+  await scene.blocks(5);
+  const events: ClaimEvent[] = [];
+  await claimAll(scene, new ClaimsRounds(scene.deps, (event) => void events.push(event)));
+  assert.deepEqual(scene.states(), { claimed: 4, no_fee: 2, unclaimable: 1 });
+  assert.deepEqual(scene.claims().map(({ length }) => length), [3]);
+  const counts = Object.fromEntries(events.map(({ result, count }) => [result, count]));
+  assert.deepEqual(counts, { no_fee: 2, claimed_already: 1, unclaimable: 1, claimed: 3 });
+});
+
+Deno.test("claims: a source that does not know the request leaves the row alone until that is certain", async () => {
+  const scene = await sceneWith();
+  const [commitment = hashOf(0)] = scene.deliver(1);
+  await scene.blocks(5);
+  scene.chain(a).fees.delete(commitment);
+  scene.chain(a).areWitnessesUp = false;
+  const rounds = new ClaimsRounds(scene.deps);
+  await rounds.run(never);
+  assert.deepEqual(scene.states(), { unclaimed: 1 });
+  scene.chain(a).areWitnessesUp = true;
+  await claimAll(scene, rounds);
+  await scene.blocks(20);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { no_fee: 1 });
+});
+
+Deno.test("claims: a fee of zero from a node that is behind its raise does not end a row without a claim", async () => {
+  const scene = await sceneWith();
+  const [commitment = hashOf(0)] = scene.deliver(1);
+  await scene.blocks(5);
+  scene.chain(a).staleFees = new Map([[commitment, 0n]]);
+  const rounds = new ClaimsRounds(scene.deps);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 1 });
+});
+
+Deno.test("claims: a receipt of another relayer and a reorganised one are lost before anything is sent (F24)", async () => {
+  const scene = await sceneWith();
+  const [foreign = hashOf(0), gone = hashOf(0), good = hashOf(0)] = scene.deliver(3);
+  const { height } = scene.node(b).head;
+  scene.chain(b).proved.set(foreign, { relayer: new Uint8Array(20).fill(9), from: height });
+  scene.chain(b).proved.set(gone, { relayer: scene.address(b), from: height, until: height + 1n });
+  await scene.blocks(5);
+  await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 1, lost: 2 });
+  assert.deepEqual(scene.claims(), [[good]]);
+});
+
+Deno.test("claims: a lost receipt is looked for again: back again it is claimed, foreign or gone it leaves", async () => {
+  const scene = await sceneWith();
+  const [foreign = hashOf(0), back = hashOf(0), gone = hashOf(0)] = scene.deliver(3);
+  const { height } = scene.node(b).head;
+  const relayer = scene.address(b);
+  scene.chain(b).proved.set(foreign, { relayer: new Uint8Array(20).fill(9), from: height });
+  scene.chain(b).proved.set(back, { relayer, from: height + 100n });
+  scene.chain(b).proved.delete(gone);
+  await scene.blocks(5);
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.states(), { lost: 3 });
+  await scene.blocks(110);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 1 });
+  assert.equal(scene.ledger.deliveries.find(back, b)?.claimState, "claimed");
+  assert.equal(scene.ledger.deliveries.find(foreign, b), undefined);
+  assert.equal(scene.ledger.deliveries.find(gone, b), undefined);
+});
+
+Deno.test("claims: another's receipt in place of ours ends a delivery only when endpoints agree on it", async () => {
+  const scene = await sceneWith();
+  const message = postMessage({
+    source: a,
+    dest: b,
+    nonce: 77n,
+    from: new Uint8Array(20),
+    to: new Uint8Array(20),
+    timeoutTimestampSec: 0n,
+    body: new Uint8Array(),
+  });
+  const { commitment } = message;
+  const { height } = scene.node(b).head;
+  const { messages, deliveries } = scene.ledger;
+  messages.record(toMessageRow(message, { source: hubName, target: b }, height, { state: "seen" }));
+  messages.transition(commitment, b, { to: "delivered", reason: "handled_by_us" });
+  deliveries.record({
+    ...newDelivery(1, { commitment, dest: b, source: a, relayer: scene.address(b) }),
+    block: { height, hash: hashOf(5) },
+  });
+  deliveries.setClaimState({ commitment, dest: b }, "lost");
+  scene.chain(b).proved.set(commitment, { relayer: new Uint8Array(20).fill(9), from: height });
+  scene.chain(b).areWitnessesUp = false;
+  await scene.blocks(80);
+  const rounds = new ClaimsRounds(scene.deps);
+  await rounds.run(never);
+  assert.deepEqual([scene.states(), messages.find(commitment, b)?.state], [{ lost: 1 }, "delivered"]);
+  scene.chain(b).areWitnessesUp = true;
+  await rounds.run(never);
+  assert.deepEqual([scene.states(), messages.find(commitment, b)?.state], [{}, "delivered_by_other"]);
+});
+
+Deno.test("claims: a refused group is halved until the bad row stands alone; the other 49 go together", async () => {
+  const scene = await sceneWith();
+  const commitments = scene.deliver(50);
+  const bad = commitments[17] ?? hashOf(0);
+  scene.hub.spoilt.add(bad);
+  await scene.blocks(5);
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 49, unclaimed: 1 });
+  assert.deepEqual(scene.claims().map(({ length }) => length), [49]);
+  assert.ok(rounds.refusalsOf({ commitment: bad, dest: b }) >= 1);
+  scene.hub.spoilt.clear();
+  await scene.blocks(700);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 50 });
+});
+
+Deno.test("claims: what only the pool refuses is halved as well, and nothing is double (F4)", async () => {
+  const scene = await sceneWith();
+  const commitments = scene.deliver(8);
+  const bad = commitments[2] ?? hashOf(0);
+  scene.hub.refusesAtPool = (call) => call.kind === "accumulate" && call.proof.commitments.includes(bad);
+  await scene.blocks(5);
+  await claimAll(scene);
+  assert.equal(scene.states()["claimed"], 7);
+  assert.equal(scene.hub.balanceOf(a, scene.address(b)), 7n * one);
+});
+
+Deno.test("claims: while the hub is not ready for a height nothing is put aside", async () => {
+  const scene = await sceneWith();
+  scene.deliver(4);
+  await scene.blocks(5);
+  scene.hub.refusesAll = { code: "not_ready", detail: "challenge", error: undefined };
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.states(), { unclaimed: 4 });
+  assert.equal(rounds.refusalsOf({ commitment: hashOf(1), dest: b }), 0);
+  scene.hub.refusesAll = undefined;
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 4 });
+});
+
+Deno.test("claims: with a challenge period the newest matured heights are proved", async () => {
+  const scene = await sceneWith({ hub: { challengePeriodSec: 10n } });
+  scene.deliver(2);
+  await scene.blocks(5);
+  const rounds = new ClaimsRounds(scene.deps);
+  const { pairs } = await rounds.run(never);
+  assert.deepEqual(pairs.map(({ result }) => result), ["maturing"]);
+  await scene.blocks(5);
+  await rounds.run(never);
+  await scene.blocks(8);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 2 });
+});
+
+Deno.test("claims: with other keys on source and destination the source's address is credited, nonce by nonce (F24)", async () => {
+  const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
+  scene.deliver(101);
+  await scene.blocks(5);
+  await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 101 });
+  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 101n * one);
+  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
+  assert.equal(await scene.hub.fetchRelayerNonce(toEvmAddress(keyOf(2)), a, never), 3n);
+});
+
+Deno.test("claims: a nonce that a withdrawal uses up between signing and sending is read anew (F24)", async () => {
+  const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
+  scene.deliver(4);
+  await scene.blocks(5);
+  const act = (): void => scene.hub.useNonceOf(a, toEvmAddress(keyOf(2)));
+  scene.hub.faults.add("dryRunCall", { kind: "interrupt", when: "before", act });
+  scene.hub.faults.add("prepareCall", { kind: "interrupt", when: "after", act });
+  await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 4 });
+  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 4n * one);
+});
+
+Deno.test("claims: for a beneficiary they wait while an order to withdraw holds the nonce", async () => {
+  const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
+  scene.deliver(1);
+  await scene.blocks(5);
+  const id = scene.ledger.withdrawals.record({
+    chain: a,
+    address: toEvmAddress(keyOf(2)),
+    nonce: 0n,
+    beneficiary: undefined,
+    amount: 1n,
+    hubBlock: 1n,
+    state: "requested",
+  });
+  const rounds = new ClaimsRounds(scene.deps);
+  assert.deepEqual((await rounds.run(never)).pairs.map(({ result }) => result), ["busy"]);
+  scene.ledger.withdrawals.update(id, { state: "void" });
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 1 });
+});
+
+Deno.test("claims: pairs run side by side, and one whose chain fails does not stop the others", async () => {
+  const scene = await sceneWith();
+  scene.deliver(3);
+  scene.deliver(3, { first: 10, dest: c });
+  scene.deliver(3, { first: 20, source: c, dest: a });
+  await scene.blocks(5);
+  scene.chain(b).faults.add("proveReceipts", { kind: "throw", code: "unreachable" }, { times: 1_000 });
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 6, unclaimed: 3 });
+  scene.chain(b).faults.clear("proveReceipts");
+  await scene.blocks(400);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 9 });
+});
+
+Deno.test("claims: a chain that has left the configuration keeps its rows and is told once (F24)", async () => {
+  const scene = await sceneWith();
+  scene.deliver(2);
+  scene.deliver(2, { first: 10, dest: c });
+  await scene.blocks(5);
+  scene.chains.delete(c);
+  await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 2 });
+  const told = scene.log.events("warn").filter((event) => event === "claim_chain_missing");
+  assert.equal(told.length, 1);
+});
+
+Deno.test("claims: rows of chains without a readable name neither stop the others nor are lost (F24)", async () => {
+  await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
+    const scene = new Scene({ ledger });
+    await scene.blocks(8);
+    scene.deliver(2);
+    scene.deliver(1, { first: 10, dest: c });
+    await scene.blocks(5);
+    spoilRow(scene, ledger);
+    scene.connect(reopen());
+    const stop = new AbortController();
+    const run = claimsWorker(scene.deps, 2_000).run(stop.signal).catch(() => {});
+    await scene.during(scene.clock.sleep(60_000, never));
+    stop.abort();
+    await run;
+    assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 1 });
+    assert.equal(scene.ledger.deliveries.countUnreadable(), 1);
+    assert.ok(scene.log.events("error").includes("delivery_records_unreadable"));
+  });
+});
+
+/** Writes a name into a row that no version of the protocol has. */
+function spoilRow(scene: Scene, ledger: Scene["ledger"]): void {
+  const row = ledger.deliveries.find(hashOf(10), c);
+  assert.ok(row !== undefined);
+  ledger.deliveries.remove(row.commitment, row.dest);
+  ledger.deliveries.record({ ...row, dest: `x${c}`.slice(0) as typeof c });
+  assert.equal(scene.ledger.deliveries.countUnreadable(), 1);
+}
+
+Deno.test("claims: the worker claims by itself, also what was recorded while it was disabled (F24)", async () => {
+  const scene = await sceneWith();
+  scene.deliver(5);
+  await scene.blocks(60);
+  assert.deepEqual(scene.states(), { unclaimed: 5 });
+  const stop = new AbortController();
+  const run = claimsWorker(scene.deps, 2_000).run(stop.signal).catch(() => {});
+  await scene.during(scene.clock.sleep(60_000, never));
+  scene.deliver(5, { first: 50 });
+  await scene.during(scene.clock.sleep(60_000, never));
+  stop.abort();
+  await run;
+  assert.deepEqual(scene.states(), { claimed: 10 });
+});
+
+Deno.test("claims: without an answer to the broadcast the claim is looked for, and sent anew when it never arrived (F19)", async () => {
+  for (const kind of ["throw", "loseAnswer"] as const) {
+    const scene = await sceneWith();
+    scene.deliver(3);
+    await scene.blocks(5);
+    scene.hub.faults.add("broadcast", { kind, code: "timeout" });
+    await claimAll(scene);
+    assert.deepEqual(scene.states(), { claimed: 3 }, kind);
+    assert.equal(scene.hub.balanceOf(a, scene.address(b)), 3n * one);
+    assert.equal(scene.claims().length, kind === "throw" ? 2 : 1);
+  }
+});
+
+Deno.test("claims: a call that leaves the pool is made anew (F4)", async () => {
+  const scene = await sceneWith();
+  scene.deliver(3);
+  await scene.blocks(5);
+  scene.hub.isStalled = true;
+  const rounds = new ClaimsRounds(scene.deps);
+  await rounds.run(never);
+  await scene.blocks(5);
+  await rounds.run(never);
+  assert.deepEqual(scene.states(), { claiming: 3 });
+  scene.hub.forgetCalls();
+  scene.hub.isStalled = false;
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 3 });
+  assert.equal(scene.hub.balanceOf(a, scene.address(b)), 3n * one);
+});
+
+for (
+  const method of [
+    "fetchFees",
+    "proveFees",
+    "dryRunCall",
+    "prepareCall",
+    "broadcast",
+    "fetchCallOutcome",
+    "fetchClaimStatus",
+  ]
+) {
+  for (const when of ["before", "after"] as const) {
+    Deno.test(`claims: killed ${when} ${method}, a restart ends as an uninterrupted run does (F4)`, async () => {
+      await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
+        const scene = new Scene({ ledger, keys: { [a]: 1, [b]: 2 } });
+        await scene.blocks(8);
+        scene.deliver(60);
+        await scene.blocks(5);
+        const kill = new AbortController();
+        const act = (): void => kill.abort(new Error("killed"));
+        const on = method === "fetchFees" || method === "proveFees" ? scene.chain(a) : scene.hub;
+        on.faults.add(method, { kind: "interrupt", when, act }, { skip: method === "broadcast" ? 0 : 1 });
+        const rounds = new ClaimsRounds(scene.deps);
+        for (let round = 0; round < 12 && !kill.signal.aborted; round++) {
+          await rounds.run(kill.signal).catch((error: unknown) => {
+            if (!kill.signal.aborted) throw error;
+          });
+          await scene.blocks(1);
+        }
+        assert.ok(kill.signal.aborted, "it was never killed");
+        scene.connect(reopen());
+        await scene.blocks(2);
+        await claimAll(scene);
+        assert.deepEqual(scene.states(), { claimed: 60 });
+        assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 60n * one);
+        assert.equal(scene.deps.calls.listOpen("accumulate").length, 0);
+      });
+    });
+  }
+}
+
+Deno.test("claims: rows under way without a claim in the journal are judged by the hub's own record", async () => {
+  const scene = await sceneWith();
+  const [paid = hashOf(0), unpaid = hashOf(0)] = scene.deliver(2);
+  await scene.blocks(5);
+  scene.ledger.deliveries.setClaimState({ commitment: paid, dest: b }, "claiming");
+  scene.ledger.deliveries.setClaimState({ commitment: unpaid, dest: b }, "claiming");
+  scene.hub.routed.set(paid, true);
+  await new ClaimsRounds(scene.deps).run(never);
+  assert.equal(scene.ledger.deliveries.find(paid, b)?.claimState, "claimed");
+  await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 2 });
+  assert.deepEqual(scene.claims(), [[unpaid]]);
+});
+
+Deno.test("claims: a raise that the hub's height of the source lacks is waited for and paid; the others of its group go", async () => {
+  const scene = await sceneWith();
+  const [raised = hashOf(0), other = hashOf(0)] = scene.deliver(2);
+  await scene.blocks(5);
+  scene.chain(a).raise(raised, 50n * one);
+  scene.unheard.add(a);
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.claims(), [[other]]);
+  assert.equal(scene.ledger.deliveries.find(raised, b)?.claimState, "unclaimed");
+  const told = scene.log.events("info").filter((event) => event === "fee_raised");
+  assert.equal(told.length, 1);
+  scene.unheard.delete(a);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.claims(), [[other], [raised]]);
+  assert.equal(scene.hub.balanceOf(a, scene.address(b)), 52n * one);
+});
+
+Deno.test("claims: while the hub hears nothing new of the source a raise costs no further proof, and a day later the old fee is claimed", async () => {
+  const scene = await sceneWith();
+  const [raised = hashOf(0)] = scene.deliver(1);
+  await scene.blocks(5);
+  scene.chain(a).raise(raised, 50n * one);
+  scene.unheard.add(a);
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.states(), { unclaimed: 1 });
+  scene.chain(a).calls.length = 0;
+  await scene.clock.advance(3_600_000);
+  await claimAll(scene, rounds);
+  assert.deepEqual([scene.states(), scene.chain(a).calls], [{ unclaimed: 1 }, []]);
+  assert.ok(
+    scene.log.events("info").some((event) => event === "raised_fees_awaited"),
+  );
+  await scene.clock.advance(86_400_000);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 1 });
+  assert.equal(scene.hub.balanceOf(a, scene.address(b)), one);
+});
+
+Deno.test("claims: a raise that a reorganisation took away holds up nothing", async () => {
+  const scene = await sceneWith();
+  const [commitment = hashOf(0)] = scene.deliver(1);
+  await scene.blocks(5);
+  scene.chain(a).raise(commitment, 50n * one);
+  const rounds = new ClaimsRounds(scene.deps);
+  await rounds.run(never);
+  assert.deepEqual(scene.claims(), []);
+  scene.chain(a).fees.set(commitment, one);
+  scene.chain(a).feesBefore.clear();
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 1 });
+  assert.equal(scene.hub.balanceOf(a, scene.address(b)), one);
+});
+
+Deno.test("claims: one claim costs few requests", async () => {
+  const scene = await sceneWith();
+  scene.deliver(50);
+  await scene.blocks(5);
+  scene.hub.calls.length = 0;
+  await new ClaimsRounds(scene.deps).run(never);
+  assert.deepEqual(scene.hub.calls.toSorted(), [
+    "broadcast",
+    "dryRunCall",
+    "fetchClaimStatus",
+    "fetchStateRoot",
+    "fetchStateRoot",
+    "fetchView",
+    "fetchView",
+    "prepareCall",
+  ]);
+});

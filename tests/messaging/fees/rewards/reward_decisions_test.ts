@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import type { RewardRow } from "../../../../src/messaging/ledger/ledger.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import {
+  judgeRewardRefusal,
+  planRewards,
+  type RewardPlanInput,
+} from "../../../../src/messaging/fees/rewards/reward_decisions.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+const chain = parseStateMachine("EVM-1");
+const lagging = parseStateMachine("EVM-420420419");
+
+function row(reference: string, height: bigint, change: Partial<RewardRow> = {}): RewardRow {
+  return {
+    kind: "rotation",
+    chain,
+    reference,
+    height,
+    payload: new Uint8Array(),
+    state: "pending",
+    attempts: 0,
+    nextAttemptAtMs: NOW,
+    detail: undefined,
+    createdAtMs: NOW,
+    updatedAtMs: NOW,
+    ...change,
+  };
+}
+
+function facts(change: Partial<RewardPlanInput> = {}): RewardPlanInput {
+  return {
+    nowMs: NOW,
+    hasPayee: true,
+    hasSigner: () => true,
+    maturedHeight: () => 1_000n,
+    isClaimed: () => false,
+    offered: () => 5n,
+    ...change,
+  };
+}
+
+Deno.test("rewards: rotations and requests are claimed oldest first, whatever the order of the rows", () => {
+  const rows = [row("7", 300n), row("0xaa", 100n, { kind: "request" }), row("5", 200n), row("6", 200n)];
+  for (const order of [rows, rows.toReversed()]) {
+    const { claims, settled, waiting } = planRewards(order, facts());
+    assert.deepEqual(claims.map((claim) => claim.row.reference), ["0xaa", "5", "6", "7"]);
+    assert.deepEqual(
+      claims.map(({ proofHeight, offered }) => [proofHeight, offered]),
+      Array(4).fill([1_000n, 5n]),
+    );
+    assert.deepEqual([settled, waiting], [[], []]);
+  }
+});
+
+for (
+  const [name, change, factChange, why] of [
+    ["without a hub account", {}, { hasPayee: false }, "no_payee"],
+    ["without the chain's key", {}, { hasSigner: () => false }, "no_signer"],
+    ["that is not due", { nextAttemptAtMs: NOW + 1 }, {}, "not_due"],
+    ["that is being claimed", { state: "claiming" }, {}, "under_way"],
+    ["above the hub's height of the chain", {}, { maturedHeight: () => 99n }, "height"],
+    ["of a chain without a mature height", {}, { maturedHeight: () => undefined }, "height"],
+    ["of which the hub's record could not be read", {}, { isClaimed: () => undefined }, "unread"],
+    ["of which the offer could not be read", {}, { offered: () => undefined }, "unread"],
+  ] as const
+) {
+  Deno.test(`rewards: one ${name} waits (${why})`, () => {
+    const plan = planRewards([row("5", 100n, change)], facts(factChange));
+    assert.deepEqual([plan.claims, plan.settled], [[], []]);
+    assert.deepEqual(plan.waiting.map((wait) => wait.why), [why]);
+  });
+}
+
+Deno.test("rewards: at exactly the hub's height a reward is claimed", () => {
+  assert.equal(planRewards([row("5", 100n)], facts({ maturedHeight: () => 100n })).claims.length, 1);
+});
+
+Deno.test("rewards: a chain that lags does not hold back the others", () => {
+  const rows = [row("5", 100n, { chain: lagging }), row("6", 200n)];
+  const plan = planRewards(rows, facts({ maturedHeight: (asked) => asked === lagging ? 1n : 1_000n }));
+  assert.deepEqual(plan.claims.map((claim) => claim.row.reference), ["6"]);
+  assert.deepEqual(plan.waiting.map((wait) => wait.row.reference), ["5"]);
+});
+
+Deno.test("rewards: what is paid, or not offered, is settled without a claim", () => {
+  const paid = planRewards([row("5", 100n)], facts({ isClaimed: () => true, offered: () => 0n }));
+  assert.deepEqual(paid.settled.map(({ to, why }) => [to, why]), [["claimed", "claimed_already"]]);
+  const free = planRewards([row("5", 100n)], facts({ offered: () => 0n }));
+  assert.deepEqual(free.settled.map(({ to, why }) => [to, why]), [["refused", "nothing_offered"]]);
+});
+
+Deno.test("rewards: ended rows are left alone", () => {
+  const ended = [row("5", 100n, { state: "claimed" }), row("6", 100n, { state: "refused" })];
+  assert.deepEqual(planRewards(ended, facts()), { claims: [], settled: [], waiting: [] });
+});
+
+for (
+  const [error, state] of [
+    ["OutboundRotationAlreadyClaimed", "claimed"],
+    ["OutboundRequestAlreadyClaimed", "claimed"],
+    ["OutboundNoRewardConfigured", "refused"],
+    ["OutboundSignerMismatch", "refused"],
+    ["OutboundRequestNoRewardConfigured", "refused"],
+    ["OutboundRequestSignerMismatch", "refused"],
+    ["OutboundRequestNotKnown", "refused"],
+    ["OutboundDestinationStateNotKnown", "pending"],
+    ["OutboundDeliveryNotProven", "pending"],
+    ["OutboundRewardTransferFailed", "pending"],
+    ["SomethingNew", "pending"],
+    [undefined, "pending"],
+  ] as const
+) {
+  Deno.test(`rewards: after ${error ?? "a refusal without a reason"} a claim is ${state}`, () => {
+    const refusal = judgeRewardRefusal({ attempts: 2 }, error, NOW);
+    assert.equal(refusal.state, state);
+    if (refusal.state === "pending") {
+      assert.deepEqual([refusal.attempts, refusal.nextAttemptAtMs], [3, NOW + 600_000]);
+    }
+  });
+}

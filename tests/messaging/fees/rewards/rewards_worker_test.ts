@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { toHex } from "../../../../src/core/encoding/bytes.ts";
+import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { openMemoryLedger } from "../../../../src/messaging/ledger/open.ts";
+import {
+  recordRequestReward,
+  recordRotationReward,
+} from "../../../../src/messaging/fees/rewards/reward_record.ts";
+import { RewardRounds, rewardsWorker } from "../../../../src/messaging/fees/rewards/rewards_worker.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { a, hubName, Scene, type SceneOptions, withLedgerFile } from "../scene.ts";
+
+const never = new AbortController().signal;
+const module = new TextEncoder().encode("governor");
+
+function request(nonce: bigint, changes: Partial<{ source: typeof a; from: Uint8Array }> = {}): Message {
+  return postMessage({
+    source: hubName,
+    dest: a,
+    nonce,
+    from: module,
+    to: new Uint8Array(20).fill(3),
+    timeoutTimestampSec: 0n,
+    body: new Uint8Array([1]),
+    ...changes,
+  });
+}
+
+async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
+  const scene = new Scene({ chains: [a], hasHubSigner: true, ...options });
+  await scene.blocks(8);
+  return scene;
+}
+
+function states(
+  scene: Scene,
+  references: readonly string[],
+  kind: "rotation" | "request" = "rotation",
+): string[] {
+  return references.map((reference) =>
+    scene.ledger.rewards.find({ kind, chain: a, reference })?.state ?? "none"
+  );
+}
+
+/** Delivers a listed request, as settling would record it. */
+function deliverListed(scene: Scene, nonce: bigint, relayer = scene.address(a)): string {
+  const message = request(nonce);
+  const { height } = scene.node(a).head;
+  scene.hub.listed.set(toHex(module), 5n);
+  scene.chain(a).proved.set(message.commitment, { relayer, from: height });
+  const facts = { hub: hubName, listed: new Set([toHex(module)]) };
+  scene.ledger.transaction(() =>
+    void recordRequestReward(scene.ledger, { message, chain: a, height }, facts)
+  );
+  return message.commitment;
+}
+
+Deno.test("rewards: only requests of the hub's listed modules are recorded, each once", () => {
+  const ledger = openMemoryLedger({ clock: new FakeClock() });
+  const facts = { hub: hubName, listed: new Set([toHex(module)]) };
+  const at = { chain: a, height: 7n };
+  const record = (message: Message, known: Parameters<typeof recordRequestReward>[2] = facts): boolean =>
+    ledger.transaction(() => recordRequestReward(ledger, { message, ...at }, known));
+  assert.equal(record(request(1n)), true);
+  assert.equal(record(request(1n)), false);
+  assert.equal(record(request(2n, { source: a })), false);
+  assert.equal(record(request(3n, { from: new Uint8Array(3) })), false);
+  assert.equal(record(request(4n), { hub: hubName, listed: undefined }), false);
+  assert.equal(ledger.rewards.listOpen().length, 1);
+});
+
+Deno.test("rewards: a rotation and a listed request are claimed for the hub account, final before they count", async () => {
+  const scene = await sceneWith();
+  scene.hub.rewards.set(`rotation ${a} 7`, 3n);
+  const { height } = scene.node(a).head;
+  scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
+  const commitment = deliverListed(scene, 1n);
+  await scene.blocks(5);
+  const rounds = new RewardRounds(scene.deps);
+  assert.equal(await rounds.run(never), 2);
+  assert.deepEqual(states(scene, ["7"]), ["claiming"]);
+  await scene.blocks(1);
+  assert.equal(await rounds.run(never), 2);
+  await scene.blocks(3);
+  assert.equal(await rounds.run(never), 0);
+  assert.deepEqual(states(scene, ["7"]), ["claimed"]);
+  assert.deepEqual(states(scene, [commitment], "request"), ["claimed"]);
+  assert.deepEqual([...scene.hub.paidRewards].sort(), [`request ${commitment}`, `rotation ${a} 7`].sort());
+});
+
+Deno.test("rewards: they wait for a height of the chain on the hub, and without a hub signer for ever", async () => {
+  const scene = await sceneWith();
+  scene.hub.rewards.set(`rotation ${a} 7`, 3n);
+  const height = scene.node(a).head.height + 20n;
+  scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
+  assert.equal(await new RewardRounds(scene.deps).run(never), 0);
+  assert.deepEqual(states(scene, ["7"]), ["pending"]);
+  await scene.blocks(30);
+  const unsigned = { ...scene.deps, hubKey: undefined };
+  assert.equal(await new RewardRounds(unsigned).run(never), 0);
+  assert.equal(await new RewardRounds(scene.deps).run(never), 1);
+});
+
+Deno.test("rewards: what was paid, is not offered or is not ours ends without a claim", async () => {
+  const scene = await sceneWith();
+  const { height } = scene.node(a).head;
+  scene.hub.rewards.set(`rotation ${a} 1`, 3n);
+  scene.hub.paidRewards.add(`rotation ${a} 1`);
+  scene.ledger.transaction(() => {
+    for (const setId of [1n, 2n]) recordRotationReward(scene.ledger, { chain: a, height, setId });
+  });
+  const foreign = deliverListed(scene, 5n, new Uint8Array(20).fill(4));
+  await scene.blocks(5);
+  assert.equal(await new RewardRounds(scene.deps).run(never), 0);
+  assert.deepEqual(states(scene, ["1", "2"]), ["claimed", "refused"]);
+  assert.deepEqual(states(scene, [foreign], "request"), ["refused"]);
+});
+
+Deno.test("rewards: a refusal that may pass is tried again after ten minutes", async () => {
+  const scene = await sceneWith();
+  scene.hub.rewards.set(`rotation ${a} 7`, 3n);
+  const { height } = scene.node(a).head;
+  scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
+  await scene.blocks(5);
+  scene.hub.refusesAll = { code: "unspecified", detail: "empty treasury", error: "Balances.Low" };
+  const rounds = new RewardRounds(scene.deps);
+  assert.equal(await rounds.run(never), 0);
+  scene.hub.refusesAll = undefined;
+  assert.equal(await rounds.run(never), 0);
+  assert.deepEqual(states(scene, ["7"]), ["pending"]);
+  await scene.blocks(600);
+  assert.equal(await rounds.run(never), 1);
+});
+
+Deno.test("rewards: the worker claims by itself, oldest first", async () => {
+  const scene = await sceneWith();
+  const { height } = scene.node(a).head;
+  scene.ledger.transaction(() => {
+    for (const [index, setId] of [9n, 3n, 5n].entries()) {
+      scene.hub.rewards.set(`rotation ${a} ${setId}`, 1n);
+      recordRotationReward(scene.ledger, { chain: a, height: height - BigInt(index), setId });
+    }
+  });
+  await scene.blocks(5);
+  const stop = new AbortController();
+  const run = rewardsWorker(scene.deps).run(stop.signal).catch(() => {});
+  await scene.during(scene.clock.sleep(60_000, never));
+  stop.abort();
+  await run;
+  assert.deepEqual([...scene.hub.paidRewards], [`rotation ${a} 5`, `rotation ${a} 3`, `rotation ${a} 9`]);
+});
+
+for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcome"]) {
+  for (const when of ["before", "after"] as const) {
+    Deno.test(`rewards: killed ${when} ${method}, a restart claims once`, async () => {
+      await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
+        const scene = new Scene({ chains: [a], hasHubSigner: true, ledger });
+        await scene.blocks(8);
+        scene.hub.rewards.set(`rotation ${a} 7`, 3n);
+        const { height } = scene.node(a).head;
+        scene.ledger.transaction(() =>
+          void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n })
+        );
+        await scene.blocks(5);
+        const kill = new AbortController();
+        scene.hub.faults.add(method, { kind: "interrupt", when, act: () => kill.abort(new Error("killed")) });
+        const dying = new RewardRounds(scene.deps);
+        for (let round = 0; round < 5 && !kill.signal.aborted; round++) {
+          await dying.run(kill.signal).catch((error: unknown) => {
+            if (!kill.signal.aborted) throw error;
+          });
+          await scene.blocks(1);
+        }
+        assert.ok(kill.signal.aborted, "it was never killed");
+        scene.connect(reopen());
+        const rounds = new RewardRounds(scene.deps);
+        for (let round = 0; round < 20; round++) {
+          await rounds.run(never);
+          await scene.blocks(1);
+        }
+        assert.deepEqual(states(scene, ["7"]), ["claimed"]);
+        assert.equal(scene.hub.paidRewards.size, 1);
+        assert.equal(scene.deps.calls.listOpen("claim").length, 0);
+      });
+    });
+  }
+}

@@ -1,0 +1,504 @@
+import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { toEvmAddress } from "../../../../src/core/ismp/signed_messages.ts";
+import {
+  WithdrawalRounds,
+  withdrawalWorker,
+} from "../../../../src/messaging/fees/withdrawals/withdrawal_worker.ts";
+import type { WithdrawalRow } from "../../../../src/messaging/ledger/ledger.ts";
+import { openMemoryLedger } from "../../../../src/messaging/ledger/open.ts";
+import { a, b, keyOf, Scene, type SceneOptions, withLedgerFile } from "../scene.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { MemoryFeeChain } from "../../../support/memory_fees.ts";
+
+import assert from "node:assert/strict";
+
+const never = new AbortController().signal;
+const one = 10n ** 18n;
+
+async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
+  const scene = new Scene({ chains: [a, b], ...options });
+  await scene.blocks(8);
+  return scene;
+}
+
+/** Rounds with blocks in between, and deliveries settled, until nothing is open. */
+async function payAll(scene: Scene, rounds: WithdrawalRounds, seconds = 200): Promise<void> {
+  for (let round = 0; round < seconds; round++) {
+    await rounds.advance(never);
+    for (const name of scene.chains.keys()) await scene.settle(name, never);
+    await scene.blocks(1);
+    if (scene.ledger.withdrawals.listOpen().length === 0) return;
+  }
+}
+
+function rows(scene: Scene): readonly WithdrawalRow[] {
+  return scene.ledger.withdrawals.listRecent(100).toSorted((left, right) => left.id - right.id);
+}
+
+/** Payments that reached a chain. */
+function paidOn(scene: Scene, name: typeof a): number {
+  return scene.node(name).deliveries().length;
+}
+
+Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and done when the receipt is final (F21)", async () => {
+  const scene = await sceneWith();
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  const rounds = new WithdrawalRounds(scene.deps);
+  assert.deepEqual(await rounds.orderNow(never), [
+    { chain: a, results: ["ordered"] },
+    { chain: b, results: ["skipped"] },
+  ]);
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["requested"]);
+  await payAll(scene, rounds);
+  const [row] = rows(scene);
+  assert.equal(row?.state, "done");
+  assert.equal(row?.amount, 150n * one);
+  assert.equal(paidOn(scene, a), 1);
+  assert.equal(scene.hub.balanceOf(a, scene.address(a)), 0n);
+  const message = scene.ledger.messages.find(row?.dispatch?.commitment ?? "0x", a);
+  assert.equal(message?.state, "delivered");
+  assert.equal(scene.deps.calls.listOpen("withdraw").length, 0);
+});
+
+Deno.test("withdrawals: the row is on disk before the hub hears of the order", async () => {
+  const scene = await sceneWith();
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  let seen: readonly string[] = [];
+  let submitted: number | undefined;
+  const act = (): void => {
+    seen = rows(scene).map(({ state }) => state);
+    submitted = rows(scene)[0]?.submissionId;
+  };
+  scene.hub.faults.add("broadcast", { kind: "interrupt", when: "before", act });
+  await new WithdrawalRounds(scene.deps).orderNow(never);
+  assert.deepEqual(seen, ["requested"]);
+  assert.ok(submitted !== undefined);
+});
+
+Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the token's own decimals (F25)", async () => {
+  const cases = [
+    // minimum of the configuration, 18 decimals
+    { decimals: 18, available: 100n * one - 1n, hubMinimum: 10n * one, isAsked: false, ordered: false },
+    { decimals: 18, available: 100n * one, hubMinimum: 10n * one, isAsked: false, ordered: true },
+    // --withdraw: ten units
+    { decimals: 18, available: 10n * one - 1n, hubMinimum: 0n, isAsked: true, ordered: false },
+    { decimals: 18, available: 10n * one, hubMinimum: 10n * one, isAsked: true, ordered: true },
+    // 6 decimals: the hub's default of 10^19 units is ten million millions
+    { decimals: 6, available: 500_000_000n, hubMinimum: undefined, isAsked: false, ordered: false },
+    { decimals: 6, available: 100_000_000n, hubMinimum: 10_000_000n, isAsked: false, ordered: true },
+    { decimals: 6, available: 99_999_999n, hubMinimum: 10_000_000n, isAsked: false, ordered: false },
+    { decimals: 6, available: 10_000_000n, hubMinimum: 10_000_001n, isAsked: true, ordered: false },
+    { decimals: 18, available: 0n, hubMinimum: 0n, isAsked: true, ordered: false },
+  ];
+  for (const { decimals, available, hubMinimum, isAsked, ordered } of cases) {
+    const scene = await sceneWith({ decimals: { [a]: decimals } });
+    scene.hub.credit(a, scene.address(a), available);
+    if (hubMinimum !== undefined) scene.hub.minimums.set(a, hubMinimum);
+    const rounds = new WithdrawalRounds(scene.deps);
+    await scene.blocks(61);
+    const [report] = isAsked ? await rounds.orderNow(never) : await rounds.orderDue(never);
+    assert.deepEqual(report?.results, [ordered ? "ordered" : "skipped"], `${decimals} ${available}`);
+    const isBelowHub = hubMinimum === undefined || available < hubMinimum;
+    const told = scene.log.events("warn").includes("withdrawal_below_hub_minimum");
+    assert.equal(
+      told,
+      !ordered && isBelowHub && available > 0n && available >= 10n * 10n ** BigInt(decimals),
+    );
+  }
+});
+
+Deno.test("withdrawals: hub account only, chain address only, both: each is signed with its own key and paid to us (F25)", async () => {
+  for (const [own, hubAccount] of [[0n, 200n], [200n, 0n], [150n, 200n]] as const) {
+    const scene = await sceneWith({ hasHubSigner: true });
+    scene.hub.credit(a, scene.address(a), own * one);
+    scene.hub.credit(a, scene.hub.relayer, hubAccount * one);
+    const rounds = new WithdrawalRounds(scene.deps);
+    const [report] = await rounds.orderNow(never);
+    const expected = [own, hubAccount].map((amount) => amount === 0n ? "skipped" : "ordered");
+    assert.deepEqual(report?.results, expected);
+    await payAll(scene, rounds);
+    const paid = rows(scene).filter(({ state }) => state === "done");
+    assert.deepEqual(
+      paid.map(({ amount }) => amount),
+      [own, hubAccount].filter((each) => each > 0n).map((each) => each * one),
+    );
+    assert.equal(paidOn(scene, a), paid.length);
+    assert.equal(scene.hub.balanceOf(a, scene.hub.relayer), 0n);
+  }
+});
+
+Deno.test("withdrawals: an address of earlier deliveries is emptied if its key is there, and told if it is not", async () => {
+  const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
+  scene.deliver(1, { source: a, dest: b });
+  scene.hub.credit(a, toEvmAddress(keyOf(2)), 200n * one);
+  const stranger = new Uint8Array(20).fill(5);
+  const [row] = scene.ledger.deliveries.listUnclaimed({
+    source: a,
+    dest: b,
+    relayer: scene.address(b),
+    maxBlock: 1_000n,
+    limit: 1,
+  });
+  assert.ok(row !== undefined);
+  scene.ledger.deliveries.record({ ...row, commitment: postMessage(lone).commitment, relayer: stranger });
+  scene.hub.credit(a, stranger, 300n * one);
+  const rounds = new WithdrawalRounds(scene.deps);
+  const [report] = await rounds.orderNow(never);
+  assert.deepEqual(report?.results, ["skipped", "ordered"]);
+  await payAll(scene, rounds);
+  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
+  assert.ok(scene.log.events("warn").includes("fee_account_unconfigured"));
+});
+
+const lone = {
+  source: a,
+  dest: b,
+  nonce: 77n,
+  from: new Uint8Array(20),
+  to: new Uint8Array(20),
+  timeoutTimestampSec: 0n,
+  body: new Uint8Array(),
+};
+
+Deno.test("withdrawals: a payment that somebody else delivered is done without a transaction of ours (F25)", async () => {
+  const scene = await sceneWith();
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  scene.unheard.add(a);
+  await scene.blocks(4);
+  await rounds.advance(never);
+  const [row] = rows(scene);
+  assert.ok(row?.dispatch !== undefined);
+  assert.equal(await foreignDelivery(scene, row.dispatch.commitment), true);
+  await payAll(scene, rounds);
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
+  assert.ok(!scene.chain(a).calls.includes("broadcast"));
+  assert.equal(paidOn(scene, a), 1);
+  const message = scene.ledger.messages.find(row.dispatch.commitment, a);
+  assert.deepEqual([message?.state, message?.reason], ["delivered_by_other", "handled_by_other"]);
+});
+
+for (const leg of ["has not met", "has rejected"] as const) {
+  Deno.test(`withdrawals: a payment that a lost database had delivered and the leg ${leg} ends with its message and its record`, () =>
+    payAgain(leg === "has rejected"));
+}
+
+/** Pays, loses the database, and finds what it paid. */
+async function payAgain(isRejected: boolean): Promise<void> {
+  const scene = await sceneWith();
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  await payAll(scene, rounds);
+  const commitment = rows(scene)[0]?.dispatch?.commitment;
+  assert.ok(commitment !== undefined);
+  const met = scene.ledger.messages.find(commitment, a);
+  assert.ok(met !== undefined);
+  scene.connect(openMemoryLedger({ clock: scene.clock }));
+  if (isRejected) {
+    const { detail: _, requiredUsd18: _1, offeredUsd18: _2, ...row } = met;
+    scene.ledger.messages.record({ ...row, state: "rejected", reason: "hub_originated" });
+  }
+  await payAll(scene, new WithdrawalRounds(scene.deps));
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
+  assert.equal(scene.ledger.messages.find(commitment, a)?.state, "delivered");
+  assert.equal(scene.ledger.deliveries.find(commitment, a)?.claimState, "no_fee");
+  assert.equal(paidOn(scene, a), 1);
+}
+
+/** Another relayer brings the payment to its chain. */
+async function foreignDelivery(scene: Scene, commitment: string): Promise<boolean> {
+  scene.unheard.delete(a);
+  await scene.blocks(4);
+  const other = new MemoryFeeChain(scene.node(a), scene.clock, { key: keyOf(5) });
+  const events = scene.hubNode.finalHeight;
+  const message =
+    (await scene.hub.fetchEvents(1n, events, never)).flatMap((event) =>
+      event.kind === "message" && event.message.commitment === commitment ? [event.message] : []
+    )[0];
+  if (message === undefined) return false;
+  const view = await other.fetchView(scene.hub.id, never);
+  const proof = await scene.hub.proveMessages([message], view.height, other, never);
+  const delivery = { steps: [{ kind: "messages" as const, messages: [message], proof }] };
+  const simulation = await other.simulate(delivery, never);
+  if (simulation.kind !== "accepted") return false;
+  const signing = await other.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+  if (signing.kind !== "signed") return false;
+  await other.broadcast(signing.submission, never);
+  await scene.blocks(1);
+  return true;
+}
+
+Deno.test("withdrawals: those ordered elsewhere are found and delivered, also while other rows fail", async () => {
+  const scene = await sceneWith();
+  scene.hub.payOut(a, scene.address(a), 40n * one);
+  scene.hub.payOut(b, scene.address(b), 50n * one);
+  scene.hub.payOut(a, new Uint8Array(20).fill(8), 60n * one);
+  await scene.blocks(5);
+  scene.chain(b).faults.add("simulate", { kind: "throw", code: "unreachable" }, { times: 1_000 });
+  const rounds = new WithdrawalRounds(scene.deps);
+  await payAll(scene, rounds, 40);
+  const states = rows(scene).map(({ chain, amount, state }) => [chain, amount / one, state]);
+  assert.deepEqual(states, [[a, 40n, "done"], [b, 50n, "dispatched"]]);
+  scene.chain(b).faults.clear("simulate");
+  await scene.blocks(400);
+  await payAll(scene, rounds);
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["done", "done"]);
+});
+
+Deno.test("withdrawals: a delivery without effect is tried again after 10 s, 60 s, and then with the frequency (F25)", async () => {
+  const scene = await sceneWith({ withdrawals: { frequencySec: 3_600 } });
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  scene.unheard.add(a);
+  await scene.blocks(5);
+  await rounds.advance(never);
+  const [row] = rows(scene);
+  assert.ok(row?.dispatch !== undefined);
+  const { commitment } = row.dispatch;
+  scene.node(a).failing.add(commitment); // the manager runs out of gas
+  scene.unheard.clear();
+  const waits: number[] = [];
+  for (let attempts = 0; attempts < 3; attempts++) {
+    for (let second = 0; second < 100 && rows(scene)[0]?.attempts === attempts; second++) {
+      await rounds.advance(never);
+      await scene.blocks(1);
+    }
+    waits.push(Math.round(((rows(scene)[0]?.nextAttemptAtMs ?? 0) - scene.clock.now()) / 1000));
+  }
+  assert.deepEqual(waits, [9, 59, 3_599]);
+  scene.node(a).failing.clear();
+  await scene.blocks(3_600);
+  await payAll(scene, rounds);
+  assert.equal(rows(scene)[0]?.state, "done");
+});
+
+Deno.test("withdrawals: a payment that is mined without effect comes back, and is paid once in the end", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  const rounds = new WithdrawalRounds(scene.deps);
+  const act = (): void => {
+    const commitment = rows(scene)[0]?.dispatch?.commitment;
+    if (commitment !== undefined) scene.node(a).failing.add(commitment);
+  };
+  scene.chain(a).faults.add("broadcast", { kind: "interrupt", when: "after", act });
+  await rounds.orderNow(never);
+  await payAll(scene, rounds, 12);
+  const [row] = rows(scene);
+  assert.deepEqual([row?.state, row?.attempts], ["dispatched", 1]);
+  scene.node(a).failing.clear();
+  await payAll(scene, rounds);
+  assert.equal(rows(scene)[0]?.state, "done");
+  assert.equal(paidOn(scene, a), 1);
+});
+
+Deno.test("withdrawals: an account without gas tells its exact shortfall once, and pays when it is funded", async () => {
+  const scene = await sceneWith();
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.chain(a).balanceWei = 1n;
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  await payAll(scene, rounds, 90);
+  assert.equal(rows(scene)[0]?.state, "dispatched");
+  const told = scene.log.lines.filter(({ event }) => event === "balance_insufficient");
+  assert.equal(told.length, 1);
+  assert.equal(told[0]?.fields["shortfallWei"], 200_000n * 100n - 1n);
+  scene.chain(a).balanceWei = one;
+  await payAll(scene, rounds);
+  assert.equal(rows(scene)[0]?.state, "done");
+});
+
+Deno.test("withdrawals: a payment whose delivery costs a tenth of it waits with one line, and goes when gas is cheaper", async () => {
+  // 100,000 gas at 2,000 dollars: 75 gwei make 15 dollars.
+  const scene = await sceneWith({ price27: 2_000n * 10n ** 27n });
+  scene.node(a).priceWei = 75n * 10n ** 9n;
+  scene.chain(a).balanceWei = 10n ** 20n;
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  await payAll(scene, rounds, 1_300);
+  assert.equal(rows(scene)[0]?.state, "dispatched");
+  assert.equal(paidOn(scene, a), 0);
+  const told = scene.log.lines.filter(({ event }) => event === "payment_delayed");
+  assert.deepEqual(told.map(({ fields }) => [fields["costUsd"], fields["mostUsd"]]), [
+    ["15", "14.999999999999999999"],
+  ]);
+  scene.node(a).priceWei = 74n * 10n ** 9n;
+  await payAll(scene, rounds, 700);
+  assert.equal(rows(scene)[0]?.state, "done");
+  assert.equal(paidOn(scene, a), 1);
+});
+
+Deno.test("withdrawals: a payment whose gas comes to cost a tenth of it just before it is signed is not sent", async () => {
+  const scene = await sceneWith({ price27: 2_000n * 10n ** 27n });
+  scene.node(a).priceWei = 74n * 10n ** 9n;
+  scene.chain(a).balanceWei = 10n ** 20n;
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  let signings = 0;
+  scene.chain(a).faults.add("sign", {
+    kind: "interrupt",
+    when: "before",
+    act: () => {
+      signings++;
+      scene.node(a).priceWei = 75n * 10n ** 9n;
+    },
+  });
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  await payAll(scene, rounds, 1_300);
+  assert.deepEqual([signings, paidOn(scene, a)], [1, 0]);
+  scene.node(a).priceWei = 74n * 10n ** 9n;
+  await payAll(scene, rounds, 1_300);
+  assert.equal(paidOn(scene, a), 1);
+});
+
+Deno.test("withdrawals: the first round comes a minute after the start, the next a period after the last completed one", async () => {
+  await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
+    const scene = new Scene({ chains: [a], ledger, withdrawals: { frequencySec: 3_600 } });
+    await scene.blocks(8);
+    let rounds = new WithdrawalRounds(scene.deps);
+    const looks = (): number => scene.hub.calls.filter((call) => call === "fetchFeeBalance").length;
+    assert.deepEqual(await rounds.orderDue(never), []);
+    await scene.blocks(60);
+    await rounds.orderDue(never);
+    assert.equal(looks(), 1);
+    await rounds.orderDue(never);
+    await scene.blocks(1_800);
+    scene.connect(reopen());
+    rounds = new WithdrawalRounds(scene.deps);
+    await scene.blocks(61);
+    await rounds.orderDue(never);
+    assert.equal(looks(), 1, "a restart repeats the round");
+    await scene.blocks(1_800);
+    await rounds.orderDue(never);
+    assert.equal(looks(), 2, "a restart puts the round off");
+  });
+});
+
+Deno.test("withdrawals: a round in which the hub does not answer is not completed", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  await scene.blocks(60);
+  const rounds = new WithdrawalRounds(scene.deps);
+  await scene.blocks(60);
+  scene.hub.faults.add("fetchFeeBalance", { kind: "throw", code: "timeout" });
+  assert.deepEqual(await rounds.orderDue(never), [{ chain: a, results: "unreachable" }]);
+  await scene.blocks(10);
+  assert.deepEqual(await rounds.orderDue(never), [{ chain: a, results: ["ordered"] }]);
+});
+
+Deno.test("withdrawals: an order that the hub never takes is void after ten minutes, and the fees stay", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.faults.add("broadcast", { kind: "throw", code: "timeout" }, { times: 1_000 });
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  for (let minute = 0; minute < 11; minute++) {
+    await rounds.advance(never);
+    await scene.blocks(60);
+  }
+  await rounds.advance(never);
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["void"]);
+  assert.equal(scene.hub.balanceOf(a, scene.address(a)), 150n * one);
+  scene.hub.faults.clear("broadcast");
+  await rounds.orderNow(never);
+  await payAll(scene, rounds);
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["void", "done"]);
+});
+
+Deno.test("withdrawals: an order whose nonce went to somebody else's signature is void once that is read", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.isStalled = true;
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  scene.hub.forgetCalls();
+  scene.hub.isStalled = false;
+  scene.hub.useNonceOf(a, scene.address(a));
+  for (let second = 0; second < 12; second++) {
+    await rounds.advance(never);
+    await scene.blocks(1);
+  }
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["void"]);
+});
+
+Deno.test("withdrawals: the worker pays out by itself, again and again", async () => {
+  const scene = await sceneWith({ chains: [a], withdrawals: { frequencySec: 600 } });
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  const stop = new AbortController();
+  const run = withdrawalWorker(scene.deps, 2_000).run(stop.signal).catch(() => {});
+  const settling = (async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      await scene.settle(a, stop.signal);
+      await scene.clock.sleep(2_000, stop.signal);
+    }
+  })().catch(() => {});
+  await scene.during(scene.clock.sleep(300_000, never));
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
+  scene.hub.credit(a, scene.address(a), 120n * one);
+  await scene.during(scene.clock.sleep(600_000, never));
+  stop.abort();
+  await Promise.all([run, settling]);
+  assert.deepEqual(rows(scene).map(({ state, amount }) => [state, amount / one]), [["done", 150n], [
+    "done",
+    120n,
+  ]]);
+  assert.equal(paidOn(scene, a), 2);
+});
+
+const crashes: readonly (readonly ["hub" | "chain", string])[] = [
+  ["hub", "dryRunCall"],
+  ["hub", "prepareCall"],
+  ["hub", "broadcast"],
+  ["hub", "fetchCallOutcome"],
+  ["hub", "fetchEvents"],
+  ["hub", "proveMessages"],
+  ["chain", "fetchReceipts"],
+  ["chain", "simulate"],
+  ["chain", "fetchBalance"],
+  ["chain", "sign"],
+  ["chain", "broadcast"],
+  ["chain", "fetchFinalHeight"],
+];
+
+for (const [where, method] of crashes) {
+  for (const when of ["before", "after"] as const) {
+    Deno.test(`withdrawals: killed ${when} ${method} of the ${where}, a restart pays out exactly once (F5)`, async () => {
+      await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
+        const scene = new Scene({ chains: [a], ledger });
+        await scene.blocks(8);
+        scene.hub.credit(a, scene.address(a), 150n * one);
+        const kill = new AbortController();
+        const act = (): void => kill.abort(new Error("killed"));
+        const on = where === "hub" ? scene.hub : scene.chain(a);
+        on.faults.add(method, { kind: "interrupt", when, act });
+        const dying = new WithdrawalRounds(scene.deps);
+        const tolerate = (error: unknown): void => {
+          if (!kill.signal.aborted) throw error;
+        };
+        for (let round = 0; round < 30 && !kill.signal.aborted; round++) {
+          if (round === 0) await dying.orderNow(kill.signal).catch(tolerate);
+          await dying.advance(kill.signal).catch(tolerate);
+          if (!kill.signal.aborted) await scene.settle(a, kill.signal).catch(tolerate);
+          await scene.blocks(1);
+        }
+        assert.ok(kill.signal.aborted, "it was never killed");
+        scene.connect(reopen());
+        await scene.blocks(2);
+        const rounds = new WithdrawalRounds(scene.deps);
+        for (let pass = 0; pass < 3; pass++) {
+          await rounds.orderNow(never);
+          await payAll(scene, rounds);
+          await scene.blocks(20);
+        }
+        assert.equal(paidOn(scene, a), 1);
+        assert.equal(scene.hub.balanceOf(a, scene.address(a)), 0n);
+        assert.equal(rows(scene).filter(({ state }) => state === "done").length, 1);
+        assert.equal(scene.ledger.withdrawals.listOpen().length, 0);
+        assert.equal(scene.deps.calls.listOpen("withdraw").length, 0);
+      });
+    });
+  }
+}
