@@ -7,13 +7,11 @@ import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { claimsWorker } from "./fees/claims/claims_worker.ts";
-import { findHubKey } from "./fees/fee_context.ts";
+import { type FeeContext, findHubKey } from "./fees/fee_context.ts";
 import { FeeUnits } from "./fees/fee_units.ts";
 import { HubCalls, NonceTurns } from "./fees/hub_calls.ts";
-import type { RewardDeps } from "./fees/rewards/reward_claims.ts";
 import { rewardsWorker } from "./fees/rewards/rewards_worker.ts";
 import { PaymentBundles } from "./fees/withdrawals/payment_bundles.ts";
-import type { PaymentDeps } from "./fees/withdrawals/payment_context.ts";
 import { withdrawalWorker } from "./fees/withdrawals/withdrawal_worker.ts";
 import type { GatedChain } from "./legs.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./relay/leg.ts";
@@ -32,7 +30,7 @@ export interface FeePlanInput {
 }
 
 /** Creates the context shared by the fee workers and the commands. */
-export function createFeeDeps(deps: PipelineDeps, parts: FeePlanInput): PaymentDeps & RewardDeps {
+export function createFeeContext(deps: PipelineDeps, parts: FeePlanInput): FeeContext {
   const { config, hub } = parts;
   const up = new Set<StateMachine>();
   for (const { entry: { chain }, passed } of parts.chains) {
@@ -72,7 +70,7 @@ export function createFeeDeps(deps: PipelineDeps, parts: FeePlanInput): PaymentD
 
 /** Plans the fee workers of the long-running relayer. */
 export function planFees(deps: PipelineDeps, parts: FeePlanInput): readonly Worker[] {
-  const shared = createFeeDeps(deps, parts);
+  const shared = createFeeContext(deps, parts);
   const everyMs = parts.config.hub.pollIntervalSec * 1000;
   const claims = parts.config.relayer.disableFeeAccumulation ? [] : [claimsWorker(shared, everyMs)];
   return [...claims, withdrawalWorker(shared, everyMs), rewardsWorker(shared)];

@@ -3,20 +3,20 @@
  * on the same database at the same time; the second process exits with an error.
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
-import type { MessagingConfig } from "../config/schema.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { createFeeDeps } from "../fee_workers.ts";
-import type { PaymentDeps } from "../fees/withdrawals/payment_context.ts";
+import { type ClaimSummary, summaryColumns } from "./claim_summary.ts";
+import { runClaims } from "./run_claims.ts";
+import { runWithdrawals, type WithdrawalRun } from "./run_withdrawals.ts";
+import type { MessagingConfig } from "../config/schema.ts";
+import { createFeeContext } from "../fee_workers.ts";
+import type { FeeContext } from "../fees/fee_context.ts";
 import { planLegs, toPipelineSettings } from "../legs.ts";
 import type { PipelineDeps } from "../relay/leg.ts";
 import { type RunDeps, runSession, type Session } from "../session.ts";
 import { openGate } from "../startup.ts";
-import { type ClaimSummary, summaryColumns } from "./claim_summary.ts";
-import { runClaims } from "./run_claims.ts";
-import { runWithdrawals, type WithdrawalRun } from "./run_withdrawals.ts";
 
 /** Options of the command. */
 export interface AccumulateOptions {
@@ -59,7 +59,7 @@ function planCommand(
   deps: CommandDeps,
   config: MessagingConfig,
   session: Session,
-): { readonly shared: PaymentDeps; readonly gates: readonly Worker[] } {
+): { readonly shared: FeeContext; readonly gates: readonly Worker[] } {
   const { clock, random, log } = deps;
   const pipeline: PipelineDeps = { clock, random, log, ledger: session.ledger };
   const settings = toPipelineSettings(config, () => undefined);
@@ -71,12 +71,12 @@ function planCommand(
   const { outbound } = planLegs(pipeline, { config, settings, hub, chains, fetch: deps.fetch });
   const parts = { config, settings, hub, chains, checks, outbound };
   const gates = chains.flatMap(({ worker }) => worker === undefined ? [] : [worker]);
-  return { shared: createFeeDeps(pipeline, parts), gates };
+  return { shared: createFeeContext(pipeline, parts), gates };
 }
 
 /** Claims, withdraws, or both, and reports the result. */
 export async function runCommand(
-  deps: PaymentDeps,
+  deps: FeeContext,
   config: Pick<MessagingConfig, "hub">,
   options: AccumulateOptions & Pick<CommandDeps, "print">,
   signal: AbortSignal,
@@ -102,7 +102,7 @@ export async function runCommand(
 const MAX_PAUSE_SEC = 6;
 
 function logClaims(
-  deps: Pick<PaymentDeps, "log" | "units">,
+  deps: Pick<FeeContext, "log" | "units">,
   summary: ClaimSummary,
   print: CommandDeps["print"],
 ): void {

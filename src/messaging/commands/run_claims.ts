@@ -12,8 +12,7 @@ import {
   type PairReport,
   type RoundReport,
 } from "../fees/claims/claims_worker.ts";
-import { isPassing } from "../fees/fee_context.ts";
-import type { PaymentDeps } from "../fees/withdrawals/payment_context.ts";
+import { type FeeContext, isPassing } from "../fees/fee_context.ts";
 import type { ClaimPair } from "../ledger/ledger.ts";
 import { settleAll } from "../relay/settle/settle_worker.ts";
 
@@ -31,19 +30,19 @@ const MAX_REFUSALS = 3;
 
 /** Runs to completion; the summary reports what happened, also after an abort (the rest is in the journal). */
 export async function runClaims(
-  deps: PaymentDeps,
+  context: FeeContext,
   options: ClaimRunOptions,
   signal: AbortSignal,
 ): Promise<ClaimSummary> {
-  logUnreadable(deps);
-  const run = new ClaimRun(deps, options);
+  logUnreadable(context);
+  const run = new ClaimRun(context, options);
   try {
     await run.repeat(signal);
   } catch (error) {
     if (!signal.aborted) throw error;
   }
   run.countLeftOver(signal.aborted);
-  await learnUnits(deps, run.summary, signal);
+  await learnUnits(context, run.summary, signal);
   return run.summary;
 }
 
@@ -52,18 +51,18 @@ type Expectation = "progress" | "later" | "failed";
 
 class ClaimRun {
   readonly summary = new ClaimSummary();
-  readonly #deps: PaymentDeps;
+  readonly #context: FeeContext;
   readonly #options: ClaimRunOptions;
   readonly #rounds: ClaimsRounds;
   readonly #notices: WaitNotices;
   #last: readonly PairReport[] = [];
   #hubFailures = 0;
 
-  constructor(deps: PaymentDeps, options: ClaimRunOptions) {
-    this.#deps = deps;
+  constructor(context: FeeContext, options: ClaimRunOptions) {
+    this.#context = context;
     this.#options = options;
-    this.#rounds = new ClaimsRounds(deps, (event) => this.summary.count(event));
-    this.#notices = new WaitNotices(deps);
+    this.#rounds = new ClaimsRounds(context, (event) => this.summary.count(event));
+    this.#notices = new WaitNotices(context);
   }
 
   async repeat(signal: AbortSignal): Promise<void> {
@@ -73,15 +72,15 @@ class ClaimRun {
       if (isDone) return;
       const backoffMs = this.#hubFailures === 0
         ? 0
-        : nextDelayMs(transientBackoff, this.#hubFailures, this.#deps.random.fraction());
-      await this.#deps.clock.sleep(Math.max(this.#options.everyMs, backoffMs), signal);
+        : nextDelayMs(transientBackoff, this.#hubFailures, this.#context.random.fraction());
+      await this.#context.clock.sleep(Math.max(this.#options.everyMs, backoffMs), signal);
     }
   }
 
   /** True when another round would find nothing. */
   async #once(signal: AbortSignal): Promise<boolean> {
     try {
-      const openDeliveries = await settleDeliveries(this.#deps, signal);
+      const openDeliveries = await settleDeliveries(this.#context, signal);
       const report = await this.#rounds.run(signal);
       this.#last = report.pairs;
       this.#hubFailures = 0;
@@ -89,7 +88,7 @@ class ClaimRun {
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error;
       this.#hubFailures++;
-      this.#deps.log.warn("hub_unavailable", { failures: this.#hubFailures, error });
+      this.#context.log.warn("hub_unavailable", { failures: this.#hubFailures, error });
       return !this.#options.waits && this.#hubFailures >= MAX_FAILURES;
     }
   }
@@ -138,12 +137,12 @@ class ClaimRun {
 
   #refusals(pair: ClaimPair): readonly number[] {
     const all = { ...pair, maxBlock: pair.newestBlock, limit: pair.count };
-    return this.#deps.ledger.deliveries.listUnclaimed(all).map((row) => this.#rounds.refusalsOf(row));
+    return this.#context.ledger.deliveries.listUnclaimed(all).map((row) => this.#rounds.refusalsOf(row));
   }
 
   /** Adds everything still unclaimed to the table. */
   countLeftOver(isAborted: boolean): void {
-    const { deliveries } = this.#deps.ledger;
+    const { deliveries } = this.#context.ledger;
     for (const pair of deliveries.listClaimPairs()) {
       const report = this.#last.find((each) =>
         each.pair.source === pair.source && each.pair.dest === pair.dest
@@ -169,48 +168,48 @@ class ClaimRun {
   }
 
   #logSkipped(pair: ClaimPair, requests: number): void {
-    this.#deps.log.info("fees_not_claimable", {
+    this.#context.log.info("fees_not_claimable", {
       pair: routeName(pair),
       requests,
       deliveredUpTo: pair.newestBlock,
     });
   }
 
-  #notFinal(): ReturnType<PaymentDeps["ledger"]["deliveries"]["listNotFinal"]> {
-    const { chains, ledger } = this.#deps;
+  #notFinal(): ReturnType<FeeContext["ledger"]["deliveries"]["listNotFinal"]> {
+    const { chains, ledger } = this.#context;
     return [...chains.keys()].flatMap((dest) => ledger.deliveries.listNotFinal(dest, 100_000))
       .filter(({ claimState }) => claimState === "unclaimed");
   }
 }
 
 /** Settles deliveries that an earlier run left pending; returns the number still open. */
-export async function settleDeliveries(deps: PaymentDeps, signal: AbortSignal): Promise<number> {
+export async function settleDeliveries(context: FeeContext, signal: AbortSignal): Promise<number> {
   let open = 0;
-  for (const [name, chain] of deps.chains) {
-    if (!deps.isUp(name)) continue;
+  for (const [name, chain] of context.chains) {
+    if (!context.isUp(name)) continue;
     const count = (): number =>
-      deps.ledger.submissions.listUnresolved(name).filter(({ kind }) => kind === "delivery").length;
-    if (count() === 0 && deps.ledger.deliveries.listNotFinal(name, 1).length === 0) continue;
+      context.ledger.submissions.listUnresolved(name).filter(({ kind }) => kind === "delivery").length;
+    if (count() === 0 && context.ledger.deliveries.listNotFinal(name, 1).length === 0) continue;
     try {
-      await settleAll(deps, deps.settings, chain, signal);
+      await settleAll(context, context.settings, chain, signal);
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error;
-      deps.log.debug("past_deliveries_unknown", { chain: name, error });
+      context.log.debug("past_deliveries_unknown", { chain: name, error });
     }
     open += count();
   }
   return open;
 }
 
-async function learnUnits(deps: PaymentDeps, summary: ClaimSummary, signal: AbortSignal): Promise<void> {
+async function learnUnits(context: FeeContext, summary: ClaimSummary, signal: AbortSignal): Promise<void> {
   for (const { route } of summary.cells()) {
-    const source = deps.chains.get(route.source);
+    const source = context.chains.get(route.source);
     if (source === undefined || signal.aborted) continue;
     try {
-      await deps.units.learn(source, signal);
+      await context.units.learn(source, signal);
     } catch (error) {
       if (!signal.aborted && !isPassing(error)) throw error;
-      deps.log.debug("fee_decimals_unknown", { chain: route.source, error });
+      context.log.debug("fee_decimals_unknown", { chain: route.source, error });
     }
   }
 }

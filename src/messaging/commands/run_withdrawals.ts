@@ -1,11 +1,10 @@
 /** One pass of withdrawals: requests everything above the minimum, then follows every open payment to its delivery. */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
-import { ATTEMPTS_PER_ROUND } from "../fees/withdrawals/withdrawal_step.ts";
-import { isPassing } from "../fees/fee_context.ts";
-import type { PaymentDeps } from "../fees/withdrawals/payment_context.ts";
-import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
 import { settleDeliveries } from "./run_claims.ts";
+import { type FeeContext, isPassing } from "../fees/fee_context.ts";
+import { ATTEMPTS_PER_ROUND } from "../fees/withdrawals/withdrawal_step.ts";
+import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
 
 /** Result of the pass. */
 export interface WithdrawalRun {
@@ -22,11 +21,11 @@ const MAX_FAILURES = 5;
 
 /** Runs until every payment is on its chain or has failed three times; an abort ends it with everything recorded. */
 export async function runWithdrawals(
-  deps: PaymentDeps,
+  context: FeeContext,
   everyMs: number,
   signal: AbortSignal,
 ): Promise<WithdrawalRun> {
-  const run = new WithdrawalPass(deps, everyMs);
+  const run = new WithdrawalPass(context, everyMs);
   try {
     await run.repeat(signal);
   } catch (error) {
@@ -36,7 +35,7 @@ export async function runWithdrawals(
 }
 
 class WithdrawalPass {
-  readonly #deps: PaymentDeps;
+  readonly #context: FeeContext;
   readonly #everyMs: number;
   readonly #rounds: WithdrawalRounds;
   readonly #notices: WaitNotices;
@@ -47,12 +46,12 @@ class WithdrawalPass {
   #orders: readonly OrderReport[] | undefined;
   #failures = 0;
 
-  constructor(deps: PaymentDeps, everyMs: number) {
-    this.#deps = deps;
+  constructor(context: FeeContext, everyMs: number) {
+    this.#context = context;
     this.#everyMs = everyMs;
-    this.#rounds = new WithdrawalRounds(deps);
-    this.#notices = new WaitNotices(deps);
-    const { withdrawals } = deps.ledger;
+    this.#rounds = new WithdrawalRounds(context);
+    this.#notices = new WaitNotices(context);
+    const { withdrawals } = context.ledger;
     const isOver = new Set(["done", "void"]);
     this.#before = new Set(
       withdrawals.listRecent(10_000).filter(({ state }) => isOver.has(state)).map(({ id }) => id),
@@ -64,16 +63,16 @@ class WithdrawalPass {
     while (!await this.#once(signal)) {
       const backoffMs = this.#failures === 0
         ? 0
-        : nextDelayMs(transientBackoff, this.#failures, this.#deps.random.fraction());
-      await this.#deps.clock.sleep(Math.max(this.#everyMs, backoffMs), signal);
+        : nextDelayMs(transientBackoff, this.#failures, this.#context.random.fraction());
+      await this.#context.clock.sleep(Math.max(this.#everyMs, backoffMs), signal);
     }
   }
 
   /** True when nothing is left to do. */
   async #once(signal: AbortSignal): Promise<boolean> {
-    const deps = this.#deps;
+    const context = this.#context;
     try {
-      await settleDeliveries(deps, signal);
+      await settleDeliveries(context, signal);
       for (const { row, action } of await this.#rounds.advance(signal)) {
         if (action.kind === "report_too_dear") this.#tooDear.add(row.id);
       }
@@ -85,7 +84,7 @@ class WithdrawalPass {
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error;
       this.#failures++;
-      deps.log.warn("hub_unavailable", { failures: this.#failures, error });
+      context.log.warn("hub_unavailable", { failures: this.#failures, error });
     }
     if (this.#failures >= MAX_FAILURES) return true;
     if (this.#failures > 0 || this.#orders === undefined || this.#isOrderOpen()) return false;
@@ -105,9 +104,9 @@ class WithdrawalPass {
   }
 
   /** Lists the rows that this pass still waits for. */
-  #open(): ReturnType<PaymentDeps["ledger"]["withdrawals"]["listOpen"]> {
-    return this.#deps.ledger.withdrawals.listOpen().filter((row) =>
-      this.#deps.chains.has(row.chain) && !this.#hasFailed(row) && !this.#isThere(row) &&
+  #open(): ReturnType<FeeContext["ledger"]["withdrawals"]["listOpen"]> {
+    return this.#context.ledger.withdrawals.listOpen().filter((row) =>
+      this.#context.chains.has(row.chain) && !this.#hasFailed(row) && !this.#isThere(row) &&
       !this.#tooDear.has(row.id)
     );
   }
@@ -119,15 +118,15 @@ class WithdrawalPass {
   /**
    * True when the payment is on its chain, possibly in a block that is not final: the running relayer monitors that.
    */
-  #isThere(row: ReturnType<PaymentDeps["ledger"]["withdrawals"]["listOpen"]>[number]): boolean {
+  #isThere(row: ReturnType<FeeContext["ledger"]["withdrawals"]["listOpen"]>[number]): boolean {
     if (row.dispatch === undefined) return false;
-    const message = this.#deps.ledger.messages.find(row.dispatch.commitment, row.chain);
+    const message = this.#context.ledger.messages.find(row.dispatch.commitment, row.chain);
     return message?.state === "delivered" || message?.state === "delivered_by_other";
   }
 
   /** Counts the outcomes of the rows. */
   result(): WithdrawalRun {
-    const { withdrawals } = this.#deps.ledger;
+    const { withdrawals } = this.#context.ledger;
     const touched = withdrawals.listRecent(10_000).filter(({ id }) => !this.#before.has(id));
     const paid = touched.filter((row) => row.state === "done" || this.#isThere(row)).length;
     const lost =

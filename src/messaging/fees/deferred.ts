@@ -2,8 +2,8 @@
  * Deferred work: rows that the hub refuses for now and pairs whose chains do not answer, with the time of the next
  * attempt.
  */
+import type { FeeContext } from "./fee_context.ts";
 import { nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
-import type { FeeDeps } from "./fee_context.ts";
 
 interface Entry {
   readonly attempts: number;
@@ -12,12 +12,12 @@ interface Entry {
 
 /** List of deferred keys, kept in memory only: after a restart everything is attempted again. */
 export class Deferred {
-  readonly #deps: Pick<FeeDeps, "clock" | "random">;
+  readonly #context: Pick<FeeContext, "clock" | "random">;
   readonly #retryClass: RetryClass;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(deps: Pick<FeeDeps, "clock" | "random">, retryClass: RetryClass) {
-    this.#deps = deps;
+  constructor(context: Pick<FeeContext, "clock" | "random">, retryClass: RetryClass) {
+    this.#context = context;
     this.#retryClass = retryClass;
   }
 
@@ -27,9 +27,9 @@ export class Deferred {
     const untilMs = nextAttemptMs({
       retryClass: this.#retryClass,
       attempts,
-      nowMs: this.#deps.clock.now(),
+      nowMs: this.#context.clock.now(),
       retryFrequencySec: undefined,
-      jitter: this.#deps.random.fraction(),
+      jitter: this.#context.random.fraction(),
     });
     this.#entries.set(key, { attempts, untilMs });
     return attempts;
@@ -42,7 +42,7 @@ export class Deferred {
 
   /** True while `key` is deferred. */
   has(key: string): boolean {
-    return this.#deps.clock.now() < (this.#entries.get(key)?.untilMs ?? 0);
+    return this.#context.clock.now() < (this.#entries.get(key)?.untilMs ?? 0);
   }
 
   /** Number of consecutive failures of `key`. */

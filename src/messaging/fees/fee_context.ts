@@ -11,7 +11,8 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { FeeUnits } from "./fee_units.ts";
 import type { HubCalls, NonceTurns } from "./hub_calls.ts";
-import type { PipelineDeps } from "../relay/leg.ts";
+import type { ProvableHeight, WaitingPayment } from "./withdrawals/payment_bundles.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "../relay/leg.ts";
 
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */
 export type FeeHub = RelayerHub & Pick<FeeChain, "signDigest">;
@@ -24,8 +25,15 @@ export interface FeeKey {
   signDigest(digest: Uint8Array): Promise<Signature>;
 }
 
-/** Dependencies shared by the fee workers. */
-export interface FeeDeps extends PipelineDeps {
+/** Operator settings for withdrawals. */
+export interface WithdrawalSettings {
+  readonly frequencySec: number;
+  /** Whole currency units. */
+  readonly minimumAmount: number;
+}
+
+/** Context of the fee workers, handed to each of them once. */
+export interface FeeContext extends PipelineDeps {
   readonly hub: FeeHub;
   /** Every configured chain besides the hub. */
   readonly chains: ReadonlyMap<StateMachine, FeeChain>;
@@ -36,16 +44,29 @@ export interface FeeDeps extends PipelineDeps {
   readonly calls: HubCalls;
   readonly turns: NonceTurns;
   readonly units: FeeUnits;
+  readonly settings: PipelineSettings;
+  readonly withdrawals: WithdrawalSettings;
+  /** The leg from the hub to a configured chain; its turns are shared with the worker that delivers there. */
+  readonly legTo: (chain: StateMachine) => Leg;
+  /**
+   * For chains that learn the hub's heights from bundled consensus proofs: finds a height at or above the payment's
+   * block with the proofs to send in front; `undefined`: none yet. Absent when no chain uses bundled proofs.
+   */
+  readonly bundleTo?:
+    | ((chain: FeeChain, payment: WaitingPayment, signal: AbortSignal) => Promise<ProvableHeight | undefined>)
+    | undefined;
+  /** Address of the host contract, 20 bytes; `undefined` for chains without one. */
+  readonly hostOf: (chain: StateMachine) => Uint8Array | undefined;
 }
 
 /** Finds the key of an address, among our chain keys and the hub account; `undefined` when it is not configured. */
 export function findKey(
-  deps: Pick<FeeDeps, "chains" | "hubKey">,
+  context: Pick<FeeContext, "chains" | "hubKey">,
   address: Uint8Array,
 ): FeeKey | undefined {
-  const { hubKey } = deps;
+  const { hubKey } = context;
   if (hubKey !== undefined && equalBytes(hubKey.address, address)) return hubKey;
-  for (const chain of deps.chains.values()) {
+  for (const chain of context.chains.values()) {
     const { relayer } = chain;
     if (relayer === undefined || !equalBytes(relayer, address)) continue;
     return { address: relayer, signDigest: (digest) => chain.signDigest(digest) };
@@ -63,4 +84,23 @@ export function findHubKey(hub: FeeHub, isConfigured: boolean): FeeKey | undefin
   const { relayer } = hub;
   if (!isConfigured || relayer === undefined) return undefined;
   return { address: relayer, signDigest: (digest) => hub.signDigest(digest) };
+}
+
+/** Chain on which fees are paid out, with the receiving address. */
+export interface PayingChain {
+  readonly chain: FeeChain;
+  readonly name: StateMachine;
+  readonly ownAddress: Uint8Array;
+}
+
+/** Lists chains with a signer: fees can only be paid out there. */
+export function payingChains(context: FeeContext): readonly PayingChain[] {
+  return [...context.chains].flatMap(([name, chain]) =>
+    chain.relayer === undefined ? [] : [{ chain, name, ownAddress: chain.relayer }]
+  );
+}
+
+/** True for our own accounts on the chain, whoever requested the payment. */
+export function isOwnPayee(context: FeeContext, { ownAddress }: PayingChain, account: Uint8Array): boolean {
+  return equalBytes(ownAddress, account) || findKey(context, account) !== undefined;
 }

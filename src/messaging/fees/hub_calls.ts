@@ -69,10 +69,10 @@ export class HubCalls {
   /** Submissions that are being broadcast right now. */
   readonly #leaving = new Set<number>();
 
-  constructor(deps: { readonly hub: RelayerHub; readonly ledger: Ledger; readonly log: Log }) {
-    this.#hub = deps.hub;
-    this.#ledger = deps.ledger;
-    this.#log = deps.log;
+  constructor(context: { readonly hub: RelayerHub; readonly ledger: Ledger; readonly log: Log }) {
+    this.#hub = context.hub;
+    this.#ledger = context.ledger;
+    this.#log = context.log;
   }
 
   /** Builds the extrinsic, journals it with everything that depends on it, and broadcasts it. */

@@ -22,7 +22,7 @@ async function run(
   const print = (text: string): void => void (printed += `${text}\n`);
   const hub = { pollIntervalSec: 2 } as Parameters<typeof runCommand>[1]["hub"];
   const all = { waits: false, withdraws: false, print, ...options };
-  const code = await scene.during(runCommand(scene.deps, { hub }, all, signal), 7 * 86_400_000);
+  const code = await scene.during(runCommand(scene.context, { hub }, all, signal), 7 * 86_400_000);
   return { code, printed };
 }
 
@@ -169,7 +169,7 @@ Deno.test("accumulate-fees: a claim that an earlier run left in the journal is s
   scene.deliver(3);
   await scene.blocks(5);
   const { ClaimsRounds } = await import("../../../src/messaging/fees/claims/claims_worker.ts");
-  await new ClaimsRounds(scene.deps).run(never);
+  await new ClaimsRounds(scene.context).run(never);
   assert.deepEqual(scene.states(), { claiming: 3 });
   scene.connect(scene.ledger);
   const { code, printed } = await run(scene);

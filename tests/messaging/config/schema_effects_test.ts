@@ -5,7 +5,7 @@ import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
 import { connectChains } from "../../../src/messaging/connect.ts";
-import { createFeeDeps, planFees } from "../../../src/messaging/fee_workers.ts";
+import { createFeeContext, planFees } from "../../../src/messaging/fee_workers.ts";
 import { planLegs, toPipelineSettings } from "../../../src/messaging/legs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { openMemoryLedger } from "../../support/ledger.ts";
@@ -39,7 +39,7 @@ async function plan(config: MessagingConfig): Promise<string> {
   const { outbound, workers } = planLegs(deps, parts);
   const feeParts = { ...parts, checks: new Map(), outbound };
   const fees = planFees(deps, feeParts);
-  const { withdrawals, hostOf } = createFeeDeps(deps, feeParts);
+  const { withdrawals, hostOf } = createFeeContext(deps, feeParts);
   const shown = {
     settings,
     workers: [...workers, ...fees].map(({ name }) => name),

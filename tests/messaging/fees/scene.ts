@@ -9,14 +9,13 @@ import {
 } from "../../../src/core/ismp/state_machine.ts";
 import { Limit } from "../../../src/core/runtime/limit.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
-import { findHubKey } from "../../../src/messaging/fees/fee_context.ts";
+import {
+  type FeeContext,
+  findHubKey,
+  type WithdrawalSettings,
+} from "../../../src/messaging/fees/fee_context.ts";
 import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
 import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
-import type { RewardDeps } from "../../../src/messaging/fees/rewards/reward_claims.ts";
-import type {
-  PaymentDeps,
-  WithdrawalSettings,
-} from "../../../src/messaging/fees/withdrawals/payment_context.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import { openLedger, openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
 import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
@@ -68,7 +67,7 @@ export class Scene {
   readonly unheard = new Set<StateMachine>();
   ledger: Ledger;
   log = new RecordedLog();
-  deps: PaymentDeps & RewardDeps;
+  context: FeeContext;
   readonly #options: SceneOptions;
   readonly #legs = new Map<StateMachine, Leg>();
 
@@ -88,11 +87,11 @@ export class Scene {
     this.hubNode = new MemoryNode(clock, { id, family: "substrate", isHub: true, ...options.hub });
     this.hub = new MemoryFeeHub(this.hubNode, clock, { chains: this.chains, key: keyOf(9) });
     this.ledger = options.ledger ?? openMemoryLedger({ clock });
-    this.deps = this.connect(this.ledger);
+    this.context = this.connect(this.ledger);
   }
 
   /** What workers get, as after a start of the program. */
-  connect(ledger: Ledger): PaymentDeps & RewardDeps {
+  connect(ledger: Ledger): FeeContext {
     this.ledger = ledger;
     this.log = new RecordedLog();
     const settings: PipelineSettings = {
@@ -104,7 +103,7 @@ export class Scene {
       hubTokenPrice27: ONE_DOLLAR_27,
     };
     this.#legs.clear();
-    this.deps = {
+    this.context = {
       ledger,
       clock: this.clock,
       random: seededRandomness(1),
@@ -121,7 +120,7 @@ export class Scene {
       legTo: (chain) => this.#legTo(chain),
       hostOf: () => new Uint8Array(20).fill(7),
     };
-    return this.deps;
+    return this.context;
   }
 
   chain(name: StateMachine): MemoryFeeChain {
@@ -238,7 +237,7 @@ export class Scene {
 
   /** Settles deliveries on a chain, as its worker does. */
   async settle(name: StateMachine, signal: AbortSignal): Promise<void> {
-    await settleAll(this.deps, this.deps.settings, this.chain(name), signal);
+    await settleAll(this.context, this.context.settings, this.chain(name), signal);
   }
 
   #legTo(name: StateMachine): Leg {

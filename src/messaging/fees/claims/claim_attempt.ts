@@ -3,14 +3,15 @@
  * rows are isolated; nothing is sent here.
  * Rules: docs/protocol/messaging.md sections 14.2 and 14.3.
  */
-import type { Refusal } from "../../../core/chains/port.ts";
 import type { FeeChain } from "../../../core/chains/fees.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
+import type { Refusal } from "../../../core/chains/port.ts";
 import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
 import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
 import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import type { ClaimBeneficiary, ClaimGroup } from "./claim_plan.ts";
 import {
   applyClaimAnswer,
   checkFees,
@@ -18,8 +19,7 @@ import {
   type LostReceipt,
   type RaisedFee,
 } from "./claim_results.ts";
-import type { ClaimBeneficiary, ClaimGroup } from "./claim_plan.ts";
-import { type FeeDeps, findKey } from "../fee_context.ts";
+import { type FeeContext, findKey } from "../fee_context.ts";
 import { isAboutChain } from "../hub_calls.ts";
 
 /** Claim that the hub would accept now. */
@@ -81,25 +81,24 @@ type ClaimDryRun =
  * `NonceTurns`).
  */
 export async function bisectClaims(
-  deps: FeeDeps,
+  context: FeeContext,
   group: ClaimGroup,
   signal: AbortSignal,
 ): Promise<BisectedClaims> {
-  const first = await bisectOnce(deps, group, 0, signal);
+  const first = await bisectOnce(context, { group, nonceMoves: 0 }, signal);
   if (first.ready.length < 2) return first;
   const commitments = first.ready.flatMap((claim) => claim.group.commitments);
-  const whole = await dryRunClaim(deps, { ...group, commitments }, signal);
+  const whole = await dryRunClaim(context, { ...group, commitments }, signal);
   const isWhole = whole.kind === "ready" && whole.lost.length === 0 && whole.raised.length === 0;
   return isWhole ? { ...first, ready: [whole.claim] } : first;
 }
 
 async function bisectOnce(
-  deps: FeeDeps,
-  group: ClaimGroup,
-  nonceMoves: number,
+  context: FeeContext,
+  { group, nonceMoves }: { readonly group: ClaimGroup; readonly nonceMoves: number },
   signal: AbortSignal,
 ): Promise<BisectedClaims> {
-  const dryRun = await dryRunClaim(deps, group, signal);
+  const dryRun = await dryRunClaim(context, group, signal);
   const { lost, raised } = dryRun;
   const none: BisectedClaims = { ready: [], refused: [], lost, raised, wait: undefined };
   if (dryRun.kind === "ready") return { ...none, ready: [dryRun.claim] };
@@ -112,9 +111,11 @@ async function bisectOnce(
     return { ...none, refused: [{ commitment: next.commitment, refusal }] };
   }
   if (next.kind !== "submit") throw new Error(`A refused claim is ${next.kind}`);
-  const moves = next.why === "nonce_moved" ? nonceMoves + 1 : nonceMoves;
+  const moved = next.why === "nonce_moved" ? nonceMoves + 1 : nonceMoves;
   const parts: BisectedClaims[] = [none];
-  for (const part of next.groups) parts.push(await bisectOnce(deps, part, moves, signal));
+  for (const part of next.groups) {
+    parts.push(await bisectOnce(context, { group: part, nonceMoves: moved }, signal));
+  }
   return {
     ready: parts.flatMap((part) => part.ready),
     refused: parts.flatMap((part) => part.refused),
@@ -124,27 +125,29 @@ async function bisectOnce(
   };
 }
 
-async function dryRunClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): Promise<ClaimDryRun> {
-  const proofs = await proveClaim(deps, group, signal);
+async function dryRunClaim(
+  context: FeeContext,
+  group: ClaimGroup,
+  signal: AbortSignal,
+): Promise<ClaimDryRun> {
+  const proofs = await proveClaim(context, group, signal);
   if (proofs.kind === "refused") return { ...proofs, group, ...nothingLeftOut };
   const { lost, raised, rest } = checkProofs(group, proofs);
   if (rest === undefined) return { kind: "empty", lost, raised };
   if (rest.commitments.length < group.commitments.length) {
-    const dryRun = await dryRunClaim(deps, rest, signal);
+    const dryRun = await dryRunClaim(context, rest, signal);
     return { ...dryRun, lost: [...lost, ...dryRun.lost], raised: [...raised, ...dryRun.raised] };
   }
-  const { beneficiary } = group;
-  const permission = beneficiary && await permit(deps, group, beneficiary, signal);
+  const permission = await permit(context, group, signal);
   const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails: permission?.details };
   const call: RelayerHubCall = { kind: "accumulate", proof };
-  const refusal = await deps.hub.dryRunCall(call, signal);
+  const refusal = await context.hub.dryRunCall(call, signal);
   if (refusal === undefined) {
     return { kind: "ready", claim: { group, call, nonce: permission?.nonce }, ...nothingLeftOut };
   }
-  if (beneficiary === undefined || permission === undefined) {
-    return { kind: "refused", refusal, group, ...nothingLeftOut };
-  }
-  const nonce = { signed: permission.nonce, now: await readNonce(deps, beneficiary, signal) };
+  if (permission === undefined) return { kind: "refused", refusal, group, ...nothingLeftOut };
+  const { beneficiary } = permission;
+  const nonce = { signed: permission.nonce, now: await readNonce(context, beneficiary, signal) };
   return { kind: "refused", refusal, group, nonce, ...nothingLeftOut };
 }
 
@@ -172,15 +175,15 @@ type Proved =
   }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
-async function proveClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): Promise<Proved> {
+async function proveClaim(context: FeeContext, group: ClaimGroup, signal: AbortSignal): Promise<Proved> {
   const { commitments, sourceHeight, destHeight } = group;
-  const source = chainOf(deps, group.source);
-  const dest = chainOf(deps, group.dest);
+  const source = chainOf(context, group.source);
+  const dest = chainOf(context, group.dest);
   try {
     const [fees, receipts] = await Promise.all([
-      deps.hub.fetchStateRoot({ id: source.id, height: sourceHeight }, signal)
+      context.hub.fetchStateRoot({ id: source.id, height: sourceHeight }, signal)
         .then((root) => source.proveFees(commitments, sourceHeight, signal, root)),
-      deps.hub.fetchStateRoot({ id: dest.id, height: destHeight }, signal)
+      context.hub.fetchStateRoot({ id: dest.id, height: destHeight }, signal)
         .then((root) => dest.proveReceipts(commitments, destHeight, signal, root)),
     ]);
     const proof = {
@@ -195,32 +198,43 @@ async function proveClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal)
   }
 }
 
-/** Signs the delivering key's permission to credit another account. */
+/** Permission of the delivering key to credit another account. */
+interface Permission {
+  readonly beneficiary: ClaimBeneficiary;
+  readonly nonce: bigint;
+  readonly details: NonNullable<WithdrawalProof["beneficiaryDetails"]>;
+}
+
+/** Signs the permission to credit another account; `undefined` when the delivering account is credited. */
 async function permit(
-  deps: FeeDeps,
+  context: FeeContext,
   group: ClaimGroup,
-  beneficiary: ClaimBeneficiary,
   signal: AbortSignal,
-): Promise<
-  { readonly nonce: bigint; readonly details: NonNullable<WithdrawalProof["beneficiaryDetails"]> }
-> {
-  const key = findKey(deps, group.relayer);
+): Promise<Permission | undefined> {
+  const { beneficiary } = group;
+  if (beneficiary === undefined) return undefined;
+  const key = findKey(context, group.relayer);
   if (key === undefined) throw new Error("A claim for a beneficiary has no key");
-  const nonce = await readNonce(deps, beneficiary, signal);
+  const nonce = await readNonce(context, beneficiary, signal);
   const { digest } = beneficiaryMessage({
     nonce,
     sourceChain: group.source,
     beneficiary: beneficiary.account,
   });
-  return { nonce, details: [beneficiary.account, await key.signDigest(fromHex(digest))] };
+  return { beneficiary, nonce, details: [beneficiary.account, await key.signDigest(fromHex(digest))] };
 }
 
-function readNonce(deps: FeeDeps, { nonceOf }: ClaimBeneficiary, signal: AbortSignal): Promise<bigint> {
-  return deps.hub.fetchRelayerNonce(nonceOf.address, nonceOf.chain, signal);
+/** Reads the nonce that the permission for a beneficiary is signed with. */
+export function readNonce(
+  context: FeeContext,
+  { nonceOf }: ClaimBeneficiary,
+  signal: AbortSignal,
+): Promise<bigint> {
+  return context.hub.fetchRelayerNonce(nonceOf.address, nonceOf.chain, signal);
 }
 
-function chainOf(deps: FeeDeps, name: StateMachine): FeeChain {
-  const chain = deps.chains.get(name);
+function chainOf(context: FeeContext, name: StateMachine): FeeChain {
+  const chain = context.chains.get(name);
   if (chain === undefined) throw new Error(`${name} is not configured`);
   return chain;
 }

@@ -1,7 +1,12 @@
-/** Events of delivered requests on their way to a claim, and those whose fee was raised meanwhile. */
+/**
+ * Context of the claims: that of all fee workers, and the state that is kept between rounds. With it the events of
+ * delivered requests on their way to a claim.
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { RaisedFee } from "./claim_results.ts";
-import type { FeeDeps } from "../fee_context.ts";
+import type { Deferred } from "../deferred.ts";
+import type { FeeContext } from "../fee_context.ts";
 
 /**
  * Maximum wait for one request, ms: longer than any chain's height takes to reach the hub, and short enough that
@@ -21,18 +26,18 @@ interface Entry {
  * fee is compared again.
  */
 export class RaisedFees {
-  readonly #deps: Pick<FeeDeps, "clock" | "log">;
+  readonly #context: Pick<FeeContext, "clock" | "log">;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(deps: Pick<FeeDeps, "clock" | "log">) {
-    this.#deps = deps;
+  constructor(context: Pick<FeeContext, "clock" | "log">) {
+    this.#context = context;
   }
 
   /** Records that the state at `height` does not hold the latest fee yet. */
   add(key: string, fee: RaisedFee, at: { readonly pair: ClaimRoute; readonly height: bigint }): void {
     const old = this.#entries.get(key);
-    this.#entries.set(key, { sinceMs: old?.sinceMs ?? this.#deps.clock.now(), height: at.height });
-    this.#deps.log[old === undefined ? "info" : "debug"](
+    this.#entries.set(key, { sinceMs: old?.sinceMs ?? this.#context.clock.now(), height: at.height });
+    this.#context.log[old === undefined ? "info" : "debug"](
       "fee_raised",
       { pair: routeName(at.pair), ...fee, height: at.height },
     );
@@ -49,7 +54,7 @@ export class RaisedFees {
   /** True when the request has waited long enough: the fee that the hub knows is claimed. */
   isOverdue(key: string): boolean {
     const sinceMs = this.#entries.get(key)?.sinceMs;
-    return sinceMs !== undefined && this.#deps.clock.now() - sinceMs >= MAX_WAIT_MS;
+    return sinceMs !== undefined && this.#context.clock.now() - sinceMs >= MAX_WAIT_MS;
   }
 
   /** Ends the wait. */
@@ -95,4 +100,18 @@ export interface ClaimEvent extends ClaimRoute {
 /** Formats a pair for logs, e.g. `EVM-1 -> EVM-56`. */
 export function routeName({ source, dest }: ClaimRoute): string {
   return `${source} -> ${dest}`;
+}
+
+/** Context of claims, for one run of rounds. */
+export interface ClaimContext extends FeeContext {
+  /** Rows that the hub refused. */
+  readonly deferred: Deferred;
+  readonly raised: RaisedFees;
+  /** Called with everything that happens to rows. */
+  readonly onEvent: (event: ClaimEvent) => void;
+}
+
+/** Key of a row in the lists of deferred rows and raised fees. */
+export function rowKey(row: { readonly commitment: Hash256; readonly dest: StateMachine }): string {
+  return `${row.commitment} ${row.dest}`;
 }

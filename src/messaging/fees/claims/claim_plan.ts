@@ -3,9 +3,9 @@
  * Rules: docs/protocol/messaging.md sections 14.2 and 14.3; polytope-labs/hyperbridge:
  * modules/pallets/relayer/src/accumulate.rs. The hub's responses are handled in `claim_results.ts`.
  */
-import type { DeliveryRow } from "../../ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import type { DeliveryRow } from "../../ledger/ledger.ts";
 
 /** Maximum number of commitments per claim, as upstream. */
 export const CLAIM_GROUP_SIZE = 50;

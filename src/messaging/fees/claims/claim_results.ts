@@ -4,8 +4,8 @@
  * row must not keep the fees of 49 others.
  */
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
-import { bisect } from "../../relay/decisions/batch.ts";
 import type { ClaimGroup } from "./claim_plan.ts";
+import { bisect } from "../../relay/decisions/batch.ts";
 
 /** Row whose receipt at the proof height is not ours. */
 export interface LostReceipt {

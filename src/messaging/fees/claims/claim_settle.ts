@@ -4,68 +4,57 @@
  */
 import type { ClaimStatus } from "../../../core/chains/hub_accounts.ts";
 import type { BlockRef } from "../../../core/chains/port.ts";
-import { type ClaimEvent, type ClaimResult, routeName } from "./claim_context.ts";
-import type { FeeDeps } from "../fee_context.ts";
+import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
 import type { DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";
-
-/** Callbacks through which settling reports what happened. */
-export interface ClaimListener {
-  readonly onEvent: (event: ClaimEvent) => void;
-  /** The hub accepted a claim but left this row unpaid. */
-  readonly onUnpaid: (row: DeliveryRow) => void;
-}
 
 /** Checks every open claim once; true when one of them advanced. Faults of the hub are thrown. */
 export async function settleClaims(
-  deps: FeeDeps,
-  listener: ClaimListener,
+  context: ClaimContext,
   signal: AbortSignal,
 ): Promise<boolean> {
   let hasChanges = false;
-  for (const row of deps.calls.listOpen("accumulate")) {
-    if (await settleOne(deps, listener, row, signal)) hasChanges = true;
+  for (const row of context.calls.listOpen("accumulate")) {
+    if (await settleOne(context, row, signal)) hasChanges = true;
   }
-  return await settleOrphans(deps, listener, signal) || hasChanges;
+  return await settleOrphans(context, signal) || hasChanges;
 }
 
 async function settleOne(
-  deps: FeeDeps,
-  listener: ClaimListener,
+  context: ClaimContext,
   row: SubmissionRow,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const status = await deps.calls.poll(row, signal);
+  const status = await context.calls.poll(row, signal);
   switch (status.kind) {
     case "open":
       return false;
     case "included":
       return row.state !== "included";
     case "final":
-      await applyFinal(deps, listener, { row, block: status.block }, signal);
+      await applyFinal(context, { row, block: status.block }, signal);
       return true;
     case "failed":
-      takeBack(deps, row, { state: "failed", detail: status.error, block: status.block });
+      takeBack(context, row, { state: "failed", detail: status.error, block: status.block });
       return true;
     case "gone":
-      takeBack(deps, row, { state: "dropped", detail: "left the transaction pool" });
+      takeBack(context, row, { state: "dropped", detail: "left the transaction pool" });
       return true;
   }
 }
 
 /** Marks what the hub has paid; rows that it skipped are claimed again. */
 async function applyFinal(
-  deps: FeeDeps,
-  listener: ClaimListener,
+  context: ClaimContext,
   work: { readonly row: SubmissionRow; readonly block: BlockRef },
   signal: AbortSignal,
 ): Promise<void> {
   const { id } = work.row;
-  const { submissions, deliveries } = deps.ledger;
+  const { submissions, deliveries } = context.ledger;
   const items = submissions.itemsOf(id);
-  const statuses = await deps.hub.fetchClaimStatus(items.map(({ commitment }) => commitment), signal);
+  const statuses = await context.hub.fetchClaimStatus(items.map(({ commitment }) => commitment), signal);
   const paid: DeliveryRow[] = [];
   const unpaid: DeliveryRow[] = [];
-  deps.ledger.transaction(() => {
+  context.ledger.transaction(() => {
     submissions.update(id, { state: "final", block: work.block });
     for (const [index, item] of items.entries()) {
       const isPaid = statuses[index] !== "unclaimed";
@@ -77,29 +66,28 @@ async function applyFinal(
       (isPaid ? paid : unpaid).push(row);
     }
   });
-  await deps.units.tryLearn(paid[0] && deps.chains.get(paid[0].source), signal);
-  logClaimed(deps, listener, paid, { hubBlock: work.block.height, hash: work.row.submission.hash });
-  for (const row of unpaid) listener.onUnpaid(row);
+  await context.units.tryLearn(paid[0] && context.chains.get(paid[0].source), signal);
+  logClaimed(context, paid, { hubBlock: work.block.height, hash: work.row.submission.hash });
+  for (const row of unpaid) context.deferred.add(rowKey(row));
 }
 
 function logClaimed(
-  deps: FeeDeps,
-  listener: ClaimListener,
+  context: ClaimContext,
   rows: readonly DeliveryRow[],
   claim: { readonly hubBlock: bigint; readonly hash: string },
 ): void {
   const [first] = rows;
   if (first === undefined) return;
   const fee = sumOf(rows);
-  deps.log.info("fees_claimed", {
+  context.log.info("fees_claimed", {
     pair: routeName(first),
     requests: rows.length,
-    fees: deps.units.text(first.source, fee),
+    fees: context.units.text(first.source, fee),
     hubBlock: claim.hubBlock,
     extrinsic: claim.hash,
   });
   const { source, dest } = first;
-  listener.onEvent({ source, dest, result: "claimed", count: rows.length, fee });
+  context.onEvent({ source, dest, result: "claimed", count: rows.length, fee });
 }
 
 /** Sum of the fees that are known. */
@@ -109,12 +97,12 @@ function sumOf(rows: readonly Pick<DeliveryRow, "fee">[]): bigint {
 
 /** Makes the rows of a claim without effect claimable again. */
 function takeBack(
-  deps: FeeDeps,
+  context: ClaimContext,
   row: SubmissionRow,
   end: { readonly state: "failed" | "dropped"; readonly detail: string; readonly block?: BlockRef },
 ): void {
-  const { submissions, deliveries } = deps.ledger;
-  deps.ledger.transaction(() => {
+  const { submissions, deliveries } = context.ledger;
+  context.ledger.transaction(() => {
     submissions.update(row.id, end);
     for (const { commitment, target } of submissions.itemsOf(row.id)) {
       submissions.settleItem(row.id, commitment, "not_handled");
@@ -123,7 +111,7 @@ function takeBack(
       }
     }
   });
-  deps.log.info("claim_ineffective", {
+  context.log.info("claim_ineffective", {
     extrinsic: row.submission.hash,
     detail: end.detail,
   });
@@ -137,21 +125,20 @@ const MAX_ORPHANS = 500;
  * the hub's own record decides.
  */
 async function settleOrphans(
-  deps: FeeDeps,
-  listener: ClaimListener,
+  context: ClaimContext,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { submissions, deliveries } = deps.ledger;
+  const { submissions, deliveries } = context.ledger;
   const claiming = deliveries.listByClaimState("claiming", { limit: MAX_ORPHANS });
   if (claiming.length === 0) return false;
   const carried = new Set(
-    deps.calls.listOpen("accumulate").flatMap(({ id }) => submissions.itemsOf(id))
-      .map(({ commitment, target }) => `${commitment} ${target}`),
+    context.calls.listOpen("accumulate").flatMap(({ id }) => submissions.itemsOf(id))
+      .map(({ commitment, target }) => rowKey({ commitment, dest: target })),
   );
-  const orphans = claiming.filter(({ commitment, dest }) => !carried.has(`${commitment} ${dest}`));
+  const orphans = claiming.filter((row) => !carried.has(rowKey(row)));
   if (orphans.length === 0) return false;
-  const statuses = await deps.hub.fetchClaimStatus(orphans.map(({ commitment }) => commitment), signal);
-  deps.ledger.transaction(() => {
+  const statuses = await context.hub.fetchClaimStatus(orphans.map(({ commitment }) => commitment), signal);
+  context.ledger.transaction(() => {
     for (const [index, { commitment, dest }] of orphans.entries()) {
       if (deliveries.find(commitment, dest)?.claimState !== "claiming") continue;
       deliveries.setClaimState({ commitment, dest }, stateOf(statuses[index]));
@@ -161,7 +148,7 @@ async function settleOrphans(
     const state = stateOf(statuses[index]);
     if (state !== "claimed") continue;
     const result: ClaimResult = "claimed_already";
-    listener.onEvent({ source: row.source, dest: row.dest, result, count: 1, fee: row.fee ?? 0n });
+    context.onEvent({ source: row.source, dest: row.dest, result, count: 1, fee: row.fee ?? 0n });
   }
   return true;
 }

@@ -10,23 +10,23 @@ import { mapLimited } from "../../../core/runtime/limit.ts";
 import { nextDelayMs, transientBackoff } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { claimPair, deferredKey, type PairOutcome } from "./claim_pair.ts";
+import { type ClaimContext, type ClaimEvent, RaisedFees, routeName, rowKey } from "./claim_context.ts";
+import { claimPair, type PairOutcome } from "./claim_pair.ts";
 import { settleClaims } from "./claim_settle.ts";
 import { reviewLost } from "./lost_receipts.ts";
-import { type ClaimEvent, RaisedFees, routeName } from "./claim_context.ts";
 import { Deferred } from "../deferred.ts";
-import { type FeeDeps, isPassing } from "../fee_context.ts";
+import { type FeeContext, isPassing } from "../fee_context.ts";
 import { type KnownHeights, MaturedHeights } from "../matured_heights.ts";
 import type { ClaimPair } from "../../ledger/ledger.ts";
 
 /** Creates the worker that claims fees. @param everyMs pause between rounds */
-export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
-  const notices = new WaitNotices(deps);
+export function claimsWorker(context: FeeContext, everyMs: number): Worker {
+  const notices = new WaitNotices(context);
   return {
     name: "claims",
     run: async (signal) => {
-      logUnreadable(deps);
-      const rounds = new ClaimsRounds(deps);
+      logUnreadable(context);
+      const rounds = new ClaimsRounds(context);
       let failures = 0;
       while (!signal.aborted) {
         let pauseMs = everyMs;
@@ -39,20 +39,20 @@ export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
           failures++;
-          deps.log.debug("claims_interrupted", { error });
-          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, deps.random.fraction()));
+          context.log.debug("claims_interrupted", { error });
+          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, context.random.fraction()));
         }
-        await deps.clock.sleep(pauseMs, signal);
+        await context.clock.sleep(pauseMs, signal);
       }
     },
   };
 }
 
 /** Logs rows whose chains no version of the protocol knows: they are kept for the operator and never processed. */
-export function logUnreadable(deps: FeeDeps): void {
-  const count = deps.ledger.deliveries.countUnreadable();
+export function logUnreadable(context: FeeContext): void {
+  const count = context.ledger.deliveries.countUnreadable();
   if (count > 0) {
-    deps.log.error("delivery_records_unreadable", {
+    context.log.error("delivery_records_unreadable", {
       records: count,
     });
   }
@@ -83,24 +83,19 @@ export interface RoundReport {
  * Claim rounds and the state kept between them: heights in their challenge period, refused rows, unreachable chains.
  */
 export class ClaimsRounds {
-  readonly #deps: FeeDeps;
-  readonly #onEvent: (event: ClaimEvent) => void;
+  readonly #context: ClaimContext;
   readonly #heights: MaturedHeights;
-  readonly #rows: Deferred;
   readonly #pairs: Deferred;
-  readonly #raised: RaisedFees;
   readonly #notices: WaitNotices;
   readonly #reported = new Set<string>();
 
   /** @param onEvent called with everything that happens to rows */
-  constructor(deps: FeeDeps, onEvent: (event: ClaimEvent) => void = () => {}) {
-    this.#deps = deps;
-    this.#onEvent = onEvent;
-    this.#heights = new MaturedHeights(deps.hub);
-    this.#rows = new Deferred(deps, "hub_waiting");
-    this.#pairs = new Deferred(deps, "transient");
-    this.#raised = new RaisedFees(deps);
-    this.#notices = new WaitNotices(deps);
+  constructor(context: FeeContext, onEvent: (event: ClaimEvent) => void = () => {}) {
+    const [deferred, raised] = [new Deferred(context, "hub_waiting"), new RaisedFees(context)];
+    this.#context = { ...context, deferred, raised, onEvent };
+    this.#heights = new MaturedHeights(context.hub);
+    this.#pairs = new Deferred(context, "transient");
+    this.#notices = new WaitNotices(context);
   }
 
   /** Number of consecutive times that the chains of a pair did not answer or the hub refused it. */
@@ -109,20 +104,16 @@ export class ClaimsRounds {
   }
 
   /** Number of times that the hub refused to pay for a delivery. */
-  refusalsOf(row: Parameters<typeof deferredKey>[0]): number {
-    return this.#rows.attempts(deferredKey(row));
+  refusalsOf(row: Parameters<typeof rowKey>[0]): number {
+    return this.#context.deferred.attempts(rowKey(row));
   }
 
   /** Runs one pass. Faults of the hub while claims are looked up are thrown; faults of a pair affect only that pair. */
   async run(signal: AbortSignal): Promise<RoundReport> {
-    const deps = this.#deps;
-    const listener = {
-      onEvent: this.#onEvent,
-      onUnpaid: (row: Parameters<typeof deferredKey>[0]) => void this.#rows.add(deferredKey(row)),
-    };
-    const settled = await settleClaims(deps, listener, signal);
-    const reviewed = await reviewLost(deps, signal);
-    const pairs = deps.ledger.deliveries.listClaimPairs();
+    const context = this.#context;
+    const settled = await settleClaims(context, signal);
+    const reviewed = await reviewLost(context, signal);
+    const pairs = context.ledger.deliveries.listClaimPairs();
     const heights = new Map<StateMachine, Promise<KnownHeights>>();
     const reports = await mapLimited(
       pairs,
@@ -134,7 +125,7 @@ export class ClaimsRounds {
     const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";
     return {
       hasChanges: settled || reviewed || reports.some(isNews),
-      underWay: deps.calls.listOpen("accumulate").length,
+      underWay: context.calls.listOpen("accumulate").length,
       pairs: reports,
     };
   }
@@ -144,15 +135,15 @@ export class ClaimsRounds {
     heights: Map<StateMachine, Promise<KnownHeights>>,
     signal: AbortSignal,
   ): Promise<PairReport> {
-    const deps = this.#deps;
+    const context = this.#context;
     const key = pairKey(pair);
-    const source = deps.chains.get(pair.source);
-    const dest = deps.chains.get(pair.dest);
+    const source = context.chains.get(pair.source);
+    const dest = context.chains.get(pair.dest);
     if (source === undefined || dest === undefined) {
       this.#logOnce(pair);
       return { pair, result: "not_configured" };
     }
-    if (!deps.isUp(pair.source) || !deps.isUp(pair.dest)) return { pair, result: "down" };
+    if (!context.isUp(pair.source) || !context.isUp(pair.dest)) return { pair, result: "down" };
     if (this.#pairs.has(key)) return { pair, result: "backing_off" };
     try {
       const [sourceHeights, destHeights] = await Promise.all([source, dest].map((chain) => {
@@ -162,17 +153,14 @@ export class ClaimsRounds {
         return known;
       }));
       if (sourceHeights === undefined || destHeights === undefined) throw new Error("A pair has two chains");
-      const work = {
+      const input = {
         pair,
         source,
         dest,
         sourceHeights,
         destHeights,
-        aside: this.#rows,
-        raised: this.#raised,
-        onEvent: this.#onEvent,
       };
-      const result = await claimPair(deps, work, signal);
+      const result = await claimPair(context, input, signal);
       this.#pairs.clear(key);
       return { pair, result };
     } catch (error) {
@@ -180,14 +168,14 @@ export class ClaimsRounds {
       if (!isPassing(error)) throw error;
       const failures = this.#pairs.add(key);
       const fields = { pair: routeName(pair), failures, error };
-      if (failures === 3) deps.log.warn("claims_delayed", fields);
-      else deps.log.debug("claims_interrupted", fields);
+      if (failures === 3) context.log.warn("claims_delayed", fields);
+      else context.log.debug("claims_interrupted", fields);
       return { pair, result: "unreachable" };
     }
   }
 
   #logRaised(): void {
-    const requests = this.#raised.size;
+    const requests = this.#context.raised.size;
     if (requests === 0) return this.#notices.done("raised");
     this.#notices.waiting("raised", { event: "raised_fees_awaited", fields: { requests } });
   }
@@ -196,7 +184,7 @@ export class ClaimsRounds {
     const name = routeName(pair);
     if (this.#reported.has(name)) return;
     this.#reported.add(name);
-    this.#deps.log.warn("claim_chain_missing", {
+    this.#context.log.warn("claim_chain_missing", {
       pair: name,
       requests: pair.count,
     });

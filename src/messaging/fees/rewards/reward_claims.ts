@@ -1,66 +1,60 @@
 /** Builds and sends the claim of one reward, and tracks it. Rules: docs/protocol/messaging.md section 17. */
-import type { Refusal } from "../../../core/chains/port.ts";
 import type { FeeChain } from "../../../core/chains/fees.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
-import type { RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
+import type { Refusal } from "../../../core/chains/port.ts";
 import { equalBytes, fromHex, type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { contractSlotKey, epochRelayerSlot } from "../../../core/evm/host_storage.ts";
 import type { Proof } from "../../../core/ismp/proof.ts";
 import { postRequestCodec } from "../../../core/ismp/request.ts";
 import { consensusClaimMessage, requestClaimMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { decodeStrict } from "../../../core/encoding/scale.ts";
-import { judgeRewardRefusal, REWARD_INTERVAL_MS } from "./reward_decisions.ts";
-import type { FeeDeps } from "../fee_context.ts";
+import type { FeeContext } from "../fee_context.ts";
 import { findErrorName, isAboutChain } from "../hub_calls.ts";
+import { judgeRewardRefusal, REWARD_INTERVAL_MS } from "./reward_decisions.ts";
 import { toRewardItem } from "./reward_record.ts";
-
-/** Dependencies of the rewards worker. */
-export interface RewardDeps extends FeeDeps {
-  /** Address of the host contract, 20 bytes; `undefined` for chains without one. */
-  readonly hostOf: (chain: StateMachine) => Uint8Array | undefined;
-}
+import type { RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
 
 /** Outcome for a reward: its claim was sent, it waits, or it is settled. */
 export type RewardClaimResult = "sent" | "later" | "claimed" | "refused";
 
 /** Claims one reward: proof, signature of the chain's key, dry run, journal, broadcast. */
 export async function claimReward(
-  deps: RewardDeps,
+  context: FeeContext,
   work: { readonly row: RewardRow; readonly proofHeight: bigint; readonly payee: Hash256 },
   signal: AbortSignal,
 ): Promise<RewardClaimResult> {
   const { row } = work;
-  const chain = deps.chains.get(row.chain);
+  const chain = context.chains.get(row.chain);
   if (chain === undefined) throw new Error(`${row.chain} is not configured`);
   const call = row.kind === "rotation"
-    ? await rotationCall(deps, chain, work, signal)
-    : await requestCall(deps, chain, work, signal);
-  if (call === undefined) return applyNoReceipt(deps, row);
-  const refusal = await deps.hub.dryRunCall(call, signal);
-  if (refusal !== undefined) return applyRefusal(deps, row, refusal);
+    ? await rotationCall(context, chain, work, signal)
+    : await requestCall(context, chain, work, signal);
+  if (call === undefined) return applyNoReceipt(context, row);
+  const refusal = await context.hub.dryRunCall(call, signal);
+  if (refusal !== undefined) return applyRefusal(context, row, refusal);
   const item = toRewardItem(row);
-  const sent = await deps.calls.send({
+  const sent = await context.calls.send({
     call,
     kind: "claim",
     items: [{ commitment: item, requestCommitment: item, target: row.chain }],
-    onJournal: () => void deps.ledger.rewards.update(row, { state: "claiming" }),
-    onRefused: (why) => void writeRefusal(deps, row, why),
+    onJournal: () => void context.ledger.rewards.update(row, { state: "claiming" }),
+    onRefused: (why) => void writeRefusal(context, row, why),
   }, signal);
   return sent.kind === "sent" ? "sent" : "later";
 }
 
 async function rotationCall(
-  deps: RewardDeps,
+  context: FeeContext,
   chain: FeeChain,
   { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
   signal: AbortSignal,
 ): Promise<RelayerHubCall | undefined> {
-  const host = deps.hostOf(row.chain);
+  const host = context.hostOf(row.chain);
   if (host === undefined) return undefined;
   const setId = BigInt(row.reference);
   const key = contractSlotKey(host, epochRelayerSlot(setId));
-  const stateRoot = await deps.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
+  const stateRoot = await context.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
   const proof = await chain.proveState([key], proofHeight, signal, stateRoot);
   const { digest } = consensusClaimMessage({ setId, destChain: row.chain, payee });
   const signature = await chain.signDigest(fromHex(digest));
@@ -70,13 +64,13 @@ async function rotationCall(
 
 /** Builds the claim of a request's reward; `undefined`: the chain's receipt at that height does not name us. */
 async function requestCall(
-  deps: RewardDeps,
+  context: FeeContext,
   chain: FeeChain,
   { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
   signal: AbortSignal,
 ): Promise<RelayerHubCall | undefined> {
   const commitment = toHash256(row.reference);
-  const stateRoot = await deps.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
+  const stateRoot = await context.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
   const { proof, relayers: [relayer] } = await chain.proveReceipts(
     [commitment],
     proofHeight,
@@ -97,89 +91,89 @@ function proofAt(chain: FeeChain, height: bigint, proof: Uint8Array): Proof {
 }
 
 /** Handles another relayer's receipt, or one that a reorganisation removed: there is no reward. */
-function applyNoReceipt(deps: RewardDeps, row: RewardRow): RewardClaimResult {
+function applyNoReceipt(context: FeeContext, row: RewardRow): RewardClaimResult {
   const detail = row.kind === "request" ? "the receipt is not ours" : "the chain has no host contract";
-  deps.ledger.transaction(() => void deps.ledger.rewards.update(row, { state: "refused", detail }));
-  deps.log.info("reward_unclaimable", { ...rewardFields(row), detail });
+  context.ledger.transaction(() => void context.ledger.rewards.update(row, { state: "refused", detail }));
+  context.log.info("reward_unclaimable", { ...rewardFields(row), detail });
   return "refused";
 }
 
-function applyRefusal(deps: RewardDeps, row: RewardRow, refusal: Refusal): RewardClaimResult {
-  const state = deps.ledger.transaction(() => writeRefusal(deps, row, refusal));
+function applyRefusal(context: FeeContext, row: RewardRow, refusal: Refusal): RewardClaimResult {
+  const state = context.ledger.transaction(() => writeRefusal(context, row, refusal));
   const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
-  deps.log[level]("reward_rejected", { ...rewardFields(row), detail: refusal.detail, state });
+  context.log[level]("reward_rejected", { ...rewardFields(row), detail: refusal.detail, state });
   return state === "pending" ? "later" : state;
 }
 
 /** Records the consequence of a refusal. Call it within a ledger transaction. */
 function writeRefusal(
-  deps: RewardDeps,
+  context: FeeContext,
   row: RewardRow,
   refusal: Refusal,
 ): "pending" | "claimed" | "refused" {
   const judged = isAboutChain(refusal)
-    ? { state: "pending" as const, nextAttemptAtMs: deps.clock.now() + REWARD_INTERVAL_MS }
-    : judgeRewardRefusal(row, findErrorName(refusal), deps.clock.now());
-  deps.ledger.rewards.update(row, { ...judged, detail: refusal.detail });
+    ? { state: "pending" as const, nextAttemptAtMs: context.clock.now() + REWARD_INTERVAL_MS }
+    : judgeRewardRefusal(row, findErrorName(refusal), context.clock.now());
+  context.ledger.rewards.update(row, { ...judged, detail: refusal.detail });
   return judged.state;
 }
 
 /** Settles every pending reward claim, including those of an earlier run. */
-export async function settleRewards(deps: RewardDeps, signal: AbortSignal): Promise<void> {
+export async function settleRewards(context: FeeContext, signal: AbortSignal): Promise<void> {
   const open = new Map(
-    deps.ledger.rewards.listOpen().map((row) => [keyOf(row.chain, toRewardItem(row)), row]),
+    context.ledger.rewards.listOpen().map((row) => [keyOf(row.chain, toRewardItem(row)), row]),
   );
   const carried = new Set<string>();
-  for (const submission of deps.calls.listOpen("claim")) {
-    const [item] = deps.ledger.submissions.itemsOf(submission.id);
+  for (const submission of context.calls.listOpen("claim")) {
+    const [item] = context.ledger.submissions.itemsOf(submission.id);
     const key = item && keyOf(item.target, item.commitment);
     const row = key === undefined ? undefined : open.get(key);
-    if (await settleOne(deps, submission, row, signal) && key !== undefined) carried.add(key);
+    if (await settleOne(context, submission, row, signal) && key !== undefined) carried.add(key);
   }
   for (const [key, row] of open) {
     if (row.state !== "claiming" || carried.has(key)) continue;
-    const now = deps.ledger.rewards.find(row);
-    if (now?.state !== "claiming" || isCarriedNow(deps, key)) continue;
-    deps.ledger.transaction(() => void deps.ledger.rewards.update(row, { state: "pending" }));
+    const now = context.ledger.rewards.find(row);
+    if (now?.state !== "claiming" || isCarriedNow(context, key)) continue;
+    context.ledger.transaction(() => void context.ledger.rewards.update(row, { state: "pending" }));
   }
 }
 
-function isCarriedNow(deps: RewardDeps, key: string): boolean {
-  return deps.calls.listOpen("claim").some(({ id }) =>
-    deps.ledger.submissions.itemsOf(id).some((item) => keyOf(item.target, item.commitment) === key)
+function isCarriedNow(context: FeeContext, key: string): boolean {
+  return context.calls.listOpen("claim").some(({ id }) =>
+    context.ledger.submissions.itemsOf(id).some((item) => keyOf(item.target, item.commitment) === key)
   );
 }
 
 /** True while the claim is pending. */
 async function settleOne(
-  deps: RewardDeps,
+  context: FeeContext,
   submission: SubmissionRow,
   row: RewardRow | undefined,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const status = await deps.calls.poll(submission, signal);
-  const { submissions, rewards } = deps.ledger;
+  const status = await context.calls.poll(submission, signal);
+  const { submissions, rewards } = context.ledger;
   switch (status.kind) {
     case "open":
     case "included":
       return true;
     case "final":
-      deps.ledger.transaction(() => {
+      context.ledger.transaction(() => {
         submissions.update(submission.id, { state: "final", block: status.block });
         if (row !== undefined) rewards.update(row, { state: "claimed" });
       });
       if (row !== undefined) {
-        deps.log.info("reward_claimed", { ...rewardFields(row), hubBlock: status.block.height });
+        context.log.info("reward_claimed", { ...rewardFields(row), hubBlock: status.block.height });
       }
       return false;
     case "failed":
-      deps.ledger.transaction(() => {
+      context.ledger.transaction(() => {
         submissions.update(submission.id, { state: "failed", block: status.block, detail: status.error });
-        if (row !== undefined) writeRefusal(deps, row, { code: "unspecified", detail: status.error });
+        if (row !== undefined) writeRefusal(context, row, { code: "unspecified", detail: status.error });
       });
       return false;
     case "gone":
-      deps.ledger.transaction(() => {
+      context.ledger.transaction(() => {
         submissions.update(submission.id, { state: "dropped", detail: "left the transaction pool" });
         if (row?.state === "claiming") rewards.update(row, { state: "pending" });
       });

@@ -1,14 +1,14 @@
 /** Loop that claims rewards of the hub's treasury for `[hub].signer`; without a signer the rows wait. */
 import { type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
-import type { RewardKey, RewardRow } from "../../ledger/ledger.ts";
+import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { postRequestCodec } from "../../../core/ismp/request.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { decodeStrict } from "../../../core/encoding/scale.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { planRewards, REWARD_INTERVAL_MS, type RewardPlan } from "./reward_decisions.ts";
-import { isPassing } from "../fee_context.ts";
+import { type FeeContext, isPassing } from "../fee_context.ts";
 import { MaturedHeights } from "../matured_heights.ts";
-import { claimReward, type RewardDeps, rewardFields, settleRewards } from "./reward_claims.ts";
+import { claimReward, rewardFields, settleRewards } from "./reward_claims.ts";
+import { planRewards, REWARD_INTERVAL_MS, type RewardPlan } from "./reward_decisions.ts";
+import type { RewardKey, RewardRow } from "../../ledger/ledger.ts";
 
 /** Maximum number of claims sent in one round; the others follow in the next ones, oldest first. */
 const CLAIMS_PER_ROUND = 20;
@@ -21,22 +21,22 @@ interface HubView {
 
 /** Reward rounds and the state kept between them: heights in their challenge period. */
 export class RewardRounds {
-  readonly #deps: RewardDeps;
+  readonly #context: FeeContext;
   readonly #heights: MaturedHeights;
 
-  constructor(deps: RewardDeps) {
-    this.#deps = deps;
-    this.#heights = new MaturedHeights(deps.hub);
+  constructor(context: FeeContext) {
+    this.#context = context;
+    this.#heights = new MaturedHeights(context.hub);
   }
 
   /** Settles pending claims and sends those that are due; returns the number of pending claims. */
   async run(signal: AbortSignal): Promise<number> {
-    const deps = this.#deps;
-    await settleRewards(deps, signal);
-    const { hubKey } = deps;
-    const rows = deps.ledger.rewards.listOpen()
+    const context = this.#context;
+    await settleRewards(context, signal);
+    const { hubKey } = context;
+    const rows = context.ledger.rewards.listOpen()
       .filter((row) =>
-        row.state === "pending" && row.nextAttemptAtMs <= deps.clock.now() && deps.isUp(row.chain)
+        row.state === "pending" && row.nextAttemptAtMs <= context.clock.now() && context.isUp(row.chain)
       );
     if (hubKey !== undefined && rows.length > 0) {
       const plan = await this.#plan(rows, signal);
@@ -44,20 +44,20 @@ export class RewardRounds {
       const payee = toHash256(hubKey.address);
       for (const claim of plan.claims.slice(0, CLAIMS_PER_ROUND)) await this.#claim(claim, payee, signal);
     }
-    return deps.calls.listOpen("claim").length;
+    return context.calls.listOpen("claim").length;
   }
 
   async #plan(rows: readonly RewardRow[], signal: AbortSignal): Promise<RewardPlan> {
-    const deps = this.#deps;
+    const context = this.#context;
     const chains = [...new Set(rows.map(({ chain }) => chain))].flatMap((name) =>
-      deps.chains.get(name) ?? []
+      context.chains.get(name) ?? []
     );
     const known = await Promise.all(chains.map((chain) => this.#heights.read(chain.id, signal)));
     const matured = new Map<StateMachine, bigint | undefined>(
       chains.map((chain, index) => [chain.id.stateMachine, known[index]?.matured]),
     );
     const hasRequests = rows.some(({ kind }) => kind === "request");
-    const listed = hasRequests ? await deps.hub.fetchRewardedModules(signal) : new Map<string, bigint>();
+    const listed = hasRequests ? await context.hub.fetchRewardedModules(signal) : new Map<string, bigint>();
     const views = new Map<string, HubView>();
     for (const row of rows) {
       const height = matured.get(row.chain);
@@ -65,9 +65,9 @@ export class RewardRounds {
       views.set(keyText(row), await this.#view(row, listed, signal));
     }
     return planRewards(rows, {
-      nowMs: deps.clock.now(),
+      nowMs: context.clock.now(),
       hasPayee: true,
-      hasSigner: (chain) => deps.chains.get(chain)?.relayer !== undefined,
+      hasSigner: (chain) => context.chains.get(chain)?.relayer !== undefined,
       maturedHeight: (chain) => matured.get(chain),
       isClaimed: (key) => views.get(keyText(key))?.isClaimed,
       offered: (key) => views.get(keyText(key))?.offered,
@@ -79,7 +79,7 @@ export class RewardRounds {
     listed: ReadonlyMap<string, bigint>,
     signal: AbortSignal,
   ): Promise<HubView> {
-    const { hub } = this.#deps;
+    const { hub } = this.#context;
     if (row.kind === "rotation") {
       const { amount, isClaimed } = await hub.fetchRotationReward(row.chain, BigInt(row.reference), signal);
       return { isClaimed, offered: amount };
@@ -90,7 +90,7 @@ export class RewardRounds {
   }
 
   #settle({ settled }: RewardPlan): void {
-    const { ledger, log } = this.#deps;
+    const { ledger, log } = this.#context;
     if (settled.length === 0) return;
     ledger.transaction(() => {
       for (const { row, to, why } of settled) ledger.rewards.update(row, { state: to, detail: why });
@@ -105,22 +105,24 @@ export class RewardRounds {
     payee: Hash256,
     signal: AbortSignal,
   ): Promise<void> {
-    const deps = this.#deps;
+    const context = this.#context;
     try {
-      const result = await claimReward(deps, { ...claim, payee }, signal);
+      const result = await claimReward(context, { ...claim, payee }, signal);
       if (result === "sent") {
-        deps.log.info("reward_claim_sent", { ...rewardFields(claim.row), offered: claim.offered });
+        context.log.info("reward_claim_sent", { ...rewardFields(claim.row), offered: claim.offered });
       }
     } catch (error) {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
       // The chain does not answer: retried later, not counted as a failure of the reward.
-      const nextAttemptAtMs = deps.clock.now() + REWARD_INTERVAL_MS / 10;
-      deps.ledger.transaction(() => {
-        const row = deps.ledger.rewards.find(claim.row);
-        if (row?.state === "pending") deps.ledger.rewards.update(row, { state: "pending", nextAttemptAtMs });
+      const nextAttemptAtMs = context.clock.now() + REWARD_INTERVAL_MS / 10;
+      context.ledger.transaction(() => {
+        const row = context.ledger.rewards.find(claim.row);
+        if (row?.state === "pending") {
+          context.ledger.rewards.update(row, { state: "pending", nextAttemptAtMs });
+        }
       });
-      deps.log.debug("reward_claim_failed", { ...rewardFields(claim.row), error });
+      context.log.debug("reward_claim_failed", { ...rewardFields(claim.row), error });
     }
   }
 }
@@ -133,11 +135,11 @@ function keyText({ kind, chain, reference }: RewardKey): string {
 const SETTLE_EVERY_MS = 10_000;
 
 /** Creates the worker that claims rewards, every ten minutes. */
-export function rewardsWorker(deps: RewardDeps): Worker {
+export function rewardsWorker(context: FeeContext): Worker {
   return {
     name: "rewards",
     run: async (signal) => {
-      const rounds = new RewardRounds(deps);
+      const rounds = new RewardRounds(context);
       while (!signal.aborted) {
         let pauseMs = REWARD_INTERVAL_MS;
         try {
@@ -145,10 +147,10 @@ export function rewardsWorker(deps: RewardDeps): Worker {
         } catch (error) {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
-          deps.log.debug("rewards_interrupted", { error });
+          context.log.debug("rewards_interrupted", { error });
           pauseMs = REWARD_INTERVAL_MS / 10;
         }
-        await deps.clock.sleep(pauseMs, signal);
+        await context.clock.sleep(pauseMs, signal);
       }
     },
   };

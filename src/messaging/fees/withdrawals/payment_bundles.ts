@@ -20,12 +20,12 @@ export interface WaitingPayment {
 
 /** Finds consensus proofs for payments; one follower per chain. */
 export class PaymentBundles {
-  readonly #deps: PipelineDeps;
+  readonly #context: PipelineDeps;
   readonly #legTo: (chain: StateMachine) => Leg;
   readonly #followers = new Map<StateMachine, ProofFollower>();
 
-  constructor(deps: PipelineDeps, legTo: (chain: StateMachine) => Leg) {
-    this.#deps = deps;
+  constructor(context: PipelineDeps, legTo: (chain: StateMachine) => Leg) {
+    this.#context = context;
     this.#legTo = legTo;
   }
 
@@ -40,7 +40,7 @@ export class PaymentBundles {
   ): Promise<ProvableHeight | undefined> {
     const leg = this.#legTo(chain);
     if (leg.bundles === undefined) return undefined;
-    const { clock, log } = this.#deps;
+    const { clock, log } = this.#context;
     const follower = this.#followers.get(chain) ??
       new ProofFollower(leg.bundles, { clock, log, everyMs: leg.pollIntervalMs });
     this.#followers.set(chain, follower);
@@ -48,15 +48,15 @@ export class PaymentBundles {
     const found = await follower.poll(view, signal);
     if (found?.height === undefined || found.height < payment.hubBlock) return undefined;
     // Proofs in flight are awaited, whoever paid for them.
-    if (isProofUnderWay(this.#deps, leg, view.height)) return undefined;
-    const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, leg.target) } as const;
+    if (isProofUnderWay(this.#context, leg, view.height)) return undefined;
+    const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#context, leg.target) } as const;
     const next = await follower.load(view, wanted, signal);
     if (next === undefined || next.height < payment.hubBlock) return undefined;
-    const room = roomForMessages(this.#deps, leg.target, next.proofs);
+    const room = roomForMessages(this.#context, leg.target, next.proofs);
     if (next.left === 0 && room >= PAYMENT_BYTES) {
       return { height: next.height, consensusProofs: next.proofs };
     }
-    if (hasRoomInFlight(this.#deps, leg)) await this.#sendAhead(leg, next, payment, signal);
+    if (hasRoomInFlight(this.#context, leg)) await this.#sendAhead(leg, next, payment, signal);
     return undefined;
   }
 
@@ -67,7 +67,7 @@ export class PaymentBundles {
     { budget18 }: WaitingPayment,
     signal: AbortSignal,
   ): Promise<void> {
-    const simulated = await simulateAlone(this.#deps, leg, proofs, signal);
+    const simulated = await simulateAlone(this.#context, leg, proofs, signal);
     if (simulated === undefined) return;
     const { gasUsed, dataCostWei, gasPriceWei } = simulated.simulation;
     const { profit } = leg;
@@ -82,7 +82,7 @@ export class PaymentBundles {
       ? undefined
       : coveringPriceWei({ ...usage, offered18: budget18, price27 });
     const work = { ...simulated, why: "ahead of a payment", maxGasPriceWei } as const;
-    await sendConsensus(this.#deps, leg, work, signal);
+    await sendConsensus(this.#context, leg, work, signal);
   }
 }
 

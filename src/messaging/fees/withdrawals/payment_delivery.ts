@@ -2,16 +2,16 @@
  * Delivers one payment of the hub to its chain: the same proof, simulation, journal and settling as for messages, but
  * scheduled by the withdrawal. Its message row is never due, so that the leg does not deliver it.
  */
-import type { MessageRow, WithdrawalDispatch } from "../../ledger/ledger.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import type { FeeContext } from "../fee_context.ts";
+import type { ProvableHeight } from "./payment_bundles.ts";
+import type { MessageRow, WithdrawalDispatch } from "../../ledger/ledger.ts";
 import { costUsd18 } from "../../relay/decisions/money.ts";
 import { NEVER_MS } from "../../relay/decisions/retry_schedule.ts";
-import { parseRow, toMessageRow } from "../../relay/messages.ts";
-import { send } from "../../relay/deliver/send.ts";
 import { findDeliverable, type ProvenBatch } from "../../relay/deliver/bisect_batch.ts";
-import type { PaymentDeps } from "./payment_context.ts";
-import type { ProvableHeight } from "./payment_bundles.ts";
+import { send } from "../../relay/deliver/send.ts";
+import { parseRow, toMessageRow } from "../../relay/messages.ts";
 
 /** Simulation of a payment: accepted, or the reason why the chain refuses it. */
 export type PaymentSimulation =
@@ -32,14 +32,18 @@ export function paymentMessage(dispatch: WithdrawalDispatch): Message {
 }
 
 /** Reads the message row of a payment; records it if the leg has not seen it yet. */
-export function paymentRow(deps: PaymentDeps, chain: StateMachine, dispatch: WithdrawalDispatch): MessageRow {
-  const { messages } = deps.ledger;
+export function paymentRow(
+  context: FeeContext,
+  chain: StateMachine,
+  dispatch: WithdrawalDispatch,
+): MessageRow {
+  const { messages } = context.ledger;
   const known = messages.find(dispatch.commitment, chain);
   if (known !== undefined) return known;
-  const ends = { source: deps.hub.id.stateMachine, target: chain };
+  const ends = { source: context.hub.id.stateMachine, target: chain };
   const waiting = { state: "seen", nextAttemptAtMs: NEVER_MS } as const;
   const row = toMessageRow(paymentMessage(dispatch), ends, dispatch.hubBlock, waiting);
-  return deps.ledger.transaction(() => {
+  return context.ledger.transaction(() => {
     messages.record(row);
     const recorded = messages.find(dispatch.commitment, chain);
     if (recorded === undefined) throw new Error(`No row of payment ${dispatch.commitment}`);
@@ -49,12 +53,12 @@ export function paymentRow(deps: PaymentDeps, chain: StateMachine, dispatch: Wit
 
 /** Proves the payment at a height of the hub that the chain knows, and simulates it. Nothing is sent. */
 export async function simulatePayment(
-  deps: PaymentDeps,
+  context: FeeContext,
   chain: StateMachine,
   { message, at }: { readonly message: Message; readonly at: ProvableHeight },
   signal: AbortSignal,
 ): Promise<PaymentSimulation> {
-  const leg = deps.legTo(chain);
+  const leg = context.legTo(chain);
   const work = { messages: [message], ...at };
   const { accepted: [part], refused: [refused] } = await findDeliverable(leg, work, signal);
   if (part !== undefined) {
@@ -69,7 +73,7 @@ export async function simulatePayment(
 
 /** Journals and sends the payment; true when it is pending or delivered. */
 export async function sendPayment(
-  deps: PaymentDeps,
+  context: FeeContext,
   chain: StateMachine,
   work: {
     readonly dispatch: WithdrawalDispatch;
@@ -79,16 +83,16 @@ export async function sendPayment(
   },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const row = deps.ledger.transaction(() =>
-    openRow(deps, deps.ledger.messages.find(work.dispatch.commitment, chain))
+  const row = context.ledger.transaction(() =>
+    openRow(context, context.ledger.messages.find(work.dispatch.commitment, chain))
   );
   const [message] = work.part.messages;
   if (row === undefined || message === undefined) return false;
   const candidates = [{ row, message }];
   const { sent } = await send(
-    deps,
-    deps.settings,
-    deps.legTo(chain),
+    context,
+    context.settings,
+    context.legTo(chain),
     { part: work.part, candidates, maxGasPriceWei: work.maxGasPriceWei },
     signal,
   );
@@ -99,10 +103,10 @@ export async function sendPayment(
  * Makes the row ready to be sent or ended, whatever its state on the leg; `undefined` while it is submitted or after it
  * ended.
  */
-export function openRow(deps: PaymentDeps, row: MessageRow | undefined): MessageRow | undefined {
+export function openRow(context: FeeContext, row: MessageRow | undefined): MessageRow | undefined {
   if (row === undefined || !["seen", "held", "ready", "not_executed", "rejected"].includes(row.state)) {
     return undefined;
   }
   const to = row.state === "rejected" || row.state === "seen" ? "seen" : "ready";
-  return deps.ledger.messages.transition(row.commitment, row.target, { to, nextAttemptAtMs: NEVER_MS });
+  return context.ledger.messages.transition(row.commitment, row.target, { to, nextAttemptAtMs: NEVER_MS });
 }

@@ -11,7 +11,7 @@ import type { PostRequest } from "../../../core/ismp/message.ts";
 import { isEvm, type StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
 import type { EventCode } from "../../../core/telemetry/events.ts";
-import { isOwnPayee, type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
+import { type FeeContext, isOwnPayee, type PayingChain, payingChains } from "../fee_context.ts";
 import type { WithdrawalRow } from "../../ledger/ledger.ts";
 import { nextChunk } from "../../relay/decisions/heights.ts";
 import { toMessageRow } from "../../relay/messages.ts";
@@ -34,52 +34,52 @@ interface FoundPost extends PaymentPost {
 }
 
 /** Scans new blocks up to the hub's final block; returns that block. */
-export async function scanPayments(deps: PaymentDeps, signal: AbortSignal): Promise<bigint> {
-  const final = await deps.hub.fetchFinalHeight(signal);
-  const isFirst = deps.ledger.meta.find(CURSOR) === undefined;
+export async function scanPayments(context: FeeContext, signal: AbortSignal): Promise<bigint> {
+  const final = await context.hub.fetchFinalHeight(signal);
+  const isFirst = context.ledger.meta.find(CURSOR) === undefined;
   try {
-    return await scanUpTo(deps, final, signal);
+    return await scanUpTo(context, final, signal);
   } catch (error) {
     // The node has pruned old blocks: nothing is known to be missing, so new blocks are enough.
     if (!isFirst || !(error instanceof RpcFault) || !KEPT_NO_LONGER.has(error.code)) throw error;
-    deps.log.warn("payments_unsearchable", {
+    context.log.warn("payments_unsearchable", {
       error,
     });
-    deps.ledger.transaction(() => deps.ledger.meta.write(CURSOR, final.toString()));
+    context.ledger.transaction(() => context.ledger.meta.write(CURSOR, final.toString()));
     return final;
   }
 }
 
-async function scanUpTo(deps: PaymentDeps, final: bigint, signal: AbortSignal): Promise<bigint> {
-  let scanned = startOf(deps, final);
-  const perQuery = deps.hub.limits.blocksPerEventQuery ?? CHUNK_BLOCKS;
+async function scanUpTo(context: FeeContext, final: bigint, signal: AbortSignal): Promise<bigint> {
+  let scanned = startOf(context, final);
+  const perQuery = context.hub.limits.blocksPerEventQuery ?? CHUNK_BLOCKS;
   for (;;) {
     const chunk = nextChunk(scanned, final, perQuery);
     if (chunk === undefined) return scanned;
-    const posts = postsIn(await deps.hub.fetchEvents(chunk.from, chunk.to, signal));
-    for (const { name, chain } of payingChains(deps)) {
-      if (posts.some(({ request }) => request.dest === name)) await deps.units.tryLearn(chain, signal);
+    const posts = postsIn(await context.hub.fetchEvents(chunk.from, chunk.to, signal));
+    for (const { name, chain } of payingChains(context)) {
+      if (posts.some(({ request }) => request.dest === name)) await context.units.tryLearn(chain, signal);
     }
-    deps.ledger.transaction(() => {
-      for (const paying of payingChains(deps)) takePayments(deps, paying, posts);
-      deps.ledger.meta.write(CURSOR, chunk.to.toString());
+    context.ledger.transaction(() => {
+      for (const paying of payingChains(context)) takePayments(context, paying, posts);
+      context.ledger.meta.write(CURSOR, chunk.to.toString());
     });
     scanned = chunk.to;
   }
 }
 
 /** Last block that need not be scanned. */
-function startOf(deps: PaymentDeps, final: bigint): bigint {
-  const stored = deps.ledger.meta.find(CURSOR);
+function startOf(context: FeeContext, final: bigint): bigint {
+  const stored = context.ledger.meta.find(CURSOR);
   const floor = final > LOOKBACK_BLOCKS ? final - LOOKBACK_BLOCKS : 0n;
   if (stored === undefined) return floor;
   const cursor = BigInt(stored);
-  const oldest = deps.ledger.withdrawals.listOpen().filter(({ state }) => state === "requested")
+  const oldest = context.ledger.withdrawals.listOpen().filter(({ state }) => state === "requested")
     .map(({ hubBlock }) => hubBlock - 1n)
     .reduce((a, b) => a < b ? a : b, final);
   const start = oldest < floor ? oldest : floor;
   if (cursor >= start) return cursor;
-  deps.log.warn("old_payments_skipped", {
+  context.log.warn("old_payments_skipped", {
     from: cursor + 1n,
     to: start,
   });
@@ -98,8 +98,8 @@ function postsIn(events: readonly ChainEvent[]): readonly FoundPost[] {
   );
 }
 
-function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly FoundPost[]): void {
-  const { withdrawals } = deps.ledger;
+function takePayments(context: FeeContext, paying: PayingChain, posts: readonly FoundPost[]): void {
+  const { withdrawals } = context.ledger;
   const fresh = posts.filter(({ commitment }) => withdrawals.findByCommitment(commitment) === undefined);
   const open = withdrawals.listOpen(paying.name).filter(({ state }) => state === "requested");
   const expected = open.map(({ id, address, beneficiary, amount }) => ({
@@ -108,21 +108,21 @@ function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly Fo
     amount,
   }));
   const { matches, unexpected } = matchPayments(expected, fresh, {
-    hub: deps.hub.id.stateMachine,
+    hub: context.hub.id.stateMachine,
     chain: paying.name,
-    isOwnPayee: (account) => isOwnPayee(deps, paying, account),
+    isOwnPayee: (account) => isOwnPayee(context, paying, account),
   });
   const blockOf = new Map(fresh.map(({ commitment, hubBlock }) => [commitment, hubBlock]));
   const dispatchOf = (post: PaymentPost): NonNullable<WithdrawalRow["dispatch"]> => {
     const hubBlock = blockOf.get(post.commitment) ?? 0n;
-    const ends = { source: deps.hub.id.stateMachine, target: paying.name };
+    const ends = { source: context.hub.id.stateMachine, target: paying.name };
     const { encoded } = toMessageRow({ kind: "post", ...post }, ends, hubBlock, { state: "seen" });
     return { commitment: post.commitment, encoded, hubBlock };
   };
   for (const { id, post, payment } of matches) {
-    const change = { amount: payment.amount, attempts: 0, nextAttemptAtMs: deps.clock.now() };
+    const change = { amount: payment.amount, attempts: 0, nextAttemptAtMs: context.clock.now() };
     withdrawals.update(id, { state: "dispatched", dispatch: dispatchOf(post), ...change });
-    logPayment(deps, paying, { post, payment }, "withdrawal_dispatched");
+    logPayment(context, paying, { post, payment }, "withdrawal_dispatched");
   }
   for (const found of unexpected) {
     const dispatch = dispatchOf(found.post);
@@ -136,19 +136,19 @@ function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly Fo
       state: "dispatched",
       dispatch,
     });
-    logPayment(deps, paying, found, "payment_found");
+    logPayment(context, paying, found, "payment_found");
   }
 }
 
 function logPayment(
-  deps: PaymentDeps,
+  context: FeeContext,
   { name }: PayingChain,
   found: { readonly post: PaymentPost; readonly payment: Payment },
   event: EventCode,
 ): void {
-  deps.log.info(event, {
+  context.log.info(event, {
     chain: name,
-    amount: deps.units.text(name, found.payment.amount),
+    amount: context.units.text(name, found.payment.amount),
     commitment: found.post.commitment,
   });
 }

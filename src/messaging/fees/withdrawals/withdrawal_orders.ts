@@ -7,8 +7,7 @@ import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
 import { equalBytes, fromHex, toHex } from "../../../core/encoding/bytes.ts";
 import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import { isNonceTaken } from "../claims/claim_pair.ts";
-import { findKey } from "../fee_context.ts";
-import type { PayingChain, PaymentDeps } from "./payment_context.ts";
+import { type FeeContext, findKey, type PayingChain } from "../fee_context.ts";
 import { toTokenUnits } from "../../relay/decisions/money.ts";
 
 /** Outcome for one account. */
@@ -23,21 +22,23 @@ export type OrderResult =
 
 /** Requests withdrawals from all our accounts for one chain, one after the other. */
 export async function orderWithdrawals(
-  deps: PaymentDeps,
+  context: FeeContext,
   paying: PayingChain,
   options: { readonly isAskedFor: boolean },
   signal: AbortSignal,
 ): Promise<readonly OrderResult[]> {
   const { accounts, withoutKey } = listFeeAccounts({
     ownAddress: paying.ownAddress,
-    hubAccount: deps.hubKey?.address,
-    recorded: deps.ledger.deliveries.listRelayers(paying.name),
-    canSignAs: (address) => findKey(deps, address) !== undefined,
+    hubAccount: context.hubKey?.address,
+    recorded: context.ledger.deliveries.listRelayers(paying.name),
+    canSignAs: (address) => findKey(context, address) !== undefined,
   });
-  await deps.units.learn(paying.chain, signal);
+  await context.units.learn(paying.chain, signal);
   const results: OrderResult[] = [];
-  for (const account of accounts) results.push(await orderOne(deps, { paying, account, ...options }, signal));
-  for (const address of withoutKey) await logWithoutKey(deps, paying, address, signal);
+  for (const account of accounts) {
+    results.push(await orderOne(context, { paying, account, ...options }, signal));
+  }
+  for (const address of withoutKey) await logWithoutKey(context, paying, address, signal);
   return results;
 }
 
@@ -47,45 +48,45 @@ interface Order {
   readonly isAskedFor: boolean;
 }
 
-function orderOne(deps: PaymentDeps, order: Order, signal: AbortSignal): Promise<OrderResult> {
+function orderOne(context: FeeContext, order: Order, signal: AbortSignal): Promise<OrderResult> {
   const owner = { address: order.account.address, chain: order.paying.name };
-  return deps.turns.run(owner, async () => {
-    const decision = await decide(deps, order, signal);
+  return context.turns.run(owner, async () => {
+    const decision = await decide(context, order, signal);
     if (decision.kind === "skip") {
-      logSkip(deps, order, decision);
+      logSkip(context, order, decision);
       return "skipped";
     }
-    if (isNonceTaken(deps, owner)) return "busy";
-    return await sendOrder(deps, order, decision.numbers.available, signal);
+    if (isNonceTaken(context, owner)) return "busy";
+    return await sendOrder(context, order, decision.numbers.available, signal);
   }, signal);
 }
 
 async function decide(
-  deps: PaymentDeps,
+  context: FeeContext,
   { paying, account, isAskedFor }: Order,
   signal: AbortSignal,
 ): Promise<WithdrawalDecision> {
   const [available, hubMinimum, feeTokenDecimals] = await Promise.all([
-    deps.hub.fetchFeeBalance(paying.name, account.address, signal),
-    deps.hub.fetchMinimumWithdrawal(paying.name, signal),
-    deps.units.learn(paying.chain, signal),
+    context.hub.fetchFeeBalance(paying.name, account.address, signal),
+    context.hub.fetchMinimumWithdrawal(paying.name, signal),
+    context.units.learn(paying.chain, signal),
   ]);
-  const { minimumAmount } = deps.withdrawals;
+  const { minimumAmount } = context.withdrawals;
   return decideWithdrawal({ available, feeTokenDecimals, minimumAmount, hubMinimum, isAskedFor });
 }
 
 async function sendOrder(
-  deps: PaymentDeps,
+  context: FeeContext,
   { paying, account }: Order,
   amount: bigint,
   signal: AbortSignal,
 ): Promise<OrderResult> {
   const { address, beneficiary } = account;
-  const key = findKey(deps, address);
+  const key = findKey(context, address);
   if (key === undefined) throw new Error("A fee account has no key");
   const [nonce, hubBlock] = await Promise.all([
-    deps.hub.fetchRelayerNonce(address, paying.name, signal),
-    deps.hub.fetchHeight(signal),
+    context.hub.fetchRelayerNonce(address, paying.name, signal),
+    context.hub.fetchHeight(signal),
   ]);
   const { digest } = withdrawMessage({ nonce, destChain: paying.name, beneficiary });
   const signature = await key.signDigest(fromHex(digest));
@@ -93,16 +94,16 @@ async function sendOrder(
   const fields = {
     chain: paying.name,
     account: toHex(address),
-    amount: deps.units.text(paying.name, amount),
+    amount: context.units.text(paying.name, amount),
   };
-  const refusal = await deps.hub.dryRunCall(call, signal);
+  const refusal = await context.hub.dryRunCall(call, signal);
   if (refusal !== undefined) {
-    deps.log.warn("withdrawal_rejected", { ...fields, detail: refusal.detail });
+    context.log.warn("withdrawal_rejected", { ...fields, detail: refusal.detail });
     return "refused";
   }
-  const { withdrawals } = deps.ledger;
+  const { withdrawals } = context.ledger;
   let row = 0;
-  const sent = await deps.calls.send({
+  const sent = await context.calls.send({
     call,
     kind: "withdraw",
     items: [],
@@ -114,15 +115,15 @@ async function sendOrder(
     onRefused: ({ detail }) => void withdrawals.update(row, { state: "void", detail }),
   }, signal);
   if (sent.kind === "refused") {
-    deps.log.warn("withdrawal_rejected", { ...fields, detail: sent.refusal.detail });
+    context.log.warn("withdrawal_rejected", { ...fields, detail: sent.refusal.detail });
     return "refused";
   }
-  deps.log.info("withdrawal_requested", { ...fields, withdrawal: row });
+  context.log.info("withdrawal_requested", { ...fields, withdrawal: row });
   return "ordered";
 }
 
 function logSkip(
-  deps: PaymentDeps,
+  context: FeeContext,
   { paying: { name }, account, isAskedFor }: Order,
   { reason, numbers }: Extract<WithdrawalDecision, { kind: "skip" }>,
 ): void {
@@ -130,32 +131,32 @@ function logSkip(
   const fields = {
     chain: name,
     account: toHex(account.address),
-    available: deps.units.text(name, numbers.available),
+    available: context.units.text(name, numbers.available),
   };
   if (reason === "below_configured") {
-    const minimum = deps.units.text(name, numbers.configuredMinimum);
-    deps.log.info("withdrawal_below_minimum", { ...fields, minimum, isAskedFor });
+    const minimum = context.units.text(name, numbers.configuredMinimum);
+    context.log.info("withdrawal_below_minimum", { ...fields, minimum, isAskedFor });
     return;
   }
-  deps.log.warn("withdrawal_below_hub_minimum", {
+  context.log.warn("withdrawal_below_hub_minimum", {
     ...fields,
-    hubMinimum: deps.units.text(name, numbers.hubMinimum),
+    hubMinimum: context.units.text(name, numbers.hubMinimum),
   });
 }
 
 /** Logs fees of an address that delivered for us and whose key is no longer configured. */
 async function logWithoutKey(
-  deps: PaymentDeps,
+  context: FeeContext,
   { name }: PayingChain,
   address: Uint8Array,
   signal: AbortSignal,
 ): Promise<void> {
-  const available = await deps.hub.fetchFeeBalance(name, address, signal);
+  const available = await context.hub.fetchFeeBalance(name, address, signal);
   if (available === 0n) return;
-  deps.log.warn("fee_account_unconfigured", {
+  context.log.warn("fee_account_unconfigured", {
     chain: name,
     account: toHex(address),
-    available: deps.units.text(name, available),
+    available: context.units.text(name, available),
   });
 }
 

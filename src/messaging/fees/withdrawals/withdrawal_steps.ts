@@ -2,22 +2,11 @@
  * One step of one withdrawal: observe, decide, record, act. The next action is decided in
  * `withdrawal_step.ts`; rows are independent, so a failing one never blocks another.
  */
-import type { SubmissionRow, WithdrawalRow } from "../../ledger/ledger.ts";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { coveringPriceWei } from "../../relay/decisions/gas_price.ts";
-import { paymentBudget18, toFee18 } from "../../relay/decisions/money.ts";
-import {
-  type DeliveryWorth,
-  type OrderStatus,
-  type ReceiptSeen,
-  stepWithdrawal,
-  type WithdrawalAction,
-  type WithdrawalObservation,
-} from "./withdrawal_step.ts";
-import { isSpendingStopped } from "../../relay/limits/spending.ts";
-import { takeDelivered } from "../../relay/receipts.ts";
+import type { FeeContext, PayingChain } from "../fee_context.ts";
 import type { HubCallStatus } from "../hub_calls.ts";
 import { MaturedHeights } from "../matured_heights.ts";
+import type { ProvableHeight } from "./payment_bundles.ts";
 import {
   openRow,
   paymentMessage,
@@ -26,8 +15,19 @@ import {
   sendPayment,
   simulatePayment,
 } from "./payment_delivery.ts";
-import type { PayingChain, PaymentDeps } from "./payment_context.ts";
-import type { ProvableHeight } from "./payment_bundles.ts";
+import {
+  type DeliveryWorth,
+  type OrderStatus,
+  type ReceiptSeen,
+  stepWithdrawal,
+  type WithdrawalAction,
+  type WithdrawalObservation,
+} from "./withdrawal_step.ts";
+import type { SubmissionRow, WithdrawalRow } from "../../ledger/ledger.ts";
+import { coveringPriceWei } from "../../relay/decisions/gas_price.ts";
+import { paymentBudget18, toFee18 } from "../../relay/decisions/money.ts";
+import { isSpendingStopped } from "../../relay/limits/spending.ts";
+import { takeDelivered } from "../../relay/receipts.ts";
 
 /** Result of a step. */
 export interface StepReport {
@@ -37,7 +37,7 @@ export interface StepReport {
 
 /** Runs the steps of withdrawals and keeps state between them; all of it can be observed again. */
 export class WithdrawalSteps {
-  readonly #deps: PaymentDeps;
+  readonly #context: FeeContext;
   /** Heights at which receipts were seen; below, best blocks of the hub at which a nonce was seen used. */
   readonly #receiptAt = new Map<number, bigint>();
   readonly #nonceUsedAt = new Map<number, bigint>();
@@ -51,8 +51,8 @@ export class WithdrawalSteps {
   readonly #toldShort = new Set<number>();
   readonly #toldDear = new Set<number>();
 
-  constructor(deps: PaymentDeps) {
-    this.#deps = deps;
+  constructor(context: FeeContext) {
+    this.#context = context;
   }
 
   /**
@@ -68,15 +68,15 @@ export class WithdrawalSteps {
     this.#simulations.delete(old.id);
     const seen = await this.#observe(paying, old, scannedTo, signal);
     // The scan or another step may have changed the row meanwhile.
-    const row = this.#deps.ledger.withdrawals.find(old.id);
+    const row = this.#context.ledger.withdrawals.find(old.id);
     if (row === undefined || row.state !== seen.of) return { row: row ?? old, action: { kind: "none" } };
     const step = stepWithdrawal(row, seen);
-    const now = this.#deps.ledger.transaction(() =>
-      this.#deps.ledger.withdrawals.update(row.id, step.change)
+    const now = this.#context.ledger.transaction(() =>
+      this.#context.ledger.withdrawals.update(row.id, step.change)
     );
     this.#log(paying, row, now, step.action);
     await this.#perform(paying, now, step.action, signal);
-    return { row: this.#deps.ledger.withdrawals.find(row.id) ?? now, action: step.action };
+    return { row: this.#context.ledger.withdrawals.find(row.id) ?? now, action: step.action };
   }
 
   #observe(
@@ -103,25 +103,27 @@ export class WithdrawalSteps {
     scannedTo: bigint,
     signal: AbortSignal,
   ): Promise<WithdrawalObservation> {
-    const deps = this.#deps;
+    const context = this.#context;
     const submission = row.submissionId === undefined
       ? undefined
-      : deps.ledger.submissions.find(row.submissionId);
-    const status = submission && await deps.calls.poll(submission, signal);
-    if (submission !== undefined && status !== undefined) writeOrderStatus(deps, submission, status);
+      : context.ledger.submissions.find(row.submissionId);
+    const status = submission && await context.calls.poll(submission, signal);
+    if (submission !== undefined && status !== undefined) writeOrderStatus(context, submission, status);
     const order = toOrderStatus(submission, status);
     // While the request is pending its block is better evidence than its nonce.
     const isOut = order === "gone" || order === "unsent" || order === "refused";
-    const nonce = isOut ? await deps.hub.fetchRelayerNonce(row.address, row.chain, signal) : row.nonce ?? 0n;
+    const nonce = isOut
+      ? await context.hub.fetchRelayerNonce(row.address, row.chain, signal)
+      : row.nonce ?? 0n;
     const isUsed = row.nonce !== undefined && nonce > row.nonce;
     if (isUsed && !this.#nonceUsedAt.has(row.id)) {
-      this.#nonceUsedAt.set(row.id, await deps.hub.fetchHeight(signal));
+      this.#nonceUsedAt.set(row.id, await context.hub.fetchHeight(signal));
     }
     const decidedAt = status?.kind === "final" ? status.block.height : this.#nonceUsedAt.get(row.id);
     const isRead = decidedAt !== undefined && scannedTo >= decidedAt;
     return {
       of: "requested",
-      nowMs: deps.clock.now(),
+      nowMs: context.clock.now(),
       order,
       hubNonce: nonce,
       payment: isRead ? "none" : undefined,
@@ -133,21 +135,21 @@ export class WithdrawalSteps {
     row: WithdrawalRow,
     signal: AbortSignal,
   ): Promise<WithdrawalObservation> {
-    const deps = this.#deps;
+    const context = this.#context;
     const dispatch = dispatchOf(row);
     const message = paymentMessage(dispatch);
-    paymentRow(deps, paying.name, dispatch);
-    await deps.units.learn(paying.chain, signal);
+    paymentRow(context, paying.name, dispatch);
+    await context.units.learn(paying.chain, signal);
     const receipt = await this.#seeReceipt(paying, row, signal);
-    const nowMs = deps.clock.now();
-    const mayWait = nowMs < row.nextAttemptAtMs || isSpendingStopped(deps, paying.chain);
+    const nowMs = context.clock.now();
+    const mayWait = nowMs < row.nextAttemptAtMs || isSpendingStopped(context, paying.chain);
     if (receipt !== "none" || mayWait) {
       return { of: "dispatched", nowMs, receipt, provableHubBlock: 0n };
     }
     const at = await this.#provableAt(paying, row, dispatch.hubBlock, signal);
     const seen = { of: "dispatched", nowMs, receipt, provableHubBlock: at.height } as const;
     if (at.height < dispatch.hubBlock) return seen;
-    const simulation = await simulatePayment(deps, paying.name, { message, at }, signal);
+    const simulation = await simulatePayment(context, paying.name, { message, at }, signal);
     this.#simulations.set(row.id, { simulation });
     if (simulation.kind === "refused") return seen;
     const worth = await this.#worthOf(paying, row, simulation.cost18, signal);
@@ -170,9 +172,9 @@ export class WithdrawalSteps {
     cost18: bigint | undefined,
     signal: AbortSignal,
   ): Promise<DeliveryWorth | undefined> {
-    const { profit } = this.#deps.legTo(name);
+    const { profit } = this.#context.legTo(name);
     if (profit === undefined || (cost18 === undefined && profit.minimumPercent === 0)) return undefined;
-    const decimals = await this.#deps.units.learn(chain, signal);
+    const decimals = await this.#context.units.learn(chain, signal);
     return { cost18, budget18: paymentBudget18(toFee18(row.amount, decimals)) };
   }
 
@@ -181,7 +183,7 @@ export class WithdrawalSteps {
     row: WithdrawalRow,
     signal: AbortSignal,
   ): Promise<WithdrawalObservation> {
-    const { clock, ledger, units, withdrawals } = this.#deps;
+    const { clock, ledger, units, withdrawals } = this.#context;
     const receipt = await this.#seeReceipt(paying, row, signal);
     await units.learn(paying.chain, signal);
     const message = ledger.messages.find(dispatchOf(row).commitment, paying.name);
@@ -217,14 +219,14 @@ export class WithdrawalSteps {
     }
     if (await chain.fetchFinalHeight(signal) < seenAt) return "seen";
     // No leg handles a message that waits for its withdrawal: it ends here, whoever delivered it.
-    const { ledger } = this.#deps;
+    const { ledger } = this.#context;
     const open = ledger.transaction(() =>
-      openRow(this.#deps, ledger.messages.find(message.commitment, name))
+      openRow(this.#context, ledger.messages.find(message.commitment, name))
     );
     if (open !== undefined) {
-      const { settings } = this.#deps;
+      const { settings } = this.#context;
       const work = { candidates: [{ row: open, message }], receipts: [receipt] };
-      await takeDelivered(this.#deps, settings, this.#deps.legTo(name), work, signal);
+      await takeDelivered(this.#context, settings, this.#context.legTo(name), work, signal);
     }
     return "final";
   }
@@ -236,13 +238,13 @@ export class WithdrawalSteps {
     hubBlock: bigint,
     signal: AbortSignal,
   ): Promise<ProvableHeight> {
-    const deps = this.#deps;
-    const decimals = await deps.units.learn(chain, signal);
+    const context = this.#context;
+    const decimals = await context.units.learn(chain, signal);
     const payment = { hubBlock, budget18: paymentBudget18(toFee18(amount, decimals)) };
     const heights = this.#heights.get(name) ?? new MaturedHeights(chain);
     this.#heights.set(name, heights);
-    const { matured = 0n } = await heights.read(deps.hub.id, signal);
-    const bundled = matured < hubBlock ? await deps.bundleTo?.(chain, payment, signal) : undefined;
+    const { matured = 0n } = await heights.read(context.hub.id, signal);
+    const bundled = matured < hubBlock ? await context.bundleTo?.(chain, payment, signal) : undefined;
     return bundled ?? { height: matured, consensusProofs: [] };
   }
 
@@ -252,9 +254,9 @@ export class WithdrawalSteps {
     action: WithdrawalAction,
     signal: AbortSignal,
   ): Promise<void> {
-    const deps = this.#deps;
+    const context = this.#context;
     if (action.kind === "send_order" && row.submissionId !== undefined) {
-      await deps.calls.resend(row.submissionId, () => {}, signal);
+      await context.calls.resend(row.submissionId, () => {}, signal);
       return;
     }
     if (action.kind !== "deliver" || row.state !== "delivering") return;
@@ -262,10 +264,10 @@ export class WithdrawalSteps {
     this.#simulations.delete(row.id);
     if (simulation?.kind !== "accepted") {
       const detail = simulation?.detail ?? "not simulated";
-      deps.log.warn("payment_rejected", { ...fieldsOf(deps, row), detail });
+      context.log.warn("payment_rejected", { ...fieldsOf(context, row), detail });
       return;
     }
-    await sendPayment(deps, paying.name, {
+    await sendPayment(context, paying.name, {
       dispatch: dispatchOf(row),
       part: simulation.part,
       maxGasPriceWei,
@@ -273,8 +275,8 @@ export class WithdrawalSteps {
   }
 
   #log(paying: PayingChain, old: WithdrawalRow, now: WithdrawalRow, action: WithdrawalAction): void {
-    const { log } = this.#deps;
-    const fields = fieldsOf(this.#deps, now);
+    const { log } = this.#context;
+    const fields = fieldsOf(this.#context, now);
     if (action.kind === "report_shortfall") {
       if (this.#toldShort.has(now.id)) return;
       this.#toldShort.add(now.id);
@@ -310,11 +312,11 @@ export class WithdrawalSteps {
   }
 }
 
-function fieldsOf(deps: PaymentDeps, row: WithdrawalRow): Readonly<Record<string, unknown>> {
+function fieldsOf(context: FeeContext, row: WithdrawalRow): Readonly<Record<string, unknown>> {
   return {
     chain: row.chain,
     withdrawal: row.id,
-    amount: deps.units.text(row.chain, row.amount),
+    amount: context.units.text(row.chain, row.amount),
     ...(row.dispatch === undefined ? {} : { commitment: row.dispatch.commitment }),
   };
 }
@@ -345,11 +347,19 @@ function toOrderStatus(
 }
 
 /** Updates the journal entry of a request. */
-export function writeOrderStatus(deps: PaymentDeps, submission: SubmissionRow, status: HubCallStatus): void {
+export function writeOrderStatus(
+  context: FeeContext,
+  submission: SubmissionRow,
+  status: HubCallStatus,
+): void {
   if (status.kind !== "final" && status.kind !== "failed") return;
   if (submission.state === status.kind) return;
   const detail = status.kind === "failed" ? { detail: status.error } : {};
-  deps.ledger.transaction(() =>
-    void deps.ledger.submissions.update(submission.id, { state: status.kind, block: status.block, ...detail })
+  context.ledger.transaction(() =>
+    void context.ledger.submissions.update(submission.id, {
+      state: status.kind,
+      block: status.block,
+      ...detail,
+    })
   );
 }

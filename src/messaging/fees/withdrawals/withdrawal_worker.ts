@@ -7,8 +7,7 @@ import { nextDelayMs, transientBackoff } from "../../../core/runtime/retry.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { Deferred } from "../deferred.ts";
-import { isPassing } from "../fee_context.ts";
-import { type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
+import { type FeeContext, isPassing, type PayingChain, payingChains } from "../fee_context.ts";
 import { scanPayments } from "./payment_scan.ts";
 import { nextWithdrawalMs, type OrderResult, orderWithdrawals } from "./withdrawal_orders.ts";
 import { type StepReport, WithdrawalSteps, writeOrderStatus } from "./withdrawal_steps.ts";
@@ -18,12 +17,12 @@ import type { WithdrawalRow } from "../../ledger/ledger.ts";
 const POLL_INTERVAL_MS = 10_000;
 
 /** Creates the worker that withdraws fees. @param everyMs pause between rounds; at most ten seconds count */
-export function withdrawalWorker(deps: PaymentDeps, everyMs: number): Worker {
-  const notices = new WaitNotices(deps);
+export function withdrawalWorker(context: FeeContext, everyMs: number): Worker {
+  const notices = new WaitNotices(context);
   return {
     name: "withdrawals",
     run: async (signal) => {
-      const rounds = new WithdrawalRounds(deps);
+      const rounds = new WithdrawalRounds(context);
       let failures = 0;
       while (!signal.aborted) {
         let pauseMs = Math.min(everyMs, POLL_INTERVAL_MS);
@@ -31,7 +30,7 @@ export function withdrawalWorker(deps: PaymentDeps, everyMs: number): Worker {
           await rounds.advance(signal);
           await rounds.orderDue(signal);
           failures = 0;
-          const open = deps.ledger.withdrawals.listOpen().length;
+          const open = context.ledger.withdrawals.listOpen().length;
           if (open === 0) notices.done("payments");
           else notices.waiting("payments", { event: "withdrawals_awaited", fields: { withdrawals: open } });
         } catch (error) {
@@ -39,10 +38,10 @@ export function withdrawalWorker(deps: PaymentDeps, everyMs: number): Worker {
           if (!isPassing(error)) throw error;
           failures++;
           const level = failures === 3 ? "warn" : "debug";
-          deps.log[level]("withdrawals_interrupted", { failures, error });
-          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, deps.random.fraction()));
+          context.log[level]("withdrawals_interrupted", { failures, error });
+          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, context.random.fraction()));
         }
-        await deps.clock.sleep(pauseMs, signal);
+        await context.clock.sleep(pauseMs, signal);
       }
     },
   };
@@ -56,30 +55,31 @@ export interface OrderReport {
 
 /** Withdrawal rounds and the state kept between them. */
 export class WithdrawalRounds {
-  readonly #deps: PaymentDeps;
+  readonly #context: FeeContext;
   readonly #steps: WithdrawalSteps;
   readonly #rows: Deferred;
   readonly #chains: Deferred;
   readonly #startedMs: number;
   #hasScanned = false;
 
-  constructor(deps: PaymentDeps) {
-    this.#deps = deps;
-    this.#steps = new WithdrawalSteps(deps);
-    this.#rows = new Deferred(deps, "transient");
-    this.#chains = new Deferred(deps, "transient");
-    this.#startedMs = deps.clock.now();
+  constructor(context: FeeContext) {
+    this.#context = context;
+    this.#steps = new WithdrawalSteps(context);
+    this.#rows = new Deferred(context, "transient");
+    this.#chains = new Deferred(context, "transient");
+    this.#startedMs = context.clock.now();
   }
 
   /** Advances every open withdrawal by one step. Faults of the hub while it is scanned for payments are thrown. */
   async advance(signal: AbortSignal): Promise<readonly StepReport[]> {
     await this.#settleOrders(signal);
     const scannedTo = await this.#scan(signal);
-    const paying = new Map(payingChains(this.#deps).map((each) => [each.name, each]));
-    const reports = this.#deps.ledger.withdrawals.listOpen().map(
+    const paying = new Map(payingChains(this.#context).map((each) => [each.name, each]));
+    const reports = this.#context.ledger.withdrawals.listOpen().map(
       async (row): Promise<StepReport | undefined> => {
         const chain = paying.get(row.chain);
-        const isLeftAlone = chain === undefined || !this.#deps.isUp(row.chain) || this.#rows.has(`${row.id}`);
+        const isLeftAlone = chain === undefined || !this.#context.isUp(row.chain) ||
+          this.#rows.has(`${row.id}`);
         return isLeftAlone ? undefined : await this.#step(chain, row, scannedTo, signal);
       },
     );
@@ -88,13 +88,13 @@ export class WithdrawalRounds {
 
   /** Requests the withdrawals that are due by the clock. */
   async orderDue(signal: AbortSignal): Promise<readonly OrderReport[]> {
-    const due = payingChains(this.#deps).filter((paying) => this.#isDue(paying));
+    const due = payingChains(this.#context).filter((paying) => this.#isDue(paying));
     return await this.#order(due, false, signal);
   }
 
   /** Requests every withdrawal above the minimum now, on the operator's command. */
   orderNow(signal: AbortSignal): Promise<readonly OrderReport[]> {
-    return this.#order(payingChains(this.#deps), true, signal);
+    return this.#order(payingChains(this.#context), true, signal);
   }
 
   async #order(
@@ -113,7 +113,7 @@ export class WithdrawalRounds {
   async #orderOn(paying: PayingChain, isAskedFor: boolean, signal: AbortSignal): Promise<OrderReport> {
     const { name } = paying;
     try {
-      const results = await orderWithdrawals(this.#deps, paying, { isAskedFor }, signal);
+      const results = await orderWithdrawals(this.#context, paying, { isAskedFor }, signal);
       this.#chains.clear(name);
       if (!results.includes("busy")) this.#complete(paying);
       return { chain: name, results };
@@ -121,7 +121,7 @@ export class WithdrawalRounds {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
       const failures = this.#chains.add(name);
-      this.#deps.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
+      this.#context.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
         chain: name,
         failures,
         error,
@@ -131,7 +131,7 @@ export class WithdrawalRounds {
   }
 
   #isDue(paying: PayingChain): boolean {
-    const { clock, ledger, withdrawals, isUp } = this.#deps;
+    const { clock, ledger, withdrawals, isUp } = this.#context;
     if (!isUp(paying.name) || this.#chains.has(paying.name)) return false;
     const stored = ledger.meta.find(completedName(paying));
     const dueMs = nextWithdrawalMs({
@@ -144,13 +144,13 @@ export class WithdrawalRounds {
   }
 
   #complete(paying: PayingChain): void {
-    const { clock, ledger } = this.#deps;
+    const { clock, ledger } = this.#context;
     ledger.transaction(() => ledger.meta.write(completedName(paying), clock.now().toString()));
   }
 
   /** Settles journal entries of requests whose payment was found before their own block. */
   async #settleOrders(signal: AbortSignal): Promise<void> {
-    const { calls, ledger } = this.#deps;
+    const { calls, ledger } = this.#context;
     const open = new Set(
       ledger.withdrawals.listOpen().filter(({ state }) => state === "requested")
         .map(({ submissionId }) => submissionId),
@@ -158,7 +158,7 @@ export class WithdrawalRounds {
     for (const submission of calls.listOpen("withdraw")) {
       if (open.has(submission.id)) continue;
       const status = await calls.poll(submission, signal);
-      writeOrderStatus(this.#deps, submission, status);
+      writeOrderStatus(this.#context, submission, status);
       if (status.kind !== "gone") continue;
       const detail = "left the transaction pool";
       ledger.transaction(() => void ledger.submissions.update(submission.id, { state: "dropped", detail }));
@@ -167,9 +167,9 @@ export class WithdrawalRounds {
 
   /** Scans the hub for payments: at the start, before new requests, and while one is awaited. */
   async #scan(signal: AbortSignal): Promise<bigint> {
-    const isAwaited = this.#deps.ledger.withdrawals.listOpen().some(({ state }) => state === "requested");
+    const isAwaited = this.#context.ledger.withdrawals.listOpen().some(({ state }) => state === "requested");
     if (this.#hasScanned && !isAwaited) return 0n;
-    const scannedTo = await scanPayments(this.#deps, signal);
+    const scannedTo = await scanPayments(this.#context, signal);
     this.#hasScanned = true;
     return scannedTo;
   }
@@ -188,7 +188,7 @@ export class WithdrawalRounds {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
       const failures = this.#rows.add(`${row.id}`);
-      this.#deps.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
+      this.#context.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
         chain: row.chain,
         withdrawal: row.id,
         failures,

@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 const one = 10n ** 18n;
 
 /** Repeats rounds with blocks in between until nothing moves any more. */
-async function claimAll(scene: Scene, rounds = new ClaimsRounds(scene.deps)): Promise<ClaimsRounds> {
+async function claimAll(scene: Scene, rounds = new ClaimsRounds(scene.context)): Promise<ClaimsRounds> {
   for (let round = 0, idle = 0; idle < 3; round++) {
     assert.ok(round < 200, "no end of rounds");
     const { hasChanges, underWay } = await rounds.run(never);
@@ -46,7 +46,7 @@ Deno.test("claims: a row counts as claimed only when the block of the hub is fin
   const scene = await sceneWith();
   const [commitment = hashOf(0)] = scene.deliver(1);
   await scene.blocks(5);
-  const rounds = new ClaimsRounds(scene.deps);
+  const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
   assert.deepEqual(scene.states(), { claiming: 1 });
   await scene.blocks(1);
@@ -90,7 +90,7 @@ Deno.test("claims: what is in the journal is there before the hub hears of it", 
     journalled = scene.claims().flat().length;
   };
   scene.hub.faults.add("broadcast", { kind: "interrupt", when: "before", act });
-  await new ClaimsRounds(scene.deps).run(never);
+  await new ClaimsRounds(scene.context).run(never);
   assert.deepEqual(before, { claiming: 3 });
   assert.equal(journalled, 3);
 });
@@ -117,7 +117,7 @@ Deno.test("claims: zero fees, claimed ones and those unknown to the hub end with
   scene.hub.routed.delete(unknown);
   await scene.blocks(5);
   const events: ClaimEvent[] = [];
-  await claimAll(scene, new ClaimsRounds(scene.deps, (event) => void events.push(event)));
+  await claimAll(scene, new ClaimsRounds(scene.context, (event) => void events.push(event)));
   assert.deepEqual(scene.states(), { claimed: 4, no_fee: 2, unclaimable: 1 });
   assert.deepEqual(scene.claims().map(({ length }) => length), [3]);
   const counts = Object.fromEntries(events.map(({ result, count }) => [result, count]));
@@ -130,7 +130,7 @@ Deno.test("claims: a source that does not know the request leaves the row alone 
   await scene.blocks(5);
   scene.chain(a).fees.delete(commitment);
   scene.chain(a).areWitnessesUp = false;
-  const rounds = new ClaimsRounds(scene.deps);
+  const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
   assert.deepEqual(scene.states(), { unclaimed: 1 });
   scene.chain(a).areWitnessesUp = true;
@@ -145,7 +145,7 @@ Deno.test("claims: a fee of zero from a node that is behind its raise does not e
   const [commitment = hashOf(0)] = scene.deliver(1);
   await scene.blocks(5);
   scene.chain(a).staleFees = new Map([[commitment, 0n]]);
-  const rounds = new ClaimsRounds(scene.deps);
+  const rounds = new ClaimsRounds(scene.context);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 1 });
 });
@@ -205,7 +205,7 @@ Deno.test("claims: another's receipt in place of ours ends a delivery only when 
   scene.chain(b).proved.set(commitment, { relayer: new Uint8Array(20).fill(9), from: height });
   scene.chain(b).areWitnessesUp = false;
   await scene.blocks(80);
-  const rounds = new ClaimsRounds(scene.deps);
+  const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
   assert.deepEqual([scene.states(), messages.find(commitment, b)?.state], [{ lost: 1 }, "delivered"]);
   scene.chain(b).areWitnessesUp = true;
@@ -257,7 +257,7 @@ Deno.test("claims: with a challenge period the newest matured heights are proved
   const scene = await sceneWith({ hub: { challengePeriodSec: 10n } });
   scene.deliver(2);
   await scene.blocks(5);
-  const rounds = new ClaimsRounds(scene.deps);
+  const rounds = new ClaimsRounds(scene.context);
   const { pairs } = await rounds.run(never);
   assert.deepEqual(pairs.map(({ result }) => result), ["maturing"]);
   await scene.blocks(5);
@@ -303,7 +303,7 @@ Deno.test("claims: for a beneficiary they wait while an order to withdraw holds 
     hubBlock: 1n,
     state: "requested",
   });
-  const rounds = new ClaimsRounds(scene.deps);
+  const rounds = new ClaimsRounds(scene.context);
   assert.deepEqual((await rounds.run(never)).pairs.map(({ result }) => result), ["busy"]);
   scene.ledger.withdrawals.update(id, { state: "void" });
   await claimAll(scene, rounds);
@@ -347,7 +347,7 @@ Deno.test("claims: rows of chains without a readable name neither stop the other
     spoilRow(scene, ledger);
     scene.connect(reopen());
     const stop = new AbortController();
-    const run = claimsWorker(scene.deps, 2_000).run(stop.signal).catch(() => {});
+    const run = claimsWorker(scene.context, 2_000).run(stop.signal).catch(() => {});
     await scene.during(scene.clock.sleep(60_000, never));
     stop.abort();
     await run;
@@ -372,7 +372,7 @@ Deno.test("claims: the worker claims by itself, also what was recorded while it 
   await scene.blocks(60);
   assert.deepEqual(scene.states(), { unclaimed: 5 });
   const stop = new AbortController();
-  const run = claimsWorker(scene.deps, 2_000).run(stop.signal).catch(() => {});
+  const run = claimsWorker(scene.context, 2_000).run(stop.signal).catch(() => {});
   await scene.during(scene.clock.sleep(60_000, never));
   scene.deliver(5, { first: 50 });
   await scene.during(scene.clock.sleep(60_000, never));
@@ -399,7 +399,7 @@ Deno.test("claims: a call that leaves the pool is made anew (F4)", async () => {
   scene.deliver(3);
   await scene.blocks(5);
   scene.hub.isStalled = true;
-  const rounds = new ClaimsRounds(scene.deps);
+  const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
   await scene.blocks(5);
   await rounds.run(never);
@@ -433,7 +433,7 @@ for (
         const act = (): void => kill.abort(new Error("killed"));
         const on = method === "fetchFees" || method === "proveFees" ? scene.chain(a) : scene.hub;
         on.faults.add(method, { kind: "interrupt", when, act }, { skip: method === "broadcast" ? 0 : 1 });
-        const rounds = new ClaimsRounds(scene.deps);
+        const rounds = new ClaimsRounds(scene.context);
         for (let round = 0; round < 12 && !kill.signal.aborted; round++) {
           await rounds.run(kill.signal).catch((error: unknown) => {
             if (!kill.signal.aborted) throw error;
@@ -446,7 +446,7 @@ for (
         await claimAll(scene);
         assert.deepEqual(scene.states(), { claimed: 60 });
         assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 60n * one);
-        assert.equal(scene.deps.calls.listOpen("accumulate").length, 0);
+        assert.equal(scene.context.calls.listOpen("accumulate").length, 0);
       });
     });
   }
@@ -459,7 +459,7 @@ Deno.test("claims: rows under way without a claim in the journal are judged by t
   scene.ledger.deliveries.setClaimState({ commitment: paid, dest: b }, "claiming");
   scene.ledger.deliveries.setClaimState({ commitment: unpaid, dest: b }, "claiming");
   scene.hub.routed.set(paid, true);
-  await new ClaimsRounds(scene.deps).run(never);
+  await new ClaimsRounds(scene.context).run(never);
   assert.equal(scene.ledger.deliveries.find(paid, b)?.claimState, "claimed");
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 2 });
@@ -509,7 +509,7 @@ Deno.test("claims: a raise that a reorganisation took away holds up nothing", as
   const [commitment = hashOf(0)] = scene.deliver(1);
   await scene.blocks(5);
   scene.chain(a).raise(commitment, 50n * one);
-  const rounds = new ClaimsRounds(scene.deps);
+  const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
   assert.deepEqual(scene.claims(), []);
   scene.chain(a).fees.set(commitment, one);
@@ -524,7 +524,7 @@ Deno.test("claims: one claim costs few requests", async () => {
   scene.deliver(50);
   await scene.blocks(5);
   scene.hub.calls.length = 0;
-  await new ClaimsRounds(scene.deps).run(never);
+  await new ClaimsRounds(scene.context).run(never);
   assert.deepEqual(scene.hub.calls.toSorted(), [
     "broadcast",
     "dryRunCall",

@@ -77,7 +77,7 @@ Deno.test("rewards: a rotation and a listed request are claimed for the hub acco
   scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
   const commitment = deliverListed(scene, 1n);
   await scene.blocks(5);
-  const rounds = new RewardRounds(scene.deps);
+  const rounds = new RewardRounds(scene.context);
   assert.equal(await rounds.run(never), 2);
   assert.deepEqual(states(scene, ["7"]), ["claiming"]);
   await scene.blocks(1);
@@ -94,12 +94,12 @@ Deno.test("rewards: they wait for a height of the chain on the hub, and without 
   scene.hub.rewards.set(`rotation ${a} 7`, 3n);
   const height = scene.node(a).head.height + 20n;
   scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
-  assert.equal(await new RewardRounds(scene.deps).run(never), 0);
+  assert.equal(await new RewardRounds(scene.context).run(never), 0);
   assert.deepEqual(states(scene, ["7"]), ["pending"]);
   await scene.blocks(30);
-  const unsigned = { ...scene.deps, hubKey: undefined };
+  const unsigned = { ...scene.context, hubKey: undefined };
   assert.equal(await new RewardRounds(unsigned).run(never), 0);
-  assert.equal(await new RewardRounds(scene.deps).run(never), 1);
+  assert.equal(await new RewardRounds(scene.context).run(never), 1);
 });
 
 Deno.test("rewards: what was paid, is not offered or is not ours ends without a claim", async () => {
@@ -112,7 +112,7 @@ Deno.test("rewards: what was paid, is not offered or is not ours ends without a 
   });
   const foreign = deliverListed(scene, 5n, new Uint8Array(20).fill(4));
   await scene.blocks(5);
-  assert.equal(await new RewardRounds(scene.deps).run(never), 0);
+  assert.equal(await new RewardRounds(scene.context).run(never), 0);
   assert.deepEqual(states(scene, ["1", "2"]), ["claimed", "refused"]);
   assert.deepEqual(states(scene, [foreign], "request"), ["refused"]);
 });
@@ -124,7 +124,7 @@ Deno.test("rewards: a refusal that may pass is tried again after ten minutes", a
   scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
   await scene.blocks(5);
   scene.hub.refusesAll = { code: "unspecified", detail: "empty treasury", error: "Balances.Low" };
-  const rounds = new RewardRounds(scene.deps);
+  const rounds = new RewardRounds(scene.context);
   assert.equal(await rounds.run(never), 0);
   scene.hub.refusesAll = undefined;
   assert.equal(await rounds.run(never), 0);
@@ -144,7 +144,7 @@ Deno.test("rewards: the worker claims by itself, oldest first", async () => {
   });
   await scene.blocks(5);
   const stop = new AbortController();
-  const run = rewardsWorker(scene.deps).run(stop.signal).catch(() => {});
+  const run = rewardsWorker(scene.context).run(stop.signal).catch(() => {});
   await scene.during(scene.clock.sleep(60_000, never));
   stop.abort();
   await run;
@@ -165,7 +165,7 @@ for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcom
         await scene.blocks(5);
         const kill = new AbortController();
         scene.hub.faults.add(method, { kind: "interrupt", when, act: () => kill.abort(new Error("killed")) });
-        const dying = new RewardRounds(scene.deps);
+        const dying = new RewardRounds(scene.context);
         for (let round = 0; round < 5 && !kill.signal.aborted; round++) {
           await dying.run(kill.signal).catch((error: unknown) => {
             if (!kill.signal.aborted) throw error;
@@ -174,14 +174,14 @@ for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcom
         }
         assert.ok(kill.signal.aborted, "it was never killed");
         scene.connect(reopen());
-        const rounds = new RewardRounds(scene.deps);
+        const rounds = new RewardRounds(scene.context);
         for (let round = 0; round < 20; round++) {
           await rounds.run(never);
           await scene.blocks(1);
         }
         assert.deepEqual(states(scene, ["7"]), ["claimed"]);
         assert.equal(scene.hub.paidRewards.size, 1);
-        assert.equal(scene.deps.calls.listOpen("claim").length, 0);
+        assert.equal(scene.context.calls.listOpen("claim").length, 0);
       });
     });
   }

@@ -43,7 +43,7 @@ function paidOn(scene: Scene, name: typeof a): number {
 Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and done when the receipt is final (F21)", async () => {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   assert.deepEqual(await rounds.orderNow(never), [
     { chain: a, results: ["ordered"] },
     { chain: b, results: ["skipped"] },
@@ -57,7 +57,7 @@ Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and d
   assert.equal(scene.hub.balanceOf(a, scene.address(a)), 0n);
   const message = scene.ledger.messages.find(row?.dispatch?.commitment ?? "0x", a);
   assert.equal(message?.state, "delivered");
-  assert.equal(scene.deps.calls.listOpen("withdraw").length, 0);
+  assert.equal(scene.context.calls.listOpen("withdraw").length, 0);
 });
 
 Deno.test("withdrawals: the row is on disk before the hub hears of the order", async () => {
@@ -70,7 +70,7 @@ Deno.test("withdrawals: the row is on disk before the hub hears of the order", a
     submitted = rows(scene)[0]?.submissionId;
   };
   scene.hub.faults.add("broadcast", { kind: "interrupt", when: "before", act });
-  await new WithdrawalRounds(scene.deps).orderNow(never);
+  await new WithdrawalRounds(scene.context).orderNow(never);
   assert.deepEqual(seen, ["requested"]);
   assert.ok(submitted !== undefined);
 });
@@ -94,7 +94,7 @@ Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the 
     const scene = await sceneWith({ decimals: { [a]: decimals } });
     scene.hub.credit(a, scene.address(a), available);
     if (hubMinimum !== undefined) scene.hub.minimums.set(a, hubMinimum);
-    const rounds = new WithdrawalRounds(scene.deps);
+    const rounds = new WithdrawalRounds(scene.context);
     await scene.blocks(61);
     const [report] = isAsked ? await rounds.orderNow(never) : await rounds.orderDue(never);
     assert.deepEqual(report?.results, [ordered ? "ordered" : "skipped"], `${decimals} ${available}`);
@@ -112,7 +112,7 @@ Deno.test("withdrawals: hub account only, chain address only, both: each is sign
     const scene = await sceneWith({ hasHubSigner: true });
     scene.hub.credit(a, scene.address(a), own * one);
     scene.hub.credit(a, scene.hub.relayer, hubAccount * one);
-    const rounds = new WithdrawalRounds(scene.deps);
+    const rounds = new WithdrawalRounds(scene.context);
     const [report] = await rounds.orderNow(never);
     const expected = [own, hubAccount].map((amount) => amount === 0n ? "skipped" : "ordered");
     assert.deepEqual(report?.results, expected);
@@ -142,7 +142,7 @@ Deno.test("withdrawals: an address of earlier deliveries is emptied if its key i
   assert.ok(row !== undefined);
   scene.ledger.deliveries.record({ ...row, commitment: postMessage(lone).commitment, relayer: stranger });
   scene.hub.credit(a, stranger, 300n * one);
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   const [report] = await rounds.orderNow(never);
   assert.deepEqual(report?.results, ["skipped", "ordered"]);
   await payAll(scene, rounds);
@@ -163,7 +163,7 @@ const lone = {
 Deno.test("withdrawals: a payment that somebody else delivered is done without a transaction of ours (F25)", async () => {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   scene.unheard.add(a);
   await scene.blocks(4);
@@ -188,7 +188,7 @@ for (const leg of ["has not met", "has rejected"] as const) {
 async function payAgain(isRejected: boolean): Promise<void> {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   await payAll(scene, rounds);
   const commitment = rows(scene)[0]?.dispatch?.commitment;
@@ -200,7 +200,7 @@ async function payAgain(isRejected: boolean): Promise<void> {
     const { detail: _, requiredUsd18: _1, offeredUsd18: _2, ...row } = met;
     scene.ledger.messages.record({ ...row, state: "rejected", reason: "hub_originated" });
   }
-  await payAll(scene, new WithdrawalRounds(scene.deps));
+  await payAll(scene, new WithdrawalRounds(scene.context));
   assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
   assert.equal(scene.ledger.messages.find(commitment, a)?.state, "delivered");
   assert.equal(scene.ledger.deliveries.find(commitment, a)?.claimState, "no_fee");
@@ -237,7 +237,7 @@ Deno.test("withdrawals: those ordered elsewhere are found and delivered, also wh
   scene.hub.payOut(a, new Uint8Array(20).fill(8), 60n * one);
   await scene.blocks(5);
   scene.chain(b).faults.add("simulate", { kind: "throw", code: "unreachable" }, { times: 1_000 });
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await payAll(scene, rounds, 40);
   const states = rows(scene).map(({ chain, amount, state }) => [chain, amount / one, state]);
   assert.deepEqual(states, [[a, 40n, "done"], [b, 50n, "dispatched"]]);
@@ -250,7 +250,7 @@ Deno.test("withdrawals: those ordered elsewhere are found and delivered, also wh
 Deno.test("withdrawals: a delivery without effect is tried again after 10 s, 60 s, and then with the frequency (F25)", async () => {
   const scene = await sceneWith({ withdrawals: { frequencySec: 3_600 } });
   scene.hub.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   scene.unheard.add(a);
   await scene.blocks(5);
@@ -278,7 +278,7 @@ Deno.test("withdrawals: a delivery without effect is tried again after 10 s, 60 
 Deno.test("withdrawals: a payment that is mined without effect comes back, and is paid once in the end", async () => {
   const scene = await sceneWith({ chains: [a] });
   scene.hub.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   const act = (): void => {
     const commitment = rows(scene)[0]?.dispatch?.commitment;
     if (commitment !== undefined) scene.node(a).failing.add(commitment);
@@ -298,7 +298,7 @@ Deno.test("withdrawals: an account without gas tells its exact shortfall once, a
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
   scene.chain(a).balanceWei = 1n;
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   await payAll(scene, rounds, 90);
   assert.equal(rows(scene)[0]?.state, "dispatched");
@@ -316,7 +316,7 @@ Deno.test("withdrawals: a payment whose delivery costs a tenth of it waits with 
   scene.node(a).priceWei = 75n * 10n ** 9n;
   scene.chain(a).balanceWei = 10n ** 20n;
   scene.hub.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   await payAll(scene, rounds, 1_300);
   assert.equal(rows(scene)[0]?.state, "dispatched");
@@ -345,7 +345,7 @@ Deno.test("withdrawals: a payment whose gas comes to cost a tenth of it just bef
       scene.node(a).priceWei = 75n * 10n ** 9n;
     },
   });
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   await payAll(scene, rounds, 1_300);
   assert.deepEqual([signings, paidOn(scene, a)], [1, 0]);
@@ -358,7 +358,7 @@ Deno.test("withdrawals: the first round comes a minute after the start, the next
   await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
     const scene = new Scene({ chains: [a], ledger, withdrawals: { frequencySec: 3_600 } });
     await scene.blocks(8);
-    let rounds = new WithdrawalRounds(scene.deps);
+    let rounds = new WithdrawalRounds(scene.context);
     const looks = (): number => scene.hub.calls.filter((call) => call === "fetchFeeBalance").length;
     assert.deepEqual(await rounds.orderDue(never), []);
     await scene.blocks(60);
@@ -367,7 +367,7 @@ Deno.test("withdrawals: the first round comes a minute after the start, the next
     await rounds.orderDue(never);
     await scene.blocks(1_800);
     scene.connect(reopen());
-    rounds = new WithdrawalRounds(scene.deps);
+    rounds = new WithdrawalRounds(scene.context);
     await scene.blocks(61);
     await rounds.orderDue(never);
     assert.equal(looks(), 1, "a restart repeats the round");
@@ -381,7 +381,7 @@ Deno.test("withdrawals: a round in which the hub does not answer is not complete
   const scene = await sceneWith({ chains: [a] });
   scene.hub.credit(a, scene.address(a), 150n * one);
   await scene.blocks(60);
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await scene.blocks(60);
   scene.hub.faults.add("fetchFeeBalance", { kind: "throw", code: "timeout" });
   assert.deepEqual(await rounds.orderDue(never), [{ chain: a, results: "unreachable" }]);
@@ -393,7 +393,7 @@ Deno.test("withdrawals: an order that the hub never takes is void after ten minu
   const scene = await sceneWith({ chains: [a] });
   scene.hub.credit(a, scene.address(a), 150n * one);
   scene.hub.faults.add("broadcast", { kind: "throw", code: "timeout" }, { times: 1_000 });
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   for (let minute = 0; minute < 11; minute++) {
     await rounds.advance(never);
@@ -412,7 +412,7 @@ Deno.test("withdrawals: an order whose nonce went to somebody else's signature i
   const scene = await sceneWith({ chains: [a] });
   scene.hub.credit(a, scene.address(a), 150n * one);
   scene.hub.isStalled = true;
-  const rounds = new WithdrawalRounds(scene.deps);
+  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   scene.hub.forgetCalls();
   scene.hub.isStalled = false;
@@ -428,7 +428,7 @@ Deno.test("withdrawals: the worker pays out by itself, again and again", async (
   const scene = await sceneWith({ chains: [a], withdrawals: { frequencySec: 600 } });
   scene.hub.credit(a, scene.address(a), 150n * one);
   const stop = new AbortController();
-  const run = withdrawalWorker(scene.deps, 2_000).run(stop.signal).catch(() => {});
+  const run = withdrawalWorker(scene.context, 2_000).run(stop.signal).catch(() => {});
   const settling = (async (): Promise<void> => {
     while (!stop.signal.aborted) {
       await scene.settle(a, stop.signal);
@@ -474,7 +474,7 @@ for (const [where, method] of crashes) {
         const act = (): void => kill.abort(new Error("killed"));
         const on = where === "hub" ? scene.hub : scene.chain(a);
         on.faults.add(method, { kind: "interrupt", when, act });
-        const dying = new WithdrawalRounds(scene.deps);
+        const dying = new WithdrawalRounds(scene.context);
         const tolerate = (error: unknown): void => {
           if (!kill.signal.aborted) throw error;
         };
@@ -487,7 +487,7 @@ for (const [where, method] of crashes) {
         assert.ok(kill.signal.aborted, "it was never killed");
         scene.connect(reopen());
         await scene.blocks(2);
-        const rounds = new WithdrawalRounds(scene.deps);
+        const rounds = new WithdrawalRounds(scene.context);
         for (let pass = 0; pass < 3; pass++) {
           await rounds.orderNow(never);
           await payAll(scene, rounds);
@@ -497,7 +497,7 @@ for (const [where, method] of crashes) {
         assert.equal(scene.hub.balanceOf(a, scene.address(a)), 0n);
         assert.equal(rows(scene).filter(({ state }) => state === "done").length, 1);
         assert.equal(scene.ledger.withdrawals.listOpen().length, 0);
-        assert.equal(scene.deps.calls.listOpen("withdraw").length, 0);
+        assert.equal(scene.context.calls.listOpen("withdraw").length, 0);
       });
     });
   }
