@@ -70,7 +70,17 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   [
     "what rollups share importing one of them",
     { "consensus/rollup/a.ts": 'import "../clients/arbitrum/b.ts";' },
-    /does not know its kinds/,
+    /only consensus\/registry\.ts knows the light clients/,
+  ],
+  [
+    "the program importing a light client",
+    { "consensus/connect.ts": 'import "./clients/bsc/client.ts";' },
+    /only consensus\/registry\.ts knows the light clients/,
+  ],
+  [
+    "the registry importing more of a light client than its definition",
+    { "consensus/registry.ts": 'import "./clients/bsc/client.ts";\nimport "./clients/bsc/bsc_prover.ts";' },
+    /lists definitions and nothing else/,
   ],
   [
     "rules of a light client importing its prover",

@@ -39,7 +39,7 @@ export async function createClients(
   const { hub: asked, proved } = connectChains(deps, config);
   try {
     const { signal } = new AbortController();
-    await Promise.all(proved.map(async ({ prover }) => {
+    await Promise.all(proved.map(async (prover) => {
       const initial = await prover.fetchInitialState(signal);
       await Promise.all([
         hub.createConsensusClient(clientOf(prover.consensusStateId, initial)),
@@ -48,7 +48,7 @@ export async function createClients(
       ]);
     }));
   } finally {
-    await Promise.allSettled([...proved.map(({ prover }) => prover.close()), asked.close()]);
+    await Promise.allSettled([...proved.map((prover) => prover.close()), asked.close()]);
   }
 }
 

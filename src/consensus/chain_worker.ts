@@ -5,7 +5,7 @@
 import type { CheckFinding } from "../core/chains/port.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { type CheckResult, checkUntilPassed } from "../core/chains/check.ts";
-import type { StateMachineHeight, StateMachineId } from "../core/ismp/state_machine.ts";
+import type { StateMachineHeight } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
@@ -13,7 +13,7 @@ import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type { HeightNotifier } from "./followers/height_notifier.ts";
+import type { HeightNotifier } from "./height_notifier.ts";
 import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
 import { type Pollable, runPollLoop } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
@@ -29,13 +29,6 @@ export interface ChainWorkerDeps {
   readonly notifier: HeightNotifier;
 }
 
-/** A chain whose finality is proved. */
-export interface ProvedChain {
-  readonly prover: ConsensusProver;
-  /** Of rollups: their L1 as the hub knows it. */
-  readonly l1: StateMachineId | undefined;
-}
-
 /** Maximum duration of one poll: a missed year of committees, or a whole state over a slow line, takes minutes. */
 const POLL_TIMEOUT_MS = 30 * 60_000;
 
@@ -45,12 +38,12 @@ const POLL_TIMEOUT_MS = 30 * 60_000;
  */
 export function chainWorker(
   deps: ChainWorkerDeps,
-  { prover, l1 }: ProvedChain,
+  prover: ConsensusProver,
   check: CheckResult | undefined,
 ): Worker {
   let hasPassed = check?.kind === "checked";
   const wake = new Wake(deps.clock);
-  if (l1 !== undefined) deps.notifier.follow(l1, wake);
+  if (prover.l1 !== undefined) deps.notifier.follow(prover.l1, wake);
   const log = deps.log.with({ chain: prover.chain });
   const proverWorker = new ProverWorker({ ...deps, log }, prover);
   return {

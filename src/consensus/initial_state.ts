@@ -16,7 +16,7 @@ import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { DeadlineFault, retry, withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged } from "../core/runtime/waiting.ts";
-import { type ConsensusProver, type InitialConsensusState, ProverFault } from "./prover.ts";
+import { type InitialConsensusState, type InitialStateMaker, ProverFault } from "./prover.ts";
 import { type RunDeps, runSession } from "./session.ts";
 
 /** Options of the command. */
@@ -45,7 +45,7 @@ export function logConsensusState(
   return runSession(deps, config, async ({ hub, proved, receiveOnly, hubState }) => {
     const prover = chain === hub.id.stateMachine
       ? hubState
-      : proved.find((candidate) => candidate.prover.chain === chain)?.prover;
+      : proved.find((candidate) => candidate.chain === chain);
     if (prover === undefined) {
       deps.log.error(receiveOnly.includes(chain) ? "initial_state_unavailable" : "chain_not_configured", {
         chain,
@@ -73,7 +73,7 @@ export function logConsensusState(
 
 function fetchState(
   deps: RunDeps,
-  prover: Pick<ConsensusProver, "chain" | "fetchInitialState">,
+  prover: InitialStateMaker,
   signal: AbortSignal,
 ): Promise<InitialConsensusState> {
   const what = `the initial state of ${prover.chain}`;

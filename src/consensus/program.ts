@@ -9,8 +9,9 @@ import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 import type { ProgramCommand, RunArguments } from "./arguments.ts";
-import { connectChains } from "./connect.ts";
+import { connectChains, isProved } from "./connect.ts";
 import { logConsensusState } from "./initial_state.ts";
+import { chainClients } from "./registry.ts";
 import { runConsensus } from "./run.ts";
 import type { RunDeps } from "./session.ts";
 
@@ -25,16 +26,16 @@ export function runProgram(
     hasResult: command.kind === "logConsensusState",
   };
   return runApp(world, args, options, async (config, { log, print, signal }) => {
-    let summariesTexts: ReadonlyMap<StateMachine, PersistedText>;
+    let cachedTexts: ReadonlyMap<StateMachine, PersistedText>;
     try {
-      summariesTexts = openSummariesTexts(config, args.cache);
+      cachedTexts = openCachedTexts(config, args.cache);
     } catch (error) {
       if (!(error instanceof PersistedTextFault)) throw error;
       log.error("cache_unusable", { explanation: error.message });
       return exitCodes.failed;
     }
     dropFileAccess(log);
-    const deps = { clock: systemClock, random: systemRandomness, log, summariesTexts };
+    const deps = { clock: systemClock, random: systemRandomness, log, cachedTexts };
     const runDeps: RunDeps = { ...deps, connect: (checked) => connectChains(deps, checked) };
     if (command.kind === "relay") return await runConsensus(runDeps, config, { base: args.base }, signal);
     const isJson = args.logFormat === "json";
@@ -42,15 +43,20 @@ export function runProgram(
   });
 }
 
-/** Opens one file in the folder of `--cache` for each beacon chain. @throws {PersistedTextFault} */
-function openSummariesTexts(
+/** Opens a file in the folder of `--cache` for each chain whose client keeps a text. @throws {PersistedTextFault} */
+function openCachedTexts(
   config: ConsensusConfig,
   folder: string | undefined,
 ): ReadonlyMap<StateMachine, PersistedText> {
   if (folder === undefined) return new Map();
-  const chains = config.chains.filter(({ type }) => type === "evm").map(({ stateMachine }) => stateMachine);
-  const path = (chain: StateMachine): string => `${folder.replace(/\/+$/, "")}/${chain}.summaries`;
-  return new Map(chains.map((chain) => [chain, openPersistedText(path(chain))]));
+  const base = folder.replace(/\/+$/, "");
+  return new Map(
+    config.chains.filter(isProved).flatMap(({ type, stateMachine }) => {
+      const { cachedAs } = chainClients[type];
+      if (cachedAs === undefined) return [];
+      return [[stateMachine, openPersistedText(`${base}/${stateMachine}.${cachedAs}`)]];
+    }),
+  );
 }
 
 /** Secrets that no log line may contain. Explorer keys are not parsed, since this program does not use them. */

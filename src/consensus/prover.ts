@@ -77,11 +77,21 @@ export interface ProverOptions {
   readonly intervalMs: number;
 }
 
-/** Proves the finality of one chain to the hub. Methods may throw `RpcFault` and {@link ProverFault}. */
-export interface ConsensusProver {
+/** Makes the state with which governance creates a client of a chain. */
+export interface InitialStateMaker {
   readonly chain: StateMachine;
-  /** Name of the client on the hub. */
+  /** Name of the client. */
   readonly consensusStateId: ConsensusStateId;
+  /** Fetches the state for `log-consensus-state`. */
+  fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState>;
+  /** Closes connections. */
+  close(): Promise<void>;
+}
+
+/** Proves the finality of one chain to the hub. Methods may throw `RpcFault` and {@link ProverFault}. */
+export interface ConsensusProver extends InitialStateMaker {
+  /** Of rollups: their L1 as the hub knows it; a new height of it wakes the worker. */
+  readonly l1?: StateMachineId;
   /** Id under which the hub stores the heights: for rollups with the L1's client. */
   readonly commitmentId: StateMachineId;
   /** Default poll interval, milliseconds. */
@@ -91,8 +101,4 @@ export interface ConsensusProver {
   check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
   /** Polls the hub and the chain once, and builds the updates that advance the hub. */
   next(signal: AbortSignal): Promise<ProverFinding>;
-  /** Fetches the state for `log-consensus-state`. */
-  fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState>;
-  /** Closes connections. */
-  close(): Promise<void>;
 }

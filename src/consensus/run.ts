@@ -13,11 +13,12 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "./chain_worker.ts";
-import { checkFollowers, planHubConsensus } from "./hub_consensus.ts";
-import { HeightNotifier, heightNotifierWorker } from "./followers/height_notifier.ts";
+import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
+import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
+import type { BaseState } from "./client.ts";
 import type { ConsensusProver } from "./prover.ts";
-import { type BaseState, type Connections, type RunDeps, runSession } from "./session.ts";
+import { type Connections, type RunDeps, runSession } from "./session.ts";
 
 /** Options of the command line. */
 export interface RunOptions {
@@ -44,7 +45,7 @@ export function runConsensus(
   return runSession(deps, config, async (connections) => {
     const checks = await checkAll(deps, config, connections, signal);
     if (checks === undefined) return exitCodes.failed;
-    if (base !== undefined && !await checkBase(deps, config, { connections, base }, signal)) {
+    if (base !== undefined && !await checkBase(deps, { connections, base }, signal)) {
       return exitCodes.failed;
     }
     const workers = planWorkers(deps, config, { ...connections, checks });
@@ -79,7 +80,7 @@ async function checkAll(
 ): Promise<Checks | undefined> {
   const hubName = hub.id.stateMachine;
   const hubCheck = checkWithin(deps, hubName, (inner) => hub.check(inner), signal);
-  const chainChecks = proved.map(async ({ prover }) => {
+  const chainChecks = proved.map(async (prover) => {
     const check = async (inner: AbortSignal): Promise<readonly CheckFinding[]> => [
       ...await checkProver(prover, inner),
       ...await checkAccepted(hub, prover, inner),
@@ -135,7 +136,7 @@ function planWorkers(
   const { hub, checks, hubConsensus } = parts;
   const notifier = new HeightNotifier();
   const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, notifier };
-  const chains = parts.proved.map((chain) => chainWorker(shared, chain, checks.provers.get(chain.prover)));
+  const chains = parts.proved.map((prover) => chainWorker(shared, prover, checks.provers.get(prover)));
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
   const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
   const receiveOnly = parts.receiveOnly.map((chain) => receiveOnlyWorker(deps, chain));
@@ -146,7 +147,7 @@ function planWorkers(
   }, limits)];
   const ofHub = hubConsensus === undefined
     ? []
-    : planHubConsensus(deps, config, hubConsensus, checks.followers);
+    : planHubConsensus(deps, hubConsensus, { hub: config.hub.substrate, checks: checks.followers });
   return [...chains, ...heights, ...receiveOnly, ...monitor, ...ofHub];
 }
 
@@ -170,7 +171,7 @@ function logStart(
   const limits = config.relayer.maximumUpdateIntervals;
   log.info("program_started", {
     hub: hub.id.stateMachine,
-    chains: proved.map(({ prover }) => `${prover.chain} (${prover.consensusStateId})`).join(", "),
+    chains: proved.map(({ chain, consensusStateId }) => `${chain} (${consensusStateId})`).join(", "),
     followers: followerNames(hubConsensus),
     watched: limits.map(({ id, maxSec }) => `${stateMachineIdKey(id)} ${maxSec} s`).join(", ") || "none",
   });
@@ -189,12 +190,11 @@ function followerNames(parts: Connections["hubConsensus"]): string {
  */
 async function checkBase(
   { clock, random, log }: RunDeps,
-  config: ConsensusConfig,
   { connections, base }: { readonly connections: Connections; readonly base: StateMachine },
   signal: AbortSignal,
 ): Promise<boolean> {
   const { fetchBase } = connections;
-  if (config.hub.consensus.type !== "beefy" || fetchBase === undefined) {
+  if (fetchBase === undefined) {
     log.info("base_ignored", { base });
     return true;
   }

@@ -4,38 +4,28 @@
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import type { BeefyClientState } from "../core/evm/beefy_client_state.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type { ProvedChain } from "./chain_worker.ts";
-import type { ConsensusProver } from "./prover.ts";
-import { closeHubConsensus, type HubConsensus } from "./hub_consensus.ts";
+import type { BaseState } from "./client.ts";
+import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
+import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
 
 /** Connections to the hub and the configured chains. */
 export interface Connections {
   readonly hub: ConsensusTarget;
-  readonly proved: readonly ProvedChain[];
+  readonly proved: readonly ConsensusProver[];
   /** Receive-only chains: the hub has no client for them that this program supports. */
   readonly receiveOnly: readonly StateMachine[];
   /** Followers of the hub; absent: none (`enable_hub_consensus = false`). */
   readonly hubConsensus?: HubConsensus | undefined;
   /** Builds the state with which other chains create clients of the hub. */
-  readonly hubState?: HubStateMaker | undefined;
+  readonly hubState?: InitialStateMaker | undefined;
   /** Reads the client of the hub on the EVM host of a configured chain; only for hubs of type "beefy" (`--base`). */
   readonly fetchBase?: ((chain: StateMachine, signal: AbortSignal) => Promise<BaseState>) | undefined;
 }
-
-/** See {@link Connections.hubState}. */
-export type HubStateMaker = Pick<
-  ConsensusProver,
-  "chain" | "consensusStateId" | "fetchInitialState" | "close"
->;
-
-/** Client of the hub on a host; `undefined`: the host has another one. */
-export type BaseState = BeefyClientState | undefined;
 
 /** Dependencies of the program. */
 export interface RunDeps {
@@ -62,7 +52,7 @@ export async function runSession(
   } finally {
     const { hub, proved, hubConsensus, hubState } = connections;
     await Promise.allSettled([
-      ...proved.map(({ prover }) => prover.close()),
+      ...proved.map((prover) => prover.close()),
       hub.close(),
       ...hubState === undefined ? [] : [hubState.close()],
       ...hubConsensus === undefined ? [] : [closeHubConsensus(hubConsensus)],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { chainWorker } from "../../src/consensus/chain_worker.ts";
-import { HeightNotifier, heightNotifierWorker } from "../../src/consensus/followers/height_notifier.ts";
+import { HeightNotifier, heightNotifierWorker } from "../../src/consensus/height_notifier.ts";
 import { ProverFault } from "../../src/consensus/prover.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
@@ -43,7 +43,7 @@ class Scene {
     this.hub.commitmentsOf.set(prover.consensusStateId, prover.commitmentId);
     options.prepare?.(prover);
     const check = options.isUnchecked ? undefined : checked;
-    const worker = chainWorker(this, { prover, l1: options.l1 }, check);
+    const worker = chainWorker(this, prover, check);
     worker.run(this.stop.signal).catch((error: unknown) => this.ends.push(error));
     return prover;
   }

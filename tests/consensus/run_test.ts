@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { HubConsensus } from "../../src/consensus/hub_consensus.ts";
+import type { HubConsensus } from "../../src/consensus/followers/hub_consensus.ts";
 import { logConsensusState } from "../../src/consensus/initial_state.ts";
-import { ProverFault } from "../../src/consensus/prover.ts";
+import { type InitialStateMaker, ProverFault } from "../../src/consensus/prover.ts";
 import { runConsensus } from "../../src/consensus/run.ts";
-import type { Connections, HubStateMaker, RunDeps } from "../../src/consensus/session.ts";
+import type { Connections, RunDeps } from "../../src/consensus/session.ts";
 import type { ConsensusConfig } from "../../src/consensus/config/schema.ts";
 import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import { toHash256 } from "../../src/core/encoding/bytes.ts";
@@ -29,11 +29,15 @@ class Scene {
   readonly log = new RecordedLog();
   readonly stop = new AbortController();
   readonly eth = new ScriptedProver(this.clock, { id: "EVM-11155111/ETH0" });
-  readonly rollup = new ScriptedProver(this.clock, { id: "EVM-421614/ARB0", storedUnder: "ETH0" });
+  readonly rollup = new ScriptedProver(this.clock, {
+    id: "EVM-421614/ARB0",
+    storedUnder: "ETH0",
+    l1: idOf("EVM-11155111/ETH0"),
+  });
   readonly bsc = new ScriptedProver(this.clock, { id: "EVM-97/BSC0" });
   receiveOnly = [parseStateMachine("EVM-137")];
   hubConsensus: HubConsensus | undefined;
-  hubState: HubStateMaker | undefined;
+  hubState: InitialStateMaker | undefined;
   fetchBase: Connections["fetchBase"];
   readonly deps: RunDeps = {
     clock: this.clock,
@@ -42,9 +46,9 @@ class Scene {
     connect: () => ({
       hub: this.hub,
       proved: [
-        { prover: this.eth, l1: undefined },
-        { prover: this.rollup, l1: idOf("EVM-11155111/ETH0") },
-        { prover: this.bsc, l1: undefined },
+        this.eth,
+        this.rollup,
+        this.bsc,
       ],
       receiveOnly: this.receiveOnly,
       hubConsensus: this.hubConsensus,
@@ -199,7 +203,7 @@ Deno.test("run: with nothing but a receive-only chain it stays until it is stopp
 Deno.test("run: chains that proofs of the hub cannot serve are named in one line each", async () => {
   const scene = new Scene();
   const skipped = [parseStateMachine("EVM-97"), parseStateMachine("EVM-137")];
-  scene.hubConsensus = { hosts: [], sources: [], followers: [], skipped };
+  scene.hubConsensus = { hosts: [], shared: [], followers: [], skipped, skippedText: "" };
   const run = scene.run();
   await scene.clock.advance(600_000);
   const named = scene.log.lines.filter(({ event }) => event === "hub_proofs_unsupported");

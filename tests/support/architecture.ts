@@ -30,6 +30,9 @@ const apart: readonly string[] = ["messaging", "consensus", "build"];
 /** The light client that a file belongs to. */
 const clientFolder = /^consensus\/clients\/([a-z_]+)\//;
 
+/** The one file outside of the light clients that imports them. */
+const clientRegistry = "consensus/registry.ts";
+
 /** Rules of a light client, or of what several have in common, without I/O. */
 const specFolder = /^consensus\/(?:[a-z_/]+\/)?spec\//;
 
@@ -130,8 +133,11 @@ function badTarget(path: string, target: string): string[] {
   if (client !== undefined && ownClient !== undefined && client !== ownClient) {
     return [`${path}: light clients do not import each other (${target})`];
   }
-  if (client !== undefined && path.startsWith("consensus/rollup/")) {
-    return [`${path}: what rollups have in common does not know its kinds (${target})`];
+  if (client !== undefined && ownClient === undefined && path !== clientRegistry) {
+    return [`${path}: only ${clientRegistry} knows the light clients (${target})`];
+  }
+  if (path === clientRegistry && client !== undefined && !target.endsWith(`/${client}/client.ts`)) {
+    return [`${path}: the registry lists definitions and nothing else of a light client (${target})`];
   }
   if (isPure(path) && !isPure(target)) return [`${path}: protocol code is pure and may not import ${target}`];
   const from = layerOf(path);

@@ -181,6 +181,7 @@ export class ScriptedProver implements ConsensusProver {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
   readonly commitmentId: StateMachineId;
+  readonly l1?: StateMachineId;
   readonly intervalMs: number;
   /** Times of the looks, ms. */
   readonly looks: number[] = [];
@@ -194,10 +195,16 @@ export class ScriptedProver implements ConsensusProver {
 
   constructor(
     clock: Clock,
-    options: { readonly id: string; readonly storedUnder?: string; readonly intervalMs?: number },
+    options: {
+      readonly id: string;
+      readonly storedUnder?: string;
+      readonly intervalMs?: number;
+      readonly l1?: StateMachineId;
+    },
   ) {
     this.#clock = clock;
     const { stateMachine, consensusStateId } = idOf(options.id);
+    if (options.l1 !== undefined) this.l1 = options.l1;
     this.chain = stateMachine;
     this.consensusStateId = consensusStateId;
     const under = options.storedUnder === undefined

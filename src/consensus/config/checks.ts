@@ -2,24 +2,15 @@
  * Checks of the consensus configuration that involve several values: chain ids against types, ids of rollups against
  * those of their L1s, watched chains against the configured ones.
  */
-import { findBscNetwork } from "../clients/bsc/spec/bsc_network.ts";
 import { rollupClientName } from "../rollup/spec/known_rollups.ts";
-import { beaconNetworkOf } from "../clients/sync_committee/spec/known_networks.ts";
 import {
   type ConsensusStateId,
-  evmChainId,
   type StateMachine,
   stateMachineIdKey,
-  toParaId,
 } from "../../core/ismp/state_machine.ts";
 import type { KnownSection } from "../../core/config/chain_checks.ts";
 import type { UpdateLimit } from "./values.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
-
-/** True for a chain that follows a beacon chain with a client on the hub, and while the chain is unknown. */
-export function hasBeaconChain(chain: StateMachine | undefined): boolean {
-  return chain === undefined || beaconNetworkOf(evmChainId(chain)) !== undefined;
-}
 
 /** Checks that a `type` that names a network is used for its chain only. */
 export function checkChainOfType(
@@ -32,30 +23,6 @@ export function checkChainOfType(
     `"${stateMachine}", which is not the chain of type "${type}"`,
     `"${expected}"`,
   );
-}
-
-/** Checks that the hub's BSC client supports the network; it supports two. */
-export function checkBscNetwork({ location, stateMachine }: KnownSection): void {
-  if (stateMachine === undefined || findBscNetwork(evmChainId(stateMachine)) !== undefined) return;
-  location.child("state_machine").problem(
-    `"${stateMachine}", which the hub has no BSC client for`,
-    '"EVM-56" or "EVM-97"',
-  );
-}
-
-/**
- * Adds the hub to the parachains whose heads are proved: it is a parachain itself, and would not be proved otherwise.
- * @param listed location of the list.
- */
-export function withHubPara(
-  paraIds: readonly number[],
-  hub: StateMachine,
-  listed: SourceLocation,
-): readonly number[] {
-  const own = toParaId(hub);
-  if (paraIds.includes(own)) return paraIds;
-  listed.warning(`a list without ${own}`, `${own}, the hub's own id, among them`, "it is added");
-  return [...paraIds, own];
 }
 
 /** L1 of a rollup's section, as far as it is known. */

@@ -24,10 +24,16 @@ import {
 } from "../../core/config/sections.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { checkLimits, type KnownL1, noteUnconfiguredL1, withHubPara } from "./checks.ts";
-import { CHAIN_TYPES, type ChainReading, readChain, type Sections } from "./read_chain.ts";
-import type { ConsensusHubConfig, HubConsensusConfig } from "./hub_schema.ts";
-import { type ConsensusConfig, type ConsensusRelayerConfig, consensusSections } from "./schema.ts";
+import { checkLimits, type KnownL1, noteUnconfiguredL1 } from "./checks.ts";
+import type { HubClient } from "../client.ts";
+import { HUB_TYPES, hubClients, type HubConsensusConfig, type HubType, type HubValues } from "../registry.ts";
+import { type ChainReading, readChain, type Sections, SHOWN_TYPES } from "./read_chain.ts";
+import {
+  type ConsensusConfig,
+  type ConsensusHubConfig,
+  type ConsensusRelayerConfig,
+  consensusSections,
+} from "./schema.ts";
 
 /** Reads and checks the file at `path`. An unreadable file is reported as a problem, not thrown. */
 export function readConsensusConfig(files: ConfigFiles, path: string): ConfigResult<ConsensusConfig> {
@@ -42,7 +48,7 @@ export function parseConsensusConfig(files: ConfigFiles, text: string): ConfigRe
 function readSections(sections: Sections, document: ConfigDocument): ConsensusConfig | undefined {
   const hub = readHub(sections, document);
   const relayer = readRelayer(sections, document);
-  const entries = findChainSections(document, CHAIN_TYPES);
+  const entries = findChainSections(document, SHOWN_TYPES);
   const chains = entries.map((entry) => readChain(sections, entry, document));
 
   checkTogether({ hub, relayer, chains }, document);
@@ -93,55 +99,56 @@ function readHub(sections: Sections, document: ConfigDocument): HubReading | und
   const consensus = readHubConsensus(sections, hub, document);
   const { location, partial, complete } = readInner(hub, "substrate", sections.hubSubstrate, document);
   const known = toKnown(location, partial);
-  const listing = (name: string): SourceLocation =>
-    document.diagnostics.section([hub.name, name]).child("para_ids");
-  const ofHub = consensus && known.stateMachine && withHub(consensus, known.stateMachine, listing);
+  const place = (section: string): SourceLocation => document.diagnostics.section([hub.name, section]);
+  const ofHub = consensus && known.stateMachine && addHub(consensus, known.stateMachine, place);
   if (ofHub === undefined || complete === undefined) return { known, config: undefined };
   const consensusStateId = complete.consensusStateId ?? usualHubId(complete.stateMachine);
   const config = { section: hub.name, consensus: ofHub, substrate: { ...complete, consensusStateId } };
   return { known, config };
 }
 
-/** Adds the hub's own parachain to those whose heads are proved. @param listing location of a section's list. */
-function withHub(
-  consensus: HubConsensusConfig,
+/** Adds the hub to the values of its light client. @param place returns the location of a section in `[hub]`. */
+function addHub<T extends HubType>(
+  consensus: { readonly type: T; readonly values: HubValues[T] },
   hub: StateMachine,
-  listing: (section: string) => SourceLocation,
-): HubConsensusConfig {
-  if (consensus.type === "grandpa") {
-    const paraIds = withHubPara(consensus.grandpa.paraIds, hub, listing("grandpa"));
-    return { ...consensus, grandpa: { ...consensus.grandpa, paraIds } };
-  }
-  const { prover } = consensus;
-  if (prover === undefined) return consensus;
-  const paraIds = withHubPara(prover.paraIds, hub, listing("prover"));
-  return { ...consensus, prover: { ...prover, paraIds } };
+  place: (section: string) => SourceLocation,
+): HubConsensusConfig<T> {
+  const { type } = consensus;
+  const client: HubClient<T, HubValues[T]> = hubClients[type];
+  return { type, values: client.addHub(consensus.values, hub, place(client.sectionName)) };
 }
 
+/** Reads `type` of the hub, and the section of that type. */
 function readHubConsensus(
   sections: Sections,
   hub: NamedTable,
   document: ConfigDocument,
 ): HubConsensusConfig | undefined {
-  const type = hub.table["type"];
-  const idle: Readonly<Record<string, string>> = type === "grandpa"
-    ? { prover: 'only used with type = "beefy"' }
-    : type === "beefy"
-    ? { grandpa: 'only used with type = "grandpa"' }
-    : {};
+  const given = HUB_TYPES.find((type) => type === hub.table["type"]);
+  const idle = new Map(
+    given === undefined ? [] : HUB_TYPES.filter((type) => type !== given)
+      .map((type) => [hubClients[type].sectionName, `only used with type = "${type}"`]),
+  );
   const { complete } = readSection(hub.table, document.diagnostics.section([hub.name]), {
     ...sections.hub,
-    inner: sections.hub.inner.filter((key) => !Object.hasOwn(idle, key)),
-    foreign: { ...sections.hub.foreign, ...idle },
+    inner: sections.hub.inner.filter((key) => !idle.has(key)),
+    foreign: { ...sections.hub.foreign, ...Object.fromEntries(idle) },
   });
-  if (complete?.type === "grandpa") {
-    const grandpa = readInner(hub, "grandpa", sections.grandpa, document).complete;
-    return grandpa && { type: "grandpa", grandpa };
+  return complete && readHubClient(complete.type, hub, document);
+}
+
+function readHubClient<T extends HubType>(
+  type: T,
+  hub: NamedTable,
+  document: ConfigDocument,
+): HubConsensusConfig<T> | undefined {
+  const client: HubClient<T, HubValues[T]> = hubClients[type];
+  const { sectionName, section, withoutSection } = client;
+  if (withoutSection !== undefined && !Object.hasOwn(hub.table, sectionName)) {
+    return { type, values: withoutSection.values };
   }
-  if (complete?.type !== "beefy") return undefined;
-  if (!Object.hasOwn(hub.table, "prover")) return { type: "beefy", prover: undefined };
-  const prover = readInner(hub, "prover", sections.prover, document).complete;
-  return prover && { type: "beefy", prover };
+  const values = readInner(hub, sectionName, section, document).complete;
+  return values && { type, values };
 }
 
 /** Reads the section; if it is missing, its defaults apply. */

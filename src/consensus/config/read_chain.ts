@@ -5,41 +5,40 @@
 import { type KnownSection, toKnown } from "../../core/config/chain_checks.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 import { liveHints } from "../../core/config/live_network.ts";
-import { readSection, type SectionResult } from "../../core/config/schema.ts";
+import { readSection } from "../../core/config/schema.ts";
 import { type ConfigDocument, type NamedTable, readInner, reportType } from "../../core/config/sections.ts";
 import { isTable, type TomlTable } from "../../core/config/toml.ts";
 import { evmStateMachine } from "../../core/ismp/state_machine.ts";
-import { checkBscNetwork, checkChainOfType, hasBeaconChain, type KnownL1, ownRollupId } from "./checks.ts";
+import type { ChainClient } from "../client.ts";
 import {
-  type ConsensusChainConfig,
-  type EvmChainType,
-  type EvmConsensusChainConfig,
-  evmTypes,
-  type EvmValues,
-  type RollupHostValues,
-  unsupportedTypes,
-} from "./chain_schema.ts";
-import type { consensusSections } from "./schema.ts";
+  CHAIN_TYPES,
+  chainClients,
+  type ChainHosts,
+  type ChainType,
+  type ProvedChainConfig,
+} from "../registry.ts";
+import type { EvmChainSection, ReceiveOnlyConfig } from "./chain_keys.ts";
+import { checkChainOfType, type KnownL1, ownRollupId } from "./checks.ts";
+import { type ConsensusChainConfig, type consensusSections, EVM_TYPES, unsupportedTypes } from "./schema.ts";
 
 /** Sections of this file. */
 export type Sections = ReturnType<typeof consensusSections>;
 
 /** Chain types, as shown in messages. */
-export const CHAIN_TYPES = '"evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"';
+export const SHOWN_TYPES = `${CHAIN_TYPES.map((type) => `"${type}"`).join(", ")} or "substrate"`;
 
 /** Result of reading a chain's section. */
-export interface ChainReading {
+export interface ChainReading<C = ConsensusChainConfig> {
   readonly known: KnownSection;
   /** L1 of a rollup. */
   readonly l1: KnownL1 | undefined;
-  readonly config: ConsensusChainConfig | undefined;
+  readonly config: C | undefined;
 }
 
 /** A chain's section without its host section. */
 interface ChainEntry extends NamedTable {
-  readonly section: string;
   readonly known: KnownSection;
-  readonly complete: EvmValues | undefined;
+  readonly complete: EvmChainSection | undefined;
 }
 
 /** Reads the section of a chain with its host section. */
@@ -52,11 +51,11 @@ export function readChain(
   const { consensus, type } = table;
   if (consensus !== undefined && isTable(consensus)) return reportNewerLayout(consensus, location);
   if (type === "substrate") return readFollower(sections, table, location);
-  const kind = typeof type === "string" ? findKind(type) : undefined;
+  const kind = typeof type === "string" ? EVM_TYPES.get(type) : undefined;
   if (typeof type !== "string" || kind === undefined) {
     reportType(type, location.child("type"), {
-      expected: CHAIN_TYPES,
-      words: [...Object.keys(evmTypes), "substrate"],
+      expected: SHOWN_TYPES,
+      words: [...EVM_TYPES.keys(), "substrate"],
       advice: unsupportedTypes,
     });
     return nothingKnown(location);
@@ -65,11 +64,11 @@ export function readChain(
   const known = toKnown(location, partial);
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
   const { section } = location;
-  return readKind(sections, kind.is, { name, section, table, known, complete }, document);
-}
-
-function findKind(type: string): { readonly is: EvmChainType; readonly chainId?: number } | undefined {
-  return Object.entries(evmTypes).find(([name]) => name === type)?.[1];
+  return readEvmChain(
+    kind.is,
+    { name, table, known, complete: complete && { ...complete, section } },
+    document,
+  );
 }
 
 function nothingKnown(location: SourceLocation): ChainReading {
@@ -83,8 +82,8 @@ function nothingKnown(location: SourceLocation): ChainReading {
  */
 function reportNewerLayout(consensus: TomlTable, location: SourceLocation): ChainReading {
   const { type } = consensus;
-  const isKnown = typeof type === "string" && Object.hasOwn(evmTypes, type);
-  const meant = isKnown ? `type = "${type}"` : `type = ${CHAIN_TYPES}`;
+  const isKnown = typeof type === "string" && EVM_TYPES.has(type);
+  const meant = isKnown ? `type = "${type}"` : `type = ${SHOWN_TYPES}`;
   const { section } = location;
   location.child("consensus").problem(
     "a section of the layout in the network's newer documents",
@@ -102,64 +101,35 @@ function readFollower({ substrate }: Sections, table: TomlTable, location: Sourc
   return { known: toKnown(location, partial), l1: undefined, config };
 }
 
-function readKind(
-  sections: Sections,
-  type: EvmChainType,
+/** Reads what the chain's light client asks for. */
+function readEvmChain<T extends ChainType>(
+  type: T,
   entry: ChainEntry,
   document: ConfigDocument,
-): ChainReading {
-  switch (type) {
-    case "evm":
-      return readEvm(sections, entry, document);
-    case "bsc": {
-      checkBscNetwork(entry.known);
-      const { complete } = readInner(entry, "host", sections.bscHost, document);
-      return alone(entry, complete && { type, host: complete });
-    }
-    case "op_stack": {
-      const host = readInner(entry, "host", sections.opStackHost, document);
-      return rollup(entry, host, (own) => host.complete && { ...own, type, host: host.complete });
-    }
-    case "arbitrum_orbit": {
-      const host = readInner(entry, "host", sections.arbitrumHost, document);
-      return rollup(entry, host, (own) => host.complete && { ...own, type, host: host.complete });
-    }
-  }
-}
-
-function readEvm(sections: Sections, entry: ChainEntry, document: ConfigDocument): ChainReading {
-  if (!hasBeaconChain(entry.known.stateMachine)) {
+): ChainReading<ProvedChainConfig<T> | ReceiveOnlyConfig> {
+  const client: ChainClient<T, ChainHosts[T]> = chainClients[type];
+  const { known, complete } = entry;
+  const reason = known.stateMachine && client.findUnprovable?.(known.stateMachine);
+  if (reason !== undefined) {
     if (Object.hasOwn(entry.table, "host")) {
-      document.diagnostics.section([entry.name, "host"]).warning(
-        "a section without effect",
-        "no such section",
-        "the hub has no client for this chain's finality; only 1, 11155111, 100 and 10200 have a beacon chain",
-      );
+      const host = document.diagnostics.section([entry.name, "host"]);
+      host.warning("a section without effect", "no such section", reason);
     }
-    return alone(entry, { type: "receive_only" });
+    return { known, l1: undefined, config: complete && { ...complete, type: "receive_only" } };
   }
-  const { complete } = readInner(entry, "host", sections.beaconHost, document);
-  return alone(entry, complete && { type: "evm", host: complete });
-}
-
-/** Values that a kind of chain adds to the common ones. */
-type Addition<C> = C extends EvmConsensusChainConfig ? Omit<C, Exclude<keyof EvmValues, "type"> | "section">
-  : never;
-
-function alone(entry: ChainEntry, addition: Addition<EvmConsensusChainConfig> | undefined): ChainReading {
-  const { section, known, complete } = entry;
-  return { known, l1: undefined, config: complete && addition && { section, ...complete, ...addition } };
-}
-
-function rollup(
-  entry: ChainEntry,
-  host: SectionResult<RollupHostValues> & { readonly location: SourceLocation },
-  complete: (own: EvmValues & { readonly section: string }) => ConsensusChainConfig | undefined,
-): ChainReading {
-  const { l1StateMachine, l1ConsensusStateId } = host.partial;
-  const l1 = { host: host.location, stateMachine: l1StateMachine, consensusStateId: l1ConsensusStateId };
-  const ownId = ownRollupId(entry.known, l1);
-  const { section, known } = entry;
-  const config = entry.complete && ownId && complete({ ...entry.complete, section, consensusStateId: ownId });
-  return { known, l1, config: config || undefined };
+  client.checkSection?.(known);
+  const host = readInner(entry, "host", client.host, document);
+  const l1 = client.findL1 &&
+    {
+      stateMachine: undefined,
+      consensusStateId: undefined,
+      ...client.findL1(host.partial),
+      host: host.location,
+    };
+  const consensusStateId = l1 === undefined ? complete?.consensusStateId : ownRollupId(known, l1);
+  if (complete === undefined || consensusStateId === undefined || host.complete === undefined) {
+    return { known, l1, config: undefined };
+  }
+  const config: ProvedChainConfig<T> = { ...complete, consensusStateId, type, host: host.complete };
+  return { known, l1, config };
 }

@@ -2,11 +2,20 @@
  * The file of the consensus relayer: its sections, and the values that the program sees. Names of values carry units.
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
-import { type Values, withDefault } from "../../core/config/schema.ts";
+import { required, type Values, withDefault } from "../../core/config/schema.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
-import { boolean } from "../../core/config/values.ts";
-import { chainSections, type ConsensusChainConfig } from "./chain_schema.ts";
-import { type ConsensusHubConfig, hubSections } from "./hub_schema.ts";
+import { boolean, oneOf } from "../../core/config/values.ts";
+import {
+  CHAIN_TYPES,
+  chainClients,
+  type ChainType,
+  HUB_TYPES,
+  hubClients,
+  type HubConsensusConfig,
+  type ProvedChainConfig,
+} from "../registry.ts";
+import { evmChainKeys, type FollowerConfig, type ReceiveOnlyConfig, substrateSection } from "./chain_keys.ts";
+import { type HubSubstrateConfig, hubSubstrateSection } from "./hub_keys.ts";
 import { updateLimits } from "./values.ts";
 
 /** All values of the file, with defaults applied. */
@@ -16,6 +25,48 @@ export interface ConsensusConfig {
   /** In the order of the file; each state machine once, none of them the hub. At least one. */
   readonly chains: readonly ConsensusChainConfig[];
 }
+
+/** Section `[hub]` (or `[hyperbridge]`). */
+export interface ConsensusHubConfig {
+  /** Name of the section in the file. */
+  readonly section: string;
+  readonly consensus: HubConsensusConfig;
+  readonly substrate: HubSubstrateConfig;
+}
+
+/** A chain whose finality is proved to the hub, or that follows the hub's. */
+export type ConsensusChainConfig = ProvedChainConfig | ReceiveOnlyConfig | FollowerConfig;
+
+const hubKeys = {
+  type: required(oneOf(HUB_TYPES), {
+    name: "type",
+    description: `How chains learn the hub's finality: ${
+      HUB_TYPES.map((type) => hubClients[type].typeText).join(", ")
+    }.`,
+    example: "grandpa",
+  }),
+};
+
+/** A type of chains, and the chain that a network's name stands for. */
+export interface NamedType {
+  readonly is: ChainType;
+  readonly chainId?: number;
+}
+
+/** Values of `type` in sections of EVM chains: types first, then names of networks. */
+export const EVM_TYPES: ReadonlyMap<string, NamedType> = new Map<string, NamedType>([
+  ...CHAIN_TYPES.map((is) => [is, { is }] as const),
+  ...CHAIN_TYPES.flatMap((is) =>
+    Object.entries(chainClients[is].networks).map(([name, chainId]) => [name, { is, chainId }] as const)
+  ),
+]);
+
+const evmTypeKey = required(oneOf([...EVM_TYPES.keys()]), {
+  name: "type",
+  description: `How the chain's finality is proved: ${
+    CHAIN_TYPES.map((type) => chainClients[type].typeText ?? `\`${type}\``).join(", ")
+  }. A network's name stands for its type and its chain id.`,
+});
 
 const relayerKeys = {
   /** Limits, each id once. */
@@ -44,23 +95,67 @@ const relayerKeys = {
 export type ConsensusRelayerConfig = Values<typeof relayerKeys>;
 
 const MESSAGING_ONLY = "belongs to the configuration of the messaging relayer";
+const OWN_SUBSTRATE = "belongs to [hub.substrate]";
 
-/** The sections of the file. `files` reads keys that are given as a path. */
-export const consensusSections = (files: ConfigFiles) => ({
-  ...hubSections(files),
-  relayer: {
-    description: "What is relayed. The section may be missing.",
-    keys: relayerKeys,
-    foreign: {
-      challenge_period: "challenge periods are set on the hub",
-      minimum_profit_percentage: MESSAGING_ONLY,
-      withdrawal_frequency: MESSAGING_ONLY,
-      minimum_withdrawal_amount: MESSAGING_ONLY,
-      delivery_endpoints: MESSAGING_ONLY,
-      module_filter: MESSAGING_ONLY,
-      unprofitable_retry_frequency: MESSAGING_ONLY,
-      disable_fee_accumulation: MESSAGING_ONLY,
+/** The sections of the file, besides those of light clients. `files` reads keys that are given as a path. */
+export const consensusSections = (files: ConfigFiles) => {
+  const evm = evmChainKeys(files);
+  return {
+    hub: {
+      description: "The hub, which verifies the other chains.",
+      keys: hubKeys,
+      inner: ["substrate", ...HUB_TYPES.map((type) => hubClients[type].sectionName)],
+      foreign: {
+        redis: "this relayer takes accepted proofs from the hub, not from a queue",
+        beefy: "this relayer takes accepted proofs from the hub, not from a queue",
+        rpc_ws: OWN_SUBSTRATE,
+        state_machine: OWN_SUBSTRATE,
+        signer: OWN_SUBSTRATE,
+        consensus_state_id: OWN_SUBSTRATE,
+        max_rpc_payload_size: OWN_SUBSTRATE,
+        initial_height: OWN_SUBSTRATE,
+        poll_interval: OWN_SUBSTRATE,
+      },
     },
-  },
-  ...chainSections(files),
-});
+    hubSubstrate: hubSubstrateSection(files),
+    relayer: {
+      description: "What is relayed. The section may be missing.",
+      keys: relayerKeys,
+      foreign: {
+        challenge_period: "challenge periods are set on the hub",
+        minimum_profit_percentage: MESSAGING_ONLY,
+        withdrawal_frequency: MESSAGING_ONLY,
+        minimum_withdrawal_amount: MESSAGING_ONLY,
+        delivery_endpoints: MESSAGING_ONLY,
+        module_filter: MESSAGING_ONLY,
+        unprofitable_retry_frequency: MESSAGING_ONLY,
+        disable_fee_accumulation: MESSAGING_ONLY,
+      },
+    },
+    evm: {
+      description: "An EVM chain whose finality is proved to the hub, or that follows the hub's.",
+      keys: { type: evmTypeKey, ...evm.keys },
+      withoutEffect: evm.withoutEffect,
+      inner: ["host"],
+      foreign: {
+        transport: "this relayer speaks the standard Ethereum JSON-RPC only",
+        rpc_ws: "entries have `rpc_urls`",
+        hashing: 'a key of `type = "substrate"` entries',
+        max_rpc_payload_size: "a key of [hub.substrate]",
+        fee_token_decimals: "read from the fee token of the chain",
+      },
+    },
+    substrate: substrateSection(files),
+  };
+};
+
+/** Advice for values of `type` that other relayers support. */
+export const unsupportedTypes: Readonly<Record<string, string>> = {
+  evm_host: 'write type = "evm": nothing is proved of chains without a beacon chain',
+  polygon: "Polygon's client is not supported",
+  tendermint: "Tendermint chains are not supported",
+  pharos: "Pharos chains are not supported",
+  parachain: "parachains are not supported as counterparties",
+  grandpa: "GRANDPA chains are not supported as counterparties",
+  beefy: "a type of [hub]",
+};

@@ -1,39 +1,37 @@
 /**
- * Proves the hub to a Substrate chain in the form that the chain's client of the hub accepts: votes, or parachain
- * heads.
+ * Proves the hub to a Substrate chain in the form that the chain's client of the hub accepts: each form has a prover of
+ * its own.
  */
 import type { CheckFinding } from "../../core/chains/port.ts";
-import type { ConsensusStateId, StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
-import {
-  createGrandpaProver,
-  type GrandpaProverDeps,
-  type GrandpaProverOptions,
-} from "../clients/grandpa/grandpa_prover.ts";
-import { createParachainProver, PARACHAIN_CLIENT_ID } from "../clients/parachain/parachain_prover.ts";
+import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import type {
+  ConsensusClientId,
+  ConsensusStateId,
+  StateMachine,
+  StateMachineId,
+} from "../../core/ismp/state_machine.ts";
 import type { ConsensusProver, InitialConsensusState, ProverFinding } from "../prover.ts";
 
-/** Creates the prover of the hub for one chain, for whichever client its governance chooses, now or later. */
-export function createFollowerProver(
-  deps: GrandpaProverDeps,
-  options: GrandpaProverOptions,
-): ConsensusProver {
-  return new FollowerProver(deps, options);
+/** Provers of the hub for one chain, which share their connections. */
+export interface FollowerProvers {
+  /** For all clients that have no prover of their own. */
+  readonly usual: ConsensusProver;
+  readonly byClient: ReadonlyMap<ConsensusClientId, ConsensusProver>;
 }
 
-class FollowerProver implements ConsensusProver {
+/** Prover of the hub for one chain, for whichever client its governance chooses, now or later. */
+export class FollowerProver implements ConsensusProver {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
   readonly commitmentId: StateMachineId;
   readonly intervalMs: number;
-  readonly #deps: GrandpaProverDeps;
-  readonly #byVotes: ConsensusProver;
-  readonly #byHeads: ConsensusProver;
+  readonly #target: Pick<ConsensusTarget, "fetchClient">;
+  readonly #provers: FollowerProvers;
 
-  constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
-    this.#deps = deps;
-    this.#byVotes = createGrandpaProver(deps, options);
-    this.#byHeads = createParachainProver(deps, { ...options, hub: options.stateMachine });
-    const { chain, consensusStateId, commitmentId, intervalMs } = this.#byVotes;
+  constructor(target: Pick<ConsensusTarget, "fetchClient">, provers: FollowerProvers) {
+    this.#target = target;
+    this.#provers = provers;
+    const { chain, consensusStateId, commitmentId, intervalMs } = provers.usual;
     this.chain = chain;
     this.consensusStateId = consensusStateId;
     this.commitmentId = commitmentId;
@@ -48,18 +46,19 @@ class FollowerProver implements ConsensusProver {
     return await (await this.#choose(signal)).next(signal);
   }
 
-  /** Fetches the initial state; only clients that follow votes have one. */
+  /** Fetches the initial state of the usual client. */
   fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
-    return this.#byVotes.fetchInitialState(signal);
+    return this.#provers.usual.fetchInitialState(signal);
   }
 
-  /** Closes the connections, which both provers share. */
+  /** Closes the connections, which all provers share. */
   close(): Promise<void> {
-    return this.#byVotes.close();
+    return this.#provers.usual.close();
   }
 
   async #choose(signal: AbortSignal): Promise<ConsensusProver> {
-    const client = await this.#deps.target.fetchClient(this.consensusStateId, "best", signal);
-    return client?.clientId === PARACHAIN_CLIENT_ID ? this.#byHeads : this.#byVotes;
+    const { usual, byClient } = this.#provers;
+    const client = await this.#target.fetchClient(this.consensusStateId, "best", signal);
+    return client && byClient.get(client.clientId) || usual;
   }
 }

@@ -6,6 +6,7 @@ import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { decodeDigestItem, hashSubstrateHeader, type SubstrateHeader } from "../../core/substrate/header.ts";
 import { ScaleError } from "../../core/encoding/scale.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { createSocketEndpoint, type SocketDeps, type SocketEndpoint } from "../../core/rpc/socket.ts";
 import {
@@ -102,6 +103,11 @@ const BODIES_AT_A_TIME = 8;
 export interface RelayChainDeps extends SocketDeps {
   /** Log for methods that the node does not offer; optional. */
   readonly log?: Log;
+}
+
+/** Opens the chain that finalizes a hub. */
+export function connectFinality(deps: RelayChainDeps, hub: StateMachine, rpcWs: EndpointUrl): RelayChain {
+  return new RelayChain(deps, `finality of ${hub}`, { rpcWs });
 }
 
 /** The chain; connects at the first call. Every method may throw an `RpcFault`. */

@@ -70,6 +70,7 @@ const DEFAULT_INTERVAL_MS = 300_000;
 export class RollupProver<State extends RollupClientState> implements ConsensusProver {
   readonly chain: StateMachine;
   readonly commitmentId: StateMachineId;
+  readonly l1: StateMachineId;
   readonly intervalMs: number;
   readonly #deps: RollupDeps;
   readonly #options: RollupOptions;
@@ -83,6 +84,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
       stateMachine: options.stateMachine,
       consensusStateId: options.l1.consensusStateId,
     };
+    this.l1 = options.l1;
     this.intervalMs = options.intervalMs ?? DEFAULT_INTERVAL_MS;
     this.#deps = deps;
     this.#options = options;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { inspect } from "node:util";
-import type { ConsensusChainConfig } from "../../../src/consensus/config/chain_schema.ts";
+import type { ConsensusChainConfig } from "../../../src/consensus/config/schema.ts";
 import type { ConsensusConfig } from "../../../src/consensus/config/schema.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
 import { parseConsensusConfig, readConsensusConfig } from "../../../src/consensus/config/read.ts";
@@ -72,7 +72,7 @@ Deno.test("consensus configuration: the good file gives every default, without a
     consensusStateId: "PAS0",
   });
   assert.ok(config.hub.consensus.type === "grandpa");
-  const { rpc, ...grandpa } = config.hub.consensus.grandpa;
+  const { rpc, ...grandpa } = config.hub.consensus.values;
   assert.equal(rpc.host, "relay.example.org");
   assert.deepEqual(grandpa, {
     slotDurationMs: 6_000,
@@ -224,7 +224,7 @@ Deno.test("consensus configuration: periods that no timer holds are cut, 0 queri
   );
   const config = accept(toml);
   assert.ok(config.hub.consensus.type === "grandpa");
-  assert.equal(config.hub.consensus.grandpa.consensusUpdateFrequencySec, 2_147_483);
+  assert.equal(config.hub.consensus.values.consensusUpdateFrequencySec, 2_147_483);
   assert.equal(chainOf(config, "evm").host.consensusUpdateFrequencySec, 2_147_483);
   assert.equal(config.hub.substrate.maxConcurrentQueries, 10);
   const cut = "seconds are more than a timer can hold: 2147483 (24 days) are used";
@@ -276,21 +276,21 @@ Deno.test("consensus configuration: a beefy hub takes its proofs from the hub, o
   const grandpa = /\[hub\.grandpa\]\n(?:.+\n)+/;
   const beefy = edited(['"grandpa"', '"beefy"']).replace(grandpa, "");
   assert.deepEqual(read(beefy).warnings, []);
-  assert.deepEqual(accept(beefy).hub.consensus, { type: "beefy", prover: undefined });
+  assert.deepEqual(accept(beefy).hub.consensus, { type: "beefy", values: undefined });
   const prover = `[hub.prover]
 relay_rpc_ws = "wss://relay.example.org"
 para_rpc_ws = "wss://hub.example.org"
 para_ids = [4009]
 `;
   const { consensus } = accept(beefy.replace("[hub.substrate]", `${prover}\n[hub.substrate]`)).hub;
-  assert.ok(consensus.type === "beefy" && consensus.prover !== undefined);
-  const { relayRpcWs, paraRpcWs, ...rest } = consensus.prover;
+  assert.ok(consensus.type === "beefy" && consensus.values !== undefined);
+  const { relayRpcWs, paraRpcWs, ...rest } = consensus.values;
   assert.deepEqual([relayRpcWs.host, paraRpcWs?.host], ["relay.example.org", "hub.example.org"]);
   assert.deepEqual(rest, { paraIds: [4009], maxRpcPayloadSizeBytes: 15_728_640, queryBatchSize: 200 });
   const short = prover.replace(/para_rpc_ws.*\n/, "");
   const usual = accept(beefy.replace("[hub.substrate]", `${short}\n[hub.substrate]`)).hub.consensus;
-  assert.ok(usual.type === "beefy" && usual.prover !== undefined);
-  assert.equal(usual.prover.paraRpcWs, undefined, "the node of [hub.substrate]");
+  assert.ok(usual.type === "beefy" && usual.values !== undefined);
+  assert.equal(usual.values.paraRpcWs, undefined, "the node of [hub.substrate]");
   const queue = beefy.replace("[hub.substrate]", '[hub.redis]\nurl = "localhost"\n\n[hub.substrate]');
   assert.deepEqual(warningsOf(read(queue)), [
     "consensus.toml:6: [hub].redis: found a key without effect, expected no such key; this relayer takes accepted proofs from the hub, not from a queue",
@@ -301,7 +301,7 @@ Deno.test("consensus configuration: heads without the hub's own would prove noth
   for (const [listed, taken] of [["[1000, 2000]", [1000, 2000, 4009]], ["[]", [4009]]] as const) {
     const others = edited(["para_ids = [4009]", `para_ids = ${listed}`]);
     const { consensus } = accept(others).hub;
-    assert.deepEqual(consensus.type === "grandpa" && consensus.grandpa.paraIds, taken);
+    assert.deepEqual(consensus.type === "grandpa" && consensus.values.paraIds, taken);
     assert.deepEqual(warningsOf(read(others)), [
       "consensus.toml:8: [hub.grandpa].para_ids: found a list without 4009, expected 4009, the hub's own id, among them; it is added",
     ]);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { connectChains } from "../../../src/consensus/connect.ts";
 import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
 import { consensusSections } from "../../../src/consensus/config/schema.ts";
+import { CHAIN_TYPES, chainClients, HUB_TYPES, hubClients } from "../../../src/consensus/registry.ts";
 import { runConsensus } from "../../../src/consensus/run.ts";
 import { allKeys, type Section } from "../../../src/core/config/schema.ts";
 import { ShutdownRequested } from "../../../src/core/runtime/signals.ts";
@@ -40,8 +41,6 @@ const FILES = [
 
 /** The section of a path: those of chains by the type of the chain. */
 const SECTIONS: Readonly<Record<string, string>> = {
-  "hub.consensus.grandpa": "grandpa",
-  "hub.consensus.prover": "prover",
   "hub.consensus": "hub",
   "hub.substrate": "hubSubstrate",
 };
@@ -52,20 +51,18 @@ async function readsOf(toml: string): Promise<readonly string[]> {
   assert.deepEqual(problems, []);
   assert.ok(config !== undefined);
   const reads: string[] = [];
-  const hosts = {
-    evm: "beaconHost",
-    op_stack: "opStackHost",
-    arbitrum_orbit: "arbitrumHost",
-    bsc: "bscHost",
-  };
   for (const { type } of config.chains) {
     const some = { ...config, chains: config.chains.filter((chain) => chain.type === type) };
     const watched = recordReads(some, (path) => {
       const at = path.lastIndexOf(".");
       const [above, name] = [path.slice(0, at), path.slice(at + 1)];
       const chain = type === "substrate" ? "substrate" : "evm";
-      const host = type === "substrate" || type === "receive_only" ? "none" : hosts[type];
-      const section = { ...SECTIONS, chains: chain, "chains.host": host }[above] ?? above;
+      const own = {
+        chains: chain,
+        "chains.host": `${type}.host`,
+        "hub.consensus.values": config.hub.consensus.type,
+      };
+      const section = { ...SECTIONS, ...own }[above] ?? above;
       reads.push(`${section}.${name}`);
     });
     const clock = new FakeClock();
@@ -79,10 +76,10 @@ async function readsOf(toml: string): Promise<readonly string[]> {
         ...deps,
         connect: () => ({
           hub: memory,
-          proved: [{ prover, l1: undefined }],
+          proved: [prover],
           receiveOnly: [],
           hubConsensus: hubConsensus &&
-            { ...hubConsensus, followers: [], hosts: [], sources: [], checks: [] },
+            { ...hubConsensus, followers: [], hosts: [], shared: [], checks: [] },
           hubState: undefined,
           fetchBase: undefined,
         }),
@@ -94,14 +91,18 @@ async function readsOf(toml: string): Promise<readonly string[]> {
     await clock.settle();
     stop.abort(new ShutdownRequested("SIGTERM"));
     await clock.run(run);
-    await Promise.all([hub, ...proved.map((chain) => chain.prover)].map((part) => part.close()));
+    await Promise.all([hub, ...proved].map((part) => part.close()));
     await hubState?.close();
   }
   return reads;
 }
 
 const sections = consensusSections(goodFiles);
-const named: Readonly<Record<string, Section<unknown>>> = sections;
+const named: Readonly<Record<string, Section<unknown>>> = {
+  ...sections,
+  ...Object.fromEntries(HUB_TYPES.map((type) => [type, hubClients[type].section])),
+  ...Object.fromEntries(CHAIN_TYPES.map((type) => [`${type}.host`, chainClients[type].host])),
+};
 
 Deno.test("consensus configuration: every key that is not said to be without effect is used", async () => {
   const reads = new Set((await Promise.all(FILES.map(readsOf))).flat());
@@ -128,7 +129,7 @@ async function plan(toml: string): Promise<string> {
   assert.ok(config !== undefined);
   const deps = { clock: new FakeClock(), random: fixedRandomness(0), log: new RecordedLog() };
   const { hub, proved, receiveOnly, hubConsensus, hubState } = connectChains(deps, config);
-  const provers = [...proved, ...hubConsensus?.followers ?? []].map(({ prover }) => prover);
+  const provers = [...proved, ...(hubConsensus?.followers ?? []).map(({ prover }) => prover)];
   const shown = {
     hub: hub.id,
     provers: provers.map((
@@ -139,7 +140,7 @@ async function plan(toml: string): Promise<string> {
     hosts: hubConsensus?.hosts.map(({ id }) => id),
     followers: hubConsensus?.followers.map(({ target }) => target.id),
     skipped: hubConsensus?.skipped,
-    sources: hubConsensus?.sources.length,
+    sources: hubConsensus?.shared.length,
     checks: hubConsensus?.checks?.map(({ name }) => name),
     state: [hubState?.chain, hubState?.consensusStateId],
     limits: config.relayer.maximumUpdateIntervals.map(({ id, maxSec }) => [id, String(maxSec)]),
@@ -160,8 +161,8 @@ const frequency = "consensus_update_frequency = 7\n";
 const changes: Readonly<Record<string, readonly [string, string]>> = {
   "hub type": [GRANDPA, BEEFY],
   "grandpa consensus_update_frequency": change(GRANDPA, "[hub.grandpa]\n", `[hub.grandpa]\n${frequency}`),
-  "prover para_rpc_ws": change(BEEFY, 'para_rpc_ws = "wss://other.example.org"\n', ""),
-  "prover as a whole": change(BEEFY, PROVER, ""),
+  "beefy para_rpc_ws": change(BEEFY, 'para_rpc_ws = "wss://other.example.org"\n', ""),
+  "beefy as a whole": change(BEEFY, PROVER, ""),
   "hubSubstrate state_machine": change(GRANDPA, "KUSAMA-4009", "KUSAMA-4010"),
   "hubSubstrate consensus_state_id": change(
     GRANDPA,
@@ -176,32 +177,32 @@ const changes: Readonly<Record<string, readonly [string, string]>> = {
   ),
   "evm state_machine": change(GRANDPA, "EVM-421614", "EVM-421615"),
   "evm consensus_state_id": change(GRANDPA, '"ARB0"', '"ARB1"'),
-  "beaconHost consensus_update_frequency": change(
+  "evm.host consensus_update_frequency": change(
     GRANDPA,
     "consensus_update_frequency = 60",
     "consensus_update_frequency = 61",
   ),
-  "arbitrumHost consensus_update_frequency": change(
+  "arbitrum_orbit.host consensus_update_frequency": change(
     GRANDPA,
     "[arbitrum.host]\n",
     `[arbitrum.host]\n${frequency}`,
   ),
-  "opStackHost consensus_update_frequency": change(
+  "op_stack.host consensus_update_frequency": change(
     GRANDPA,
     "[optimism.host]\n",
     `[optimism.host]\n${frequency}`,
   ),
-  "bscHost consensus_update_frequency": change(
+  "bsc.host consensus_update_frequency": change(
     GRANDPA,
     "consensus_update_frequency = 300",
     "consensus_update_frequency = 301",
   ),
-  "arbitrumHost l1_state_machine": change(
+  "arbitrum_orbit.host l1_state_machine": change(
     GRANDPA,
     'l1_state_machine = "EVM-11155111"',
     'l1_state_machine = "EVM-1"',
   ),
-  "arbitrumHost l1_consensus_state_id": change(
+  "arbitrum_orbit.host l1_consensus_state_id": change(
     GRANDPA,
     'l1_consensus_state_id = "ETH0"',
     'l1_consensus_state_id = "ETH1"',

@@ -1,7 +1,14 @@
 /** The commented example files, from the schemas. Pure. */
+import {
+  CHAIN_TYPES,
+  chainClients,
+  type ChainType,
+  HUB_TYPES,
+  type HubType,
+} from "../../../src/consensus/registry.ts";
 import { allKeys, type Key, type Section } from "../../../src/core/config/schema.ts";
 import { inlineToml, toWritable } from "../../support/toml_text.ts";
-import { consensus, expectedText, messaging } from "./config_files.ts";
+import { consensus, expectedText, hubSection, messaging } from "./config_files.ts";
 
 /** A section of an example. */
 interface ExampleSection {
@@ -24,6 +31,9 @@ interface ExampleSection {
 }
 
 const WIDTH = 118;
+
+/** Type of the example's hub; sections of others are comments. */
+const EXAMPLE_HUB: HubType = "grandpa";
 
 const HOW_TO_READ =
   "How to read this file: `key = value` is a setting that you will want to look at. `#key = value` is " +
@@ -89,8 +99,7 @@ export function consensusExample(): string {
     `${HOW_TO_READ} ${GENERATED}`,
   ], [
     { title: "The hub", header: "hub", section: consensus.hub },
-    { header: "hub.grandpa", section: consensus.grandpa },
-    { header: "hub.prover", section: consensus.prover, isComment: true },
+    ...HUB_TYPES.map((type) => ({ ...hubSection(type), isComment: type !== EXAMPLE_HUB })),
     { header: "hub.substrate", section: consensus.hubSubstrate, usual: ["consensus_state_id"] },
     {
       title: "The relayer",
@@ -99,59 +108,34 @@ export function consensusExample(): string {
       switchedOn: ["maximum_update_intervals", "enable_hub_consensus"],
       values: { maximum_update_intervals: [] },
     },
-    {
-      title: "Chains: one section each with a `.host` section, the name is yours",
-      comment: "Ethereum; and Sepolia, Gnosis and Chiado. With every key that EVM chains have:",
-      header: "ethereum",
-      section: consensus.evm,
-      values: { type: "evm", rpc_urls: ["https://ethereum.example.org/v1/YOUR-KEY"] },
-    },
-    { header: "ethereum.host", section: consensus.beaconHost },
-    {
-      comment: "An Arbitrum Orbit chain. Optional keys as above.",
-      header: "arbitrum",
-      section: consensus.evm,
-      shows: "required",
-      values: chainValues("arbitrum", "arbitrum_orbit", "EVM-42161", "ARB0"),
-    },
-    { header: "arbitrum.host", section: consensus.arbitrumHost },
-    {
-      comment: "An OP-stack chain. Optional keys as above.",
-      header: "optimism",
-      section: consensus.evm,
-      shows: "required",
-      values: chainValues("optimism", "op_stack", "EVM-10", "OPT0"),
-    },
-    { header: "optimism.host", section: consensus.opStackHost },
-    {
-      comment: "BSC. Optional keys as above.",
-      header: "bsc",
-      section: consensus.evm,
-      shows: "required",
-      values: { ...chainValues("bsc", "bsc", "EVM-56", "BSC0"), etherscan_api_key: "YOUR-BSC-KEY" },
-    },
-    {
-      header: "bsc.host",
-      section: consensus.bscHost,
-      switchedOn: ["consensus_update_frequency", "epoch_length"],
-    },
+    ...CHAIN_TYPES.flatMap(chainExample),
     { header: "solochain", section: consensus.substrate },
   ]);
 }
 
-function chainValues(
-  name: string,
-  type: string,
-  stateMachine: string,
-  consensusStateId: string,
-): Readonly<Record<string, unknown>> {
-  return {
-    type,
-    state_machine: stateMachine,
-    rpc_urls: [`https://${name}.example.org/v1/YOUR-KEY`],
-    consensus_state_id: consensusStateId,
-    signer: `/run/secrets/${name}-consensus-key`,
-  };
+/** The sections of a chain of one type; the first of the file shows every key. */
+function chainExample(type: ChainType, index: number): readonly ExampleSection[] {
+  const { host, example } = chainClients[type];
+  const { section: name, comment, stateMachine, consensusStateId, etherscanApiKey, switchedOn = [] } =
+    example;
+  const title = "Chains: one section each with a `.host` section, the name is yours";
+  return [
+    {
+      ...index === 0 ? { title } : { shows: "required" },
+      comment,
+      header: name,
+      section: consensus.evm,
+      values: {
+        type,
+        state_machine: stateMachine,
+        rpc_urls: [`https://${name}.example.org/v1/YOUR-KEY`],
+        consensus_state_id: consensusStateId,
+        signer: `/run/secrets/${name}-consensus-key`,
+        ...etherscanApiKey !== undefined && { etherscan_api_key: etherscanApiKey },
+      },
+    },
+    { header: `${name}.host`, section: host, switchedOn },
+  ];
 }
 
 function write(head: readonly string[], sections: readonly ExampleSection[]): string {

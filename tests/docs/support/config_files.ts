@@ -1,6 +1,13 @@
 /** The sections of both programs' configuration files, as the reference and the JSON schemas list them. */
 import type { z } from "zod";
 import { consensusSections } from "../../../src/consensus/config/schema.ts";
+import {
+  CHAIN_TYPES,
+  chainClients,
+  HUB_TYPES,
+  hubClients,
+  type HubType,
+} from "../../../src/consensus/registry.ts";
 import type { Section } from "../../../src/core/config/schema.ts";
 import { messagingSections } from "../../../src/messaging/config/schema.ts";
 
@@ -32,16 +39,18 @@ export const MESSAGING_SECTIONS: readonly ListedSection[] = [
   { header: "<chain>", section: messaging.substrate },
 ];
 
+/** Section of `[hub]` that belongs to a type of hubs. */
+export function hubSection(type: HubType): ListedSection {
+  const { sectionName, section } = hubClients[type];
+  return { header: `hub.${sectionName}`, section };
+}
+
 export const CONSENSUS_SECTIONS: readonly ListedSection[] = [
   { header: "hub", section: consensus.hub },
-  { header: "hub.grandpa", section: consensus.grandpa },
-  { header: "hub.prover", section: consensus.prover },
+  ...HUB_TYPES.map((type) => hubSection(type)),
   { header: "hub.substrate", section: consensus.hubSubstrate },
   { header: "relayer", section: consensus.relayer },
   { header: "<chain>", section: consensus.evm },
-  { header: "<chain>.host", section: consensus.beaconHost },
-  { header: "<chain>.host", section: consensus.opStackHost },
-  { header: "<chain>.host", section: consensus.arbitrumHost },
-  { header: "<chain>.host", section: consensus.bscHost },
+  ...CHAIN_TYPES.map((type) => ({ header: "<chain>.host", section: chainClients[type].host })),
   { header: "<chain>", section: consensus.substrate },
 ];

@@ -1,5 +1,12 @@
 /** JSON schemas of the configuration files, for editors. Pure. */
 import { z } from "zod";
+import {
+  CHAIN_TYPES,
+  chainClients,
+  type ChainType,
+  HUB_TYPES,
+  hubClients,
+} from "../../../src/consensus/registry.ts";
 import { allKeys, type Section } from "../../../src/core/config/schema.ts";
 import { consensus, messaging } from "./config_files.ts";
 
@@ -18,12 +25,15 @@ export function messagingSchema(): string {
 /** `docs/configuration/consensus.schema.json`. */
 export function consensusSchema(): string {
   const hub = objectOf(consensus.hub, {
-    grandpa: objectOf(consensus.grandpa),
-    prover: objectOf(consensus.prover),
+    ...Object.fromEntries(
+      HUB_TYPES.map((type) => [hubClients[type].sectionName, objectOf(hubClients[type].section)]),
+    ),
     substrate: objectOf(consensus.hubSubstrate),
   });
-  const chain = (types: readonly string[], host: Section<unknown>): Json => {
+  const chain = (type: ChainType): Json => {
+    const { host, networks } = chainClients[type];
     const whole = objectOf(consensus.evm, { host: objectOf(host) });
+    const types = [type, ...Object.keys(networks)];
     return {
       ...whole,
       properties: { ...whole.properties, type: { ...whole.properties["type"], enum: types } },
@@ -33,10 +43,7 @@ export function consensusSchema(): string {
     properties: { hub, hyperbridge: hub, relayer: objectOf(consensus.relayer) },
     additionalProperties: {
       anyOf: [
-        chain(["evm", "ethereum", "sepolia", "gnosis", "chiado"], consensus.beaconHost),
-        chain(["op_stack"], consensus.opStackHost),
-        chain(["arbitrum_orbit"], consensus.arbitrumHost),
-        chain(["bsc", "bsc_testnet"], consensus.bscHost),
+        ...CHAIN_TYPES.map(chain),
         objectOf(consensus.substrate),
       ],
     },

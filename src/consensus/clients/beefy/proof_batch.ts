@@ -1,7 +1,7 @@
 /** Selection of the proofs that a host needs: pure decisions, and the verification before gas is spent. */
 import { type CheckedProof, checkProof } from "./spec/check_proof.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
-import type { UsableHostView } from "../../followers/host_usability.ts";
+import type { UsableHostView } from "./host_usability.ts";
 
 /** A proof with its effect. */
 export interface BatchedProof {

@@ -10,7 +10,7 @@ import { DeadlineFault, withDeadline } from "../../../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
-import type { UsableHostView } from "../../followers/host_usability.ts";
+import type { UsableHostView } from "./host_usability.ts";
 import { type BatchedProof, verifyInOrder } from "./proof_batch.ts";
 import type { NextProofs, ProofSource } from "./proof_source.ts";
 

@@ -4,7 +4,7 @@ import {
   type AcceptedProofsHub,
   createAcceptedSource,
 } from "../../../../src/consensus/clients/beefy/accepted_source.ts";
-import { type HostChain, hostWorker } from "../../../../src/consensus/followers/host_worker.ts";
+import { type HostChain, hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import { HubWork } from "../../../../src/consensus/clients/beefy/hub_work.ts";
 import type { ProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
 import { createRelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";

@@ -1,7 +1,7 @@
 /** Decisions about hosts, proofs and blocks that need no network. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isExpired, judgeHost } from "../../../../src/consensus/followers/host_usability.ts";
+import { isExpired, judgeHost } from "../../../../src/consensus/clients/beefy/host_usability.ts";
 import { HubWork, SEARCHED_BLOCKS } from "../../../../src/consensus/clients/beefy/hub_work.ts";
 import {
   areStillNeeded,

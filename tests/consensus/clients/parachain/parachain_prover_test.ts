@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { ProverFault, type ProverFinding } from "../../../../src/consensus/prover.ts";
-import { createFollowerProver } from "../../../../src/consensus/followers/follower_prover.ts";
+import { createGrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
+import {
+  createParachainProver,
+  PARACHAIN_CLIENT_ID,
+} from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
+import { FollowerProver } from "../../../../src/consensus/followers/follower_prover.ts";
 import { decodeParachainProof } from "../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
@@ -280,12 +285,19 @@ Deno.test("a chain is told of the hub by what its client takes, also when govern
   await using fixture = await Fixture.start();
   const { node } = fixture.chain;
   await using reader = connectRelay(fixture.relay.wsUrl);
-  const prover = createFollowerProver({ relay: reader.chain, target: fixture.connect(node) }, {
-    ...fixture.hubId,
-    paraIds: [4009],
-    maxBlockRange: 2400,
-    slotDurationMs: 6000,
-    intervalMs: 300_000,
+  const deps = { relay: reader.chain, target: fixture.connect(node) };
+  const options = { ...fixture.hubId, intervalMs: 300_000 };
+  const prover = new FollowerProver(deps.target, {
+    usual: createGrandpaProver(deps, {
+      ...options,
+      paraIds: [4009],
+      maxBlockRange: 2400,
+      slotDurationMs: 6000,
+    }),
+    byClient: new Map([[
+      PARACHAIN_CLIENT_ID,
+      createParachainProver(deps, { ...options, hub: fixture.hubId.stateMachine }),
+    ]]),
   });
   const produce = async (change: Promise<unknown>): Promise<void> => {
     node.produceBlock();

@@ -1,25 +1,25 @@
 /** Whole runs that tell chains of the hub: configuration, real adapters, simulated chains. */
 import assert from "node:assert/strict";
-import { connectChains } from "../../src/consensus/connect.ts";
-import { stateOfHub, stateOfRelay } from "../../src/consensus/clients/beefy/hub_state.ts";
-import { runConsensus } from "../../src/consensus/run.ts";
-import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
-import { hubBeefyStateCodec } from "../../src/consensus/clients/beefy/spec/relay_storage.ts";
-import { decodeBeefyClientState, encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import { toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { toConsensusClientId } from "../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../src/core/rpc/fault.ts";
-import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
-import { systemClock } from "../../src/core/runtime/system_clock.ts";
-import { connectRelay } from "../../devnet/relay/relay_reader.ts";
-import { type Hub, startHub } from "../../devnet/hub/hub.ts";
-import { startRelayChain } from "../../devnet/relay/relay_chain.ts";
-import { fastClock } from "../support/fast_clock.ts";
-import { idOf } from "../support/memory_updates.ts";
-import { RecordedLog } from "../support/recorded_log.ts";
-import { fixedRandomness } from "../support/seeded_randomness.ts";
-import { renameLeafPallet } from "./clients/beefy/fixture.ts";
-import { Fixture, never } from "./clients/grandpa/fixture.ts";
+import { connectChains } from "../../../src/consensus/connect.ts";
+import { stateOfHub, stateOfRelay } from "../../../src/consensus/clients/beefy/hub_state.ts";
+import { runConsensus } from "../../../src/consensus/run.ts";
+import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
+import { hubBeefyStateCodec } from "../../../src/consensus/clients/beefy/spec/relay_storage.ts";
+import { decodeBeefyClientState, encodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";
+import { toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { toConsensusClientId } from "../../../src/core/ismp/state_machine.ts";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { ShutdownRequested } from "../../../src/core/runtime/signals.ts";
+import { systemClock } from "../../../src/core/runtime/system_clock.ts";
+import { connectRelay } from "../../../devnet/relay/relay_reader.ts";
+import { type Hub, startHub } from "../../../devnet/hub/hub.ts";
+import { startRelayChain } from "../../../devnet/relay/relay_chain.ts";
+import { fastClock } from "../../support/fast_clock.ts";
+import { idOf } from "../../support/memory_updates.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { fixedRandomness } from "../../support/seeded_randomness.ts";
+import { renameLeafPallet } from "../clients/beefy/fixture.ts";
+import { Fixture, never } from "../clients/grandpa/fixture.ts";
 
 const key = `0x${"11".repeat(32)}`;
 

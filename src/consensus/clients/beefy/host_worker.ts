@@ -3,50 +3,36 @@
  * the host's own state, and delivers them. Proofs delivered by other relayers are noticed and cost nothing. Source:
  * docs/protocol/hub-consensus.md sections 5.10 and 5.11. Start reading at {@link hostWorker}.
  */
-import type { Chain, Refusal } from "../../core/chains/port.ts";
-import type { EvmFollower } from "../../core/chains/evm_follower.ts";
-import type { ConsensusProofTarget } from "../../core/chains/hub_accounts.ts";
+import type { Chain, Refusal } from "../../../core/chains/port.ts";
+import type { EvmFollower } from "../../../core/chains/evm_follower.ts";
+import type { ConsensusProofTarget } from "../../../core/chains/hub_accounts.ts";
 import {
   fittingProofs,
   learnMaxBytes,
   MAX_PROOFS_AT_ONCE,
   MAX_TRANSACTION_BYTES,
-} from "../../core/chains/transaction_bytes.ts";
-import { type StateMachineId, toParaId } from "../../core/ismp/state_machine.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
-import type { Randomness } from "../../core/runtime/randomness.ts";
-import type { Worker } from "../../core/runtime/worker.ts";
-import type { Log } from "../../core/telemetry/log.ts";
-import { reportFailedPoll } from "../poll_fault.ts";
-import { type Pollable, runPollLoop } from "../poll_loop.ts";
-import { type PollResult, SUSPENDED_MS } from "../schedule.ts";
+} from "../../../core/chains/transaction_bytes.ts";
+import { toParaId } from "../../../core/ismp/state_machine.ts";
+import type { Worker } from "../../../core/runtime/worker.ts";
+import type { HostWorkerDeps } from "../../followers/hub_consensus.ts";
+import { reportFailedPoll } from "../../poll_fault.ts";
+import { type Pollable, runPollLoop } from "../../poll_loop.ts";
+import { type PollResult, SUSPENDED_MS } from "../../schedule.ts";
 import { judgeHost, type UsableHostView } from "./host_usability.ts";
 import { HostWatch } from "./host_watch.ts";
-import {
-  areStillNeeded,
-  type BatchedProof,
-  hubHeightOf,
-  isHeightDelivered,
-} from "../clients/beefy/proof_batch.ts";
-import { type FoundProofs, ProofFinder } from "../clients/beefy/proof_finder.ts";
-import type { ProofSource } from "../clients/beefy/proof_source.ts";
-import { type SendingChain, sendProofs, type SendResult } from "../clients/beefy/send_proofs.ts";
+import { areStillNeeded, type BatchedProof, hubHeightOf, isHeightDelivered } from "./proof_batch.ts";
+import { type FoundProofs, ProofFinder } from "./proof_finder.ts";
+import type { ProofSource } from "./proof_source.ts";
+import { type SendingChain, sendProofs, type SendResult } from "./send_proofs.ts";
 
 /** An EVM chain as this worker sees it. */
 export type HostChain = SendingChain & EvmFollower & Pick<Chain, "check" | "close"> & ConsensusProofTarget;
 
 /** Dependencies of the worker. */
-export interface HostWorkerDeps {
-  readonly clock: Clock;
-  readonly random: Randomness;
-  readonly log: Log;
-  /** The hub as hosts know it. */
-  readonly hub: StateMachineId;
+export interface BeefyWorkerDeps extends HostWorkerDeps {
   /** Asked in this order; the first that has something is used. */
   readonly sources: readonly ProofSource[];
   readonly chain: HostChain;
-  /** Poll interval when there is nothing to do. */
-  readonly intervalMs: number;
 }
 
 /** Poll interval of an unusable host that others must fix. */
@@ -67,7 +53,7 @@ const SETTLE_TIMEOUT_MS = 120_000;
 const MAX_POOL_WAITS = 10;
 
 /** Creates the worker of one host. */
-export function hostWorker(deps: HostWorkerDeps): Worker {
+export function hostWorker(deps: BeefyWorkerDeps): Worker {
   const { chain, hub } = deps;
   const { stateMachine } = chain.id;
   const watched = { ...deps, log: deps.log.with({ chain: stateMachine }) };
@@ -84,7 +70,7 @@ export function hostWorker(deps: HostWorkerDeps): Worker {
  * Waits until endpoints and host match the configuration. Capabilities that only messages need are not reported here.
  */
 async function passCheck(
-  { chain, hub, clock, log }: Pick<HostWorkerDeps, "chain" | "hub" | "clock" | "log">,
+  { chain, hub, clock, log }: Pick<BeefyWorkerDeps, "chain" | "hub" | "clock" | "log">,
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
@@ -107,7 +93,7 @@ interface Sent {
 /** Polls one host and delivers proofs. */
 class HostWorker implements Pollable {
   readonly intervalMs: number;
-  readonly #deps: HostWorkerDeps;
+  readonly #deps: BeefyWorkerDeps;
   readonly #watch: HostWatch;
   readonly #finder: ProofFinder;
   readonly #paraId: number;
@@ -117,7 +103,7 @@ class HostWorker implements Pollable {
   /** Our last delivery, which lagging endpoints may not show yet. */
   #delivered: { readonly blockNumber: bigint; readonly untilMs: number } | undefined;
 
-  constructor(deps: HostWorkerDeps) {
+  constructor(deps: BeefyWorkerDeps) {
     this.intervalMs = deps.intervalMs;
     this.#deps = deps;
     this.#watch = new HostWatch(deps);

@@ -2,13 +2,13 @@
  * Watch of a host's usability: checked before every proof, logged when it changes. Source:
  * docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
-import type { EvmFollower } from "../../core/chains/evm_follower.ts";
-import type { Address } from "../../core/evm/address.ts";
-import type { StateMachineId } from "../../core/ismp/state_machine.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
-import { WaitNotices } from "../../core/runtime/waiting.ts";
-import type { EventCode } from "../../core/telemetry/events.ts";
-import type { Log } from "../../core/telemetry/log.ts";
+import type { EvmFollower } from "../../../core/chains/evm_follower.ts";
+import type { Address } from "../../../core/evm/address.ts";
+import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
+import type { Clock } from "../../../core/runtime/clock.ts";
+import { WaitNotices } from "../../../core/runtime/waiting.ts";
+import type { EventCode } from "../../../core/telemetry/events.ts";
+import type { Log } from "../../../core/telemetry/log.ts";
 import { judgeHost, OTHER_CLIENT, type UnusableCode, type UsableHostView } from "./host_usability.ts";
 
 /** Dependencies of the watch. */

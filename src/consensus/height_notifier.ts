@@ -2,15 +2,15 @@
  * Notifications of new heights on the hub: rollups are proved at L1 blocks that the hub knows, so their workers poll as
  * soon as it knows a newer one, whoever delivered it.
  */
-import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import {
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdKey,
-} from "../../core/ismp/state_machine.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
-import type { Wake } from "../../core/runtime/wake.ts";
-import type { Worker } from "../../core/runtime/worker.ts";
+} from "../core/ismp/state_machine.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import type { Wake } from "../core/runtime/wake.ts";
+import type { Worker } from "../core/runtime/worker.ts";
 
 interface Followed {
   readonly id: StateMachineId;

@@ -1,0 +1,144 @@
+/**
+ * Definitions of light clients: everything that the program asks about one of them. Each folder in `clients/` exports
+ * one definition, and `registry.ts` lists them. Start reading at {@link ChainClient}.
+ */
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
+import type { KnownSection } from "../core/config/chain_checks.ts";
+import type { SourceLocation } from "../core/config/diagnostics.ts";
+import type { EndpointUrl } from "../core/config/redact.ts";
+import type { Section } from "../core/config/schema.ts";
+import type { BeefyClientState } from "../core/evm/beefy_client_state.ts";
+import type { ConsensusClientId, StateMachine, StateMachineId } from "../core/ismp/state_machine.ts";
+import type { Fetch } from "../core/rpc/http.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import type { EvmChainSection, FollowerConfig } from "./config/chain_keys.ts";
+import type { HubSubstrateConfig } from "./config/hub_keys.ts";
+import type { HubConsensus } from "./followers/hub_consensus.ts";
+import type { PersistedText } from "./persisted_text.ts";
+import type { ConsensusProver, InitialStateMaker, ProverOptions } from "./prover.ts";
+import type { RelayChain } from "./relay_chain/relay_chain.ts";
+
+/** Dependencies of the provers of chains. */
+export interface ProverContext {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Log;
+  readonly fetch: Fetch;
+  readonly hub: ConsensusTarget;
+  /** Text of the chain that outlives the program; `undefined`: none (see {@link ChainClient.cachedAs}). */
+  readonly cachedText: PersistedText | undefined;
+}
+
+/** Section of a chain whose finality is proved, with its host section. */
+export interface ChainClientSection<Type extends string, Host extends object> extends EvmChainSection {
+  readonly type: Type;
+  readonly host: Host;
+}
+
+/** Section of a chain in the example file, where it differs from the schema's examples. */
+export interface ExampleChain {
+  /** Name of the section. */
+  readonly section: string;
+  /** Comment above the section. */
+  readonly comment: string;
+  readonly stateMachine: string;
+  readonly consensusStateId: string;
+  readonly etherscanApiKey?: string;
+  /** Optional keys of the host section that are switched on. */
+  readonly switchedOn?: readonly string[];
+}
+
+/** Light client of an EVM chain on the hub, chosen by `type` of the chain's section. */
+export interface ChainClient<Type extends string, Host extends object> {
+  readonly type: Type;
+  /** Description of the type for the key `type`; absent: its name says enough. */
+  readonly typeText?: string;
+  /** Other values of `type`: names of networks, with their chain ids. */
+  readonly networks: Readonly<Record<string, number>>;
+  /** The section `[<chain>.host]`. */
+  readonly host: Section<Host>;
+  readonly example: ExampleChain;
+  /** Extension of the chain's file in the folder of `--cache`; absent: nothing is kept. */
+  readonly cachedAs?: string;
+  /** Reason that nothing is proved of a chain of this type, which then only receives; absent: all are proved. */
+  findUnprovable?(chain: StateMachine): string | undefined;
+  /** Reports values of the chain's section that do not fit the type. */
+  checkSection?(section: KnownSection): void;
+  /** L1 of a rollup. */
+  findL1?(host: Partial<Host>): Partial<StateMachineId>;
+  /** Creates the prover; its start-up check and initial state come with it. Sends no request. */
+  createProver(context: ProverContext, chain: ChainClientSection<Type, Host>): ConsensusProver;
+}
+
+/** Dependencies of a hub's provers. */
+export interface HubContext {
+  readonly network: SubstrateChainDeps;
+  /** Section `[hub.substrate]`. */
+  readonly hub: HubSubstrateConfig;
+}
+
+/** Dependencies of the maker of a hub's initial state. */
+export interface HubStateContext extends HubContext {
+  /** The hub, which may have a client of itself. */
+  readonly target: ConsensusTarget;
+}
+
+/** Chains that follow the hub. */
+export interface FollowerContext extends HubContext {
+  readonly evmChains: readonly EvmChainSection[];
+  readonly substrateChains: readonly FollowerConfig[];
+  /** Client by which parachains follow the hub, whatever the type of the hub. */
+  readonly parachains: ParachainClient;
+}
+
+/** State of the hub's client on an EVM host; `undefined`: the host has another one. */
+export type BaseState = BeefyClientState | undefined;
+
+/** Finality of the hub, chosen by `type` of `[hub]`. */
+export interface HubClient<Type extends string, Values> {
+  readonly type: Type;
+  /** Description of the type for the key `type` of `[hub]`. */
+  readonly typeText: string;
+  /** Name of its section in `[hub]`. */
+  readonly sectionName: string;
+  readonly section: Section<NonNullable<Values>>;
+  /** What applies without the section; absent: the section must be there. */
+  readonly withoutSection?: { readonly values: Values };
+  /** Adds the hub to the values. @param location of the section. */
+  addHub(values: Values, hub: StateMachine, location: SourceLocation): Values;
+  /** Connects the followers of the hub. Connections are opened at the first request. */
+  connectFollowers(context: FollowerContext, values: Values): HubConsensus;
+  /** Connects the maker of the state with which other chains create clients of the hub. */
+  connectState(context: HubStateContext, values: Values): InitialStateMaker;
+  /** Relay chain by which parachains can be proved to the hub; `undefined`: it is not configured. */
+  findRelay(values: Values): RelayConfig | undefined;
+  /** Fetches the hub's client on an EVM host (`--base`); absent: that option has no effect. */
+  fetchBase?(context: HubContext, chain: EvmChainSection, signal: AbortSignal): Promise<BaseState>;
+}
+
+/** A relay chain of the configuration. */
+export interface RelayConfig {
+  readonly rpc: EndpointUrl;
+  readonly intervalMs: number;
+}
+
+/** Dependencies of provers by the state of a relay chain. */
+export interface RelayProverDeps {
+  readonly relay: RelayChain;
+  /** The chain to prove to. */
+  readonly target: ConsensusTarget;
+}
+
+/** Light client of parachains on chains of the same relay chain. It has no section of its own. */
+export interface ParachainClient {
+  /** Client on the chain to prove to. */
+  readonly clientId: ConsensusClientId;
+  /** Creates the prover of a parachain. */
+  createProver(
+    deps: RelayProverDeps,
+    options: ProverOptions & { readonly hub: StateMachine },
+  ): ConsensusProver;
+}

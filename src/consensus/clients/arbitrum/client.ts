@@ -1,0 +1,39 @@
+/** Light client of Arbitrum chains, as the registry lists it. */
+import { contractAddress } from "../../../core/config/chain_values.ts";
+import { required, type Values } from "../../../core/config/schema.ts";
+import type { ChainClient } from "../../client.ts";
+import { hostForeign } from "../../config/shared_keys.ts";
+import { findL1, openRollup, rollupHostKeys, toRollupOptions } from "../../rollup/rollup_section.ts";
+import { createArbitrumProver } from "./arbitrum_prover.ts";
+
+const hostKeys = {
+  ...rollupHostKeys,
+  rollupCore: required(contractAddress, {
+    name: "rollup_core",
+    description: "The RollupCore contract on the L1.",
+    example: "0x4DCeB440657f21083db8aDd07665f8ddBe1DCfc0",
+  }),
+};
+
+/** `type = "arbitrum_orbit"`: assertions or nodes on the L1. */
+export const arbitrumClient: ChainClient<"arbitrum_orbit", Values<typeof hostKeys>> = {
+  type: "arbitrum_orbit",
+  networks: {},
+  host: {
+    description: "Of type `arbitrum_orbit`: assertions of the rollup contract on the L1.",
+    keys: hostKeys,
+    foreign: hostForeign,
+  },
+  example: {
+    section: "arbitrum",
+    comment: "An Arbitrum Orbit chain. Optional keys as above.",
+    stateMachine: "EVM-42161",
+    consensusStateId: "ARB0",
+  },
+  findL1,
+  createProver: (context, section) =>
+    createArbitrumProver(openRollup(context, section), {
+      ...toRollupOptions(section),
+      rollupCore: section.host.rollupCore,
+    }),
+};

@@ -1,0 +1,224 @@
+/** Finality of a hub by BEEFY, as the registry lists it: EVM hosts follow it. */
+import { createEvmChain } from "../../../core/chains/evm/evm_chain.ts";
+import { createHubChain } from "../../../core/chains/substrate/relayer_hub.ts";
+import type { SubstrateChainDeps } from "../../../core/chains/substrate/substrate_chain.ts";
+import { webSocketUrl } from "../../../core/config/chain_values.ts";
+import { optional, required, type Values, withDefault } from "../../../core/config/schema.ts";
+import { integer, listOf, UINT32_MAX } from "../../../core/config/values.ts";
+import { type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts";
+import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
+import type { EvmChainSection } from "../../config/chain_keys.ts";
+import type { HubSubstrateConfig } from "../../config/hub_keys.ts";
+import { paraId, withHubPara } from "../../config/shared_keys.ts";
+import type { HubConsensus, HubHost, NamedCheck } from "../../followers/hub_consensus.ts";
+import { RelayChain } from "../../relay_chain/relay_chain.ts";
+import { createAcceptedSource } from "./accepted_source.ts";
+import { type HostChain, hostWorker } from "./host_worker.ts";
+import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
+import { HubWork } from "./hub_work.ts";
+import type { ProofSource } from "./proof_source.ts";
+import { ProverHub } from "./prover_hub.ts";
+import { createRelaySource } from "./relay_source.ts";
+
+/** Defaults: polytope-labs/hyperbridge: tesseract/prover. */
+const proverKeys = {
+  relayRpcWs: required(webSocketUrl, {
+    name: "relay_rpc_ws",
+    description: "A node of the relay chain, from which proofs are made.",
+    example: "wss://relay.example.org",
+  }),
+  /** `undefined`: the one of `[hub.substrate]`. */
+  paraRpcWs: optional(webSocketUrl, {
+    name: "para_rpc_ws",
+    description:
+      "A node of the hub that shows which heads hold messages. Without it, the one of [hub.substrate].",
+    example: "wss://hub.example.org",
+  }),
+  paraIds: required(
+    listOf(paraId, { expected: "an array of at least one parachain id", min: 1, identity: String }),
+    {
+      name: "para_ids",
+      description: "Parachains whose heads are proved: the hub's own id (it is added where it is missing).",
+      example: [3367],
+    },
+  ),
+  maxRpcPayloadSizeBytes: withDefault(integer(1, UINT32_MAX, "bytes"), 15 * 1024 * 1024, {
+    name: "max_rpc_payload_size",
+    description: "Maximum size of one RPC request or response.",
+  }),
+  queryBatchSize: withDefault(integer(1, UINT32_MAX, "storage keys"), 200, {
+    name: "query_batch_size",
+    description: "Maximum number of storage keys of one query.",
+  }),
+};
+
+/** The values of `[hub.prover]`. */
+type ProverValues = Values<typeof proverKeys>;
+
+/** `[hub] type = "beefy"`. Without `[hub.prover]`, proofs are taken from the hub only, and none are built. */
+export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
+  type: "beefy",
+  typeText: "`beefy` for EVM chains. With `beefy` there is no [hub.grandpa]: the proofs that " +
+    "the hub has accepted are delivered, which needs a node behind `rpc_ws` of [hub.substrate] with " +
+    "`--rpc-methods=unsafe` and `--enable-offchain-indexing=true`; a section [hub.prover] makes proofs where the " +
+    "hub has none that serve",
+  sectionName: "prover",
+  section: {
+    description:
+      "Only with a hub of type `beefy`: makes proofs from the relay chain where the hub has none that " +
+      "serve. They cost about ten times as much gas.",
+    keys: proverKeys,
+    foreign: {
+      proof_variant: "this relayer makes ECDSA proofs only",
+      zk_beefy: "this relayer makes ECDSA proofs only",
+    },
+  },
+  withoutSection: { values: undefined },
+  addHub: (values, hub, location) =>
+    values && { ...values, paraIds: withHubPara(values.paraIds, hub, location.child("para_ids")) },
+  connectFollowers: (context, values) => {
+    const { sources, checks = [] } = connectSources(context, values);
+    return {
+      hosts: context.evmChains.map((chain) => connectHost(context, chain, sources)),
+      shared: sources,
+      followers: [],
+      skipped: context.substrateChains.map(({ stateMachine }) => stateMachine),
+      skippedText: "this program delivers BEEFY proofs to EVM hosts only",
+      checks,
+    };
+  },
+  connectState: ({ network, hub, target }, values) => {
+    const chain = hub.stateMachine;
+    const relay = values && connectRelay(network, chain, values);
+    return {
+      chain,
+      consensusStateId: BEEFY_STATE_ID,
+      fetchInitialState: (signal) =>
+        relay === undefined ? stateOfHub(target, signal) : stateOfRelay(relay, chain, signal),
+      close: () => relay?.close() ?? Promise.resolve(),
+    };
+  },
+  findRelay: () => undefined,
+  fetchBase: async ({ network, hub: { stateMachine, consensusStateId } }, chain, signal) => {
+    const host = openHost(network, chain);
+    try {
+      return (await host.fetchConsensusView({ stateMachine, consensusStateId }, signal)).state;
+    } finally {
+      await host.close();
+    }
+  },
+};
+
+/** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
+function openHost(network: SubstrateChainDeps, chain: EvmChainSection): HostChain {
+  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, gasPriceBufferPercent, clientType } =
+    chain;
+  return createEvmChain(network, {
+    stateMachine,
+    consensusStateId,
+    rpcUrls,
+    ismpHost,
+    signer,
+    gasPriceBufferPercent,
+    clientType,
+    queryBatchSizeBlocks: undefined,
+    tracingBatchSize: undefined,
+  });
+}
+
+function connectHost(
+  { network }: HubContext,
+  section: EvmChainSection,
+  sources: readonly ProofSource[],
+): HubHost {
+  const chain = openHost(network, section);
+  return {
+    id: chain.id,
+    createWorker: (deps) => hostWorker({ ...deps, sources, chain }),
+    close: () => chain.close(),
+  };
+}
+
+/** Proof sources in order of preference, and the checks of their nodes. */
+interface Sources extends Pick<HubConsensus, "checks"> {
+  readonly sources: readonly ProofSource[];
+}
+
+function connectSources(context: FollowerContext, values: ProverValues | undefined): Sources {
+  const { network, hub, evmChains } = context;
+  const followers = evmChains.map(({ stateMachine }) => stateMachine);
+  const hubChain = connectHubNode(network, hub, hub);
+  const work = new HubWork(hubChain, followers);
+  const accepted = createAcceptedSource({ hub: hubChain, work, endpoint: hub.rpcWs.host });
+  if (values === undefined) return { sources: [accepted] };
+  const proverHub = connectProverHub(context, values);
+  if (proverHub === undefined) return { sources: [accepted, connectRelaySource(context, values, work)] };
+  const made = connectRelaySource(context, values, new HubWork(proverHub, followers));
+  const whole: ProofSource = {
+    next: (target, signal) => made.next(target, signal),
+    close: async () => void await Promise.all([made.close(), proverHub.close()]),
+  };
+  const check: NamedCheck = {
+    name: "[hub.prover].para_rpc_ws",
+    check: (signal) => proverHub.check(signal),
+  };
+  return { sources: [accepted, whole], checks: [check] };
+}
+
+/** Connects a node of the hub. */
+function connectHubNode(
+  network: SubstrateChainDeps,
+  { stateMachine, consensusStateId, hashing, maxConcurrentQueries, signer }: HubSubstrateConfig,
+  node: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
+): ReturnType<typeof createHubChain> {
+  return createHubChain(network, {
+    id: { stateMachine, consensusStateId },
+    hashing,
+    rpcWs: node.rpcWs,
+    maxRpcPayloadSizeBytes: node.maxRpcPayloadSizeBytes,
+    maxConcurrentQueries,
+    signer,
+  });
+}
+
+/** Connects the hub behind `para_rpc_ws`; `undefined` where that is the node behind `[hub.substrate].rpc_ws`. */
+function connectProverHub(
+  { network, hub: substrate }: HubContext,
+  { paraRpcWs, maxRpcPayloadSizeBytes }: ProverValues,
+): ProverHub | undefined {
+  if (paraRpcWs === undefined || paraRpcWs.reveal() === substrate.rpcWs.reveal()) return undefined;
+  const hub = substrate.stateMachine;
+  return new ProverHub({
+    hub,
+    events: connectHubNode(network, substrate, { rpcWs: paraRpcWs, maxRpcPayloadSizeBytes }),
+    own: new RelayChain(network, hub, { rpcWs: paraRpcWs, maxPayloadBytes: maxRpcPayloadSizeBytes }),
+    main: new RelayChain(network, hub, {
+      rpcWs: substrate.rpcWs,
+      maxPayloadBytes: substrate.maxRpcPayloadSizeBytes,
+    }),
+  });
+}
+
+function connectRelay(
+  network: SubstrateChainDeps,
+  hub: StateMachine,
+  { relayRpcWs, maxRpcPayloadSizeBytes }: ProverValues,
+): RelayChain {
+  const options = { rpcWs: relayRpcWs, maxPayloadBytes: maxRpcPayloadSizeBytes };
+  return new RelayChain(network, `relay chain of ${hub}`, options);
+}
+
+/** Connects the source of proofs from the relay chain, used where the hub has accepted no suitable ones. */
+function connectRelaySource(
+  { network, hub: { stateMachine } }: HubContext,
+  values: ProverValues,
+  work: HubWork,
+): ProofSource {
+  const relay = connectRelay(network, stateMachine, values);
+  return createRelaySource({ relay, work, log: network.log }, {
+    hub: stateMachine,
+    hubParaId: toParaId(stateMachine),
+    paraIds: values.paraIds,
+    batchSize: values.queryBatchSize,
+  });
+}

@@ -1,0 +1,111 @@
+/** Finality of a hub that GRANDPA finalizes, as the registry lists it: Substrate chains follow it. */
+import { createFollowerTarget } from "../../../core/chains/substrate/consensus_target.ts";
+import { webSocketUrl } from "../../../core/config/chain_values.ts";
+import { required, type Values, withDefault } from "../../../core/config/schema.ts";
+import { integer, listOf, UINT32_MAX } from "../../../core/config/values.ts";
+import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
+import type { FollowerConfig } from "../../config/chain_keys.ts";
+import { frequencyKey, paraId, withHubPara } from "../../config/shared_keys.ts";
+import { FollowerProver } from "../../followers/follower_prover.ts";
+import type { HubFollower } from "../../followers/hub_consensus.ts";
+import { connectFinality } from "../../relay_chain/relay_chain.ts";
+import { createGrandpaProver, type GrandpaProverOptions } from "./grandpa_prover.ts";
+
+const grandpaKeys = {
+  rpc: required(webSocketUrl, {
+    name: "rpc",
+    description: "A node of the relay chain, or of the standalone chain, whose finality is proved.",
+    example: "wss://relay.example.org",
+  }),
+  slotDurationMs: required(integer(1, UINT32_MAX, "milliseconds"), {
+    name: "slot_duration",
+    description: "Expected time of a block of that chain.",
+    example: 6_000,
+  }),
+  consensusUpdateFrequencySec: frequencyKey,
+  paraIds: required(listOf(paraId, { expected: "an array of parachain ids", identity: String }), {
+    name: "para_ids",
+    description: "Parachains whose heads are proved: the hub's own id (it is added where it is missing).",
+    example: [3367],
+  }),
+  /** polytope-labs/hyperbridge: tesseract/consensus/grandpa, `max_block_range`. */
+  maxBlockRange: withDefault(integer(1, UINT32_MAX, "blocks"), 2_400, {
+    name: "max_block_range",
+    description: "Maximum number of blocks of the relay chain that one finality proof covers.",
+  }),
+};
+
+/** The values of `[hub.grandpa]`. */
+type GrandpaValues = Values<typeof grandpaKeys>;
+
+/** `[hub] type = "grandpa"`. */
+export const grandpaClient: HubClient<"grandpa", GrandpaValues> = {
+  type: "grandpa",
+  typeText: "`grandpa` for Substrate chains (entries of type `substrate`; EVM chains are left out then)",
+  sectionName: "grandpa",
+  section: { description: "The chain that finalizes a hub of type `grandpa`.", keys: grandpaKeys },
+  addHub: (values, hub, location) => ({
+    ...values,
+    paraIds: withHubPara(values.paraIds, hub, location.child("para_ids")),
+  }),
+  connectFollowers: (context, values) => ({
+    hosts: [],
+    shared: [],
+    followers: context.substrateChains.map((chain) => connectFollower(context, values, chain)),
+    skipped: context.evmChains.map(({ stateMachine }) => stateMachine),
+    skippedText: "no EVM contract verifies GRANDPA, only BEEFY",
+  }),
+  connectState: (context, values) => {
+    const { network, hub, target } = context;
+    const relay = connectFinality(network, hub.stateMachine, values.rpc);
+    return createGrandpaProver({ relay, target }, toProverOptions(context, values));
+  },
+  // Without parachains the hub is a chain that finalizes itself.
+  findRelay: ({ paraIds, rpc, consensusUpdateFrequencySec }) =>
+    paraIds.length === 0 ? undefined : { rpc, intervalMs: consensusUpdateFrequencySec * 1_000 },
+};
+
+/**
+ * Connects a Substrate chain that follows the hub by votes of the finalizing chain, or by parachain heads in its state.
+ */
+function connectFollower(
+  context: FollowerContext,
+  values: GrandpaValues,
+  chain: FollowerConfig,
+): HubFollower {
+  const { network, hub, parachains } = context;
+  const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
+    chain;
+  const target = createFollowerTarget(network, {
+    id: { stateMachine, consensusStateId },
+    hashing,
+    rpcWs,
+    maxRpcPayloadSizeBytes,
+    maxConcurrentQueries,
+    // Updates are signed for rewards, which only the hub pays: any key will do.
+    signer: chain.signer ?? hub.signer,
+  });
+  const deps = { relay: connectFinality(network, hub.stateMachine, values.rpc), target };
+  const options = toProverOptions(context, values);
+  const byVotes = createGrandpaProver(deps, options);
+  const byHeads = parachains.createProver(deps, { ...options, hub: hub.stateMachine });
+  const prover = new FollowerProver(target, {
+    usual: byVotes,
+    byClient: new Map([[parachains.clientId, byHeads]]),
+  });
+  return { target, prover };
+}
+
+function toProverOptions(
+  { hub: { stateMachine, consensusStateId } }: HubContext,
+  { paraIds, maxBlockRange, slotDurationMs, consensusUpdateFrequencySec }: GrandpaValues,
+): GrandpaProverOptions {
+  return {
+    stateMachine,
+    consensusStateId,
+    paraIds,
+    maxBlockRange,
+    slotDurationMs,
+    intervalMs: consensusUpdateFrequencySec * 1_000,
+  };
+}

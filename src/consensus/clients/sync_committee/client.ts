@@ -1,0 +1,61 @@
+/** Light client of beacon chains, as the registry lists it. */
+import { createEvmEndpointSet } from "../../../core/chains/evm/evm_endpoint_set.ts";
+import { httpUrls } from "../../../core/config/chain_values.ts";
+import { required, type Values } from "../../../core/config/schema.ts";
+import { cappedSeconds } from "../../../core/config/values.ts";
+import { evmChainId } from "../../../core/ismp/state_machine.ts";
+import type { ChainClient } from "../../client.ts";
+import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
+import { beaconNetworkOf, chiado, ethereumMainnet, gnosisMainnet, sepolia } from "./spec/known_networks.ts";
+import { createSyncCommitteeProver } from "./sync_committee_prover.ts";
+
+const hostKeys = {
+  beaconHttpUrls: required(httpUrls, {
+    name: "beacon_http_urls",
+    description:
+      "Beacon nodes (REST), in the order of preference. Best are nodes that serve the light client routes.",
+    example: ["https://beacon.example.org"],
+  }),
+  consensusUpdateFrequencySec: required(cappedSeconds, { ...updateFrequency, example: 300 }),
+};
+
+/** `type = "evm"`: chains with beacon nodes. */
+export const syncCommitteeClient: ChainClient<"evm", Values<typeof hostKeys>> = {
+  type: "evm",
+  typeText:
+    "`evm` of a chain with beacon nodes (Ethereum, Sepolia, Gnosis and Chiado; of any other chain of " +
+    "this type nothing is proved, it only receives and needs no host section)",
+  networks: {
+    ethereum: ethereumMainnet.chainId,
+    sepolia: sepolia.chainId,
+    gnosis: gnosisMainnet.chainId,
+    chiado: chiado.chainId,
+  },
+  host: {
+    description: "Of type `evm`: the finality of a chain with beacon nodes.",
+    keys: hostKeys,
+    foreign: hostForeign,
+  },
+  example: {
+    section: "ethereum",
+    comment: "Ethereum; and Sepolia, Gnosis and Chiado. With every key that EVM chains have:",
+    stateMachine: "EVM-1",
+    consensusStateId: "ETH0",
+  },
+  cachedAs: "summaries",
+  findUnprovable: (chain) =>
+    beaconNetworkOf(evmChainId(chain)) === undefined
+      ? "the hub has no client for this chain's finality; only 1, 11155111, 100 and 10200 have a beacon chain"
+      : undefined,
+  createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
+    const network = beaconNetworkOf(evmChainId(stateMachine));
+    if (network === undefined) throw new Error(`${stateMachine} has no beacon chain`);
+    const execution = createEvmEndpointSet(context, { stateMachine, urls: rpcUrls });
+    return createSyncCommitteeProver({ ...context, execution, summariesText: context.cachedText }, {
+      network,
+      consensusStateId,
+      beaconUrls: host.beaconHttpUrls,
+      intervalMs: host.consensusUpdateFrequencySec * 1_000,
+    });
+  },
+};

@@ -1,0 +1,118 @@
+/**
+ * Proofs of the hub's own finality for the chains (`enable_hub_consensus`): the workers that deliver them. Source:
+ * docs/protocol/hub-consensus.md sections 2, 5.11.
+ */
+import type { CheckFinding } from "../../core/chains/port.ts";
+import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import type { CheckResult } from "../../core/chains/check.ts";
+import type { HubSubstrateConfig } from "../config/hub_keys.ts";
+import type { StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+import { chainWorker, checkProver } from "../chain_worker.ts";
+import type { PollDeps } from "../poll_loop.ts";
+import { HeightNotifier } from "../height_notifier.ts";
+import type { ConsensusProver } from "../prover.ts";
+
+/** A Substrate chain that follows the hub. */
+export interface HubFollower {
+  /** Proves the hub. */
+  readonly prover: ConsensusProver;
+  /** The chain to prove to. */
+  readonly target: ConsensusTarget;
+}
+
+/** A host of an EVM chain, which has a worker of its own kind. */
+export interface HubHost {
+  readonly id: StateMachineId;
+  createWorker(deps: HostWorkerDeps): Worker;
+  close(): Promise<void>;
+}
+
+/** Dependencies of the workers of hosts. */
+export interface HostWorkerDeps extends PollDeps {
+  /** The hub as hosts know it. */
+  readonly hub: StateMachineId;
+  /** Poll interval when there is nothing to do. */
+  readonly intervalMs: number;
+}
+
+/** Followers of the hub. */
+export interface HubConsensus {
+  readonly hosts: readonly HubHost[];
+  /** Connections that {@link hosts} share. */
+  readonly shared: readonly { close(): Promise<void> }[];
+  readonly followers: readonly HubFollower[];
+  /** Chains that cannot follow a hub of this type. */
+  readonly skipped: readonly StateMachine[];
+  /** Reason for {@link skipped}. */
+  readonly skippedText: string;
+  /** Additional start-up checks; absent: none. */
+  readonly checks?: readonly NamedCheck[];
+}
+
+/** A check, with the name of the chain or endpoint that it covers. */
+export interface NamedCheck {
+  readonly name: string;
+  check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
+}
+
+/** Start-up checks of the followers; hosts check themselves. */
+export function checkFollowers({ followers, checks = [] }: HubConsensus): readonly NamedCheck[] {
+  const targets = followers.map((chain): NamedCheck => ({
+    name: chain.target.id.stateMachine,
+    check: (signal) => checkFollower(chain, signal),
+  }));
+  return [...targets, ...checks];
+}
+
+async function checkFollower(
+  { prover, target }: HubFollower,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  return [...await target.check(signal), ...await checkProver(prover, signal)];
+}
+
+/** What the workers of followers need of the configuration and of the start-up. */
+export interface FollowerPlan {
+  /** Section `[hub.substrate]`. */
+  readonly hub: Pick<HubSubstrateConfig, "stateMachine" | "consensusStateId" | "pollIntervalSec">;
+  /** Results of {@link checkFollowers}, by name. */
+  readonly checks: ReadonlyMap<string, CheckResult>;
+}
+
+/** Creates the workers that deliver proofs of the hub; chains without possible proofs are logged. */
+export function planHubConsensus(
+  deps: PollDeps,
+  consensus: HubConsensus,
+  plan: FollowerPlan,
+): readonly Worker[] {
+  for (const chain of consensus.skipped) {
+    deps.log.info("hub_proofs_unsupported", { chain, explanation: consensus.skippedText });
+  }
+  const { stateMachine, consensusStateId, pollIntervalSec } = plan.hub;
+  const hub = { stateMachine, consensusStateId };
+  const intervalMs = pollIntervalSec * 1_000;
+  const hosts = consensus.hosts.map((host) => host.createWorker({ ...deps, hub, intervalMs }));
+  const followers = consensus.followers.map(({ prover, target }) => {
+    const log = deps.log.with({ to: target.id.stateMachine });
+    const shared = {
+      clock: deps.clock,
+      random: deps.random,
+      log,
+      hub: target,
+      notifier: new HeightNotifier(),
+    };
+    return chainWorker(shared, prover, plan.checks.get(target.id.stateMachine));
+  });
+  return [...hosts, ...followers];
+}
+
+/** Closes all connections. */
+export async function closeHubConsensus({ hosts, shared, followers }: HubConsensus): Promise<void> {
+  await Promise.allSettled([
+    ...hosts.map((host) => host.close()),
+    ...shared.map((each) => each.close()),
+    // The prover closes its target.
+    ...followers.map(({ prover }) => prover.close()),
+  ]);
+}

@@ -1,0 +1,76 @@
+/** Host sections of rollups: the keys that all kinds have, and what provers are made of. */
+import { httpUrls, stateMachine } from "../../core/config/chain_values.ts";
+import { required, type Values } from "../../core/config/schema.ts";
+import type { StateMachineId } from "../../core/ismp/state_machine.ts";
+import type { ProverContext } from "../client.ts";
+import type { EvmChainSection } from "../config/chain_keys.ts";
+import { frequencyKey } from "../config/shared_keys.ts";
+import { byteConsensusStateId } from "../config/values.ts";
+import { openEvmReader } from "../evm_reader.ts";
+import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
+
+/** Keys of the host sections of all kinds of rollups. */
+export const rollupHostKeys = {
+  l1RpcUrls: required(httpUrls, {
+    name: "beacon_rpc_url",
+    alias: "ethereum_rpc_url",
+    description:
+      "JSON-RPC endpoints of the L1: execution nodes, whatever the name says, with the state of the last " +
+      "hour.",
+    example: ["https://ethereum.example.org/v1/YOUR-KEY"],
+  }),
+  l1StateMachine: required(stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
+    name: "l1_state_machine",
+    description: "The L1.",
+    example: "EVM-1",
+  }),
+  /** Id under which the hub stores the L1, and the heights of the rollup. */
+  l1ConsensusStateId: required(byteConsensusStateId, {
+    name: "l1_consensus_state_id",
+    description: "The L1's consensus state on the hub.",
+    example: "ETH0",
+  }),
+  consensusUpdateFrequencySec: frequencyKey,
+};
+
+/** Values of the host sections of all kinds of rollups. */
+export type RollupHost = Values<typeof rollupHostKeys>;
+
+/** Section of a rollup. Its `consensusStateId` is that of its own client, never the L1's. */
+export interface RollupSection extends EvmChainSection {
+  readonly host: RollupHost;
+}
+
+/** Returns the L1 of a host section, as far as it is known. */
+export function findL1({ l1StateMachine, l1ConsensusStateId }: Partial<RollupHost>): Partial<StateMachineId> {
+  return {
+    ...l1StateMachine !== undefined && { stateMachine: l1StateMachine },
+    ...l1ConsensusStateId !== undefined && { consensusStateId: l1ConsensusStateId },
+  };
+}
+
+/** Connects the endpoints of a rollup and of its L1. */
+export function openRollup(context: ProverContext, section: RollupSection): RollupDeps {
+  const { stateMachine, rpcUrls, host, queryBatchSizeBlocks } = section;
+  return {
+    hub: context.hub,
+    // Only events of the L1 are queried.
+    l1: openEvmReader(context, {
+      stateMachine: host.l1StateMachine,
+      urls: host.l1RpcUrls,
+      blocksPerLogQuery: queryBatchSizeBlocks === undefined ? undefined : BigInt(queryBatchSizeBlocks),
+    }),
+    l2: openEvmReader(context, { stateMachine, urls: rpcUrls }),
+    log: context.log,
+  };
+}
+
+/** Returns the options that all kinds of rollups have. */
+export function toRollupOptions({ stateMachine, consensusStateId, host }: RollupSection): RollupOptions {
+  return {
+    stateMachine,
+    consensusStateId,
+    l1: { stateMachine: host.l1StateMachine, consensusStateId: host.l1ConsensusStateId },
+    intervalMs: host.consensusUpdateFrequencySec * 1_000,
+  };
+}

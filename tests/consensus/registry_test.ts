@@ -1,0 +1,124 @@
+/** What every light client of the registry has: a folder, sections, documents, a prover, an initial state, tests. */
+import assert from "node:assert/strict";
+import { connectChains } from "../../src/consensus/connect.ts";
+import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
+import type { ConsensusConfig } from "../../src/consensus/config/schema.ts";
+import {
+  CHAIN_TYPES,
+  chainClients,
+  HUB_TYPES,
+  hubClients,
+  type HubType,
+} from "../../src/consensus/registry.ts";
+import type { Connections } from "../../src/consensus/session.ts";
+import { allKeys } from "../../src/core/config/schema.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { RecordedLog } from "../support/recorded_log.ts";
+import { fixedRandomness } from "../support/seeded_randomness.ts";
+
+const root = new URL("../../", import.meta.url);
+
+function read(path: string): string {
+  return Deno.readTextFileSync(new URL(path, root));
+}
+
+function list(path: string): readonly string[] {
+  return [...Deno.readDirSync(new URL(path, root))].map(({ name }) => name);
+}
+
+const EXAMPLE = read("consensus.example.toml");
+const REFERENCE = read("docs/configuration/consensus.md");
+
+/** The example file with a hub of this type: its section is no comment, and those of other types have no effect. */
+function exampleWith(type: HubType): string {
+  const text = EXAMPLE.replace('type = "grandpa"', `type = "${type}"`);
+  const isComment = EXAMPLE.includes(`\n# [hub.${hubClients[type].sectionName}]\n`);
+  return isComment ? text.replaceAll(/^# (\[hub\.\w+\]|[a-z_]+ = )/gm, "$1") : text;
+}
+
+function accept(toml: string): ConsensusConfig {
+  const { config, problems } = parseConsensusConfig({ readFile: () => key }, toml);
+  assert.deepEqual(problems, []);
+  assert.ok(config !== undefined);
+  return config;
+}
+
+const key = new TextEncoder().encode(`0x${"11".repeat(32)}`);
+
+/** Connects the file and closes everything. */
+async function connect<T>(config: ConsensusConfig, look: (connections: Connections) => T): Promise<T> {
+  const deps = { clock: new FakeClock(), random: fixedRandomness(0), log: new RecordedLog() };
+  const connections = connectChains(deps, config);
+  const { hub, proved, hubConsensus, hubState } = connections;
+  const parts = [
+    hub,
+    ...proved,
+    ...hubConsensus?.hosts ?? [],
+    ...hubConsensus?.shared ?? [],
+    ...(hubConsensus?.followers ?? []).map(({ prover }) => prover),
+    ...hubState === undefined ? [] : [hubState],
+  ];
+  try {
+    return look(connections);
+  } finally {
+    await Promise.all(parts.map((part) => part.close()));
+  }
+}
+
+Deno.test("registry: every folder of a light client has a definition, which the registry imports in one line", () => {
+  const lines = read("src/consensus/registry.ts").split("\n");
+  const imported = lines.flatMap((line) =>
+    /^import \{ \w+ \} from "\.\/clients\/(\w+)\/client\.ts";$/.exec(line)?.[1] ?? []
+  );
+  assert.deepEqual(imported.toSorted(), list("src/consensus/clients").toSorted());
+  assert.equal(imported.length, CHAIN_TYPES.length + HUB_TYPES.length + 1, "and parachains, without a type");
+});
+
+for (const folder of list("src/consensus/clients")) {
+  Deno.test(`registry: ${folder} has rules without I/O, and tests of them and of its prover`, () => {
+    assert.ok(list(`src/consensus/clients/${folder}/spec`).length > 0);
+    for (const tests of [`tests/consensus/clients/${folder}`, `tests/consensus/clients/${folder}/spec`]) {
+      assert.ok(list(tests).some((name) => name.endsWith("_test.ts")), tests);
+    }
+  });
+}
+
+for (const type of CHAIN_TYPES) {
+  Deno.test(`registry: type ${type} has a section in the example and in the reference, and a prover with an initial state`, async () => {
+    const { host, example, networks } = chainClients[type];
+    const config = accept(EXAMPLE);
+    const chain = config.chains.find(({ section }) => section === example.section);
+    assert.equal(chain?.type, type);
+    assert.ok(EXAMPLE.includes(`\n[${example.section}.host]\n`));
+    const title = `\n## \`[<chain>.host]\` of type \`${type}\`\n`;
+    assert.ok(REFERENCE.includes(title));
+    const [table = ""] = REFERENCE.slice(REFERENCE.indexOf(title) + title.length).split("\n## ");
+    for (const { name } of allKeys(host)) assert.ok(table.includes(`\n| \`${name}\``), name);
+    for (const name of [type, ...Object.keys(networks)]) assert.ok(REFERENCE.includes(`\`${name}\``), name);
+    await connect(config, ({ proved }) => {
+      const prover = proved.find((each) => each.chain === chain?.stateMachine);
+      assert.equal(prover?.consensusStateId, example.consensusStateId);
+      assert.equal(typeof prover?.fetchInitialState, "function");
+    });
+  });
+}
+
+for (const type of HUB_TYPES) {
+  Deno.test(`registry: a hub of type ${type} has a section in the example and in the reference, followers and an initial state`, async () => {
+    const { sectionName, section } = hubClients[type];
+    assert.match(EXAMPLE, new RegExp(`^(?:# )?\\[hub\\.${sectionName}\\]$`, "m"));
+    const title = `\n## \`[hub.${sectionName}]\`\n`;
+    assert.ok(REFERENCE.includes(title));
+    const [table = ""] = REFERENCE.slice(REFERENCE.indexOf(title) + title.length).split("\n## ");
+    for (const { name } of allKeys(section)) assert.ok(table.includes(`\n| \`${name}\``), name);
+    const config = accept(exampleWith(type));
+    assert.equal(config.hub.consensus.type, type);
+    await connect(config, ({ hubConsensus, hubState }) => {
+      assert.ok(hubConsensus !== undefined);
+      const served = [...hubConsensus.hosts, ...hubConsensus.followers];
+      assert.ok(served.length > 0);
+      assert.equal(served.length + hubConsensus.skipped.length, config.chains.length);
+      assert.equal(hubState?.chain, config.hub.substrate.stateMachine);
+    });
+  });
+}
