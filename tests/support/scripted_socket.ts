@@ -40,6 +40,8 @@ export class ScriptedNode {
   refuseWith: string | undefined;
   /** While true, arrays are answered by one error object, as nodes do that take no batches. */
   refusesBatches = false;
+  /** Longer messages are answered by one error without an id, as nodes do that did not read them. */
+  maxBytes = Infinity;
   readonly #methods = new Map<string, ScriptedMethod>();
   readonly #live = new Set<SocketEvents>();
 
@@ -97,6 +99,15 @@ export class ScriptedNode {
     const isBatch = wire instanceof Array;
     if (calls[0]?.method !== "system_health") {
       this.exchanges.push({ methods: calls.map((call) => call.method), isBatch });
+    }
+    if (text.length > this.maxBytes) {
+      const error = {
+        code: -32007,
+        message: "Request is too big",
+        data: `Exceeded max limit of ${this.maxBytes}`,
+      };
+      this.#say(events, { jsonrpc: "2.0", id: null, error });
+      return;
     }
     if (isBatch && this.refusesBatches) {
       const error = { code: -32005, message: "Batched requests are not supported by this server" };

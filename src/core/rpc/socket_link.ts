@@ -69,9 +69,14 @@ export class WireRequests {
   }
 }
 
+/** Error of a message that the node did not read, as it is too long. Source: paritytech/jsonrpsee: types/src/error.rs. */
+const OVERSIZED_REQUEST = -32007;
+
 interface Pending {
   readonly calls: readonly RpcCall[];
   readonly firstId: number;
+  /** Length of the encoded message. */
+  readonly size: number;
   readonly answers: (RpcAnswer | undefined)[];
   missing: number;
   readonly resolve: (answers: readonly RpcAnswer[]) => void;
@@ -122,6 +127,7 @@ export class SocketLink {
     const pending: Pending = {
       calls: request.calls,
       firstId: request.firstId,
+      size: request.text.length,
       answers: request.calls.map(() => undefined),
       missing: request.calls.length,
       resolve,
@@ -173,7 +179,9 @@ export class SocketLink {
     const id = typeof entry.id === "number" ? entry.id : undefined;
     const error = readNodeError(entry.error);
     if (id === undefined) {
-      if (error !== undefined) this.#failOldest((pending) => this.#refusal(error, pending));
+      if (error !== undefined) {
+        this.#failOldest((pending) => this.#refusal(error, pending), error.code === OVERSIZED_REQUEST);
+      }
       return;
     }
     for (const pending of this.#pending) {
@@ -210,11 +218,14 @@ export class SocketLink {
 
   /**
    * Handles an error without an id, which is about a message as a whole: batches first, since single calls get their
-   * id back.
+   * id back unless they are too long to be read.
    */
-  #failOldest(fault: (pending: Pending) => RpcFault): void {
+  #failOldest(fault: (pending: Pending) => RpcFault, isTooLong = false): void {
     const all = [...this.#pending];
-    const culprit = all.find((pending) => pending.calls.length > 1) ?? all[0];
+    const longest = Math.max(...all.map(({ size }) => size));
+    const culprit = isTooLong
+      ? all.find(({ size }) => size === longest)
+      : all.find(({ calls }) => calls.length > 1) ?? all[0];
     culprit?.reject(fault(culprit));
   }
 

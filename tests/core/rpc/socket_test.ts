@@ -89,6 +89,20 @@ Deno.test("socket: a node that takes no batches is asked call by call from then 
   await socket.close();
 });
 
+Deno.test("socket: an error without an id about a message's length is about the longest one in flight", async () => {
+  const released = Promise.withResolvers<number>();
+  const { clock, node, socket } = setUp({ one: () => released.promise, submit: () => 2 });
+  node.maxBytes = 500;
+  const batch = socket.send([{ method: "one", params: [] }, { method: "one", params: [] }], { signal });
+  await clock.settle();
+  const long = socket.send([{ method: "submit", params: ["0".repeat(500)] }], { signal });
+  await assert.rejects(clock.run(long), faultWith("too_large"));
+  released.resolve(1);
+  assert.deepEqual(results(await clock.run(batch)), [1, 1]);
+  assert.deepEqual(node.exchanges.map(({ isBatch }) => isBatch), [true, false]);
+  await socket.close();
+});
+
 Deno.test("socket: calls in flight when the connection drops are unreachable, and the next call works", async () => {
   const { clock, node, socket } = setUp({ chain_getHeader: () => SILENCE });
   const asked = socket.send([head], { signal });
