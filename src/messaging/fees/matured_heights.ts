@@ -2,8 +2,8 @@
  * Heights of one chain for which another one accepts proofs. Remembers heights whose challenge period is not over, so
  * that a chain whose height advances faster than that still has a matured one.
  */
-import type { Chain, CounterpartyView } from "../../core/chains/port.ts";
-import { type StateMachine, type StateMachineId } from "../../core/ismp/state_machine.ts";
+import type { Chain } from "../../core/chains/port.ts";
+import type { StateMachine, StateMachineHeight, StateMachineId } from "../../core/ismp/state_machine.ts";
 import {
   type ChallengeRule,
   isMatured,
@@ -39,23 +39,22 @@ export class MaturedHeights {
       comparison: this.#watcher.family === "evm" ? "reached" : "strict",
     };
     if (isMatured(view.nowSec, rule)) return { newest: view.height, matured: view.height };
-    const stored = await this.#remember(counterparty, view, rule, signal);
+    const stored = await this.#remember({ id: counterparty, height: view.height }, rule, signal);
     return { newest: view.height, matured: newestMatured(stored, rule) };
   }
 
   async #remember(
-    counterparty: StateMachineId,
-    view: CounterpartyView,
+    newest: StateMachineHeight,
     rule: ChallengeRule,
     signal: AbortSignal,
   ): Promise<readonly StoredHeight[]> {
-    const name = counterparty.stateMachine;
+    const name = newest.id.stateMachine;
     const known = this.#stored.get(name) ?? [];
-    const fresh = known.some(({ height }) => height === view.height)
+    const fresh = known.some(({ height }) => height === newest.height)
       ? undefined
-      : await this.#watcher.fetchUpdateTime({ id: counterparty, height: view.height }, signal);
-    const all = fresh === undefined ? known : [...known, { height: view.height, updatedAtSec: fresh }];
-    const kept = rememberHeights(all, view.height, rule);
+      : await this.#watcher.fetchUpdateTime(newest, signal);
+    const all = fresh === undefined ? known : [...known, { height: newest.height, updatedAtSec: fresh }];
+    const kept = rememberHeights(all, newest.height, rule);
     this.#stored.set(name, kept);
     return kept;
   }

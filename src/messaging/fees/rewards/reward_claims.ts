@@ -18,18 +18,26 @@ import type { RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
 /** Outcome for a reward: its claim was sent, it waits, or it is settled. */
 export type RewardClaimResult = "sent" | "later" | "claimed" | "refused";
 
+/** Reward to claim. */
+export interface RewardClaim {
+  readonly row: RewardRow;
+  readonly proofHeight: bigint;
+  /** Account of the hub that is paid. */
+  readonly payee: Hash256;
+}
+
 /** Claims one reward: proof, signature of the chain's key, dry run, journal, broadcast. */
 export async function claimReward(
   context: FeeContext,
-  work: { readonly row: RewardRow; readonly proofHeight: bigint; readonly payee: Hash256 },
+  claim: RewardClaim,
   signal: AbortSignal,
 ): Promise<RewardClaimResult> {
-  const { row } = work;
+  const { row } = claim;
   const chain = context.chains.get(row.chain);
   if (chain === undefined) throw new Error(`${row.chain} is not configured`);
   const call = row.kind === "rotation"
-    ? await rotationCall(context, chain, work, signal)
-    : await requestCall(context, chain, work, signal);
+    ? await rotationCall(context, { ...claim, chain }, signal)
+    : await requestCall(context, { ...claim, chain }, signal);
   if (call === undefined) return applyNoReceipt(context, row);
   const refusal = await context.hub.dryRunCall(call, signal);
   if (refusal !== undefined) return applyRefusal(context, row, refusal);
@@ -44,10 +52,14 @@ export async function claimReward(
   return sent.kind === "sent" ? "sent" : "later";
 }
 
+/** Reward with the chain that proves it. */
+interface ChainReward extends RewardClaim {
+  readonly chain: FeeChain;
+}
+
 async function rotationCall(
   context: FeeContext,
-  chain: FeeChain,
-  { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
+  { chain, row, proofHeight, payee }: ChainReward,
   signal: AbortSignal,
 ): Promise<RelayerHubCall | undefined> {
   const host = context.hostOf(row.chain);
@@ -65,8 +77,7 @@ async function rotationCall(
 /** Builds the claim of a request's reward; `undefined`: the chain's receipt at that height does not name us. */
 async function requestCall(
   context: FeeContext,
-  chain: FeeChain,
-  { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
+  { chain, row, proofHeight, payee }: ChainReward,
   signal: AbortSignal,
 ): Promise<RelayerHubCall | undefined> {
   const commitment = toHash256(row.reference);
@@ -128,7 +139,7 @@ export async function settleRewards(context: FeeContext, signal: AbortSignal): P
     const [item] = context.ledger.submissions.itemsOf(submission.id);
     const key = item && keyOf(item.target, item.commitment);
     const row = key === undefined ? undefined : open.get(key);
-    if (await settleOne(context, submission, row, signal) && key !== undefined) carried.add(key);
+    if (await settleOne(context, { submission, row }, signal) && key !== undefined) carried.add(key);
   }
   for (const [key, row] of open) {
     if (row.state !== "claiming" || carried.has(key)) continue;
@@ -147,8 +158,7 @@ function isCarriedNow(context: FeeContext, key: string): boolean {
 /** True while the claim is pending. */
 async function settleOne(
   context: FeeContext,
-  submission: SubmissionRow,
-  row: RewardRow | undefined,
+  { submission, row }: { readonly submission: SubmissionRow; readonly row: RewardRow | undefined },
   signal: AbortSignal,
 ): Promise<boolean> {
   const status = await context.calls.poll(submission, signal);

@@ -56,15 +56,16 @@ export class PaymentBundles {
     if (next.left === 0 && room >= PAYMENT_BYTES) {
       return { height: next.height, consensusProofs: next.proofs };
     }
-    if (hasRoomInFlight(this.#context, leg)) await this.#sendAhead(leg, next, payment, signal);
+    if (hasRoomInFlight(this.#context, leg)) {
+      await this.#sendAhead(leg, { ...next, budget18: payment.budget18 }, signal);
+    }
     return undefined;
   }
 
   /** Sends the first proofs when all of them together cost no more than may be spent. */
   async #sendAhead(
     leg: Leg,
-    { proofs, left }: NextProofs,
-    { budget18 }: WaitingPayment,
+    { proofs, left, budget18 }: Pick<NextProofs, "proofs" | "left"> & Pick<WaitingPayment, "budget18">,
     signal: AbortSignal,
   ): Promise<void> {
     const simulated = await simulateAlone(this.#context, leg, proofs, signal);

@@ -54,8 +54,11 @@ export function paymentRow(
 /** Proves the payment at a height of the hub that the chain knows, and simulates it. Nothing is sent. */
 export async function simulatePayment(
   context: FeeContext,
-  chain: StateMachine,
-  { message, at }: { readonly message: Message; readonly at: ProvableHeight },
+  { chain, message, at }: {
+    readonly chain: StateMachine;
+    readonly message: Message;
+    readonly at: ProvableHeight;
+  },
   signal: AbortSignal,
 ): Promise<PaymentSimulation> {
   const leg = context.legTo(chain);
@@ -74,8 +77,8 @@ export async function simulatePayment(
 /** Journals and sends the payment; true when it is pending or delivered. */
 export async function sendPayment(
   context: FeeContext,
-  chain: StateMachine,
   work: {
+    readonly chain: StateMachine;
     readonly dispatch: WithdrawalDispatch;
     readonly part: ProvenBatch;
     /** Maximum price per unit of gas, wei; `undefined`: no limit. */
@@ -84,7 +87,7 @@ export async function sendPayment(
   signal: AbortSignal,
 ): Promise<boolean> {
   const row = context.ledger.transaction(() =>
-    openRow(context, context.ledger.messages.find(work.dispatch.commitment, chain))
+    openRow(context, context.ledger.messages.find(work.dispatch.commitment, work.chain))
   );
   const [message] = work.part.messages;
   if (row === undefined || message === undefined) return false;
@@ -92,7 +95,7 @@ export async function sendPayment(
   const { sent } = await send(
     context,
     context.settings,
-    context.legTo(chain),
+    context.legTo(work.chain),
     { part: work.part, candidates, maxGasPriceWei: work.maxGasPriceWei },
     signal,
   );

@@ -122,7 +122,7 @@ function takePayments(context: FeeContext, paying: PayingChain, posts: readonly 
   for (const { id, post, payment } of matches) {
     const change = { amount: payment.amount, attempts: 0, nextAttemptAtMs: context.clock.now() };
     withdrawals.update(id, { state: "dispatched", dispatch: dispatchOf(post), ...change });
-    logPayment(context, paying, { post, payment }, "withdrawal_dispatched");
+    logPayment(context, "withdrawal_dispatched", { post, payment });
   }
   for (const found of unexpected) {
     const dispatch = dispatchOf(found.post);
@@ -136,21 +136,18 @@ function takePayments(context: FeeContext, paying: PayingChain, posts: readonly 
       state: "dispatched",
       dispatch,
     });
-    logPayment(context, paying, found, "payment_found");
+    logPayment(context, "payment_found", found);
   }
 }
 
 function logPayment(
   context: FeeContext,
-  { name }: PayingChain,
-  found: { readonly post: PaymentPost; readonly payment: Payment },
   event: EventCode,
+  { post, payment }: { readonly post: PaymentPost; readonly payment: Payment },
 ): void {
-  context.log.info(event, {
-    chain: name,
-    amount: context.units.text(name, found.payment.amount),
-    commitment: found.post.commitment,
-  });
+  const chain = post.request.dest;
+  const amount = context.units.text(chain, payment.amount);
+  context.log.info(event, { chain, amount, commitment: post.commitment });
 }
 
 /** Module of the hub that pays relayers: ASCII `ISMP-RLYR`. */

@@ -8,6 +8,9 @@ import { equalBytes, fromHex, toHex } from "../../../core/encoding/bytes.ts";
 import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import { isNonceTaken } from "../claims/claim_pair.ts";
 import { type FeeContext, findKey, type PayingChain } from "../fee_context.ts";
+import type { HubCallStatus, NonceOwner } from "../hub_calls.ts";
+import type { OrderStatus } from "./withdrawal_step.ts";
+import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { toTokenUnits } from "../../relay/decisions/money.ts";
 
 /** Outcome for one account. */
@@ -20,11 +23,17 @@ export type OrderResult =
   /** Another signature with the same nonce is pending: retry soon. */
   | "busy";
 
+/** Withdrawals to request on one chain. */
+export interface OrderInput {
+  readonly paying: PayingChain;
+  /** True on the operator's command. */
+  readonly isAskedFor: boolean;
+}
+
 /** Requests withdrawals from all our accounts for one chain, one after the other. */
 export async function orderWithdrawals(
   context: FeeContext,
-  paying: PayingChain,
-  options: { readonly isAskedFor: boolean },
+  { paying, isAskedFor }: OrderInput,
   signal: AbortSignal,
 ): Promise<readonly OrderResult[]> {
   const { accounts, withoutKey } = listFeeAccounts({
@@ -36,16 +45,14 @@ export async function orderWithdrawals(
   await context.units.learn(paying.chain, signal);
   const results: OrderResult[] = [];
   for (const account of accounts) {
-    results.push(await orderOne(context, { paying, account, ...options }, signal));
+    results.push(await orderOne(context, { paying, account, isAskedFor }, signal));
   }
-  for (const address of withoutKey) await logWithoutKey(context, paying, address, signal);
+  for (const address of withoutKey) await logWithoutKey(context, { address, chain: paying.name }, signal);
   return results;
 }
 
-interface Order {
-  readonly paying: PayingChain;
+interface Order extends OrderInput {
   readonly account: FeeAccount;
-  readonly isAskedFor: boolean;
 }
 
 function orderOne(context: FeeContext, order: Order, signal: AbortSignal): Promise<OrderResult> {
@@ -57,7 +64,7 @@ function orderOne(context: FeeContext, order: Order, signal: AbortSignal): Promi
       return "skipped";
     }
     if (isNonceTaken(context, owner)) return "busy";
-    return await sendOrder(context, order, decision.numbers.available, signal);
+    return await sendOrder(context, { ...order, amount: decision.numbers.available }, signal);
   }, signal);
 }
 
@@ -77,8 +84,7 @@ async function decide(
 
 async function sendOrder(
   context: FeeContext,
-  { paying, account }: Order,
-  amount: bigint,
+  { paying, account, amount }: Order & { readonly amount: bigint },
   signal: AbortSignal,
 ): Promise<OrderResult> {
   const { address, beneficiary } = account;
@@ -147,16 +153,15 @@ function logSkip(
 /** Logs fees of an address that delivered for us and whose key is no longer configured. */
 async function logWithoutKey(
   context: FeeContext,
-  { name }: PayingChain,
-  address: Uint8Array,
+  { address, chain }: NonceOwner,
   signal: AbortSignal,
 ): Promise<void> {
-  const available = await context.hub.fetchFeeBalance(name, address, signal);
+  const available = await context.hub.fetchFeeBalance(chain, address, signal);
   if (available === 0n) return;
   context.log.warn("fee_account_unconfigured", {
-    chain: name,
+    chain,
     account: toHex(address),
-    available: context.units.text(name, available),
+    available: context.units.text(chain, available),
   });
 }
 
@@ -269,4 +274,43 @@ export function listFeeAccounts(facts: {
     else withoutKey.push(address);
   }
   return { accounts, withoutKey };
+}
+
+/** Status of a request, from its journal entry and the hub. */
+export function toOrderStatus(
+  submission: SubmissionRow | undefined,
+  status: HubCallStatus | undefined,
+): OrderStatus {
+  switch (status?.kind) {
+    case undefined:
+      return "gone";
+    case "open":
+      return "pending";
+    case "included":
+      return "included";
+    case "final":
+      return "finalized";
+    case "failed":
+      return "refused";
+    case "gone":
+      return submission?.broadcasts === 0 ? "unsent" : "gone";
+  }
+}
+
+/** Updates the journal entry of a request. */
+export function writeOrderStatus(
+  context: FeeContext,
+  submission: SubmissionRow,
+  status: HubCallStatus,
+): void {
+  if (status.kind !== "final" && status.kind !== "failed") return;
+  if (submission.state === status.kind) return;
+  const detail = status.kind === "failed" ? { detail: status.error } : {};
+  context.ledger.transaction(() =>
+    void context.ledger.submissions.update(submission.id, {
+      state: status.kind,
+      block: status.block,
+      ...detail,
+    })
+  );
 }

@@ -4,7 +4,6 @@
  */
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import type { FeeContext, PayingChain } from "../fee_context.ts";
-import type { HubCallStatus } from "../hub_calls.ts";
 import { MaturedHeights } from "../matured_heights.ts";
 import type { ProvableHeight } from "./payment_bundles.ts";
 import {
@@ -15,19 +14,31 @@ import {
   sendPayment,
   simulatePayment,
 } from "./payment_delivery.ts";
+import { toOrderStatus, writeOrderStatus } from "./withdrawal_orders.ts";
 import {
   type DeliveryWorth,
-  type OrderStatus,
   type ReceiptSeen,
   stepWithdrawal,
   type WithdrawalAction,
   type WithdrawalObservation,
 } from "./withdrawal_step.ts";
-import type { SubmissionRow, WithdrawalRow } from "../../ledger/ledger.ts";
+import type { WithdrawalRow } from "../../ledger/ledger.ts";
 import { coveringPriceWei } from "../../relay/decisions/gas_price.ts";
 import { paymentBudget18, toFee18 } from "../../relay/decisions/money.ts";
 import { isSpendingStopped } from "../../relay/limits/spending.ts";
 import { takeDelivered } from "../../relay/receipts.ts";
+
+/** An open withdrawal and the chain that pays it out. */
+interface Payout {
+  readonly paying: PayingChain;
+  readonly row: WithdrawalRow;
+}
+
+/** Input for one step. */
+export interface StepInput extends Payout {
+  /** Last final block of the hub that was scanned for payments. */
+  readonly scannedTo: bigint;
+}
 
 /** Result of a step. */
 export interface StepReport {
@@ -55,18 +66,11 @@ export class WithdrawalSteps {
     this.#context = context;
   }
 
-  /**
-   * Runs one step of a row.
-   * @param scannedTo last final block of the hub that was scanned for payments
-   */
-  async run(
-    paying: PayingChain,
-    old: WithdrawalRow,
-    scannedTo: bigint,
-    signal: AbortSignal,
-  ): Promise<StepReport> {
+  /** Runs one step of a row. */
+  async run(input: StepInput, signal: AbortSignal): Promise<StepReport> {
+    const { paying, row: old } = input;
     this.#simulations.delete(old.id);
-    const seen = await this.#observe(paying, old, scannedTo, signal);
+    const seen = await this.#observe(input, signal);
     // The scan or another step may have changed the row meanwhile.
     const row = this.#context.ledger.withdrawals.find(old.id);
     if (row === undefined || row.state !== seen.of) return { row: row ?? old, action: { kind: "none" } };
@@ -74,35 +78,27 @@ export class WithdrawalSteps {
     const now = this.#context.ledger.transaction(() =>
       this.#context.ledger.withdrawals.update(row.id, step.change)
     );
-    this.#log(paying, row, now, step.action);
-    await this.#perform(paying, now, step.action, signal);
+    this.#log({ paying, row: now }, row.state, step.action);
+    await this.#perform(now, step.action, signal);
     return { row: this.#context.ledger.withdrawals.find(row.id) ?? now, action: step.action };
   }
 
-  #observe(
-    paying: PayingChain,
-    row: WithdrawalRow,
-    scannedTo: bigint,
-    signal: AbortSignal,
-  ): Promise<WithdrawalObservation> {
+  #observe(input: StepInput, signal: AbortSignal): Promise<WithdrawalObservation> {
+    const { row } = input;
     switch (row.state) {
       case "requested":
-        return this.#observeOrder(row, scannedTo, signal);
+        return this.#observeOrder(input, signal);
       case "dispatched":
-        return this.#observeDispatched(paying, row, signal);
+        return this.#observeDispatched(input, signal);
       case "delivering":
-        return this.#observeDelivering(paying, row, signal);
+        return this.#observeDelivering(input, signal);
       case "done":
       case "void":
         throw new Error(`Withdrawal ${row.id} has ended`);
     }
   }
 
-  async #observeOrder(
-    row: WithdrawalRow,
-    scannedTo: bigint,
-    signal: AbortSignal,
-  ): Promise<WithdrawalObservation> {
+  async #observeOrder({ row, scannedTo }: StepInput, signal: AbortSignal): Promise<WithdrawalObservation> {
     const context = this.#context;
     const submission = row.submissionId === undefined
       ? undefined
@@ -130,29 +126,26 @@ export class WithdrawalSteps {
     };
   }
 
-  async #observeDispatched(
-    paying: PayingChain,
-    row: WithdrawalRow,
-    signal: AbortSignal,
-  ): Promise<WithdrawalObservation> {
+  async #observeDispatched(payout: Payout, signal: AbortSignal): Promise<WithdrawalObservation> {
+    const { paying, row } = payout;
     const context = this.#context;
     const dispatch = dispatchOf(row);
     const message = paymentMessage(dispatch);
     paymentRow(context, paying.name, dispatch);
     await context.units.learn(paying.chain, signal);
-    const receipt = await this.#seeReceipt(paying, row, signal);
+    const receipt = await this.#seeReceipt(payout, signal);
     const nowMs = context.clock.now();
     const mayWait = nowMs < row.nextAttemptAtMs || isSpendingStopped(context, paying.chain);
     if (receipt !== "none" || mayWait) {
       return { of: "dispatched", nowMs, receipt, provableHubBlock: 0n };
     }
-    const at = await this.#provableAt(paying, row, dispatch.hubBlock, signal);
+    const at = await this.#provableAt(payout, signal);
     const seen = { of: "dispatched", nowMs, receipt, provableHubBlock: at.height } as const;
     if (at.height < dispatch.hubBlock) return seen;
-    const simulation = await simulatePayment(context, paying.name, { message, at }, signal);
+    const simulation = await simulatePayment(context, { chain: paying.name, message, at }, signal);
     this.#simulations.set(row.id, { simulation });
     if (simulation.kind === "refused") return seen;
-    const worth = await this.#worthOf(paying, row, simulation.cost18, signal);
+    const worth = await this.#worthOf(payout, simulation.cost18, signal);
     const { gasUsed: gas, dataCostWei } = simulation.part.simulation;
     const maxGasPriceWei = worth &&
       coveringPriceWei({ gas, dataCostWei, offered18: worth.budget18, price27: simulation.price27 });
@@ -167,8 +160,7 @@ export class WithdrawalSteps {
    * without a price, when the operator wants everything delivered.
    */
   async #worthOf(
-    { name, chain }: PayingChain,
-    row: WithdrawalRow,
+    { paying: { name, chain }, row }: Payout,
     cost18: bigint | undefined,
     signal: AbortSignal,
   ): Promise<DeliveryWorth | undefined> {
@@ -178,13 +170,10 @@ export class WithdrawalSteps {
     return { cost18, budget18: paymentBudget18(toFee18(row.amount, decimals)) };
   }
 
-  async #observeDelivering(
-    paying: PayingChain,
-    row: WithdrawalRow,
-    signal: AbortSignal,
-  ): Promise<WithdrawalObservation> {
+  async #observeDelivering(payout: Payout, signal: AbortSignal): Promise<WithdrawalObservation> {
+    const { paying, row } = payout;
     const { clock, ledger, units, withdrawals } = this.#context;
-    const receipt = await this.#seeReceipt(paying, row, signal);
+    const receipt = await this.#seeReceipt(payout, signal);
     await units.learn(paying.chain, signal);
     const message = ledger.messages.find(dispatchOf(row).commitment, paying.name);
     const isHandled = message?.state === "delivered" || message?.state === "delivered_by_other";
@@ -202,8 +191,7 @@ export class WithdrawalSteps {
    * final.
    */
   async #seeReceipt(
-    { chain, name }: PayingChain,
-    row: WithdrawalRow,
+    { paying: { chain, name }, row }: Payout,
     signal: AbortSignal,
   ): Promise<ReceiptSeen> {
     const message = paymentMessage(dispatchOf(row));
@@ -231,16 +219,15 @@ export class WithdrawalSteps {
     return "final";
   }
 
-  /** Finds a provable height at or above `hubBlock`, if there is one. */
+  /** Finds a provable height at or above the block of the payment, if there is one. */
   async #provableAt(
-    { name, chain }: PayingChain,
-    { amount }: WithdrawalRow,
-    hubBlock: bigint,
+    { paying: { name, chain }, row }: Payout,
     signal: AbortSignal,
   ): Promise<ProvableHeight> {
     const context = this.#context;
+    const { hubBlock } = dispatchOf(row);
     const decimals = await context.units.learn(chain, signal);
-    const payment = { hubBlock, budget18: paymentBudget18(toFee18(amount, decimals)) };
+    const payment = { hubBlock, budget18: paymentBudget18(toFee18(row.amount, decimals)) };
     const heights = this.#heights.get(name) ?? new MaturedHeights(chain);
     this.#heights.set(name, heights);
     const { matured = 0n } = await heights.read(context.hub.id, signal);
@@ -248,12 +235,7 @@ export class WithdrawalSteps {
     return bundled ?? { height: matured, consensusProofs: [] };
   }
 
-  async #perform(
-    paying: PayingChain,
-    row: WithdrawalRow,
-    action: WithdrawalAction,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #perform(row: WithdrawalRow, action: WithdrawalAction, signal: AbortSignal): Promise<void> {
     const context = this.#context;
     if (action.kind === "send_order" && row.submissionId !== undefined) {
       await context.calls.resend(row.submissionId, () => {}, signal);
@@ -267,14 +249,15 @@ export class WithdrawalSteps {
       context.log.warn("payment_rejected", { ...fieldsOf(context, row), detail });
       return;
     }
-    await sendPayment(context, paying.name, {
+    await sendPayment(context, {
+      chain: row.chain,
       dispatch: dispatchOf(row),
       part: simulation.part,
       maxGasPriceWei,
     }, signal);
   }
 
-  #log(paying: PayingChain, old: WithdrawalRow, now: WithdrawalRow, action: WithdrawalAction): void {
+  #log({ paying, row: now }: Payout, before: WithdrawalRow["state"], action: WithdrawalAction): void {
     const { log } = this.#context;
     const fields = fieldsOf(this.#context, now);
     if (action.kind === "report_shortfall") {
@@ -298,7 +281,7 @@ export class WithdrawalSteps {
       });
       return;
     }
-    if (old.state !== now.state) {
+    if (before !== now.state) {
       this.#toldShort.delete(now.id);
       this.#toldDear.delete(now.id);
     }
@@ -306,7 +289,7 @@ export class WithdrawalSteps {
     if (now.state === "void") {
       log.warn("withdrawal_abandoned", { ...fields, detail: now.detail });
     }
-    if (old.state === "delivering" && now.state === "dispatched") {
+    if (before === "delivering" && now.state === "dispatched") {
       log.warn("payment_ineffective", { ...fields, attempts: now.attempts });
     }
   }
@@ -324,42 +307,4 @@ function fieldsOf(context: FeeContext, row: WithdrawalRow): Readonly<Record<stri
 function dispatchOf(row: WithdrawalRow): NonNullable<WithdrawalRow["dispatch"]> {
   if (row.dispatch === undefined) throw new Error(`Withdrawal ${row.id} has no payment`);
   return row.dispatch;
-}
-
-function toOrderStatus(
-  submission: SubmissionRow | undefined,
-  status: HubCallStatus | undefined,
-): OrderStatus {
-  switch (status?.kind) {
-    case undefined:
-      return "gone";
-    case "open":
-      return "pending";
-    case "included":
-      return "included";
-    case "final":
-      return "finalized";
-    case "failed":
-      return "refused";
-    case "gone":
-      return submission?.broadcasts === 0 ? "unsent" : "gone";
-  }
-}
-
-/** Updates the journal entry of a request. */
-export function writeOrderStatus(
-  context: FeeContext,
-  submission: SubmissionRow,
-  status: HubCallStatus,
-): void {
-  if (status.kind !== "final" && status.kind !== "failed") return;
-  if (submission.state === status.kind) return;
-  const detail = status.kind === "failed" ? { detail: status.error } : {};
-  context.ledger.transaction(() =>
-    void context.ledger.submissions.update(submission.id, {
-      state: status.kind,
-      block: status.block,
-      ...detail,
-    })
-  );
 }

@@ -9,9 +9,14 @@ import type { Worker } from "../../../core/runtime/worker.ts";
 import { Deferred } from "../deferred.ts";
 import { type FeeContext, isPassing, type PayingChain, payingChains } from "../fee_context.ts";
 import { scanPayments } from "./payment_scan.ts";
-import { nextWithdrawalMs, type OrderResult, orderWithdrawals } from "./withdrawal_orders.ts";
-import { type StepReport, WithdrawalSteps, writeOrderStatus } from "./withdrawal_steps.ts";
-import type { WithdrawalRow } from "../../ledger/ledger.ts";
+import {
+  nextWithdrawalMs,
+  type OrderInput,
+  type OrderResult,
+  orderWithdrawals,
+  writeOrderStatus,
+} from "./withdrawal_orders.ts";
+import { type StepInput, type StepReport, WithdrawalSteps } from "./withdrawal_steps.ts";
 
 /** Maximum poll interval for open withdrawals, ms. */
 const POLL_INTERVAL_MS = 10_000;
@@ -80,7 +85,7 @@ export class WithdrawalRounds {
         const chain = paying.get(row.chain);
         const isLeftAlone = chain === undefined || !this.#context.isUp(row.chain) ||
           this.#rows.has(`${row.id}`);
-        return isLeftAlone ? undefined : await this.#step(chain, row, scannedTo, signal);
+        return isLeftAlone ? undefined : await this.#step({ paying: chain, row, scannedTo }, signal);
       },
     );
     return (await Promise.all(reports)).flatMap((report) => report === undefined ? [] : [report]);
@@ -106,14 +111,14 @@ export class WithdrawalRounds {
     this.#hasScanned = false;
     await this.#scan(signal);
     const reports: OrderReport[] = [];
-    for (const paying of due) reports.push(await this.#orderOn(paying, isAskedFor, signal));
+    for (const paying of due) reports.push(await this.#orderOn({ paying, isAskedFor }, signal));
     return reports;
   }
 
-  async #orderOn(paying: PayingChain, isAskedFor: boolean, signal: AbortSignal): Promise<OrderReport> {
+  async #orderOn({ paying, isAskedFor }: OrderInput, signal: AbortSignal): Promise<OrderReport> {
     const { name } = paying;
     try {
-      const results = await orderWithdrawals(this.#context, paying, { isAskedFor }, signal);
+      const results = await orderWithdrawals(this.#context, { paying, isAskedFor }, signal);
       this.#chains.clear(name);
       if (!results.includes("busy")) this.#complete(paying);
       return { chain: name, results };
@@ -174,14 +179,10 @@ export class WithdrawalRounds {
     return scannedTo;
   }
 
-  async #step(
-    chain: PayingChain,
-    row: WithdrawalRow,
-    scannedTo: bigint,
-    signal: AbortSignal,
-  ): Promise<StepReport | undefined> {
+  async #step(input: StepInput, signal: AbortSignal): Promise<StepReport | undefined> {
+    const { row } = input;
     try {
-      const report = await this.#steps.run(chain, row, scannedTo, signal);
+      const report = await this.#steps.run(input, signal);
       this.#rows.clear(`${row.id}`);
       return report;
     } catch (error) {
