@@ -12,13 +12,13 @@ import {
   startRelayer,
 } from "../tests/scenario/support/relayer_process.ts";
 import {
-  accumulateFees,
   feePerMessage,
   feesOnHub,
   feeTokenBalance,
   lowerMinimum,
   MoneyFault,
   moneySummary,
+  runAccumulateFees,
 } from "./demo/fees.ts";
 import {
   beginFollowing,
@@ -34,7 +34,7 @@ import type { PingOptions } from "./traffic/messages.ts";
 import { Progress, standardOutput, table } from "./terminal/progress.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import { kindTexts } from "./chains/proven_chains.ts";
-import { areProgramsOutdated, buildPrograms } from "./programs/relayer_build.ts";
+import { areProgramsOutdated, compilePrograms } from "./programs/relayer_build.ts";
 import { RouteBoard } from "./terminal/route_board.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 import { UpdateBoard } from "./terminal/update_board.ts";
@@ -109,7 +109,7 @@ async function run(signal: AbortSignal): Promise<number> {
   const progress = new Progress(screen);
   if (await areProgramsOutdated()) {
     progress.say("Building both programs (build/causeway, build/causeway-consensus) ...");
-    await buildPrograms(signal);
+    await compilePrograms(signal);
   }
   progress.say("Starting an L1, two rollups, a BSC-type and a Substrate chain, a hub and its relay chain,");
   progress.say(
@@ -282,7 +282,7 @@ async function collect({ devnet, relayer, progress, signal }: Stage): Promise<vo
   const claimed = chains.map((chain) => `${chain.name} ${feesOnHub(devnet, chain)}`).join(", ");
   progress.say(`causeway is stopped (SIGTERM). Fees claimed on the hub so far: ${claimed}`);
   progress.say("causeway ... accumulate-fees --wait --withdraw");
-  const shown = await accumulateFees(relayer, (command) => {
+  const shown = await runAccumulateFees(relayer, (command) => {
     relayers.add(command);
     newest = command;
   });

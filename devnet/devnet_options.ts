@@ -3,8 +3,8 @@ import type { ConsensusChanges } from "./programs/consensus_config.ts";
 import type { ConsensusProcessOptions } from "./programs/consensus_process.ts";
 import type { Direction } from "./updates/oracle.ts";
 import type { ChainKind, HubRuntime, ProvenChainOptions } from "./chains/proven_chains.ts";
-import type { RelayChainOptions } from "./relay/relay_chain.ts";
-import type { SubstrateChainOptions } from "./chains/substrate_chains.ts";
+import type { RelaySimulatorOptions } from "./relay/relay_chain.ts";
+import type { DevnetSubstrateOptions } from "./chains/substrate_chains.ts";
 
 /** Options of `startDevnet`. */
 export interface DevnetOptions {
@@ -24,7 +24,10 @@ export interface DevnetOptions {
   /** Milliseconds between blocks of the relay chain. Default that of the hub, 250 at most. */
   readonly relayBlockTimeMs?: number;
   /** How the relay chain's validators vote, and what its node keeps of it. */
-  readonly relay?: Pick<RelayChainOptions, "grandpaPeriod" | "sessionBlocks" | "splitVotes" | "validators">;
+  readonly relay?: Pick<
+    RelaySimulatorOptions,
+    "grandpaPeriod" | "sessionBlocks" | "splitVotes" | "validators"
+  >;
   /** Of every chain on the hub, seconds. Default 0. */
   readonly hubChallengePeriodSec?: bigint;
   /** Of the hub on every chain, seconds. Default 0. */
@@ -32,7 +35,7 @@ export interface DevnetOptions {
   /** The devnet's applications need bandwidth like any other sender; false: the hub's allow list has them. Default false. */
   readonly bandwidthGate?: boolean;
   /** Substrate chains beside the EVM chains. Default none. */
-  readonly substrateChains?: readonly SubstrateChainOptions[];
+  readonly substrateChains?: readonly DevnetSubstrateOptions[];
   /**
    * Nobody proves the hub to the EVM hosts, a prover proves it to the hub itself: relayers carry those proofs to the
    * hosts together with messages. Every `rotateEvery` accepted proofs is a rotation of the authority set; 0 (default):

@@ -12,7 +12,7 @@ import { describeFacts, type DevnetFacts, devnetFacts } from "./terminal/facts.t
 import { INTERRUPTED, runInterruptibly, untilAborted } from "./terminal/interruption.ts";
 import { sendPing, type SentMessage, waitForDelivery } from "./traffic/messages.ts";
 import { freeOr } from "./terminal/ports.ts";
-import { buildPrograms, CONSENSUS_EXECUTABLE, isRelayerOutdated } from "./programs/relayer_build.ts";
+import { compilePrograms, CONSENSUS_EXECUTABLE, isRelayerOutdated } from "./programs/relayer_build.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 
@@ -134,7 +134,7 @@ async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
   if (options.consensus && await isRelayerOutdated(CONSENSUS_EXECUTABLE)) {
     if (!options.json) say("Building both programs ...");
-    await buildPrograms(signal);
+    await compilePrograms(signal);
   }
   if (!options.json) say("Starting the chains, a hub and its relay chain ...");
   await using devnet = await startDevnet(devnetOptions(options));

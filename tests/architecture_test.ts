@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { readFiles } from "./docs/support/tree.ts";
 import { findViolations } from "./support/architecture.ts";
+import { findHomonyms } from "./support/homonyms.ts";
 import { importsOf, stripSource } from "./support/source_text.ts";
 
 const root = new URL("../src/", import.meta.url);
@@ -18,6 +20,23 @@ Deno.test("src keeps the rules of its layout", async () => {
   const tree = new Map(await readTree(root));
   assert.ok(tree.size > 100, `only ${tree.size} files were found`);
   assert.deepEqual(findViolations(tree), []);
+});
+
+Deno.test("no exported name of src and devnet stands for two ideas", async () => {
+  const files = await readFiles((path) => /^(?:src|devnet)\/.*(?<!_test)\.ts$/.test(path));
+  assert.ok(files.size > 500, `only ${files.size} files were found`);
+  assert.deepEqual(findHomonyms(files), []);
+});
+
+Deno.test("a name that two files export for different ideas is found", () => {
+  const files = new Map([
+    ["src/core/rpc/a.ts", "export interface Candidate {}\nexport function connect(): void {}"],
+    ["devnet/hub/b.ts", "/** Another one. */\nexport class Candidate {}\nconst connect = 1;"],
+    ["src/consensus/run.ts", "export async function run(): Promise<void> {}"],
+    ["src/messaging/run.ts", "export const run = 1;"],
+    ["src/messaging/other.ts", "import type { Candidate } from '../core/rpc/a.ts';"],
+  ]);
+  assert.deepEqual(findHomonyms(files), ["Candidate: src/core/rpc/a.ts, devnet/hub/b.ts"]);
 });
 
 /** Violations of a small tree, with the path left out of the texts. */

@@ -10,10 +10,10 @@ import {
   type BeaconBehaviour,
   type BeaconBlockName,
   BeaconFault,
-  type BeaconNode,
   type BeaconOptions,
   type BeaconRequest,
   type NodeBehaviour,
+  type SimulatedBeaconNode,
 } from "./beacon_options.ts";
 import type { BeaconRecord } from "./block_builder.ts";
 import { BeaconChain, epochsBefore } from "./chain.ts";
@@ -27,13 +27,13 @@ export {
   type BeaconBlockName,
   BeaconFault,
   type BeaconLie,
-  type BeaconNode,
   type BeaconOptions,
   type BeaconQuestion,
   type BeaconRequest,
   type BeaconRoute,
   type NodeBehaviour,
   type OptionalRoutes,
+  type SimulatedBeaconNode,
 } from "./beacon_options.ts";
 
 /** How long before its end a period that the chain skips has its last block. */
@@ -129,7 +129,7 @@ class RunningBeacon implements Beacon {
     this.#server.forgetRequests();
   }
 
-  openNode(behaviour: Partial<NodeBehaviour> = {}): BeaconNode {
+  openNode(behaviour: Partial<NodeBehaviour> = {}): SimulatedBeaconNode {
     return this.#open(behaviour, 0);
   }
 

@@ -126,7 +126,7 @@ export interface BeaconBlockName {
 }
 
 /** A node: one address that serves the chain. */
-export interface BeaconNode extends AsyncDisposable {
+export interface SimulatedBeaconNode extends AsyncDisposable {
   /** `http://127.0.0.1:<port>`, to be followed by `/eth/...`. */
   readonly url: string;
   /** All requests since the start or {@link forgetRequests}, in the order of their arrival. */
@@ -138,7 +138,7 @@ export interface BeaconNode extends AsyncDisposable {
 }
 
 /** A running chain with its first node. Stopping it stops all nodes. */
-export interface Beacon extends BeaconNode {
+export interface Beacon extends SimulatedBeaconNode {
   /** The execution chain with the withdrawals of the beacon chain in its blocks; everything else is passed on. */
   readonly executionUrl: string;
   readonly network: BeaconNetwork;
@@ -148,7 +148,7 @@ export interface Beacon extends BeaconNode {
   /** Sync committee period of the head. */
   readonly period: number;
   /** Opens another node of the same chain, e.g. an honest one beside one that lies. */
-  openNode(behaviour?: Partial<NodeBehaviour>): BeaconNode;
+  openNode(behaviour?: Partial<NodeBehaviour>): SimulatedBeaconNode;
   /** Resolves when the head carries the newest block that the execution chain has at this moment. */
   sync(): Promise<void>;
   /** Makes that many empty execution blocks, with their beacon blocks. */

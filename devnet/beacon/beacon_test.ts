@@ -27,7 +27,13 @@ import {
 } from "../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { VectorNode } from "../../tests/consensus/vector_node.ts";
-import { type Beacon, BeaconFault, type BeaconNode, type BeaconOptions, startBeacon } from "./beacon.ts";
+import {
+  type Beacon,
+  BeaconFault,
+  type BeaconOptions,
+  type SimulatedBeaconNode,
+  startBeacon,
+} from "./beacon.ts";
 import { leafPaths, lieAbout } from "./lies.ts";
 import {
   type BranchSource,
@@ -80,7 +86,11 @@ function refuses(run: Promise<unknown>, code: SyncCommitteeErrorCode): Promise<v
   return rejects(run, (error) => error instanceof SyncCommitteeError && error.code === code);
 }
 
-async function statusOf(beacon: BeaconNode, path: string, accept = "application/json"): Promise<number> {
+async function statusOf(
+  beacon: SimulatedBeaconNode,
+  path: string,
+  accept = "application/json",
+): Promise<number> {
   const response = await fetch(beacon.url + path, { headers: { accept } });
   await response.body?.cancel();
   return response.status;
@@ -351,7 +361,7 @@ Deno.test("beacon: several nodes serve one chain, each in its own way", () =>
     await beacon.mine(1);
     beacon.forgetRequests();
     const path = "/eth/v1/beacon/headers/head";
-    const rootBy = async (node: BeaconNode): Promise<Hash256> =>
+    const rootBy = async (node: SimulatedBeaconNode): Promise<Hash256> =>
       (await fetchJson(node, path)).hash("data.root");
     equal(await rootBy(beacon), beacon.head.root);
     equal(await rootBy(bare), beacon.head.root);

@@ -8,7 +8,7 @@ import {
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import type { ExecutionBlock } from "./execution_chain.ts";
 import { firstState } from "./first_state.ts";
-import { advanceState, applyBlock, type ChainRules } from "./state_transition.ts";
+import { applyBlock, type ChainRules, processSlots } from "./state_transition.ts";
 import { fieldNode, fields, rootOf } from "./state_tree.ts";
 import type { ValidatorKeys } from "./validator_keys.ts";
 
@@ -57,7 +57,7 @@ export class BlockBuilder {
   build(execution: ExecutionBlock, slot: number, parent: BeaconRecord | undefined): BeaconRecord {
     const before = parent === undefined
       ? firstState(this.#rules, slot, this.#keys.publicKeys)
-      : advanceState(this.#rules, parent.state, slot);
+      : processSlots(this.#rules, parent.state, slot);
     const parentRoot = parent === undefined ? new Uint8Array(32) : fromHex(parent.root);
     const isRepeated = parent !== undefined && parent.execution.hash === execution.hash;
     const withdrawals = isRepeated ? [] : this.#withdrawals(before);

@@ -4,7 +4,7 @@ import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { BeaconRecord } from "./block_builder.ts";
 import type { BeaconChain } from "./chain.ts";
 import { RestRefusal } from "./rest_answer.ts";
-import { advanceState } from "./state_transition.ts";
+import { processSlots } from "./state_transition.ts";
 
 /** A state with its slot, which may be an empty one. */
 export interface FoundState {
@@ -72,7 +72,7 @@ export class ChainIds {
     if (before === undefined || slot > this.#chain.head.slot) {
       throw new RestRefusal(404, `NOT_FOUND: beacon state at slot ${slot}`);
     }
-    return { state: advanceState(this.#chain.rules, before.state, slot), slot };
+    return { state: processSlots(this.#chain.rules, before.state, slot), slot };
   }
 }
 

@@ -3,7 +3,7 @@ import type { Node } from "@chainsafe/persistent-merkle-tree";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
 import { type ChainRules, forkOf, lookaheadAt, queuesAt } from "./state_transition.ts";
-import { evenVector, fields, type StateField, stateOfFields, zeroVector } from "./state_tree.ts";
+import { type BeaconStateField, evenVector, fields, stateOfFields, zeroVector } from "./state_tree.ts";
 
 /** Sepolia's genesis (eth-clients/sepolia: metadata/genesis.ssz). The slots of the simulated chain are not in step. */
 export const genesisTimeSec = 1_655_733_600;
@@ -22,7 +22,7 @@ const olderBlock = madeUp("block", 0);
 /** @param slot of the first block, which has still to be applied; the first of an epoch. */
 export function firstState(rules: ChainRules, slot: number, publicKeys: readonly Uint8Array[]): Node {
   const epoch = slot / rules.slotsPerEpoch;
-  const nodes: Record<StateField, Node> = {
+  const nodes: Record<BeaconStateField, Node> = {
     ...identityFields(rules, slot),
     ...validatorFields(publicKeys),
     ...finalityFields(epoch),
@@ -36,7 +36,7 @@ export function firstState(rules: ChainRules, slot: number, publicKeys: readonly
 }
 
 function identityFields(rules: ChainRules, slot: number): Pick<
-  Record<StateField, Node>,
+  Record<BeaconStateField, Node>,
   | "genesisTime"
   | "genesisValidatorsRoot"
   | "slot"
@@ -73,7 +73,7 @@ function identityFields(rules: ChainRules, slot: number): Pick<
 }
 
 function validatorFields(publicKeys: readonly Uint8Array[]): Pick<
-  Record<StateField, Node>,
+  Record<BeaconStateField, Node>,
   | "validators"
   | "balances"
   | "slashings"
@@ -103,7 +103,7 @@ function validatorFields(publicKeys: readonly Uint8Array[]): Pick<
 
 /** The epoch before is justified by a block of before the first one, which the node never serves. */
 function finalityFields(epoch: number): Pick<
-  Record<StateField, Node>,
+  Record<BeaconStateField, Node>,
   "justificationBits" | "previousJustifiedCheckpoint" | "currentJustifiedCheckpoint" | "finalizedCheckpoint"
 > {
   const bits = fields.justificationBits.defaultValue();
@@ -122,7 +122,7 @@ function finalityFields(epoch: number): Pick<
 function committeeFields(
   rules: ChainRules,
   period: number,
-): Pick<Record<StateField, Node>, "currentSyncCommittee" | "nextSyncCommittee"> {
+): Pick<Record<BeaconStateField, Node>, "currentSyncCommittee" | "nextSyncCommittee"> {
   return {
     currentSyncCommittee: fields.currentSyncCommittee.value_toTree(rules.committee(period)),
     nextSyncCommittee: fields.nextSyncCommittee.value_toTree(rules.committee(period + 1)),
@@ -130,7 +130,7 @@ function committeeFields(
 }
 
 function withdrawalFields(): Pick<
-  Record<StateField, Node>,
+  Record<BeaconStateField, Node>,
   "latestExecutionPayloadHeader" | "nextWithdrawalIndex" | "nextWithdrawalValidatorIndex"
 > {
   const payload = fields.latestExecutionPayloadHeader;
@@ -142,7 +142,7 @@ function withdrawalFields(): Pick<
 }
 
 function queueFields(epoch: number): Pick<
-  Record<StateField, Node>,
+  Record<BeaconStateField, Node>,
   | "depositRequestsStartIndex"
   | "depositBalanceToConsume"
   | "exitBalanceToConsume"

@@ -27,7 +27,7 @@ import {
 } from "../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
 import { VectorNode } from "../../tests/consensus/vector_node.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
-import type { Beacon, BeaconNode } from "./beacon_options.ts";
+import type { Beacon, SimulatedBeaconNode } from "./beacon_options.ts";
 
 const ssz = { accept: "application/octet-stream" };
 
@@ -35,7 +35,7 @@ const ssz = { accept: "application/octet-stream" };
 export type BranchSource = "proof" | "nimbus" | "lodestar" | "prefix";
 
 /** A JSON answer. @throws when the status is not 200. */
-export async function fetchJson(beacon: BeaconNode, path: string): Promise<VectorNode> {
+export async function fetchJson(beacon: SimulatedBeaconNode, path: string): Promise<VectorNode> {
   const response = await fetch(beacon.url + path);
   const text = await response.text();
   if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
@@ -43,14 +43,18 @@ export async function fetchJson(beacon: BeaconNode, path: string): Promise<Vecto
 }
 
 /** An answer in bytes. @throws when the status is not 200. */
-export async function fetchBytes(beacon: BeaconNode, path: string): Promise<Uint8Array> {
+export async function fetchBytes(beacon: SimulatedBeaconNode, path: string): Promise<Uint8Array> {
   const response = await fetch(beacon.url + path, { headers: ssz });
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return new Uint8Array(await response.arrayBuffer());
 }
 
 /** The first bytes of an answer; the rest is not read. */
-export async function fetchPrefix(beacon: BeaconNode, path: string, length: number): Promise<Uint8Array> {
+export async function fetchPrefix(
+  beacon: SimulatedBeaconNode,
+  path: string,
+  length: number,
+): Promise<Uint8Array> {
   const response = await fetch(beacon.url + path, { headers: ssz });
   const prefix = new Uint8Array(length);
   let at = 0;

@@ -2,7 +2,7 @@
 import type { ForkName } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 
 /** An answer of a beacon node in the forms that it has. Both are made when they are asked for. */
-export interface RestAnswer {
+export interface ServedAnswer {
   /** For the header `Eth-Consensus-Version`. */
   readonly version: ForkName | undefined;
   /** Missing for what is too large for JSON. */

@@ -16,7 +16,7 @@ import type { BeaconChain, UpdateRecords } from "./chain.ts";
 import { genesisTimeSec } from "./first_state.ts";
 import { bootstrapOf, finalityUpdateOf, updateOf } from "./light_client.ts";
 import { compactProof, servedTypes as types } from "./served_types.ts";
-import { type RestAnswer, RestRefusal } from "./rest_answer.ts";
+import { RestRefusal, type ServedAnswer } from "./rest_answer.ts";
 import { branchOf, fieldNode, fields } from "./state_tree.ts";
 import { specOf } from "./spec.ts";
 
@@ -27,7 +27,7 @@ const maxUpdates = 128;
 /** A path that the node knows, with what stands in it. */
 export interface RouteMatch {
   readonly route: BeaconRoute;
-  answer(): RestAnswer;
+  answer(): ServedAnswer;
 }
 
 /** The routes of one node. */
@@ -44,7 +44,7 @@ export class RestRoutes {
 
   /** @returns undefined for unknown paths. */
   find(url: URL): RouteMatch | undefined {
-    const patterns: readonly (readonly [BeaconRoute, RegExp, (id: string) => RestAnswer])[] = [
+    const patterns: readonly (readonly [BeaconRoute, RegExp, (id: string) => ServedAnswer])[] = [
       ["finalityUpdate", /^\/eth\/v1\/beacon\/light_client\/finality_update$/, () => this.#finalityUpdate()],
       ["updates", /^\/eth\/v1\/beacon\/light_client\/updates$/, () => this.#updates(url.searchParams)],
       ["bootstrap", /^\/eth\/v1\/beacon\/light_client\/bootstrap\/([^/]+)$/, (id) => this.#bootstrap(id)],
@@ -93,7 +93,7 @@ export class RestRoutes {
     return undefined;
   }
 
-  #finalityUpdate(): RestAnswer {
+  #finalityUpdate(): ServedAnswer {
     const update = this.#chain.latestUpdate;
     if (update === undefined) throw new RestRefusal(404, "No light client finality update is available");
     const version = this.#forkAt(update.attested.slot);
@@ -106,7 +106,7 @@ export class RestRoutes {
     };
   }
 
-  #updates(query: URLSearchParams): RestAnswer {
+  #updates(query: URLSearchParams): ServedAnswer {
     const start = decimal(query.get("start_period") ?? "");
     const count = Math.min(decimal(query.get("count") ?? ""), maxUpdates);
     const found: UpdateRecords[] = [];
@@ -141,7 +141,7 @@ export class RestRoutes {
     return chunk;
   }
 
-  #bootstrap(id: string): RestAnswer {
+  #bootstrap(id: string): ServedAnswer {
     const record = this.#chain.byRoot(parsedRoot(id));
     const final = this.#ids.finalSlot;
     if (record === undefined || record.slot > final) {
@@ -157,7 +157,7 @@ export class RestRoutes {
     };
   }
 
-  #checkpoints(id: string): RestAnswer {
+  #checkpoints(id: string): ServedAnswer {
     const { state, slot } = this.#ids.state(id);
     const type = ssz.phase0.Checkpoint;
     return this.#located(slot, {
@@ -167,7 +167,7 @@ export class RestRoutes {
     });
   }
 
-  #header(id: string): RestAnswer {
+  #header(id: string): ServedAnswer {
     const record = this.#ids.block(id);
     return this.#located(record.slot, {
       root: record.root,
@@ -179,7 +179,7 @@ export class RestRoutes {
     });
   }
 
-  #block(id: string): RestAnswer {
+  #block(id: string): ServedAnswer {
     const record = this.#ids.block(id);
     const type = ssz.fulu.SignedBeaconBlock;
     const version = this.#forkAt(record.slot);
@@ -191,7 +191,7 @@ export class RestRoutes {
   }
 
   /** The block with the header of its payload, which leaves its root as it is. */
-  #blindedBlock(id: string): RestAnswer {
+  #blindedBlock(id: string): ServedAnswer {
     const record = this.#ids.block(id);
     const type = ssz.fulu.SignedBlindedBeaconBlock;
     const version = this.#forkAt(record.slot);
@@ -207,7 +207,7 @@ export class RestRoutes {
     };
   }
 
-  #debugState(id: string): RestAnswer {
+  #debugState(id: string): ServedAnswer {
     const { state, slot } = this.#ids.state(id);
     const version = this.#forkAt(slot);
     const { serialize, json } = version === "electra"
@@ -216,7 +216,7 @@ export class RestRoutes {
     return { version, ssz: serialize, json: () => ({ version, ...this.#finality(slot), data: json() }) };
   }
 
-  #stateProof(id: string, format: string): RestAnswer {
+  #stateProof(id: string, format: string): ServedAnswer {
     if (!/^0x([0-9a-f]{2})+$/.test(format)) throw new RestRefusal(400, "format must be a descriptor");
     const { state, slot } = this.#ids.state(id);
     const proof = compactProof(state, fromHex(format));
@@ -231,7 +231,7 @@ export class RestRoutes {
   #summaries(
     id: string,
     type: typeof types.nimbusSummaries | typeof types.lodestarSummaries,
-  ): RestAnswer {
+  ): ServedAnswer {
     const { state, slot } = this.#ids.state(id);
     const value = {
       historicalSummaries: fields.historicalSummaries.tree_toValue(fieldNode(state, "historicalSummaries")),
@@ -246,7 +246,7 @@ export class RestRoutes {
     };
   }
 
-  #syncing(): RestAnswer {
+  #syncing(): ServedAnswer {
     return plain({
       head_slot: String(this.#chain.head.slot),
       sync_distance: this.#isSyncing() ? "1000" : "0",
@@ -256,7 +256,7 @@ export class RestRoutes {
     });
   }
 
-  #genesis(): RestAnswer {
+  #genesis(): ServedAnswer {
     const { network } = this.#chain.rules;
     return plain({
       genesis_time: String(genesisTimeSec),
@@ -273,12 +273,12 @@ export class RestRoutes {
     return { execution_optimistic: false, finalized: slot <= this.#ids.finalSlot };
   }
 
-  #located(slot: number, data: unknown): RestAnswer {
+  #located(slot: number, data: unknown): ServedAnswer {
     return { version: undefined, json: () => ({ ...this.#finality(slot), data }) };
   }
 }
 
-function plain(data: unknown): RestAnswer {
+function plain(data: unknown): ServedAnswer {
   return { version: undefined, json: () => ({ data }) };
 }
 

@@ -1,13 +1,13 @@
 /** HTTP around the routes: forms, refusals, lies, the record of requests, and bodies that stop when nobody reads. */
 import type {
-  BeaconNode,
   BeaconQuestion,
   BeaconRequest,
   BeaconRoute,
   NodeBehaviour,
   OptionalRoutes,
+  SimulatedBeaconNode,
 } from "./beacon_options.ts";
-import { preferredForm, type RestAnswer, RestRefusal } from "./rest_answer.ts";
+import { preferredForm, RestRefusal, type ServedAnswer } from "./rest_answer.ts";
 import type { BeaconChain } from "./chain.ts";
 import { RestRoutes, type RouteMatch } from "./rest_routes.ts";
 
@@ -36,7 +36,7 @@ export interface ServerParts {
 }
 
 /** A listening node. */
-export class BeaconServer implements BeaconNode {
+export class BeaconServer implements SimulatedBeaconNode {
   readonly url: string;
   requests: BeaconRequest[] = [];
   readonly #parts: ServerParts;
@@ -128,7 +128,7 @@ export class BeaconServer implements BeaconNode {
   }
 
   #body(
-    answer: RestAnswer,
+    answer: ServedAnswer,
     accept: string,
     question: BeaconQuestion,
   ): { type: string; bytes: Uint8Array } {

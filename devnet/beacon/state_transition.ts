@@ -45,7 +45,7 @@ export function slotOf(state: Node): number {
  * The state of a block after empty slots. Their state roots in the ring are that of the block's state: only a replay
  * of the chain could tell.
  */
-export function advanceState(rules: ChainRules, blockState: Node, target: number): Node {
+export function processSlots(rules: ChainRules, blockState: Node, target: number): Node {
   let slot = slotOf(blockState);
   if (target <= slot) return blockState;
   const header = fields.latestBlockHeader.tree_toValue(fieldNode(blockState, "latestBlockHeader"));

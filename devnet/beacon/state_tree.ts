@@ -20,29 +20,29 @@ import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 export const fields = ssz.fulu.BeaconState.fields;
 
 /** Name of a field. */
-export type StateField = keyof typeof fields;
+export type BeaconStateField = keyof typeof fields;
 
 /** All fields in their order. */
 export const fieldNames: readonly string[] = Object.keys(fields);
 
 const depth = 6;
 
-function indexOf(name: StateField): number {
+function indexOf(name: BeaconStateField): number {
   return fieldNames.indexOf(name);
 }
 
 /** The subtree of a field. */
-export function fieldNode(state: Node, name: StateField): Node {
+export function fieldNode(state: Node, name: BeaconStateField): Node {
   return getNodeAtDepth(state, depth, indexOf(name));
 }
 
 /** The state with another subtree for a field. */
-export function withField(state: Node, name: StateField, node: Node): Node {
+export function withField(state: Node, name: BeaconStateField, node: Node): Node {
   return setNodeAtDepth(state, depth, indexOf(name), node);
 }
 
 /** A state of all its fields. @param upTo number of fields: 37 for Electra. */
-export function stateOfFields(nodes: Readonly<Record<StateField, Node>>, upTo: number): Node {
+export function stateOfFields(nodes: Readonly<Record<BeaconStateField, Node>>, upTo: number): Node {
   const ordered = Object.entries(nodes).sort(([a], [b]) => fieldNames.indexOf(a) - fieldNames.indexOf(b));
   return subtreeFillToContents(ordered.slice(0, upTo).map(([, node]) => node), depth);
 }

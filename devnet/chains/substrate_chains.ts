@@ -25,7 +25,7 @@ import type { SentMessage } from "../traffic/messages.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 
 /** What can be chosen about a Substrate chain. */
-export interface SubstrateChainOptions {
+export interface DevnetSubstrateOptions {
   /** `KUSAMA-2000`, `POLKADOT-2000`, `SUBSTRATE-abcd`, ... */
   readonly stateMachine: string;
   /** Name of a standalone chain's client on the hub. Default `SUB0`; a devnet numbers them. */
@@ -88,7 +88,7 @@ const voters = 4;
 export async function startSubstrateChain(
   name: string,
   hub: HubIdentity,
-  options: SubstrateChainOptions,
+  options: DevnetSubstrateOptions,
 ): Promise<DevnetSubstrateChain> {
   const stateMachine = parseStateMachine(options.stateMachine);
   const isSibling = isSiblingOf(hub, stateMachine);
@@ -122,7 +122,7 @@ export async function startSubstrateChain(
 function followedHub(
   { stateMachine, consensusStateId: stateId }: HubIdentity,
   clientId: ConsensusClientId,
-  { hubFinality: initial, relay }: SubstrateChainOptions,
+  { hubFinality: initial, relay }: DevnetSubstrateOptions,
 ): Pick<HubOptions, "clients" | "consensus" | "relayParent"> {
   const challengePeriodsSec = new Map([[stateMachine, 0n]]);
   if (initial === undefined) {

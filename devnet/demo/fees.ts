@@ -19,7 +19,7 @@ const MIN_FEES_PER_ROUTE = 20n;
 const DEADLINE_MS = 120_000;
 
 /** A chain that fees are paid on. */
-export type PayingChain = DevnetChain | DevnetSubstrateChain;
+export type DemoFeeChain = DevnetChain | DevnetSubstrateChain;
 
 /** Fee for each of so many messages of a route, units of the fee token: a token, more when they are few. */
 export function feePerMessage(count: number, decimals = EVM_DECIMALS): bigint {
@@ -29,7 +29,7 @@ export function feePerMessage(count: number, decimals = EVM_DECIMALS): bigint {
 }
 
 /** Decimals of a chain's fee token. */
-export function feeDecimals(chain: PayingChain): number {
+export function feeDecimals(chain: DemoFeeChain): number {
   return "feeTokenDecimals" in chain ? chain.feeTokenDecimals : EVM_DECIMALS;
 }
 
@@ -51,13 +51,13 @@ export class MoneyFault extends Error {
 
 /** What is expected of a chain: all fees of its messages, once. */
 export interface ExpectedFees {
-  readonly chain: PayingChain;
+  readonly chain: DemoFeeChain;
   readonly fees: bigint;
   readonly before: bigint;
 }
 
 /** Fee tokens of the relayer's account on a chain, in units. */
-export async function feeTokenBalance(chain: PayingChain): Promise<bigint> {
+export async function feeTokenBalance(chain: DemoFeeChain): Promise<bigint> {
   if ("feeTokenDecimals" in chain) return chain.node.governance.balanceOf(substrateAccount);
   const { host } = chain;
   return await host.reader.readContract({
@@ -73,7 +73,7 @@ export async function feeTokenBalance(chain: PayingChain): Promise<bigint> {
  * @returns what it printed for the operator: the table.
  * @throws {MoneyFault} `command_failed`
  */
-export async function accumulateFees(
+export async function runAccumulateFees(
   options: Parameters<typeof startRelayer>[0],
   onStarted: (command: RelayerProcess) => void,
 ): Promise<readonly string[]> {
@@ -96,7 +96,7 @@ function isLogLine(text: string): boolean {
 }
 
 /** What the relayer has claimed and not withdrawn, in whole fee tokens of the chain. */
-export function feesOnHub({ hub }: Pick<Devnet, "hub">, chain: PayingChain): string {
+export function feesOnHub({ hub }: Pick<Devnet, "hub">, chain: DemoFeeChain): string {
   const account = "feeTokenDecimals" in chain ? substrateAccount : DEVNET_ACCOUNTS.relayer.address;
   return tokens(hub.governance.feesOf(chain.stateMachine, fromHex(account)), feeDecimals(chain));
 }

@@ -32,7 +32,7 @@ import { type Artifact, type Artifacts, compileContracts } from "./compile.ts";
 import { initialConsensusState } from "./hub_proof.ts";
 
 /** The hub as EVM hosts know it. */
-export interface HubIdentity {
+export interface HubParams {
   /** E.g. `KUSAMA-4009`. */
   readonly stateMachine: string;
   /** The number in it. */
@@ -43,7 +43,7 @@ export interface HubIdentity {
 export interface DeployOptions {
   readonly rpcUrl: string;
   readonly chainId: number;
-  readonly hub: HubIdentity;
+  readonly hub: HubParams;
   /** Default 0: messages can be proved against a hub height as soon as it is stored. */
   readonly challengePeriodSec?: bigint;
   /** Default 1,814,400 (21 days). */
@@ -80,7 +80,7 @@ export interface IsmpHost {
   readonly chainId: number;
   /** `EVM-<chain id>`. */
   readonly stateMachine: string;
-  readonly hub: HubIdentity;
+  readonly hub: HubParams;
   readonly addresses: HostAddresses;
   readonly reader: PublicClient;
   /** anvil's own methods: time, mining, impersonation, storage. */
@@ -90,7 +90,7 @@ export interface IsmpHost {
 }
 
 /** The parameters of a host as `hostParams()` returns them; periods in seconds. */
-export interface HostParams {
+export interface DeployedHostParams {
   readonly feeToken: Address;
   readonly admin: Address;
   readonly handler: Address;
@@ -255,7 +255,7 @@ function deploymentSteps(
   ];
 }
 
-function hostParams(options: DeployOptions, at: HostAddresses): HostParams {
+function hostParams(options: DeployOptions, at: HostAddresses): DeployedHostParams {
   return {
     feeToken: at.feeToken,
     admin: DEVNET_ACCOUNTS.deployer.address,

@@ -15,8 +15,9 @@ import {
 import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { compileContracts } from "./compile.ts";
-import { DevnetTransactionFault, type HostParams, type IsmpHost, waitForReceipt } from "./deploy.ts";
+import { type DeployedHostParams, DevnetTransactionFault, type IsmpHost, waitForReceipt } from "./deploy.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
+import type { FrozenStatus } from "../../src/core/evm/host_reads.ts";
 import {
   type BeefyAuthoritySet,
   type BeefyClientState,
@@ -40,9 +41,6 @@ export interface HubAdvance {
   /** Signs the proof. Default: the oracle account. */
   readonly authority?: LocalAccount;
 }
-
-/** Which side of a host stands still; the names of the contract's enum. */
-export type FrozenStatus = "none" | "incoming" | "outgoing" | "all";
 
 const FROZEN_CODES: Readonly<Record<FrozenStatus, number>> = { none: 0, incoming: 1, outgoing: 2, all: 3 };
 
@@ -117,7 +115,7 @@ export async function setChallengePeriod(host: IsmpHost, seconds: bigint): Promi
 /** Changes parameters of the host, as governance through the host manager does. */
 export async function updateHostParams(
   host: IsmpHost,
-  changes: Partial<HostParams>,
+  changes: Partial<DeployedHostParams>,
 ): Promise<void> {
   const { host: address, hostManager } = host.addresses;
   const before = await host.reader.readContract({ address, abi: HOST_ABI, functionName: "hostParams" });

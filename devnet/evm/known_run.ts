@@ -13,7 +13,7 @@ import { deployIsmpHost, type IsmpHost } from "./deploy.ts";
 import { mintFeeTokens, sendGet, sendPost } from "./host_admin.ts";
 
 /** A log as the known answers write it. */
-export interface RawLog {
+export interface RecordedHostLog {
   readonly topics: readonly string[];
   readonly data: string;
 }
@@ -22,7 +22,7 @@ export interface RawLog {
 export interface RepeatedStep {
   readonly blockNumber: bigint;
   readonly status: "success" | "reverted";
-  readonly hostLogs: readonly RawLog[];
+  readonly hostLogs: readonly RecordedHostLog[];
 }
 
 /** The chain after the whole run. */

@@ -42,7 +42,7 @@ export const noOpStackPrices: OpStackPrices = {
 };
 
 /** What an Arbitrum chain charges. */
-export interface ArbitrumPrices {
+export interface ArbitrumCharges {
   /** For a unit of L1 gas. */
   readonly l1UnitWei: bigint;
   /** Price of gas below which it never falls. */
@@ -50,7 +50,7 @@ export interface ArbitrumPrices {
 }
 
 /** An L1 at 10 gwei; gas is never cheaper than what the devnet's nodes ask for without a base fee. */
-export const arbitrumPrices: ArbitrumPrices = {
+export const arbitrumPrices: ArbitrumCharges = {
   l1UnitWei: 10_000_000_000n,
   minBaseFeeWei: 1_000_000_000n,
 };
@@ -77,7 +77,7 @@ export async function installArbGasInfo(l2: NodePlace): Promise<void> {
 }
 
 /** Changes what an Arbitrum chain charges. */
-export async function setArbitrumPrices(l2: NodePlace, prices: ArbitrumPrices): Promise<void> {
+export async function setArbitrumPrices(l2: NodePlace, prices: ArbitrumCharges): Promise<void> {
   const args = [prices.l1UnitWei, prices.minBaseFeeWei];
   await call(l2, arbGasInfo, "ArbGasInfo", { name: "setPrices", args });
 }

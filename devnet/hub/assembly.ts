@@ -20,7 +20,7 @@ import { RelayerPallet } from "./pallets/relayer.ts";
 import { RelayerStorage } from "./pallets/relayer_storage.ts";
 import { StateCoprocessorPallet } from "./pallets/state_coprocessor.ts";
 import { registerSystem } from "./pallets/system.ts";
-import { Runtime } from "./runtime.ts";
+import { SimulatedRuntime } from "./runtime.ts";
 import { RuntimeMetadata, type RuntimeName } from "./runtime_metadata.ts";
 
 /** Pallets that only the hub has. */
@@ -36,7 +36,7 @@ export interface HubPallets {
 
 /** The runtime and those of its pallets that the node or an admin reaches directly. */
 export interface ChainRuntime {
-  readonly runtime: Runtime;
+  readonly runtime: SimulatedRuntime;
   readonly ismp: IsmpPallet;
   readonly balances: BalancesPallet;
   /** Undefined on other chains. */
@@ -46,7 +46,7 @@ export interface ChainRuntime {
 /** Builds the hub's runtime; further pallets register their calls here. */
 export function assembleHub(name: RuntimeName, identity: HubIdentity, options: HubOptions): ChainRuntime {
   const metadata = RuntimeMetadata.load(name);
-  const runtime = new Runtime(metadata);
+  const runtime = new SimulatedRuntime(metadata);
   const mmr = new MmrPallet(metadata);
   const hostExecutive = new HostExecutivePallet(metadata);
   const bandwidth = new BandwidthPallet(metadata);
@@ -115,7 +115,10 @@ const hubPalletNames = [
 /** Builds the runtime of a chain that is not the hub. */
 export function assembleChain(chain: OrdinaryChain, options: HubOptions): ChainRuntime {
   const metadata = RuntimeMetadata.load("gargantua").without(hubPalletNames);
-  const runtime = new Runtime(metadata, { hasher: chain.hashing, childTrie: chain.childTrie ?? "ISMPv2" });
+  const runtime = new SimulatedRuntime(metadata, {
+    hasher: chain.hashing,
+    childTrie: chain.childTrie ?? "ISMPv2",
+  });
   const balances = new BalancesPallet(metadata);
   const { stateMachine, coprocessor } = chain;
   const ismp = new IsmpPallet(metadata, {

@@ -6,11 +6,11 @@ import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import { u64 } from "../../src/core/encoding/scale.ts";
 import { SubstrateTrie } from "../trie/substrate_trie.ts";
-import { digestItem, hashHeader, type Header } from "./digest.ts";
+import { digestItem, hashHeader, type SimulatedHeader } from "./digest.ts";
 import { OffchainDb } from "./offchain_db.ts";
 import type { IsmpPallet } from "./pallets/ismp.ts";
 import { finalizeBlock, initializeBlock, timestampInherent } from "./pallets/system.ts";
-import type { ApplyResult, Execution, Runtime } from "./runtime.ts";
+import type { ApplyResult, Execution, SimulatedRuntime } from "./runtime.ts";
 import { emptySnapshot, type EventEntry, type OffchainWrite, type Snapshot } from "./storage.ts";
 
 /** What a block leaves behind until it leaves the window of history. */
@@ -21,8 +21,8 @@ interface BlockBody {
 }
 
 /** A block; `body` is undefined once it was pruned. */
-export interface Block {
-  readonly header: Header;
+export interface SimulatedBlock {
+  readonly header: SimulatedHeader;
   readonly hash: Hash256;
   readonly body: BlockBody | undefined;
 }
@@ -40,23 +40,23 @@ export class ChainError extends Error {
 }
 
 /** An extrinsic that is to go into the next block. */
-export interface Candidate {
+export interface PendingExtrinsic {
   readonly hash: Hash256;
   readonly bytes: Uint8Array;
 }
 
 /** What became of each candidate. Those that did not fit are in neither list. */
 export interface BuiltBlock {
-  readonly block: Block;
-  readonly included: readonly { readonly candidate: Candidate; readonly result: ApplyResult }[];
+  readonly block: SimulatedBlock;
+  readonly included: readonly { readonly candidate: PendingExtrinsic; readonly result: ApplyResult }[];
   /** Refused by the block builder itself. */
-  readonly invalid: readonly Candidate[];
+  readonly invalid: readonly PendingExtrinsic[];
 }
 
 /** Something that governance or a light client does inside the next block. */
 export type AdminAction = (execution: Execution) => void;
 
-/** Options of {@link HubChain}. */
+/** Options of {@link HubBlockchain}. */
 export interface HubChainOptions {
   readonly slotDurationMs: number;
   /** Blocks between best and finalized. */
@@ -70,18 +70,18 @@ export interface HubChainOptions {
 const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
 
 /** The chain. There are no forks. */
-export class HubChain {
+export class HubBlockchain {
   readonly offchain = new OffchainDb();
-  readonly #runtime: Runtime;
+  readonly #runtime: SimulatedRuntime;
   readonly #ismp: IsmpPallet;
   readonly #options: HubChainOptions;
-  readonly #blocks: Block[] = [];
+  readonly #blocks: SimulatedBlock[] = [];
   readonly #numbers = new Map<Hash256, number>();
   /** Offchain writes of blocks that are not final yet. */
   readonly #pendingOffchain = new Map<number, readonly OffchainWrite[]>();
   #finalized = 0;
 
-  constructor(runtime: Runtime, ismp: IsmpPallet, options: HubChainOptions) {
+  constructor(runtime: SimulatedRuntime, ismp: IsmpPallet, options: HubChainOptions) {
     this.#runtime = runtime;
     this.#ismp = ismp;
     this.#options = options;
@@ -98,12 +98,12 @@ export class HubChain {
   }
 
   /** Newest block. */
-  get best(): Block {
+  get best(): SimulatedBlock {
     return this.blockAt(this.#blocks.length - 1);
   }
 
   /** Newest final block. */
-  get finalized(): Block {
+  get finalized(): SimulatedBlock {
     return this.blockAt(this.#finalized);
   }
 
@@ -113,37 +113,37 @@ export class HubChain {
   }
 
   /** Block by number. @throws {ChainError} unknown_block. */
-  blockAt(number: number): Block {
+  blockAt(number: number): SimulatedBlock {
     const block = this.#blocks[number];
     if (block === undefined) throw new ChainError("unknown_block", String(number));
     return block;
   }
 
   /** Block by number, undefined when there is none (yet). */
-  findNumber(number: number): Block | undefined {
+  findNumber(number: number): SimulatedBlock | undefined {
     return this.#blocks[number];
   }
 
   /** Block by hash, undefined when there is none. */
-  find(hash: string): Block | undefined {
+  find(hash: string): SimulatedBlock | undefined {
     const number = this.#numbers.get(`0x${hash.toLowerCase().replace(/^0x/, "")}`);
     return number === undefined ? undefined : this.#blocks[number];
   }
 
   /** Block by hash. @throws {ChainError} unknown_block. */
-  block(hash: string): Block {
+  block(hash: string): SimulatedBlock {
     const block = this.find(hash);
     if (block === undefined) throw new ChainError("unknown_block", hash);
     return block;
   }
 
   /** State after a block. @throws {ChainError} pruned. */
-  stateOf(block: Block): Snapshot {
+  stateOf(block: SimulatedBlock): Snapshot {
     return this.bodyOf(block).state;
   }
 
   /** Extrinsics, events and state of a block. @throws {ChainError} pruned. */
-  bodyOf(block: Block): BlockBody {
+  bodyOf(block: SimulatedBlock): BlockBody {
     const current = this.#blocks[block.header.number];
     if (current?.body === undefined) throw new ChainError("pruned", block.hash);
     return current.body;
@@ -153,7 +153,7 @@ export class HubChain {
    * Builds the next block on top of the best one and imports it.
    * @param candidates in order of priority; they go in while the block has room.
    */
-  build(nowMs: bigint, candidates: readonly Candidate[], actions: readonly AdminAction[]): BuiltBlock {
+  build(nowMs: bigint, candidates: readonly PendingExtrinsic[], actions: readonly AdminAction[]): BuiltBlock {
     const parent = this.best;
     const runtime = this.#runtime;
     const execution = runtime.execute(this.stateOf(parent));
@@ -185,9 +185,9 @@ export class HubChain {
    * Makes blocks final that are old enough.
    * @returns the newly final blocks, oldest first.
    */
-  advanceFinality(): Block[] {
+  advanceFinality(): SimulatedBlock[] {
     const target = Math.max(this.#finalized, this.best.header.number - this.#options.finalityLag);
-    const newlyFinal: Block[] = [];
+    const newlyFinal: SimulatedBlock[] = [];
     while (this.#finalized < target) {
       const number = ++this.#finalized;
       this.offchain.canonicalize(this.#pendingOffchain.get(number) ?? []);
@@ -208,11 +208,11 @@ export class HubChain {
 
   #applyCandidates(
     execution: Execution,
-    candidates: readonly Candidate[],
+    candidates: readonly PendingExtrinsic[],
     extrinsics: Uint8Array[],
   ): Pick<BuiltBlock, "included" | "invalid"> {
-    const included: { candidate: Candidate; result: ApplyResult }[] = [];
-    const invalid: Candidate[] = [];
+    const included: { candidate: PendingExtrinsic; result: ApplyResult }[] = [];
+    const invalid: PendingExtrinsic[] = [];
     let size = 0;
     for (const candidate of candidates) {
       if (size + candidate.bytes.length > this.#runtime.maxBlockBytes) continue;
@@ -230,7 +230,7 @@ export class HubChain {
     return { included, invalid };
   }
 
-  #append(header: Header, body: BlockBody): Block {
+  #append(header: SimulatedHeader, body: BlockBody): SimulatedBlock {
     const block = { header, hash: hashHeader(header, this.#runtime.rules.hasher), body };
     this.#blocks.push(block);
     this.#numbers.set(block.hash, header.number);

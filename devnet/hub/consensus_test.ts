@@ -43,9 +43,9 @@ import {
   include,
   optimism,
   proofs,
-  relayerKey,
   startConsensusHub,
   states,
+  submitterKey,
   underL1,
 } from "./consensus_work.ts";
 import { clientOf } from "./initial_clients.ts";
@@ -441,7 +441,7 @@ Deno.test("hub: nexus pays the signer of the first message for the blocks that a
   });
   await using connection = connectConsensus(simulated);
   const { governance } = simulated;
-  const relayer = toHash256(sr25519PublicKey(fromHex(relayerKey)));
+  const relayer = toHash256(sr25519PublicKey(fromHex(submitterKey)));
   const cost = 10n ** 12n;
   const set = [optimism, arbitrumOrbit].map((id) => governance.setCostPerBlock(underL1(id), cost));
   simulated.produceBlock();

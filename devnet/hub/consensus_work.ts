@@ -142,7 +142,7 @@ export function startConsensusHub(options: HubOptions = {}): Promise<Hub> {
 }
 
 /** Key of the relayer. */
-export const relayerKey: Hex = `0x${"42".repeat(32)}`;
+export const submitterKey: Hex = `0x${"42".repeat(32)}`;
 
 /** A connected adapter. */
 export interface ConsensusConnection extends AsyncDisposable {
@@ -169,7 +169,7 @@ export function connectConsensus(
     rpcWs: new EndpointUrl(wsUrl),
     maxRpcPayloadSizeBytes: 15_000_000,
     maxConcurrentQueries: 10,
-    signer: new Secret(relayerKey),
+    signer: new Secret(submitterKey),
     ...change,
   });
   return {

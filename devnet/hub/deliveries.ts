@@ -15,7 +15,7 @@ import {
 import { bytes, u32 } from "../../src/core/encoding/scale.ts";
 import { EvmSource } from "./evm_source.ts";
 import { type Hub, type HubOptions, startHub } from "./hub.ts";
-import { callHttp, type RpcAnswer } from "./json_rpc_client.ts";
+import { callHttp, type JsonRpcAnswer } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 
 /** The chain that sends. */
@@ -126,6 +126,6 @@ export function compressedExtrinsic(call: Uint8Array, size = call.length): Uint8
 }
 
 /** Hands an extrinsic to the pool. */
-export function submit(hub: Hub, extrinsic: Uint8Array): Promise<RpcAnswer> {
+export function submit(hub: Hub, extrinsic: Uint8Array): Promise<JsonRpcAnswer> {
   return callHttp(hub.httpUrl, "author_submitExtrinsic", [toHex(extrinsic)]);
 }

@@ -16,7 +16,7 @@ import { hashFunction } from "../../src/core/merkle/substrate_node.ts";
 import { bytes, type Codec, decodeStrict } from "../../src/core/encoding/scale.ts";
 
 /** A block header; `digest` holds SCALE digest items. */
-export interface Header {
+export interface SimulatedHeader {
   readonly parentHash: Hash256;
   readonly number: number;
   readonly stateRoot: Hash256;
@@ -62,7 +62,7 @@ export function encodeDigest(items: readonly Uint8Array[]): Uint8Array {
 }
 
 /** SCALE of a header. */
-export function encodeHeader(header: Header): Uint8Array {
+export function encodeHeader(header: SimulatedHeader): Uint8Array {
   return concatBytes(
     fromHex(header.parentHash),
     compact.enc(header.number),
@@ -73,12 +73,12 @@ export function encodeHeader(header: Header): Uint8Array {
 }
 
 /** Block hash: the chain's hash of the SCALE header. */
-export function hashHeader(header: Header, hasher: HashAlgorithm): Hash256 {
+export function hashHeader(header: SimulatedHeader, hasher: HashAlgorithm): Hash256 {
   return toHash256(hashFunction(hasher)(encodeHeader(header)));
 }
 
 /** The JSON form of `chain_getHeader`. */
-export function headerToJson(header: Header): HeaderJson {
+export function headerToJson(header: SimulatedHeader): HeaderJson {
   return {
     parentHash: header.parentHash,
     number: `0x${header.number.toString(16)}`,

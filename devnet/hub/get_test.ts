@@ -12,7 +12,7 @@ import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { receiver, sender, senderHost, startTestHub } from "./deliveries.ts";
 import type { Hub, HubOptions } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
-import { calls, commitBlock, receiverHost, refusalOf } from "./relayer_work.ts";
+import { commitBlock, fetchRefusal, receiverHost, relayerCalls } from "./relayer_work.ts";
 
 const address = new Uint8Array(32).fill(0x51);
 const slots = [word(3n), word(4n)];
@@ -70,11 +70,11 @@ Deno.test("coprocessor: proven questions become responses with receipt, leaf and
   await using hub = await startGetHub();
   const requests = [question(1n), question(2n)];
   const message = await ask(hub, requests);
-  equal(await refusalOf(hub, calls.answerGets(message)), undefined);
+  equal(await fetchRefusal(hub, relayerCalls.answerGets(message)), undefined);
   // The same questions in another order have the same tag.
-  const turned = calls.answerGets({ ...message, requests: requests.toReversed() });
+  const turned = relayerCalls.answerGets({ ...message, requests: requests.toReversed() });
   equal(
-    await refusalOf(hub, turned),
+    await fetchRefusal(hub, turned),
     "1014 The transaction has too low priority to replace another transaction already in the pool.",
   );
   const { number } = hub.produceBlock();
@@ -122,7 +122,7 @@ Deno.test("coprocessor: proven questions become responses with receipt, leaf and
     response: commitments[0],
     relayer: address,
   });
-  equal(await refusalOf(hub, turned), "StateCoprocessor.HandlingError");
+  equal(await fetchRefusal(hub, turned), "StateCoprocessor.HandlingError");
   equal(hub.rejections.findLast(({ stage }) => stage === "pool")?.ismp, "duplicate_response");
 });
 
@@ -164,25 +164,25 @@ Deno.test("coprocessor: refuses the whole batch with the live reason", async (t)
   ];
   for (const [name, wrong, reason] of cases) {
     await t.step(name, async () => {
-      equal(await refusalOf(hub, calls.answerGets(wrong)), "StateCoprocessor.HandlingError");
+      equal(await fetchRefusal(hub, relayerCalls.answerGets(wrong)), "StateCoprocessor.HandlingError");
       equal(hub.rejections.findLast(({ stage }) => stage === "pool")?.ismp, reason);
     });
   }
-  equal(await refusalOf(hub, calls.answerGets(of(good))), undefined);
+  equal(await fetchRefusal(hub, relayerCalls.answerGets(of(good))), undefined);
 });
 
 Deno.test("coprocessor: the bandwidth gate charges the sender for the answer", async () => {
   await using hub = await startGetHub({ bandwidthGate: true });
   const get = question(1n);
   const message = await ask(hub, [get]);
-  equal(await refusalOf(hub, calls.answerGets(message)), "StateCoprocessor.HandlingError");
+  equal(await fetchRefusal(hub, relayerCalls.answerGets(message)), "StateCoprocessor.HandlingError");
   const credit = { source: sender.stateMachine, app: get.from, tier: "TierOne", durationSec: 1000n } as const;
   const cost = BigInt(abiEncodeResponse(answerOf(get)).length);
   void hub.creditBandwidth({ ...credit, bytes: cost - 1n });
   hub.produceBlock();
-  equal(await refusalOf(hub, calls.answerGets(message)), "StateCoprocessor.HandlingError");
+  equal(await fetchRefusal(hub, relayerCalls.answerGets(message)), "StateCoprocessor.HandlingError");
   void hub.creditBandwidth({ ...credit, bytes: 1n });
   hub.produceBlock();
-  equal(await refusalOf(hub, calls.answerGets(message)), undefined);
+  equal(await fetchRefusal(hub, relayerCalls.answerGets(message)), undefined);
   ok(hub.produceBlock().number > 0);
 });

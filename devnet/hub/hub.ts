@@ -16,8 +16,8 @@ import {
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { assembleChain, assembleHub, type ChainRuntime, type HubPallets } from "./assembly.ts";
-import { type AdminAction, type Block, type BuiltBlock, HubChain } from "./blocks.ts";
-import type { Header } from "./digest.ts";
+import { type AdminAction, type BuiltBlock, HubBlockchain, type SimulatedBlock } from "./blocks.ts";
+import type { SimulatedHeader } from "./digest.ts";
 import { type Enqueue, Governance } from "./governance.ts";
 import {
   type BlockName,
@@ -150,7 +150,7 @@ export class Hub {
   #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {
     const slotDurationMs = this.#blockTimeMs === "manual" ? 1000 : this.#blockTimeMs;
     const { runtime, ismp } = parts;
-    const chain = new HubChain(runtime, ismp, {
+    const chain = new HubBlockchain(runtime, ismp, {
       slotDurationMs,
       finalityLag: options.finalityLag ?? 1,
       historyBlocks: options.historyBlocks ?? 4096,
@@ -236,12 +236,12 @@ export class Hub {
   }
 
   /** Header of the newest final block: its digest names the roots that light clients of the hub take over. */
-  get finalizedHeader(): Header {
+  get finalizedHeader(): SimulatedHeader {
     return this.#node.chain.finalized.header;
   }
 
   /** Header of a block. @throws {ChainError} for blocks that do not exist. */
-  header(block: number): Header {
+  header(block: number): SimulatedHeader {
     return this.#node.chain.blockAt(block).header;
   }
 
@@ -487,7 +487,7 @@ function identityOf({ stateMachine, consensusStateId }: OrdinaryChain): HubIdent
   return { stateMachine, consensusStateId, chainName: `Devnet ${stateMachine}`, tokenSymbol: "UNIT" };
 }
 
-function nameOf({ header, hash }: Block): BlockName {
+function nameOf({ header, hash }: SimulatedBlock): BlockName {
   return { number: header.number, hash };
 }
 

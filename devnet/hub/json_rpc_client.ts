@@ -1,7 +1,7 @@
 /**
  * A small JSON-RPC client that keeps every digit and hides nothing: tests look at codes and raw answers.
  */
-import { parseJson, stringifyJson } from "./rpc/json_rpc.ts";
+import { parseRequestJson, stringifyJson } from "./rpc/json_rpc.ts";
 
 /** Error object of an answer. */
 export interface RpcErrorBody {
@@ -11,7 +11,7 @@ export interface RpcErrorBody {
 }
 
 /** An answer: one of the two. */
-export type RpcAnswer =
+export type JsonRpcAnswer =
   | { readonly kind: "result"; readonly result: unknown }
   | { readonly kind: "error"; readonly error: RpcErrorBody };
 
@@ -20,7 +20,7 @@ export async function callHttp(
   url: string,
   method: string,
   params: readonly unknown[] = [],
-): Promise<RpcAnswer> {
+): Promise<JsonRpcAnswer> {
   return readAnswer(await postHttp(url, { jsonrpc: "2.0", id: 1, method, params }));
 }
 
@@ -42,10 +42,10 @@ export async function postHttp(url: string, body: unknown): Promise<unknown> {
     headers: { "content-type": "application/json" },
     body: stringifyJson(body),
   });
-  return parseJson(await response.text());
+  return parseRequestJson(await response.text());
 }
 
-function readAnswer(json: unknown): RpcAnswer {
+function readAnswer(json: unknown): JsonRpcAnswer {
   if (typeof json !== "object" || json === null) throw new Error("The answer is no object");
   if ("result" in json) return { kind: "result", result: json.result };
   if (!("error" in json) || typeof json.error !== "object" || json.error === null) {

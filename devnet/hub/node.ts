@@ -2,12 +2,12 @@
  * The parts of the simulated node that its RPC methods see.
  */
 import type { ConsensusStateId, StateMachine } from "../../src/core/ismp/state_machine.ts";
-import type { HubChain } from "./blocks.ts";
+import type { HubBlockchain } from "./blocks.ts";
 import type { IsmpPallet } from "./pallets/ismp.ts";
 import type { MmrPallet } from "./pallets/mmr.ts";
 import type { TransactionPool } from "./pool.ts";
-import type { RejectionListener, Runtime } from "./runtime.ts";
-import type { Block } from "./blocks.ts";
+import type { RejectionListener, SimulatedRuntime } from "./runtime.ts";
+import type { SimulatedBlock } from "./blocks.ts";
 
 /** Identity of the hub. */
 export interface HubIdentity {
@@ -21,7 +21,7 @@ export interface HubIdentity {
 
 /** A chain without forks, as RPC methods read it. */
 export type ServedChain = Pick<
-  HubChain,
+  HubBlockchain,
   "best" | "finalized" | "find" | "findNumber" | "blockAt" | "block" | "stateOf"
 >;
 
@@ -31,21 +31,21 @@ export interface ServedNode {
   /** Calls `listener` for every new block until the returned function is called. */
   follow(listener: (news: BlockNews) => void): () => void;
   /** Why a block is final, as `chain_getBlock` tells it; left out where the node keeps none. */
-  readonly justificationsOf?: (block: Block) => unknown;
+  readonly justificationsOf?: (block: SimulatedBlock) => unknown;
 }
 
 /** What a block brings to those who follow the chain. */
 export interface BlockNews {
-  readonly best: Block;
+  readonly best: SimulatedBlock;
   /** Blocks that became final with it, oldest first. */
-  readonly finalized: readonly Block[];
+  readonly finalized: readonly SimulatedBlock[];
 }
 
 /** The node. */
 export interface HubNode extends ServedNode {
   readonly identity: HubIdentity;
-  readonly runtime: Runtime;
-  readonly chain: HubChain;
+  readonly runtime: SimulatedRuntime;
+  readonly chain: HubBlockchain;
   readonly pool: TransactionPool;
   readonly ismp: IsmpPallet;
   /** Undefined on chains other than the hub. */

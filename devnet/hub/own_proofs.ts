@@ -5,15 +5,15 @@
 import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../src/core/ismp/host_state.ts";
 import { offchainKeys } from "../../src/core/ismp/storage_keys.ts";
-import type { HubChain } from "./blocks.ts";
-import { findDigest, type Header } from "./digest.ts";
+import type { HubBlockchain } from "./blocks.ts";
+import { findDigest, type SimulatedHeader } from "./digest.ts";
 import type { Enqueue } from "./governance.ts";
 import type { BlockName } from "./hub_options.ts";
-import type { AcceptedProof, BeefyProofsPallet, OwnHeader } from "./pallets/beefy_proofs.ts";
+import type { BeefyProofsPallet, OwnHeader, ProofAcceptance } from "./pallets/beefy_proofs.ts";
 import type { BeefyProofStorage, BeefyState } from "./pallets/beefy_storage.ts";
 
 /** What a block's header says of the state behind it; undefined for the first block. */
-export function ownHeaderOf(header: Header): OwnHeader | undefined {
+export function ownHeaderOf(header: SimulatedHeader): OwnHeader | undefined {
   const roots = findDigest(header.digest, "ISMP", consensusDigestCodec);
   const time = findDigest(header.digest, "ISTM", timestampDigestCodec);
   if (roots === undefined || time === undefined) return undefined;
@@ -21,7 +21,7 @@ export function ownHeaderOf(header: Header): OwnHeader | undefined {
 }
 
 /** A proof that was accepted, and the block of its event. */
-export interface SubmittedProof extends AcceptedProof {
+export interface SubmittedProof extends ProofAcceptance {
   readonly block: BlockName;
 }
 
@@ -33,12 +33,12 @@ export class OwnProofs {
   readonly #pallet: BeefyProofsPallet;
   readonly #storage: BeefyProofStorage;
   readonly #enqueue: Enqueue;
-  readonly #chain: HubChain;
+  readonly #chain: HubBlockchain;
 
   constructor(
     parts: { readonly pallet: BeefyProofsPallet; readonly storage: BeefyProofStorage },
     enqueue: Enqueue,
-    chain: HubChain,
+    chain: HubBlockchain,
   ) {
     this.#pallet = parts.pallet;
     this.#storage = parts.storage;
@@ -61,7 +61,7 @@ export class OwnProofs {
    * @throws {DispatchError} with the error of the pallet, when it refuses.
    */
   async submitProof(proof: Uint8Array, submitter: Hash256 = prover): Promise<SubmittedProof> {
-    let accepted: AcceptedProof | undefined;
+    let accepted: ProofAcceptance | undefined;
     const block = await this.#enqueue((execution) => {
       accepted = this.#pallet.submitProof(execution, { submitter, proof });
     });

@@ -4,11 +4,11 @@
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { ScaleError } from "../../src/core/encoding/scale.ts";
-import type { Block, BuiltBlock, Candidate, HubChain } from "./blocks.ts";
+import type { BuiltBlock, HubBlockchain, PendingExtrinsic, SimulatedBlock } from "./blocks.ts";
 import {
   invalidTransactionTexts,
   type RejectionListener,
-  type Runtime,
+  type SimulatedRuntime,
   ValidityError,
   type ValidTransaction,
 } from "./runtime.ts";
@@ -48,7 +48,7 @@ export const defaultPoolOptions: PoolOptions = {
   banMs: 30 * 60 * 1000,
 };
 
-interface PoolEntry extends Candidate {
+interface PoolEntry extends PendingExtrinsic {
   readonly valid: ValidTransaction;
   readonly tags: readonly string[];
   /** Last block for which the check holds. */
@@ -69,8 +69,8 @@ export class TransactionPool {
 
   constructor(
     readonly parts: {
-      readonly runtime: Runtime;
-      readonly chain: HubChain;
+      readonly runtime: SimulatedRuntime;
+      readonly chain: HubBlockchain;
       readonly options: PoolOptions;
       readonly now: () => number;
       readonly onRejection: RejectionListener;
@@ -83,7 +83,7 @@ export class TransactionPool {
   }
 
   /** Waiting extrinsics in the order in which a block takes them. */
-  ready(): Candidate[] {
+  ready(): PendingExtrinsic[] {
     return [...this.#entries.values()].sort((a, b) => {
       if (a.valid.priority !== b.valid.priority) return a.valid.priority > b.valid.priority ? -1 : 1;
       if (a.validUntil !== b.validUntil) return a.validUntil < b.validUntil ? -1 : 1;
@@ -142,7 +142,7 @@ export class TransactionPool {
   }
 
   /** Blocks became final. */
-  onFinalized(blocks: readonly Block[]): void {
+  onFinalized(blocks: readonly SimulatedBlock[]): void {
     for (const { hash } of blocks) {
       for (const extrinsic of this.#unfinalized.get(hash) ?? []) this.#notify(extrinsic, { finalized: hash });
       this.#unfinalized.delete(hash);

@@ -14,7 +14,7 @@ import {
 } from "./deliveries.ts";
 import type { Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
-import { parseJson } from "./rpc/json_rpc.ts";
+import { parseRequestJson } from "./rpc/json_rpc.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 
 /** Messages of a WebSocket, one by one. */
@@ -26,7 +26,7 @@ class Socket {
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.addEventListener("message", ({ data }) => {
-      this.#messages.push(parseJson(String(data)));
+      this.#messages.push(parseRequestJson(String(data)));
       this.#wake();
     });
   }

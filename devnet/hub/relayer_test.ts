@@ -23,12 +23,12 @@ import type { Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
 import { treasuryAccount } from "./pallets/balances.ts";
 import {
-  calls,
   commitBlock,
+  fetchRefusal,
   paidWork,
   receiverHost,
-  refusalOf,
   relayerAddress,
+  relayerCalls,
   relayerKey,
   senderHostParams,
   withdrawal,
@@ -52,7 +52,7 @@ async function storage(hub: Hub, key: Uint8Array): Promise<Uint8Array | undefine
 }
 
 async function include(hub: Hub, extrinsic: Uint8Array): Promise<void> {
-  equal(await refusalOf(hub, extrinsic), undefined);
+  equal(await fetchRefusal(hub, extrinsic), undefined);
   hub.produceBlock();
 }
 
@@ -68,7 +68,7 @@ Deno.test("relayer: accumulated fees are credited where they were paid, and thei
   const work = await paidWork(hub, [3n * token, 0n, 8n * token]);
   const { governance } = hub;
   deepEqual(work.commitments.map((each) => governance.isClaimed(each)), [false, false, false]);
-  await include(hub, calls.accumulateFees(await work.prove()));
+  await include(hub, relayerCalls.accumulateFees(await work.prove()));
   equal(governance.feesOf(sender.stateMachine, relayerAddress), 11n * token);
   // A request without fee is skipped and stays unclaimed.
   deepEqual(work.commitments.map((each) => governance.isClaimed(each)), [true, false, true]);
@@ -78,7 +78,7 @@ Deno.test("relayer: accumulated fees are credited where they were paid, and thei
   const events = toHex(await storage(hub, otherKeys.systemEvents()) ?? new Uint8Array());
   ok(events.includes(`3500${toHex(Uint8Array.of(80, ...relayerAddress)).slice(2)}0001000000`));
   equal(
-    await refusalOf(hub, calls.accumulateFees(await work.prove([work.commitments[0] ?? payee]))),
+    await fetchRefusal(hub, relayerCalls.accumulateFees(await work.prove([work.commitments[0] ?? payee]))),
     "Relayer.MissingCommitments",
   );
 });
@@ -142,23 +142,26 @@ Deno.test("relayer: every rule of accumulation has its error", async (t) => {
   ];
   for (const [name, proof, error] of cases) {
     await t.step(name, async () => {
-      equal(await refusalOf(hub, calls.accumulateFees(proof)), `Relayer.${error}`);
+      equal(await fetchRefusal(hub, relayerCalls.accumulateFees(proof)), `Relayer.${error}`);
     });
   }
   await t.step("a destination in its challenge period", async () => {
     void hub.setChallengePeriod(receiver, 60n);
     hub.produceBlock();
-    equal(await refusalOf(hub, calls.accumulateFees(good)), "Relayer.ProofValidationError");
+    equal(await fetchRefusal(hub, relayerCalls.accumulateFees(good)), "Relayer.ProofValidationError");
     equal(hub.rejections.at(-1)?.ismp, "challenge_period_not_elapsed");
     hub.advanceTime(61_000);
     hub.produceBlock();
   });
   await t.step("then all is well", async () => {
-    await include(hub, calls.accumulateFees(good));
+    await include(hub, relayerCalls.accumulateFees(good));
     equal(hub.governance.feesOf(sender.stateMachine, relayerAddress), 3n);
   });
   await t.step("a commitment already claimed is left out of the rest", async () => {
-    equal(await refusalOf(hub, calls.accumulateFees(await work.prove([first, foreign]))), undefined);
+    equal(
+      await fetchRefusal(hub, relayerCalls.accumulateFees(await work.prove([first, foreign]))),
+      undefined,
+    );
     hub.produceBlock();
     equal(hub.governance.feesOf(sender.stateMachine, other), 4n);
   });
@@ -172,17 +175,17 @@ Deno.test("relayer: a beneficiary needs the deliverer's signature over the nonce
   const sign = (nonce: bigint, key = relayerKey): Signature =>
     evmSignature(beneficiaryMessage({ nonce, sourceChain: sender.stateMachine, beneficiary }).digest, key);
   const claim = async (commitment: Hash256, signature: Signature): Promise<Uint8Array> =>
-    calls.accumulateFees(
+    relayerCalls.accumulateFees(
       await work.prove([commitment], { beneficiaryDetails: [beneficiary, signature] }),
     );
   const stranger = new Uint8Array(32).fill(0x42);
-  equal(await refusalOf(hub, await claim(first, sign(0n, stranger))), "Relayer.InvalidPublicKey");
-  equal(await refusalOf(hub, await claim(first, sign(1n))), "Relayer.InvalidPublicKey");
+  equal(await fetchRefusal(hub, await claim(first, sign(0n, stranger))), "Relayer.InvalidPublicKey");
+  equal(await fetchRefusal(hub, await claim(first, sign(1n))), "Relayer.InvalidPublicKey");
   const broken: Signature = { tag: "Evm", value: { address: relayerAddress, signature: new Uint8Array(64) } };
-  equal(await refusalOf(hub, await claim(first, broken)), "Relayer.InvalidSignature");
+  equal(await fetchRefusal(hub, await claim(first, broken)), "Relayer.InvalidSignature");
   const { digest } = beneficiaryMessage({ nonce: 0n, sourceChain: sender.stateMachine, beneficiary });
   const otherScheme = sr25519Signature(digest, stranger, new Uint8Array(32));
-  equal(await refusalOf(hub, await claim(first, otherScheme)), "Relayer.InvalidSignature");
+  equal(await fetchRefusal(hub, await claim(first, otherScheme)), "Relayer.InvalidSignature");
   await include(hub, await claim(first, sign(0n)));
   const { governance } = hub;
   equal(governance.feesOf(sender.stateMachine, beneficiary), 5n);
@@ -191,7 +194,7 @@ Deno.test("relayer: a beneficiary needs the deliverer's signature over the nonce
   const nonce = await storage(hub, relayerKeys.nonce(relayerAddress, sender.stateMachine));
   ok(nonce !== undefined);
   equal(decodeStrict(u64, nonce, "Nonce"), 1n);
-  equal(await refusalOf(hub, await claim(second, sign(0n))), "Relayer.InvalidPublicKey");
+  equal(await fetchRefusal(hub, await claim(second, sign(0n))), "Relayer.InvalidPublicKey");
   await include(hub, await claim(second, sign(1n)));
   equal(governance.feesOf(sender.stateMachine, beneficiary), 12n);
 });
@@ -200,7 +203,7 @@ Deno.test("relayer: the pool knows a call by its whole argument, and compressed 
   await using hub = await startRelayerHub();
   const work = await paidWork(hub, [5n]);
   const proof = await work.prove();
-  const extrinsic = calls.accumulateFees(proof);
+  const extrinsic = relayerCalls.accumulateFees(proof);
   const validity = String(
     await resultHttp(hub.httpUrl, "state_call", [
       "TaggedTransactionQueue_validate_transaction",
@@ -215,9 +218,12 @@ Deno.test("relayer: the pool knows a call by its whole argument, and compressed 
   equal(second.kind === "error" && second.error.code, 1014);
   hub.produceBlock();
   equal(hub.governance.feesOf(sender.stateMachine, relayerAddress), 5n);
-  equal(await refusalOf(hub, extrinsic), "Relayer.MissingCommitments");
+  equal(await fetchRefusal(hub, extrinsic), "Relayer.MissingCommitments");
   equal(
-    await refusalOf(hub, compressedExtrinsic(decodeBareExtrinsic(calls.withdrawFees(withdrawal(0n))))),
+    await fetchRefusal(
+      hub,
+      compressedExtrinsic(decodeBareExtrinsic(relayerCalls.withdrawFees(withdrawal(0n)))),
+    ),
     "CallDecompressor.CallNotSupported",
   );
 });
@@ -226,24 +232,24 @@ Deno.test("relayer: a withdrawal pays the whole credit through the host manager,
   await using hub = await startRelayerHub();
   const { governance } = hub;
   const work = await paidWork(hub, [9n * token, 2n * token]);
-  equal(await refusalOf(hub, calls.withdrawFees(withdrawal(0n))), "Relayer.NotEnoughBalance");
-  await include(hub, calls.accumulateFees(await work.prove(work.commitments.slice(0, 1))));
-  equal(await refusalOf(hub, calls.withdrawFees(withdrawal(0n))), "Relayer.NotEnoughBalance");
-  await include(hub, calls.accumulateFees(await work.prove(work.commitments.slice(1))));
-  equal(await refusalOf(hub, calls.withdrawFees(withdrawal(0n))), "Relayer.MissingMangerAddress");
+  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(0n))), "Relayer.NotEnoughBalance");
+  await include(hub, relayerCalls.accumulateFees(await work.prove(work.commitments.slice(0, 1))));
+  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(0n))), "Relayer.NotEnoughBalance");
+  await include(hub, relayerCalls.accumulateFees(await work.prove(work.commitments.slice(1))));
+  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(0n))), "Relayer.MissingMangerAddress");
   void governance.setHostParams(sender.stateMachine, senderHostParams);
   hub.produceBlock();
-  equal(await refusalOf(hub, calls.withdrawFees(withdrawal(1n))), "Relayer.InvalidPublicKey");
+  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(1n))), "Relayer.InvalidPublicKey");
   const signed = withdrawal(0n);
   equal(
-    await refusalOf(hub, calls.withdrawFees({ ...signed, destChain: receiver.stateMachine })),
+    await fetchRefusal(hub, relayerCalls.withdrawFees({ ...signed, destChain: receiver.stateMachine })),
     "Relayer.InvalidPublicKey",
   );
   equal(
-    await refusalOf(hub, calls.withdrawFees(withdrawal(0n, { beneficiary: new Uint8Array(32) }))),
+    await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(0n, { beneficiary: new Uint8Array(32) }))),
     "Relayer.InvalidPublicKey",
   );
-  await include(hub, calls.withdrawFees(signed));
+  await include(hub, relayerCalls.withdrawFees(signed));
   equal(governance.feesOf(sender.stateMachine, relayerAddress), 0n);
   equal(governance.nonceOf(relayerAddress, sender.stateMachine), 1n);
   const { number } = hub.best;
@@ -262,8 +268,8 @@ Deno.test("relayer: a withdrawal pays the whole credit through the host manager,
       }`,
     },
   }]);
-  equal(await refusalOf(hub, calls.withdrawFees(signed)), "Relayer.InvalidPublicKey");
-  equal(await refusalOf(hub, calls.withdrawFees(withdrawal(1n))), "Relayer.NotEnoughBalance");
+  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(signed)), "Relayer.InvalidPublicKey");
+  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(withdrawal(1n))), "Relayer.NotEnoughBalance");
 });
 
 Deno.test("relayer: the minimum can be set, and Substrate chains pay accounts through HYPR-FEE", async () => {
@@ -275,13 +281,13 @@ Deno.test("relayer: the minimum can be set, and Substrate chains pay accounts th
   const order = (nonce: bigint, change: { beneficiary?: Uint8Array } = {}): Uint8Array => {
     const { digest } = withdrawMessage({ nonce, destChain: chain, beneficiary: change.beneficiary });
     const signature = sr25519Signature(digest, key, new Uint8Array(32));
-    return calls.withdrawFees({ signature, destChain: chain, beneficiary: change.beneficiary });
+    return relayerCalls.withdrawFees({ signature, destChain: chain, beneficiary: change.beneficiary });
   };
   equal(governance.minimumWithdrawal(chain), 10n * token);
   void governance.setMinimumWithdrawal(chain, 0n);
   hub.produceBlock();
-  equal(await refusalOf(hub, order(1n)), "Relayer.InvalidSignature");
-  equal(await refusalOf(hub, order(0n, { beneficiary: new Uint8Array(20) })), "Relayer.InvalidPublicKey");
+  equal(await fetchRefusal(hub, order(1n)), "Relayer.InvalidSignature");
+  equal(await fetchRefusal(hub, order(0n, { beneficiary: new Uint8Array(20) })), "Relayer.InvalidPublicKey");
   await include(hub, order(0n));
   const { number } = hub.best;
   const events = Object.values(Object(await resultHttp(hub.httpUrl, "ismp_queryEvents", [number, number])));
@@ -302,7 +308,7 @@ Deno.test("relayer: a rotation's first deliverer is paid from the treasury, once
   ): Promise<Uint8Array> => {
     const setId = change.setId ?? 7n;
     const { digest } = consensusClaimMessage({ setId, destChain: receiver.stateMachine, payee });
-    return calls.claimConsensus({
+    return relayerCalls.claimConsensus({
       stateProof: {
         height: { id: receiver, height: 20n },
         proof: await source.proveSlots([epochRelayerSlot(setId)]),
@@ -313,23 +319,23 @@ Deno.test("relayer: a rotation's first deliverer is paid from the treasury, once
     });
   };
   const sr25519 = sr25519Signature(payee, relayerKey, new Uint8Array(32));
-  equal(await refusalOf(hub, await claim({ signature: sr25519 })), "Relayer.OutboundSignatureNotEvm");
-  equal(await refusalOf(hub, await claim({ setId: 8n })), "Relayer.OutboundDeliveryNotProven");
+  equal(await fetchRefusal(hub, await claim({ signature: sr25519 })), "Relayer.OutboundSignatureNotEvm");
+  equal(await fetchRefusal(hub, await claim({ setId: 8n })), "Relayer.OutboundDeliveryNotProven");
   equal(
-    await refusalOf(hub, await claim({ key: new Uint8Array(32).fill(9) })),
+    await fetchRefusal(hub, await claim({ key: new Uint8Array(32).fill(9) })),
     "Relayer.OutboundSignerMismatch",
   );
-  equal(await refusalOf(hub, await claim({ payee: treasuryAccount })), "Relayer.OutboundSignerMismatch");
-  equal(await refusalOf(hub, await claim()), "Relayer.OutboundNoRewardConfigured");
+  equal(await fetchRefusal(hub, await claim({ payee: treasuryAccount })), "Relayer.OutboundSignerMismatch");
+  equal(await fetchRefusal(hub, await claim()), "Relayer.OutboundNoRewardConfigured");
   void governance.setConsensusReward(receiver.stateMachine, 10n ** 12n);
   hub.produceBlock();
-  equal(await refusalOf(hub, await claim()), "Relayer.OutboundRewardTransferFailed");
+  equal(await fetchRefusal(hub, await claim()), "Relayer.OutboundRewardTransferFailed");
   void governance.setBalance(treasuryAccount, 5n * 10n ** 12n);
   hub.produceBlock();
   await include(hub, await claim());
   equal(governance.balanceOf(payee), 10n ** 12n);
   equal(governance.balanceOf(treasuryAccount), 4n * 10n ** 12n);
-  equal(await refusalOf(hub, await claim()), "Relayer.OutboundRotationAlreadyClaimed");
+  equal(await fetchRefusal(hub, await claim()), "Relayer.OutboundRotationAlreadyClaimed");
   const unit = await storage(hub, relayerKeys.outboundConsensusRotationsClaimed(receiver.stateMachine, 7n));
   deepEqual(unit, new Uint8Array());
 });
@@ -356,7 +362,7 @@ Deno.test("relayer: the deliverer of a listed module's request is paid, whoever 
       destChain: receiver.stateMachine,
       payee,
     });
-    return calls.claimRequest({
+    return relayerCalls.claimRequest({
       request: claimed,
       stateProof: { height: { id, height: 20n }, proof },
       payee,
@@ -364,21 +370,24 @@ Deno.test("relayer: the deliverer of a listed module's request is paid, whoever 
     });
   };
   equal(
-    await refusalOf(hub, claim({ source: sender.stateMachine })),
+    await fetchRefusal(hub, claim({ source: sender.stateMachine })),
     "Relayer.OutboundRequestSourceNotHyperbridge",
   );
-  equal(await refusalOf(hub, claim({ nonce: 9n })), "Relayer.OutboundRequestNotKnown");
-  equal(await refusalOf(hub, claim()), "Relayer.OutboundRequestNoRewardConfigured");
+  equal(await fetchRefusal(hub, claim({ nonce: 9n })), "Relayer.OutboundRequestNotKnown");
+  equal(await fetchRefusal(hub, claim()), "Relayer.OutboundRequestNoRewardConfigured");
   void governance.setRequestReward(from, 2n * 10n ** 12n);
   void governance.setBalance(treasuryAccount, 10n ** 12n);
   hub.produceBlock();
-  equal(await refusalOf(hub, claim({}, relayerKey, sender)), "Relayer.MismatchedStateMachine");
-  equal(await refusalOf(hub, claim({}, new Uint8Array(32).fill(9))), "Relayer.OutboundRequestSignerMismatch");
-  equal(await refusalOf(hub, claim()), "Relayer.OutboundRequestRewardTransferFailed");
+  equal(await fetchRefusal(hub, claim({}, relayerKey, sender)), "Relayer.MismatchedStateMachine");
+  equal(
+    await fetchRefusal(hub, claim({}, new Uint8Array(32).fill(9))),
+    "Relayer.OutboundRequestSignerMismatch",
+  );
+  equal(await fetchRefusal(hub, claim()), "Relayer.OutboundRequestRewardTransferFailed");
   void governance.setBalance(treasuryAccount, 10n ** 13n);
   hub.produceBlock();
   await include(hub, claim());
   equal(governance.balanceOf(payee), 2n * 10n ** 12n);
-  equal(await refusalOf(hub, claim()), "Relayer.OutboundRequestAlreadyClaimed");
+  equal(await fetchRefusal(hub, claim()), "Relayer.OutboundRequestAlreadyClaimed");
   equal((await storage(hub, relayerKeys.outboundRequestsClaimed(commitment)))?.length, 0);
 });

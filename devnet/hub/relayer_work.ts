@@ -32,7 +32,7 @@ import {
 } from "./deliveries.ts";
 import { EvmSource, paidRequest, type SlotValue } from "./evm_source.ts";
 import type { Hub } from "./hub.ts";
-import { resultHttp, type RpcAnswer } from "./json_rpc_client.ts";
+import { type JsonRpcAnswer, resultHttp } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 
 /** Address of the receiving chain's ISMP host. */
@@ -65,7 +65,7 @@ function extrinsic<T>(pallet: string, call: string, codec: Codec<T>): (argument:
 }
 
 /** Unsigned extrinsics of gargantua. */
-export const calls = {
+export const relayerCalls = {
   accumulateFees: extrinsic("Relayer", "accumulate_fees", withdrawalProofCodec),
   withdrawFees: extrinsic("Relayer", "withdraw_fees", withdrawalInputDataCodec),
   claimConsensus: extrinsic(
@@ -153,8 +153,8 @@ export function withdrawal(nonce: bigint, change: Partial<WithdrawalInputData> =
 }
 
 /** What came of an extrinsic: `undefined` when the pool took it, else the `Pallet.Error` that it fails with. */
-export async function refusalOf(hub: Hub, bytes: Uint8Array): Promise<string | undefined> {
-  const answer: RpcAnswer = await submit(hub, bytes);
+export async function fetchRefusal(hub: Hub, bytes: Uint8Array): Promise<string | undefined> {
+  const answer: JsonRpcAnswer = await submit(hub, bytes);
   if (answer.kind === "result") return undefined;
   const { code, data } = answer.error;
   if (code !== 1010 || data !== "Transaction call is not expected") return `${code} ${String(data)}`;

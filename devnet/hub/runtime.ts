@@ -170,7 +170,7 @@ export type RejectionListener = (rejection: {
 }) => void;
 
 /** The runtime: metadata and the table of calls. */
-export class Runtime {
+export class SimulatedRuntime {
   readonly metadata: RuntimeMetadata;
   readonly system: SystemStorage;
   /** Maximum of bytes of the extrinsics of one block that are not operational or mandatory. */

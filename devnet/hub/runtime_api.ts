@@ -13,7 +13,7 @@ import { leafCodec } from "../../src/core/ismp/request.ts";
 import { childTrieKeys, offchainKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { MmrError } from "../../src/core/merkle/mmr.ts";
-import type { Block } from "./blocks.ts";
+import type { SimulatedBlock } from "./blocks.ts";
 import type { HubNode } from "./node.ts";
 import { decodeLeafNode } from "./pallets/mmr.ts";
 import type { Snapshot } from "./storage.ts";
@@ -55,7 +55,7 @@ export class RuntimeApi {
   }
 
   /** ISMP events of a block; requests and responses whose leaf this node lacks are left out silently. */
-  blockEvents(block: Block): LocatedEvent[] {
+  blockEvents(block: SimulatedBlock): LocatedEvent[] {
     const { state, events } = this.#node.chain.bodyOf(block);
     return events.flatMap(({ ismp, extrinsicIndex }) => {
       const event = ismp === undefined ? undefined : this.#toIsmpEvent(state, ismp);
@@ -64,7 +64,7 @@ export class RuntimeApi {
   }
 
   /** True when {@link blockEvents} of the block needs the offchain database. */
-  needsOffchain(block: Block): boolean {
+  needsOffchain(block: SimulatedBlock): boolean {
     return this.#node.chain.bodyOf(block).events.some(({ ismp }) =>
       ismp?.tag === "Request" || ismp?.tag === "Response"
     );

@@ -19,8 +19,8 @@ export class MetadataError extends Error {
   }
 }
 
-/** `RuntimeVersion` as JSON-RPC and `System.Version` have it. */
-export interface RuntimeVersion {
+/** `SimulatedRuntimeVersion` as JSON-RPC and `System.Version` have it. */
+export interface SimulatedRuntimeVersion {
   readonly specName: string;
   readonly implName: string;
   readonly authoringVersion: number;
@@ -53,7 +53,7 @@ interface PalletEntry {
 export class RuntimeMetadata {
   /** The metadata as `state_getMetadata` gives it. */
   readonly bytes: Uint8Array;
-  readonly version: RuntimeVersion;
+  readonly version: SimulatedRuntimeVersion;
   /** SCALE of {@link version}, the constant `System.Version`. */
   readonly versionBytes: Uint8Array;
   readonly #pallets = new Map<string, PalletEntry>();
@@ -69,7 +69,7 @@ export class RuntimeMetadata {
     }
     this.versionBytes = this.constant("System", "Version");
     this.version = registry.createType("RuntimeVersion", this.versionBytes)
-      .toJSON() as unknown as RuntimeVersion;
+      .toJSON() as unknown as SimulatedRuntimeVersion;
   }
 
   /** The same runtime without some of its pallets; their types stay behind, unused. */

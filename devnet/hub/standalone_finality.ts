@@ -9,7 +9,7 @@ import { u64 } from "../../src/core/encoding/scale.ts";
 import { grandpaMethods } from "../relay/grandpa_methods.ts";
 import { GrandpaVotes } from "../relay/grandpa_votes.ts";
 import { Validators, type ValidatorSet } from "../relay/validators.ts";
-import type { Block } from "./blocks.ts";
+import type { SimulatedBlock } from "./blocks.ts";
 import type { ServedChain, ServedNode } from "./node.ts";
 import type { RpcMethods } from "./rpc/method.ts";
 import type { Overlay } from "./storage.ts";
@@ -30,7 +30,7 @@ export class StandaloneFinality {
     const set = new Validators(count).set(SESSION);
     this.#set = set;
     this.#votes = new GrandpaVotes({
-      get finalized(): Block {
+      get finalized(): SimulatedBlock {
         return chain.finalized;
       },
       blockAt: (number) => chain.blockAt(number),
@@ -47,7 +47,7 @@ export class StandaloneFinality {
   }
 
   /** Justifications as `chain_getBlock` tells them: null, or pairs of engine and bytes. */
-  justificationsOf({ header: { number } }: Block): unknown {
+  justificationsOf({ header: { number } }: SimulatedBlock): unknown {
     if (!this.#votes.keeps(number)) return null;
     return [[new TextEncoder().encode(GRANDPA_ENGINE), this.#votes.justification(number)]];
   }

@@ -16,7 +16,7 @@ import { demoModuleId, type Hub } from "./hub.ts";
 import { callHttp, resultHttp } from "./json_rpc_client.ts";
 import { relayerFeeAccount } from "./pallets/balances.ts";
 import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
-import { calls, commitBlock, refusalOf, relayerAddress, relayerKey } from "./relayer_work.ts";
+import { commitBlock, fetchRefusal, relayerAddress, relayerCalls, relayerKey } from "./relayer_work.ts";
 import { childProof, newestEvents, startTwoChains, type TwoChains } from "./substrate_work.ts";
 
 const kusama2000 = parseStateMachine("KUSAMA-2000");
@@ -164,7 +164,7 @@ Deno.test("substrate chain: its fees are accumulated on the hub, and withdrawn f
   const dest = await commitBlock(hub, receiver, 20n, [[requestReceiptSlot(commitment), relayerAddress]]);
   const key = new Uint8Array(32).fill(5);
   const account = sr25519PublicKey(key);
-  const claim = calls.accumulateFees({
+  const claim = relayerCalls.accumulateFees({
     commitments: [commitment],
     sourceProof: await childProof(chain, "Blake2", height, keys),
     destProof: {
@@ -173,7 +173,7 @@ Deno.test("substrate chain: its fees are accumulated on the hub, and withdrawn f
     },
     beneficiaryDetails: undefined,
   });
-  equal(await refusalOf(hub, claim), undefined);
+  equal(await fetchRefusal(hub, claim), undefined);
   hub.produceBlock();
   equal(hub.governance.feesOf(kusama2000, relayerAddress), 5n * unit);
   void hub.governance.setMinimumWithdrawal(kusama2000, unit);
@@ -181,7 +181,7 @@ Deno.test("substrate chain: its fees are accumulated on the hub, and withdrawn f
   hub.produceBlock();
   const { digest } = withdrawMessage({ nonce: 0n, destChain: kusama2000, beneficiary: account });
   const order = { signature: evmSignature(digest, relayerKey), destChain: kusama2000, beneficiary: account };
-  equal(await refusalOf(hub, calls.withdrawFees(order)), undefined);
+  equal(await fetchRefusal(hub, relayerCalls.withdrawFees(order)), undefined);
   const block = hub.produceBlock();
   hub.produceBlock();
   const answer = await resultHttp(hub.httpUrl, "ismp_queryEvents", [block.number, block.number]);
@@ -215,7 +215,7 @@ Deno.test("substrate chain: hashes with its own function, and has nothing that o
     "0x0361626364",
   );
   // Pallet 53 is Relayer on gargantua; this runtime does not know the call.
-  const foreign = calls.withdrawFees({
+  const foreign = relayerCalls.withdrawFees({
     signature: evmSignature(payer, relayerKey),
     destChain: kusama2000,
     beneficiary: undefined,

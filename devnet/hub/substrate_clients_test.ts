@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parachainHeadKey } from "../../src/core/substrate/parachain_heads.ts";
-import { parachainProofCodec } from "../../src/consensus/clients/parachain/spec/parachain_proof.ts";
+import { parachainConsensusProofCodec } from "../../src/core/ismp/proof.ts";
 import { decodeGrandpaState } from "../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import {
   type ConsensusClientId,
@@ -128,7 +128,7 @@ Deno.test("a parachain's client takes the vector's heads at relay chain blocks t
   await using chain = await start(relayHeight);
   assert.equal(await update(chain, proof), "taken");
   assert.ok((chain.latestHeight(sibling) ?? 0n) > 0n);
-  const missing = parachainProofCodec.enc({ relayHeight, storageProof: [] });
+  const missing = parachainConsensusProofCodec.enc({ relayHeight, storageProof: [] });
   assert.match(await update(chain, missing), /consensus_proof_verification_failed/);
   await using ignorant = await start(relayHeight - 1);
   assert.match(await update(ignorant, proof), /unknown relay chain height/);
@@ -153,7 +153,7 @@ Deno.test("a parachain verifies the hub's head by the relay chain that both buil
   chain.produceBlock();
   await using reader = connectRelay(relay.wsUrl);
   const storageProof = await reader.chain.fetchReadProof([parachainHeadKey(hubPara)], parent.hash, signal);
-  const proof = parachainProofCodec.enc({ relayHeight: parent.number, storageProof });
+  const proof = parachainConsensusProofCodec.enc({ relayHeight: parent.number, storageProof });
   assert.equal(await update(chain, proof), "taken");
   const known = chain.latestHeight({ stateMachine, consensusStateId });
   assert.equal(known, BigInt(hub.finalized.number));

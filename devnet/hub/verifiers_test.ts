@@ -7,8 +7,8 @@ import fc from "fast-check";
 import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { GrandpaError } from "../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
 import {
-  type FinalityProof,
   grandpaConsensusStateCodec,
+  type GrandpaFinalityProof,
   grandpaJustificationCodec,
 } from "../../src/consensus/clients/grandpa/spec/message.ts";
 import {
@@ -44,7 +44,7 @@ function outcomeOf(read: () => unknown): unknown {
 const accepted = (await readVectors("grandpa-accepted.json")).list("cases");
 const rejected = (await readVectors("grandpa-rejected.json")).list("cases");
 
-function finalityIn(vector: VectorNode): FinalityProof {
+function finalityIn(vector: VectorNode): GrandpaFinalityProof {
   return decodeGrandpaMessage(vector.bytes("consensus_message_scale")).value.finalityProof;
 }
 
@@ -75,7 +75,7 @@ Deno.test("the hub's own GRANDPA client and the relayer's verifier say the same 
   assert.ok(vector);
   const trusted = decodeGrandpaState(vector.bytes("trusted_state.scale"));
   const proof = finalityIn(vector);
-  const agree = (changed: FinalityProof, state = trusted): void =>
+  const agree = (changed: GrandpaFinalityProof, state = trusted): void =>
     assert.deepEqual(
       outcomeOf(() => checkFinality(state, changed)),
       outcomeOf(() => verifyFinality(state, changed)),

@@ -2,7 +2,7 @@
  * Beacon nodes of the six kinds as they are with default flags: which routes they serve, and how. The simulated node
  * behind the profile serves all of them.
  */
-import type { Profile, Refusal } from "./profile.ts";
+import type { NodeRefusal, Profile } from "./profile.ts";
 import type { RestBehaviour } from "./rest_behaviour.ts";
 
 const LIGHT_CLIENT = "/eth/v1/beacon/light_client/*";
@@ -12,7 +12,7 @@ const LODESTAR_OWN = "/eth/v1/lodestar/*";
 const NIMBUS_OWN = "/nimbus/*";
 
 /** A body in JSON with this status. */
-function json(status: number, body: unknown): Refusal {
+function json(status: number, body: unknown): NodeRefusal {
   return { status, page: JSON.stringify(body) };
 }
 
@@ -24,7 +24,7 @@ const UNKNOWN = {
   nimbus: json(404, { code: 404, message: "Page not found" }),
   lodestar: json(404, { statusCode: 404, error: "Not Found", message: "Route GET not found" }),
   grandine: json(404, { code: 404, message: "Not Found" }),
-} as const satisfies Readonly<Record<string, Refusal>>;
+} as const satisfies Readonly<Record<string, NodeRefusal>>;
 
 /** All profiles of beacon nodes. */
 export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [

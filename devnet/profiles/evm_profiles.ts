@@ -2,16 +2,16 @@
  * EVM nodes and providers. Texts and numbers are theirs, as of the sources beside each; `played` is what a devnet of some
  * hundred blocks needs so that the limit is met.
  */
-import type { Profile, Refusal } from "./profile.ts";
+import type { NodeRefusal, Profile } from "./profile.ts";
 import type { RpcBehaviour } from "./rpc_behaviour.ts";
 
 /** Answer of Geth and of all who put a whitelist before it. */
-const NO_METHOD: Refusal = {
+const NO_METHOD: NodeRefusal = {
   error: { code: -32601, message: "the method {method} does not exist/is not available" },
 };
 
 /** A page of a gateway, as Cloudflare and nginx send it. */
-function page(status: number, title: string): Refusal {
+function page(status: number, title: string): NodeRefusal {
   const head = `<html>\r\n<head><title>${status} ${title}</title></head>`;
   const body =
     `<body>\r\n<center><h1>${status} ${title}</h1></center>\r\n<hr><center>cloudflare</center>\r\n</body>`;

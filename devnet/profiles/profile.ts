@@ -27,7 +27,7 @@ export function realOf(limit: number | Scaled): number {
  * What a node says instead of an answer. In texts `{max}`, `{width}`, `{from}`, `{to}`, `{last}`, `{count}`, `{block}` and
  * `{head}` stand for the numbers of the question.
  */
-export interface Refusal {
+export interface NodeRefusal {
   /** HTTP status; sockets ignore it. Default 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -1,12 +1,12 @@
 /** Refusals as answers. */
-import type { Refusal } from "./profile.ts";
+import type { NodeRefusal } from "./profile.ts";
 import type { Answer, Call } from "./rpc_behaviour.ts";
 
 /** Numbers for the placeholders of a refusal's text. */
 export type RefusalNumbers = Readonly<Record<string, bigint | number | string>>;
 
 /** The refusal as answer to one call. @throws {TypeError} for one that is no JSON-RPC error. */
-export function refuseCall(call: Call, refusal: Refusal, numbers: RefusalNumbers = {}): Answer {
+export function refuseCall(call: Call, refusal: NodeRefusal, numbers: RefusalNumbers = {}): Answer {
   if (refusal.error === undefined) throw new RefusedRequest(refusal, numbers);
   return { id: call.id, error: filled(refusal.error, numbers) };
 }
@@ -14,7 +14,7 @@ export function refuseCall(call: Call, refusal: Refusal, numbers: RefusalNumbers
 /** The whole request is refused: thrown by whoever finds out while calls are answered. */
 export class RefusedRequest extends Error {
   override readonly name = "RefusedRequest";
-  constructor(readonly refusal: Refusal, readonly numbers: RefusalNumbers = {}) {
+  constructor(readonly refusal: NodeRefusal, readonly numbers: RefusalNumbers = {}) {
     super(`Refused on purpose with ${refusal.status ?? 200}`);
   }
 }
@@ -48,7 +48,7 @@ export function refuseRequest(
 }
 
 function refusedBatch(
-  { asBatch = "object" }: Refusal,
+  { asBatch = "object" }: NodeRefusal,
   calls: readonly Call[],
   one: (id: unknown) => unknown,
 ): unknown {
@@ -62,7 +62,7 @@ function refusedBatch(
   }
 }
 
-function filled(error: NonNullable<Refusal["error"]>, numbers: RefusalNumbers): Refusal["error"] {
+function filled(error: NonNullable<NodeRefusal["error"]>, numbers: RefusalNumbers): NodeRefusal["error"] {
   const fill = (text: string): string =>
     text.replaceAll(
       /\{(\w+)\}/g,

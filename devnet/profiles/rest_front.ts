@@ -3,7 +3,7 @@
  * {@link startProfiledBeacon}.
  */
 import { serveLocally } from "../../tests/support/test_server.ts";
-import { playedOf, type Profile, type Refusal } from "./profile.ts";
+import { type NodeRefusal, playedOf, type Profile } from "./profile.ts";
 import type { RestBehaviour } from "./rest_behaviour.ts";
 
 /** A running proxy. */
@@ -24,7 +24,7 @@ interface Asked {
 }
 
 /** @returns a refusal in place of the answer */
-type Rule = (asked: Asked) => Refusal | undefined | Promise<Refusal | undefined>;
+type Rule = (asked: Asked) => NodeRefusal | undefined | Promise<NodeRefusal | undefined>;
 
 /** Starts a proxy with the behaviours of `profile` in front of the node at `upstream` (`http://...`). */
 export function startProfiledBeacon(upstream: string, profile: Profile<RestBehaviour>): ProfiledBeacon {
@@ -121,7 +121,7 @@ function matcher(routes: readonly string[]): (path: string) => boolean {
   return (path) => patterns.some((pattern) => pattern.test(path));
 }
 
-function refused({ status, headers, page, error }: Refusal): Response {
+function refused({ status, headers, page, error }: NodeRefusal): Response {
   const body = page ?? JSON.stringify(error);
   const type = body.startsWith("{") ? "application/json" : body.startsWith("<") ? "text/html" : "text/plain";
   return new Response(body, { status: status ?? 200, headers: { "content-type": type, ...headers } });

@@ -1,18 +1,18 @@
 /** What a JSON-RPC node may do to those who ask it: the vocabulary of the profiles of EVM and Substrate nodes. */
-import type { Refusal, Scaled } from "./profile.ts";
+import type { NodeRefusal, Scaled } from "./profile.ts";
 
 /** One way in which a node is unkind. */
 export type RpcBehaviour =
   /** `eth_getLogs` over more blocks than this is refused. */
-  | { readonly kind: "logRange"; readonly blocks: number | Scaled; readonly refusal: Refusal }
+  | { readonly kind: "logRange"; readonly blocks: number | Scaled; readonly refusal: NodeRefusal }
   /** `eth_getLogs` with more results than this is refused. */
-  | { readonly kind: "logResults"; readonly results: number | Scaled; readonly refusal: Refusal }
+  | { readonly kind: "logResults"; readonly results: number | Scaled; readonly refusal: NodeRefusal }
   /** `eth_getLogs` takes its time for each block; what takes longer than the node allows is refused after that time. */
   | {
     readonly kind: "slowLogs";
     readonly msPerBlock: number;
     readonly timeoutMs: Scaled;
-    readonly refusal: Refusal;
+    readonly refusal: NodeRefusal;
   }
   /** The index of logs is behind the head by so many blocks, and says nothing of it. */
   | { readonly kind: "lateLogs"; readonly blocks: number }
@@ -20,36 +20,36 @@ export type RpcBehaviour =
   | {
     readonly kind: "missing";
     readonly methods: readonly string[];
-    readonly refusal: Refusal;
+    readonly refusal: NodeRefusal;
     /** False: `rpc_methods` does not list them. Default: it does, as where a gateway or a flag refuses them. */
     readonly areListed?: boolean;
   }
   /** `debug_traceCall` answers without logs although they were asked for. */
   | { readonly kind: "loglessTraces" }
   /** States of the newest blocks only. */
-  | { readonly kind: "states"; readonly blocks: number | Scaled; readonly refusal: Refusal }
+  | { readonly kind: "states"; readonly blocks: number | Scaled; readonly refusal: NodeRefusal }
   /** Proofs (`eth_getProof`) of the newest blocks only; other reads of old states work. */
-  | { readonly kind: "proofs"; readonly blocks: number | Scaled; readonly refusal: Refusal }
+  | { readonly kind: "proofs"; readonly blocks: number | Scaled; readonly refusal: NodeRefusal }
   /**
    * Several nodes behind one URL, each so many blocks behind: every request, or every call of a batch, is answered by
    * the next one.
    */
   | { readonly kind: "fleet"; readonly lags: readonly number[]; readonly spread: "request" | "call" }
-  | { readonly kind: "requestBytes"; readonly bytes: number | Scaled; readonly refusal: Refusal }
-  | { readonly kind: "responseBytes"; readonly bytes: number | Scaled; readonly refusal: Refusal }
+  | { readonly kind: "requestBytes"; readonly bytes: number | Scaled; readonly refusal: NodeRefusal }
+  | { readonly kind: "responseBytes"; readonly bytes: number | Scaled; readonly refusal: NodeRefusal }
   /** Batches of more calls are refused. 0: every batch is. */
-  | { readonly kind: "batch"; readonly calls: number | Scaled; readonly refusal: Refusal }
+  | { readonly kind: "batch"; readonly calls: number | Scaled; readonly refusal: NodeRefusal }
   /** So many calls in any second. */
-  | { readonly kind: "rate"; readonly perSec: number | Scaled; readonly refusal: Refusal }
+  | { readonly kind: "rate"; readonly perSec: number | Scaled; readonly refusal: NodeRefusal }
   /** So many calls in a day; played with a day of its own length. */
   | {
     readonly kind: "quota";
     readonly calls: Scaled;
     readonly dayMs: number;
-    readonly refusal: Refusal;
+    readonly refusal: NodeRefusal;
   }
   /** Each so many requests one is refused, for no reason. */
-  | { readonly kind: "hiccups"; readonly every: number; readonly refusal: Refusal }
+  | { readonly kind: "hiccups"; readonly every: number; readonly refusal: NodeRefusal }
   /** Each so many questions for a block, receipt or transaction are answered with null. */
   | { readonly kind: "nullBlocks"; readonly every: number }
   /** Hex that the specification does not allow, and fields that are not there. */

@@ -32,7 +32,7 @@ export async function isRelayerOutdated(executable = RELAYER_EXECUTABLE): Promis
 }
 
 /** Builds both executables; takes about 30 s. @throws {BuildFault} */
-export async function buildPrograms(signal?: AbortSignal): Promise<void> {
+export async function compilePrograms(signal?: AbortSignal): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--quiet", "src/build/build.ts"],
     cwd: REPOSITORY,

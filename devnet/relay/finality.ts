@@ -11,7 +11,7 @@ import {
   type PayloadEntry,
 } from "../../src/core/beefy/commitment.ts";
 import { beefyThreshold } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
-import type { Block } from "../hub/blocks.ts";
+import type { SimulatedBlock } from "../hub/blocks.ts";
 import { type GrandpaOptions, GrandpaVotes } from "./grandpa_votes.ts";
 import type { RelayBlocks } from "./relay_blocks.ts";
 
@@ -53,7 +53,7 @@ export class Finality {
   }
 
   /** Newest block that BEEFY has justified; undefined when there is none yet. */
-  get beefyFinalized(): Block | undefined {
+  get beefyFinalized(): SimulatedBlock | undefined {
     for (let number = this.#newestForBeefy; number > 0; number--) {
       if (this.hasBeefy(number)) return this.#chain.blockAt(number);
     }

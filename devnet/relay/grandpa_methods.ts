@@ -5,7 +5,7 @@
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import type { ServedNode } from "../hub/node.ts";
 import { RpcError } from "../hub/rpc/json_rpc.ts";
-import { type RpcMethod, type RpcMethods, Subscription } from "../hub/rpc/method.ts";
+import { type RpcMethod, type RpcMethods, RpcSubscription } from "../hub/rpc/method.ts";
 import { u32Param } from "../hub/rpc/params.ts";
 import { FinalityProofError, type GrandpaVotes } from "./grandpa_votes.ts";
 
@@ -36,7 +36,7 @@ export function justifications(
 ): RpcMethod {
   return () => {
     let reported = node.chain.finalized.header.number;
-    return new Subscription(notification, (send) =>
+    return new RpcSubscription(notification, (send) =>
       node.follow(() => {
         for (let number = reported + 1; number <= node.chain.finalized.header.number; number++) {
           const justification = read(number);

@@ -9,12 +9,12 @@ import { blake2b256 } from "../../src/core/encoding/hash.ts";
 import { u32, u64 } from "../../src/core/encoding/scale.ts";
 import { MountainRange } from "../trie/mmr_range.ts";
 import type { SubstrateTrie } from "../trie/substrate_trie.ts";
-import { type Block, ChainError, extrinsicsRoot } from "../hub/blocks.ts";
-import { encodeHeader, hashHeader, type Header } from "../hub/digest.ts";
+import { ChainError, extrinsicsRoot, type SimulatedBlock } from "../hub/blocks.ts";
+import { encodeHeader, hashHeader, type SimulatedHeader } from "../hub/digest.ts";
 import type { ServedChain } from "../hub/node.ts";
 import type { Snapshot } from "../hub/storage.ts";
 import { relayDigest } from "./relay_digest.ts";
-import type { ParachainHeads, Session } from "./relay_options.ts";
+import type { ParachainHeads, RelaySession } from "./relay_options.ts";
 import { emptyState, headsOf, relayKeys, withHeads, withRange, withSession } from "./relay_state.ts";
 import { Validators, type ValidatorSet } from "./validators.ts";
 
@@ -41,9 +41,9 @@ export class RelayBlocks implements ServedChain {
   readonly validators: Validators;
   readonly range = new MountainRange();
   readonly #options: RelayBlocksOptions;
-  readonly #blocks: Block[] = [];
+  readonly #blocks: SimulatedBlock[] = [];
   readonly #numbers = new Map<Hash256, number>();
-  readonly #sessions: Session[] = [];
+  readonly #sessions: RelaySession[] = [];
   readonly #leaves: Uint8Array[] = [];
   #finalized = 0;
 
@@ -56,43 +56,43 @@ export class RelayBlocks implements ServedChain {
     this.#append({ parentHash: zeroHash, number: 0, digest: [] }, state);
   }
 
-  get best(): Block {
+  get best(): SimulatedBlock {
     return this.blockAt(this.#blocks.length - 1);
   }
 
-  get finalized(): Block {
+  get finalized(): SimulatedBlock {
     return this.blockAt(this.#finalized);
   }
 
-  blockAt(number: number): Block {
+  blockAt(number: number): SimulatedBlock {
     const block = this.#blocks[number];
     if (block === undefined) throw new ChainError("unknown_block", String(number));
     return block;
   }
 
-  findNumber(number: number): Block | undefined {
+  findNumber(number: number): SimulatedBlock | undefined {
     return this.#blocks[number];
   }
 
-  find(hash: string): Block | undefined {
+  find(hash: string): SimulatedBlock | undefined {
     const number = this.#numbers.get(`0x${hash.toLowerCase().replace(/^0x/, "")}`);
     return number === undefined ? undefined : this.#blocks[number];
   }
 
-  block(hash: string): Block {
+  block(hash: string): SimulatedBlock {
     const block = this.find(hash);
     if (block === undefined) throw new ChainError("unknown_block", hash);
     return block;
   }
 
-  stateOf(block: Block): Snapshot {
+  stateOf(block: SimulatedBlock): Snapshot {
     const isKept = block.header.number > this.#blocks.length - 1 - this.#options.keepStates;
     if (block.body === undefined || !isKept) throw new ChainError("pruned", block.hash);
     return block.body.state;
   }
 
   /** Session of a block. */
-  sessionOf(number: number): Session {
+  sessionOf(number: number): RelaySession {
     const session = this.#sessions.findLast(({ firstBlock }) => firstBlock <= number);
     if (session === undefined) throw new ChainError("unknown_block", String(number));
     return session;
@@ -124,7 +124,7 @@ export class RelayBlocks implements ServedChain {
   }
 
   /** Makes the next block; it may be the first of a session. */
-  build(nowMs: bigint, beginsSession: boolean): Block {
+  build(nowMs: bigint, beginsSession: boolean): SimulatedBlock {
     const parent = this.best;
     const number = parent.header.number + 1;
     let state = this.stateOf(parent).main;
@@ -147,14 +147,14 @@ export class RelayBlocks implements ServedChain {
   }
 
   /** Makes blocks final that are old enough. @returns them, oldest first. */
-  advanceFinality(): Block[] {
+  advanceFinality(): SimulatedBlock[] {
     const target = Math.max(this.#finalized, this.best.header.number - this.#options.finalityLag);
     const before = this.#finalized;
     this.#finalized = target;
     return this.#blocks.slice(before + 1, target + 1);
   }
 
-  #beginSession(firstBlock: number): Session {
+  #beginSession(firstBlock: number): RelaySession {
     const index = this.#sessions.length;
     const { grandpaSetId, beefySetId } = this.validators.set(index);
     const session = { index, grandpaSetId, beefySetId, firstBlock };
@@ -163,7 +163,7 @@ export class RelayBlocks implements ServedChain {
   }
 
   /** The heads are those before this block: its leaf is made before parachains are looked at. */
-  #addLeaf(parent: Block): void {
+  #addLeaf(parent: SimulatedBlock): void {
     const state = this.stateOf(parent).main;
     const heads = headsOf(state, [...this.#dummies, ...this.#onDemand(), ...this.#options.heads().keys()]);
     const leaf: BeefyMmrLeaf = {
@@ -193,7 +193,10 @@ export class RelayBlocks implements ServedChain {
     return withHeads(state, new Map([...dummies, ...real]), [...new Set(listed)].sort((a, b) => a - b));
   }
 
-  #append(start: Pick<Header, "parentHash" | "number" | "digest">, main: SubstrateTrie): Block {
+  #append(
+    start: Pick<SimulatedHeader, "parentHash" | "number" | "digest">,
+    main: SubstrateTrie,
+  ): SimulatedBlock {
     const header = { ...start, stateRoot: main.root(), extrinsicsRoot: noExtrinsics };
     const state = { main, child: emptyState };
     const block = {

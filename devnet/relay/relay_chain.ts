@@ -4,8 +4,8 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import type { Block } from "../hub/blocks.ts";
-import type { Header } from "../hub/digest.ts";
+import type { SimulatedBlock } from "../hub/blocks.ts";
+import type { SimulatedHeader } from "../hub/digest.ts";
 import type { BlockName } from "../hub/hub_options.ts";
 import type { BlockNews } from "../hub/node.ts";
 import { type AnswerHook, RpcDispatcher } from "../hub/rpc/dispatcher.ts";
@@ -14,15 +14,15 @@ import { type RpcServer, startRpcServer } from "../hub/rpc/server.ts";
 import { Finality } from "./finality.ts";
 import { RelayBlocks } from "./relay_blocks.ts";
 import { relayMethods } from "./relay_methods.ts";
-import type { RelayChainNode, RelayChainOptions, Session } from "./relay_options.ts";
+import type { RelayChainNode, RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
 
-export type { ParachainHeads, RelayChainNode, RelayChainOptions, Session } from "./relay_options.ts";
+export type { ParachainHeads, RelayChainNode, RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
 
 /** Most characters of a message: that of the reference's connections. */
 const MAX_MESSAGE_BYTES = 150_000_000;
 
 /** Starts a relay chain. The first final block with a leaf in the mountain range exists when it returns. */
-export function startRelayChain(options: RelayChainOptions = {}): Promise<RelayChainNode> {
+export function startRelayChain(options: RelaySimulatorOptions = {}): Promise<RelayChainNode> {
   const node = new RelaySimulator(options);
   node.start();
   return Promise.resolve(node);
@@ -34,7 +34,7 @@ class RelaySimulator implements RelayChainNode {
   beefyReady: boolean;
   missingMethods: ReadonlySet<string>;
   readonly callCounts = new Map<string, number>();
-  readonly #options: RelayChainOptions;
+  readonly #options: RelaySimulatorOptions;
   readonly #chain: RelayBlocks;
   readonly #finality: Finality;
   readonly #dispatcher: RpcDispatcher;
@@ -45,7 +45,7 @@ class RelaySimulator implements RelayChainNode {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastMs = 0n;
 
-  constructor(options: RelayChainOptions) {
+  constructor(options: RelaySimulatorOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
     this.#port = options.port ?? 0;
@@ -134,11 +134,11 @@ class RelaySimulator implements RelayChainNode {
     return nameOf(found);
   }
 
-  get session(): Session {
+  get session(): RelaySession {
     return this.sessionOf(this.#chain.best.header.number);
   }
 
-  header(block: number): Header {
+  header(block: number): SimulatedHeader {
     return this.#chain.blockAt(block).header;
   }
 
@@ -146,7 +146,7 @@ class RelaySimulator implements RelayChainNode {
     return this.#chain.blockAt(block).hash;
   }
 
-  sessionOf(block: number): Session {
+  sessionOf(block: number): RelaySession {
     return this.#chain.sessionOf(block);
   }
 
@@ -229,6 +229,6 @@ class RelaySimulator implements RelayChainNode {
   }
 }
 
-function nameOf({ header, hash }: Block): BlockName {
+function nameOf({ header, hash }: SimulatedBlock): BlockName {
   return { number: header.number, hash };
 }

@@ -5,7 +5,7 @@
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { grandpaAuthoritiesCodec } from "../../src/consensus/clients/grandpa/spec/message.ts";
 import { bytes, fixedBytes, hash256, list, Option, Struct, u64 } from "../../src/core/encoding/scale.ts";
-import type { Block } from "../hub/blocks.ts";
+import type { SimulatedBlock } from "../hub/blocks.ts";
 import type { ServedNode } from "../hub/node.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
 import { invalidParams, RpcError } from "../hub/rpc/json_rpc.ts";
@@ -100,7 +100,7 @@ function generateProof(node: RelayNode, blocks: unknown, best: unknown, at: unkn
 
 const beefySetCodec = Option(Struct({ validators: list(fixedBytes(33)), id: u64 }));
 
-function callRuntime({ chain }: RelayNode, method: unknown, block: Block): Uint8Array {
+function callRuntime({ chain }: RelayNode, method: unknown, block: SimulatedBlock): Uint8Array {
   const set = chain.setOf(block.header.number);
   switch (method) {
     case "GrandpaApi_grandpa_authorities":

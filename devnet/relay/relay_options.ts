@@ -4,7 +4,7 @@
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { PayloadEntry } from "../../src/core/beefy/commitment.ts";
 import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import type { Header } from "../hub/digest.ts";
+import type { SimulatedHeader } from "../hub/digest.ts";
 import type { BlockName } from "../hub/hub_options.ts";
 import type { AnswerHook } from "../hub/rpc/dispatcher.ts";
 import type { FaultHook } from "../hub/rpc/faults.ts";
@@ -13,7 +13,7 @@ import type { FaultHook } from "../hub/rpc/faults.ts";
 export type ParachainHeads = ReadonlyMap<number, Uint8Array>;
 
 /** Options of `startRelayChain`. */
-export interface RelayChainOptions {
+export interface RelaySimulatorOptions {
   /** Members of every set, 1 to 1000; default 4. */
   readonly validators?: number;
   /** Milliseconds between blocks, or `manual` for `RelayChainNode.produceBlock`; default 1000. */
@@ -62,7 +62,7 @@ export interface RelayChainOptions {
 }
 
 /** A session: the validators from one change of the set to the next. */
-export interface Session {
+export interface RelaySession {
   /** Counts from 0. */
   readonly index: number;
   readonly grandpaSetId: bigint;
@@ -92,12 +92,12 @@ export interface RelayChainNode extends AsyncDisposable {
   /** Newest block with a BEEFY justification. */
   readonly beefyFinalized: BlockName;
   /** Session of the newest block. */
-  readonly session: Session;
+  readonly session: RelaySession;
   /** Header of a block. @throws {ChainError} for blocks that do not exist. */
-  header(block: number): Header;
+  header(block: number): SimulatedHeader;
   hash(block: number): Hash256;
   /** Session of a block, in whose first block the set has changed already. */
-  sessionOf(block: number): Session;
+  sessionOf(block: number): RelaySession;
   /** What a BEEFY client that starts at that block trusts; default the newest with a justification. */
   beefyState(block?: number): BeefyClientState;
   /** SCALE of the justification that the node has for a block, whether or not it keeps it. */

@@ -19,7 +19,7 @@ import { deliveredIn, sendGet } from "../evm/host_admin.ts";
 import { deliverPosts, deliverResponses, proveSlots, submitToHub, tellHub } from "./manual_relay.ts";
 import { extrinsicOf } from "../hub/deliveries.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
-import { calls } from "../hub/relayer_work.ts";
+import { relayerCalls } from "../hub/relayer_work.ts";
 import { sendPing } from "./messages.ts";
 
 const token = 10n ** 18n;
@@ -51,7 +51,7 @@ Deno.test("devnet: the fee of a delivered message ends as fee tokens of the rela
   const height = await tellHub(devnet, b);
   await submitToHub(
     devnet,
-    calls.accumulateFees({
+    relayerCalls.accumulateFees({
       commitments: [commitment],
       sourceProof: await proveSlots(devnet, a, { height: sentHeight, slots: [requestFeeSlot(commitment)] }),
       destProof: await proveSlots(devnet, b, { height, slots: [requestReceiptSlot(commitment)] }),
@@ -67,7 +67,7 @@ Deno.test("devnet: the fee of a delivered message ends as fee tokens of the rela
   const block = devnet.hub.best.number;
   await submitToHub(
     devnet,
-    calls.withdrawFees({
+    relayerCalls.withdrawFees({
       signature: evmSignature(digest, fromHex(DEVNET_KEYS.relayer)),
       destChain: a.stateMachine,
       beneficiary: undefined,
@@ -106,7 +106,7 @@ Deno.test("devnet: a chain's question about another chain's storage is answered 
   const block = devnet.hub.best.number;
   await submitToHub(
     devnet,
-    calls.answerGets({
+    relayerCalls.answerGets({
       requests: [get.request],
       source: await proveSlots(devnet, a, { height: asked, slots: [requestSenderSlot(get.commitment)] }),
       response: await proveSlots(devnet, b, { height, slots: [slot], contract }),

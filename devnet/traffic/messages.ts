@@ -126,7 +126,7 @@ export function sentIn(
 }
 
 /** Per message the relayer that delivered it (lower-case hex), `undefined` if nobody did: receipts of the destination. */
-export async function readReceipts(
+export async function readDeliverers(
   devnet: Devnet,
   dest: string,
   commitments: readonly Hash256[],
@@ -166,7 +166,7 @@ export async function delivered(
   const byDest = Map.groupBy(messages, ({ request }) => request.dest);
   const found = await Promise.all(
     [...byDest].map(async ([dest, some]) => {
-      const receipts = await readReceipts(devnet, dest, some.map(({ commitment }) => commitment));
+      const receipts = await readDeliverers(devnet, dest, some.map(({ commitment }) => commitment));
       return some.filter((_, at) => receipts[at] !== undefined);
     }),
   );

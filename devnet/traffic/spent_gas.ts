@@ -9,7 +9,7 @@ import type { Anvil } from "../evm/anvil.ts";
 import { DEVNET_ACCOUNTS } from "../evm/accounts.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
 
-/** Names the file to which every devnet that stops appends its {@link SpentGas}; without it nothing is read. */
+/** Names the file to which every devnet that stops appends its {@link GasTotals}; without it nothing is read. */
 export const SPENT_GAS_FILE = "CAUSEWAY_TEST_SPENT_GAS";
 
 /** Why gas was for nothing. */
@@ -24,7 +24,7 @@ export type WasteReason =
   | "known proof";
 
 /** Sums over transactions. */
-export interface SpentGas {
+export interface GasTotals {
   readonly transactions: number;
   readonly gas: bigint;
   /** Gas for nothing; what a transaction is for and what it carries in vain are told apart. */
@@ -71,12 +71,12 @@ const relayers = new Set(
 const AT_ONCE = 20;
 
 /** All transactions of relayers on these chains, from the first block on. */
-export async function readSpentGas(chains: readonly SpendingChain[]): Promise<SpentGas> {
+export async function readSpentGas(chains: readonly SpendingChain[]): Promise<GasTotals> {
   return sumSpentGas((await Promise.all(chains.map(readChain))).flat());
 }
 
 /** The sum of several. */
-export function sumSpentGas(parts: readonly SpentGas[]): SpentGas {
+export function sumSpentGas(parts: readonly GasTotals[]): GasTotals {
   const wasted = new Map<WasteReason, bigint>();
   for (const [reason, gas] of parts.flatMap((part) => [...part.wasted])) {
     wasted.set(reason, (wasted.get(reason) ?? 0n) + gas);
@@ -89,7 +89,7 @@ export function sumSpentGas(parts: readonly SpentGas[]): SpentGas {
 }
 
 /** `wasted gas: N of M in K transactions (reasons)`. */
-export function describeSpentGas({ transactions, gas, wasted }: SpentGas): string {
+export function describeSpentGas({ transactions, gas, wasted }: GasTotals): string {
   const reasons = [...wasted].sort(([, a], [, b]) => Number(b - a)).map(([reason, part]) =>
     `${reason} ${part}`
   );
@@ -162,7 +162,7 @@ const lineShape = z.object({
 });
 
 /** What {@link noteSpentGas} has written, line by line. */
-export function parseSpentGas(text: string): readonly (SpentGas & { readonly test: string })[] {
+export function parseSpentGas(text: string): readonly (GasTotals & { readonly test: string })[] {
   return text.split("\n").filter((line) => line !== "").map((line) => {
     const { wasted, ...sums } = lineShape.parse(JSON.parse(line));
     const reasons: WasteReason[] = ["reverted", "cancelling", "not executed", "known proof"];
@@ -176,7 +176,7 @@ export function parseSpentGas(text: string): readonly (SpentGas & { readonly tes
   });
 }
 
-async function readChain({ node, host }: SpendingChain): Promise<readonly SpentGas[]> {
+async function readChain({ node, host }: SpendingChain): Promise<readonly GasTotals[]> {
   node.resume();
   const reader = createPublicClient({ transport: http(node.rpcUrl, { timeout: 60_000 }) });
   const head = Number(await reader.getBlockNumber());
@@ -194,7 +194,7 @@ async function readChain({ node, host }: SpendingChain): Promise<readonly SpentG
   }
   const ours = blocks.flatMap(({ transactions }) => transactions)
     .filter(({ from }) => relayers.has(from.toLowerCase()));
-  const all: SpentGas[] = [];
+  const all: GasTotals[] = [];
   for (const { hash } of ours) {
     const { gasUsed: gas } = await reader.getTransactionReceipt({ hash });
     const trace = frameShape.parse(

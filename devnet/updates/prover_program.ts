@@ -9,7 +9,7 @@ import type { HubProof, HubProver } from "./hub_prover.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 
 /** How a prover works. */
-export interface ProverOptions {
+export interface ProverProgramOptions {
   readonly hub: Hub;
   readonly relay: RelayChainNode;
   readonly proofs: HubProver;
@@ -19,12 +19,12 @@ export interface ProverOptions {
 
 /** Proves the hub to the hub. */
 export class Prover {
-  readonly #options: ProverOptions;
+  readonly #options: ProverProgramOptions;
   readonly #rotateEvery: number;
   #sinceRotation = 0;
   #provenRoot: string | undefined;
 
-  constructor(options: ProverOptions) {
+  constructor(options: ProverProgramOptions) {
     this.#options = options;
     this.#rotateEvery = options.rotateEvery ?? 0;
   }

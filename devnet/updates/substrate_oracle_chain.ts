@@ -15,10 +15,10 @@ import { ParachainUpdater } from "./parachain_updater.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 import {
   type DevnetSubstrateChain,
+  type DevnetSubstrateOptions,
   followedSlotMs,
   isSiblingOf,
   relayParentOf,
-  type SubstrateChainOptions,
 } from "../chains/substrate_chains.ts";
 import type { Receiver } from "./update_sender.ts";
 
@@ -35,8 +35,8 @@ export class UnsupportedChain extends Error {
 export async function followingHub(
   relay: RelayChainNode,
   hub: HubIdentity,
-  { stateMachine, hashing, followsHubBy }: SubstrateChainOptions,
-): Promise<Pick<SubstrateChainOptions, "relay" | "hubFinality">> {
+  { stateMachine, hashing, followsHubBy }: DevnetSubstrateOptions,
+): Promise<Pick<DevnetSubstrateOptions, "relay" | "hubFinality">> {
   const isSibling = isSiblingOf(hub, parseStateMachine(stateMachine));
   if (!isSibling && followsHubBy === "PARA") {
     throw new UnsupportedChain(`${stateMachine} does not build on the relay chain of the hub`);

@@ -3,7 +3,7 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Wake } from "../core/runtime/wake.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import { pauseAfter, type PollResult } from "./schedule.ts";
+import { planPause, type PollResult } from "./schedule.ts";
 
 /** Dependencies of the loop. */
 export interface PollDeps {
@@ -33,7 +33,7 @@ export async function runPollLoop(
     const startMs = clock.now();
     const result = await pollable.poll(failures, signal);
     const pace = { intervalMs: pollable.intervalMs, spentMs: clock.now() - startMs };
-    const pause = pauseAfter(result, pace, failures, random.fraction());
+    const pause = planPause(result, pace, failures, random.fraction());
     failures = pause.failures;
     log.debug("poll_finished", { result: result.kind, nextInMs: Math.round(pause.delayMs) });
     if (wake !== undefined && pause.interruptible) await wake.wait(pause.delayMs, signal);

@@ -46,7 +46,7 @@ export const SUSPENDED_MS = 10 * 60_000;
  * Returns the pause after a poll. @param failures consecutive failures before this poll. @param fraction chance from
  * [0, 1), for the jitter of backoffs.
  */
-export function pauseAfter(result: PollResult, pace: Pace, failures: number, fraction: number): Pause {
+export function planPause(result: PollResult, pace: Pace, failures: number, fraction: number): Pause {
   switch (result.kind) {
     case "nothing": {
       const delayMs = result.againInMs ?? pace.intervalMs - pace.spentMs;

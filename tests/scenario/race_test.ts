@@ -1,6 +1,6 @@
 /** Two relayers with accounts and databases of their own want to deliver the same messages. */
 import assert from "node:assert/strict";
-import { readReceipts, sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
+import { readDeliverers, sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { playScene, type SceneRelayer } from "./support/scene.ts";
 
@@ -32,7 +32,7 @@ Deno.test("race: two relayers share the work without errors, and each database k
     for (const relayer of [first, second]) await assertKnowsDeliverers(relayer, sent, scene.hub);
     const receipts = await Promise.all(
       devnet.chains.map(({ stateMachine }) =>
-        readReceipts(
+        readDeliverers(
           devnet,
           stateMachine,
           sent.filter(({ request }) => request.dest === stateMachine).map(({ commitment }) => commitment),

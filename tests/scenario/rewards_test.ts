@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { fromHex, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
 import { DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
-import { readReceipts, sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import { readDeliverers, sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { assertNothingLeaked } from "./support/secrets.ts";
 import { DEADLINE_MS, playScene, type SceneRelayer } from "./support/scene.ts";
@@ -41,7 +41,7 @@ Deno.test("rewards: each rotation and each listed request of the hub is paid onc
     const unlisted = await hub.dispatchPost({ ...post, from: UNLISTED, body });
     devnet.prover?.rotateNext();
     await untilRewards(relayer, ["request", "rotation"], "pending");
-    const receipts = await readReceipts(devnet, a.stateMachine, [listed.commitment, unlisted.commitment]);
+    const receipts = await readDeliverers(devnet, a.stateMachine, [listed.commitment, unlisted.commitment]);
     assert.deepEqual(receipts.map((receipt) => receipt !== undefined), [true, false]);
     await waitUntil("the hub knows the blocks of the work", async () => {
       const { submissions } = await relayer.ledger();

@@ -7,13 +7,13 @@ import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import { demoModuleId } from "../../devnet/hub/hub.ts";
 import { sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { sectionOf } from "../../devnet/programs/relayer_config.ts";
-import { sendFromSubstrate, type SubstrateChainOptions } from "../../devnet/chains/substrate_chains.ts";
+import { type DevnetSubstrateOptions, sendFromSubstrate } from "../../devnet/chains/substrate_chains.ts";
 import { playScene } from "./support/scene.ts";
 
 const ADDRESS = DEVNET_ACCOUNTS.relayer.address.toLowerCase();
 
 /** Every hashing with every child trie; two with a signer, two without. */
-const KINDS: readonly (SubstrateChainOptions & { readonly isSigned: boolean })[] = [
+const KINDS: readonly (DevnetSubstrateOptions & { readonly isSigned: boolean })[] = [
   { stateMachine: "KUSAMA-2000", hashing: "Blake2", childTrie: "ISMPv2", isSigned: true },
   { stateMachine: "KUSAMA-2001", hashing: "Keccak", childTrie: "ISMP", isSigned: true },
   { stateMachine: "KUSAMA-2002", hashing: "Blake2", childTrie: "ISMP", isSigned: false },

@@ -4,7 +4,7 @@
  */
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import type { BeaconNode } from "../../devnet/beacon/beacon.ts";
+import type { SimulatedBeaconNode } from "../../devnet/beacon/beacon.ts";
 import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import { type SectionChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { type RelayerLine, type RelayerProcess } from "../scenario/support/relayer_process.ts";
@@ -18,7 +18,7 @@ export interface ConsensusCase {
   /** URL of the L1 or of the chain itself that execution nodes are asked at, by the key that names it. */
   readonly urls: Readonly<Record<"rpc_urls" | "beacon_rpc_url", string | undefined>>;
   /** Of beacon chains. */
-  readonly beacon?: BeaconNode;
+  readonly beacon?: SimulatedBeaconNode;
   /** What the line of an accepted update must tell, where there are several ways. */
   readonly summary?: string;
 }
@@ -116,7 +116,11 @@ function sectionsOf(
   };
 }
 
-function trafficOf(nodes: readonly RpcProxy[], hub: RpcProxy, beacon: BeaconNode | undefined): Traffic {
+function trafficOf(
+  nodes: readonly RpcProxy[],
+  hub: RpcProxy,
+  beacon: SimulatedBeaconNode | undefined,
+): Traffic {
   const http = nodes.flatMap(({ requests }) => requests);
   const rest = beacon?.requests ?? [];
   const length = (texts: readonly { readonly answer?: string }[]): number =>

@@ -12,7 +12,7 @@ import { encodeDelivery } from "../../src/core/chains/evm/calldata.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import { startAnvil } from "../../devnet/evm/anvil.ts";
-import { deployIsmpHost, type HubIdentity, type IsmpHost } from "../../devnet/evm/deploy.ts";
+import { deployIsmpHost, type HubParams, type IsmpHost } from "../../devnet/evm/deploy.ts";
 import { readHubConsensus } from "../../devnet/evm/host_admin.ts";
 import type { Validators } from "../../devnet/relay/validators.ts";
 
@@ -34,7 +34,7 @@ export interface GasCost {
 const CHAIN_ID = 31337;
 
 /** Deploys a host that trusts the state. */
-export async function startGasHost(hub: HubIdentity, beefyState: BeefyClientState): Promise<GasHost> {
+export async function startGasHost(hub: HubParams, beefyState: BeefyClientState): Promise<GasHost> {
   const anvil = await startAnvil({ chainId: CHAIN_ID });
   const host = await deployIsmpHost({ rpcUrl: anvil.rpcUrl, chainId: CHAIN_ID, hub, beefyState });
   return {

@@ -23,7 +23,7 @@ import {
 } from "../../src/core/ismp/state_machine.ts";
 import type { SocketDeps } from "../../src/core/rpc/socket.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
-import { relayerKey } from "../../devnet/hub/consensus_work.ts";
+import { submitterKey } from "../../devnet/hub/consensus_work.ts";
 import { TextLineStream } from "../../devnet/terminal/text_lines.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
@@ -101,7 +101,7 @@ function grandpaBench(job: JobOf<"grandpa">, relay: RelayChain): Omit<Bench, "re
     rpcWs: new EndpointUrl(job.targetUrl),
     maxRpcPayloadSizeBytes: 15_000_000,
     maxConcurrentQueries: 10,
-    signer: new Secret(relayerKey),
+    signer: new Secret(submitterKey),
   });
   const prover = createGrandpaProver({ relay, target }, {
     stateMachine,

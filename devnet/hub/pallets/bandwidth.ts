@@ -4,10 +4,10 @@
  */
 import { abiEncodePost } from "../../../src/core/ismp/commitment.ts";
 import {
+  type BandwidthSubscription,
   type BandwidthTier,
   bandwidthTierCodec,
   hostAddressCodec,
-  type Subscription,
   subscriptionCodec,
 } from "../../../src/core/ismp/host_params.ts";
 import type { GetRequest, PostRequest } from "../../../src/core/ismp/message.ts";
@@ -33,7 +33,7 @@ export interface BandwidthCredit {
 
 /** The pallet. */
 export class BandwidthPallet {
-  readonly #allowance: StorageItem<[StateMachine, Uint8Array], readonly Subscription[]>;
+  readonly #allowance: StorageItem<[StateMachine, Uint8Array], readonly BandwidthSubscription[]>;
   readonly #allowlist: StorageItem<[StateMachine, Uint8Array], undefined>;
   readonly #manager: StorageItem<[StateMachine], Uint8Array>;
 
@@ -104,7 +104,7 @@ export class BandwidthPallet {
     const app = from.slice(0, maxAppBytes);
     if (overlay.get(this.#allowlist.key(source, app)) !== undefined) return;
     let owed = BigInt(size);
-    const rest: Subscription[] = [];
+    const rest: BandwidthSubscription[] = [];
     for (const subscription of this.#live(execution, source, app)) {
       const taken = owed < subscription.remainingBytes ? owed : subscription.remainingBytes;
       owed -= taken;
@@ -121,7 +121,7 @@ export class BandwidthPallet {
     });
   }
 
-  #live(execution: Execution, source: StateMachine, app: Uint8Array): Subscription[] {
+  #live(execution: Execution, source: StateMachine, app: Uint8Array): BandwidthSubscription[] {
     const all = this.#allowance.get(execution.overlay, source, app) ?? [];
     return all.filter(({ expiresAtSec }) => expiresAtSec > execution.nowSec);
   }

@@ -41,7 +41,7 @@ export interface OwnHeader {
 }
 
 /** What came of a proof. */
-export interface AcceptedProof {
+export interface ProofAcceptance {
   /** Hub height that is proven now. */
   readonly height: bigint;
   /** Authority set that became the current one; undefined for messaging proofs. */
@@ -115,7 +115,7 @@ export class BeefyProofsPallet {
   submitProof(
     execution: Execution,
     submission: { readonly submitter: Hash256; readonly proof: Uint8Array },
-  ): AcceptedProof {
+  ): ProofAcceptance {
     const { overlay } = execution;
     const { storage } = this.#parts;
     const { proof, submitter } = submission;

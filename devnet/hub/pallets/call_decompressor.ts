@@ -8,7 +8,7 @@ import {
   callHandler,
   DispatchError,
   type PreparedCall,
-  type Runtime,
+  type SimulatedRuntime,
   ValidityError,
   type ValidTransaction,
 } from "../runtime.ts";
@@ -25,7 +25,7 @@ interface Arguments {
 }
 
 /** Adds `CallDecompressor.decompress_call` to the table. */
-export function registerCallDecompressor(runtime: Runtime, maxBytes: number): void {
+export function registerCallDecompressor(runtime: SimulatedRuntime, maxBytes: number): void {
   runtime.register(
     "CallDecompressor",
     "decompress_call",
@@ -48,7 +48,7 @@ export function registerCallDecompressor(runtime: Runtime, maxBytes: number): vo
 }
 
 function validateInner(
-  runtime: Runtime,
+  runtime: SimulatedRuntime,
   execution: Parameters<PreparedCall["dispatch"]>[0],
   args: Arguments,
   maxBytes: number,
@@ -65,7 +65,7 @@ function validateInner(
   }
 }
 
-function innerCall(runtime: Runtime, args: Arguments, maxBytes: number): PreparedCall {
+function innerCall(runtime: SimulatedRuntime, args: Arguments, maxBytes: number): PreparedCall {
   const call = decode(runtime, decompress(args, maxBytes));
   if (!innerCalls.includes(`${call.pallet}.${call.call}`)) {
     throw new DispatchError("CallDecompressor", "CallNotSupported");
@@ -87,7 +87,7 @@ function decompress({ compressed, encodedCallSize }: Arguments, maxBytes: number
   return call;
 }
 
-function decode(runtime: Runtime, call: Uint8Array): PreparedCall {
+function decode(runtime: SimulatedRuntime, call: Uint8Array): PreparedCall {
   try {
     return runtime.prepareCall(call);
   } catch (cause) {

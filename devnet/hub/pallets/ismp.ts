@@ -31,7 +31,13 @@ import {
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { bool, Struct } from "../../../src/core/encoding/scale.ts";
 import { digestItem } from "../digest.ts";
-import { callHandler, DispatchError, type Execution, type Runtime, ValidityError } from "../runtime.ts";
+import {
+  callHandler,
+  DispatchError,
+  type Execution,
+  type SimulatedRuntime,
+  ValidityError,
+} from "../runtime.ts";
 import type { ValidTransaction } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { updateClient } from "./consensus_updates.ts";
@@ -144,7 +150,7 @@ export class IsmpPallet {
   }
 
   /** Adds `Ismp.handle_unsigned` to the table. */
-  register(runtime: Runtime): void {
+  register(runtime: SimulatedRuntime): void {
     runtime.register(
       "Ismp",
       "handle_unsigned",

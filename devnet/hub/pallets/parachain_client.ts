@@ -7,10 +7,10 @@ import { followedParachainsPrefix } from "../../../src/consensus/clients/paracha
 import { ParachainError } from "../../../src/consensus/clients/parachain/spec/parachain_error.ts";
 import {
   decodeParachainProof,
-  type ParachainConsensusProof,
   type ParachainView,
   verifyParachainHead,
 } from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
+import type { ParachainConsensusProof } from "../../../src/core/ismp/proof.ts";
 import type { IntermediateState } from "../../../src/core/ismp/state_commitment.ts";
 import { decodeStrict, u32 } from "../../../src/core/encoding/scale.ts";
 import type { RelayParent } from "../hub_options.ts";

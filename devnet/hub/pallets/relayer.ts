@@ -14,8 +14,8 @@ import { relayerCallTag } from "../pool_tags.ts";
 import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { bytes, type Codec, u128 } from "../../../src/core/encoding/scale.ts";
 import { type CallHandler, callHandler, DispatchError, type Execution, ValidityError } from "../runtime.ts";
-import type { Runtime, ValidTransaction } from "../runtime.ts";
-import { accumulateFees } from "./relayer_accumulate.ts";
+import type { SimulatedRuntime, ValidTransaction } from "../runtime.ts";
+import { creditFees } from "./relayer_accumulate.ts";
 import { claimConsensusReward, claimRequestReward } from "./relayer_rewards.ts";
 import type { RelayerParts } from "./relayer_storage.ts";
 import { withdrawFees } from "./relayer_withdraw.ts";
@@ -32,13 +32,13 @@ export class RelayerPallet {
   }
 
   /** Adds the unsigned calls to the table. */
-  register(runtime: Runtime): void {
+  register(runtime: SimulatedRuntime): void {
     const add = <T>(
       call: string,
       codec: Codec<T>,
       run: (parts: RelayerParts, execution: Execution, argument: T) => void,
     ): void => runtime.register("Relayer", call, this.#handler(codec, run));
-    add("accumulate_fees", withdrawalProofCodec, accumulateFees);
+    add("accumulate_fees", withdrawalProofCodec, creditFees);
     add("withdraw_fees", withdrawalInputDataCodec, withdrawFees);
     add(
       "claim_outbound_consensus_delivery_reward",

@@ -40,7 +40,7 @@ interface ProvenClaim {
 }
 
 /** Credits the fees of a proof. @throws {DispatchError} with an error of the pallet, checks in upstream's order. */
-export function accumulateFees(parts: RelayerParts, execution: Execution, proof: WithdrawalProof): void {
+export function creditFees(parts: RelayerParts, execution: Execution, proof: WithdrawalProof): void {
   if (new Set(proof.commitments).size !== proof.commitments.length) refuse("DuplicateCommitment");
   const open = proof.commitments.filter((commitment) => isOpen(execution, commitment));
   if (open.length === 0) refuse("MissingCommitments");

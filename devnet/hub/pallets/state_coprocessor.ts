@@ -19,7 +19,7 @@ import {
   callHandler,
   DispatchError,
   type Execution,
-  type Runtime,
+  type SimulatedRuntime,
   ValidityError,
   type ValidTransaction,
 } from "../runtime.ts";
@@ -50,7 +50,7 @@ export class StateCoprocessorPallet {
   }
 
   /** Adds `StateCoprocessor.handle_unsigned` to the table. */
-  register(runtime: Runtime): void {
+  register(runtime: SimulatedRuntime): void {
     runtime.register(
       "StateCoprocessor",
       "handle_unsigned",

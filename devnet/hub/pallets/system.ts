@@ -7,7 +7,7 @@ import { concatBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { encodeBareExtrinsic } from "../../../src/core/ismp/hub_calls.ts";
 import { type Codec, hash256, ScaleError, Struct, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import { encodeDigest } from "../digest.ts";
-import { callHandler, type Execution, type Runtime } from "../runtime.ts";
+import { callHandler, type Execution, type SimulatedRuntime } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { type EventEntry, StorageItem } from "../storage.ts";
 
@@ -54,7 +54,7 @@ export function systemStorage(metadata: RuntimeMetadata): SystemStorage {
 const compactMoment: Codec<bigint> = enhanceCodec(compact, (value: bigint) => value, BigInt);
 
 /** Adds `Timestamp.set` to the table. */
-export function registerSystem(runtime: Runtime): void {
+export function registerSystem(runtime: SimulatedRuntime): void {
   runtime.register(
     "Timestamp",
     "set",

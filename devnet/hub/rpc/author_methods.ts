@@ -6,7 +6,7 @@ import { bytes, decodeStrict, ScaleError } from "../../../src/core/encoding/scal
 import type { HubNode } from "../node.ts";
 import { isLastStatus, type StatusListener, type TransactionStatus } from "../pool.ts";
 import { RpcError } from "./json_rpc.ts";
-import { type RpcMethods, Subscription } from "./method.ts";
+import { type RpcMethods, RpcSubscription } from "./method.ts";
 import { hexParam } from "./params.ts";
 
 /** The methods. */
@@ -35,12 +35,12 @@ function extrinsicParam(value: unknown): Uint8Array {
   return extrinsic;
 }
 
-function submitAndWatch(node: HubNode, extrinsic: Uint8Array): Subscription {
+function submitAndWatch(node: HubNode, extrinsic: Uint8Array): RpcSubscription {
   const waiting: TransactionStatus[] = [];
   let deliver: StatusListener = (status) => waiting.push(status);
   const listener: StatusListener = (status) => deliver(status);
   const hash = node.pool.submit(extrinsic, listener);
-  return new Subscription("author_extrinsicUpdate", (send, end) => {
+  return new RpcSubscription("author_extrinsicUpdate", (send, end) => {
     deliver = (status): void => {
       send(status);
       if (isLastStatus(status)) end();

@@ -2,17 +2,17 @@
  * `chain_*` methods.
  */
 import { toHex } from "../../../src/core/encoding/bytes.ts";
-import type { Block } from "../blocks.ts";
+import type { SimulatedBlock } from "../blocks.ts";
 import { headerToJson } from "../digest.ts";
 import type { BlockNews, ServedNode } from "../node.ts";
 import { invalidParams } from "./json_rpc.ts";
-import { type RpcMethod, type RpcMethods, Subscription } from "./method.ts";
+import { type RpcMethod, type RpcMethods, RpcSubscription } from "./method.ts";
 import { optionalHash } from "./params.ts";
 
 /** The methods. */
 export function chainMethods(node: ServedNode): RpcMethods {
   const { chain } = node;
-  const find = (value: unknown): Block | undefined => {
+  const find = (value: unknown): SimulatedBlock | undefined => {
     const hash = optionalHash(value, "hash");
     return hash === undefined ? chain.best : chain.find(hash);
   };
@@ -52,11 +52,11 @@ export function chainMethods(node: ServedNode): RpcMethods {
 function heads(
   node: ServedNode,
   notification: string,
-  current: () => Block,
-  select: (news: BlockNews) => readonly Block[],
+  current: () => SimulatedBlock,
+  select: (news: BlockNews) => readonly SimulatedBlock[],
 ): RpcMethod {
   return () =>
-    new Subscription(notification, (send) => {
+    new RpcSubscription(notification, (send) => {
       send(headerToJson(current().header));
       return node.follow((news) => {
         for (const block of select(news)) send(headerToJson(block.header));

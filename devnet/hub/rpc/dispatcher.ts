@@ -4,19 +4,19 @@
 import { ConnectionFault, type FaultHook, type IncomingCall, wait } from "./faults.ts";
 import {
   errorText,
-  parseJson,
+  parseRequestJson,
   readRequest,
   resultText,
   rpcCodes,
   RpcError,
   type RpcRequest,
 } from "./json_rpc.ts";
-import { type RpcMethods, Subscription } from "./method.ts";
+import { type RpcMethods, RpcSubscription } from "./method.ts";
 
 /** Subscriptions of one connection; HTTP has none. */
 export interface SubscriptionHost {
   /** Takes a subscription in, to be started when the answer with its id is on the way. */
-  open(subscription: Subscription): string;
+  open(subscription: RpcSubscription): string;
   /** Ends one; false when there is none with this id. */
   close(id: string): boolean;
 }
@@ -61,7 +61,7 @@ export class RpcDispatcher {
     }
     let message: unknown;
     try {
-      message = parseJson(text);
+      message = parseRequestJson(text);
     } catch {
       return errorText(null, new RpcError(rpcCodes.parseError, "Parse error"));
     }
@@ -126,7 +126,7 @@ export class RpcDispatcher {
     this.#options.onCall(call);
     try {
       const result = this.#result(request, host);
-      if (!(result instanceof Subscription)) {
+      if (!(result instanceof RpcSubscription)) {
         const { alter } = this.#options;
         return resultText(request.id, alter === undefined ? result : alter(call, result));
       }

@@ -21,7 +21,7 @@ import {
 } from "../../../src/core/ismp/rpc_json_writer.ts";
 import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { bytes, list } from "../../../src/core/encoding/scale.ts";
-import { type Block, ChainError } from "../blocks.ts";
+import { ChainError, type SimulatedBlock } from "../blocks.ts";
 import type { HubNode } from "../node.ts";
 import { type LocatedEvent, MmrApiError, RuntimeApi } from "../runtime_api.ts";
 import { invalidParams, RpcError } from "./json_rpc.ts";
@@ -118,7 +118,7 @@ function readId(text: string): ReturnType<typeof toConsensusStateId> {
   }
 }
 
-function stateOf(node: HubNode, block: Block): ReturnType<HubNode["chain"]["stateOf"]> {
+function stateOf(node: HubNode, block: SimulatedBlock): ReturnType<HubNode["chain"]["stateOf"]> {
   try {
     return node.chain.stateOf(block);
   } catch (error) {
@@ -158,7 +158,7 @@ function eventsOfRange(
   node: HubNode,
   from: unknown,
   to: unknown,
-  read: (block: Block) => unknown[],
+  read: (block: SimulatedBlock) => unknown[],
 ): Record<Hex, unknown[]> {
   const last = rangeEnd(node, to);
   const first = rangeEnd(node, from);
@@ -176,7 +176,7 @@ function eventsOfRange(
   return Object.fromEntries(events.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function rangeEnd(node: HubNode, value: unknown): Block {
+function rangeEnd(node: HubNode, value: unknown): SimulatedBlock {
   if (typeof value === "string") {
     const block = node.chain.find(hashParam(value, "block"));
     return block ?? fail("Invalid block number or hash provided");
@@ -184,7 +184,7 @@ function rangeEnd(node: HubNode, value: unknown): Block {
   return node.chain.findNumber(u32Param(value, "block")) ?? fail("Invalid block number provided");
 }
 
-function eventWithMetadata(node: HubNode, block: Block, located: LocatedEvent): unknown {
+function eventWithMetadata(node: HubNode, block: SimulatedBlock, located: LocatedEvent): unknown {
   const { extrinsics } = node.chain.bodyOf(block);
   const extrinsic = located.extrinsicIndex === undefined ? undefined : extrinsics[located.extrinsicIndex];
   return {

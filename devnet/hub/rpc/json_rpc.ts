@@ -37,7 +37,7 @@ export function invalidParams(what: string): RpcError {
  * Parses JSON; whole numbers beyond 2^53 become `bigint`.
  * @throws {SyntaxError}
  */
-export function parseJson(text: string): unknown {
+export function parseRequestJson(text: string): unknown {
   // The third argument holds the source text of numbers (ECMAScript, JSON.parse source text access).
   const reviver = (_key: string, value: unknown, ...[context]: { source?: string }[]): unknown => {
     if (typeof value !== "number" || Number.isSafeInteger(value) || !Number.isInteger(value)) return value;

@@ -1,14 +1,14 @@
 /**
  * What an RPC method is, and how those that read the chain name their block.
  */
-import type { Block } from "../blocks.ts";
+import type { SimulatedBlock } from "../blocks.ts";
 import { ChainError } from "../blocks.ts";
 import type { ServedNode } from "../node.ts";
 import { RpcError } from "./json_rpc.ts";
 import { optionalHash } from "./params.ts";
 
 /** What a method answers with when it opens a subscription. */
-export class Subscription {
+export class RpcSubscription {
   constructor(
     /** Method of the messages. */
     readonly notification: string,
@@ -17,7 +17,7 @@ export class Subscription {
   ) {}
 }
 
-/** A method: positional parameters in, a JSON value or a {@link Subscription} out. @throws {RpcError} */
+/** A method: positional parameters in, a JSON value or a {@link RpcSubscription} out. @throws {RpcError} */
 export type RpcMethod = (params: readonly unknown[]) => unknown;
 
 /** Methods by name. */
@@ -34,7 +34,7 @@ export function clientErrors<T>(read: () => T): T {
 }
 
 /** The block that an optional hash parameter names, the best one without it. @throws {RpcError} 4003. */
-export function blockParam(node: Pick<ServedNode, "chain">, value: unknown): Block {
+export function blockParam(node: Pick<ServedNode, "chain">, value: unknown): SimulatedBlock {
   const hash = optionalHash(value, "hash");
   return hash === undefined ? node.chain.best : clientErrors(() => node.chain.block(hash));
 }

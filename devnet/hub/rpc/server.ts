@@ -4,7 +4,7 @@
 import type { RpcDispatcher, SubscriptionHost } from "./dispatcher.ts";
 import { ConnectionFault } from "./faults.ts";
 import { notificationText } from "./json_rpc.ts";
-import type { Subscription } from "./method.ts";
+import type { RpcSubscription } from "./method.ts";
 
 /** A listening server. */
 export interface RpcServer {
@@ -144,13 +144,13 @@ function breakSocket(socket: WebSocket, fault: ConnectionFault["fault"]): void {
 class SocketSubscriptions implements SubscriptionHost {
   readonly #socket: WebSocket;
   readonly #stops = new Map<string, () => void>();
-  #waiting: { readonly id: string; readonly subscription: Subscription }[] = [];
+  #waiting: { readonly id: string; readonly subscription: RpcSubscription }[] = [];
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
   }
 
-  open(subscription: Subscription): string {
+  open(subscription: RpcSubscription): string {
     const id = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
     this.#waiting.push({ id, subscription });
     return id;

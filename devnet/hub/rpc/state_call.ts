@@ -22,7 +22,7 @@ import {
   u32,
   u64,
 } from "../../../src/core/encoding/scale.ts";
-import type { Block } from "../blocks.ts";
+import type { SimulatedBlock } from "../blocks.ts";
 import type { HubNode } from "../node.ts";
 import { ValidityError } from "../runtime.ts";
 import { RuntimeApi } from "../runtime_api.ts";
@@ -33,7 +33,7 @@ import { clientErrors } from "./method.ts";
 type RuntimeCall = (call: {
   readonly node: HubNode;
   readonly args: Uint8Array;
-  readonly block: Block;
+  readonly block: SimulatedBlock;
   readonly state: Snapshot;
 }) => Uint8Array;
 
@@ -46,7 +46,12 @@ function trap(method: string): RpcError {
 }
 
 /** Runs one API. @throws {RpcError} 4003 for unknown methods, undecodable arguments, pruned blocks. */
-export function callRuntime(node: HubNode, method: string, args: Uint8Array, block: Block): Uint8Array {
+export function callRuntime(
+  node: HubNode,
+  method: string,
+  args: Uint8Array,
+  block: SimulatedBlock,
+): Uint8Array {
   const call = method.startsWith("MmrRuntimeApi_") && node.mmr === undefined
     ? undefined
     : runtimeCalls.get(method);

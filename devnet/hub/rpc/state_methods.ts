@@ -6,7 +6,7 @@ import { childTrieKey } from "../../../src/core/ismp/storage_keys.ts";
 import type { HubNode } from "../node.ts";
 import type { Snapshot } from "../storage.ts";
 import { invalidParams, RpcError } from "./json_rpc.ts";
-import { blockParam, clientErrors, type RpcMethods, Subscription } from "./method.ts";
+import { blockParam, clientErrors, type RpcMethods, RpcSubscription } from "./method.ts";
 import { hexParam, listParam } from "./params.ts";
 import { callRuntime } from "./state_call.ts";
 import { hexOrNull, storageMethods } from "./storage_methods.ts";
@@ -30,7 +30,7 @@ export function stateMethods(node: HubNode): RpcMethods {
     state_getRuntimeVersion: version,
     chain_getRuntimeVersion: version,
     state_subscribeRuntimeVersion: () =>
-      new Subscription("state_runtimeVersion", (send) => {
+      new RpcSubscription("state_runtimeVersion", (send) => {
         send(version());
         return () => {};
       }),

@@ -3,11 +3,11 @@
  */
 import { type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { compareBytes } from "../../../src/core/encoding/scale.ts";
-import type { Block } from "../blocks.ts";
+import type { SimulatedBlock } from "../blocks.ts";
 import type { ServedNode } from "../node.ts";
 import type { Snapshot } from "../storage.ts";
 import { RpcError } from "./json_rpc.ts";
-import { blockParam, clientErrors, type RpcMethods, Subscription } from "./method.ts";
+import { blockParam, clientErrors, type RpcMethods, RpcSubscription } from "./method.ts";
 import { hexParam, listParam, u32Param } from "./params.ts";
 
 /** Most keys of one `state_getKeysPaged`. */
@@ -81,7 +81,7 @@ function queryStorage(node: ServedNode, keys: unknown, from: unknown, to: unknow
 
 function changesAt(
   node: ServedNode,
-  block: Block,
+  block: SimulatedBlock,
   keys: readonly Uint8Array[],
   known: Map<Hex, Hex | null>,
 ): [Hex, Hex | null][] {
@@ -96,10 +96,10 @@ function changesAt(
   return changes;
 }
 
-function subscribeStorage(node: ServedNode, keys: readonly Uint8Array[]): Subscription {
-  return new Subscription("state_storage", (send) => {
+function subscribeStorage(node: ServedNode, keys: readonly Uint8Array[]): RpcSubscription {
+  return new RpcSubscription("state_storage", (send) => {
     const known = new Map<Hex, Hex | null>();
-    const report = (block: Block): void => {
+    const report = (block: SimulatedBlock): void => {
       const changes = changesAt(node, block, keys, known);
       if (changes.length > 0) send({ block: block.hash, changes });
     };

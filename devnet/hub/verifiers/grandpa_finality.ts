@@ -7,9 +7,9 @@ import { ed25519Verify } from "@polkadot/util-crypto";
 import { blake2b } from "@noble/hashes/blake2.js";
 import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import {
-  type FinalityProof,
   grandpaAuthoritiesCodec,
   type GrandpaConsensusState,
+  type GrandpaFinalityProof,
   type GrandpaJustification,
   grandpaJustificationCodec,
 } from "../../../src/consensus/clients/grandpa/spec/message.ts";
@@ -52,7 +52,7 @@ function pathDown(headers: Headers, from: Hash256, to: Hash256): readonly Hash25
 }
 
 /** What the hub makes of a finality proof. @throws {FinalityRefusal} */
-export function checkFinality(trusted: GrandpaConsensusState, proof: FinalityProof): VerifiedFinality {
+export function checkFinality(trusted: GrandpaConsensusState, proof: GrandpaFinalityProof): VerifiedFinality {
   const headers = byHash(proof.unknownHeaders);
   const numbers = proof.unknownHeaders.map(({ number }) => number);
   const target = proof.unknownHeaders.findLast(({ number }) => number === Math.max(...numbers));

@@ -3,7 +3,7 @@
  * "Consensus relayer configuration"; docs/protocol/evm-consensus.md section 2.
  */
 import { evmKeys, substrateKeys } from "../../core/config/chains.ts";
-import { required, type Values } from "../../core/config/schema.ts";
+import { required, type SectionValues } from "../../core/config/schema.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import { oneOf } from "../../core/config/values.ts";
 import { NO_MESSAGES, unused } from "./shared_keys.ts";
@@ -80,7 +80,7 @@ const splitSubstrateKeys = (files: ConfigFiles) => {
 };
 
 /** Values of a section of an EVM chain. */
-export interface EvmChainSection extends Values<ReturnType<typeof evmChainKeys>["keys"]> {
+export interface EvmChainSection extends SectionValues<ReturnType<typeof evmChainKeys>["keys"]> {
   /** Name of the section in the file. */
   readonly section: string;
 }
@@ -94,7 +94,7 @@ export interface ReceiveOnlyConfig extends EvmChainSection {
  * `type = "substrate"`: it follows a hub of type "grandpa", and is proved to it only as a parachain on the same relay
  * chain.
  */
-export interface FollowerConfig extends Values<ReturnType<typeof splitSubstrateKeys>["keys"]> {
+export interface FollowerConfig extends SectionValues<ReturnType<typeof splitSubstrateKeys>["keys"]> {
   /** Name of the section in the file. */
   readonly section: string;
 }

@@ -10,7 +10,13 @@ import {
   scanKeys,
 } from "../../core/config/chains.ts";
 import { consensusStateId, webSocketUrl } from "../../core/config/chain_values.ts";
-import { optional, required, type Values, withDefault, withRemarks } from "../../core/config/schema.ts";
+import {
+  optional,
+  required,
+  type SectionValues,
+  withDefault,
+  withRemarks,
+} from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import { integer, oneOf } from "../../core/config/values.ts";
@@ -64,7 +70,7 @@ const hubSubstrateKeys = (files: ConfigFiles) => ({
 });
 
 /** The values of `[hub.substrate]`. */
-export interface HubSubstrateConfig extends Values<ReturnType<typeof hubSubstrateKeys>> {
+export interface HubSubstrateConfig extends SectionValues<ReturnType<typeof hubSubstrateKeys>> {
   /** Id under which other chains know the hub. */
   readonly consensusStateId: ConsensusStateId;
 }

@@ -2,7 +2,7 @@
  * The file of the consensus relayer: its sections, and the values that the program sees. Names of values carry units.
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
-import { required, type Values, withDefault } from "../../core/config/schema.ts";
+import { required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import { boolean, oneOf } from "../../core/config/values.ts";
 import {
@@ -92,7 +92,7 @@ const relayerKeys = {
 };
 
 /** The values of `[relayer]`, which may be missing. */
-export type ConsensusRelayerConfig = Values<typeof relayerKeys>;
+export type ConsensusRelayerConfig = SectionValues<typeof relayerKeys>;
 
 const MESSAGING_ONLY = "belongs to the configuration of the messaging relayer";
 const OWN_SUBSTRATE = "belongs to [hub.substrate]";

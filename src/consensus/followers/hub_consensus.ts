@@ -47,18 +47,18 @@ export interface HubConsensus {
   /** Reason for {@link skipped}. */
   readonly skippedText: string;
   /** Additional start-up checks; absent: none. */
-  readonly checks?: readonly NamedCheck[];
+  readonly checks?: readonly StartCheck[];
 }
 
 /** A check, with the name of the chain or endpoint that it covers. */
-export interface NamedCheck {
+export interface StartCheck {
   readonly name: string;
   check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
 }
 
 /** Start-up checks of the followers; hosts check themselves. */
-export function checkFollowers({ followers, checks = [] }: HubConsensus): readonly NamedCheck[] {
-  const targets = followers.map((chain): NamedCheck => ({
+export function checkFollowers({ followers, checks = [] }: HubConsensus): readonly StartCheck[] {
+  const targets = followers.map((chain): StartCheck => ({
     name: chain.target.id.stateMachine,
     check: (signal) => checkFollower(chain, signal),
   }));

@@ -12,9 +12,9 @@ import { createSocketEndpoint, type SocketDeps, type SocketEndpoint } from "../.
 import {
   calls,
   type Header,
+  parseBytes,
+  parseHash,
   readArray,
-  readBytes,
-  readHash,
   readHex,
   readObject,
   type TypedCall,
@@ -61,7 +61,7 @@ const finalityCalls = {
   beefyFinalizedHead: (): TypedCall<Hash256> => ({
     method: "beefy_getFinalizedHead",
     params: [],
-    read: readHash,
+    read: parseHash,
   }),
   /** SCALE of the leaf of a block and of its path to the MMR root at that block. */
   mmrProof: (block: number, hash: Hash256): TypedCall<MmrAnswer> => ({
@@ -82,7 +82,7 @@ const finalityCalls = {
       return new Map(
         readArray(found, fail).map((entry) => {
           const [engine = null, bytes = null] = readArray(entry, fail);
-          return [String.fromCharCode(...readBytes(engine, fail)), readBytes(bytes, fail)] as const;
+          return [String.fromCharCode(...parseBytes(engine, fail)), parseBytes(bytes, fail)] as const;
         }),
       );
     },

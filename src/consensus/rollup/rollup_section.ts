@@ -1,6 +1,6 @@
 /** Host sections of rollups: the keys that all kinds have, and what provers are made of. */
 import { httpUrls, stateMachine } from "../../core/config/chain_values.ts";
-import { required, type Values } from "../../core/config/schema.ts";
+import { required, type SectionValues } from "../../core/config/schema.ts";
 import type { StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { ProverContext } from "../client.ts";
 import type { EvmChainSection } from "../config/chain_keys.ts";
@@ -34,7 +34,7 @@ export const rollupHostKeys = {
 };
 
 /** Values of the host sections of all kinds of rollups. */
-export type RollupHost = Values<typeof rollupHostKeys>;
+export type RollupHost = SectionValues<typeof rollupHostKeys>;
 
 /** Section of a rollup. Its `consensusStateId` is that of its own client, never the L1's. */
 export interface RollupSection extends EvmChainSection {

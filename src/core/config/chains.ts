@@ -5,7 +5,7 @@
  */
 import { type ConsensusStateId, type StateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
 import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl } from "./chain_values.ts";
-import { optional, required, type Values, withDefault } from "./schema.ts";
+import { optional, required, type SectionValues, withDefault } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
 import type { ConfigFiles } from "./toml.ts";
 import { blockHeight, integer, oneOf, timerSeconds, UINT32_MAX } from "./values.ts";
@@ -128,10 +128,10 @@ export const evmKeys = (files: ConfigFiles) => ({
 });
 
 /** What every section of an EVM chain says. */
-export type EvmValues = Values<ReturnType<typeof evmKeys>>;
+export type EvmValues = SectionValues<ReturnType<typeof evmKeys>>;
 
 /** What every section with `type = "substrate"` says. */
-export type SubstrateValues = Values<ReturnType<typeof substrateKeys>>;
+export type SubstrateValues = SectionValues<ReturnType<typeof substrateKeys>>;
 
 /** Keys of every section with `type = "substrate"`, beside the type. */
 export const substrateKeys = (files: ConfigFiles) => ({

@@ -36,7 +36,7 @@ export interface Key<T> extends KeyText {
 export type Keys<V> = { readonly [K in keyof V]: Key<V[K]> };
 
 /** The values that the program gets of keys. */
-export type Values<K> = { readonly [N in keyof K]: K[N] extends Key<infer T> ? T : never };
+export type SectionValues<K> = { readonly [N in keyof K]: K[N] extends Key<infer T> ? T : never };
 
 /** A section of a file. */
 export interface Section<V> {

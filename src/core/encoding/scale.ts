@@ -136,7 +136,7 @@ export const bytes: Codec<Uint8Array> = createCodec(
 );
 
 /** Bytes with a compact length, as lower-case hex (for keys of maps). */
-export const hexBytes: Codec<Hex> = enhanceCodec(bytes, fromHex, toHex);
+export const bytesAsHex: Codec<Hex> = enhanceCodec(bytes, fromHex, toHex);
 
 /** 32 raw bytes as a hex string (`H256`, `AccountId32`, `[u8; 32]`). */
 export const hash256: Codec<Hash256> = enhanceCodec(fixedBytes(32), fromHex, toHash256);

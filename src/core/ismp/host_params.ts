@@ -46,7 +46,7 @@ export type HostParamUpdate = { readonly tag: "EvmHostParam"; readonly value: Ev
 export type BandwidthTier = "TierOne" | "TierTwo" | "TierThree" | "TierFour";
 
 /** Bytes an application may still send through the hub. */
-export interface Subscription {
+export interface BandwidthSubscription {
   readonly tier: BandwidthTier;
   readonly remainingBytes: bigint;
   readonly expiresAtSec: bigint;
@@ -104,8 +104,8 @@ export const bandwidthTierCodec: Codec<BandwidthTier> = unitEnum(
   1,
 );
 
-/** SCALE of {@link Subscription}. */
-export const subscriptionCodec: Codec<Subscription> = Struct({
+/** SCALE of {@link BandwidthSubscription}. */
+export const subscriptionCodec: Codec<BandwidthSubscription> = Struct({
   tier: bandwidthTierCodec,
   remainingBytes: u128,
   expiresAtSec: u64,

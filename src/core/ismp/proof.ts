@@ -5,11 +5,11 @@
 import type { Hash256, Hex } from "../encoding/bytes.ts";
 import {
   bytes,
+  bytesAsHex,
   type Codec,
   compareHex,
   Enum,
   hash256,
-  hexBytes,
   list,
   orderedMap,
   pair,
@@ -83,7 +83,7 @@ export const stateMachineProofCodec: Codec<StateMachineProof> = Struct({
   storageProof: list(bytes),
 });
 
-const nodesByKey = orderedMap(hexBytes, list(bytes), compareHex);
+const nodesByKey = orderedMap(bytesAsHex, list(bytes), compareHex);
 
 /** SCALE of {@link EvmStateProof}. */
 export const evmStateProofCodec: Codec<EvmStateProof> = Struct({

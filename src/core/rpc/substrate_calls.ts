@@ -19,20 +19,20 @@ export function readHex(value: Json | undefined, fail: (detail: string) => never
 }
 
 /** Reads a 32-byte hex string. */
-export function readHash(value: Json | undefined, fail: (detail: string) => never): Hash256 {
+export function parseHash(value: Json | undefined, fail: (detail: string) => never): Hash256 {
   const bytes = readHex(value, fail);
   return bytes.length === 32 ? toHash256(bytes) : fail("expected 32 bytes");
 }
 
 /** Reads bytes that ISMP methods encode as an array of numbers and gateways as hex. */
-export function readBytes(value: Json | undefined, fail: (detail: string) => never): Uint8Array {
+export function parseBytes(value: Json | undefined, fail: (detail: string) => never): Uint8Array {
   if (!Array.isArray(value)) return readHex(value, fail);
   const isBytes = value.every((each) => typeof each === "number" && each >= 0 && each <= 255);
   return isBytes ? Uint8Array.from(value, Number) : fail("expected bytes");
 }
 
 /** Reads an unsigned integer given as a number, or as hex as in headers. */
-export function readInteger(value: Json | undefined, fail: (detail: string) => never): bigint {
+export function parseInteger(value: Json | undefined, fail: (detail: string) => never): bigint {
   if (typeof value === "string") {
     return /^0x[0-9a-fA-F]{1,32}$/.test(value) ? BigInt(value) : fail("expected an integer");
   }
@@ -71,11 +71,11 @@ function readHeader(value: Json, fail: (detail: string) => never): Header {
   const header = readObject(value, fail);
   const digest = readObject(header.digest, fail);
   return {
-    height: readInteger(header.number, fail),
-    parent: readHash(header.parentHash, fail),
+    height: parseInteger(header.number, fail),
+    parent: parseHash(header.parentHash, fail),
     fields: {
-      stateRoot: readHash(header.stateRoot, fail),
-      extrinsicsRoot: readHash(header.extrinsicsRoot, fail),
+      stateRoot: parseHash(header.stateRoot, fail),
+      extrinsicsRoot: parseHash(header.extrinsicsRoot, fail),
       logs: readArray(digest.logs, fail).map((log) => readHex(log, fail)),
     },
   };
@@ -117,24 +117,24 @@ export const calls = {
   finalizedHash: (): TypedCall<Hash256> => ({
     method: "chain_getFinalizedHead",
     params: [],
-    read: readHash,
+    read: parseHash,
   }),
   blockHash: (height: bigint): TypedCall<Hash256 | undefined> => ({
     method: "chain_getBlockHash",
     params: [blockNumber(height)],
-    read: optional(readHash),
+    read: optional(parseHash),
   }),
   bestHash: (): TypedCall<Hash256> => ({
     method: "chain_getBlockHash",
     params: [],
-    read: readHash,
+    read: parseHash,
   }),
   /** Hashes of blocks `from` to `to`, both inclusive. */
   blockHashes: (from: bigint, to: bigint): TypedCall<readonly (Hash256 | undefined)[]> => ({
     method: "chain_getBlockHash",
     params: [numbersOf(from, to)],
     read: (value, fail) =>
-      readArray(value, fail).map((each) => each === null ? undefined : readHash(each, fail)),
+      readArray(value, fail).map((each) => each === null ? undefined : parseHash(each, fail)),
   }),
   /** Extrinsics of a block, each with its length prefix. */
   extrinsics: (block: Hash256): TypedCall<readonly Uint8Array[] | undefined> => ({
@@ -153,7 +153,7 @@ export const calls = {
   submit: (extrinsic: Uint8Array): TypedCall<Hash256> => ({
     method: "author_submitExtrinsic",
     params: [toHex(extrinsic)],
-    read: readHash,
+    read: parseHash,
   }),
   storage: (key: Uint8Array, block?: Hash256): TypedCall<Uint8Array | undefined> => ({
     method: "state_getStorage",
@@ -206,7 +206,7 @@ export const calls = {
     read: (value, fail) => {
       const version = readObject(value, fail);
       const specName = typeof version.specName === "string" ? version.specName : fail("no specName");
-      return { specName, specVersion: Number(readInteger(version.specVersion, fail)) };
+      return { specName, specVersion: Number(parseInteger(version.specVersion, fail)) };
     },
   }),
   metadata: (block?: Hash256): TypedCall<Uint8Array> => ({
@@ -244,7 +244,7 @@ export interface StorageChange {
 function readStorageChanges(value: Json, fail: (detail: string) => never): readonly StorageChange[] {
   return readArray(value, fail).flatMap((each) => {
     const set = readObject(each, fail);
-    const block = readHash(set.block, fail);
+    const block = parseHash(set.block, fail);
     return readArray(set.changes, fail).map((change) => {
       const [, stored = null] = readArray(change, fail);
       return { block, value: stored === null ? undefined : readHex(stored, fail) };

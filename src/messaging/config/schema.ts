@@ -5,7 +5,7 @@
  */
 import { evmKeys, hubStateMachine, nodeKeys, scanKeys, substrateKeys } from "../../core/config/chains.ts";
 import { anyStateMachine, consensusStateId, moduleId, webSocketUrl } from "../../core/config/chain_values.ts";
-import { optional, required, type Values, withDefault } from "../../core/config/schema.ts";
+import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import {
@@ -131,7 +131,7 @@ const relayerKeys = {
 };
 
 /** Section `[hub]` (or `[hyperbridge]`). */
-export interface HubConfig extends Values<ReturnType<typeof hubKeys>> {
+export interface HubConfig extends SectionValues<ReturnType<typeof hubKeys>> {
   /** Name of the section in the file. */
   readonly section: string;
   /** Identifies the hub on Substrate counterparties, and its own proven height on the hub. */
@@ -139,7 +139,7 @@ export interface HubConfig extends Values<ReturnType<typeof hubKeys>> {
 }
 
 /** Values of `[relayer]`, with the lists as written in the file. */
-export type RelayerValues = Values<typeof relayerKeys>;
+export type RelayerValues = SectionValues<typeof relayerKeys>;
 
 /** Section `[relayer]`. */
 export interface RelayerConfig extends Omit<RelayerValues, "deliveryEndpoints" | "moduleFilter"> {
@@ -167,13 +167,13 @@ const substrateChainKeys = (files: ConfigFiles) => ({
 });
 
 /** A section with `type = "evm"`. */
-export interface EvmChainConfig extends Values<ReturnType<typeof evmChainKeys>> {
+export interface EvmChainConfig extends SectionValues<ReturnType<typeof evmChainKeys>> {
   /** Name of the section in the file. */
   readonly section: string;
 }
 
 /** A section with `type = "substrate"`. */
-export interface SubstrateChainConfig extends Values<ReturnType<typeof substrateChainKeys>> {
+export interface SubstrateChainConfig extends SectionValues<ReturnType<typeof substrateChainKeys>> {
   /** Name of the section in the file. */
   readonly section: string;
 }

@@ -3,7 +3,7 @@ import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type Parameters, readBytes, readNumber, readOneOf, readStateMachine, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
-import { isOpen, type MessageRow, neverMs, toMessage } from "./message_rows.ts";
+import { isOpen, type MessageRow, neverMs, parseMessageRow } from "./message_rows.ts";
 import { type MessageReason, type MessageState, messageStates, refusedReasons } from "./message_state.ts";
 
 /** Number of refused open messages of a sender above which its fresh ones count as refused, too. */
@@ -139,7 +139,7 @@ export function openMessageQueries(db: Database): MessageQueries {
         `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND kind <> 'getResponse'
            AND timeout_sec > :zero AND timeout_sec <= :now ORDER BY timeout_sec, commitment LIMIT :limit + 0`,
         { source, target, zero: toU64Text(0n), now: toU64Text(nowSec), limit },
-      ).map(toMessage),
+      ).map(parseMessageRow),
     listDeliveredByOther: ({ target, afterMs, untilMs, limit, afterKey }) =>
       db.rows(
         `SELECT * FROM message WHERE updated_at_ms >= :from AND updated_at_ms <= :until AND target = :target
@@ -153,14 +153,14 @@ export function openMessageQueries(db: Database): MessageQueries {
           after: afterKey?.updatedAtMs ?? 0,
           key: afterKey?.commitment ?? "",
         },
-      ).map(toMessage),
+      ).map(parseMessageRow),
     findResponse: (requestCommitment, source, target) => {
       const row = db.row(
         `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND kind = 'getResponse'
            AND request_commitment = :requestCommitment LIMIT 1`,
         { source, target, requestCommitment },
       );
-      return row && toMessage(row);
+      return row && parseMessageRow(row);
     },
     listHeldSenders: ({ source, target, reason, nowMs, limit }) =>
       db.rows(
@@ -174,7 +174,7 @@ export function openMessageQueries(db: Database): MessageQueries {
            AND next_attempt_at_ms > :now AND module = :module
          ORDER BY seen_at_height, nonce, commitment LIMIT :limit`,
         { source, target, reason, module, now: nowMs, limit },
-      ).map(toMessage),
+      ).map(parseMessageRow),
     listRefusedSenders: (source, target) =>
       db.rows(refusedSenders, { source, target }).map((row) => readBytes(row, "module")),
   };
@@ -186,7 +186,7 @@ export function findMessage(db: Database, commitment: Hash256, target: StateMach
     commitment,
     target,
   });
-  return row && toMessage(row);
+  return row && parseMessageRow(row);
 }
 
 /** Finds several messages to one target, in the order asked for. */
@@ -204,7 +204,7 @@ export function findMessages(
   );
   return commitments.map((commitment) => {
     const row = found.get(commitment);
-    return row && toMessage(row);
+    return row && parseMessageRow(row);
   });
 }
 
@@ -243,7 +243,7 @@ function page(
       commitment: after === undefined ? "" : after.commitment,
     },
   );
-  return rows.map(toMessage);
+  return rows.map(parseMessageRow);
 }
 
 function nextDueAt(db: Database, source: StateMachine, target: StateMachine): number | undefined {

@@ -80,7 +80,7 @@ export interface MessageRow extends Omit<NewMessage, "state"> {
 export const isOpen = "state IN ('seen', 'held', 'ready', 'not_executed')";
 
 /** Converts a row of a query. */
-export function toMessage(row: Row): MessageRow {
+export function parseMessageRow(row: Row): MessageRow {
   return {
     commitment: readHash(row, "commitment"),
     target: readStateMachine(row, "target"),

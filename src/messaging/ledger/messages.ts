@@ -4,7 +4,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type Parameters, toDecimal, toHeight, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { findMessage, findMessages, type MessageQueries, openMessageQueries } from "./message_queries.ts";
-import { isOpen, type MessageRow, type NewMessage, toMessage } from "./message_rows.ts";
+import { isOpen, type MessageRow, type NewMessage, parseMessageRow } from "./message_rows.ts";
 import {
   listPredecessors,
   type MessageReason,
@@ -183,7 +183,7 @@ function transition(
      RETURNING *`,
     { ...changeParameters(change, db.now()), commitment: key.commitment, target: key.target },
   );
-  if (row !== undefined) return toMessage(row);
+  if (row !== undefined) return parseMessageRow(row);
   const old = findMessage(db, key.commitment, key.target);
   if (old === undefined) throw new Error(`No message ${key.commitment} to ${key.target}`);
   nextMessageState(old.state, change.to); // throws with the reason

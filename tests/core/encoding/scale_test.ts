@@ -4,6 +4,7 @@ import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import {
   bool,
   bytes,
+  bytesAsHex,
   type Codec,
   compareBytes,
   compareHex,
@@ -12,7 +13,6 @@ import {
   decodeStrict,
   fixedBytes,
   hash256,
-  hexBytes,
   list,
   Option,
   orderedEntries,
@@ -53,7 +53,7 @@ const sample = Struct({
   data: bytes,
   maybe: Option(bytes),
   items: list(pair(u8, bytes)),
-  map: orderedMap(hexBytes, u32, compareHex),
+  map: orderedMap(bytesAsHex, u32, compareHex),
   nothing: unit,
   name: unitEnum(["one", "two"], 1),
 });

@@ -1,6 +1,6 @@
 /** Light client of Arbitrum chains, as the registry lists it. */
 import { contractAddress } from "../../../core/config/chain_values.ts";
-import { required, type Values } from "../../../core/config/schema.ts";
+import { required, type SectionValues } from "../../../core/config/schema.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";
 import { findL1, openRollup, rollupHostKeys, toRollupOptions } from "../../rollup/rollup_section.ts";
@@ -16,7 +16,7 @@ const hostKeys = {
 };
 
 /** `type = "arbitrum_orbit"`: assertions or nodes on the L1. */
-export const arbitrumClient: ChainClient<"arbitrum_orbit", Values<typeof hostKeys>> = {
+export const arbitrumClient: ChainClient<"arbitrum_orbit", SectionValues<typeof hostKeys>> = {
   type: "arbitrum_orbit",
   networks: {},
   host: {

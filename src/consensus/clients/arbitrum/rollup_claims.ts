@@ -5,7 +5,7 @@
 import { type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { ArbitrumConsensusState } from "./spec/consensus_state.ts";
 import { blacklistedClaimKey } from "./spec/hub_storage.ts";
-import { type ClaimPlan, type ClaimPlanInput, isWorthSubmitting } from "./spec/plan_update.ts";
+import { isWorthSubmitting, type RollupClaimPlan, type RollupClaimPlanInput } from "./spec/plan_update.ts";
 import { type ArbitrumProof, arbitrumUpdateCodec } from "./spec/update.ts";
 import { decodeArbitrumUpdate, verifyArbitrumUpdate } from "./spec/verify_update.ts";
 import type { L1Range } from "../../rollup/spec/l1_range.ts";
@@ -45,9 +45,9 @@ export interface ClaimGeneration<Event> {
   /** Splits claims into candidates for a proof, newest first, and others. */
   plan(
     found: readonly FoundClaim<Event>[],
-    facts: ClaimPlanInput,
+    facts: RollupClaimPlanInput,
     read: (slots: readonly Hash256[]) => Promise<readonly (Hash256 | undefined)[]>,
-  ): Promise<ClaimPlan<FoundClaim<Event>>>;
+  ): Promise<RollupClaimPlan<FoundClaim<Event>>>;
   /**
    * Compares the claims found in a range with the contract's state at its end. @param found in the order of the logs
    * @param newest newest claim of earlier ranges

@@ -10,7 +10,7 @@ import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import { readProofSubject } from "../../../core/beefy/naive_proof.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { HubWork } from "./hub_work.ts";
-import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
+import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
 
 /** Reads of the hub that accepted proofs need. */
 export type AcceptedProofsHub = ProofLister & Pick<RelayerHub, "fetchProofBytes" | "close">;
@@ -24,20 +24,20 @@ export interface AcceptedSourceDeps {
 }
 
 /** Creates a source of proofs that the hub has accepted. */
-export function createAcceptedSource(deps: AcceptedSourceDeps): ProofSource {
+export function createAcceptedSource(deps: AcceptedSourceDeps): HostProofSource {
   return new AcceptedSource(deps);
 }
 
 type Wanted = Pick<AcceptedProof, "height" | "newSetId">;
 
-class AcceptedSource implements ProofSource {
+class AcceptedSource implements HostProofSource {
   readonly #deps: AcceptedSourceDeps;
 
   constructor(deps: AcceptedSourceDeps) {
     this.#deps = deps;
   }
 
-  async next({ chain, view }: ProofTarget, signal: AbortSignal): Promise<NextProofs> {
+  async next({ chain, view }: ProofTarget, signal: AbortSignal): Promise<ProofsForHost> {
     const { hub, work } = this.#deps;
     const index = await hub.fetchAcceptedIndex(signal);
     const plan = planRotations(index.rotations, { setId: view.state.current.id, newest: undefined });
@@ -66,7 +66,7 @@ class AcceptedSource implements ProofSource {
     wanted: readonly Wanted[],
     purpose: "rotations" | "messages",
     signal: AbortSignal,
-  ): Promise<NextProofs> {
+  ): Promise<ProofsForHost> {
     const { hub, endpoint } = this.#deps;
     const proofs: Uint8Array[] = [];
     try {
@@ -92,7 +92,7 @@ class AcceptedSource implements ProofSource {
 }
 
 /** Reports the missing rotation that the client needs before anything else. */
-function gapAt(setId: bigint): NextProofs {
+function gapAt(setId: bigint): ProofsForHost {
   const detail =
     `the hub keeps no rotation to set ${setId} any more, which the client needs; a [hub.prover] can ` +
     "prove it, otherwise the client must be reset";
@@ -100,7 +100,7 @@ function gapAt(setId: bigint): NextProofs {
 }
 
 /** True when a later set than that one signed; unreadable proofs are left to verification. */
-function isBeyond(found: NextProofs, setId: bigint): boolean {
+function isBeyond(found: ProofsForHost, setId: bigint): boolean {
   if (found.kind !== "proofs") return false;
   try {
     return found.proofs.some((proof) => readProofSubject(proof).validatorSetId > setId);

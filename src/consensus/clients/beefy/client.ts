@@ -3,20 +3,20 @@ import { createEvmChain } from "../../../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../../../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../../../core/chains/substrate/substrate_chain.ts";
 import { webSocketUrl } from "../../../core/config/chain_values.ts";
-import { optional, required, type Values, withDefault } from "../../../core/config/schema.ts";
+import { optional, required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer, listOf, UINT32_MAX } from "../../../core/config/values.ts";
 import { type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts";
 import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
 import type { EvmChainSection } from "../../config/chain_keys.ts";
 import type { HubSubstrateConfig } from "../../config/hub_keys.ts";
 import { paraId, withHubPara } from "../../config/shared_keys.ts";
-import type { HubConsensus, HubHost, NamedCheck } from "../../followers/hub_consensus.ts";
+import type { HubConsensus, HubHost, StartCheck } from "../../followers/hub_consensus.ts";
 import { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { createAcceptedSource } from "./accepted_source.ts";
 import { type HostChain, hostWorker } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
 import { HubWork } from "./hub_work.ts";
-import type { ProofSource } from "./proof_source.ts";
+import type { HostProofSource } from "./proof_source.ts";
 import { ProverHub } from "./prover_hub.ts";
 import { createRelaySource } from "./relay_source.ts";
 
@@ -53,7 +53,7 @@ const proverKeys = {
 };
 
 /** The values of `[hub.prover]`. */
-type ProverValues = Values<typeof proverKeys>;
+type ProverValues = SectionValues<typeof proverKeys>;
 
 /** `[hub] type = "beefy"`. Without `[hub.prover]`, proofs are taken from the hub only, and none are built. */
 export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
@@ -129,7 +129,7 @@ function openHost(network: SubstrateChainDeps, chain: EvmChainSection): HostChai
 function connectHost(
   { network }: HubContext,
   section: EvmChainSection,
-  sources: readonly ProofSource[],
+  sources: readonly HostProofSource[],
 ): HubHost {
   const chain = openHost(network, section);
   return {
@@ -141,7 +141,7 @@ function connectHost(
 
 /** Proof sources in order of preference, and the checks of their nodes. */
 interface Sources extends Pick<HubConsensus, "checks"> {
-  readonly sources: readonly ProofSource[];
+  readonly sources: readonly HostProofSource[];
 }
 
 function connectSources(context: FollowerContext, values: ProverValues | undefined): Sources {
@@ -154,11 +154,11 @@ function connectSources(context: FollowerContext, values: ProverValues | undefin
   const proverHub = connectProverHub(context, values);
   if (proverHub === undefined) return { sources: [accepted, connectRelaySource(context, values, work)] };
   const made = connectRelaySource(context, values, new HubWork(proverHub, followers));
-  const whole: ProofSource = {
+  const whole: HostProofSource = {
     next: (target, signal) => made.next(target, signal),
     close: async () => void await Promise.all([made.close(), proverHub.close()]),
   };
-  const check: NamedCheck = {
+  const check: StartCheck = {
     name: "[hub.prover].para_rpc_ws",
     check: (signal) => proverHub.check(signal),
   };
@@ -213,7 +213,7 @@ function connectRelaySource(
   { network, hub: { stateMachine } }: HubContext,
   values: ProverValues,
   work: HubWork,
-): ProofSource {
+): HostProofSource {
   const relay = connectRelay(network, stateMachine, values);
   return createRelaySource({ relay, work, log: network.log }, {
     hub: stateMachine,

@@ -22,8 +22,8 @@ import { judgeHost, type UsableHostView } from "./host_usability.ts";
 import { HostWatch } from "./host_watch.ts";
 import { areStillNeeded, type BatchedProof, hubHeightOf, isHeightDelivered } from "./proof_batch.ts";
 import { type FoundProofs, ProofFinder } from "./proof_finder.ts";
-import type { ProofSource } from "./proof_source.ts";
-import { type SendingChain, sendProofs, type SendResult } from "./send_proofs.ts";
+import type { HostProofSource } from "./proof_source.ts";
+import { type ProofsOutcome, type SendingChain, sendProofs } from "./send_proofs.ts";
 
 /** An EVM chain as this worker sees it. */
 export type HostChain = SendingChain & EvmFollower & Pick<Chain, "check" | "close"> & ConsensusProofTarget;
@@ -31,7 +31,7 @@ export type HostChain = SendingChain & EvmFollower & Pick<Chain, "check" | "clos
 /** Dependencies of the worker. */
 export interface BeefyWorkerDeps extends HostWorkerDeps {
   /** Asked in this order; the first that has something is used. */
-  readonly sources: readonly ProofSource[];
+  readonly sources: readonly HostProofSource[];
   readonly chain: HostChain;
 }
 
@@ -86,7 +86,7 @@ async function passCheck(
 
 /** Proofs of a transaction with its outcome. */
 interface Sent {
-  readonly result: SendResult;
+  readonly result: ProofsOutcome;
   readonly proofs: readonly BatchedProof[];
 }
 
@@ -220,7 +220,7 @@ class HostWorker implements Pollable {
 
   #noteDelivered(
     proofs: readonly BatchedProof[],
-    { block, transaction }: Extract<SendResult, { kind: "mined" }>,
+    { block, transaction }: Extract<ProofsOutcome, { kind: "mined" }>,
     purpose: FoundProofs["purpose"],
   ): void {
     const last = proofs.at(-1)?.checked;

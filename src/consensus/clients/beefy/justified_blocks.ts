@@ -32,7 +32,7 @@ const SEARCHED_BLOCKS = 2_400;
 const CHOICE_BLOCKS = 32;
 
 /** A justified block with its decoded justification. */
-export interface Candidate {
+export interface JustifiedBlock {
   readonly number: number;
   readonly block: RelayBlock;
   readonly justification: BeefyJustification;
@@ -40,7 +40,7 @@ export interface Candidate {
 
 /** Justified blocks of a range. */
 interface Candidates {
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly JustifiedBlock[];
   /** True when a later set also signs in the range. */
   readonly isOver: boolean;
 }
@@ -60,17 +60,17 @@ export class JustifiedBlocks {
     { latestHeight, next, beefyActivationBlock }: BeefyClientState,
     head: RelayBlock,
     signal: AbortSignal,
-  ): Promise<Candidate | undefined> {
+  ): Promise<JustifiedBlock | undefined> {
     const from = await this.#findFirst(Number(latestHeight) + 1, head.header.number, next.id, signal);
     const to = Math.min(head.header.number, from + SEARCHED_BLOCKS - 1);
-    const found: Candidate[] = [];
+    const found: JustifiedBlock[] = [];
     // The first block of a session is always justified; others are read, with their whole bodies, only if it is
     // unusable.
     for (let first = from, count = 1; first <= to; first += count, count = BLOCKS_AT_A_TIME) {
       const last = Math.min(to, first + count - 1);
       const { candidates, isOver } = await this.#fetchCandidates(first, last, next.id, signal);
       found.push(...candidates);
-      const isCheap = ({ number }: Candidate): boolean =>
+      const isCheap = ({ number }: JustifiedBlock): boolean =>
         lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN;
       if (isOver || found.some(isCheap)) break;
     }
@@ -106,14 +106,14 @@ export class JustifiedBlocks {
   ): Promise<Candidates> {
     const hashes = blocks.map(({ hash }) => hash);
     const stored = await this.#relay.fetchJustifications(hashes, BEEFY_ENGINE, signal);
-    const read = blocks.flatMap((block, at): readonly Candidate[] => {
+    const read = blocks.flatMap((block, at): readonly JustifiedBlock[] => {
       const encoded = stored[at];
       if (encoded === undefined) return [];
       const justification = decodeBeefyJustification(encoded);
       const { number } = block.header;
       return justification.commitment.blockNumber === number ? [{ number, block, justification }] : [];
     });
-    const setOf = ({ justification }: Candidate): bigint => justification.commitment.validatorSetId;
+    const setOf = ({ justification }: JustifiedBlock): bigint => justification.commitment.validatorSetId;
     return {
       candidates: read.filter((each) => setOf(each) === setId),
       isOver: read.some((each) => setOf(each) > setId),
@@ -125,7 +125,7 @@ export class JustifiedBlocks {
     { latestHeight, beefyActivationBlock, current }: BeefyClientState,
     head: RelayBlock,
     signal: AbortSignal,
-  ): Promise<readonly Candidate[]> {
+  ): Promise<readonly JustifiedBlock[]> {
     const { number } = head.header;
     if (lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN) {
       const { candidates } = await this.#readCandidates([head], current.id, signal);

@@ -12,26 +12,26 @@ import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { UsableHostView } from "./host_usability.ts";
 import { type BatchedProof, verifyInOrder } from "./proof_batch.ts";
-import type { NextProofs, ProofSource } from "./proof_source.ts";
+import type { HostProofSource, ProofsForHost } from "./proof_source.ts";
 
 /** Dependencies of the search. */
 export interface ProofFinderDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Asked in this order; the first that has something is used. */
-  readonly sources: readonly ProofSource[];
+  readonly sources: readonly HostProofSource[];
 }
 
 /** Proofs that verify on the host's state and change it; at least one. */
 export interface FoundProofs {
   readonly proofs: readonly BatchedProof[];
-  readonly purpose: Extract<NextProofs, { kind: "proofs" }>["purpose"];
+  readonly purpose: Extract<ProofsForHost, { kind: "proofs" }>["purpose"];
 }
 
 /** Timeout of one source: building a proof reads thousands of values. */
 const SOURCE_TIMEOUT_MS = 20 * 60_000;
 
-type Unable = Extract<NextProofs, { kind: "unable" }>;
+type Unable = Extract<ProofsForHost, { kind: "unable" }>;
 
 /** Finds proofs for one host, and remembers what was logged already. */
 export class ProofFinder {
@@ -82,10 +82,10 @@ export class ProofFinder {
     return undefined;
   }
 
-  #ask(source: ProofSource, view: UsableHostView, signal: AbortSignal): Promise<NextProofs> {
+  #ask(source: HostProofSource, view: UsableHostView, signal: AbortSignal): Promise<ProofsForHost> {
     const target = { chain: this.#chain, view };
     const what = `proofs of the hub for ${target.chain}`;
-    const ask = (inner: AbortSignal): Promise<NextProofs> => source.next(target, inner);
+    const ask = (inner: AbortSignal): Promise<ProofsForHost> => source.next(target, inner);
     const deadline = { what, afterMs: SOURCE_TIMEOUT_MS };
     return awaitLogged(
       this.#deps,
@@ -97,7 +97,7 @@ export class ProofFinder {
   /** Returns the proofs that change something. @throws {ProverFault} when one does not verify. */
   #verify(
     { state }: UsableHostView,
-    { proofs, endpoint }: Extract<NextProofs, { kind: "proofs" }>,
+    { proofs, endpoint }: Extract<ProofsForHost, { kind: "proofs" }>,
   ): readonly BatchedProof[] {
     try {
       return verifyInOrder(state, proofs);

@@ -10,7 +10,7 @@ export interface ProofTarget {
 }
 
 /** Result of a source. Nothing in it was verified on the host's state. */
-export type NextProofs =
+export type ProofsForHost =
   | {
     readonly kind: "proofs";
     /** In order; each must be verified on the state that its predecessors lead to. */
@@ -36,8 +36,8 @@ export type NextProofs =
   };
 
 /** A source of proofs. Methods may throw an `RpcFault` and a `ProverFault`. */
-export interface ProofSource {
+export interface HostProofSource {
   /** Returns the next proofs for the host. */
-  next(target: ProofTarget, signal: AbortSignal): Promise<NextProofs>;
+  next(target: ProofTarget, signal: AbortSignal): Promise<ProofsForHost>;
   close(): Promise<void>;
 }

@@ -19,9 +19,9 @@ import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 import type { HubWork } from "./hub_work.ts";
-import { type Candidate, JustifiedBlocks, type JustifiedRelay } from "./justified_blocks.ts";
+import { type JustifiedBlock, JustifiedBlocks, type JustifiedRelay } from "./justified_blocks.ts";
 import { leafCountAt } from "./proof_choice.ts";
-import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
+import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
 import { type ProofRelay, readHeads, readNaiveProofInput } from "./naive_proof_input.ts";
 import { diagnoseMismatch, RelayMismatch } from "./relay_mismatch.ts";
 
@@ -57,10 +57,10 @@ const KEPT_PROOFS = 8;
 const MAX_MESSAGE_LEAVES = 2 ** 12;
 
 /** Purpose of a proof. */
-type Purpose = Extract<NextProofs, { kind: "proofs" }>["purpose"];
+type Purpose = Extract<ProofsForHost, { kind: "proofs" }>["purpose"];
 
 /** Creates a source of proofs from the relay chain. */
-export function createRelaySource(deps: RelaySourceDeps, options: RelaySourceOptions): ProofSource {
+export function createRelaySource(deps: RelaySourceDeps, options: RelaySourceOptions): HostProofSource {
   return new RelaySource(deps, options);
 }
 
@@ -74,7 +74,7 @@ interface MadeProof {
   readonly trusts: (state: BeefyClientState) => boolean;
 }
 
-class RelaySource implements ProofSource {
+class RelaySource implements HostProofSource {
   readonly #deps: RelaySourceDeps;
   readonly #options: RelaySourceOptions;
   readonly #blocks: JustifiedBlocks;
@@ -89,7 +89,7 @@ class RelaySource implements ProofSource {
   }
 
   /** Serves one host at a time: the next one finds most of the work done. */
-  next(target: ProofTarget, signal: AbortSignal): Promise<NextProofs> {
+  next(target: ProofTarget, signal: AbortSignal): Promise<ProofsForHost> {
     return this.#turn.run(() => this.#next(target, signal), signal);
   }
 
@@ -97,7 +97,7 @@ class RelaySource implements ProofSource {
     return this.#deps.relay.close();
   }
 
-  async #next(target: ProofTarget, signal: AbortSignal): Promise<NextProofs> {
+  async #next(target: ProofTarget, signal: AbortSignal): Promise<ProofsForHost> {
     const { state } = target.view;
     try {
       const head = await this.#deps.relay.fetchBeefyFinalized(signal);
@@ -128,7 +128,7 @@ class RelaySource implements ProofSource {
     head: RelayBlock,
     headSet: bigint,
     signal: AbortSignal,
-  ): Promise<NextProofs> {
+  ): Promise<ProofsForHost> {
     const proofs: Uint8Array[] = [];
     let state = trusted;
     let bytes = 0;
@@ -161,7 +161,7 @@ class RelaySource implements ProofSource {
     { chain, view }: ProofTarget,
     head: RelayBlock,
     signal: AbortSignal,
-  ): Promise<NextProofs> {
+  ): Promise<ProofsForHost> {
     const { state, hubHeight } = view;
     const { work, relay } = this.#deps;
     const newest = await this.#fetchHubHeight(head, signal);
@@ -205,7 +205,7 @@ class RelaySource implements ProofSource {
   /** Builds and verifies the proof of a block; `undefined`: too long for that purpose. @throws {RelayMismatch} */
   async #make(
     state: BeefyClientState,
-    candidate: Candidate,
+    candidate: JustifiedBlock,
     purpose: Purpose,
     signal: AbortSignal,
   ): Promise<MadeProof | undefined> {
@@ -223,7 +223,7 @@ class RelaySource implements ProofSource {
 
   async #makeAnew(
     state: BeefyClientState,
-    { number, block, justification }: Candidate,
+    { number, block, justification }: JustifiedBlock,
     purpose: Purpose,
     signal: AbortSignal,
   ): Promise<MadeProof | undefined> {

@@ -41,7 +41,7 @@ export interface ProofsToSend {
 }
 
 /** Outcome of the proofs. */
-export type SendResult =
+export type ProofsOutcome =
   | { readonly kind: "mined"; readonly block: bigint; readonly transaction: string }
   /** Mined after another relayer's: it was paid for and changed nothing. */
   | { readonly kind: "wasted"; readonly block: bigint; readonly transaction: string }
@@ -73,7 +73,7 @@ export async function sendProofs(
   deps: SendDeps,
   { proofs, isStillNeeded }: ProofsToSend,
   signal: AbortSignal,
-): Promise<SendResult> {
+): Promise<ProofsOutcome> {
   const { chain } = deps;
   const delivery = { steps: proofs.map((proof) => ({ kind: "consensus" as const, proof })) };
   const simulation = await chain.simulate(delivery, signal);
@@ -117,7 +117,7 @@ class NonceSubmissions {
     this.#broadcastAtMs = this.#sentAtMs;
   }
 
-  async follow(signal: AbortSignal): Promise<SendResult> {
+  async follow(signal: AbortSignal): Promise<ProofsOutcome> {
     const awaited = { event: "proofs_inclusion_awaited" } as const;
     const last = delayAbort(this.#deps.clock, signal, SHUTDOWN_GRACE_MS);
     try {
@@ -133,7 +133,7 @@ class NonceSubmissions {
     }
   }
 
-  async #watch(signal: AbortSignal): Promise<SendResult> {
+  async #watch(signal: AbortSignal): Promise<ProofsOutcome> {
     for (let failures = 0;;) {
       await this.#deps.clock.sleep(POLL_MS, signal);
       try {
@@ -155,7 +155,7 @@ class NonceSubmissions {
   }
 
   /** Reads the outcome of the transactions of this nonce; `undefined`: still pending. */
-  async #poll(signal: AbortSignal): Promise<SendResult | undefined> {
+  async #poll(signal: AbortSignal): Promise<ProofsOutcome | undefined> {
     let isOpen = false;
     for (const submission of this.#submissions.toReversed()) {
       const outcome = await this.#deps.chain.fetchOutcome(submission, signal);
@@ -169,7 +169,7 @@ class NonceSubmissions {
   #included(
     submission: SignedSubmission,
     outcome: Extract<SubmissionOutcome, { kind: "included" }>,
-  ): SendResult {
+  ): ProofsOutcome {
     const result = this.#resultOf(submission, outcome);
     if (outcome.spent !== undefined) {
       const { dataCostWei, gasPriceWei, gasUsed } = outcome.spent;
@@ -186,7 +186,7 @@ class NonceSubmissions {
   #resultOf(
     submission: SignedSubmission,
     outcome: Extract<SubmissionOutcome, { kind: "included" }>,
-  ): SendResult {
+  ): ProofsOutcome {
     if (this.#cancelling.has(submission)) {
       return { kind: "lost", reason: "it was cancelled" };
     }

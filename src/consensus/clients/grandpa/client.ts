@@ -1,7 +1,7 @@
 /** Finality of a hub that GRANDPA finalizes, as the registry lists it: Substrate chains follow it. */
 import { createFollowerTarget } from "../../../core/chains/substrate/consensus_target.ts";
 import { webSocketUrl } from "../../../core/config/chain_values.ts";
-import { required, type Values, withDefault } from "../../../core/config/schema.ts";
+import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer, listOf, UINT32_MAX } from "../../../core/config/values.ts";
 import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
 import type { FollowerConfig } from "../../config/chain_keys.ts";
@@ -36,7 +36,7 @@ const grandpaKeys = {
 };
 
 /** The values of `[hub.grandpa]`. */
-type GrandpaValues = Values<typeof grandpaKeys>;
+type GrandpaValues = SectionValues<typeof grandpaKeys>;
 
 /** `[hub] type = "grandpa"`. */
 export const grandpaClient: HubClient<"grandpa", GrandpaValues> = {

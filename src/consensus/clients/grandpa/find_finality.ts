@@ -6,10 +6,10 @@
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import {
-  type FinalityProof,
   finalityProofCodec,
   GRANDPA_ENGINE,
   type GrandpaConsensusState,
+  type GrandpaFinalityProof,
 } from "./spec/message.ts";
 import { forcesChange, scheduledAuthorities } from "./spec/set_change.ts";
 import { decodeGrandpaJustification } from "./spec/verify_justification.ts";
@@ -28,7 +28,7 @@ export type FinalitySource = Pick<
 export type FinalityResult =
   | {
     readonly kind: "found";
-    readonly proof: FinalityProof;
+    readonly proof: GrandpaFinalityProof;
     readonly verified: VerifiedFinality;
     /** The newest final block, which may be beyond the proof. */
     readonly finalHeight: number;

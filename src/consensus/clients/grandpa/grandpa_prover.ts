@@ -8,10 +8,10 @@ import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import { currentSetIdKey, grandpaNumberCodec } from "./spec/hub_storage.ts";
 import {
-  type FinalityProof,
   grandpaAuthoritiesCodec,
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
+  type GrandpaFinalityProof,
   type GrandpaMessage,
   grandpaMessageCodec,
   messageVariantOf,
@@ -251,7 +251,7 @@ class GrandpaProver implements ConsensusProver {
 
   /** Completes the proof for the kind of hub: with heads of parachains, or with nothing. */
   async #complete(
-    finalityProof: FinalityProof,
+    finalityProof: GrandpaFinalityProof,
     { stateMachine }: GrandpaConsensusState,
     signal: AbortSignal,
   ): Promise<GrandpaMessage> {

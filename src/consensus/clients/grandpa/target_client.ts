@@ -30,7 +30,7 @@ export interface TargetClientOptions extends Pick<ProverOptions, "stateMachine" 
 }
 
 /** A trusted state, and its bytes as the target stores them. */
-export interface TrustedState {
+export interface TrustedGrandpaState {
   readonly state: GrandpaConsensusState;
   readonly bytes: Uint8Array;
 }
@@ -60,7 +60,7 @@ export class TargetClient {
   }
 
   /** Reads the client's state, if it accepts updates. */
-  async fetchTrusted(signal: AbortSignal): Promise<TrustedState> {
+  async fetchTrusted(signal: AbortSignal): Promise<TrustedGrandpaState> {
     const { consensusStateId } = this.#options;
     const [client, nowSec] = await Promise.all([
       this.#target.fetchClient(consensusStateId, "best", signal),

@@ -1,6 +1,6 @@
 /** Light client of OP stack chains, as the registry lists it. */
 import { contractAddress } from "../../../core/config/chain_values.ts";
-import { optional, required, type Values } from "../../../core/config/schema.ts";
+import { optional, required, type SectionValues } from "../../../core/config/schema.ts";
 import { integer, UINT32_MAX } from "../../../core/config/values.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";
@@ -33,7 +33,7 @@ const hostKeys = {
 };
 
 /** `type = "op_stack"`: dispute games or outputs on the L1. */
-export const opStackClient: ChainClient<"op_stack", Values<typeof hostKeys>> = {
+export const opStackClient: ChainClient<"op_stack", SectionValues<typeof hostKeys>> = {
   type: "op_stack",
   networks: {},
   host: {

@@ -13,11 +13,8 @@ import {
   relayStateRootKey,
 } from "./spec/hub_storage.ts";
 import { ParachainError } from "./spec/parachain_error.ts";
-import {
-  type ParachainConsensusProof,
-  parachainProofCodec,
-  verifyParachainHead,
-} from "./spec/parachain_proof.ts";
+import { verifyParachainHead } from "./spec/parachain_proof.ts";
+import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../core/ismp/proof.ts";
 import { polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
@@ -154,7 +151,7 @@ class ParachainProver implements ConsensusProver {
     }
     return {
       kind: "updates",
-      proofs: [parachainProofCodec.enc(proof)],
+      proofs: [parachainConsensusProofCodec.enc(proof)],
       madeOn,
       height,
       summary: `head in relay block ${known.height}`,

@@ -18,7 +18,7 @@ const SERVER_ERRORS = 2;
 const MISSES = 2;
 
 /** Options of a request. */
-export interface RpcBatch {
+export interface BeaconCallOptions {
   readonly route: string;
   /** Subject, e.g. a slot: a subject that is not found twice counts once. Absent: always a new subject. */
   readonly subject?: string;
@@ -44,7 +44,11 @@ export class BeaconEndpointSet {
    * Returns the result of the first node that succeeds. `work` throws faults of its endpoint only. @throws {RpcFault}
    * when all fail.
    */
-  async ask<T>(question: RpcBatch, work: (node: BeaconNode) => Promise<T>, signal: AbortSignal): Promise<T> {
+  async ask<T>(
+    question: BeaconCallOptions,
+    work: (node: BeaconNode) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     const { route } = question;
     const onFault = (fault: RpcFault): void => {
       const fields = { route, endpoint: fault.where.endpointHost, code: fault.code, detail: fault.detail };
@@ -98,7 +102,7 @@ export class BeaconEndpointSet {
     return this.rest.mayServe(route);
   }
 
-  #noteMiss(endpoint: RestEndpoint, { route, subject }: RpcBatch, fault: RpcFault): void {
+  #noteMiss(endpoint: RestEndpoint, { route, subject }: BeaconCallOptions, fault: RpcFault): void {
     if (fault.code === "missing_method") this.rest.noteUnsupported(endpoint, route);
     if (fault.code !== "not_found") return;
     const ofEndpoint = this.#misses.get(endpoint) ?? new Map<string, Set<string>>();

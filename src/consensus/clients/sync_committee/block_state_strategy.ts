@@ -13,10 +13,10 @@ import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./be
 import type { BlockFacts } from "./block_json.ts";
 import {
   type BeaconContext,
-  type TrustedState,
+  type TrustedBeaconState,
   type UpdateAttempt,
   verified,
-  waitFor,
+  waitingAttempt,
 } from "./update_attempt.ts";
 import { type FinalityParts, StateParts } from "./state_parts.ts";
 
@@ -50,7 +50,7 @@ export class BlockStateStrategy {
   }
 
   /** Attempts an update once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused. */
-  async attempt(trusted: TrustedState, signal: AbortSignal): Promise<UpdateAttempt> {
+  async attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<UpdateAttempt> {
     const { endpoints, network } = this.#context;
     const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
     const position = await endpoints.ask({ route: beaconRoutes.checkpoints }, async (node) => {
@@ -59,7 +59,7 @@ export class BlockStateStrategy {
     }, signal);
     const { checkpoint, head } = position;
     if (checkpoint.root === ZERO) return { kind: "wait", reason: "the chain has finalized nothing yet" };
-    if (checkpoint.epoch <= latestFinalizedEpoch) return waitFor(network, "epoch_not_newer");
+    if (checkpoint.epoch <= latestFinalizedEpoch) return waitingAttempt(network, "epoch_not_newer");
     const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
     const selection = await endpoints.ask(
       { route: beaconRoutes.block },
@@ -69,7 +69,7 @@ export class BlockStateStrategy {
       },
       signal,
     );
-    if (selection.kind === "wait") return waitFor(network, selection.reason);
+    if (selection.kind === "wait") return waitingAttempt(network, selection.reason);
     return await this.#finish(trusted, selection.candidate, isBehind, signal);
   }
 
@@ -89,7 +89,7 @@ export class BlockStateStrategy {
   }
 
   /** Finds the newest block, from `start` back, whose signatures the hub can use. */
-  async #select(node: BeaconNode, trusted: TrustedState, start: RootedHeader): Promise<Selection> {
+  async #select(node: BeaconNode, trusted: TrustedBeaconState, start: RootedHeader): Promise<Selection> {
     let root = start.root;
     let reason: WaitReason = "too_few_participants";
     for (let step = 0; step < MAX_STEPS; step++) {
@@ -114,7 +114,7 @@ export class BlockStateStrategy {
 
   async #planFor(
     node: BeaconNode,
-    trusted: TrustedState,
+    trusted: TrustedBeaconState,
     signing: BlockFacts,
     attested: RootedHeader,
   ): Promise<UpdatePlan> {
@@ -133,7 +133,7 @@ export class BlockStateStrategy {
   }
 
   /** Verifies the signature, which binds the attested header; later data is verified against its state root. */
-  #checkSigned(trusted: TrustedState, { attested, signing, withCommittee }: Candidate): void {
+  #checkSigned(trusted: TrustedBeaconState, { attested, signing, withCommittee }: Candidate): void {
     const state = trusted.state.lightClientState;
     checkSignature(
       this.#context.network,
@@ -147,7 +147,7 @@ export class BlockStateStrategy {
   }
 
   async #finish(
-    trusted: TrustedState,
+    trusted: TrustedBeaconState,
     { attested, signing, withCommittee }: Candidate,
     hasMore: boolean,
     signal: AbortSignal,
@@ -160,7 +160,7 @@ export class BlockStateStrategy {
       signatureSlot: signing.slot,
       signerCount: countSigners(signing.syncAggregate.bits),
     });
-    if (plan.action === "wait") return waitFor(this.#context.network, plan.reason);
+    if (plan.action === "wait") return waitingAttempt(this.#context.network, plan.reason);
     const finalized = await this.#context.endpoints.ask(
       { route: beaconRoutes.header },
       (node) => node.fetchHeader(finality.checkpoint.root),

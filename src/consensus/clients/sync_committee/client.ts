@@ -1,7 +1,7 @@
 /** Light client of beacon chains, as the registry lists it. */
 import { createEvmEndpointSet } from "../../../core/chains/evm/evm_endpoint_set.ts";
 import { httpUrls } from "../../../core/config/chain_values.ts";
-import { required, type Values } from "../../../core/config/schema.ts";
+import { required, type SectionValues } from "../../../core/config/schema.ts";
 import { cappedSeconds } from "../../../core/config/values.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import type { ChainClient } from "../../client.ts";
@@ -20,7 +20,7 @@ const hostKeys = {
 };
 
 /** `type = "evm"`: chains with beacon nodes. */
-export const syncCommitteeClient: ChainClient<"evm", Values<typeof hostKeys>> = {
+export const syncCommitteeClient: ChainClient<"evm", SectionValues<typeof hostKeys>> = {
   type: "evm",
   typeText:
     "`evm` of a chain with beacon nodes (Ethereum, Sepolia, Gnosis and Chiado; of any other chain of " +

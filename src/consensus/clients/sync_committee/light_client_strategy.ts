@@ -17,10 +17,10 @@ import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import {
   type BeaconContext,
-  type TrustedState,
+  type TrustedBeaconState,
   type UpdateAttempt,
   verified,
-  waitFor,
+  waitingAttempt,
 } from "./update_attempt.ts";
 
 /** The newest finality update with its plan. */
@@ -47,7 +47,7 @@ export class LightClientStrategy {
    * Attempts an update once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused and no other node
    * succeeded.
    */
-  async attempt(trusted: TrustedState, signal: AbortSignal): Promise<UpdateAttempt> {
+  async attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<UpdateAttempt> {
     const offer = await this.#fetchOffer(trusted, signal);
     if (offer === undefined) return { kind: "unserved" };
     if (offer === "behind") {
@@ -57,7 +57,7 @@ export class LightClientStrategy {
       };
     }
     const { update, plan } = offer;
-    if (plan.action === "wait") return waitFor(this.#context.network, plan.reason);
+    if (plan.action === "wait") return waitingAttempt(this.#context.network, plan.reason);
     if (plan.action === "catch_up") return await this.#catchUp(trusted, offer.missed, signal);
     const withCommittee = plan.committee === "with_committee";
     const height = update.finalizedHeader.execution.blockNumber;
@@ -74,7 +74,7 @@ export class LightClientStrategy {
   }
 
   /** @returns `undefined` when no node serves light clients, `behind` when all that do are syncing or have stalled. */
-  async #fetchOffer(trusted: TrustedState, signal: AbortSignal): Promise<Offer | "behind" | undefined> {
+  async #fetchOffer(trusted: TrustedBeaconState, signal: AbortSignal): Promise<Offer | "behind" | undefined> {
     const faults: RpcFault[] = [];
     const route = beaconRoutes.finalityUpdate;
     try {
@@ -91,7 +91,7 @@ export class LightClientStrategy {
     }
   }
 
-  async #readOffer(node: BeaconNode, trusted: TrustedState): Promise<Offer> {
+  async #readOffer(node: BeaconNode, trusted: TrustedBeaconState): Promise<Offer> {
     const { network } = this.#context;
     const update = await node.fetchFinalityUpdate();
     const { plan, epoch } = believed(node.endpoint, beaconRoutes.finalityUpdate, () => {
@@ -108,7 +108,7 @@ export class LightClientStrategy {
     return { update, plan, missed: this.#readPeriodUpdate(node, trusted, first) };
   }
 
-  #authenticate(trusted: TrustedState, source: FinalityUpdate, committee?: SyncCommitteeUpdate): void {
+  #authenticate(trusted: TrustedBeaconState, source: FinalityUpdate, committee?: SyncCommitteeUpdate): void {
     const { network } = this.#context;
     const update = buildUpdate(network, source, { payloadBranch: [], committee });
     authenticateUpdate(network, trusted.state.lightClientState, update);
@@ -136,7 +136,7 @@ export class LightClientStrategy {
 
   /** Fetches the committee that an update into the next period must carry, with its branch in the attested state. */
   async #fetchCommittee(
-    trusted: TrustedState,
+    trusted: TrustedBeaconState,
     source: FinalityUpdate,
     signal: AbortSignal,
   ): Promise<SyncCommitteeUpdate | undefined> {
@@ -167,7 +167,7 @@ export class LightClientStrategy {
    * block state strategy tries other blocks of the period.
    */
   async #catchUp(
-    trusted: TrustedState,
+    trusted: TrustedBeaconState,
     missed: LightClientUpdate | undefined,
     signal: AbortSignal,
   ): Promise<UpdateAttempt> {
@@ -184,7 +184,7 @@ export class LightClientStrategy {
   /** @returns `undefined` for an authentic update that the hub does not accept, e.g. one without finality. */
   #readPeriodUpdate(
     node: BeaconNode,
-    trusted: TrustedState,
+    trusted: TrustedBeaconState,
     update: LightClientUpdate,
   ): LightClientUpdate | undefined {
     return believed(node.endpoint, beaconRoutes.updates, () => {
@@ -198,7 +198,7 @@ export class LightClientStrategy {
 
   /** Adds the branch of the payload header to an authentic update. */
   async #finish(
-    trusted: TrustedState,
+    trusted: TrustedBeaconState,
     source: FinalityUpdate,
     committee: SyncCommitteeUpdate | undefined,
     signal: AbortSignal,

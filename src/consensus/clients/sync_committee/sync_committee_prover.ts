@@ -28,7 +28,7 @@ import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
 import { fetchInitialBeaconState } from "./initial_state.ts";
 import { LayoutChoice } from "./layout_choice.ts";
 import { LightClientStrategy } from "./light_client_strategy.ts";
-import type { BeaconContext, TrustedState, UpdateAttempt } from "./update_attempt.ts";
+import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_attempt.ts";
 import { PayloadBranches } from "./payload_sources.ts";
 import type { SyncCommitteeProverDeps, SyncCommitteeProverOptions } from "./prover_options.ts";
 import { BlockStateStrategy } from "./block_state_strategy.ts";
@@ -48,7 +48,7 @@ export function createSyncCommitteeProver(
 }
 
 /** The hub's state, also in its stored form. */
-interface StoredState extends TrustedState {
+interface StoredState extends TrustedBeaconState {
   readonly bytes: Uint8Array;
 }
 
@@ -121,7 +121,7 @@ class SyncCommitteeProver implements ConsensusProver {
     }
   }
 
-  async #attempt(trusted: TrustedState, signal: AbortSignal): Promise<UpdateAttempt> {
+  async #attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<UpdateAttempt> {
     const light = await this.#light.attempt(trusted, signal);
     if (light.kind !== "unserved") return light;
     this.#deps.log.debug("light_client_data_missing", {

@@ -21,7 +21,7 @@ export interface BeaconContext {
 }
 
 /** State of the hub. */
-export interface TrustedState {
+export interface TrustedBeaconState {
   readonly state: BeaconConsensusState;
   /** Newest height of the execution chain; `undefined`: none. */
   readonly height: bigint | undefined;
@@ -60,7 +60,7 @@ const passing: ReadonlySet<WaitReason> = new Set([
 ]);
 
 /** Creates the result of an attempt that has to wait for this reason. */
-export function waitFor(network: BeaconNetwork, reason: WaitReason): UpdateAttempt {
+export function waitingAttempt(network: BeaconNetwork, reason: WaitReason): UpdateAttempt {
   const againInMs = passing.has(reason) ? network.slotSec * 1000 : undefined;
   return { kind: "wait", reason: reasons[reason], ...(againInMs === undefined ? {} : { againInMs }) };
 }
@@ -68,7 +68,7 @@ export function waitFor(network: BeaconNetwork, reason: WaitReason): UpdateAttem
 /** Checks a finished update as the hub will. @throws {SyncCommitteeError} */
 export function verified(
   context: Pick<BeaconContext, "network" | "consensusStateId">,
-  trusted: TrustedState,
+  trusted: TrustedBeaconState,
   update: StateUpdate,
 ): VerifiedBeaconUpdate {
   return verifyBeaconUpdate(context.network, context.consensusStateId, trusted.state, update);

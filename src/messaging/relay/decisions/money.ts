@@ -54,7 +54,7 @@ export interface Usage {
 }
 
 /** Prices on the chain. */
-export interface Market {
+export interface MarketPrices {
   /** Gas price of the node, without the buffer added when sending. */
   readonly gasPriceWei: bigint;
   /** Dollars per native token x 10^27; `undefined`: unknown. */
@@ -65,7 +65,7 @@ export interface Market {
  * Cost in dollars x 10^18: `gas * floor(unit * gasPrice / 10^9) + floor(unit * dataCost / 10^9)`. Zero wei cost
  * nothing, whatever the price; otherwise `undefined` when the price is unknown.
  */
-export function costUsd18(usage: Usage, market: Market): bigint | undefined {
+export function costUsd18(usage: Usage, market: MarketPrices): bigint | undefined {
   if (usage.gas * market.gasPriceWei === 0n && usage.dataCostWei === 0n) return 0n;
   if (market.price27 === undefined) return undefined;
   const data = unitPrice27(market.price27) * usage.dataCostWei / 10n ** 9n;

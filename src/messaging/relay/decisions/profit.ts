@@ -6,7 +6,7 @@
  */
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { costUsd18, type Market, requiredUsd18, type Usage } from "./money.ts";
+import { costUsd18, type MarketPrices, requiredUsd18, type Usage } from "./money.ts";
 import { findDestination, toRequest } from "./route.ts";
 
 /** Class of a message by how its delivery is paid. */
@@ -59,7 +59,7 @@ export interface Offer extends Usage {
 }
 
 /** Market prices and the operator's minimum profit. */
-export interface ProfitRule extends Market {
+export interface ProfitRule extends MarketPrices {
   /** `minimum_profit_percentage`: percent, a whole number; 0 delivers everything. */
   readonly profitPercent: number;
 }

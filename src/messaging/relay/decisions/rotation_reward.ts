@@ -4,7 +4,7 @@
  * modules/pallets/relayer/src/outbound_consensus.rs (one reward per set and chain, in the hub's own token, to the
  * relayer that the host names as first).
  */
-import { costUsd18, type Market, requiredUsd18, toReward18, type Usage } from "./money.ts";
+import { costUsd18, type MarketPrices, requiredUsd18, toReward18, type Usage } from "./money.ts";
 
 /** The hub's offer for one rotation, in units of its own token. */
 export interface OfferedReward {
@@ -52,7 +52,7 @@ export function decideRotations(
     readonly profitPercent: number;
   },
   usage: Usage,
-  market: Market,
+  market: MarketPrices,
 ): RotationDecision {
   const { reward18, hold } = rewardFor(facts.rewards, facts.tokenPrice27);
   const cost18 = costUsd18(usage, market);

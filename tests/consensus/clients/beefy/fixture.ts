@@ -6,7 +6,7 @@ import {
 } from "../../../../src/consensus/clients/beefy/accepted_source.ts";
 import { type HostChain, hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import { HubWork } from "../../../../src/consensus/clients/beefy/hub_work.ts";
-import type { ProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
+import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
 import { createRelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import type { ChainEvent } from "../../../../src/core/chains/port.ts";
@@ -40,7 +40,7 @@ import { resultHttp } from "../../../../devnet/hub/json_rpc_client.ts";
 import { type FactSource, readNaiveFacts } from "../../../../devnet/relay/naive_facts.ts";
 import {
   type RelayChainNode,
-  type RelayChainOptions,
+  type RelaySimulatorOptions,
   startRelayChain,
 } from "../../../../devnet/relay/relay_chain.ts";
 import { fastClock } from "../../../support/fast_clock.ts";
@@ -75,7 +75,7 @@ export class ProvenHub implements AcceptedProofsHub {
     this.state = relay.beefyState();
   }
 
-  static async start(options: RelayChainOptions = {}): Promise<ProvenHub> {
+  static async start(options: RelaySimulatorOptions = {}): Promise<ProvenHub> {
     const heights = { now: 10 };
     const relay = await startRelayChain({
       blockTimeMs: "manual",
@@ -324,7 +324,7 @@ export function relaySource(
     readonly maxMessageLeaves?: number;
     readonly log?: RecordedLog;
   } = {},
-): ProofSource {
+): HostProofSource {
   const deps = {
     clock: systemClock,
     randomness: fixedRandomness(0),
@@ -363,7 +363,7 @@ export function relay(
   target: FollowingHost,
   options: {
     readonly account?: "relayer" | "relayer2";
-    readonly sources?: (accepted: ProofSource) => readonly ProofSource[];
+    readonly sources?: (accepted: HostProofSource) => readonly HostProofSource[];
     readonly chain?: (chain: HostChain) => HostChain;
   } = {},
 ): RunningRelayer {

@@ -1,6 +1,6 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
-import type { ProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
+import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
 import {
   altered,
   type FollowingHost,
@@ -12,7 +12,7 @@ import {
 } from "./fixture.ts";
 
 /** Only the relay chain is asked. */
-function only(source: ProofSource): { readonly sources: () => readonly ProofSource[] } {
+function only(source: HostProofSource): { readonly sources: () => readonly HostProofSource[] } {
   return { sources: () => [source] };
 }
 
@@ -82,7 +82,7 @@ Deno.test("beefy prover: a hub node that shows no proofs is no trouble where the
   await hub.rotate();
   const source = relaySource(hub, target);
   let isLate = true;
-  const late: ProofSource = {
+  const late: HostProofSource = {
     next: async (wanted, signal) =>
       isLate ? { kind: "nothing", reason: "BEEFY is late" } : await source.next(wanted, signal),
     close: () => source.close(),

@@ -1,6 +1,6 @@
 /** What makes no proof of a relay chain, and who is named for it. */
 import assert from "node:assert/strict";
-import type { NextProofs } from "../../../../src/consensus/clients/beefy/proof_source.ts";
+import type { ProofsForHost } from "../../../../src/consensus/clients/beefy/proof_source.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parachainHeadKey } from "../../../../src/core/substrate/parachain_heads.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
@@ -18,7 +18,7 @@ async function next(
   hub: ProvenHub,
   state: BeefyClientState,
   options: Parameters<typeof relaySource>[2] = {},
-): Promise<NextProofs> {
+): Promise<ProofsForHost> {
   const source = relaySource(hub, { stateMachine }, options);
   const view = {
     state,
@@ -48,7 +48,7 @@ async function startBehind(): Promise<ProvenHub> {
   return hub;
 }
 
-function detailOf(found: NextProofs): string {
+function detailOf(found: ProofsForHost): string {
   assert.equal(found.kind, "unable");
   assert.ok(found.kind === "unable");
   assert.equal(found.code, "mismatch");

@@ -1,9 +1,9 @@
 /** What becomes of a transaction with proofs, with a chain whose every answer is scripted. */
 import assert from "node:assert/strict";
 import {
+  type ProofsOutcome,
   type SendingChain,
   sendProofs,
-  type SendResult,
 } from "../../../../src/consensus/clients/beefy/send_proofs.ts";
 import type {
   BroadcastResult,
@@ -97,7 +97,7 @@ interface Scene {
   readonly stop: AbortController;
   readonly log: RecordedLog;
   isNews: boolean;
-  send(): Promise<SendResult>;
+  send(): Promise<ProofsOutcome>;
 }
 
 function scene(): Scene {

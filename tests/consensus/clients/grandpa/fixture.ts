@@ -23,12 +23,12 @@ import {
   toParaId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { connectConsensus, include } from "../../../../devnet/hub/consensus_work.ts";
-import { encodeHeader, type Header } from "../../../../devnet/hub/digest.ts";
+import { encodeHeader, type SimulatedHeader } from "../../../../devnet/hub/digest.ts";
 import { type Hub, startHub } from "../../../../devnet/hub/hub.ts";
 import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import {
   type RelayChainNode,
-  type RelayChainOptions,
+  type RelaySimulatorOptions,
   startRelayChain,
 } from "../../../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
@@ -44,7 +44,7 @@ export type FoundUpdates = Extract<ProverFinding, { kind: "updates" }>;
 
 /** What differs from the usual world. */
 export interface FixtureOptions {
-  readonly relay?: RelayChainOptions;
+  readonly relay?: RelaySimulatorOptions;
   readonly prover?: Partial<GrandpaProverOptions>;
   /** The hub of the chain that is told; default the hub. */
   readonly coprocessor?: StateMachine;
@@ -141,7 +141,7 @@ export class Fixture implements AsyncDisposable {
   }
 
   /** New final blocks of the hub, and relay chain blocks until their heads are final there. */
-  advance(hubBlocks = 1, relayBlocks = 3): Header {
+  advance(hubBlocks = 1, relayBlocks = 3): SimulatedHeader {
     for (let made = 0; made < hubBlocks; made++) this.hub.produceBlock();
     this.relay.produceBlocks(relayBlocks);
     return this.hub.finalizedHeader;

@@ -10,7 +10,7 @@ import {
 import { decodeGrandpaJustification } from "../../../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
-import { parseJson, stringifyJson } from "../../../../devnet/hub/rpc/json_rpc.ts";
+import { parseRequestJson, stringifyJson } from "../../../../devnet/hub/rpc/json_rpc.ts";
 import { Fixture, type FixtureOptions, never } from "./fixture.ts";
 
 /** Keeps only justifications at changes of the set, so that lies are not made good by another block's. */
@@ -38,7 +38,7 @@ function turned(value: unknown): unknown {
 
 /** A copy of an answer in which the value at a path is another one. */
 function changed(result: unknown, path: readonly string[], change = turned): unknown {
-  const copy = parseJson(stringifyJson(result));
+  const copy = parseRequestJson(stringifyJson(result));
   const parent = path.slice(0, -1).reduce((value, name) => Object(value)[name], copy);
   const name = path.at(-1) ?? "";
   assert.ok(name in Object(parent), path.join("."));

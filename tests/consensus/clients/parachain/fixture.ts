@@ -14,12 +14,12 @@ import {
   toParaId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { connectConsensus, include } from "../../../../devnet/hub/consensus_work.ts";
-import { encodeHeader, type Header } from "../../../../devnet/hub/digest.ts";
+import { encodeHeader, type SimulatedHeader } from "../../../../devnet/hub/digest.ts";
 import { demoModuleId, type Hub, startHub } from "../../../../devnet/hub/hub.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import {
   type RelayChainNode,
-  type RelayChainOptions,
+  type RelaySimulatorOptions,
   startRelayChain,
 } from "../../../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
@@ -39,7 +39,7 @@ export const SIBLING = 2000;
 
 /** What differs from the usual world. */
 export interface FixtureOptions {
-  readonly relay?: RelayChainOptions;
+  readonly relay?: RelaySimulatorOptions;
   /** Parachains that the hub follows; default the sibling. */
   readonly followed?: readonly number[];
   /** False: the hub has no client of parachains. */
@@ -169,7 +169,7 @@ export class Fixture implements AsyncDisposable {
   }
 
   /** New final blocks of both parachains, relay chain blocks with their heads, and final blocks that know of these. */
-  advance(blocks = 1): { readonly hub: Header; readonly sibling: Header } {
+  advance(blocks = 1): { readonly hub: SimulatedHeader; readonly sibling: SimulatedHeader } {
     this.#produce(blocks);
     const heads = { hub: this.hub.finalizedHeader, sibling: this.chain.node.finalizedHeader };
     this.relay.produceBlocks(2);

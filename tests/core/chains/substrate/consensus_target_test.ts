@@ -27,8 +27,8 @@ import {
   ethereum,
   optimism,
   proofs,
-  relayerKey,
   startConsensusHub,
+  submitterKey,
 } from "../../../../devnet/hub/consensus_work.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
@@ -64,7 +64,7 @@ Deno.test("consensus hub: every message carries our sr25519 signature of its pro
     assert.deepEqual(consensusProof, proofs.opStack[index]);
     assert.match(toHex(signer), /^0x0180[0-9a-f]{64}0101[0-9a-f]{128}$/);
     const signature = decodeStrict(signatureCodec, signer, "Signature");
-    assert.deepEqual(toSignerBytes(signature), sr25519PublicKey(fromHex(relayerKey)));
+    assert.deepEqual(toSignerBytes(signature), sr25519PublicKey(fromHex(submitterKey)));
     assert.equal(verifySignature(consensusSignerMessage(consensusProof).digest, signature), true);
   }
   assert.throws(

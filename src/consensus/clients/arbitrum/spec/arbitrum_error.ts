@@ -51,7 +51,7 @@ export class ArbitrumError extends RollupUpdateError<ArbitrumErrorCode> {
 /**
  * Runs `read` on a proof. @throws {ArbitrumError} with `code` when the proof is inconclusive.
  */
-export function fromProof<T>(code: ArbitrumErrorCode, read: () => T): T {
+export function fromArbitrumProof<T>(code: ArbitrumErrorCode, read: () => T): T {
   try {
     return read();
   } catch (cause) {

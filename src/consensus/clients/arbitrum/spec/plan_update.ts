@@ -33,14 +33,14 @@ export type ClaimReason =
   | "challenged";
 
 /** Claims in the order in which to try them, and skipped ones. */
-export interface ClaimPlan<Found> {
+export interface RollupClaimPlan<Found> {
   /** Newest first. The first one above the hub's height that can be proved is submitted. */
   readonly candidates: readonly Found[];
   readonly passedOver: readonly { readonly claim: Found; readonly reason: ClaimReason }[];
 }
 
 /** State of the hub that the decision depends on. */
-export interface ClaimPlanInput {
+export interface RollupClaimPlanInput {
   /** Contains at least the blacklisted ones among the given claims. */
   readonly blacklistedClaims: ReadonlySet<Hash256>;
   /** Height of the proofs, at most the hub's L1 height. */
@@ -52,8 +52,8 @@ export interface ClaimPlanInput {
  */
 export function planAssertions(
   found: readonly FoundAssertion[],
-  facts: ClaimPlanInput,
-): ClaimPlan<FoundAssertion> {
+  facts: RollupClaimPlanInput,
+): RollupClaimPlan<FoundAssertion> {
   return partition(found.toReversed(), ({ event, l1Height, parentWord }) => {
     if (facts.blacklistedClaims.has(event.assertionHash)) return "blacklisted";
     if (l1Height > facts.l1Height) return "beyond_hub_l1_height";
@@ -63,7 +63,10 @@ export function planAssertions(
 }
 
 /** Splits nodes into candidates, by number, and others. */
-export function planNodes(found: readonly FoundNode[], facts: ClaimPlanInput): ClaimPlan<FoundNode> {
+export function planNodes(
+  found: readonly FoundNode[],
+  facts: RollupClaimPlanInput,
+): RollupClaimPlan<FoundNode> {
   const newestFirst = found.toSorted((a, b) => {
     const [left, right] = [a.event.nodeNumber, b.event.nodeNumber];
     return left === right ? 0 : left > right ? -1 : 1;
@@ -77,7 +80,7 @@ export function planNodes(found: readonly FoundNode[], facts: ClaimPlanInput): C
 function partition<Found>(
   claims: readonly Found[],
   reasonAgainst: (claim: Found) => ClaimReason | undefined,
-): ClaimPlan<Found> {
+): RollupClaimPlan<Found> {
   const candidates: Found[] = [];
   const passedOver: { readonly claim: Found; readonly reason: ClaimReason }[] = [];
   for (const claim of claims) {

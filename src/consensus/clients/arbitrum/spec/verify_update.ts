@@ -9,7 +9,7 @@ import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block
 import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";
-import { ArbitrumError, fromProof } from "./arbitrum_error.ts";
+import { ArbitrumError, fromArbitrumProof } from "./arbitrum_error.ts";
 import {
   assertionHash,
   assertionSlot,
@@ -86,7 +86,10 @@ export function verifyArbitrumUpdate(
 
 function verifyClaim(proof: ArbitrumProof, l1StateRoot: Hash256, rollupCore: Address): void {
   const { contractProof, header } = proof.value;
-  const root = fromProof("rollup_proof", () => provenStorageRoot(contractProof, l1StateRoot, rollupCore));
+  const root = fromArbitrumProof(
+    "rollup_proof",
+    () => provenStorageRoot(contractProof, l1StateRoot, rollupCore),
+  );
   switch (proof.tag) {
     case "ArbitrumOrbit":
       checkBlock(header, proof.value.globalState);
@@ -106,17 +109,20 @@ function checkBlock(header: EvmBlockHeader, claimed: GlobalState): void {
 /** Checks that the rollup has the assertion, in any status, and that it has no sibling. */
 function checkAssertion(proof: AssertionProof, rollupRoot: Hash256): void {
   const slot = assertionSlot(assertionHash(proof));
-  const found = fromProof("assertion_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
+  const found = fromArbitrumProof("assertion_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
   if (found === undefined) throw new ArbitrumError("assertion_missing");
   const parentSlot = assertionSlot(proof.previousAssertionHash);
-  const parent = fromProof("parent_proof", () => provenWord(proof.challengeProof, rollupRoot, parentSlot));
+  const parent = fromArbitrumProof(
+    "parent_proof",
+    () => provenWord(proof.challengeProof, rollupRoot, parentSlot),
+  );
   if (parent === undefined) throw new ArbitrumError("parent_missing");
   if (parseAssertionWord(parent).secondChildBlock !== 0n) throw new ArbitrumError("assertion_challenged");
 }
 
 function checkNode(proof: NodeProof, rollupRoot: Hash256): void {
   const slot = nodeSlot(proof.nodeNumber);
-  const found = fromProof("node_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
+  const found = fromArbitrumProof("node_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
   if (found === undefined) throw new ArbitrumError("node_missing");
   if (found !== nodeStateHash(proof)) throw new ArbitrumError("node_mismatch");
 }

@@ -63,7 +63,7 @@ export interface GrandpaJustification {
 }
 
 /** Finality of one block, with the headers that lead to it. */
-export interface FinalityProof {
+export interface GrandpaFinalityProof {
   readonly block: Hash256;
   /** SCALE of {@link GrandpaJustification}. */
   readonly justification: Uint8Array;
@@ -83,11 +83,14 @@ export type ParachainHeaders = ReadonlyMap<Hash256, ParachainHeaderProofs>;
 
 /** The consensus proof of a message to a GRANDPA client. */
 export type GrandpaMessage =
-  | { readonly tag: "StandaloneChain"; readonly value: { readonly finalityProof: FinalityProof } }
+  | { readonly tag: "StandaloneChain"; readonly value: { readonly finalityProof: GrandpaFinalityProof } }
   | {
     /** `Polkadot`: parachains of the verifier's own family; `Relaychain`: of another relay chain. */
     readonly tag: "Polkadot" | "Relaychain";
-    readonly value: { readonly finalityProof: FinalityProof; readonly parachainHeaders: ParachainHeaders };
+    readonly value: {
+      readonly finalityProof: GrandpaFinalityProof;
+      readonly parachainHeaders: ParachainHeaders;
+    };
   };
 
 /** SCALE of a set of voters. */
@@ -118,8 +121,8 @@ export const grandpaJustificationCodec: Codec<GrandpaJustification> = Struct({
   votesAncestries: list(substrateHeaderCodec),
 });
 
-/** SCALE of {@link FinalityProof}; also what `grandpa_proveFinality` answers. */
-export const finalityProofCodec: Codec<FinalityProof> = Struct({
+/** SCALE of {@link GrandpaFinalityProof}; also what `grandpa_proveFinality` answers. */
+export const finalityProofCodec: Codec<GrandpaFinalityProof> = Struct({
   block: hash256,
   justification: bytes,
   unknownHeaders: list(substrateHeaderCodec),

@@ -22,9 +22,9 @@ import {
 import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
 import { GrandpaError, type GrandpaErrorCode } from "./grandpa_error.ts";
 import {
-  type FinalityProof,
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
+  type GrandpaFinalityProof,
   type GrandpaMessage,
   grandpaMessageCodec,
   messageVariantOf,
@@ -168,7 +168,10 @@ export interface VerifiedFinality {
 }
 
 /** Verifies the rules about the finalized chain itself. @throws {GrandpaError} */
-export function verifyFinality(trusted: GrandpaConsensusState, proof: FinalityProof): VerifiedFinality {
+export function verifyFinality(
+  trusted: GrandpaConsensusState,
+  proof: GrandpaFinalityProof,
+): VerifiedFinality {
   const headers = new Map(proof.unknownHeaders.map((header) => [hashSubstrateHeader(header), header]));
   const { highest: target, lowest: base } = endsOf(proof.unknownHeaders);
   require(hashSubstrateHeader(target) === proof.block, "target_mismatch");
@@ -219,7 +222,7 @@ function findRoute(
 
 function readHeads(
   proofs: ParachainHeaders,
-  { unknownHeaders }: FinalityProof,
+  { unknownHeaders }: GrandpaFinalityProof,
   route: ReadonlySet<Hash256>,
 ): readonly { readonly paraId: number; readonly header: SubstrateHeader }[] {
   const headers = new Map(unknownHeaders.map((header) => [hashSubstrateHeader(header), header]));

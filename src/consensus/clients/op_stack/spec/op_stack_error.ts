@@ -62,7 +62,7 @@ export class OpStackError extends RollupUpdateError<OpStackErrorCode> {
 /**
  * Runs `read` on a proof. @throws {OpStackError} with `code` when the proof is inconclusive.
  */
-export function fromProof<T>(code: OpStackErrorCode, read: () => T): T {
+export function fromOpStackProof<T>(code: OpStackErrorCode, read: () => T): T {
   try {
     return read();
   } catch (cause) {

@@ -17,7 +17,7 @@ import {
   opStackStatePrefixCodec,
 } from "./consensus_state.ts";
 import type { DisputeGameRules } from "./hub_storage.ts";
-import { fromProof, OpStackError } from "./op_stack_error.ts";
+import { fromOpStackProof, OpStackError } from "./op_stack_error.ts";
 import {
   challengeSlot,
   challengeStatus,
@@ -125,7 +125,7 @@ function verifyDisputeGame(
 ): ClaimedBlock {
   const config = rules.gameTypes.find(({ gameType }) => gameType === proof.gameType);
   if (config === undefined) throw new OpStackError("unsupported_game_type");
-  const factoryRoot = fromProof(
+  const factoryRoot = fromOpStackProof(
     "factory_proof",
     () => provenStorageRoot(proof.disputeFactoryProof, l1StateRoot, rules.factory),
   );
@@ -145,7 +145,7 @@ function checkGame(proof: DisputeGameProof, factoryRoot: Hash256): void {
     blockHash: hashBlockHeader(proof.header),
   });
   const slot = disputeGameSlot(gameUuid(proof.gameType, claim, proof.extraData));
-  const id = fromProof("game_proof", () => provenWord(proof.disputeGameProof, factoryRoot, slot));
+  const id = fromOpStackProof("game_proof", () => provenWord(proof.disputeGameProof, factoryRoot, slot));
   if (id === undefined) throw new OpStackError("game_missing");
   if (id !== gameIdWord(proof)) throw new OpStackError("game_mismatch");
 }
@@ -153,7 +153,10 @@ function checkGame(proof: DisputeGameProof, factoryRoot: Hash256): void {
 /** Checks the implementation: otherwise the challenge slot could mean anything. */
 function checkImplementation(proof: DisputeGameProof, factoryRoot: Hash256, expected: Address): void {
   const slot = gameImplementationSlot(proof.gameType);
-  const found = fromProof("implementation_proof", () => provenWord(proof.gameImplProof, factoryRoot, slot));
+  const found = fromOpStackProof(
+    "implementation_proof",
+    () => provenWord(proof.gameImplProof, factoryRoot, slot),
+  );
   if (found === undefined) throw new OpStackError("implementation_missing");
   if (toAddress(fromHex(found).subarray(12)) !== expected) throw new OpStackError("implementation_mismatch");
 }
@@ -161,28 +164,34 @@ function checkImplementation(proof: DisputeGameProof, factoryRoot: Hash256, expe
 function checkNotChallenged(proof: DisputeGameProof, l1StateRoot: Hash256, kind: DisputeGameKind): void {
   const slot = challengeSlot(kind);
   if (slot === undefined) return;
-  const root = fromProof(
+  const root = fromOpStackProof(
     "proxy_proof",
     () => provenStorageRoot(proof.proxyAccountProof, l1StateRoot, proof.proxy),
   );
-  const value = fromProof("challenge_proof", () => provenWord(proof.challengeProof, root, slot));
+  const value = fromOpStackProof("challenge_proof", () => provenWord(proof.challengeProof, root, slot));
   const status = challengeStatus(kind, value);
   if (status === "missing") throw new OpStackError("challenge_missing");
   if (status === "challenged") throw new OpStackError("game_challenged");
 }
 
 function verifyOutput(proof: OutputOracleProof, l1StateRoot: Hash256, oracle: Address): ClaimedBlock {
-  const oracleRoot = fromProof(
+  const oracleRoot = fromOpStackProof(
     "oracle_proof",
     () => provenStorageRoot(proof.l2OracleProof, l1StateRoot, oracle),
   );
   const slots = outputSlots(proof.outputRootIndex);
-  const root = fromProof("output_proof", () => provenWord(proof.outputRootProof, oracleRoot, slots.root));
+  const root = fromOpStackProof(
+    "output_proof",
+    () => provenWord(proof.outputRootProof, oracleRoot, slots.root),
+  );
   if (root === undefined) throw new OpStackError("output_missing");
   if (root !== outputRoot({ ...proof, blockHash: proof.l2BlockHash })) {
     throw new OpStackError("output_mismatch");
   }
-  const block = fromProof("output_block_proof", () => provenWord(proof.multiProof, oracleRoot, slots.block));
+  const block = fromOpStackProof(
+    "output_block_proof",
+    () => provenWord(proof.multiProof, oracleRoot, slots.block),
+  );
   if (block === undefined) throw new OpStackError("output_block_missing");
   const { number, timestampSec } = parseOutputBlock(block);
   if (number !== proof.blockNumber || timestampSec !== proof.timestampSec) {

@@ -4,6 +4,7 @@
  * modules/ismp/clients/parachain/client/src/consensus.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../../core/ismp/proof.ts";
 import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
@@ -11,15 +12,7 @@ import {
   type StateMachine,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
-import {
-  bytes,
-  type Codec,
-  decodeStrict,
-  list,
-  ScaleError,
-  Struct,
-  u32,
-} from "../../../../core/encoding/scale.ts";
+import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { TrieError } from "../../../../core/merkle/trie_error.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
@@ -27,24 +20,10 @@ import { polkadotHubAs } from "../../../../core/ismp/polkadot_hub.ts";
 import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
 import { ParachainError } from "./parachain_error.ts";
 
-/** Consensus proof of a message. */
-export interface ParachainConsensusProof {
-  /** A block of the relay chain whose state root the verifying chain knows. */
-  readonly relayHeight: number;
-  /** Nodes of that block's state that prove heads. */
-  readonly storageProof: readonly Uint8Array[];
-}
-
-/** SCALE of {@link ParachainConsensusProof}. */
-export const parachainProofCodec: Codec<ParachainConsensusProof> = Struct({
-  relayHeight: u32,
-  storageProof: list(bytes),
-});
-
 /** Decodes the consensus proof of a message. @throws {ParachainError} `undecodable_message` */
 export function decodeParachainProof(encoded: Uint8Array): ParachainConsensusProof {
   try {
-    return decodeStrict(parachainProofCodec, encoded, "ParachainConsensusProof");
+    return decodeStrict(parachainConsensusProofCodec, encoded, "ParachainConsensusProof");
   } catch (cause) {
     if (cause instanceof ScaleError) throw new ParachainError("undecodable_message", { cause });
     throw cause;

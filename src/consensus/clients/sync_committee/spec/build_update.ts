@@ -12,9 +12,9 @@ import {
 } from "./beacon_network.ts";
 import { DerivationError } from "./derivation_error.ts";
 import type { FinalityUpdate, LightClientHeader } from "./light_client_data.ts";
-import { branchRoot, depthOf, hashPair, helperIndices } from "./merkle.ts";
+import { branchRoot, depthOf, helperIndices, sha256Pair } from "./merkle.ts";
 import { headerRoot, payloadNodes, uint64OfRoot } from "./ssz_roots.ts";
-import type { ExecutionPayloadProof, FinalityProof, StateUpdate, SyncCommitteeUpdate } from "./update.ts";
+import type { CheckpointProof, ExecutionPayloadProof, StateUpdate, SyncCommitteeUpdate } from "./update.ts";
 import { PAYLOAD_INDICES } from "./verify_update.ts";
 
 /** Generalized index of the execution payload in a block body, Bellatrix to Fulu. */
@@ -35,7 +35,7 @@ function branchNode(branch: readonly Hash256[], level: number): Hash256 {
 export function deriveFinalityProof(
   branch: readonly Hash256[],
   indices: StateIndices = electraStateIndices,
-): FinalityProof {
+): CheckpointProof {
   if (branch.length !== depthOf(indices.finalizedCheckpoint) + 1) throw new DerivationError("branch_length");
   const epoch = uint64OfRoot(branchNode(branch, 0));
   if (epoch === undefined) throw new DerivationError("not_an_epoch");
@@ -92,9 +92,11 @@ export function deriveNextCommitteeBranch(
   if (branch.length !== depthOf(electraStateIndices.finalizedCheckpoint) + 1) {
     throw new DerivationError("branch_length");
   }
-  if (branchNode(branch, 2) !== hashPair(currentRoot, nextRoot)) throw new DerivationError("committee_pair");
-  const checkpoint = hashPair(branchNode(branch, 0), headerRoot(finalizedHeader.beacon));
-  return [currentRoot, hashPair(checkpoint, branchNode(branch, 1)), ...branch.slice(3)];
+  if (branchNode(branch, 2) !== sha256Pair(currentRoot, nextRoot)) {
+    throw new DerivationError("committee_pair");
+  }
+  const checkpoint = sha256Pair(branchNode(branch, 0), headerRoot(finalizedHeader.beacon));
+  return [currentRoot, sha256Pair(checkpoint, branchNode(branch, 1)), ...branch.slice(3)];
 }
 
 /**

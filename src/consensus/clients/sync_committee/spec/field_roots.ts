@@ -5,7 +5,7 @@
 import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { ChunkTree, mixLength } from "./chunk_tree.ts";
 import { DerivationError } from "./derivation_error.ts";
-import { hashPair } from "./merkle.ts";
+import { sha256Pair } from "./merkle.ts";
 import { RecordTree } from "./record_tree.ts";
 import { type ExecutionPayloadHeader, readPayloadHeader } from "./ssz_roots.ts";
 import { readCommittee, readSummaries } from "./state_fields.ts";
@@ -174,7 +174,7 @@ export class FieldRoots {
     });
     for (let index = LEAVES - 1; index >= 1; index--) {
       const [left, right] = [nodes[2 * index], nodes[2 * index + 1]];
-      if (left !== undefined && right !== undefined) nodes[index] = hashPair(left, right);
+      if (left !== undefined && right !== undefined) nodes[index] = sha256Pair(left, right);
     }
     return nodes;
   }

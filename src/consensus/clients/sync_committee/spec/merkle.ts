@@ -7,7 +7,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { concatBytes, fromHex, type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 
 /** Parent of two nodes. */
-export function hashPair(left: Hash256, right: Hash256): Hash256 {
+export function sha256Pair(left: Hash256, right: Hash256): Hash256 {
   return toHex(sha256(concatBytes(fromHex(left), fromHex(right))));
 }
 
@@ -21,7 +21,7 @@ export function branchRoot(leaf: Hash256, branch: readonly Hash256[], generalize
   let index = generalizedIndex;
   let node = leaf;
   for (const sibling of branch) {
-    node = index % 2 === 0 ? hashPair(node, sibling) : hashPair(sibling, node);
+    node = index % 2 === 0 ? sha256Pair(node, sibling) : sha256Pair(sibling, node);
     index = Math.floor(index / 2);
   }
   return node;
@@ -57,7 +57,7 @@ export function multiproofRoot(
   });
   for (let index = Math.max(...nodes.keys()) & ~1; index > 1; index -= 2) {
     const [left, right] = [nodes.get(index), nodes.get(index + 1)];
-    if (left !== undefined && right !== undefined) nodes.set(index >> 1, hashPair(left, right));
+    if (left !== undefined && right !== undefined) nodes.set(index >> 1, sha256Pair(left, right));
   }
   return nodes.get(1);
 }

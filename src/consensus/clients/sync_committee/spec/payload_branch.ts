@@ -7,7 +7,7 @@
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { electraStateIndices } from "./beacon_network.ts";
 import { DerivationError } from "./derivation_error.ts";
-import { branchRoot, hashPair } from "./merkle.ts";
+import { branchRoot, sha256Pair } from "./merkle.ts";
 import { uint64Root } from "./ssz_roots.ts";
 
 /** The state in question and the payload header in it. */
@@ -75,8 +75,8 @@ export function branchOfSummariesProof(
     throw new DerivationError("branch_length");
   }
   const n89 = uint64Root(nextWithdrawalIndex);
-  if (hashPair(place.payloadRoot, n89) !== n44) throw new DerivationError("state_root");
-  return checked(place, [n89, hashPair(n90, proof.summariesRoot), ...above]);
+  if (sha256Pair(place.payloadRoot, n89) !== n44) throw new DerivationError("state_root");
+  return checked(place, [n89, sha256Pair(n90, proof.summariesRoot), ...above]);
 }
 
 /**
@@ -96,14 +96,14 @@ export function branchOfFields(
     n3 === undefined || bootstrap.branch.length !== DEPTH
   ) throw new DerivationError("branch_length");
   const n89 = uint64Root(fields.nextWithdrawalIndex);
-  const n45 = hashPair(uint64Root(fields.nextWithdrawalValidatorIndex), summariesRoot);
-  const n23 = hashPair(
-    hashPair(uint64Root(fields.depositRequestsStartIndex), uint64Root(fields.depositBalanceToConsumeGwei)),
-    hashPair(uint64Root(fields.exitBalanceToConsumeGwei), uint64Root(fields.earliestExitEpoch)),
+  const n45 = sha256Pair(uint64Root(fields.nextWithdrawalValidatorIndex), summariesRoot);
+  const n23 = sha256Pair(
+    sha256Pair(uint64Root(fields.depositRequestsStartIndex), uint64Root(fields.depositBalanceToConsumeGwei)),
+    sha256Pair(uint64Root(fields.exitBalanceToConsumeGwei), uint64Root(fields.earliestExitEpoch)),
   );
-  if (hashPair(hashPair(hashPair(place.payloadRoot, n89), n45), n23) !== n11) {
+  if (sha256Pair(sha256Pair(sha256Pair(place.payloadRoot, n89), n45), n23) !== n11) {
     throw new DerivationError("state_root");
   }
-  const n10 = hashPair(n20, hashPair(n42, hashPair(bootstrap.committeeRoot, n87)));
+  const n10 = sha256Pair(n20, sha256Pair(n42, sha256Pair(bootstrap.committeeRoot, n87)));
   return checked(place, [n89, n45, n23, n10, n4, n3]);
 }

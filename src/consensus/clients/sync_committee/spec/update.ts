@@ -56,7 +56,7 @@ export interface ExecutionPayloadProof {
 }
 
 /** Place of the finalized checkpoint in the attested state. */
-export interface FinalityProof {
+export interface CheckpointProof {
   readonly epoch: bigint;
   /** Branch of the checkpoint as a whole (not of its root, as beacon nodes give it), bottom up. */
   readonly finalityBranch: readonly Hash256[];
@@ -77,7 +77,7 @@ export interface StateUpdate {
   readonly syncCommitteeUpdate: SyncCommitteeUpdate | undefined;
   readonly finalizedHeader: BeaconBlockHeader;
   readonly executionPayload: ExecutionPayloadProof;
-  readonly finalityProof: FinalityProof;
+  readonly finalityProof: CheckpointProof;
   readonly syncAggregate: SyncAggregate;
   /** Slot of the block that carries the aggregate. */
   readonly signatureSlot: bigint;

@@ -1,17 +1,17 @@
 import { deepStrictEqual as equal } from "node:assert/strict";
 import { nodeClaimHash } from "../../../../../src/consensus/clients/arbitrum/spec/claim_hashes.ts";
 import {
-  type ClaimPlanInput,
   type FoundAssertion,
   type FoundNode,
   isWorthSubmitting,
   planAssertions,
   planNodes,
+  type RollupClaimPlanInput,
 } from "../../../../../src/consensus/clients/arbitrum/spec/plan_update.ts";
 import { word } from "../../../../../src/core/evm/host_storage.ts";
 import { boldUpdate, orbitUpdate } from "./vectors.ts";
 
-const facts: ClaimPlanInput = { blacklistedClaims: new Set(), l1Height: 100n };
+const facts: RollupClaimPlanInput = { blacklistedClaims: new Set(), l1Height: 100n };
 const unchallenged = word((1n << 128n) | 5n);
 
 function assertion(name: bigint, change: Partial<FoundAssertion> = {}): FoundAssertion {

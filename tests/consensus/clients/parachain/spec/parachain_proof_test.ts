@@ -7,10 +7,10 @@ import {
 import { ParachainError } from "../../../../../src/consensus/clients/parachain/spec/parachain_error.ts";
 import {
   decodeParachainProof,
-  parachainProofCodec,
   type ParachainView,
   verifyParachainHead,
 } from "../../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
+import { parachainConsensusProofCodec } from "../../../../../src/core/ismp/proof.ts";
 import { decodeSubstrateHeader } from "../../../../../src/core/substrate/header.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../../../src/core/encoding/scale.ts";
@@ -39,7 +39,7 @@ function codeOf(work: () => unknown): string {
 
 Deno.test("parachain proofs: the vector's is read, written and verified", () => {
   const proof = decodeParachainProof(encoded);
-  assert.equal(toHex(parachainProofCodec.enc(proof)), toHex(encoded));
+  assert.equal(toHex(parachainConsensusProofCodec.enc(proof)), toHex(encoded));
   assert.equal(BigInt(proof.relayHeight), vector.integer("relay_height"));
   const header = decodeSubstrateHeader(vector.bytes("para_header"));
   const found = verifyParachainHead(proof, paraId, view);

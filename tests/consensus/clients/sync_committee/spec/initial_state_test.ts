@@ -14,7 +14,7 @@ import {
   parseLightClientUpdate,
   parseSyncCommittee,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import { hashPair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+import { sha256Pair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
 import { committeeRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { flipByte, flipHash, readVector } from "./vectors.ts";
@@ -98,6 +98,6 @@ Deno.test("initial state: a bootstrap is read from the JSON of a node", () => {
 });
 
 Deno.test("initial state: two nodes of the branch are the committees' roots", () => {
-  const both = hashPair(committeeRoot(committee875), committeeRoot(update.nextSyncCommittee));
+  const both = sha256Pair(committeeRoot(committee875), committeeRoot(update.nextSyncCommittee));
   equal(both, toHash256(update.finalityBranch[2] ?? ""));
 });

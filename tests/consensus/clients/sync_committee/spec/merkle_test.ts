@@ -4,9 +4,9 @@ import { type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.
 import {
   branchRoot,
   depthOf,
-  hashPair,
   helperIndices,
   multiproofRoot,
+  sha256Pair,
 } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
 
 const DEPTH = 5;
@@ -17,7 +17,7 @@ const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => toHa
 function treeOf(leaves: readonly Hash256[]): Hash256[] {
   const tree: Hash256[] = [...leaves, ...leaves];
   for (let index = LEAVES - 1; index >= 1; index--) {
-    tree[index] = hashPair(node(tree, 2 * index), node(tree, 2 * index + 1));
+    tree[index] = sha256Pair(node(tree, 2 * index), node(tree, 2 * index + 1));
   }
   return tree;
 }

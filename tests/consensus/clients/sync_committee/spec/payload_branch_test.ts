@@ -16,7 +16,7 @@ import {
 import {
   parseExecutionPayloadHeader,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
-import { hashPair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+import { sha256Pair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
 import {
   branchOfFields,
   branchOfStateProof,
@@ -42,7 +42,7 @@ function stateTree(fieldRoots: readonly Hash256[]): Hash256[] {
   const tree = Array<Hash256>(128).fill(ZERO);
   fieldRoots.forEach((root, index) => tree[64 + index] = root);
   for (let index = 63; index >= 1; index--) {
-    tree[index] = hashPair(tree[2 * index] ?? ZERO, tree[2 * index + 1] ?? ZERO);
+    tree[index] = sha256Pair(tree[2 * index] ?? ZERO, tree[2 * index + 1] ?? ZERO);
   }
   return tree;
 }
