@@ -13,7 +13,7 @@ import {
 } from "../../../src/core/ismp/state_machine.ts";
 import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
-import type { ConsensusNetworks, ConsensusVerifier } from "./consensus_verifiers.ts";
+import type { ConsensusNetworks, ConsensusVerifier, VerifiedUpdates } from "./consensus_verifiers.ts";
 import { IsmpError } from "./ismp_error.ts";
 import type { IsmpStorage } from "./ismp_storage.ts";
 
@@ -22,6 +22,7 @@ export interface UpdateHost {
   readonly storage: IsmpStorage;
   /** Undefined on chains that are built without clients of EVM chains. */
   readonly networks: ConsensusNetworks | undefined;
+  readonly verified: VerifiedUpdates;
   /** The chain itself. */
   readonly stateMachine: StateMachine;
   /** The hub that it trusts. */

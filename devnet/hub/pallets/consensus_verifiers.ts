@@ -40,7 +40,7 @@ import {
   sepolia,
 } from "../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import { SyncCommitteeError } from "../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
+import { equalBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
 import type { IntermediateState } from "../../../src/core/ismp/state_commitment.ts";
 import type {
   ConsensusStateId,
@@ -80,6 +80,8 @@ export interface ConsensusHost {
   /** The hub that it trusts. */
   readonly coprocessor: StateMachine;
   readonly storage: Pick<Overlay, "get" | "entries">;
+  /** What was verified of late: an update is looked at by the dry run, by the pool and in the block. */
+  readonly verified: VerifiedUpdates;
   /** State root of a stored commitment; undefined when there is none. */
   stateRoot(at: StateMachineHeight): Hash256 | undefined;
 }
@@ -96,6 +98,31 @@ export interface UpdateToVerify {
 export interface VerifiedUpdate {
   readonly state: Uint8Array;
   readonly commitments: readonly IntermediateState[];
+}
+
+/** Accepted updates that are remembered: one of each chain of a devnet, and some that wait in the pool. */
+const MAX_VERIFIED = 16;
+
+/** Accepted updates whose verdict depends on nothing but a name, the trusted state and the proof. */
+export class VerifiedUpdates {
+  readonly #known: (Pick<UpdateToVerify, "trusted" | "proof"> & { name: string; found: VerifiedUpdate })[] =
+    [];
+
+  /** The result for the same name and bytes, or a new one. @throws what `verify` throws; refusals are not kept. */
+  verifyOnce(
+    name: string,
+    { trusted, proof }: Pick<UpdateToVerify, "trusted" | "proof">,
+    verify: () => VerifiedUpdate,
+  ): VerifiedUpdate {
+    const known = this.#known.find((one) =>
+      one.name === name && equalBytes(one.trusted, trusted) && equalBytes(one.proof, proof)
+    );
+    if (known !== undefined) return known.found;
+    const found = verify();
+    this.#known.push({ name, trusted, proof, found });
+    if (this.#known.length > MAX_VERIFIED) this.#known.shift();
+    return found;
+  }
 }
 
 /** Checks an update. @throws {IsmpError} consensus_proof_verification_failed; `cause` is the client's own error. */
@@ -129,10 +156,12 @@ function present<T>(value: T | undefined): readonly T[] {
 export function beaconVerifier(network: "ethereum" | "gnosis"): ConsensusVerifier {
   return refusing((host, { stateId, trusted, proof }) => {
     const networks = networksFor(host, stateId);
-    const update = decodeBeaconUpdate(proof);
-    const state = decodeBeaconConsensusState(trusted);
-    const { consensusState, commitment } = verifyBeaconUpdate(networks[network], stateId, state, update);
-    return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
+    return host.verified.verifyOnce(`${network} ${stateId}`, { trusted, proof }, () => {
+      const update = decodeBeaconUpdate(proof);
+      const state = decodeBeaconConsensusState(trusted);
+      const { consensusState, commitment } = verifyBeaconUpdate(networks[network], stateId, state, update);
+      return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
+    });
   });
 }
 
@@ -176,13 +205,15 @@ export const arbitrumVerifier: ConsensusVerifier = refusing((host, { stateId, tr
 export const bscVerifier: ConsensusVerifier = refusing(
   (host, { stateId, trusted, proof }) => {
     const networks = networksFor(host, stateId);
-    const { storage } = host;
-    const update = decodeBscUpdate(proof);
-    const { consensusState, commitment } = verifyBscUpdate(decodeBscState(trusted), update, {
-      network: networks.bsc,
-      epochLength: consensusSettings.bscEpochLength.get(storage),
-      consensusStateId: stateId,
+    const epochLength = consensusSettings.bscEpochLength.get(host.storage);
+    return host.verified.verifyOnce(`bsc ${stateId} ${epochLength}`, { trusted, proof }, () => {
+      const update = decodeBscUpdate(proof);
+      const { consensusState, commitment } = verifyBscUpdate(decodeBscState(trusted), update, {
+        network: networks.bsc,
+        epochLength,
+        consensusStateId: stateId,
+      });
+      return { state: bscConsensusStateCodec.enc(consensusState), commitments: [commitment] };
     });
-    return { state: bscConsensusStateCodec.enc(consensusState), commitments: [commitment] };
   },
 );

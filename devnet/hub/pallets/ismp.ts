@@ -41,7 +41,7 @@ import {
 import type { ValidTransaction } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { updateClient } from "./consensus_updates.ts";
-import type { ConsensusNetworks } from "./consensus_verifiers.ts";
+import { type ConsensusNetworks, VerifiedUpdates } from "./consensus_verifiers.ts";
 import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
@@ -113,6 +113,7 @@ export class IsmpPallet {
   /** Lists of the clients that prove only chains which governance has added. */
   readonly accepted: ReadonlyMap<ConsensusClientId, AcceptedList>;
   readonly #parts: IsmpParts;
+  readonly #verified = new VerifiedUpdates();
   /** `client/chain` of the Substrate chains that clients were told to follow. */
   readonly #followed = new Set<string>();
 
@@ -186,7 +187,13 @@ export class IsmpPallet {
         return handleRequests(this.host(execution), execution, message.value);
       case "Consensus": {
         const { networks, stateMachine, coprocessor } = this.#parts;
-        const host = { storage: this.storage, networks, stateMachine, coprocessor };
+        const host = {
+          storage: this.storage,
+          verified: this.#verified,
+          networks,
+          stateMachine,
+          coprocessor,
+        };
         return updateClient(host, execution, message.value);
       }
       case "FraudProof":
