@@ -3,6 +3,7 @@
  * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release]...`; without arguments all of them.
  */
 
+import { areProgramsOutdated, compilePrograms } from "../devnet/programs/relayer_build.ts";
 import { describeSpentGas, parseSpentGas, SPENT_GAS_FILE, sumSpentGas } from "../devnet/traffic/spent_gas.ts";
 
 /** Folders of each suite, in the order in which they run: the fastest first. */
@@ -21,9 +22,44 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
   release: ["tests/release"],
 };
 
-/** Test files that run at the same time, for two cores: scenarios wait for blocks most of the time. */
-function filesAtOnce(suite: string): string {
-  return suite === "scenario" ? "5" : "2";
+/** Suites without the compiled programs. */
+const WITHOUT_PROGRAMS = new Set(["unit"]);
+
+/** Test files per core that run at the same time: scenarios wait for blocks most of the time, devnet tests now and then. */
+const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, scenario: 3.5, release: 1 };
+
+/**
+ * Files that take longest, longest first: they are started before the others, so that none of them runs alone at the
+ * end. Each suite's closing lines name its longest files.
+ */
+const LONGEST: readonly string[] = [
+  "tests/scenario/claims_test.ts",
+  "tests/scenario/endpoints_test.ts",
+  "tests/scenario/outcomes_test.ts",
+  "tests/scenario/withdrawals_test.ts",
+  "tests/release/ways_test.ts",
+];
+
+/** Files whose times are named. */
+const NAMED_TIMES = 5;
+
+function filesAtOnce(suite: string): number {
+  return Math.max(2, Math.round((FILES_PER_CORE[suite] ?? 1) * navigator.hardwareConcurrency));
+}
+
+/** The test files below paths, the longest first. */
+async function listFiles(paths: readonly string[]): Promise<readonly string[]> {
+  const found = (await Promise.all(paths.map(findTests))).flat();
+  return [
+    ...LONGEST.filter((file) => found.includes(file)),
+    ...found.filter((file) => !LONGEST.includes(file)),
+  ];
+}
+
+async function findTests(path: string): Promise<readonly string[]> {
+  if (!(await Deno.stat(path)).isDirectory) return path.endsWith("_test.ts") ? [path] : [];
+  const names = (await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name).sort();
+  return (await Promise.all(names.map((name) => findTests(`${path}/${name}`)))).flat();
 }
 
 interface Sum {
@@ -61,19 +97,36 @@ function readFailedFiles(file: string): string[] {
   }
 }
 
+/** The files of a JUnit report that took longest, each with its time. */
+function readLongest(file: string): string {
+  const text = Deno.readTextFileSync(file);
+  const sums = new Map<string, number>();
+  // Steps are cases of their own, inside of the time of their test.
+  for (
+    const [, name, path, time] of text.matchAll(
+      /<testcase name="([^"]*)" classname="([^"]*)" time="([^"]*)"/g,
+    )
+  ) {
+    if (path === undefined || name?.includes(" &gt; ") === true) continue;
+    sums.set(path, (sums.get(path) ?? 0) + Number(time));
+  }
+  return [...sums].sort(([, a], [, b]) => b - a).slice(0, NAMED_TIMES)
+    .map(([path, seconds]) => `${path.slice(path.lastIndexOf("/") + 1)} ${seconds.toFixed(0)} s`).join(", ");
+}
+
 /** Most files that are tried again: more than that is no matter of a crowded machine. */
 const MAX_AGAIN = 2;
 
 /**
- * Runs a suite. Scenarios run several nodes and programs per file, five files at a time: a file that fails there runs
+ * Runs a suite. Scenarios run several nodes and programs per file, several files at a time: a file that fails there runs
  * once more by itself. When it passes then, it is flaky: named, and counted in the closing lines.
  */
 async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
-  const first = await runFiles(name, paths, filesAtOnce(name));
+  const first = await runFiles(name, await listFiles(paths), filesAtOnce(name));
   const failed = readFailedFiles(reportOf(name));
   if (name !== "scenario" || failed.length === 0 || failed.length > MAX_AGAIN) return first;
   say(`== ${name}, once more by themselves: ${failed.join(" ")}`);
-  const again = await runFiles(`${name}-again`, failed, "1");
+  const again = await runFiles(`${name}-again`, failed, 1);
   if (again.failed > 0) return first;
   return { passed: first.passed + first.failed, failed: 0, flaky: failed };
 }
@@ -82,7 +135,7 @@ function reportOf(name: string): string {
   return `build/junit-${name}.xml`;
 }
 
-async function runFiles(name: string, paths: readonly string[], filesAtOnce: string): Promise<Sum> {
+async function runFiles(name: string, paths: readonly string[], filesAtOnce: number): Promise<Sum> {
   const report = reportOf(name);
   const notes = `build/notes-${name}.txt`;
   const spent = `build/spent-gas-${name}.txt`;
@@ -102,7 +155,7 @@ async function runFiles(name: string, paths: readonly string[], filesAtOnce: str
     env: {
       NO_COLOR: "1",
       RUST_BACKTRACE: "0",
-      DENO_JOBS: filesAtOnce,
+      DENO_JOBS: String(filesAtOnce),
       CAUSEWAY_TEST_NOTES: `${Deno.cwd()}/${notes}`,
       // What the devnets of other suites carry is sent by tests, not by the programs.
       ...name.startsWith("scenario") ? { [SPENT_GAS_FILE]: `${Deno.cwd()}/${spent}` } : {},
@@ -118,6 +171,7 @@ async function runFiles(name: string, paths: readonly string[], filesAtOnce: str
   const lines = await Deno.readTextFile(spent).catch(() => undefined);
   if (lines !== undefined) say(describeSpentGas(sumSpentGas(parseSpentGas(lines))));
   const sum = readSum(report);
+  if (sum.passed > 0) say(`longest: ${readLongest(report)}`);
   return success || sum.failed > 0 ? sum : { ...sum, failed: 1 };
 }
 
@@ -138,6 +192,10 @@ async function showWithoutDots(output: ReadableStream<Uint8Array>): Promise<void
 async function main(): Promise<void> {
   const wanted = Deno.args.length === 0 ? Object.keys(SUITES) : Deno.args;
   await Deno.mkdir("build", { recursive: true });
+  if (wanted.some((name) => !WITHOUT_PROGRAMS.has(name)) && await areProgramsOutdated()) {
+    say("== build");
+    await compilePrograms();
+  }
   let total: Sum = { passed: 0, failed: 0 };
   for (const name of wanted) {
     const paths = SUITES[name];

@@ -31,10 +31,10 @@ export async function isRelayerOutdated(executable = RELAYER_EXECUTABLE): Promis
   return false;
 }
 
-/** Builds both executables; takes about 30 s. @throws {BuildFault} */
+/** Builds both executables without a look at their types; takes about 10 s. @throws {BuildFault} */
 export async function compilePrograms(signal?: AbortSignal): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "src/build/build.ts"],
+    args: ["run", "-A", "--quiet", "--no-check", "src/build/build.ts", "--no-check"],
     cwd: REPOSITORY,
     stdin: "null",
     stdout: "null",

@@ -1,6 +1,6 @@
 /**
  * Makes the executables in `build/`: type check, bundle, `deno compile`, and a smoke run of each.
- * Usage: `deno task build [--only=<name>]`. See docs/development.md, "Building".
+ * Usage: `deno task build [--only=<name>] [--no-check]`. See docs/development.md, "Building".
  */
 import { cutBase } from "./base.ts";
 import { type Bundle, bundle } from "./bundle.ts";
@@ -58,10 +58,18 @@ async function build(program: Program, identity: Identity): Promise<void> {
   say(`build/${program.name}: ${version.trim()}, ${(size / 1e6).toFixed(1)} MB`);
 }
 
+/** What can be chosen about a build. */
+interface BuildOptions {
+  /** Name of the one program to build; default all. */
+  readonly only?: string | undefined;
+  /** Whether types are checked first; default true. */
+  readonly checks?: boolean;
+}
+
 /** Builds all programs, or the one named, into `build/`. */
-export async function buildPrograms(only?: string): Promise<void> {
+export async function buildPrograms({ only, checks = true }: BuildOptions = {}): Promise<void> {
   await Deno.mkdir(STAGE, { recursive: true });
-  await deno(["check", "--quiet", "src"]);
+  if (checks) await deno(["check", "--quiet", "src"]);
   const identity = await readIdentity();
   for (const program of PROGRAMS) {
     if (only === undefined || only === program.name) await build(program, identity);
@@ -69,5 +77,6 @@ export async function buildPrograms(only?: string): Promise<void> {
 }
 
 if (import.meta.main) {
-  await buildPrograms(Deno.args.find((argument) => argument.startsWith("--only="))?.slice("--only=".length));
+  const only = Deno.args.find((argument) => argument.startsWith("--only="))?.slice("--only=".length);
+  await buildPrograms({ only, checks: !Deno.args.includes("--no-check") });
 }
