@@ -66,7 +66,7 @@ const RELAY_LAG = 1;
 /** Blocks whose states the relay chain keeps: half an hour. */
 const RELAY_STATES = 4096;
 /** Longest wait for the first update of every direction. */
-const MAX_FIRST_UPDATES_MS = 60_000;
+const MAX_FIRST_UPDATES_MS = 240_000;
 /** 21 days. */
 const UNBONDING_SEC = 1_814_400n;
 /** Native units of the hub (12 decimals) that rewards are paid from. */
@@ -256,7 +256,7 @@ export class Devnet implements AsyncDisposable {
       await waitUntil(
         `${chain.name} has ${blocks} blocks more`,
         async () => await chain.host.reader.getBlockNumber() >= wanted,
-        { deadlineMs: blocks * 5_000 },
+        { deadlineMs: blocks * 60_000 },
       );
       return;
     }

@@ -80,7 +80,7 @@ Deno.test("devnet: consensus relayers bring every session to hosts, heights wher
     const wanted = FIRST_BEEFY_SET + session;
     await waitUntil(`the host trusts set ${wanted}`, async () => {
       return (await readHubConsensus(a.host)).current.id === wanted;
-    }, { deadlineMs: 30_000 });
+    });
   }
   const { block } = await devnet.hub.dispatchPost({
     dest: a.stateMachine,
@@ -94,7 +94,7 @@ Deno.test("devnet: consensus relayers bring every session to hosts, heights wher
     const args = [a.host.hub.paraId] as const;
     const known = await a.host.reader.readContract({ ...at, functionName: "latestStateMachineHeight", args });
     return known >= BigInt(block.number);
-  }, { deadlineMs: 30_000 });
+  });
   const { node, stateMachine } = devnet.substrateChain("B");
   const hub = devnet.hub.identity;
   const known = (): bigint => node.latestHeight(hub) ?? 0n;

@@ -345,22 +345,24 @@ async function sendAndWait(
   return receipt;
 }
 
-/** Milliseconds between two looks for a receipt, and how long to look at all. */
-const RECEIPT_POLL_MS = 25;
-const RECEIPT_DEADLINE_MS = 60_000;
+/** Milliseconds between two looks for a receipt, at first and at most: it is there at once, or with the next block. */
+const RECEIPT_POLL_MS = 10;
+const MAX_RECEIPT_POLL_MS = 100;
+/** How long to look at all. */
+const RECEIPT_DEADLINE_MS = 240_000;
 
 /**
  * The receipt of a transaction that was sent. Used instead of viem's wait, which leaves timers behind.
- * @throws {TransactionReceiptNotFoundError} when it is not mined within a minute.
+ * @throws {TransactionReceiptNotFoundError} when it is not mined within four minutes.
  */
 export async function waitForReceipt(reader: PublicClient, hash: Hash): Promise<TransactionReceipt> {
   const deadline = Date.now() + RECEIPT_DEADLINE_MS;
-  while (true) {
+  for (let pauseMs = RECEIPT_POLL_MS;; pauseMs = Math.min(2 * pauseMs, MAX_RECEIPT_POLL_MS)) {
     try {
       return await reader.getTransactionReceipt({ hash });
     } catch (error) {
       if (!(error instanceof TransactionReceiptNotFoundError) || Date.now() > deadline) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, RECEIPT_POLL_MS));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

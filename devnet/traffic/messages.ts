@@ -72,6 +72,9 @@ export class DeliveryFault extends Error {
   }
 }
 
+/** Longest wait for anything; reached only when something is wrong, however many others use the machine. */
+const DEADLINE_MS = 240_000;
+
 /** Maximum of messages of one transaction: 100 of them use about 13 million gas. */
 const MAX_PER_TRANSACTION = 50;
 
@@ -175,7 +178,7 @@ export async function delivered(
 
 /** How to wait. */
 export interface WaitOptions {
-  /** Default 60,000. */
+  /** Default 240,000. */
   readonly deadlineMs?: number;
   /** Default 250. */
   readonly everyMs?: number;
@@ -194,7 +197,7 @@ export async function waitForDelivery(
   messages: readonly SentMessage[],
   options: WaitOptions = {},
 ): Promise<ReadonlyMap<Hash256, number>> {
-  const deadlineMs = options.deadlineMs ?? 60_000;
+  const deadlineMs = options.deadlineMs ?? DEADLINE_MS;
   const endMs = Date.now() + deadlineMs;
   const seen = new Map<Hash256, number>();
   for (let open = messages; open.length > 0;) {
@@ -214,12 +217,13 @@ export async function waitForDelivery(
 
 /**
  * Waits until `holds` does, looking again and again.
- * @throws {Error} with `what` after the deadline (default 30,000 ms).
+ * @throws {Error} with `what` after the deadline (default 240,000 ms).
  */
 export async function waitUntil(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  { deadlineMs = 30_000, everyMs = 100 }: { readonly deadlineMs?: number; readonly everyMs?: number } = {},
+  { deadlineMs = DEADLINE_MS, everyMs = 100 }: { readonly deadlineMs?: number; readonly everyMs?: number } =
+    {},
 ): Promise<void> {
   const endMs = Date.now() + deadlineMs;
   while (!await holds()) {

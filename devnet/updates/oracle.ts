@@ -66,7 +66,7 @@ export interface OracleOptions {
   readonly proveHubToItself?: UpdateStep;
   /** Time between two looks at a head. Default 500. */
   readonly everyMs?: number;
-  /** A direction that fails for longer than this ends the oracle. Default 20,000. */
+  /** A direction that fails for longer than this ends the oracle. Default 120,000. */
   readonly patienceMs?: number;
   /** Told what was stored. */
   readonly onUpdate?: (update: Direction & { readonly height: bigint }) => void;
@@ -225,7 +225,7 @@ class Feed implements UpdateFeed {
   }
 
   async #follow(): Promise<void> {
-    const patienceMs = this.#options.patienceMs ?? 20_000;
+    const patienceMs = this.#options.patienceMs ?? 120_000;
     let worksSinceMs = performance.now();
     while (!this.#isStopped) {
       if (this.#isPaused) {

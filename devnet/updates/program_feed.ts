@@ -20,7 +20,7 @@ export interface FeedEnds {
 }
 
 /** Longest wait for the receiver to learn of a block. */
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 240_000;
 /** Blocks of the receiver after which what was in its pool is in a block. */
 const QUIET_BLOCKS = 2;
 const POLL_EVERY_MS = 50;

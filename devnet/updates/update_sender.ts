@@ -14,7 +14,7 @@ export interface Receiver {
 }
 
 /** Longest wait for a block. */
-const MAX_WAITING_MS = 10_000;
+const MAX_WAITING_MS = 60_000;
 const POLL_EVERY_MS = 20;
 
 const never = new AbortController().signal;

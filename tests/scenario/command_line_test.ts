@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import { sendPing, waitForDelivery, waitUntil } from "../../devnet/traffic/messages.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
-import { startDevnet } from "../../devnet/devnet.ts";
+import type { Devnet } from "../../devnet/devnet.ts";
 import { assertSpending } from "./support/invariants.ts";
-import { assertNoSecrets, playGuarded, playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
+import { startSceneDevnet } from "./support/scene.ts";
+import { assertNoSecrets, playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
 import { runOnce, runRelayerOnce } from "./support/run_once.ts";
-
-const FAST = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 } as const;
 
 /** Runs a shell line on a terminal (util-linux `script`) and gives what the terminal showed, with its status. */
 async function onTerminal(line: string): Promise<{ readonly code: number; readonly shown: string }> {
@@ -122,8 +121,20 @@ Deno.test("command line: log lines have colours on a terminal, unless NO_COLOR f
   }
 });
 
-Deno.test("command line: a relayer whose log nobody reads any more goes on relaying", async () => {
-  await using devnet = await startDevnet(FAST);
+Deno.test("command line of a working relayer", async (t) => {
+  await using devnet = await startSceneDevnet();
+  await t.step("a relayer whose log nobody reads any more goes on relaying", () => playUnreadLog(devnet));
+  await t.step(
+    "command line: SIGTERM and SIGINT end a working relayer with 0, all sent is in the journal (F27)",
+    () => playSignals(devnet),
+  );
+  await t.step(
+    "command line: endpoints that hang hold up no signal; a second one ends the program with 130 (F27)",
+    () => playHangingEndpoints(devnet),
+  );
+});
+
+async function playUnreadLog(devnet: Devnet): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "command-" });
   try {
     const config = relayerConfig(devnet.endpoints, secretly(devnet.endpoints));
@@ -145,7 +156,7 @@ Deno.test("command line: a relayer whose log nobody reads any more goes on relay
     }
     await reader.cancel();
     const sent = await sendPing(devnet, { from: "A", to: "B", count: 2 });
-    await waitForDelivery(devnet, sent, { deadlineMs: 90_000 });
+    await waitForDelivery(devnet, sent);
     child.kill("SIGTERM");
     const stderr = await new Response(child.stderr).text();
     assert.deepEqual([(await child.status).code, stderr], [0, ""]);
@@ -154,18 +165,18 @@ Deno.test("command line: a relayer whose log nobody reads any more goes on relay
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
-});
+}
 
-Deno.test("command line: SIGTERM and SIGINT end a working relayer with 0, all sent is in the journal (F27)", async () => {
-  await playGuarded({}, async (scene) => {
+async function playSignals(devnet: Devnet): Promise<void> {
+  await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       const process = await relayer.startAndWait(secretly(scene.devnet.endpoints));
       const sent = await sendPing(scene.devnet, { from: "A", to: "B", count: 3 });
       // In the middle of the work: the first leg is sent, the second is not.
-      await process.waitForLine("batch_sent", { deadlineMs: 90_000 });
+      await process.waitForLine("batch_sent");
       process.signal(signal);
-      assert.equal(await process.exitCode(60_000), 0);
+      assert.equal(await process.exitCode(), 0);
       await process.waitForLine(({ record }) => record?.signal === signal);
       assert.equal(process.errorLines.length, 0);
       const { submissions } = await relayer.ledger();
@@ -173,14 +184,13 @@ Deno.test("command line: SIGTERM and SIGINT end a working relayer with 0, all se
       const next = await relayer.startAndWait(secretly(scene.devnet.endpoints));
       await scene.untilDelivered(sent);
       await relayer.untilSettled();
-      assert.equal(await next.terminate(60_000), 0);
+      assert.equal(await next.terminate(), 0);
     }
     await scene.finish();
   });
-});
+}
 
-Deno.test("command line: endpoints that hang hold up no signal; a second one ends the program with 130 (F27)", async () => {
-  await using devnet = await startDevnet(FAST);
+async function playHangingEndpoints(devnet: Devnet): Promise<void> {
   const [a] = devnet.chains;
   assert.ok(a !== undefined);
   await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
@@ -196,7 +206,7 @@ Deno.test("command line: endpoints that hang hold up no signal; a second one end
     const starting = await relayer.start(changes);
     await waitUntil("the first requests hang", () => hubProxy.countCalls() > 0);
     starting.signal("SIGTERM");
-    assert.equal(await starting.exitCode(60_000), 0, "during the start");
+    assert.equal(await starting.exitCode(), 0, "during the start");
     const asked = (): number => proxy.countCalls() + hubProxy.countCalls();
     // With nothing but hanging requests the end takes a moment only, which may be over before the second signal is seen.
     const codes: number[] = [];
@@ -208,15 +218,15 @@ Deno.test("command line: endpoints that hang hold up no signal; a second one end
       await hubProxy.setMode({ kind: "hang" });
       const before = asked();
       // All that were under way may have to time out first.
-      await waitUntil("requests hang", () => asked() > before, { deadlineMs: 90_000 });
+      await waitUntil("requests hang", () => asked() > before);
       // Stopped, it finds both signals when it goes on: the first begins the end, the second makes it short.
       working.signal("SIGSTOP");
       working.signal("SIGTERM");
       working.signal("SIGINT");
       working.signal("SIGCONT");
-      codes.push(await working.exitCode(60_000));
+      codes.push(await working.exitCode());
     }
     assert.deepEqual([codes.at(-1), codes.filter((code) => code !== 0 && code !== 130)], [130, []]);
     assert.equal((await relayer.ledger()).submissions.length, 0);
   });
-});
+}

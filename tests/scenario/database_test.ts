@@ -1,14 +1,15 @@
 /** Databases that cannot be used: each is told with its path and what to do, and nothing is lost or sent unrecorded. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import type { Devnet } from "../../devnet/devnet.ts";
 import { sendPing } from "../../devnet/traffic/messages.ts";
 import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { runOnce, type RunOptions, runRelayerOnce } from "./support/run_once.ts";
 import { readLedger } from "./support/ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
-import { DEADLINE_MS, type Scene, type SceneRelayer } from "./support/scene.ts";
-import { playGuarded, secretly } from "./support/secrets.ts";
+import { DEADLINE_MS, type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
+import { playGuardedOn, secretly } from "./support/secrets.ts";
 
 /** The user `nobody` of Linux distributions; any that owns nothing here would do. */
 const NOBODY = 65534;
@@ -60,7 +61,7 @@ async function expectRefusal(
 async function makeDatabase(folder: string, hub?: string): Promise<string> {
   const process = await startRelayer({ config: configOf(hub), folder, logLevel: "debug" });
   await waitForFile(`${process.dbPath}-wal`, process);
-  assert.equal(await process.terminate(60_000), 0);
+  assert.equal(await process.terminate(), 0);
   return process.dbPath;
 }
 
@@ -233,8 +234,25 @@ Deno.test("database: what this user may not read or write is named with its owne
   });
 });
 
-Deno.test("database: a second process on the same file is refused, the first one goes on unharmed (F24)", async () => {
-  await playGuarded({}, async (scene) => {
+Deno.test("database of a working relayer", async (t) => {
+  await using devnet = await startSceneDevnet();
+  await t.step(
+    "database: a second process on the same file is refused, the first one goes on unharmed (F24)",
+    () => playSecondProcess(devnet),
+  );
+  await t.step({
+    name: "database: on a full disk nothing is sent; when there is space again all is delivered once",
+    ignore: !await canMount(),
+    fn: () => playFullDisk(devnet),
+  });
+  await t.step(
+    "database: while every write fails nothing is sent; afterwards all is delivered once (F6)",
+    () => playFailingWrites(devnet),
+  );
+});
+
+async function playSecondProcess(devnet: Devnet): Promise<void> {
+  await playGuardedOn(devnet, async (scene) => {
     const first = scene.relayer();
     const process = await first.startAndWait(secretly(scene.devnet.endpoints));
     const before = await sendPing(scene.devnet, { from: "A", to: "B", count: 2 });
@@ -253,9 +271,9 @@ Deno.test("database: a second process on the same file is refused, the first one
     await scene.finish();
     // Free again.
     const next = await first.startAndWait(secretly(scene.devnet.endpoints));
-    assert.equal(await next.terminate(60_000), 0);
+    assert.equal(await next.terminate(), 0);
   });
-});
+}
 
 /** Lines by which the relayer tells that the disk is full. */
 function reportsDiskFull(
@@ -316,42 +334,38 @@ async function canMount(): Promise<boolean> {
   }
 }
 
-Deno.test({
-  name: "database: on a full disk nothing is sent; when there is space again all is delivered once",
-  ignore: !await canMount(),
-  fn: async () => {
-    const disk = await Deno.makeTempDir({ prefix: "disk-" });
-    const mounted = await runOnce("mount", ["-t", "tmpfs", "-o", "size=24m", "none", disk]);
-    assert.deepEqual(mounted, { code: 0, stdout: "", stderr: "" });
-    const filler = `${disk}/filler`;
-    const fill = async (): Promise<void> => {
-      const { stderr } = await runOnce("dd", ["if=/dev/zero", `of=${filler}`, "bs=64k"]);
-      assert.match(stderr, /No space left/);
-    };
-    try {
-      await playGuarded({}, async (scene) => {
-        const relayer = scene.relayer();
-        const dbPath = `${disk}/relayer.db`;
-        // Full from the start.
-        await fill();
-        const refused = await relayer.start(secretly(scene.devnet.endpoints), { dbPath });
-        assert.equal(await refused.exitCode(60_000), 1);
-        const [line, ...others] = refused.errorLines;
-        assert.deepEqual(others, []);
-        assert.deepEqual([line?.record?.event, line?.record?.code], ["database_unusable", "full"]);
-        await Deno.remove(filler);
-        await startOn(scene, relayer, { dbPath });
-        await playFull(scene, relayer, { fill, empty: () => Deno.remove(filler) });
-      });
-    } finally {
-      await runOnce("umount", [disk]);
-      await Deno.remove(disk);
-    }
-  },
-});
+async function playFullDisk(devnet: Devnet): Promise<void> {
+  const disk = await Deno.makeTempDir({ prefix: "disk-" });
+  const mounted = await runOnce("mount", ["-t", "tmpfs", "-o", "size=24m", "none", disk]);
+  assert.deepEqual(mounted, { code: 0, stdout: "", stderr: "" });
+  const filler = `${disk}/filler`;
+  const fill = async (): Promise<void> => {
+    const { stderr } = await runOnce("dd", ["if=/dev/zero", `of=${filler}`, "bs=64k"]);
+    assert.match(stderr, /No space left/);
+  };
+  try {
+    await playGuardedOn(devnet, async (scene) => {
+      const relayer = scene.relayer();
+      const dbPath = `${disk}/relayer.db`;
+      // Full from the start.
+      await fill();
+      const refused = await relayer.start(secretly(scene.devnet.endpoints), { dbPath });
+      assert.equal(await refused.exitCode(), 1);
+      const [line, ...others] = refused.errorLines;
+      assert.deepEqual(others, []);
+      assert.deepEqual([line?.record?.event, line?.record?.code], ["database_unusable", "full"]);
+      await Deno.remove(filler);
+      await startOn(scene, relayer, { dbPath });
+      await playFull(scene, relayer, { fill, empty: () => Deno.remove(filler) });
+    });
+  } finally {
+    await runOnce("umount", [disk]);
+    await Deno.remove(disk);
+  }
+}
 
-Deno.test("database: while every write fails nothing is sent; afterwards all is delivered once (F6)", async () => {
-  await playGuarded({}, async (scene) => {
+async function playFailingWrites(devnet: Devnet): Promise<void> {
+  await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     // A limit on the size of files stands for a disk that fails; without the trap its signal would end the program.
     const executable = `${scene.folder}/limited`;
@@ -364,4 +378,4 @@ Deno.test("database: while every write fails nothing is sent; afterwards all is 
     };
     await playFull(scene, relayer, { fill: () => limit("4096"), empty: () => limit("unlimited") });
   });
-});
+}

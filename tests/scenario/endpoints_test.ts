@@ -1,14 +1,12 @@
 /** Endpoints that die, hang, throttle, lag or answer by halves: messages go on, nothing is lost, no line is an error. */
 import assert from "node:assert/strict";
 import { endpointHost } from "../../src/core/config/redact.ts";
-import { startDevnet } from "../../devnet/devnet.ts";
+import type { Devnet } from "../../devnet/devnet.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import type { FaultAction } from "../../devnet/hub/rpc/faults.ts";
 import { type ProxyMode, type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
-import { DEADLINE_MS, type Scene } from "./support/scene.ts";
-import { playGuarded, playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
-
-const FAST = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 } as const;
+import { DEADLINE_MS, type Scene, startSceneDevnet } from "./support/scene.ts";
+import { playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
 
 /** What the first endpoints of A and B do in one round. */
 const ROUNDS: readonly { readonly name: string; readonly modes: readonly [ProxyMode, ProxyMode] }[] = [
@@ -37,8 +35,27 @@ async function sendAround({ devnet }: Scene, count = 3): Promise<readonly SentMe
   ])).flat();
 }
 
-Deno.test("endpoints: while the first one fails the second one serves, whatever the first one does (F19)", async (t) => {
-  await using devnet = await startDevnet(FAST);
+Deno.test("endpoints", async (t) => {
+  await using devnet = await startSceneDevnet();
+  await t.step(
+    "endpoints: while the first one fails the second one serves, whatever the first one does (F19)",
+    (t) => playSecondEndpoints(t, devnet),
+  );
+  await t.step(
+    "endpoints: a chain whose only endpoint is dead at start joins when it comes back, and again later",
+    () => playLateChain(devnet),
+  );
+  await t.step(
+    "endpoints: lost answers to what was sent: the hub's socket drops, the EVM answer breaks off (F19)",
+    () => playLostAnswers(devnet),
+  );
+  await t.step(
+    "endpoints: the hub's socket is cut again and again in the middle of the work",
+    () => playCutSockets(devnet),
+  );
+});
+
+async function playSecondEndpoints(t: Deno.TestContext, devnet: Devnet): Promise<void> {
   await using proxies = new AsyncDisposableStack();
   const first: RpcProxy[] = [];
   for (const { rpcUrl } of devnet.chains) {
@@ -71,10 +88,9 @@ Deno.test("endpoints: while the first one fails the second one serves, whatever 
     }
     await scene.finish();
   });
-});
+}
 
-Deno.test("endpoints: a chain whose only endpoint is dead at start joins when it comes back, and again later", async () => {
-  await using devnet = await startDevnet(FAST);
+async function playLateChain(devnet: Devnet): Promise<void> {
   const [a] = devnet.chains;
   assert.ok(a !== undefined);
   await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
@@ -112,10 +128,9 @@ Deno.test("endpoints: a chain whose only endpoint is dead at start joins when it
     await scene.untilDelivered(meanwhile);
     await scene.finish();
   });
-});
+}
 
-Deno.test("endpoints: lost answers to what was sent: the hub's socket drops, the EVM answer breaks off (F19)", async () => {
-  await using devnet = await startDevnet(FAST);
+async function playLostAnswers(devnet: Devnet): Promise<void> {
   const [, b] = devnet.chains;
   assert.ok(b !== undefined);
   await using proxy = await startRpcProxy({ upstream: b.rpcUrl });
@@ -153,10 +168,10 @@ Deno.test("endpoints: lost answers to what was sent: the hub's socket drops, the
     devnet.hub.fault = undefined;
     await scene.finish();
   });
-});
+}
 
-Deno.test("endpoints: the hub's socket is cut again and again in the middle of the work", async () => {
-  await playGuarded({}, async (scene) => {
+async function playCutSockets(devnet: Devnet): Promise<void> {
+  await playGuardedOn(devnet, async (scene) => {
     await using proxy = await startRpcProxy({ upstream: scene.devnet.hub.httpUrl });
     const relayer = scene.relayer();
     const process = await relayer.startAndWait(secretly(scene.devnet.endpoints, { hubUrl: proxy.wsUrl }));
@@ -175,4 +190,4 @@ Deno.test("endpoints: the hub's socket is cut again and again in the middle of t
     await scene.untilDelivered(sent);
     await scene.finish();
   });
-});
+}

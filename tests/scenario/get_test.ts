@@ -40,7 +40,7 @@ Deno.test("a question about another chain is answered by the hub and paid for on
     await waitUntil("both answers have arrived", async () => {
       const rows = (await relayer.ledger()).messages.filter(({ target }) => target === a.stateMachine);
       return rows.length === 2 && rows.every(({ state }) => state === "delivered");
-    }, { deadlineMs: 60_000 });
+    });
     assert.equal(await feeTokens(a) - before, 4n * FEE, "both fees are paid with the answers");
     assert.equal(await answerOn(a, USER), await accountAt(b, USER, first));
     assert.equal(await answerOn(a, sentSlot), toHex(RLP.encode(5)));
@@ -111,7 +111,7 @@ async function untilEnd(
     return commitments.every((commitment) =>
       messages.some((row) => row.commitment === commitment && row.target === target && row.state === state)
     );
-  }, { deadlineMs: 60_000, everyMs: 300 });
+  }, { everyMs: 300 });
 }
 
 /** What the asking application holds for a key. */

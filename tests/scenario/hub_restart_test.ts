@@ -1,14 +1,11 @@
 /** The hub's node goes away and comes back with the same state, under a working relayer and before one. */
 import assert from "node:assert/strict";
 import { endpointHost } from "../../src/core/config/redact.ts";
-import { startDevnet } from "../../devnet/devnet.ts";
 import { sendPing } from "../../devnet/traffic/messages.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
-import { DEADLINE_MS } from "./support/scene.ts";
+import { DEADLINE_MS, startSceneDevnet } from "./support/scene.ts";
 import { assertNothingLeaked, playGuardedOn, secretly } from "./support/secrets.ts";
-
-const FAST = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 } as const;
 
 /** Expects two errors: one that names the hub's endpoint and what is the matter, and that nothing was started. */
 async function assertHubMissed(process: RelayerProcess, host: string, detail: RegExp): Promise<void> {
@@ -26,7 +23,7 @@ async function assertHubMissed(process: RelayerProcess, host: string, detail: Re
 }
 
 Deno.test("hub restart: a working relayer waits and goes on; one that starts meanwhile says what it misses", async () => {
-  await using devnet = await startDevnet(FAST);
+  await using devnet = await startSceneDevnet();
   const [a] = devnet.chains;
   assert.ok(a !== undefined);
   await playGuardedOn(devnet, async (scene) => {

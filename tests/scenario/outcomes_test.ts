@@ -102,7 +102,6 @@ Deno.test("outcomes", async (t) => {
           await node.mine({ blocks: 1 });
           await relayer.process.waitForLine(
             ({ record }) => record?.to === "not_executed" && record.commitment === unlucky.commitment,
-            { deadlineMs: 60_000 },
           );
         });
         const { deliveries, submissions } = await relayer.ledger();
@@ -154,7 +153,7 @@ Deno.test("outcomes", async (t) => {
           await untilInPool(b);
           await turnHostile(b.host, module, true);
           await b.host.node.mine({ blocks: 1 });
-          await relayer.process.waitForLine("loss_limit_reached", { deadlineMs: 60_000 });
+          await relayer.process.waitForLine("loss_limit_reached");
         });
         devnet.oracle.resume(toB);
         // Others' messages to the chain are found and brought to the hub, and wait there.
@@ -188,9 +187,7 @@ Deno.test("outcomes", async (t) => {
 
         ageSpending(relayer.process.dbPath, 86_400_000);
         await relayer.startAndWait(changes);
-        await relayer.process.waitForLine("loss_limit_cleared", {
-          deadlineMs: 60_000,
-        });
+        await relayer.process.waitForLine("loss_limit_cleared");
         await scene.untilDelivered(waiting);
         await relayer.untilRows(trap, b.stateMachine, { state: "held", reason: "not_executed" });
         await relayer.untilEnded([...waiting, ...back, ...more]);
@@ -211,17 +208,17 @@ Deno.test("outcomes", async (t) => {
         const old = await replaceHandler(b.host);
         devnet.oracle.resume(toB);
         await scene.untilDelivered(sent);
-        const told = await process.waitForLine("host_changed", { deadlineMs: 60_000 });
+        const told = await process.waitForLine("host_changed");
         const addresses = `${old} -> ${b.host.addresses.handler}`.toLowerCase();
         assert.equal(String(told.record?.handler).toLowerCase(), addresses);
 
         await freezeHost(b.host, "incoming");
-        const frozen = await process.waitForLine("host_frozen", { deadlineMs: 60_000 });
+        const frozen = await process.waitForLine("host_frozen");
         assert.deepEqual([frozen.level, frozen.record?.chain], ["warn", b.stateMachine]);
         const waiting = await sendPing(devnet, { from: "A", to: "B", count: 2 });
         await relayer.untilRows(waiting, scene.hub, { state: "delivered" });
         await freezeHost(b.host, "none");
-        await process.waitForLine("freeze_ended", { deadlineMs: 60_000 });
+        await process.waitForLine("freeze_ended");
         await scene.untilDelivered(waiting);
         await relayer.untilEnded([...sent, ...waiting]);
         await scene.finish();
@@ -335,7 +332,6 @@ async function untilInPool({ host: { node } }: DevnetChain): Promise<void> {
   await waitUntil(
     "the relayer's transaction is in the pool",
     async () => (await node.getTxpoolStatus()).pending > 0,
-    { deadlineMs: 60_000 },
   );
 }
 

@@ -7,15 +7,14 @@ import {
   toConsensusClientId,
 } from "../../src/core/ismp/state_machine.ts";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
-import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
 import { sendPing, waitForDelivery } from "../../devnet/traffic/messages.ts";
 import { type ConfigChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { serveLocally, type TestServer } from "../support/test_server.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
+import { startSceneDevnet } from "./support/scene.ts";
 import { playGuardedOn, secretly } from "./support/secrets.ts";
-
-const FAST = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 } as const;
 
 /** An event and what its explanation has to name: the chain, the endpoint, what is there and what helps. */
 type Reported = readonly [event: EventCode, ...names: string[]];
@@ -66,7 +65,7 @@ async function expectRefusal(devnet: Devnet, refusal: Refusal): Promise<void> {
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     const process = await relayer.start(secretly(devnet.endpoints, refusal.changes), { logLevel: "info" });
-    assert.equal(await process.exitCode(90_000), 1);
+    assert.equal(await process.exitCode(), 1);
     const errors = linesAt(process, "error");
     assertReported(errors, [...refusal.errors, ["start_refused"]]);
     assert.equal(errors.length, refusal.errors.length + 1, errors.join("\n"));
@@ -77,8 +76,19 @@ async function expectRefusal(devnet: Devnet, refusal: Refusal): Promise<void> {
   });
 }
 
-Deno.test("start checks: what does not fit is found at start and named with what to do", async (t) => {
-  await using devnet = await startDevnet(FAST);
+Deno.test("start checks", async (t) => {
+  await using devnet = await startSceneDevnet();
+  await t.step(
+    "what does not fit is found at start and named with what to do",
+    (t) => playMismatches(t, devnet),
+  );
+  await t.step(
+    "what keeps a leg from delivering is named, its messages are held, and go on by themselves",
+    () => playObstacles(devnet),
+  );
+});
+
+async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void> {
   const [a, b] = devnet.chains;
   assert.ok(a !== undefined && b !== undefined);
   const hub = devnet.hub.identity.stateMachine;
@@ -198,18 +208,17 @@ Deno.test("start checks: what does not fit is found at start and named with what
       for (const { stateMachine } of [a, b]) {
         const told = await process.waitForLine(
           ({ record }) => record?.event === "balance_low" && record.chain === stateMachine,
-          { deadlineMs: 90_000 },
         );
         assert.equal(told.level, "warn");
         assert.match(String(told.record?.explanation), /0x\w{40} .*\b0 wei\b/);
       }
-      await process.waitForLine("program_started", { deadlineMs: 90_000 });
+      await process.waitForLine("program_started");
       assert.ok(!process.text.includes("17".repeat(32)));
-      assert.equal(await process.terminate(60_000), 0);
+      assert.equal(await process.terminate(), 0);
       process.assertNoErrors();
     });
   });
-});
+}
 
 /** The node of a chain, without any old state until it is told otherwise. */
 function startPrunedNode(upstream: string): TestServer & { keepsState: boolean } {
@@ -234,8 +243,7 @@ function startPrunedNode(upstream: string): TestServer & { keepsState: boolean }
   return node;
 }
 
-Deno.test("start checks: what keeps a leg from delivering is named, its messages are held, and go on by themselves", async () => {
-  await using devnet = await startDevnet(FAST);
+async function playObstacles(devnet: Devnet): Promise<void> {
   const [a, b] = devnet.chains;
   assert.ok(a !== undefined && b !== undefined);
   const hub = devnet.hub.identity.stateMachine;
@@ -263,4 +271,4 @@ Deno.test("start checks: what keeps a leg from delivering is named, its messages
     await relayer.untilEnded(sent);
     await scene.finish();
   });
-});
+}

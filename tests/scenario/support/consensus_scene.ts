@@ -22,8 +22,8 @@ import { asRule, type LineMatch, type RelayerProcess } from "./relayer_process.t
 import { readPrintedClient } from "./printed_client.ts";
 import { foundSecrets, SECRETS, secretUrl } from "./secrets.ts";
 
-/** Longest wait for anything; reached only when something is wrong. */
-export const DEADLINE_MS = 60_000;
+/** Longest wait for anything; reached only when something is wrong, however many others use the machine. */
+export const DEADLINE_MS = 240_000;
 
 /** What plays steps: a test, or a task that is none. */
 export interface Steps {
@@ -37,7 +37,11 @@ export async function playConsensus(
   options: DevnetOptions,
   play: (scene: ConsensusScene) => Promise<void>,
 ): Promise<void> {
-  await using devnet = await startDevnet({ hubBlockTimeMs: 400, ...options, startsOracle: false });
+  await using devnet = await startDevnet({
+    hubBlockTimeMs: 400,
+    ...options,
+    startsOracle: false,
+  });
   await using scene = new ConsensusScene(t, devnet, await factsFromNow(devnet));
   await play(scene);
   await scene.step("what is common to all scenarios holds", () => scene.finish());

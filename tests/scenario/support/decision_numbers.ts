@@ -48,6 +48,6 @@ export async function steadyRequirement(relayer: SceneRelayer, message: SentMess
     if (row?.requiredUsd18 === undefined || row.attempts === last?.attempts) return false;
     looks.push({ attempts: row.attempts, required: row.requiredUsd18 });
     return row.requiredUsd18 === last?.required;
-  }, { deadlineMs: 40_000, everyMs: 400 });
+  }, { everyMs: 400 });
   return looks.at(-1)?.required ?? 0n;
 }

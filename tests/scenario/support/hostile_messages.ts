@@ -24,7 +24,7 @@ const MORE_SPOILERS = 3;
 /** Tries to have a delivery mined behind the block in which the module turns bad. */
 const TRIES = 5;
 /** Longest wait for anything; reached only when something is wrong. */
-const DEADLINE_MS = 90_000;
+const DEADLINE_MS = 240_000;
 /** Gas price of those who want to be mined first, as a multiple of the market's. */
 const HASTE = 20n;
 

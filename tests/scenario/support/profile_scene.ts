@@ -52,7 +52,7 @@ const BACKLOG_BLOCKS = 25;
 /** The same where a node keeps few states: more than those. */
 const FORGOTTEN_BLOCKS = 45;
 /** Longest wait for anything: proxies, programs and nodes share two cores. */
-const DEADLINE_MS = 180_000;
+const DEADLINE_MS = 240_000;
 /** Time between two looks at what has arrived. */
 const EVERY_MS = 1000;
 /** Fee of each message. */

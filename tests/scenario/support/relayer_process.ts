@@ -5,6 +5,9 @@
 import { type EventCode, events } from "../../../src/core/telemetry/events.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 
+/** Default of the longest wait for a line or the end; reached only when something is wrong. */
+const DEADLINE_MS = 240_000;
+
 /** How to run it. */
 export interface RelayerOptions {
   /** Text of the configuration file; it is written into the work folder. */
@@ -138,7 +141,7 @@ export class RelayerProcess implements AsyncDisposable {
    */
   async waitForLine(
     match: LineMatch,
-    { deadlineMs = 30_000, since = 0 }: { readonly deadlineMs?: number; readonly since?: number } = {},
+    { deadlineMs = DEADLINE_MS, since = 0 }: { readonly deadlineMs?: number; readonly since?: number } = {},
   ): Promise<RelayerLine> {
     const fits = asRule(match);
     const before = this.#lines.slice(since).find(fits);
@@ -162,7 +165,7 @@ export class RelayerProcess implements AsyncDisposable {
    * Waits for the end and gives the exit code (128 + number for a signal).
    * @throws {RelayerFault} `still_running` after the deadline.
    */
-  async exitCode(deadlineMs = 15_000): Promise<number> {
+  async exitCode(deadlineMs = DEADLINE_MS): Promise<number> {
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => late.reject(this.#fault("still_running", "the end")), deadlineMs);
     try {
@@ -173,7 +176,7 @@ export class RelayerProcess implements AsyncDisposable {
   }
 
   /** Asks it to end (SIGTERM) and gives the exit code. */
-  async terminate(deadlineMs = 15_000): Promise<number> {
+  async terminate(deadlineMs = DEADLINE_MS): Promise<number> {
     this.signal("SIGTERM");
     return await this.exitCode(deadlineMs);
   }

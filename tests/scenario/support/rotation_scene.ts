@@ -132,7 +132,6 @@ async function untilSetsMatch(devnet: Devnet): Promise<void> {
   await waitUntil(
     "the hosts know the hub's authority set",
     async () => (await hostSets(devnet)).every((set) => set === hubSet(devnet)),
-    { deadlineMs: 60_000 },
   );
 }
 

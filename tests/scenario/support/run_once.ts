@@ -24,14 +24,14 @@ export class StillRunning extends Error {
 }
 
 /** Generous: nothing here takes more than the bounded wait for a first answer. */
-const DEADLINE_MS = 120_000;
+const DEADLINE_MS = 240_000;
 
-/** Runs the compiled relayer. @throws {StillRunning} after two minutes; the process is ended then. */
+/** Runs the compiled relayer. @throws {StillRunning} after four minutes; the process is ended then. */
 export async function runRelayerOnce(args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   return await runOnce(RELAYER_EXECUTABLE, args, options);
 }
 
-/** Runs any program. @throws {StillRunning} after two minutes; the process is ended then. */
+/** Runs any program. @throws {StillRunning} after four minutes; the process is ended then. */
 export async function runOnce(
   program: string,
   args: readonly string[],

@@ -13,7 +13,7 @@ import { HUB_SEED } from "../../../devnet/programs/consensus_config.ts";
 import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import type { RelayerProcess } from "./relayer_process.ts";
 import { playSceneOn, type Scene } from "./scene.ts";
-import { type Devnet, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
+import type { Devnet } from "../../../devnet/devnet.ts";
 
 /** Texts that stand in configurations and must stand nowhere else. */
 export const SECRETS = {
@@ -96,21 +96,7 @@ function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }
 
-/** As `playScene`; at the end nothing of {@link SECRETS} may have left any relayer of the scene. */
-export async function playGuarded(
-  options: DevnetOptions,
-  play: (scene: Scene) => Promise<void>,
-): Promise<void> {
-  await using devnet = await startDevnet({
-    blockTimeSec: 1,
-    hubBlockTimeMs: 400,
-    oracleEveryMs: 200,
-    ...options,
-  });
-  await playGuardedOn(devnet, play);
-}
-
-/** As {@link playGuarded}, on a devnet that others use too. */
+/** As `playSceneOn`; at the end nothing of {@link SECRETS} may have left any relayer of the scene. */
 export async function playGuardedOn(devnet: Devnet, play: (scene: Scene) => Promise<void>): Promise<void> {
   await playSceneOn(devnet, async (scene) => {
     await play(scene);
