@@ -49,8 +49,8 @@ Stop the relayer first: it and this command never use a database at the same tim
 const AFTER_ACCUMULATE_HELP = `
   (no option)        claims what the hub can verify now, skips the rest
   --wait             claims everything
---withdraw         withdraws what was claimed before, claims nothing
---wait --withdraw  claims everything, then withdraws it
+  --withdraw         withdraws what was claimed before, claims nothing
+  --wait --withdraw  claims everything, then withdraws it
 
 Example:
   causeway --config=relayer.toml --db=relayer.db accumulate-fees --wait --withdraw

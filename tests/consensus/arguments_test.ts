@@ -49,7 +49,7 @@ Deno.test("arguments: what is wrong is said with the way to the options, and the
     [["--config"], /argument missing/],
     [["-c", "c.toml", "--base"], /argument missing/],
     [["-c", "c.toml", "--base=EVM"], /'EVM' is invalid.*a state machine such as EVM-1/],
-    [["-c", "c.toml", "--confg=x"], /unknown option '--confg=x'\n\(Did you mean --config\?\)/],
+    [["-c", "c.toml", "--confg=x"], /unknown option --confg; did you mean --config\?\n/],
     [["-c", "c.toml", "--log-level=loud"], /debug, info, warn, error/],
     [["-c", "c.toml", "EVM-1"], /unknown command 'EVM-1'|too many arguments/],
     [["-c", "c.toml", "log-consensus-state"], /missing required argument 'state-machine'/],

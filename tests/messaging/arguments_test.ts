@@ -33,7 +33,7 @@ Deno.test("arguments: both files are required with the command, too, and its own
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [["accumulate-fees"], /'-c, --config <path>' not specified/],
     [["--config=x", "accumulate-fees"], /'-d, --db <path>' not specified/],
-    [[...both, "accumulate-fees", "--wat"], /unknown option '--wat'/],
+    [[...both, "accumulate-fees", "--wat"], /unknown option --wat; did you mean --wait\?\n/],
     [[...both, "accumulate-fees", "now"], /too many arguments/],
     [[...both, "accumulate-fees", "--gas-limit"], /argument missing/],
   ];

@@ -89,7 +89,8 @@ Deno.test("consensus command line: what is wrong with the arguments is said on s
       [[], /'-c, --config <path>' not specified/],
       [["--config=c.toml", "--base=mars"], /'mars' is invalid/],
       [["--config=c.toml", "log-consensus-state"], /missing required argument/],
-      [["--config=c.toml", "--db=x.db"], /unknown option '--db=x.db'/],
+      [["--config=c.toml", "--db=x.db"], /^error: unknown option --db\n/],
+      [["--confg=c.toml"], /^error: unknown option --confg; did you mean --config\?\n/],
     ] as const
   ) {
     const { code, stdout, stderr } = await run(args);

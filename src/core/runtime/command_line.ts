@@ -1,5 +1,6 @@
 /** Common parts of both command lines: their layout, and parsing that neither prints nor exits. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { nearestWord } from "../config/spelling.ts";
 import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import { logLevels } from "../telemetry/log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
@@ -35,7 +36,7 @@ export interface CommandLine {
 /** Creates a command line with `--config` and `--help`. */
 export function createCommandLine({ name, description, afterHelp }: ProgramDescription): CommandLine {
   const printed = { stdout: "", stderr: "" };
-  const command = new Command(name)
+  const command = new StrictCommand(name)
     .description(description)
     .requiredOption("-c, --config <path>", "TOML configuration file")
     .helpOption("-h, --help", "print this help")
@@ -56,7 +57,9 @@ export function createCommandLine({ name, description, afterHelp }: ProgramDescr
     command,
     parse: (args) => {
       try {
+        const required = takeRequired(command);
         command.parse([...args], { from: "user" });
+        refuseMissing(command, required);
         return undefined;
       } catch (error) {
         if (!(error instanceof CommanderError)) throw error;
@@ -65,6 +68,46 @@ export function createCommandLine({ name, description, afterHelp }: ProgramDescr
       }
     },
   };
+}
+
+/** Command that names an unknown option without the value behind it, which may be a secret. */
+class StrictCommand extends Command {
+  override createCommand(name?: string): StrictCommand {
+    return new StrictCommand(name);
+  }
+
+  /** Called by commander for the first option that neither this command nor one above it has. */
+  unknownOption(flag: string): never {
+    const name = flag.startsWith("--") ? flag.replace(/=.*$/s, "") : flag.slice(0, 2);
+    const meant = nearestWord(name.slice(2), listLongNames(this));
+    const hint = meant === undefined ? "" : `; did you mean --${meant}?`;
+    this.error(`error: unknown option ${name}${hint}`, { code: "commander.unknownOption" });
+  }
+}
+
+/** Names of the long options of a command and of those above it, without the dashes. */
+function listLongNames(command: Command): readonly string[] {
+  const own = command.createHelp().visibleOptions(command)
+    .flatMap(({ long }) => typeof long === "string" ? [long.slice(2)] : []);
+  return command.parent === null ? own : [...own, ...listLongNames(command.parent)];
+}
+
+/**
+ * Makes required options optional, and lists them: commander looks for them first, so that a misspelt option would be
+ * reported as a missing one.
+ */
+function takeRequired(command: Command): readonly Option[] {
+  const required = command.options.filter(({ mandatory }) => mandatory);
+  for (const option of required) option.makeOptionMandatory(false);
+  return required;
+}
+
+/** Refuses a command line without one of the required options. */
+function refuseMissing(command: Command, required: readonly Option[]): void {
+  const missing = required.find((option) => command.getOptionValue(option.attributeName()) === undefined);
+  if (missing === undefined) return;
+  const code = "commander.missingMandatoryOptionValue";
+  command.error(`error: required option '${missing.flags}' not specified`, { code });
 }
 
 /** Adds `--log-format`, `--log-level` and `--version`, which follow the program's own options. */
