@@ -3,6 +3,7 @@
  * process and its children.
  * Start reading at {@link startDevnet}; what can be sent over it is in `messages.ts`.
  */
+import type { EvmHostParam } from "./hub/pallets/host_params.ts";
 import { fromHex } from "../src/core/encoding/bytes.ts";
 import { encodeBeefyClientState } from "../src/core/evm/beefy_client_state.ts";
 import {
@@ -12,7 +13,6 @@ import {
   type StateMachineId,
   toParaId,
 } from "../src/core/ismp/state_machine.ts";
-import type { EvmHostParam } from "../src/core/ismp/host_params.ts";
 import { HOST_ABI } from "./evm/abi.ts";
 import type { ConsensusEndpoints } from "./programs/consensus_config.ts";
 import { createClients } from "./programs/consensus_relayer.ts";

@@ -1,7 +1,7 @@
+import { hostParamCodec } from "./hub/pallets/host_params.ts";
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { encodeFunctionData } from "viem";
 import { fromHex, type Hex, toHex } from "../src/core/encoding/bytes.ts";
-import { hostParamCodec } from "../src/core/ismp/host_params.ts";
 import { hostExecutiveKeys, offchainKeys } from "../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../src/core/encoding/scale.ts";
 import { parseMessagingConfig } from "../src/messaging/config/read.ts";

@@ -6,13 +6,10 @@ import type { Address } from "viem";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { decodeGrandpaState } from "../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import { signatureCodec } from "../../src/core/ismp/fees.ts";
-import { decodeBareExtrinsic } from "../../src/core/ismp/hub_calls.ts";
+import { decodeBareExtrinsic } from "../hub/extrinsic.ts";
+import { verifySignature } from "../hub/signatures.ts";
 import { ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
-import {
-  consensusSignerMessage,
-  toSignerBytes,
-  verifySignature,
-} from "../../src/core/ismp/signed_messages.ts";
+import { consensusSignerMessage, toSignerBytes } from "../../src/core/ismp/signed_messages.ts";
 import { ismpKeys } from "../../src/core/ismp/storage_keys.ts";
 import { bytes, decodeStrict, ScaleError } from "../../src/core/encoding/scale.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";

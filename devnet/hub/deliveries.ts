@@ -3,7 +3,6 @@
  */
 import { zstdCompressSync } from "node:zlib";
 import { concatBytes, toHex } from "../../src/core/encoding/bytes.ts";
-import { encodeBareExtrinsic } from "../../src/core/ismp/hub_calls.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import {
@@ -17,6 +16,7 @@ import { EvmSource } from "./evm_source.ts";
 import { type Hub, type HubOptions, startHub } from "./hub.ts";
 import { callHttp, type JsonRpcAnswer } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
+import { encodeBareExtrinsic } from "../../src/core/ismp/bare_extrinsic.ts";
 
 /** The chain that sends. */
 export const sender: StateMachineId = {

@@ -2,7 +2,6 @@
  * What governance sets for relayers, and what tests read of their accounts. Changes take effect in the next block.
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import type { EvmHostParam } from "../../src/core/ismp/host_params.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
 import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/hub_storage.ts";
 import type { Address } from "../../src/core/evm/address.ts";
@@ -17,6 +16,7 @@ import { consensusSettings, type KeyedItem } from "./pallets/consensus_settings.
 import type { RelayerPallet } from "./pallets/relayer.ts";
 import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
 import type { Overlay, Snapshot } from "./storage.ts";
+import type { EvmHostParam } from "./pallets/host_params.ts";
 
 /** Runs an action in the next block. */
 export type Enqueue = (run: AdminAction) => Promise<BlockName>;

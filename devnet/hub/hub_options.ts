@@ -4,7 +4,6 @@
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/hub_storage.ts";
 import type { Address } from "../../src/core/evm/address.ts";
-import type { EvmHostParam } from "../../src/core/ismp/host_params.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import {
@@ -20,6 +19,7 @@ import type { NewConsensusClient } from "./pallets/ismp.ts";
 import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
 import type { PoolOptions } from "./pool.ts";
 import type { RuntimeName } from "./runtime_metadata.ts";
+import type { EvmHostParam } from "./pallets/host_params.ts";
 
 /** Id of the demo module that accepts posts to the hub, unless options name others. */
 export const demoModuleId: Uint8Array = new TextEncoder().encode("hub-demo");

@@ -3,10 +3,10 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/mmr/gadget/src/offchain_mmr.rs.
  */
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
-import { mmrLeafHash } from "../../src/core/ismp/commitment.ts";
 import { offchainKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeLeafNode } from "./pallets/mmr.ts";
 import type { OffchainWrite } from "./storage.ts";
+import { mmrLeafHash } from "./pallets/mmr_leaf.ts";
 
 /** Hex digits of the fork identifier behind a canonical key. */
 const forkDigits = 64;

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { concatBytes, toHex } from "../../src/core/encoding/bytes.ts";
-import { encodeBareExtrinsic, hubExtrinsicHash } from "../../src/core/ismp/hub_calls.ts";
+import { encodeBareExtrinsic } from "../../src/core/ismp/bare_extrinsic.ts";
+import { hubExtrinsicHash } from "./extrinsic.ts";
 import { messagesTag } from "./pool_tags.ts";
 import { bytes } from "../../src/core/encoding/scale.ts";
 import {

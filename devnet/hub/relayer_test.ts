@@ -1,3 +1,4 @@
+import { evmSignature } from "./signatures.ts";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { epochRelayerSlot, requestReceiptSlot } from "../../src/core/evm/host_storage.ts";
@@ -5,11 +6,10 @@ import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
 import type { Signature, WithdrawalProof } from "../../src/core/ismp/fees.ts";
 import { relayerCallTag } from "./pool_tags.ts";
 import { withdrawalProofCodec } from "../../src/core/ismp/fees.ts";
-import { decodeBareExtrinsic } from "../../src/core/ismp/hub_calls.ts";
+import { decodeBareExtrinsic } from "./extrinsic.ts";
 import {
   beneficiaryMessage,
   consensusClaimMessage,
-  evmSignature,
   requestClaimMessage,
   sr25519PublicKey,
   sr25519Signature,

@@ -13,11 +13,9 @@ import {
   type WithdrawalProof,
   withdrawalProofCodec,
 } from "../../src/core/ismp/fees.ts";
-import { encodeBareExtrinsic } from "../../src/core/ismp/hub_calls.ts";
-import type { EvmHostParam } from "../../src/core/ismp/host_params.ts";
 import { getRequestsWithProofCodec } from "../../src/core/ismp/ismp_message.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
-import { evmSignature, toEvmAddress, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
+import { toEvmAddress, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Codec } from "../../src/core/encoding/scale.ts";
 import {
@@ -34,6 +32,9 @@ import { EvmSource, paidRequest, type SlotValue } from "./evm_source.ts";
 import type { Hub } from "./hub.ts";
 import { type JsonRpcAnswer, resultHttp } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
+import { encodeBareExtrinsic } from "../../src/core/ismp/bare_extrinsic.ts";
+import type { EvmHostParam } from "./pallets/host_params.ts";
+import { evmSignature } from "./signatures.ts";
 
 /** Address of the receiving chain's ISMP host. */
 export const receiverHost: Uint8Array = new Uint8Array(20).fill(0xbb);

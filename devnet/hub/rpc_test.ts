@@ -3,7 +3,8 @@ import { ApiPromise, WsProvider } from "@polkadot/api";
 import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";
 import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
-import { hubExtrinsicHash } from "../../src/core/ismp/hub_calls.ts";
+import { hubExtrinsicHash } from "./extrinsic.ts";
+import { verifyMmrProof } from "../trie/mmr_range.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import { mmrProofCodec } from "../../src/core/ismp/proof.ts";
 import { leafCodec } from "../../src/core/ismp/request.ts";
@@ -15,7 +16,6 @@ import {
   otherKeys,
 } from "../../src/core/ismp/storage_keys.ts";
 import { bytes, decodeStrict, list } from "../../src/core/encoding/scale.ts";
-import { verifyMmrProof } from "../../src/core/merkle/mmr.ts";
 import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
 import {
   commitSender,

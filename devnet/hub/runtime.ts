@@ -3,13 +3,13 @@
  * `pallets/` that adds its calls to the table; nothing here knows what a call does.
  */
 import { concatBytes, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { decodeBareExtrinsic } from "../../src/core/ismp/hub_calls.ts";
-import { type IsmpPalletEvent, ismpPalletEventCodec } from "../../src/core/ismp/hub_events.ts";
 import { bytes, type Codec, decodeStrict, ScaleError, u32 } from "../../src/core/encoding/scale.ts";
 import { hashFunction } from "../../src/core/merkle/substrate_node.ts";
 import type { EventFields, RuntimeMetadata } from "./runtime_metadata.ts";
 import { hubRules, Overlay, type Snapshot, type StateRules } from "./storage.ts";
 import { type SystemStorage, systemStorage } from "./pallets/system.ts";
+import { decodeBareExtrinsic } from "./extrinsic.ts";
+import { type IsmpPalletEvent, ismpPalletEventCodec } from "./pallets/ismp_events.ts";
 
 /** Reasons of `InvalidTransaction`, in SCALE order, with the texts that a node puts into error 1010. */
 export const invalidTransactionTexts = {

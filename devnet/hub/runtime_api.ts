@@ -5,7 +5,6 @@
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { IsmpEvent } from "../../src/core/ismp/event.ts";
 import { requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { IsmpPalletEvent } from "../../src/core/ismp/hub_events.ts";
 import type { GetResponse } from "../../src/core/ismp/message.ts";
 import type { MmrProof, ProofKeys } from "../../src/core/ismp/proof.ts";
 import type { Leaf, Request } from "../../src/core/ismp/request.ts";
@@ -17,6 +16,7 @@ import type { SimulatedBlock } from "./blocks.ts";
 import type { HubNode } from "./node.ts";
 import { decodeLeafNode } from "./pallets/mmr.ts";
 import type { Snapshot } from "./storage.ts";
+import type { IsmpPalletEvent } from "./pallets/ismp_events.ts";
 
 /** Errors of the mountain range, in SCALE order of `sp_mmr_primitives::Error`. */
 export const mmrErrorNames = [

@@ -3,12 +3,12 @@
  * snapshots, the offchain index and the events, all of which a failed transaction takes back.
  */
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
-import type { IsmpPalletEvent } from "../../src/core/ismp/hub_events.ts";
 import { childTrieKey, type ChildTrieName } from "../../src/core/ismp/storage_keys.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import { type Codec, decodeStrict } from "../../src/core/encoding/scale.ts";
 import { SubstrateTrie, type TrieKind } from "../trie/substrate_trie.ts";
 import type { RuntimeMetadata } from "./runtime_metadata.ts";
+import type { IsmpPalletEvent } from "./pallets/ismp_events.ts";
 
 /** How a chain hashes and where it keeps its ISMP child trie. All chains here have state version 1. */
 export interface StateRules {

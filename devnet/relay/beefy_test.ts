@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
-import { authoritiesRoot, decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
+import { authoritiesRoot } from "./validators.ts";
+import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import { buildNaiveProof } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
   authoritySetCodec,

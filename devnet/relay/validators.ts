@@ -5,11 +5,12 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { fromHex, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import { authoritiesRoot } from "../../src/consensus/clients/beefy/spec/authorities.ts";
+import { authorityLeaves } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import type { GrandpaAuthority } from "../../src/consensus/clients/grandpa/spec/message.ts";
 import type { BeefyAuthoritySet } from "../../src/core/evm/beefy_client_state.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";
 import { u32 } from "../../src/core/encoding/scale.ts";
+import { merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
 
 /** One validator. */
 class Validator {
@@ -141,4 +142,9 @@ export class Validators {
     this.#known.set(number, made);
     return made;
   }
+}
+
+/** Root of the tree of a set, from its keys in the order of the chain. */
+export function authoritiesRoot(keys: readonly Uint8Array[]): Hash256 {
+  return merkleRoot(authorityLeaves(keys));
 }

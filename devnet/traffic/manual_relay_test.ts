@@ -10,8 +10,9 @@ import {
   requestSenderSlot,
   word,
 } from "../../src/core/evm/host_storage.ts";
-import { parseGetResponse, parseIsmpEvent } from "../../src/core/ismp/rpc_json.ts";
-import { evmSignature, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
+import { parseIsmpEvent } from "../../src/core/ismp/rpc_json.ts";
+import { evmSignature } from "../hub/signatures.ts";
+import { withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import { type DevnetChain, startDevnet } from "../devnet.ts";
 import { FEE_TOKEN_ABI } from "../evm/abi.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../evm/accounts.ts";
@@ -115,7 +116,9 @@ Deno.test("devnet: a chain's question about another chain's storage is answered 
   );
   const answer = await resultHttp(devnet.hub.httpUrl, "ismp_queryEvents", [block, devnet.hub.best.number]);
   const events = Object.values(Object(answer)).flat();
-  const made = events.flatMap((event) => Object(event).GetResponse ?? []).map(parseGetResponse);
+  const made = events.map(parseIsmpEvent).flatMap((event) =>
+    event.tag === "GetResponse" ? [event.value] : []
+  );
   // 1,814,400 seconds in RLP.
   deepEqual(made.map(({ values }) => values), [[{ key, value: fromHex("0x831baf80") }]]);
   const receipt = await deliverResponses(devnet, a, made, relayer);

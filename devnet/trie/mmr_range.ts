@@ -2,14 +2,16 @@
  * A growing Merkle mountain range: append leaves, ask for roots and proofs at any leaf count reached so far.
  * Nodes are never changed once written, so a proof for an old block needs no copy of the range.
  */
-import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { equalBytes, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { MmrProof } from "../../src/core/ismp/proof.ts";
 import {
   bagPeaks,
+  calculateMmrRoot,
   hashBytes,
   hashPair,
   leafPosition,
   MmrError,
+  type MmrLeaf,
   type Subtree,
   topPosition,
   toSubtrees,
@@ -147,4 +149,23 @@ export class MountainRange {
   #checkCount(leafCount: bigint): void {
     if (leafCount < 0n || leafCount > this.#leafCount) throw new MmrError("OutOfBoundsLeaves");
   }
+}
+
+/** The calculation of a proof ends in another root. */
+export class RootMismatch extends Error {
+  override readonly name = "RootMismatch";
+}
+
+/**
+ * Checks that `leaves` are in the range with this `root` and `leafCount`.
+ * @throws {MmrError} when the proof is malformed.
+ * @throws {RootMismatch}
+ */
+export function verifyMmrProof(
+  root: Hash256,
+  proof: { readonly items: readonly Hash256[]; readonly leafCount: bigint },
+  leaves: readonly MmrLeaf[],
+): void {
+  const calculated = calculateMmrRoot(proof.items, leaves, proof.leafCount);
+  if (!equalBytes(hashBytes(calculated), hashBytes(root))) throw new RootMismatch();
 }

@@ -4,16 +4,19 @@
  */
 import { equalBytes, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
-import { nibbleAt, packNibbles, sharedLength, toNibbles } from "../../src/core/merkle/nibbles.ts";
+import { nibbleAt, sharedLength, toNibbles } from "../../src/core/merkle/nibbles.ts";
 import {
   EMPTY_TRIE_NODE,
-  encodeSubstrateNode,
   HASH_BYTES,
-  HASHED_VALUE_MIN_BYTES,
   hashFunction,
   type NodeValue,
-  type TrieLayout,
 } from "../../src/core/merkle/substrate_node.ts";
+import {
+  encodeSubstrateNode,
+  HASHED_VALUE_MIN_BYTES,
+  packNibbles,
+  type TrieLayout,
+} from "./substrate_node.ts";
 
 /** Which tries a chain has; the hub: V1 and Keccak. */
 export interface TrieKind {

@@ -1,6 +1,7 @@
 /** What tests of the ledger need: its parts, and files that vanish with the test. */
 export * from "../../src/messaging/ledger/ledger.ts";
-export { openLedger, openMemoryLedger } from "../../src/messaging/ledger/open.ts";
+export { openLedger } from "../../src/messaging/ledger/open.ts";
+export { openMemoryLedger } from "./memory_ledger.ts";
 
 /** Runs `work` with a fresh directory that is removed afterwards, also when the test made it unwritable. */
 export async function withDirectory(work: (directory: string) => void | Promise<void>): Promise<void> {

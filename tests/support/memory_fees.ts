@@ -26,7 +26,6 @@ import type { Signature, WithdrawalInputData } from "../../src/core/ismp/fees.ts
 import type { Message } from "../../src/core/ismp/message.ts";
 import { postMessage } from "../../src/core/ismp/commitment.ts";
 import {
-  evmSignature,
   sr25519PublicKey,
   sr25519Signature,
   toEvmAddress,
@@ -50,6 +49,7 @@ import {
   raiseNonce,
   withdraw,
 } from "./relayer_pallet.ts";
+import { evmSignature } from "../../devnet/hub/signatures.ts";
 
 /** A receipt that holds from one block on, and until a reorganisation takes it (exclusive). */
 export interface MemoryReceipt {

@@ -2,15 +2,11 @@
  * The rules by which the hub keeps accounts for relayers: who is credited for which claim, and what is paid out.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,withdrawal}.rs.
  */
+import { verifySignature } from "../../devnet/hub/signatures.ts";
 import { equalBytes, fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { WithdrawalInputData, WithdrawalProof } from "../../src/core/ismp/fees.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
-import {
-  beneficiaryMessage,
-  toSignerBytes,
-  verifySignature,
-  withdrawMessage,
-} from "../../src/core/ismp/signed_messages.ts";
+import { beneficiaryMessage, toSignerBytes, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachine, StateMachineHeight } from "../../src/core/ismp/state_machine.ts";
 import { WITHDRAWAL_MODULE } from "../../src/messaging/fees/withdrawals/payment_scan.ts";
 

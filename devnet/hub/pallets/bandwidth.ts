@@ -3,13 +3,6 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/bandwidth/src/{lib,impls}.rs.
  */
 import { abiEncodePost } from "../../../src/core/ismp/commitment.ts";
-import {
-  type BandwidthSubscription,
-  type BandwidthTier,
-  bandwidthTierCodec,
-  hostAddressCodec,
-  subscriptionCodec,
-} from "../../../src/core/ismp/host_params.ts";
 import type { GetRequest, PostRequest } from "../../../src/core/ismp/message.ts";
 import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { equalBytes } from "../../../src/core/encoding/bytes.ts";
@@ -18,6 +11,13 @@ import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { StorageItem } from "../storage.ts";
 import { IsmpError } from "./ismp_error.ts";
+import {
+  type BandwidthSubscription,
+  type BandwidthTier,
+  bandwidthTierCodec,
+  hostAddressCodec,
+  subscriptionCodec,
+} from "../../../src/core/ismp/bandwidth.ts";
 
 /** Longest application id that storage keeps. */
 const maxAppBytes = 32;

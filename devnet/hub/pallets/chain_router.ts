@@ -4,7 +4,6 @@
  * HyperbridgeWithdrawalModule).
  */
 import { equalBytes, toHex } from "../../../src/core/encoding/bytes.ts";
-import { type PalletIsmpMessage, palletIsmpMessageCodec } from "../../../src/core/ismp/fees.ts";
 import type { PostRequest } from "../../../src/core/ismp/message.ts";
 import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
@@ -12,6 +11,7 @@ import type { Execution } from "../runtime.ts";
 import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
 import { IsmpError } from "./ismp_error.ts";
 import type { RequestModule } from "./ismp_request.ts";
+import { type PalletIsmpMessage, palletIsmpMessageCodec } from "./fee_payout.ts";
 
 /** Id of the module that pays relayers. */
 export const feePayoutModuleId: Uint8Array = new TextEncoder().encode("HYPR-FEE");

@@ -5,9 +5,8 @@
  */
 import { type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { type Signature, signatureCodec } from "../../../src/core/ismp/fees.ts";
-import type { IsmpPalletEvent } from "../../../src/core/ismp/hub_events.ts";
 import type { IsmpMessage } from "../../../src/core/ismp/ismp_message.ts";
-import { consensusSignerMessage, verifySignature } from "../../../src/core/ismp/signed_messages.ts";
+import { consensusSignerMessage } from "../../../src/core/ismp/signed_messages.ts";
 import {
   type StateMachineHeight,
   stateMachineHeightCodec,
@@ -21,6 +20,8 @@ import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { StorageItem } from "../storage.ts";
 import { type BalancesPallet, treasuryAccount } from "./balances.ts";
 import type { IsmpStorage } from "./ismp_storage.ts";
+import type { IsmpPalletEvent } from "./ismp_events.ts";
+import { verifySignature } from "../signatures.ts";
 
 /** What rewards are computed from and paid with. */
 export interface IncentiveParts {

@@ -2,7 +2,6 @@
  * Updates of light clients: what `Message::Consensus` does.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers/consensus.rs (update_client), host.rs (is_expired).
  */
-import type { IsmpPalletEvent } from "../../../src/core/ismp/hub_events.ts";
 import type { ConsensusMessage } from "../../../src/core/ismp/ismp_message.ts";
 import type { IntermediateState, StateCommitmentHeight } from "../../../src/core/ismp/state_commitment.ts";
 import {
@@ -16,6 +15,7 @@ import { consensusClients } from "./consensus_clients.ts";
 import type { ConsensusNetworks, ConsensusVerifier, VerifiedUpdates } from "./consensus_verifiers.ts";
 import { IsmpError } from "./ismp_error.ts";
 import type { IsmpStorage } from "./ismp_storage.ts";
+import type { IsmpPalletEvent } from "./ismp_events.ts";
 
 /** What updates change. */
 export interface UpdateHost {

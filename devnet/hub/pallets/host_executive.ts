@@ -2,17 +2,13 @@
  * Pallet HostExecutive: addresses and parameters of the ISMP hosts on EVM chains.
  * Source: polytope-labs/hyperbridge: modules/pallets/host-executive/src/lib.rs.
  */
-import {
-  type EvmHostParam,
-  hostAddressCodec,
-  type HostParam,
-  hostParamCodec,
-} from "../../../src/core/ismp/host_params.ts";
 import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { u8 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { StorageItem } from "../storage.ts";
+import { type EvmHostParam, type HostParam, hostParamCodec } from "./host_params.ts";
+import { hostAddressCodec } from "../../../src/core/ismp/bandwidth.ts";
 
 /** The pallet. */
 export class HostExecutivePallet {

@@ -11,7 +11,6 @@ import {
   requestMetadataCodec,
   timestampDigestCodec,
 } from "../../../src/core/ismp/host_state.ts";
-import type { IsmpPalletEvent } from "../../../src/core/ismp/hub_events.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../../src/core/ismp/ismp_message.ts";
 import type { PostRequest } from "../../../src/core/ismp/message.ts";
 import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
@@ -21,7 +20,6 @@ import type { StateCommitmentHeight } from "../../../src/core/ismp/state_commitm
 import {
   type ConsensusClientId,
   type ConsensusStateId,
-  isSubstrate,
   type StateMachine,
   stateMachineCodec,
   type StateMachineHeight,
@@ -48,6 +46,8 @@ import { handleRequests, type RequestHandlerHost, type RequestModule } from "./i
 import { IsmpStorage } from "./ismp_storage.ts";
 import type { LeafStore } from "./leaf_store.ts";
 import { StorageItem } from "../storage.ts";
+import type { IsmpPalletEvent } from "./ismp_events.ts";
+import { isSubstrate } from "./is_substrate.ts";
 
 /** `payer` of requests for which nobody paid on this chain. */
 const nobody: Hash256 = `0x${"00".repeat(32)}`;

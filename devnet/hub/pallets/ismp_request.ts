@@ -5,7 +5,6 @@
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { commitmentOfPost } from "../../../src/core/ismp/commitment.ts";
 import { requestReceiptCodec } from "../../../src/core/ismp/host_state.ts";
-import type { IsmpPalletEvent } from "../../../src/core/ismp/hub_events.ts";
 import type { RequestMessage } from "../../../src/core/ismp/ismp_message.ts";
 import type { PostRequest } from "../../../src/core/ismp/message.ts";
 import { storedSigner } from "../../../src/core/ismp/signed_messages.ts";
@@ -16,6 +15,7 @@ import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { type ProofHost, requireCommitment, validateStateMachine } from "./proof_heights.ts";
+import type { IsmpPalletEvent } from "./ismp_events.ts";
 
 /** Receives a request whose proof holds. @throws {IsmpError} to refuse it, and with it the whole extrinsic. */
 export type RequestModule = (

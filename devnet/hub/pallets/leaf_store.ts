@@ -4,11 +4,11 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/src/offchain.rs (OffchainDBProvider and its `()`).
  */
 import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
-import { mmrLeafHash } from "../../../src/core/ismp/commitment.ts";
 import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
 import { type Leaf, leafCodec } from "../../../src/core/ismp/request.ts";
 import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
 import type { Execution } from "../runtime.ts";
+import { mmrLeafHash } from "./mmr_leaf.ts";
 
 /** Takes leaves in during a block. */
 export interface LeafStore {

@@ -4,7 +4,6 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/mmr/src/{lib.rs,mmr/storage.rs}, modules/pallets/mmr/gadget.
  */
 import { concatBytes, fromHex, type Hash256, type Hex, toHash256 } from "../../../src/core/encoding/bytes.ts";
-import { mmrLeafHash } from "../../../src/core/ismp/commitment.ts";
 import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
 import { type Leaf, leafCodec } from "../../../src/core/ismp/request.ts";
 import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
@@ -15,6 +14,7 @@ import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { StorageItem } from "../storage.ts";
 import type { LeafStore } from "./leaf_store.ts";
+import { mmrLeafHash } from "./mmr_leaf.ts";
 
 const emptyRoot: Hash256 = `0x${"00".repeat(32)}`;
 

@@ -5,18 +5,8 @@
 import { equalBytes, fromHex, type Hash256, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
 import type { Signature, WithdrawalProof } from "../../../src/core/ismp/fees.ts";
 import { requestMetadataCodec } from "../../../src/core/ismp/host_state.ts";
-import {
-  beneficiaryMessage,
-  recoverEvmAddress,
-  SignatureError,
-  verifySignature,
-} from "../../../src/core/ismp/signed_messages.ts";
-import {
-  isEvm,
-  isSubstrate,
-  type StateMachine,
-  stateMachineCodec,
-} from "../../../src/core/ismp/state_machine.ts";
+import { beneficiaryMessage, SignatureError } from "../../../src/core/ismp/signed_messages.ts";
+import { isEvm, type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u256 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
@@ -32,6 +22,8 @@ import {
   verifierOf,
 } from "./relayer_storage.ts";
 import type { ProvenValues, StateMachineClient } from "./state_machines.ts";
+import { recoverEvmAddress, verifySignature } from "../signatures.ts";
+import { isSubstrate } from "./is_substrate.ts";
 
 interface ProvenClaim {
   readonly commitment: Hash256;

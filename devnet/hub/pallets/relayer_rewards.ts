@@ -13,7 +13,6 @@ import {
   consensusClaimMessage,
   requestClaimMessage,
   toSignerBytes,
-  verifySignature,
 } from "../../../src/core/ismp/signed_messages.ts";
 import { stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
@@ -30,6 +29,7 @@ import {
   rlpAddress,
   verifierOf,
 } from "./relayer_storage.ts";
+import { verifySignature } from "../signatures.ts";
 
 /** Longest module id that can have a reward, bytes. */
 export const maxModuleIdBytes = 64;

@@ -7,12 +7,7 @@ import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { type Signature, signatureCodec } from "../../../src/core/ismp/fees.ts";
 import type { Proof } from "../../../src/core/ismp/proof.ts";
 import { toSignerBytes } from "../../../src/core/ismp/signed_messages.ts";
-import {
-  isEvm,
-  isSubstrate,
-  type StateMachine,
-  stateMachineCodec,
-} from "../../../src/core/ismp/state_machine.ts";
+import { isEvm, type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import {
   bytes,
   type Codec,
@@ -33,6 +28,7 @@ import type { IsmpPallet } from "./ismp.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { requireCommitment, validateStateMachine } from "./proof_heights.ts";
 import type { ProvenValues, StateMachineClient } from "./state_machines.ts";
+import { isSubstrate } from "./is_substrate.ts";
 
 /** Paid out at the least unless governance set another amount: 10 tokens of 18 decimals. */
 export const defaultMinimumWithdrawal = 10n ** 19n;

@@ -4,9 +4,9 @@
  */
 import { encodeAbiParameters, parseAbiParameters } from "viem";
 import { concatBytes, equalBytes, fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
-import { palletIsmpMessageCodec, type WithdrawalInputData } from "../../../src/core/ismp/fees.ts";
-import { toSignerBytes, verifySignature, withdrawMessage } from "../../../src/core/ismp/signed_messages.ts";
-import { isSubstrate, type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
+import type { WithdrawalInputData } from "../../../src/core/ismp/fees.ts";
+import { toSignerBytes, withdrawMessage } from "../../../src/core/ismp/signed_messages.ts";
+import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { u256 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import { feePayoutModuleId } from "./chain_router.ts";
@@ -19,6 +19,9 @@ import {
   refuse,
   type RelayerParts,
 } from "./relayer_storage.ts";
+import { palletIsmpMessageCodec } from "./fee_payout.ts";
+import { verifySignature } from "../signatures.ts";
+import { isSubstrate } from "./is_substrate.ts";
 
 /** Sender of the requests that pay fees out. */
 export const relayerModuleId: Uint8Array = new TextEncoder().encode("ISMP-RLYR");

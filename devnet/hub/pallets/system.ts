@@ -4,12 +4,12 @@
  */
 import { compact, createCodec, enhanceCodec } from "scale-ts";
 import { concatBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
-import { encodeBareExtrinsic } from "../../../src/core/ismp/hub_calls.ts";
 import { type Codec, hash256, ScaleError, Struct, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import { encodeDigest } from "../digest.ts";
 import { callHandler, type Execution, type SimulatedRuntime } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { type EventEntry, StorageItem } from "../storage.ts";
+import { encodeBareExtrinsic } from "../../../src/core/ismp/bare_extrinsic.ts";
 
 /** Number of past block hashes in storage (constant `System.BlockHashCount` of both runtimes). */
 const blockHashCount = 4096;

@@ -6,27 +6,21 @@
 import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
 import type { ProofKeys } from "../../../src/core/ismp/proof.ts";
 import { mmrProofCodec } from "../../../src/core/ismp/proof.ts";
-import {
-  IsmpJsonError,
-  parseCommitmentQuery,
-  parseProofKeys,
-  parseStateMachineHeight,
-  parseStateMachineId,
-} from "../../../src/core/ismp/rpc_json.ts";
-import {
-  getResponseToJson,
-  integerToJson,
-  ismpEventToJson,
-  requestToJson,
-} from "../../../src/core/ismp/rpc_json_writer.ts";
-import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { bytes, list } from "../../../src/core/encoding/scale.ts";
 import { ChainError, type SimulatedBlock } from "../blocks.ts";
 import type { HubNode } from "../node.ts";
 import { type LocatedEvent, MmrApiError, RuntimeApi } from "../runtime_api.ts";
-import { invalidParams, RpcError } from "./json_rpc.ts";
+import {
+  commitmentsParam,
+  consensusStateIdParam,
+  proofKeysParam,
+  stateMachineHeightParam,
+  stateMachineIdParam,
+} from "./ismp_params.ts";
+import { RpcError } from "./json_rpc.ts";
 import type { RpcMethods } from "./method.ts";
 import { hashParam, listParam, numbersParam, u32Param } from "./params.ts";
+import { getResponseToJson, integerToJson, ismpEventToJson, requestToJson } from "./ismp_json.ts";
 
 /** Code of every failure of these methods. */
 const failureCode = 9876;
@@ -39,9 +33,9 @@ export function ismpMethods(node: HubNode): RpcMethods {
   const bestMain = (): typeof chain.bestState.main => chain.bestState.main;
   return {
     ismp_queryRequests: ([query]) =>
-      api.requests(chain.bestState, readJson(parseCommitmentQuery, query)).map(requestToJson),
+      api.requests(chain.bestState, commitmentsParam(query)).map(requestToJson),
     ismp_queryResponses: ([query]) =>
-      api.responses(chain.bestState, readJson(parseCommitmentQuery, query)).map(getResponseToJson),
+      api.responses(chain.bestState, commitmentsParam(query)).map(getResponseToJson),
     ismp_queryStateProof: ([height, keys]) => {
       const state = proofState(node, height);
       return proofAnswer(height, list(bytes).enc(state.main.prove(listParam(keys, "keys", numbersParam))));
@@ -54,7 +48,7 @@ export function ismpMethods(node: HubNode): RpcMethods {
     // Only nodes of the hub have the mountain range.
     ...node.mmr !== undefined && {
       mmr_queryProof: ([height, keys]: readonly unknown[]): unknown =>
-        mmrProof(node, api, height, readJson(parseProofKeys, keys)),
+        mmrProof(node, api, height, proofKeysParam(keys)),
     },
     ismp_queryConsensusState: ([height, id]) => {
       const at = height === null || height === undefined
@@ -62,19 +56,19 @@ export function ismpMethods(node: HubNode): RpcMethods {
         : chain.findNumber(u32Param(height, "height"));
       const state = stateOf(node, at ?? chain.best);
       const stateId = new TextDecoder().decode(numbersParam(id, "client_id"));
-      const found = storage.consensusStates.get(state.main, readId(stateId));
+      const found = storage.consensusStates.get(state.main, consensusStateIdParam(stateId, "client_id"));
       return found ?? fail("Error fetching Consensus state");
     },
     ismp_queryStateMachineUpdateTime: ([height]) => {
-      const at = readJson(parseStateMachineHeight, height);
+      const at = stateMachineHeightParam(height);
       const found = storage.updateTimesSec.get(bestMain(), at.id, at.height);
       return found ?? fail("Error fetching Consensus update time");
     },
     ismp_queryChallengePeriod: ([id]) =>
-      storage.challengePeriodSec.get(bestMain(), readJson(parseStateMachineId, id)) ??
+      storage.challengePeriodSec.get(bestMain(), stateMachineIdParam(id)) ??
         fail("Error fetching Challenge period"),
     ismp_queryStateMachineLatestHeight: ([id]) =>
-      storage.latestHeight.get(bestMain(), readJson(parseStateMachineId, id)) ??
+      storage.latestHeight.get(bestMain(), stateMachineIdParam(id)) ??
         fail("Error fetching latest state machine height"),
     ismp_queryEvents: ([from, to]) =>
       eventsOfRange(
@@ -99,23 +93,6 @@ function failure(message: string): RpcError {
 
 function fail(message: string): never {
   throw failure(message);
-}
-
-function readJson<T>(parse: (json: unknown) => T, json: unknown): T {
-  try {
-    return parse(json);
-  } catch (error) {
-    if (error instanceof IsmpJsonError) throw invalidParams(error.message);
-    throw error;
-  }
-}
-
-function readId(text: string): ReturnType<typeof toConsensusStateId> {
-  try {
-    return toConsensusStateId(text);
-  } catch {
-    throw invalidParams("client_id: expected four bytes");
-  }
 }
 
 function stateOf(node: HubNode, block: SimulatedBlock): ReturnType<HubNode["chain"]["stateOf"]> {

@@ -2,7 +2,6 @@
  * `state_call`: runtime APIs with SCALE arguments and results.
  */
 import { concatBytes, fromHex } from "../../../src/core/encoding/bytes.ts";
-import { ismpEventCodec } from "../../../src/core/ismp/event.ts";
 import {
   consensusStateIdCodec,
   stateMachineCodec,
@@ -29,6 +28,7 @@ import { RuntimeApi } from "../runtime_api.ts";
 import type { Snapshot } from "../storage.ts";
 import { RpcError } from "./json_rpc.ts";
 import { clientErrors } from "./method.ts";
+import { ismpEventCodec } from "../pallets/ismp_events.ts";
 
 type RuntimeCall = (call: {
   readonly node: HubNode;

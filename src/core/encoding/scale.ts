@@ -190,16 +190,6 @@ export function orderedMap<K extends string | number | bigint, V>(
   );
 }
 
-/** Like {@link orderedMap} for keys that are not primitives: entries, written in ascending key order. */
-export function orderedEntries<K, V>(
-  key: Codec<K>,
-  value: Codec<V>,
-  compare: (a: K, b: K) => number,
-): Codec<readonly (readonly [K, V])[]> {
-  const inner = list(pair(key, value));
-  return createCodec((entries) => inner.enc([...entries].sort(([a], [b]) => compare(a, b))), inner.dec);
-}
-
 /** Order of byte strings: first differing byte, then length (Rust's `Ord` for `Vec<u8>`). */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   const common = Math.min(a.length, b.length);

@@ -178,30 +178,6 @@ export function getResponsesCall(
   };
 }
 
-/** Timeouts of post requests of this chain; `nodes` prove the absence of receipts on the hub. */
-export function postRequestTimeoutsCall(
-  at: ProvedAt,
-  timeouts: readonly PostRequest[],
-  nodes: readonly Uint8Array[],
-): HandlerCall {
-  return {
-    tag: "handlePostRequestTimeouts",
-    value: { host: at.host, timeouts, height: toHubHeight(at), proof: nodes },
-  };
-}
-
-/** Timeouts of get requests of this chain; `nodes` prove the absence of response receipts on the hub. */
-export function getRequestTimeoutsCall(
-  at: ProvedAt,
-  timeouts: readonly GetRequest[],
-  nodes: readonly Uint8Array[],
-): HandlerCall {
-  return {
-    tag: "handleGetRequestTimeouts",
-    value: { host: at.host, timeouts, height: toHubHeight(at), proof: nodes },
-  };
-}
-
 /** Update of the hub's light client. The proof keeps its first byte, which selects the verifier. */
 export function consensusCall(host: Address, proof: Uint8Array): HandlerCall {
   return { tag: "handleConsensus", value: { host, proof } };

@@ -5,10 +5,9 @@
 import { decodeEventLog, type DecodeEventLogReturnType } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
 import { getMessage, postMessage } from "../ismp/commitment.ts";
-import type { IsmpEvent } from "../ismp/event.ts";
 import type { Message } from "../ismp/message.ts";
 import type { StateCommitment } from "../ismp/state_commitment.ts";
-import { type ConsensusStateId, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
+import { parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import { type Address, toAddress } from "./address.ts";
 import { evmHostAbi, type HostEventName, hostEventTopics } from "./host_abi.ts";
 import { type HostParams, toHostParams, toStateCommitment } from "./host_reads.ts";
@@ -274,41 +273,4 @@ function machine(event: HostEventName, field: string, text: string): StateMachin
 function u64(event: HostEventName, field: string, value: bigint): bigint {
   if (value >> 64n !== 0n) throw new HostEventError(event, field);
   return value;
-}
-
-/**
- * Converts an event to the form common to all hosts; undefined for events without one (administration, funding).
- * @param context the host's own chain, and the consensus state id of the hub, which the events do not contain.
- */
-export function toIsmpEvent(
-  event: HostEvent,
-  context: { readonly self: StateMachine; readonly hubConsensusStateId: ConsensusStateId },
-): IsmpEvent | undefined {
-  switch (event.tag) {
-    case "PostRequestEvent":
-      return { tag: "PostRequest", value: event.value.message.request };
-    case "GetRequestEvent":
-      return { tag: "GetRequest", value: event.value.message.request };
-    case "PostRequestHandled":
-    case "GetRequestHandled":
-      return {
-        tag: event.tag,
-        value: { commitment: event.value.commitment, relayer: fromHex(event.value.relayer) },
-      };
-    case "PostRequestTimeoutHandled":
-    case "GetRequestTimeoutHandled":
-      return { tag: event.tag, value: { ...event.value, source: context.self } };
-    case "StateMachineUpdated": {
-      const { stateMachine, height } = event.value;
-      const stateMachineId = { stateMachine, consensusStateId: context.hubConsensusStateId };
-      return { tag: event.tag, value: { stateMachineId, latestHeight: height } };
-    }
-    case "StateCommitmentVetoed": {
-      const { stateMachine, height, fisherman } = event.value;
-      const id = { stateMachine, consensusStateId: context.hubConsensusStateId };
-      return { tag: event.tag, value: { height: { id, height }, fisherman: fromHex(fisherman) } };
-    }
-    default:
-      return undefined;
-  }
 }

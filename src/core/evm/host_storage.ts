@@ -1,5 +1,5 @@
 /**
- * Slot keys of the EVM host. `eth_getProof` expects these keys; the trie stores them under {@link toTrieKey}. Source:
+ * Slot keys of the EVM host. `eth_getProof` expects these keys; the trie stores them under their hash. Source:
  * polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (compiled storage layout at HEAD).
  */
 import { concatBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
@@ -49,11 +49,6 @@ export function offset(slot: Hash256, by: bigint): Hash256 {
   return word(BigInt.asUintN(256, BigInt(slot) + by));
 }
 
-/** Key of a slot in the storage trie. */
-export function toTrieKey(slot: Hash256): Hash256 {
-  return toHash256(keccak256(fromHex(slot)));
-}
-
 /** Fee of a request; absent from the trie when it is zero. */
 export function requestFeeSlot(commitment: Hash256): Hash256 {
   return mapSlot(commitment, word(hostSlots.requestCommitments));
@@ -67,42 +62,6 @@ export function requestSenderSlot(commitment: Hash256): Hash256 {
 /** Relayer that delivered a post request here. */
 export function requestReceiptSlot(commitment: Hash256): Hash256 {
   return mapSlot(commitment, word(hostSlots.requestReceipts));
-}
-
-/** Response receipt by the commitment of the request: commitment of the response, then the relayer. */
-export function responseReceiptSlots(
-  requestCommitment: Hash256,
-): { readonly responseCommitment: Hash256; readonly relayer: Hash256 } {
-  const responseCommitment = mapSlot(requestCommitment, word(hostSlots.responseReceipts));
-  return { responseCommitment, relayer: offset(responseCommitment, 1n) };
-}
-
-/** State commitment of a para id at a height. */
-export function stateCommitmentSlots(
-  paraId: number,
-  height: bigint,
-): { readonly timestamp: Hash256; readonly overlayRoot: Hash256; readonly stateRoot: Hash256 } {
-  const timestamp = byHeight(hostSlots.stateCommitments, paraId, height);
-  return { timestamp, overlayRoot: offset(timestamp, 1n), stateRoot: offset(timestamp, 2n) };
-}
-
-/** Unix time in seconds at which a commitment was stored. */
-export function stateCommitmentUpdateTimeSlot(paraId: number, height: bigint): Hash256 {
-  return byHeight(hostSlots.stateCommitmentsUpdateTime, paraId, height);
-}
-
-/** Fisherman that vetoed a commitment. */
-export function vetoSlot(paraId: number, height: bigint): Hash256 {
-  return byHeight(hostSlots.vetoes, paraId, height);
-}
-
-function byHeight(slot: bigint, paraId: number, height: bigint): Hash256 {
-  return mapSlot(word(height), mapSlot(word(BigInt(paraId)), word(slot)));
-}
-
-/** Highest known height of a para id. */
-export function latestHeightSlot(paraId: number): Hash256 {
-  return mapSlot(word(BigInt(paraId)), word(hostSlots.latestStateMachineHeight));
 }
 
 /** Relayer that rotated the client to an authority set. */

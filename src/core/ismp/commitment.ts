@@ -7,7 +7,7 @@ import { encodeAbiParameters } from "viem/utils";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
 import type { GetRequest, GetResponse, Message, PostRequest } from "./message.ts";
-import type { Leaf, Request } from "./request.ts";
+import type { Leaf } from "./request.ts";
 import { type StateMachine, stateMachineToBytes } from "./state_machine.ts";
 
 /** Components of the Solidity struct `PostRequest`, in ABI order. */
@@ -144,16 +144,6 @@ export function commitmentOfGet(request: GetRequest): Hash256 {
 /** Identifies a response in the hub's MMR and response commitments. */
 export function commitmentOfResponse(response: GetResponse): Hash256 {
   return toHash256(keccak256(abiEncodeResponse(response)));
-}
-
-/** Commitment of a request of either kind. */
-export function commitmentOfRequest(request: Request): Hash256 {
-  return request.tag === "Post" ? commitmentOfPost(request.value) : commitmentOfGet(request.value);
-}
-
-/** Leaf hash in the hub's MMR: the commitment itself. */
-export function mmrLeafHash(leaf: Leaf): Hash256 {
-  return leaf.tag === "Request" ? commitmentOfRequest(leaf.value) : commitmentOfResponse(leaf.value);
 }
 
 /** A post request with its commitment. */

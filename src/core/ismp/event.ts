@@ -3,14 +3,11 @@
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/events.rs.
  */
 import type { Hash256 } from "../encoding/bytes.ts";
-import { bytes, type Codec, Enum, hash256, Struct, u64 } from "../encoding/scale.ts";
+import { bytes, type Codec, hash256, Struct, u64 } from "../encoding/scale.ts";
 import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
-import { getRequestCodec, getResponseCodec, postRequestCodec } from "./request.ts";
 import {
   type StateMachine,
-  stateMachineCodec,
   type StateMachineHeight,
-  stateMachineHeightCodec,
   type StateMachineId,
   stateMachineIdCodec,
 } from "./state_machine.ts";
@@ -59,31 +56,5 @@ export const stateMachineUpdatedCodec: Codec<StateMachineUpdated> = Struct({
   latestHeight: u64,
 });
 
-/** SCALE of {@link StateCommitmentVetoed}. */
-export const stateCommitmentVetoedCodec: Codec<StateCommitmentVetoed> = Struct({
-  height: stateMachineHeightCodec,
-  fisherman: bytes,
-});
-
 /** SCALE of {@link MessageHandled}. */
 export const messageHandledCodec: Codec<MessageHandled> = Struct({ commitment: hash256, relayer: bytes });
-
-/** SCALE of {@link TimeoutHandled}. */
-export const timeoutHandledCodec: Codec<TimeoutHandled> = Struct({
-  commitment: hash256,
-  source: stateMachineCodec,
-  dest: stateMachineCodec,
-});
-
-/** SCALE of {@link IsmpEvent}, element of the answer of `IsmpRuntimeApi_block_events`. */
-export const ismpEventCodec: Codec<IsmpEvent> = Enum({
-  StateMachineUpdated: stateMachineUpdatedCodec,
-  StateCommitmentVetoed: stateCommitmentVetoedCodec,
-  PostRequest: postRequestCodec,
-  GetResponse: getResponseCodec,
-  GetRequest: getRequestCodec,
-  PostRequestHandled: messageHandledCodec,
-  PostRequestTimeoutHandled: timeoutHandledCodec,
-  GetRequestHandled: messageHandledCodec,
-  GetRequestTimeoutHandled: timeoutHandledCodec,
-});

@@ -3,20 +3,7 @@
  * modules/pallets/relayer/src/withdrawal.rs, modules/utils/crypto/src/verification.rs.
  */
 import type { Hash256 } from "../encoding/bytes.ts";
-import {
-  bytes,
-  type Codec,
-  Enum,
-  fixedBytes,
-  hash256,
-  list,
-  Option,
-  pair,
-  Struct,
-  u128,
-  u256,
-  u64,
-} from "../encoding/scale.ts";
+import { bytes, type Codec, Enum, hash256, list, Option, pair, Struct, u64 } from "../encoding/scale.ts";
 import type { PostRequest } from "./message.ts";
 import { type Proof, proofCodec } from "./proof.ts";
 import { postRequestCodec } from "./request.ts";
@@ -67,20 +54,6 @@ export interface OutboundRequestDeliveryClaim {
   readonly signature: Signature;
 }
 
-/** Withdrawal of host revenue by governance. */
-export interface WithdrawalParams {
-  readonly beneficiaryAddress: Uint8Array;
-  readonly amount: bigint;
-  /** 20 bytes. */
-  readonly token: Uint8Array;
-}
-
-/** Body of a request from the hub to a Substrate chain's `HYPR-FEE` module. */
-export type PalletIsmpMessage = {
-  readonly tag: "WithdrawRelayerFees";
-  readonly value: { readonly amount: bigint; readonly account: Hash256 };
-};
-
 const keyAndSignature = Struct({ publicKey: bytes, signature: bytes });
 
 /** SCALE of {@link Signature}. */
@@ -119,16 +92,4 @@ export const outboundRequestDeliveryClaimCodec: Codec<OutboundRequestDeliveryCla
   stateProof: proofCodec,
   payee: hash256,
   signature: signatureCodec,
-});
-
-/** SCALE of {@link WithdrawalParams}. */
-export const withdrawalParamsCodec: Codec<WithdrawalParams> = Struct({
-  beneficiaryAddress: bytes,
-  amount: u256,
-  token: fixedBytes(20),
-});
-
-/** SCALE of {@link PalletIsmpMessage}. */
-export const palletIsmpMessageCodec: Codec<PalletIsmpMessage> = Enum({
-  WithdrawRelayerFees: Struct({ amount: u128, account: hash256 }),
 });

@@ -2,33 +2,11 @@
  * Messages that relayers submit: those of `handle_unsigned` and the arguments around them. Source:
  * polytope-labs/hyperbridge: modules/ismp/core/src/messaging.rs, modules/pallets/state-coprocessor.
  */
-import type { Hash256 } from "../encoding/bytes.ts";
-import {
-  bytes,
-  type Codec,
-  Enum,
-  hash256,
-  list,
-  Option,
-  pair,
-  Struct,
-  u128,
-  u64,
-} from "../encoding/scale.ts";
+import { bytes, type Codec, Enum, list, Struct } from "../encoding/scale.ts";
 import type { GetRequest, PostRequest } from "./message.ts";
 import { type Proof, proofCodec } from "./proof.ts";
 import { getRequestCodec, postRequestCodec } from "./request.ts";
-import { type StateCommitmentHeight, stateCommitmentHeightCodec } from "./state_commitment.ts";
-import {
-  type ConsensusClientId,
-  consensusClientIdCodec,
-  type ConsensusStateId,
-  consensusStateIdCodec,
-  type StateMachine,
-  type StateMachineId,
-  stateMachineIdCodec,
-  stateMachineMap,
-} from "./state_machine.ts";
+import { type ConsensusStateId, consensusStateIdCodec } from "./state_machine.ts";
 
 /** An update of a light client. */
 export interface ConsensusMessage {
@@ -75,31 +53,6 @@ export type IsmpMessage =
   | { readonly tag: "Request"; readonly value: RequestMessage }
   | { readonly tag: "Response"; readonly value: ResponseMessage }
   | { readonly tag: "Timeout"; readonly value: TimeoutMessage };
-
-/** First state of a light client, set by an admin. */
-export interface CreateConsensusState {
-  readonly consensusState: Uint8Array;
-  readonly consensusClientId: ConsensusClientId;
-  readonly consensusStateId: ConsensusStateId;
-  readonly unbondingPeriodSec: bigint;
-  readonly challengePeriodsSec: ReadonlyMap<StateMachine, bigint>;
-  readonly stateMachineCommitments: readonly (readonly [StateMachineId, StateCommitmentHeight])[];
-}
-
-/** New periods of a light client, set by an admin. */
-export interface UpdateConsensusState {
-  readonly consensusStateId: ConsensusStateId;
-  readonly unbondingPeriodSec: bigint | undefined;
-  readonly challengePeriodsSec: ReadonlyMap<StateMachine, bigint>;
-}
-
-/** More fee for a dispatched request or response. */
-export interface FundMessageParams {
-  readonly commitment:
-    | { readonly tag: "Request"; readonly value: Hash256 }
-    | { readonly tag: "Response"; readonly value: Hash256 };
-  readonly amount: bigint;
-}
 
 /** Get requests with proofs of their dispatch and of the requested values; the hub creates the responses. */
 export interface GetRequestsWithProof {
@@ -158,29 +111,6 @@ export const ismpMessageCodec: Codec<IsmpMessage> = Enum({
 
 /** SCALE `Vec<Message>`. */
 export const ismpMessagesCodec: Codec<readonly IsmpMessage[]> = list(ismpMessageCodec);
-
-/** SCALE of {@link CreateConsensusState}. */
-export const createConsensusStateCodec: Codec<CreateConsensusState> = Struct({
-  consensusState: bytes,
-  consensusClientId: consensusClientIdCodec,
-  consensusStateId: consensusStateIdCodec,
-  unbondingPeriodSec: u64,
-  challengePeriodsSec: stateMachineMap(u64),
-  stateMachineCommitments: list(pair(stateMachineIdCodec, stateCommitmentHeightCodec)),
-});
-
-/** SCALE of {@link UpdateConsensusState}. */
-export const updateConsensusStateCodec: Codec<UpdateConsensusState> = Struct({
-  consensusStateId: consensusStateIdCodec,
-  unbondingPeriodSec: Option(u64),
-  challengePeriodsSec: stateMachineMap(u64),
-});
-
-/** SCALE of {@link FundMessageParams}. */
-export const fundMessageParamsCodec: Codec<FundMessageParams> = Struct({
-  commitment: Enum({ Request: hash256, Response: hash256 }),
-  amount: u128,
-});
 
 /** SCALE of {@link GetRequestsWithProof}. */
 export const getRequestsWithProofCodec: Codec<GetRequestsWithProof> = Struct({

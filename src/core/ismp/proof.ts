@@ -8,18 +8,14 @@ import {
   bytesAsHex,
   type Codec,
   compareHex,
-  Enum,
   hash256,
   list,
   orderedMap,
-  pair,
   Struct,
   u32,
   u64,
   unitEnum,
 } from "../encoding/scale.ts";
-import type { GetResponse } from "./message.ts";
-import { getResponseCodec } from "./request.ts";
 import { type StateMachineHeight, stateMachineHeightCodec } from "./state_machine.ts";
 
 /** Bytes that prove something at a height of a chain; the format depends on the chain that is proven. */
@@ -64,12 +60,11 @@ export type ProofKeys =
 
 /** Proof of parachain headers under a relay chain's state root, in the form of the hub's parachain client. */
 export interface ParachainConsensusProof {
+  /** A block of the relay chain whose state root the verifying chain knows. */
   readonly relayHeight: number;
+  /** Nodes of that block's state that prove heads. */
   readonly storageProof: readonly Uint8Array[];
 }
-
-/** Responses with their MMR proof, as upstream carries them inside a response message bound for an EVM chain. */
-export type ResponsesWithMmrProof = readonly [mmrProof: Uint8Array, responses: readonly GetResponse[]];
 
 /** SCALE of {@link Proof}. */
 export const proofCodec: Codec<Proof> = Struct({ height: stateMachineHeightCodec, proof: bytes });
@@ -101,14 +96,8 @@ export const mmrProofCodec: Codec<MmrProof> = Struct({
   items: list(hash256),
 });
 
-/** SCALE of {@link ProofKeys}. */
-export const proofKeysCodec: Codec<ProofKeys> = Enum({ Requests: list(hash256), Responses: list(hash256) });
-
 /** SCALE of {@link ParachainConsensusProof}. */
 export const parachainConsensusProofCodec: Codec<ParachainConsensusProof> = Struct({
   relayHeight: u32,
   storageProof: list(bytes),
 });
-
-/** SCALE of {@link ResponsesWithMmrProof}. */
-export const responsesWithMmrProofCodec: Codec<ResponsesWithMmrProof> = pair(bytes, list(getResponseCodec));

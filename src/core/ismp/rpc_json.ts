@@ -1,5 +1,5 @@
 /**
- * Reads the JSON of the hub's `ismp_*` and `mmr_*` methods; `rpc_json_writer.ts` writes it.
+ * Reads and writes the JSON of the hub's `ismp_*` and `mmr_*` methods.
  * Bytes inside requests and events are 0x hex; `proof`, `keys` and consensus states are arrays of numbers.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc, modules/ismp/core/src (serde), modules/utils/serde.
  */
@@ -8,9 +8,10 @@ import { fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
 import type { IsmpEvent } from "./event.ts";
 import type { GetRequest, GetResponse, PostRequest, StorageValue } from "./message.ts";
 import type { ProofKeys } from "./proof.ts";
-import type { Request } from "./request.ts";
 import {
+  type ConsensusStateId,
   parseStateMachine,
+  type StateMachine,
   type StateMachineHeight,
   type StateMachineId,
   toConsensusStateId,
@@ -165,37 +166,9 @@ export function parseIsmpEvent(json: unknown): IsmpEvent {
   }
 }
 
-/** A request of `ismp_queryRequests`. @throws {IsmpJsonError} */
-export function parseRequest(json: unknown): Request {
-  const [tag, payload] = readTagged(json, "Request");
-  if (tag === "Post") return { tag, value: within(postSchema, tag, payload, "Request") };
-  if (tag === "Get") return { tag, value: within(getSchema, tag, payload, "Request") };
-  throw new IsmpJsonError("Request", tag.slice(0, 64));
-}
-
-/** A response of `ismp_queryResponses`. @throws {IsmpJsonError} */
-export function parseGetResponse(json: unknown): GetResponse {
-  return parse(responseSchema, json, "GetResponse");
-}
-
-/** Reads {@link stateMachineIdToJson}. @throws {IsmpJsonError} */
-export function parseStateMachineId(json: unknown): StateMachineId {
-  return parse(stateMachineIdSchema, json, "StateMachineId");
-}
-
-/** Reads {@link stateMachineHeightToJson}. @throws {IsmpJsonError} */
-export function parseStateMachineHeight(json: unknown): StateMachineHeight {
-  return parse(stateMachineHeightSchema, json, "StateMachineHeight");
-}
-
 /** A number answer such as a height or a time. @throws {IsmpJsonError} */
 export function parseU64(json: unknown, typeName: string): bigint {
   return parse(u64, json, typeName);
-}
-
-/** Raw bytes as an array of numbers; 0x hex is accepted too, for gateways. @throws {IsmpJsonError} */
-export function parseByteArray(json: unknown, typeName: string): Uint8Array {
-  return parse(byteArray, json, typeName);
 }
 
 const proofAnswerSchema = z.object({ proof: byteArray, height: u64 });
@@ -227,17 +200,6 @@ export function decodeIsmpEvent(json: unknown): DecodedEvent {
 }
 
 const blockMap = z.record(z.string(), z.array(z.unknown()));
-
-/**
- * Answer of `ismp_queryEvents`: events by block hash, in the answer's order (which is not the chain's).
- * @throws {IsmpJsonError} when the answer itself has another shape.
- */
-export function parseEventsByBlock(json: unknown): ReadonlyMap<Hash256, readonly DecodedEvent[]> {
-  const blocks = Object.entries(parse(blockMap, json, "Events"));
-  return new Map(
-    blocks.map(([block, events]) => [parse(hash, block, "Events"), events.map(decodeIsmpEvent)]),
-  );
-}
 
 /** Position of an event. */
 export interface EventMetadata {
@@ -276,16 +238,19 @@ export function parseEventsWithMetadata(json: unknown): ReadonlyMap<Hash256, rea
   ]));
 }
 
-/** Reads {@link commitmentQueryToJson}. @throws {IsmpJsonError} */
-export function parseCommitmentQuery(json: unknown): readonly Hash256[] {
-  return parse(z.array(z.object({ commitment: hash })), json, "LeafIndexQuery").map((query) =>
-    query.commitment
-  );
+/** Second parameter of `mmr_queryProof`. */
+export function proofKeysToJson(keys: ProofKeys): Readonly<Record<string, readonly Hash256[]>> {
+  return { [keys.tag]: keys.value };
 }
 
-/** Reads {@link proofKeysToJson}. @throws {IsmpJsonError} */
-export function parseProofKeys(json: unknown): ProofKeys {
-  const [tag, payload] = readTagged(json, "ProofKeys");
-  if (tag !== "Requests" && tag !== "Responses") throw new IsmpJsonError("ProofKeys", tag.slice(0, 64));
-  return { tag, value: within(z.array(hash), tag, payload, "ProofKeys") };
+/** Raw bytes in the form of the custom methods: an array of numbers, never hex. */
+export function byteArrayToJson(bytes: Uint8Array): readonly number[] {
+  return [...bytes];
+}
+
+/** JSON of {@link StateMachineId}. */
+export function stateMachineIdToJson(
+  id: StateMachineId,
+): { readonly state_id: StateMachine; readonly consensus_state_id: ConsensusStateId } {
+  return { state_id: id.stateMachine, consensus_state_id: id.consensusStateId };
 }

@@ -2,15 +2,14 @@
  * Messages that relayer keys sign for the hub, and the two signature schemes: secp256k1 over a raw hash, sr25519.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs, modules/utils/crypto/src/verification.rs.
  */
-import { ed25519 } from "@noble/curves/ed25519.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import * as sr25519 from "@scure/sr25519";
-import { concatBytes, equalBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
 import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
 import { type Signature, signatureCodec } from "./fees.ts";
-import type { GetRequest, PostRequest } from "./message.ts";
-import { getRequestCodec, postRequestCodec } from "./request.ts";
+import type { PostRequest } from "./message.ts";
+import { postRequestCodec } from "./request.ts";
 import { type StateMachine, stateMachineCodec } from "./state_machine.ts";
 
 /** Reason why a key or signature is not usable. Neither keys nor signatures appear in the text. */
@@ -88,11 +87,6 @@ export function requestSignerMessage(requests: readonly PostRequest[]): SignedMe
   return signedMessage(list(postRequestCodec).enc(requests));
 }
 
-/** Message signed by the signer of a response message. */
-export function responseSignerMessage(requests: readonly GetRequest[]): SignedMessage {
-  return signedMessage(list(getRequestCodec).enc(requests));
-}
-
 /** Message signed by the signer of a consensus message. */
 export function consensusSignerMessage(consensusProof: Uint8Array): SignedMessage {
   return signedMessage(consensusProof);
@@ -110,43 +104,6 @@ export function toEvmAddress(secretKey: Uint8Array): Uint8Array {
     // The library's error may quote the key.
     throw new SignatureError("bad_key");
   }
-}
-
-/**
- * Signs a 32-byte hash as it is, without an EIP-191 prefix.
- * @returns 65 bytes: r, s, v with v 27 or 28. Deterministic (RFC 6979).
- * @throws {SignatureError} `bad_key`.
- */
-export function signEvmDigest(digest: Hash256, secretKey: Uint8Array): Uint8Array {
-  if (!secp256k1.utils.isValidSecretKey(secretKey)) throw new SignatureError("bad_key");
-  const signature = secp256k1.sign(fromHex(digest), secretKey, { prehash: false, format: "recovered" });
-  // noble puts the recovery bit first, Ethereum's v comes last.
-  return concatBytes(signature.subarray(1), Uint8Array.of(27 + (signature[0] ?? 0)));
-}
-
-/**
- * Address whose key made the signature; v may be 0, 1, 27 or 28.
- * @throws {SignatureError} `bad_signature`.
- */
-export function recoverEvmAddress(digest: Hash256, signature: Uint8Array): Uint8Array {
-  const v = signature[64] ?? 255;
-  const bit = v >= 27 ? v - 27 : v;
-  if (signature.length !== 65 || bit > 1) throw new SignatureError("bad_signature");
-  try {
-    const recovered = concatBytes(Uint8Array.of(bit), signature.subarray(0, 64));
-    const compressed = secp256k1.recoverPublicKey(recovered, fromHex(digest), { prehash: false });
-    return addressOfPublicKey(secp256k1.Point.fromBytes(compressed).toBytes(false));
-  } catch (cause) {
-    throw new SignatureError("bad_signature", { cause });
-  }
-}
-
-/** `Signature::Evm` of a digest. */
-export function evmSignature(digest: Hash256, secretKey: Uint8Array): Extract<Signature, { tag: "Evm" }> {
-  return {
-    tag: "Evm",
-    value: { address: toEvmAddress(secretKey), signature: signEvmDigest(digest, secretKey) },
-  };
 }
 
 /**
@@ -177,16 +134,6 @@ export function signSr25519(message: Uint8Array, key: Uint8Array, random: Uint8A
   return sr25519.sign(sr25519Secret(key), message, random);
 }
 
-/** True when the key made the signature over `message` with context `substrate`. Never throws. */
-export function verifySr25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
-  try {
-    return sr25519.verify(message, signature, publicKey);
-  } catch {
-    // The library throws on lengths and on points that are not on the curve.
-    return false;
-  }
-}
-
 /** `Signature::Sr25519` of a digest: the 32 bytes of the digest are the message. */
 export function sr25519Signature(
   digest: Hash256,
@@ -197,32 +144,6 @@ export function sr25519Signature(
     tag: "Sr25519",
     value: { publicKey: sr25519PublicKey(key), signature: signSr25519(fromHex(digest), key, random) },
   };
-}
-
-/** True when the signature over the digest is that of the address or key it names. Never throws. */
-export function verifySignature(digest: Hash256, signature: Signature): boolean {
-  switch (signature.tag) {
-    case "Evm":
-      try {
-        return equalBytes(recoverEvmAddress(digest, signature.value.signature), signature.value.address);
-      } catch (error) {
-        if (error instanceof SignatureError) return false;
-        throw error;
-      }
-    case "Sr25519":
-      return verifySr25519(fromHex(digest), signature.value.signature, signature.value.publicKey);
-    case "Ed25519":
-      return verifyEd25519(fromHex(digest), signature.value.signature, signature.value.publicKey);
-  }
-}
-
-/** ZIP-215 rules, as in the hub (sp-core verifies with ed25519-zebra). */
-function verifyEd25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
-  try {
-    return ed25519.verify(signature, message, publicKey);
-  } catch {
-    return false;
-  }
 }
 
 /** The bytes that identify the signer in hub storage: EVM address or public key. */

@@ -35,9 +35,3 @@ export const stateCommitmentCodec: Codec<StateCommitment> = Struct({
   overlayRoot: Option(hash256),
   stateRoot: hash256,
 });
-
-/** SCALE of {@link StateCommitmentHeight}. */
-export const stateCommitmentHeightCodec: Codec<StateCommitmentHeight> = Struct({
-  commitment: stateCommitmentCodec,
-  height: u64,
-});

@@ -191,12 +191,6 @@ export function isEvm(stateMachine: StateMachine): boolean {
   return stateMachine.startsWith(prefixes.Evm);
 }
 
-/** True for Polkadot, Kusama, Substrate and Relay; Tendermint is neither EVM nor Substrate. */
-export function isSubstrate(stateMachine: StateMachine): boolean {
-  const { tag } = stateMachineParts(stateMachine);
-  return tag === "Polkadot" || tag === "Kusama" || tag === "Substrate" || tag === "Relay";
-}
-
 /** Chain id of an EVM state machine. @throws {IdentifierError} `bad_number` for other chains. */
 export function evmChainId(stateMachine: StateMachine): number {
   const parts = stateMachineParts(stateMachine);
@@ -332,13 +326,4 @@ export function stateMachineMap<V>(value: Codec<V>): Codec<ReadonlyMap<StateMach
 /** Text that identifies a {@link StateMachineId} as a key of maps and in logs, e.g. `EVM-1/ETH0`. */
 export function stateMachineIdKey(id: StateMachineId): string {
   return `${id.stateMachine}/${id.consensusStateId}`;
-}
-
-/** Order of ids as Rust has it for map keys: state machine, then the four bytes. */
-export function compareStateMachineIds(a: StateMachineId, b: StateMachineId): number {
-  const byMachine = compareStateMachines(a.stateMachine, b.stateMachine);
-  return byMachine !== 0 ? byMachine : compareBytes(
-    encoder.encode(a.consensusStateId),
-    encoder.encode(b.consensusStateId),
-  );
 }

@@ -6,7 +6,6 @@ import { xxhashAsU8a } from "@polkadot/util-crypto/xxhash";
 import { concatBytes, fromHex, type Hash256 } from "../encoding/bytes.ts";
 import { blake2b128 } from "../encoding/hash.ts";
 import { bytes, type Codec, hash256, u32, u64 } from "../encoding/scale.ts";
-import { type BandwidthTier, bandwidthTierCodec } from "./host_params.ts";
 import {
   type ConsensusStateId,
   consensusStateIdCodec,
@@ -15,6 +14,7 @@ import {
   type StateMachineId,
   stateMachineIdCodec,
 } from "./state_machine.ts";
+import { type BandwidthTier, bandwidthTierCodec } from "./bandwidth.ts";
 
 const encoder = new TextEncoder();
 

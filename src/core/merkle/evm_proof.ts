@@ -29,8 +29,6 @@ export type EvmProofErrorCode =
   | "account_malformed"
   /** The storage nodes do not decide a slot; `cause` is a `TrieError`. */
   | "storage_unreadable"
-  /** A slot that must be set is empty. */
-  | "value_not_present"
   /** An answer of `eth_getProof` or an address is not hex of the right length. */
   | "malformed_answer";
 
@@ -110,7 +108,7 @@ export function readEvmAccount(
  * @param options.host 20-byte address of the ISMP host contract.
  * @returns by hex of the key: RLP of the slot's value, `undefined` for an empty slot; for an account RLP of (nonce,
  * balance, storage root, code hash).
- * @throws {EvmProofError} any code but value_not_present; an account that does not exist is refused, not absent.
+ * @throws {EvmProofError} any code; an account that does not exist is refused, not absent.
  */
 export function readEvmState(
   options: {
@@ -143,33 +141,6 @@ export function readEvmState(
     values.set(toHex(address), leaf);
   }
   return values;
-}
-
-/**
- * Checks that every slot of `host` is set, the way the hub checks that requests were committed
- * (polytope-labs/hyperbridge: modules/ismp/state-machines/evm, verify_membership). Unlike in {@link readEvmState},
- * storage of further contracts is allowed and a slot may be repeated.
- * @param options.slots 32-byte slot keys, not hashed yet; for requests the second slot of the commitment.
- * @throws {EvmProofError} incomplete_storage_proof, invalid_account_proof, account_not_present, account_malformed,
- * storage_unreadable, value_not_present.
- */
-export function verifyEvmMembership(
-  options: {
-    readonly stateRoot: Hash256;
-    readonly host: Uint8Array;
-    readonly proof: EvmStateProof;
-    readonly slots: readonly Uint8Array[];
-  },
-): void {
-  const { stateRoot, host, proof, slots } = options;
-  const nodes = proof.storageProof.get(toHex(host));
-  if (nodes === undefined) throw new EvmProofError("incomplete_storage_proof");
-  const accountNodes = new TrieNodes(proof.contractProof, keccak256);
-  const { storageRoot } = decodeAccount(requireAccountLeaf(accountNodes, stateRoot, host));
-  const storageNodes = new TrieNodes(nodes, keccak256);
-  for (const slot of slots) {
-    if (readSlot(storageNodes, storageRoot, slot) === undefined) throw new EvmProofError("value_not_present");
-  }
 }
 
 interface SlotKey {

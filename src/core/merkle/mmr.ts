@@ -1,7 +1,7 @@
 /**
  * Merkle mountain range of the hub: positions, peaks, and the check that EVM hosts make on its proofs.
  */
-import { concatBytes, equalBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
 
 /**
@@ -21,8 +21,6 @@ export type MmrErrorCode =
   | "ProofExhausted"
   /** Items are left over. */
   | "UnconsumedProof"
-  /** The calculated root differs. */
-  | "RootMismatch"
   /** A leaf, item or root is not 32 bytes of hex. */
   | "MalformedHash";
 
@@ -94,7 +92,7 @@ export function bagPeaks(peaks: readonly Uint8Array[]): Uint8Array {
  * Left to right over the subtrees: one without a wanted leaf takes an item as its top, or ends the walk when the
  * items are used up; otherwise the wanted leaves climb level by level, each missing sibling being the next item.
  * @param leaves in ascending order of index.
- * @throws {MmrError} every code but RootMismatch.
+ * @throws {MmrError}
  */
 export function calculateMmrRoot(
   items: readonly Hash256[],
@@ -116,19 +114,6 @@ export function calculateMmrRoot(
   if (used < leaves.length) throw new MmrError("OutOfBoundsLeaves");
   if (!source.isEmpty) throw new MmrError("UnconsumedProof");
   return toHash256(bagPeaks(peaks));
-}
-
-/**
- * Checks that `leaves` are in the range with this `root` and `leafCount`.
- * @throws {MmrError} any code; RootMismatch when the calculation ends in another root.
- */
-export function verifyMmrProof(
-  root: Hash256,
-  proof: { readonly items: readonly Hash256[]; readonly leafCount: bigint },
-  leaves: readonly MmrLeaf[],
-): void {
-  const calculated = calculateMmrRoot(proof.items, leaves, proof.leafCount);
-  if (!equalBytes(hashBytes(calculated), hashBytes(root))) throw new MmrError("RootMismatch");
 }
 
 /**

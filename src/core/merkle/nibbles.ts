@@ -12,20 +12,6 @@ export function toNibbles(bytes: Uint8Array): Uint8Array {
   return nibbles;
 }
 
-/**
- * Bytes of a path.
- * @param nibbles an odd count gets a zero nibble in front.
- */
-export function packNibbles(nibbles: Uint8Array): Uint8Array {
-  const odd = nibbles.length % 2;
-  const bytes = new Uint8Array((nibbles.length + odd) / 2);
-  nibbles.forEach((nibble, index) => {
-    const at = (index + odd) >> 1;
-    bytes[at] = ((bytes[at] ?? 0) << 4) | nibble;
-  });
-  return bytes;
-}
-
 /** Number of leading nibbles that `a` and `b` share. */
 export function sharedLength(a: Uint8Array, b: Uint8Array): number {
   const limit = Math.min(a.length, b.length);

@@ -2,18 +2,10 @@
  * Nodes of Substrate's base-16 Patricia tries and their byte form, layouts V0 and V1
  * (paritytech/polkadot-sdk: substrate/primitives/trie/src/{node_header,node_codec}.rs).
  */
-import { compact } from "scale-ts";
-import { concatBytes } from "../encoding/bytes.ts";
 import { blake2b256, keccak256 } from "../encoding/hash.ts";
 import type { HashAlgorithm } from "../ismp/proof.ts";
-import { packNibbles, toNibbles } from "./nibbles.ts";
+import { toNibbles } from "./nibbles.ts";
 import { TrieError } from "./trie_error.ts";
-
-/** Layout of a trie: V1 (state version 1) stores long values by hash, V0 never does. */
-export type TrieLayout = "V0" | "V1";
-
-/** Layout V1 stores values of this many bytes and more by hash (sp-trie: TRIE_VALUE_NODE_THRESHOLD). */
-export const HASHED_VALUE_MIN_BYTES = 33;
 
 /** Children whose byte form is shorter are inlined in their parent; others are referenced by their hash. */
 export const HASH_BYTES = 32;
@@ -39,7 +31,7 @@ export type SubstrateTrieNode =
 export const EMPTY_TRIE_NODE: Uint8Array = Uint8Array.of(0);
 
 /** First bits of a node by kind, and how many bits they take; the other bits start the path length. */
-const HEADERS = {
+export const HEADERS = {
   leaf: { prefix: 0b0100_0000, bits: 2 },
   branch: { prefix: 0b1000_0000, bits: 2 },
   valueBranch: { prefix: 0b1100_0000, bits: 2 },
@@ -47,41 +39,15 @@ const HEADERS = {
   hashedBranch: { prefix: 0b0001_0000, bits: 4 },
 } as const;
 
-type HeaderKind = keyof typeof HEADERS;
+/** Kinds of nodes that have a header. */
+export type HeaderKind = keyof typeof HEADERS;
 
 /** Maximum path length of a node in nibbles (sp-trie: NIBBLE_SIZE_BOUND). */
-const MAX_PATH_NIBBLES = 65_535;
+export const MAX_PATH_NIBBLES = 65_535;
 
 /** The hash function behind a {@link HashAlgorithm}. */
 export function hashFunction(hasher: HashAlgorithm): (data: Uint8Array) => Uint8Array {
   return hasher === "Keccak" ? keccak256 : blake2b256;
-}
-
-/**
- * Byte form of a node.
- * @throws {RangeError} for a path over 65,535 nibbles.
- */
-export function encodeSubstrateNode(node: SubstrateTrieNode): Uint8Array {
-  switch (node.kind) {
-    case "empty":
-      return EMPTY_TRIE_NODE;
-    case "leaf": {
-      const kind = node.value.kind === "hashed" ? "hashedLeaf" : "leaf";
-      return concatBytes(
-        encodeHeader(kind, node.partial),
-        packNibbles(node.partial),
-        encodeValue(node.value),
-      );
-    }
-    case "branch":
-      return concatBytes(
-        encodeHeader(branchHeader(node.value), node.partial),
-        packNibbles(node.partial),
-        encodeBitmap(node.children),
-        encodeValue(node.value),
-        ...node.children.flatMap((child) => child === undefined ? [] : [encodeBytes(child)]),
-      );
-  }
 }
 
 /**
@@ -102,39 +68,6 @@ export function decodeSubstrateNode(bytes: Uint8Array): SubstrateTrieNode {
     : readBranch(reader, kind, partial);
   reader.finish();
   return node;
-}
-
-/** Bytes with their SCALE compact length in front. */
-function encodeBytes(bytes: Uint8Array): Uint8Array {
-  return concatBytes(compact.enc(bytes.length), bytes);
-}
-
-function encodeValue(value: NodeValue | undefined): Uint8Array {
-  if (value === undefined) return new Uint8Array();
-  return value.kind === "hashed" ? value.hash : encodeBytes(value.bytes);
-}
-
-function encodeBitmap(children: readonly (Uint8Array | undefined)[]): Uint8Array {
-  const bitmap = children.reduce((bits, child, index) => child === undefined ? bits : bits | (1 << index), 0);
-  return Uint8Array.of(bitmap & 0xff, bitmap >> 8);
-}
-
-function branchHeader(value: NodeValue | undefined): HeaderKind {
-  if (value === undefined) return "branch";
-  return value.kind === "hashed" ? "hashedBranch" : "valueBranch";
-}
-
-/** Prefix and path length: the free bits hold it up to their maximum - 1, the rest follows in steps of 255. */
-function encodeHeader(kind: HeaderKind, partial: Uint8Array): Uint8Array {
-  if (partial.length > MAX_PATH_NIBBLES) throw new RangeError("Path of a trie node is too long");
-  const { prefix, bits } = HEADERS[kind];
-  const max = 0xff >> bits;
-  if (partial.length < max) return Uint8Array.of(prefix | partial.length);
-  const bytes = [prefix | max];
-  let rest = partial.length - max;
-  for (; rest >= 255; rest -= 255) bytes.push(255);
-  bytes.push(rest);
-  return Uint8Array.from(bytes);
 }
 
 function headerKind(first: number): HeaderKind {

@@ -2,7 +2,6 @@
 import type { WaitEvent } from "../telemetry/events.ts";
 import type { Log, LogFields } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
-import type { Wake } from "./wake.ts";
 
 /** Interval of log lines about a wait that goes on. */
 export const waitNoticeMs = 300_000;
@@ -48,28 +47,6 @@ async function logNotices(deps: Deps, awaited: WaitSubject, stop: AbortSignal): 
       waitedSec: Math.round((deps.clock.now() - startMs) / 1000),
     });
   }
-}
-
-/**
- * Calls `check` at once, then every `everyMs` (or when `wake` is woken), until it returns a value. Logs every five
- * minutes; ends with the signal's reason when aborted; faults of `check` are rethrown.
- */
-export function waitFor<T>(
-  deps: Deps,
-  awaited: WaitSubject,
-  options: { readonly everyMs: number; readonly wake?: Wake },
-  check: (signal: AbortSignal) => Promise<T | undefined>,
-  signal: AbortSignal,
-): Promise<T> {
-  return awaitLogged(deps, awaited, async () => {
-    while (true) {
-      signal.throwIfAborted();
-      const value = await check(signal);
-      if (value !== undefined) return value;
-      if (options.wake === undefined) await deps.clock.sleep(options.everyMs, signal);
-      else await options.wake.wait(options.everyMs, signal);
-    }
-  });
 }
 
 /**

@@ -29,14 +29,6 @@ export function openLedger(path: string, deps: OpenDeps): Ledger {
   return createLedger(openDatabase(path, deps));
 }
 
-/** Opens a ledger in memory, discarded when closed: for simulations. */
-export function openMemoryLedger(deps: OpenDeps): Ledger {
-  const db = new Database(new DatabaseSync(":memory:"), ":memory:", deps.clock);
-  db.execute("PRAGMA foreign_keys = ON");
-  migrate(db, deps.migrations ?? allMigrations, 0);
-  return createLedger(db);
-}
-
 /** As {@link openLedger}, without the tables' queries. */
 export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? allMigrations;

@@ -56,25 +56,6 @@ export function parseEtherscanPrice(question: EtherscanPriceQuestion, body: stri
   return price27 === undefined ? { kind: "failed", code: "malformed" } : quotePrice(price27);
 }
 
-/** Gas prices that the explorer recommends, wei. */
-export interface ExplorerGasPrices {
-  readonly safeWei: bigint;
-  readonly fastWei: bigint;
-}
-
-/** Parses the gas prices in the body of a `gasoracle` response (decimal gwei); a code when it has none. */
-export function parseEtherscanGasPrices(body: string): ExplorerGasPrices | PriceFailureCode {
-  const result = readResult(body);
-  if (typeof result === "string") return result;
-  const safeWei = readGwei(result.SafeGasPrice);
-  const fastWei = readGwei(result.FastGasPrice);
-  return safeWei === undefined || fastWei === undefined ? "malformed" : { safeWei, fastWei };
-}
-
-function readGwei(value: Json | undefined): bigint | undefined {
-  return typeof value === "string" ? parseDecimal(value, 9) : undefined;
-}
-
 function readResult(body: string): { readonly [name: string]: Json } | PriceFailureCode {
   let answer: Json;
   try {

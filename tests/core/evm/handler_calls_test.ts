@@ -10,14 +10,13 @@ import {
   consensusCall,
   decodeHandlerCall,
   encodeHandlerCall,
-  getRequestTimeoutsCall,
   getResponsesCall,
   type HandlerCall,
   HandlerCallError,
   type HandlerCallErrorCode,
   postRequestsCall,
-  postRequestTimeoutsCall,
   type ProvedAt,
+  toHubHeight,
 } from "../../../src/core/evm/handler_calls.ts";
 import {
   commitmentOfGet,
@@ -26,7 +25,7 @@ import {
 } from "../../../src/core/ismp/commitment.ts";
 import type { GetRequest, GetResponse, PostRequest } from "../../../src/core/ismp/message.ts";
 import { type MmrProof, mmrProofCodec } from "../../../src/core/ismp/proof.ts";
-import { parseGetResponse, parseRequest } from "../../../src/core/ismp/rpc_json.ts";
+import { parseIsmpEvent } from "../../../src/core/ismp/rpc_json.ts";
 import { IdentifierError, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 
 type Vector = typeof vectors.calls[number];
@@ -54,19 +53,21 @@ function integers(value: unknown): unknown {
 }
 
 function postOf(value: unknown): PostRequest {
-  const request = parseRequest({ Post: integers(value) });
-  ok(request.tag === "Post");
-  return request.value;
+  const event = parseIsmpEvent({ PostRequest: integers(value) });
+  ok(event.tag === "PostRequest");
+  return event.value;
 }
 
 function getOf(value: unknown): GetRequest {
-  const request = parseRequest({ Get: integers(value) });
-  ok(request.tag === "Get");
-  return request.value;
+  const event = parseIsmpEvent({ GetRequest: integers(value) });
+  ok(event.tag === "GetRequest");
+  return event.value;
 }
 
 function responseOf(value: unknown): GetResponse {
-  return parseGetResponse(integers(value));
+  const event = parseIsmpEvent({ GetResponse: integers(value) });
+  ok(event.tag === "GetResponse");
+  return event.value;
 }
 
 function proofOf(vector: Vector): MmrProof {
@@ -109,12 +110,18 @@ function built(vector: Vector): HandlerCall {
     case "handlePostRequestTimeouts": {
       const request = postOf(vector.request);
       equal(commitmentOfPost(request), vector.commitment);
-      return postRequestTimeoutsCall(at(vector), [request], decoded.value.proof);
+      return {
+        tag: decoded.tag,
+        value: { host, height: toHubHeight(at(vector)), timeouts: [request], proof: decoded.value.proof },
+      };
     }
     case "handleGetRequestTimeouts": {
       const request = getOf(vector.request);
       equal(commitmentOfGet(request), vector.commitment);
-      return getRequestTimeoutsCall(at(vector), [request], decoded.value.proof);
+      return {
+        tag: decoded.tag,
+        value: { host, height: toHubHeight(at(vector)), timeouts: [request], proof: decoded.value.proof },
+      };
     }
     case "batchCall": {
       const [first] = decoded.value.calls;

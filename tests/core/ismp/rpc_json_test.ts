@@ -3,41 +3,37 @@ import fc from "fast-check";
 import hub from "../../vectors/hub-scale.json" with { type: "json" };
 import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { decodeStrict } from "../../../src/core/encoding/scale.ts";
-import { type IsmpEvent, ismpEventCodec } from "../../../src/core/ismp/event.ts";
+import type { IsmpEvent } from "../../../src/core/ismp/event.ts";
 import type { GetRequest, GetResponse, PostRequest } from "../../../src/core/ismp/message.ts";
 import {
+  byteArrayToJson,
   IsmpJsonError,
-  parseByteArray,
-  parseCommitmentQuery,
-  parseEventsByBlock,
   parseEventsWithMetadata,
-  parseGetResponse,
   parseIsmpEvent,
   parseProofAnswer,
-  parseProofKeys,
-  parseRequest,
-  parseStateMachineHeight,
-  parseStateMachineId,
   parseU64,
-} from "../../../src/core/ismp/rpc_json.ts";
-import {
-  byteArrayToJson,
-  commitmentQueryToJson,
-  consensusStateIdToNumbers,
-  getResponseToJson,
-  integerToJson,
-  ismpEventToJson,
-  proofAnswerToJson,
   proofKeysToJson,
-  requestToJson,
-  stateMachineHeightToJson,
   stateMachineIdToJson,
-} from "../../../src/core/ismp/rpc_json_writer.ts";
+} from "../../../src/core/ismp/rpc_json.ts";
 import {
   evmStateMachine,
   parseStateMachine,
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
+import { ismpEventCodec } from "../../../devnet/hub/pallets/ismp_events.ts";
+import {
+  getResponseToJson,
+  integerToJson,
+  ismpEventToJson,
+  stateMachineHeightToJson,
+} from "../../../devnet/hub/rpc/ismp_json.ts";
+import {
+  commitmentsParam,
+  proofKeysParam,
+  stateMachineHeightParam,
+  stateMachineIdParam,
+} from "../../../devnet/hub/rpc/ismp_params.ts";
+import { RpcError } from "../../../devnet/hub/rpc/json_rpc.ts";
 
 const commitment = toHash256("33".repeat(32));
 const block = toHash256("44".repeat(32));
@@ -50,6 +46,10 @@ const postJson = {
   timeoutTimestamp: 18446744073709551615n,
   body: "0xDEADbeef",
 };
+
+function refusesParam(run: () => unknown, what: RegExp): void {
+  throws(run, (error) => error instanceof RpcError && error.code === -32602 && what.test(String(error.data)));
+}
 
 function refuses(run: () => unknown, field: string): void {
   throws(run, (error) => {
@@ -83,31 +83,31 @@ Deno.test("event JSON: field names are those of the node", () => {
 });
 
 Deno.test("request JSON: integers above 2^53 arrive as bigint and keep every digit", () => {
-  const request = parseRequest({ Post: postJson });
-  ok(request.tag === "Post");
+  const request = parseIsmpEvent({ PostRequest: postJson });
+  ok(request.tag === "PostRequest");
   equal(request.value.timeoutTimestampSec, 0xffffffffffffffffn);
   equal(request.value.nonce, 42n);
-  equal(requestToJson(request), { Post: { ...postJson, body: "0xdeadbeef" } });
+  equal(ismpEventToJson(request), { PostRequest: { ...postJson, body: "0xdeadbeef" } });
   equal(integerToJson(2n ** 53n - 1n), 9007199254740991);
   equal(integerToJson(2n ** 53n), 9007199254740992n);
 });
 
 Deno.test("request JSON: the field that does not fit is named", () => {
   const refusesPost = (change: Record<string, unknown>, field: string): void =>
-    refuses(() => parseRequest({ Post: { ...postJson, ...change } }), field);
-  refusesPost({ nonce: 2 ** 53 }, "Post.nonce"); // a number that already lost digits
-  refusesPost({ nonce: -1 }, "Post.nonce");
-  refusesPost({ nonce: 1.5 }, "Post.nonce");
-  refusesPost({ nonce: "42" }, "Post.nonce");
-  refusesPost({ nonce: 1n << 64n }, "Post.nonce");
-  refusesPost({ source: "evm-1" }, "Post.source");
-  refusesPost({ body: "deadbeef" }, "Post.body");
-  refusesPost({ body: "0xabc" }, "Post.body");
-  refusesPost({ body: [1, 2] }, "Post.body");
-  refuses(() => parseRequest({ Post: { ...postJson, data: "0x" } }), "Post");
-  refuses(() => parseRequest({ Post: postJson, Get: postJson }), "");
-  refuses(() => parseRequest({ Put: postJson }), "Put");
-  refuses(() => parseRequest(null), "");
+    refuses(() => parseIsmpEvent({ PostRequest: { ...postJson, ...change } }), `PostRequest${field}`);
+  refusesPost({ nonce: 2 ** 53 }, ".nonce"); // a number that already lost digits
+  refusesPost({ nonce: -1 }, ".nonce");
+  refusesPost({ nonce: 1.5 }, ".nonce");
+  refusesPost({ nonce: "42" }, ".nonce");
+  refusesPost({ nonce: 1n << 64n }, ".nonce");
+  refusesPost({ source: "evm-1" }, ".source");
+  refusesPost({ body: "deadbeef" }, ".body");
+  refusesPost({ body: "0xabc" }, ".body");
+  refusesPost({ body: [1, 2] }, ".body");
+  refusesPost({ data: "0x" }, "");
+  refuses(() => parseIsmpEvent({ PostRequest: postJson, GetRequest: postJson }), "");
+  refuses(() => parseIsmpEvent({ Put: postJson }), "Put");
+  refuses(() => parseIsmpEvent(null), "");
   refuses(() => parseIsmpEvent({ PostResponse: {} }), "PostResponse");
   refuses(
     () => parseIsmpEvent({ PostRequestHandled: { commitment: "0x33", relayer: "0x" } }),
@@ -142,30 +142,32 @@ Deno.test("response JSON: absent and empty values both read as absent", () => {
   };
   const json = getResponseToJson(response);
   equal(Object(json).values, [{ key: "0x01", value: "" }, { key: "0x02", value: "0x03" }]);
-  equal(parseGetResponse(json), response);
   const empty = { ...Object(json), values: [{ key: "0x01", value: "0x" }] };
-  equal(parseGetResponse(empty).values, [{ key: Uint8Array.of(1), value: undefined }]);
+  const event = parseIsmpEvent({ GetResponse: empty });
+  ok(event.tag === "GetResponse");
+  equal(event.value.values, [{ key: Uint8Array.of(1), value: undefined }]);
   refuses(
-    () => parseGetResponse({ ...Object(json), values: [{ key: "0x01", value: "01" }] }),
-    "values.0.value",
+    () => parseIsmpEvent({ GetResponse: { ...Object(json), values: [{ key: "0x01", value: "01" }] } }),
+    "GetResponse.values.0.value",
   );
   equal(parseIsmpEvent({ GetResponse: json }), { tag: "GetResponse", value: response });
 });
 
+const meta = { block_hash: block, transaction_hash: commitment, block_number: 9 };
+
 Deno.test("events of blocks: one undecodable event leaves the others (F11)", () => {
-  const answer = { [block]: [{ PostRequest: postJson }, { Unheard: {} }], [commitment]: [] };
-  const blocks = parseEventsByBlock(answer);
+  const events = [{ PostRequest: postJson }, { Unheard: {} }].map((event) => ({ meta, event }));
+  const blocks = parseEventsWithMetadata({ [block]: events, [commitment]: [] });
   equal([...blocks.keys()], [block, commitment]);
-  const [first, second] = blocks.get(block) ?? [];
+  const [first, second] = (blocks.get(block) ?? []).map(({ decoded }) => decoded);
   ok(first?.kind === "event" && second?.kind === "undecodable");
   equal(second.error.field, "Unheard");
-  throws(() => parseEventsByBlock({ [block]: {} }), IsmpJsonError);
-  throws(() => parseEventsByBlock({ "0x12": [] }), IsmpJsonError);
-  throws(() => parseEventsByBlock([]), IsmpJsonError);
+  throws(() => parseEventsWithMetadata({ [block]: {} }), IsmpJsonError);
+  throws(() => parseEventsWithMetadata({ "0x12": [] }), IsmpJsonError);
+  throws(() => parseEventsWithMetadata([]), IsmpJsonError);
 });
 
 Deno.test("events with metadata: place and event", () => {
-  const meta = { block_hash: block, transaction_hash: commitment, block_number: 9 };
   const [event] =
     parseEventsWithMetadata({ [block]: [{ meta, event: { PostRequest: postJson } }] }).get(block) ?? [];
   equal(event?.meta, { blockHash: block, transactionHash: commitment, blockNumber: 9n });
@@ -175,37 +177,37 @@ Deno.test("events with metadata: place and event", () => {
 
 Deno.test("proof answers: bytes as numbers, or as hex from gateways", () => {
   const answer = { proof: Uint8Array.of(0, 255), height: 3n };
-  equal(proofAnswerToJson(answer), { proof: [0, 255], height: 3 });
-  equal(parseProofAnswer(proofAnswerToJson(answer)), answer);
+  equal(parseProofAnswer({ proof: [0, 255], height: 3 }), answer);
   equal(parseProofAnswer({ proof: "0x00ff", height: 3n }), answer);
-  equal(parseByteArray([], "ConsensusState"), new Uint8Array(0));
   equal(byteArrayToJson(Uint8Array.of(1)), [1]);
   for (const proof of [[256], [-1], [1.5], ["1"], "00ff", null]) {
     throws(() => parseProofAnswer({ proof, height: 3 }), IsmpJsonError);
   }
 });
 
-Deno.test("parameters: ids, queries and proof keys, both ways", () => {
+Deno.test("parameters: ids and proof keys as the hub reads them", () => {
   const id = {
     stateMachine: parseStateMachine("POLKADOT-2030"),
     consensusStateId: toConsensusStateId("DOT0"),
   };
   equal(stateMachineIdToJson(id), { state_id: "POLKADOT-2030", consensus_state_id: "DOT0" });
-  equal(parseStateMachineId(stateMachineIdToJson(id)), id);
+  equal(stateMachineIdParam(stateMachineIdToJson(id)), id);
   const height = { id, height: 2n ** 60n };
-  equal(parseStateMachineHeight(stateMachineHeightToJson(height)), height);
-  refuses(
-    () => parseStateMachineId({ state_id: "EVM-1", consensus_state_id: "ETH00" }),
-    "consensus_state_id",
+  equal(stateMachineHeightParam(stateMachineHeightToJson(height)), height);
+  refusesParam(
+    () => stateMachineIdParam({ state_id: "EVM-1", consensus_state_id: "ETH00" }),
+    /consensus_state_id/,
   );
-  refuses(() => parseStateMachineHeight({ id: stateMachineIdToJson(id) }), "height");
-  equal(consensusStateIdToNumbers(id.consensusStateId), [0x44, 0x4f, 0x54, 0x30]);
-  equal(parseCommitmentQuery(commitmentQueryToJson([commitment])), [commitment]);
+  refusesParam(() => stateMachineHeightParam({ id: stateMachineIdToJson(id) }), /height/);
+  equal(commitmentsParam([{ commitment }]), [commitment]);
   const keys = { tag: "Requests", value: [commitment] } as const;
   equal(proofKeysToJson(keys), { Requests: [commitment] });
-  equal(parseProofKeys(proofKeysToJson(keys)), keys);
-  refuses(() => parseProofKeys({ Leaves: [] }), "Leaves");
-  refuses(() => parseProofKeys({ Responses: ["0x00"] }), "Responses.0");
+  equal(proofKeysParam(proofKeysToJson(keys)), keys);
+  refusesParam(() => proofKeysParam({ Leaves: [] }), /expected one of/);
+  refusesParam(() => proofKeysParam({ Responses: ["0x00"] }), /Responses/);
+});
+
+Deno.test("numbers: a height is a number, nothing else", () => {
   equal(parseU64(12n, "Height"), 12n);
   refuses(() => parseU64(null, "Height"), "");
 });
@@ -242,7 +244,10 @@ const anyGet: fc.Arbitrary<GetRequest> = fc.record({
 
 Deno.test("request JSON: any request survives", () => {
   fc.assert(fc.property(anyPost, anyGet, (post, get) => {
-    equal(parseRequest(requestToJson({ tag: "Post", value: post })), { tag: "Post", value: post });
-    equal(parseRequest(requestToJson({ tag: "Get", value: get })), { tag: "Get", value: get });
+    for (
+      const event of [{ tag: "PostRequest", value: post }, { tag: "GetRequest", value: get }] as const
+    ) {
+      equal(parseIsmpEvent(ismpEventToJson(event)), event);
+    }
   }));
 });

@@ -2,23 +2,23 @@ import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
 import hub from "../../vectors/hub-scale.json" with { type: "json" };
 import evm from "../../vectors/evm-ismp-scale.json" with { type: "json" };
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
-import { type Codec, decodeStrict, list, ScaleError } from "../../../src/core/encoding/scale.ts";
-import { ismpEventCodec } from "../../../src/core/ismp/event.ts";
+import {
+  type Codec,
+  decodeStrict,
+  Enum,
+  hash256,
+  list,
+  ScaleError,
+  Struct,
+  u32,
+} from "../../../src/core/encoding/scale.ts";
 import {
   outboundConsensusDeliveryClaimCodec,
   outboundRequestDeliveryClaimCodec,
-  palletIsmpMessageCodec,
   signatureCodec,
   withdrawalInputDataCodec,
-  withdrawalParamsCodec,
   withdrawalProofCodec,
 } from "../../../src/core/ismp/fees.ts";
-import {
-  forceCreditParamsCodec,
-  hostParamCodec,
-  hostParamUpdateCodec,
-  subscriptionCodec,
-} from "../../../src/core/ismp/host_params.ts";
 import {
   consensusDigestCodec,
   requestMetadataCodec,
@@ -26,29 +26,15 @@ import {
   timestampDigestCodec,
 } from "../../../src/core/ismp/host_state.ts";
 import {
-  decodeBareExtrinsic,
-  encodeBareExtrinsic,
-  type HubCall,
-  hubCallCodec,
-  type HubCallPallets,
-  hubExtrinsicHash,
-} from "../../../src/core/ismp/hub_calls.ts";
-import { hubEventRecordsCodec } from "../../../src/core/ismp/hub_events.ts";
-import {
-  createConsensusStateCodec,
-  fundMessageParamsCodec,
   getRequestsWithProofCodec,
   ismpMessageCodec,
   ismpMessagesCodec,
-  updateConsensusStateCodec,
 } from "../../../src/core/ismp/ismp_message.ts";
 import {
   evmStateProofCodec,
   mmrProofCodec,
   parachainConsensusProofCodec,
   proofCodec,
-  proofKeysCodec,
-  responsesWithMmrProofCodec,
   stateMachineProofCodec,
 } from "../../../src/core/ismp/proof.ts";
 import {
@@ -65,6 +51,12 @@ import {
   stateMachineIdCodec,
 } from "../../../src/core/ismp/state_machine.ts";
 import { plainValue, plainVector } from "./vector_form.ts";
+import { ismpEventCodec, ismpPalletEventCodec } from "../../../devnet/hub/pallets/ismp_events.ts";
+import { palletIsmpMessageCodec } from "../../../devnet/hub/pallets/fee_payout.ts";
+import { hostParamCodec } from "../../../devnet/hub/pallets/host_params.ts";
+import { subscriptionCodec } from "../../../src/core/ismp/bandwidth.ts";
+import { decodeBareExtrinsic, hubExtrinsicHash } from "../../../devnet/hub/extrinsic.ts";
+import { encodeBareExtrinsic } from "../../../src/core/ismp/bare_extrinsic.ts";
 
 /** A codec whose value type does not matter to the checks below. */
 interface Check {
@@ -103,9 +95,6 @@ const checks: Record<string, Check> = {
   Leaf: check(leafCodec),
   Proof: check(proofCodec),
   Message: check(ismpMessageCodec),
-  CreateConsensusState: check(createConsensusStateCodec),
-  UpdateConsensusState: check(updateConsensusStateCodec),
-  FundMessageParams: check(fundMessageParamsCodec),
   Signature: check(signatureCodec),
   WithdrawalProof: check(withdrawalProofCodec),
   WithdrawalInputData: check(withdrawalInputDataCodec),
@@ -113,102 +102,80 @@ const checks: Record<string, Check> = {
   OutboundRequestDeliveryClaim: check(outboundRequestDeliveryClaimCodec),
   GetRequestsWithProof: check(getRequestsWithProofCodec),
   HostParam: check(hostParamCodec),
-  HostParamUpdate: check(hostParamUpdateCodec),
-  WithdrawalParams: check(withdrawalParamsCodec),
-  ForceCreditParams: check(forceCreditParamsCodec),
   Subscription: check(subscriptionCodec),
   RequestMetadata: check(requestMetadataCodec),
   ResponseReceipt: check(responseReceiptCodec),
   StateMachineProof: check(stateMachineProofCodec),
   EvmStateProof: check(evmStateProofCodec),
   MmrProof: check(mmrProofCodec),
-  ProofKeys: check(proofKeysCodec),
   ConsensusDigest: check(consensusDigestCodec),
   TimestampDigest: check(timestampDigestCodec),
   PalletIsmpMessage: check(palletIsmpMessageCodec),
   IsmpEvent: check(ismpEventCodec),
   ParachainConsensusProof: check(parachainConsensusProofCodec),
   "Vec<Message>": check(ismpMessagesCodec),
-  "(Vec<u8>": check(responsesWithMmrProofCodec),
   MMR: check(mmrProofCodec),
 };
 
-const pallets: Record<string, HubCallPallets> = {
-  nexus: {
-    Ismp: 41,
-    IsmpParachain: 50,
-    Relayer: 52,
-    HostExecutive: 53,
-    CallDecompressor: 54,
-    StateCoprocessor: 58,
-    Fishermen: 59,
-    Bandwidth: 96,
-    BeefyConsensusProofs: 97,
-  },
-  gargantua: {
-    Ismp: 41,
-    IsmpParachain: 50,
-    Relayer: 53,
-    HostExecutive: 55,
-    CallDecompressor: 56,
-    StateCoprocessor: 60,
-    Fishermen: 61,
-    Bandwidth: 87,
-    BeefyConsensusProofs: 90,
-  },
-};
+/** Types of the hub that neither a program nor the devnet's hub speaks. */
+const unspoken = new Set([
+  "CreateConsensusState",
+  "UpdateConsensusState",
+  "FundMessageParams",
+  "HostParamUpdate",
+  "WithdrawalParams",
+  "ForceCreditParams",
+  "ProofKeys",
+  "(Vec<u8>",
+]);
 
-function runtimeOf(name: string): HubCallPallets {
-  const found = pallets[name.split(".")[1] ?? ""];
-  if (found === undefined) throw new Error(`No runtime in ${name}`);
-  return found;
+/** Calls are encoded by a runtime's metadata: see the tests of hub_calls.ts and runtime.ts. */
+function checkExtrinsic(
+  { scale, bareExtrinsicV4, bareExtrinsicHashKeccak }: typeof hub.vectors[number],
+): void {
+  const extrinsic = encodeBareExtrinsic(fromHex(scale));
+  equal(toHex(extrinsic), bareExtrinsicV4);
+  equal(hubExtrinsicHash(extrinsic), bareExtrinsicHashKeccak);
+  equal(toHex(decodeBareExtrinsic(extrinsic)), scale);
 }
 
-function checkCall(vector: typeof hub.vectors[number]): void {
-  const [pallet, call] = (vector.type.split(" ")[1] ?? "").split(".");
-  const codec: Codec<HubCall> = hubCallCodec(runtimeOf(vector.name));
-  check(codec, (value) => ({ [pallet ?? ""]: { [call ?? ""]: plainVector(value) } }))(
-    vector.scale,
-    vector.value,
-    vector.name,
-  );
-  if (vector.bareExtrinsicV4 === undefined) return;
-  const extrinsic = encodeBareExtrinsic(fromHex(vector.scale));
-  equal(toHex(extrinsic), vector.bareExtrinsicV4);
-  equal(hubExtrinsicHash(extrinsic), vector.bareExtrinsicHashKeccak);
-  equal(toHex(decodeBareExtrinsic(extrinsic)), vector.scale);
-}
+/** `System.Events` with one event of pallet `Ismp`, which has index 41 in every runtime. */
+const ismpEventRecordsCodec = list(Struct({
+  phase: Enum({ ApplyExtrinsic: u32 }),
+  event: Enum({ Ismp: ismpPalletEventCodec }, [41]),
+  topics: list(hash256),
+}));
 
-function eventForm(value: unknown): unknown {
-  ok(
-    typeof value === "object" && value !== null && "pallet" in value && "event" in value && "fields" in value,
-  );
+function ismpEventForm(value: unknown): unknown {
+  ok(typeof value === "object" && value !== null && "event" in value && "fields" in value);
   const fields: unknown = value.fields;
   ok(typeof fields === "object" && fields !== null);
   const payload = "0" in fields ? fields[0] : fields;
   return [{
     phase: { ApplyExtrinsic: "2" },
-    event: { [String(value.pallet)]: { [String(value.event)]: plainVector(payload) } },
+    event: { Ismp: { [String(value.event)]: plainVector(payload) } },
     topics: [],
   }];
 }
 
 for (const vector of hub.vectors) {
-  Deno.test(`hub SCALE vector: ${vector.name}`, () => {
-    if (vector.name.startsWith("call.")) return checkCall(vector);
-    if (vector.name.startsWith("event.")) {
-      const codec = hubEventRecordsCodec(runtimeOf(vector.name));
-      return check(codec, eventForm)(vector.scale, vector.value, vector.name);
-    }
-    const checker = checks[vector.type];
-    if (checker === undefined) throw new Error(`No codec for ${vector.type}`);
-    checker(vector.scale, vector.value, vector.type);
+  const { name, type, scale, value } = vector;
+  if (unspoken.has(type) || (name.startsWith("call.") && vector.bareExtrinsicV4 === undefined)) continue;
+  // Events of other pallets are read by a runtime's metadata: see the tests of runtime.ts and accepted_proofs.ts.
+  if (name.startsWith("event.") && name.split(".")[2] !== "Ismp") continue;
+  Deno.test(`hub SCALE vector: ${name}`, () => {
+    if (name.startsWith("call.")) return checkExtrinsic(vector);
+    if (name.startsWith("event.")) return check(ismpEventRecordsCodec, ismpEventForm)(scale, value, name);
+    const checker = checks[type];
+    if (checker === undefined) throw new Error(`No codec for ${type}`);
+    checker(scale, value, type);
   });
 }
 
 for (const vector of evm.types) {
+  const typeName = vector.name.split(/ |::/)[0] ?? "";
+  if (unspoken.has(typeName)) continue;
   Deno.test(`EVM side SCALE vector: ${vector.name}`, () => {
-    const typeName = vector.name.split(/ |::/)[0] ?? "";
     const checker = checks[typeName];
     if (checker === undefined) throw new Error(`No codec for ${vector.name}`);
     checker(vector.scale, vector.value, typeName);

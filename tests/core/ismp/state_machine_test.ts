@@ -11,7 +11,6 @@ import {
   IdentifierError,
   type IdentifierErrorCode,
   isEvm,
-  isSubstrate,
   parseStateMachine,
   stateMachineCodec,
   stateMachineFromBytes,
@@ -23,6 +22,7 @@ import {
   toConsensusStateId,
   toParaId,
 } from "../../../src/core/ismp/state_machine.ts";
+import { isSubstrate } from "../../../devnet/hub/pallets/is_substrate.ts";
 
 function refuses(run: () => unknown, code: IdentifierErrorCode): void {
   throws(run, (error) => error instanceof IdentifierError && error.code === code);

@@ -1,7 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { Limit, mapLimited } from "../../../src/core/runtime/limit.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
-import { awaitLogged, waitFor, WaitNotices } from "../../../src/core/runtime/waiting.ts";
+import { awaitLogged, WaitNotices } from "../../../src/core/runtime/waiting.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 
@@ -72,43 +72,6 @@ Deno.test("waiting: a fault of the work comes through and ends the notices", asy
     () => Promise.reject(new Error("no")),
   );
   await rejects(work, { message: "no" });
-  equal(clock.pending, 0);
-});
-
-Deno.test("waitFor: asks at once, then at every interval, and gives the first value", async () => {
-  const clock = new FakeClock(0);
-  const asked: number[] = [];
-  const wait = waitFor(
-    { clock, log: new RecordedLog() },
-    { event: "update_awaited" },
-    { everyMs: 1_000 },
-    () => {
-      asked.push(clock.now());
-      return Promise.resolve(asked.length === 3 ? "there" : undefined);
-    },
-    never,
-  );
-  equal(await clock.run(wait), "there");
-  deepEqual(asked, [0, 1_000, 2_000]);
-});
-
-Deno.test("waitFor: a hint makes it ask early, an abort ends it", async () => {
-  const clock = new FakeClock(0);
-  const wake = new Wake(clock);
-  const stop = new AbortController();
-  let asked = 0;
-  const options = { everyMs: 60_000, wake };
-  const wait = waitFor({ clock, log: new RecordedLog() }, { event: "update_awaited" }, options, () => {
-    asked++;
-    return Promise.resolve(undefined);
-  }, stop.signal);
-  const seen = rejects(wait, { message: "stop" });
-  await clock.settle();
-  wake.wake();
-  await clock.settle();
-  equal(asked, 2);
-  stop.abort(new Error("stop"));
-  await seen;
   equal(clock.pending, 0);
 });
 

@@ -17,7 +17,7 @@ import {
 import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
 import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
-import { openLedger, openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
+import { openLedger } from "../../../src/messaging/ledger/open.ts";
 import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
 import type { Leg, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
@@ -27,6 +27,7 @@ import { MemoryFeeChain, MemoryFeeHub } from "../../support/memory_fees.ts";
 import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
+import { openMemoryLedger } from "../../support/memory_ledger.ts";
 
 /** Names of the chains. */
 export const a: StateMachine = parseStateMachine("EVM-1");

@@ -3,7 +3,6 @@ import {
   type EtherscanPriceQuestion,
   etherscanPriceQuestion,
   etherscanUrl,
-  parseEtherscanGasPrices,
   parseEtherscanPrice,
 } from "../../../src/messaging/pricing/etherscan.ts";
 
@@ -55,10 +54,9 @@ Deno.test("etherscan: the price of Ether is a decimal string of dollars", () => 
   });
 });
 
-Deno.test("etherscan: prices of other tokens stand in the gas tracker, with its gas prices in gwei", () => {
+Deno.test("etherscan: prices of other tokens stand in the gas tracker", () => {
   const body = answer({ LastBlock: "1", SafeGasPrice: "0.1", FastGasPrice: "1.25", UsdPrice: "612.5" });
   assert.deepEqual(parseEtherscanPrice(bnb, body), { kind: "price", price27: 6_125n * 10n ** 26n });
-  assert.deepEqual(parseEtherscanGasPrices(body), { safeWei: 100_000_000n, fastWei: 1_250_000_000n });
 });
 
 for (
@@ -98,6 +96,4 @@ Deno.test("etherscan: what is not JSON is malformed", () => {
   for (const body of ["", "<html>busy</html>", "null", "[]", '"x"', "{"]) {
     assert.deepEqual(parseEtherscanPrice(ether, body), { kind: "failed", code: "malformed" });
   }
-  assert.equal(parseEtherscanGasPrices("<html>"), "malformed");
-  assert.equal(parseEtherscanGasPrices(answer({ SafeGasPrice: "1" })), "malformed");
 });

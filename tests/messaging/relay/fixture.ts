@@ -1,7 +1,7 @@
 /** Two EVM chains and a hub in memory, and relayers with a real ledger between them. */
 import type { Ledger, MessageRow, SubmissionRow } from "../../../src/messaging/ledger/ledger.ts";
 import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
-import { openLedger, openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
+import { openLedger } from "../../../src/messaging/ledger/open.ts";
 import { fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
 import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
@@ -21,6 +21,7 @@ import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts
 import { MemoryEvm, MemoryHub } from "../../support/memory_roles.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
+import { openMemoryLedger } from "../../support/memory_ledger.ts";
 
 /** Names of the chains. */
 export const names = {

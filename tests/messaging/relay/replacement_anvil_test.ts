@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
 import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
-import { openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
 import type { PipelineDeps, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
@@ -23,6 +22,7 @@ import { countReceived } from "../../../devnet/evm/host_admin.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
+import { openMemoryLedger } from "../../support/memory_ledger.ts";
 
 /** A journalled delivery that waits in the pool of a node that mines only when told to. */
 interface Waiting {

@@ -14,7 +14,7 @@ import { type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes
 import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
 import type { Signature } from "../../../src/core/ismp/fees.ts";
-import { evmSignature, toSignerBytes } from "../../../src/core/ismp/signed_messages.ts";
+import { toSignerBytes } from "../../../src/core/ismp/signed_messages.ts";
 import {
   type StateMachine,
   type StateMachineHeight,
@@ -35,6 +35,7 @@ import {
   paymentRequest,
   withdraw,
 } from "../../support/relayer_pallet.ts";
+import { evmSignature } from "../../../devnet/hub/signatures.ts";
 
 /** A process of the relayer, as its connections see it. */
 export interface Process {

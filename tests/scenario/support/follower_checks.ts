@@ -4,13 +4,13 @@
  */
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { decodeGrandpaState } from "../../../src/consensus/clients/grandpa/spec/verify_message.ts";
-import { decodeBareExtrinsic } from "../../../src/core/ismp/hub_calls.ts";
 import { ismpMessagesCodec } from "../../../src/core/ismp/ismp_message.ts";
 import type { ConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { ismpKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { bytes, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
 import type { Hub } from "../../../devnet/hub/hub.ts";
 import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
+import { decodeBareExtrinsic } from "../../../devnet/hub/extrinsic.ts";
 
 /** The finality that a client has followed up to now. */
 export interface FollowedFinality {

@@ -3,9 +3,20 @@
  * polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import { proofAcceptedCodec } from "../../ismp/hub_events.ts";
 import { beefyProofsKeys, offchainKeys, otherKeys } from "../../ismp/storage_keys.ts";
-import { compareIntegers, decodeStrict, list, orderedMap, ScaleError, u64 } from "../../encoding/scale.ts";
+import {
+  type Codec,
+  compareIntegers,
+  decodeStrict,
+  hash256,
+  list,
+  Option,
+  orderedMap,
+  ScaleError,
+  Struct,
+  u128,
+  u64,
+} from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProof, AcceptedProofIndex } from "../hub_accounts.ts";
@@ -200,3 +211,19 @@ export async function fetchProofBytes(
   }
   return undefined;
 }
+
+/** The hub accepted a consensus proof about itself. */
+export interface ProofAccepted {
+  readonly submitter: Hash256;
+  readonly height: bigint;
+  readonly newSetId: bigint | undefined;
+  readonly rewarded: bigint;
+}
+
+/** SCALE of the fields of {@link ProofAccepted}. */
+export const proofAcceptedCodec: Codec<ProofAccepted> = Struct({
+  submitter: hash256,
+  height: u64,
+  newSetId: Option(u64),
+  rewarded: u128,
+});

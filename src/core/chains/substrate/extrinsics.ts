@@ -1,7 +1,6 @@
 /** Encodes deliveries as unsigned extrinsics, by the indexes and layouts of the chain's metadata. */
 import { concatBytes, type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import { type Signature, signatureCodec } from "../../ismp/fees.ts";
-import { encodeBareExtrinsic } from "../../ismp/hub_calls.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts";
 import type { Message, PostRequest } from "../../ismp/message.ts";
 import type { Proof } from "../../ismp/proof.ts";
@@ -13,6 +12,7 @@ import { compressCall } from "./compression.ts";
 import { callLayouts } from "./layout.ts";
 import { chainHashFunction, type SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
+import { encodeBareExtrinsic } from "../../ismp/bare_extrinsic.ts";
 
 /** Maximum size of a `signer` that hosts store unchanged (docs/protocol/hub.md section 3.6). */
 export const MAX_PLAIN_SIGNER_BYTES = 32;

@@ -5,13 +5,15 @@
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { ProofKeys } from "../../ismp/proof.ts";
 import {
+  byteArrayToJson,
   type EventWithMetadata,
   IsmpJsonError,
   parseEventsWithMetadata,
   parseProofAnswer,
   parseU64,
+  proofKeysToJson,
+  stateMachineIdToJson,
 } from "../../ismp/rpc_json.ts";
-import { byteArrayToJson, proofKeysToJson, stateMachineIdToJson } from "../../ismp/rpc_json_writer.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { TypedCall } from "../../rpc/substrate_calls.ts";

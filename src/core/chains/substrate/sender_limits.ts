@@ -4,13 +4,13 @@
  */
 import { equalBytes, toHex } from "../../encoding/bytes.ts";
 import { isBlockedSender } from "../../ismp/blocked_senders.ts";
-import { hostAddressCodec, subscriptionCodec } from "../../ismp/host_params.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
 import { bandwidthKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { list, u64 } from "../../encoding/scale.ts";
 import type { SenderLimit } from "../hub_accounts.ts";
 import type { SubstrateNode } from "./node.ts";
 import { Values } from "./views.ts";
+import { hostAddressCodec, subscriptionCodec } from "../../ismp/bandwidth.ts";
 
 /** The pallet stores an application under at most that many bytes of its name. */
 const MAX_APP_BYTES = 32;

@@ -212,16 +212,3 @@ export function findBeneficiary(
   if (account === undefined || equalBytes(account, relayer) || !facts.canSignAs(relayer)) return undefined;
   return { account, nonceOf: { address: relayer, chain: source } };
 }
-
-/** Decides the next step of `accumulate-fees`: submit, wait for heights (only with `--wait`), or end. */
-export function nextClaimStep(plan: ClaimPlan, waits: boolean): "submit" | "wait" | "done" {
-  if (plan.groups.length > 0) return "submit";
-  const canCome: ReadonlySet<ClaimWait> = new Set([
-    "not_final",
-    "dest_height",
-    "source_height",
-    "unread",
-    "under_way",
-  ]);
-  return waits && plan.waiting.some(({ why }) => canCome.has(why)) ? "wait" : "done";
-}

@@ -96,8 +96,3 @@ export function toTokenUnits(amount: number, decimals: number): bigint {
 export function formatTokenUnits(units: bigint, decimals: number): string {
   return formatDecimal(units, decimals);
 }
-
-/** Formats a price in dollars x 10^27, for people; exact. */
-export function formatPrice27(price27: bigint): string {
-  return formatDecimal(price27, 27);
-}

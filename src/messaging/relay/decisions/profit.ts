@@ -132,9 +132,6 @@ export interface ProofUsage extends Usage {
   readonly isSentAnyway: boolean;
 }
 
-/** No consensus proofs: messages alone. */
-export const NO_PROOFS: ProofUsage = { gas: 0n, dataCostWei: 0n, isSentAnyway: true };
-
 /**
  * Rule for sharing the cost. `own_share`: each message pays for what it adds, together they pay for the consensus
  * proofs. `pooled`: only the sums count, so a message with a high fee may carry one with a low fee. `alone`: each

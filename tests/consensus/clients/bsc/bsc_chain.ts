@@ -10,10 +10,7 @@ import {
 } from "../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
 import { epochLengthCodec, epochLengthKey } from "../../../../src/consensus/clients/bsc/spec/hub_storage.ts";
 import type { BlockRange } from "../../../../src/consensus/clients/bsc/spec/plan_update.ts";
-import {
-  decodeBscUpdate,
-  verifyBscUpdates,
-} from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
+import { decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
@@ -21,6 +18,7 @@ import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
 import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
+import { verifyBscUpdates } from "./spec/verify_updates.ts";
 
 const found = findBscNetwork(97);
 if (found === undefined) throw new Error("Chapel is not known");

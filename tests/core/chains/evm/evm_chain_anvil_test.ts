@@ -6,11 +6,12 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import { evmStateProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
-import { EvmProofError, verifyEvmMembership } from "../../../../src/core/merkle/evm_proof.ts";
 import { type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
+import { requireSlots } from "../../../../devnet/hub/verifiers/ethereum_state.ts";
+import { ProofRefusal } from "../../../../devnet/hub/verifiers/proof_refusal.ts";
 import {
   countReceived,
   freezeHost,
@@ -75,9 +76,9 @@ Deno.test("evm chain: what was dispatched is read as events and proved so that t
       proof: decodeStrict(evmStateProofCodec, proof.proof, "EvmStateProof"),
     };
     const slots = messages.map(({ commitment }) => fromHex(requestSenderSlot(commitment)));
-    verifyEvmMembership({ ...subject, slots });
+    requireSlots({ ...subject, slots });
     const otherSlot = fromHex(requestSenderSlot(toHash256(new Uint8Array(32))));
-    assert.throws(() => verifyEvmMembership({ ...subject, slots: [otherSlot] }), EvmProofError);
+    assert.throws(() => requireSlots({ ...subject, slots: [otherSlot] }), ProofRefusal);
 
     const tooEarly = await faultOf(chain.proveMessages(messages, before, target, never));
     assert.equal(tooEarly.code, "not_found");

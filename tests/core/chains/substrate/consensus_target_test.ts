@@ -4,14 +4,12 @@ import { headerHash } from "../../../../src/core/chains/substrate/checks.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
-import { decodeBareExtrinsic } from "../../../../src/core/ismp/hub_calls.ts";
 import { ismpMessagesCodec } from "../../../../src/core/ismp/ismp_message.ts";
 import {
   consensusSignerMessage,
   SignatureError,
   sr25519PublicKey,
   toSignerBytes,
-  verifySignature,
 } from "../../../../src/core/ismp/signed_messages.ts";
 import { stateCommitmentCodec } from "../../../../src/core/ismp/state_commitment.ts";
 import {
@@ -33,6 +31,8 @@ import {
 import type { Hub } from "../../../../devnet/hub/hub.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { hashOf, headerJson, scriptConsensusHub } from "./scripted_hub.ts";
+import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
+import { verifySignature } from "../../../../devnet/hub/signatures.ts";
 
 const { signal } = new AbortController();
 const { consensusStateId: id } = ethereum;

@@ -16,7 +16,6 @@ import {
   SignatureError,
   sr25519PublicKey,
   storedSigner,
-  verifySignature,
 } from "../../../../src/core/ismp/signed_messages.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
@@ -25,6 +24,7 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
+import { verifySignature } from "../../../../devnet/hub/signatures.ts";
 
 const endpoint = { host: "node.example", send: () => Promise.reject(new Error("nothing is asked here")) };
 

@@ -3,7 +3,7 @@ import { concatBytes, fromHex, type Hash256, toHex } from "../../../../src/core/
 import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
 import { consensusDigestCodec, requestMetadataCodec } from "../../../../src/core/ismp/host_state.ts";
 import { type HashAlgorithm, stateMachineProofCodec } from "../../../../src/core/ismp/proof.ts";
-import { sr25519PublicKey, verifySignature } from "../../../../src/core/ismp/signed_messages.ts";
+import { sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
 import { childTrieKey, childTrieKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { bytes, decodeStrict, list } from "../../../../src/core/encoding/scale.ts";
 import { readSubstrateProof } from "../../../../src/core/merkle/substrate_proof.ts";
@@ -11,6 +11,7 @@ import { SubstrateTrie } from "../../../../devnet/trie/substrate_trie.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { blockHashes, hashOf, headerJson, type Script, scriptChain } from "./scripted_hub.ts";
+import { verifySignature } from "../../../../devnet/hub/signatures.ts";
 
 const { signal } = new AbortController();
 const relayer = new Uint8Array(32).fill(7);

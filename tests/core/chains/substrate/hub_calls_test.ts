@@ -12,7 +12,6 @@ import {
   withdrawalInputDataCodec,
   withdrawalProofCodec,
 } from "../../../../src/core/ismp/fees.ts";
-import { decodeBareExtrinsic } from "../../../../src/core/ismp/hub_calls.ts";
 import { getRequestsWithProofCodec } from "../../../../src/core/ismp/ismp_message.ts";
 import { mmrProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
@@ -30,6 +29,7 @@ import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 import { ScriptedError } from "../../../support/scripted_socket.ts";
 import { hashOf, headerJson, type Script, scriptChain, scriptHub } from "./scripted_hub.ts";
+import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 
 const { signal } = new AbortController();
 

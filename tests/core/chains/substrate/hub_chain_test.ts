@@ -5,7 +5,6 @@ import type { SubstrateChainOptions } from "../../../../src/core/chains/substrat
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { commitmentOfPost, postMessage } from "../../../../src/core/ismp/commitment.ts";
-import { decodeBareExtrinsic } from "../../../../src/core/ismp/hub_calls.ts";
 import type { PostRequest } from "../../../../src/core/ismp/message.ts";
 import { stateMachineProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
@@ -16,7 +15,6 @@ import {
 } from "../../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
-import { verifyMmrProof } from "../../../../src/core/merkle/mmr.ts";
 import { readSubstrateProof } from "../../../../src/core/merkle/substrate_proof.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import {
@@ -30,6 +28,8 @@ import {
 import type { Hub } from "../../../../devnet/hub/hub.ts";
 import { RuntimeMetadata } from "../../../../devnet/hub/runtime_metadata.ts";
 import { connect, relayerId } from "./hub_connection.ts";
+import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
+import { verifyMmrProof } from "../../../../devnet/trie/mmr_range.ts";
 
 const { signal } = new AbortController();
 const hints = { nonceAtLeast: undefined };

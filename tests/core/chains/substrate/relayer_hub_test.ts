@@ -16,7 +16,6 @@ import type { GetRequest, PostRequest } from "../../../../src/core/ismp/message.
 import {
   beneficiaryMessage,
   consensusClaimMessage,
-  evmSignature,
   requestClaimMessage,
 } from "../../../../src/core/ismp/signed_messages.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
@@ -48,6 +47,7 @@ import {
   withdrawal,
 } from "../../../../devnet/hub/relayer_work.ts";
 import { connect, relayerId } from "./hub_connection.ts";
+import { evmSignature } from "../../../../devnet/hub/signatures.ts";
 
 const { signal } = new AbortController();
 const token = 10n ** 18n;

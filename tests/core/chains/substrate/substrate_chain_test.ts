@@ -6,7 +6,6 @@ import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../s
 import { blake2b256 } from "../../../../src/core/encoding/hash.ts";
 import { postMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { PostRequest } from "../../../../src/core/ismp/message.ts";
-import { postRequestToJson } from "../../../../src/core/ismp/rpc_json_writer.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { childTrieKey, ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { bytes, u64 } from "../../../../src/core/encoding/scale.ts";
@@ -16,6 +15,7 @@ import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { type ScriptedMethod, ScriptedNode } from "../../../support/scripted_socket.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+import { postRequestToJson } from "../../../../devnet/hub/rpc/ismp_json.ts";
 
 const { signal } = new AbortController();
 const id = { stateMachine: parseStateMachine("POLKADOT-2030"), consensusStateId: toConsensusStateId("DOT0") };

@@ -14,7 +14,6 @@ import {
   type ClaimPlan,
   type ClaimPlanInput,
   type ClaimRow,
-  nextClaimStep,
   planClaims,
 } from "../../../../src/messaging/fees/claims/claim_plan.ts";
 
@@ -230,15 +229,6 @@ Deno.test("claims: the order of the rows does not matter, and no row is in two p
     }),
     { numRuns: 50 },
   );
-});
-
-Deno.test("claims: the command submits, waits for what can still come, and ends", () => {
-  const waiting = planClaims([row(1, { isFinal: false })], facts());
-  const unrecoverable = planClaims([row(1)], facts({ isConfigured: () => false }));
-  assert.equal(nextClaimStep(planClaims(rows(1), facts()), false), "submit");
-  assert.equal(nextClaimStep(waiting, true), "wait");
-  assert.equal(nextClaimStep(waiting, false), "done");
-  assert.equal(nextClaimStep(unrecoverable, true), "done");
 });
 
 function group(count: number): ClaimGroup {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { postMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { openMemoryLedger } from "../../../../src/messaging/ledger/open.ts";
+import { openMemoryLedger } from "../../../support/memory_ledger.ts";
 import {
   recordRequestReward,
   recordRotationReward,

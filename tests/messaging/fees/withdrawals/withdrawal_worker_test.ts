@@ -5,7 +5,7 @@ import {
   withdrawalWorker,
 } from "../../../../src/messaging/fees/withdrawals/withdrawal_worker.ts";
 import type { WithdrawalRow } from "../../../../src/messaging/ledger/ledger.ts";
-import { openMemoryLedger } from "../../../../src/messaging/ledger/open.ts";
+import { openMemoryLedger } from "../../../support/memory_ledger.ts";
 import { a, b, keyOf, Scene, type SceneOptions, withLedgerFile } from "../scene.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { MemoryFeeChain } from "../../../support/memory_fees.ts";

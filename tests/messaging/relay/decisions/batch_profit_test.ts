@@ -6,7 +6,6 @@ import {
   type BatchOffer,
   decideBatch,
   decideProfit,
-  NO_PROOFS,
   type PaymentClass,
   type ProfitRule,
   type ProofUsage,
@@ -19,6 +18,8 @@ import { costUsd18, requiredUsd18 } from "../../../../src/messaging/relay/decisi
 
 // At 1 wei and one dollar a unit of gas costs 10^-18 dollars, so that gas and cost are the same numbers.
 const rule: ProfitRule = { gasPriceWei: 1n, price27: 10n ** 27n, profitPercent: 10 };
+/** No consensus proofs: messages alone. */
+const NO_PROOFS: ProofUsage = { gas: 0n, dataCostWei: 0n, isSentAnyway: true };
 const consensusProofs: ProofUsage = { gas: 1_000n, dataCostWei: 0n, isSentAnyway: false };
 
 function offer(

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
   costUsd18,
-  formatPrice27,
   formatTokenUnits,
   gasCostUsd18,
   requiredUsd18,
@@ -149,5 +148,4 @@ Deno.test("money: amounts are printed exactly", () => {
   assert.equal(formatTokenUnits(1_500_000n, 6), "1.5");
   assert.equal(formatTokenUnits(7n, 0), "7");
   assert.equal(formatTokenUnits(-1n, 18), "-0.000000000000000001");
-  assert.equal(formatPrice27(3_456_780_000_000_000_000_000_000_000_000n), "3456.78");
 });

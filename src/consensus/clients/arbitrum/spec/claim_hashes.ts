@@ -127,8 +127,3 @@ export function nodeClaimHash(claim: NodeClaim & { readonly nodeNumber: bigint }
 export function nodeSlot(nodeNumber: bigint): Hash256 {
   return mapSlot(word(nodeNumber), word(rollupSlots.nodes));
 }
-
-/** Confirm data of a node, the third of its words. The hub does not read it. */
-export function nodeConfirmData(state: Pick<GlobalState, "blockHash" | "sendRoot">): Hash256 {
-  return toHash256(keccak256(concatBytes(fromHex(state.blockHash), fromHex(state.sendRoot))));
-}

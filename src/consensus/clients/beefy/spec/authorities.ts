@@ -7,7 +7,6 @@ import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../.
 import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { type Codec, decodeStrict, fixedBytes, list } from "../../../../core/encoding/scale.ts";
 import { decoded } from "../../../../core/beefy/commitment.ts";
-import { merkleRoot } from "./merkle_tree.ts";
 
 const authoritiesCodec: Codec<readonly Uint8Array[]> = list(fixedBytes(33));
 
@@ -39,11 +38,6 @@ export function authorityLeaf(address: Uint8Array): Hash256 {
 /** Leaves of the tree of a set, from its keys in the order of the chain. Takes about 50 us per key. */
 export function authorityLeaves(keys: readonly Uint8Array[]): readonly Hash256[] {
   return keys.map((key) => authorityLeaf(authorityAddress(key)));
-}
-
-/** Root of the tree of a set, from its keys in the order of the chain. */
-export function authoritiesRoot(keys: readonly Uint8Array[]): Hash256 {
-  return merkleRoot(authorityLeaves(keys));
 }
 
 const { ORDER } = secp256k1.Point.Fn;

@@ -112,25 +112,6 @@ export function verifyBscUpdate(
   };
 }
 
-/**
- * Verifies several updates of one extrinsic as the hub does: each against the state that its predecessor leaves; all
- * are refused when one is. @throws {BscError} of the first that is refused
- */
-export function verifyBscUpdates(
-  trusted: BscConsensusState,
-  updates: readonly BscUpdate[],
-  hub: BscHubView,
-): { readonly consensusState: BscConsensusState; readonly commitments: readonly IntermediateState[] } {
-  let consensusState = trusted;
-  const commitments: IntermediateState[] = [];
-  for (const update of updates) {
-    const verified = verifyBscUpdate(consensusState, update, hub);
-    consensusState = verified.consensusState;
-    commitments.push(verified.commitment);
-  }
-  return { consensusState, commitments };
-}
-
 /** Returns the trusted state with the staged set enacted, when the attested header is where that set takes over. */
 function promoteStaged(
   trusted: BscConsensusState,

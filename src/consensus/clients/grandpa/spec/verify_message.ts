@@ -76,16 +76,6 @@ export function decodeGrandpaState(stored: Uint8Array): GrandpaConsensusState {
   );
 }
 
-/** Verifies a message as the client does. @throws {GrandpaError} */
-export function verifyGrandpaMessage(
-  trusted: GrandpaConsensusState,
-  message: GrandpaMessage,
-  view: GrandpaView,
-): VerifiedGrandpaMessage {
-  requireVariant(trusted, message);
-  return verifyCommitments(trusted, message, verifyFinality(trusted, message.value.finalityProof), view);
-}
-
 /**
  * Verifies the remaining rules for a message whose finality proof is valid: votes of hundreds of validators are checked
  * once. @param finality result of {@link verifyFinality} for the message's proof on the same state. @throws

@@ -209,11 +209,6 @@ export function parseBeaconBlockHeader(json: unknown): BeaconBlockHeader {
   return parse(beaconHeader, json, "BeaconBlockHeader");
 }
 
-/** Reads a sync committee. @throws {LightClientJsonError} */
-export function parseSyncCommittee(json: unknown): SyncCommittee {
-  return parse(committee, json, "SyncCommittee");
-}
-
 /** Reads an execution payload header, from Deneb on. @throws {LightClientJsonError} */
 export function parseExecutionPayloadHeader(json: unknown): ExecutionPayloadHeader {
   return parse(executionHeader, json, "ExecutionPayloadHeader");

@@ -14,7 +14,6 @@ import type { BscUpdate } from "../../../../../src/consensus/clients/bsc/spec/up
 import {
   type BscHubView,
   verifyBscUpdate,
-  verifyBscUpdates,
 } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { changedHeaders, flipByte, flipHash } from "../../../rollup/spec/vectors.ts";
@@ -33,6 +32,7 @@ import {
   twoThirdsVoted,
   vector,
 } from "./vectors.ts";
+import { verifyBscUpdates } from "./verify_updates.ts";
 
 interface Case {
   readonly what: string;

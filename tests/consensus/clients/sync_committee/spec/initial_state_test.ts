@@ -12,15 +12,14 @@ import {
   type LightClientUpdate,
   parseLightClientBootstrap,
   parseLightClientUpdate,
-  parseSyncCommittee,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import { sha256Pair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
 import { committeeRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import { flipByte, flipHash, readVector } from "./vectors.ts";
+import { flipByte, flipHash, readSyncCommittee, readVector } from "./vectors.ts";
 
 const vector = readVector("sepolia-electra-lightclient");
-const committee875 = parseSyncCommittee(vector.at("next_sync_committee_period_875").json);
+const committee875 = readSyncCommittee(vector.at("next_sync_committee_period_875"));
 const update: LightClientUpdate = parseLightClientUpdate(vector.at("period_changing_update.update").json);
 
 /**

@@ -28,7 +28,6 @@ import {
   parseBeaconBlockHeader,
   parseFinalityUpdate,
   parseLightClientUpdate,
-  parseSyncCommittee,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import { branchRoot } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
 import {
@@ -44,14 +43,14 @@ import {
   updateSigningRoot,
   verifyUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import { flipHash, readVector } from "./vectors.ts";
+import { flipHash, readSyncCommittee, readVector } from "./vectors.ts";
 import type { VectorNode } from "../../../vector_node.ts";
 
 const electra = readVector("sepolia-electra-lightclient");
 const capella = readVector("mainnet-capella-lightclient");
 
-const committee874 = parseSyncCommittee(electra.at("current_sync_committee_period_874").json);
-const committee875 = parseSyncCommittee(electra.at("next_sync_committee_period_875").json);
+const committee874 = readSyncCommittee(electra.at("current_sync_committee_period_874"));
+const committee875 = readSyncCommittee(electra.at("next_sync_committee_period_875"));
 const finalityUpdates = electra.list("finality_updates").map((node) => ({
   node,
   update: parseFinalityUpdate(node.at("update").json),
@@ -173,7 +172,7 @@ Deno.test("light client: an update built of a real one lacks nothing but the pay
 Deno.test("light client: real Capella updates follow one another from the bootstrap", () => {
   const bootstrap = capella.at("bootstrap");
   const header = parseBeaconBlockHeader(bootstrap.at("header.beacon").json);
-  let committee = parseSyncCommittee(bootstrap.at("current_sync_committee").json);
+  let committee = readSyncCommittee(bootstrap.at("current_sync_committee"));
   const indices = stateIndicesAt(ethereumMainnet, header.slot);
   equal(indices, capellaStateIndices);
   equal(
@@ -189,7 +188,7 @@ Deno.test("light client: real Capella updates follow one another from the bootst
     const finalized = headerRoot(parseBeaconBlockHeader(node.at("finalized_header.beacon").json));
     const { stateRoot } = update.attestedHeader;
     equal(branchRoot(checkpointRoot(epoch, finalized), finalityBranch, 52), stateRoot);
-    committee = parseSyncCommittee(node.at("next_sync_committee").json);
+    committee = readSyncCommittee(node.at("next_sync_committee"));
     equal(branchRoot(committeeRoot(committee), node.hashes("next_sync_committee_branch"), 55), stateRoot);
   }
 });

@@ -5,10 +5,7 @@ import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { fromHex, type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
 import { BLS_DOMAIN } from "../../../../../src/consensus/spec/bls.ts";
 import type { VerifierState } from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
-import {
-  parseBeaconBlockHeader,
-  parseSyncCommittee,
-} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import { parseBeaconBlockHeader } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import {
   isSigner,
   type StateUpdate,
@@ -66,6 +63,14 @@ function trustedOf(node: VectorNode, current: SyncCommittee, next: SyncCommittee
   };
 }
 
+/** A sync committee in the JSON of the beacon API. */
+export function readSyncCommittee(node: VectorNode): SyncCommittee {
+  return {
+    publicKeys: node.list("pubkeys").map(({ json }) => fromHex(String(json))),
+    aggregatePublicKey: node.bytes("aggregate_pubkey"),
+  };
+}
+
 /** Two chained updates in the hub's layout; the second enters the next period. */
 export interface SyntheticVector {
   readonly node: VectorNode;
@@ -76,7 +81,7 @@ export interface SyntheticVector {
 
 export function readSynthetic(): SyntheticVector {
   const node = readVector("head-layout-synthetic");
-  const committee = (name: string): SyncCommittee => parseSyncCommittee(node.at(`committees.${name}`).json);
+  const committee = (name: string): SyncCommittee => readSyncCommittee(node.at(`committees.${name}`));
   return {
     node,
     trusted: trustedOf(
@@ -101,11 +106,11 @@ export interface DenebVector {
 export function readDeneb(): DenebVector {
   const node = readVector("sepolia-deneb-full");
   const state = node.at("trusted_state");
-  const next = parseSyncCommittee(state.at("next_sync_committee").json);
+  const next = readSyncCommittee(state.at("next_sync_committee"));
   const update = updateOf(node.at("update"));
   return {
     node,
-    trusted: trustedOf(state, parseSyncCommittee(state.at("current_sync_committee").json), next),
+    trusted: trustedOf(state, readSyncCommittee(state.at("current_sync_committee")), next),
     update,
     withCommittee: {
       ...update,

@@ -1,19 +1,15 @@
-/**
- * Writes the JSON of the hub's `ismp_*` and `mmr_*` methods; `rpc_json.ts` reads it and documents its rules. Integers
- * stay numbers as long as that is exact.
- */
-import { type Hash256, toHex } from "../encoding/bytes.ts";
-import type { IsmpEvent } from "./event.ts";
-import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
-import type { ProofKeys } from "./proof.ts";
-import type { Request } from "./request.ts";
-import type { ProofAnswer } from "./rpc_json.ts";
-import type { ConsensusStateId, StateMachine, StateMachineHeight, StateMachineId } from "./state_machine.ts";
+/** Writes the JSON of the hub's `ismp_*` and `mmr_*` methods. Integers stay numbers as long as that is exact. */
+import { toHex } from "../../../src/core/encoding/bytes.ts";
+import type { IsmpEvent } from "../../../src/core/ismp/event.ts";
+import type { GetRequest, GetResponse, PostRequest } from "../../../src/core/ismp/message.ts";
+import type { Request } from "../../../src/core/ismp/request.ts";
+import { stateMachineIdToJson } from "../../../src/core/ismp/rpc_json.ts";
+import type { StateMachineHeight } from "../../../src/core/ismp/state_machine.ts";
 
 /** JSON integer: a bigint if a number would lose digits. */
 export type JsonInteger = number | bigint;
 
-/** JSON as this program writes and reads it: integers beyond 2^53 are bigints. */
+/** JSON with exact integers: those beyond 2^53 are bigints. */
 export type JsonValue =
   | null
   | boolean
@@ -22,38 +18,9 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [name: string]: JsonValue };
 
-/** Parameter of `ismp_queryRequests` and `ismp_queryResponses`: one array of objects. */
-export function commitmentQueryToJson(
-  commitments: readonly Hash256[],
-): readonly { readonly commitment: Hash256 }[] {
-  return commitments.map((commitment) => ({ commitment }));
-}
-
-/** Second parameter of `mmr_queryProof`. */
-export function proofKeysToJson(keys: ProofKeys): Readonly<Record<string, readonly Hash256[]>> {
-  return { [keys.tag]: keys.value };
-}
-
-/** Raw bytes in the form of the custom methods: an array of numbers, never hex. */
-export function byteArrayToJson(bytes: Uint8Array): readonly number[] {
-  return [...bytes];
-}
-
-/** A bare consensus state id as a parameter: four numbers. */
-export function consensusStateIdToNumbers(id: ConsensusStateId): readonly number[] {
-  return byteArrayToJson(new TextEncoder().encode(id));
-}
-
 /** An integer as JSON: a number as long as that is exact. */
 export function integerToJson(value: bigint): JsonInteger {
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
-}
-
-/** JSON of {@link StateMachineId}. */
-export function stateMachineIdToJson(
-  id: StateMachineId,
-): { readonly state_id: StateMachine; readonly consensus_state_id: ConsensusStateId } {
-  return { state_id: id.stateMachine, consensus_state_id: id.consensusStateId };
 }
 
 /** JSON of {@link StateMachineHeight}. */
@@ -104,11 +71,6 @@ export function requestToJson(request: Request): JsonValue {
   return request.tag === "Post"
     ? { Post: postRequestToJson(request.value) }
     : { Get: getRequestToJson(request.value) };
-}
-
-/** JSON of {@link ProofAnswer}. */
-export function proofAnswerToJson(answer: ProofAnswer): JsonValue {
-  return { proof: byteArrayToJson(answer.proof), height: integerToJson(answer.height) };
 }
 
 /** JSON of an event, externally tagged. */
