@@ -14,13 +14,13 @@ import { rewardsWorker } from "./fees/rewards/rewards_worker.ts";
 import { PaymentBundles } from "./fees/withdrawals/payment_bundles.ts";
 import { withdrawalWorker } from "./fees/withdrawals/withdrawal_worker.ts";
 import type { GatedChain } from "./legs.ts";
-import type { Leg, PipelineDeps, PipelineSettings } from "./relay/leg.ts";
+import type { Leg, RelayDeps, RelaySettings } from "./relay/leg.ts";
 import type { CheckResult } from "./startup.ts";
 
 /** Input for planning the fee workers. */
 export interface FeePlanInput {
   readonly config: MessagingConfig;
-  readonly settings: PipelineSettings;
+  readonly settings: RelaySettings;
   readonly hub: RelayerHub & FeeChain;
   readonly chains: readonly GatedChain[];
   /** Results of the start checks: chains that passed are used at once, the others once they pass. */
@@ -30,7 +30,7 @@ export interface FeePlanInput {
 }
 
 /** Creates the context shared by the fee workers and the commands. */
-export function createFeeContext(deps: PipelineDeps, parts: FeePlanInput): FeeContext {
+export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeContext {
   const { config, hub } = parts;
   const up = new Set<StateMachine>();
   for (const { entry: { chain }, passed } of parts.chains) {
@@ -69,7 +69,7 @@ export function createFeeContext(deps: PipelineDeps, parts: FeePlanInput): FeeCo
 }
 
 /** Plans the fee workers of the long-running relayer. */
-export function planFees(deps: PipelineDeps, parts: FeePlanInput): readonly Worker[] {
+export function planFees(deps: RelayDeps, parts: FeePlanInput): readonly Worker[] {
   const shared = createFeeContext(deps, parts);
   const everyMs = parts.config.hub.pollIntervalSec * 1000;
   const claims = parts.config.relayer.disableFeeAccumulation ? [] : [claimsWorker(shared, everyMs)];

@@ -2,13 +2,13 @@
 import type { Worker } from "../core/runtime/worker.ts";
 import { formatDecimal } from "../core/encoding/decimal.ts";
 import { DAY_MS, summariseSpending } from "./relay/decisions/spending_summary.ts";
-import type { PipelineDeps } from "./relay/leg.ts";
+import type { RelayDeps } from "./relay/leg.ts";
 
 const PRUNE_EVERY_MS = 3_600_000;
 const SUMMARY_EVERY_MS = 600_000;
 
 /** Creates a worker that logs a summary every ten minutes and removes expired rows every hour. */
-export function housekeepingWorker(deps: PipelineDeps): Worker {
+export function housekeepingWorker(deps: RelayDeps): Worker {
   return {
     name: "housekeeping",
     run: async (signal) => {
@@ -27,7 +27,7 @@ export function housekeepingWorker(deps: PipelineDeps): Worker {
 }
 
 /** Logs one line per leg with rows, one number per state. */
-function logSummary(deps: PipelineDeps): void {
+function logSummary(deps: RelayDeps): void {
   const legs = new Map<string, Record<string, number>>();
   for (const { source, target, state, count } of deps.ledger.messages.countByState()) {
     const leg = `${source} -> ${target}`;
@@ -37,7 +37,7 @@ function logSummary(deps: PipelineDeps): void {
 }
 
 /** Logs one line per chain on which gas was spent within the last day, with the cost that earned nothing and why. */
-function logSpending({ ledger, log, clock }: PipelineDeps): void {
+function logSpending({ ledger, log, clock }: RelayDeps): void {
   const sinceMs = clock.now() - DAY_MS;
   for (const chain of ledger.spending.listChains(sinceMs)) {
     const sum = summariseSpending(ledger.spending.listMined(chain, sinceMs));

@@ -10,7 +10,7 @@ import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import { toTokenUnits } from "./relay/decisions/money.ts";
 import { findSourceAcceptance, findTargetProvability } from "./relay/obstacles.ts";
-import type { Leg, LegProfit, PipelineDeps, PipelineSettings, ReplacementContext } from "./relay/leg.ts";
+import type { Leg, LegProfit, RelayContext, RelaySettings, ReplacementContext } from "./relay/leg.ts";
 import { legWorker } from "./relay/leg_worker.ts";
 import { settleWorker } from "./relay/settle/settle_worker.ts";
 import { createNativePriceSource, hubTokenPrice27 } from "./prices.ts";
@@ -25,7 +25,6 @@ export interface GatedChain {
 /** Input for planning legs. */
 export interface LegPlanInput {
   readonly config: MessagingConfig;
-  readonly settings: PipelineSettings;
   readonly hub: RelayerHub;
   readonly chains: readonly GatedChain[];
   /** For price sources. */
@@ -43,10 +42,10 @@ export interface LegPlan {
 const SETTLE_EVERY_MS = 4_000;
 
 /** Converts the operator's settings for the pipeline. */
-export function toPipelineSettings(
+export function toRelaySettings(
   config: MessagingConfig,
-  listedModules: PipelineSettings["listedModules"],
-): PipelineSettings {
+  listedModules: RelaySettings["listedModules"],
+): RelaySettings {
   const { maximumDailyLoss, moduleFilter, unprofitableRetryFrequencySec } = config.relayer;
   return {
     hub: config.hub.stateMachine,
@@ -62,23 +61,25 @@ export function toPipelineSettings(
 }
 
 /** Plans two legs per chain, and the settling worker of every target. */
-export function planLegs(deps: PipelineDeps, parts: LegPlanInput): LegPlan {
-  const { config, settings, hub } = parts;
+export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
+  const { config, hub } = parts;
   const feeChains = new Map<StateMachine, FeeChain>(
     parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain]),
   );
-  const hubSettle = new Wake(deps.clock);
+  const hubSettle = new Wake(context.clock);
+  const shared = { ...parts, feeChains, hubSettle };
   const inboundLegs: Leg[] = [];
   const outbound = new Map<StateMachine, Leg>();
   const workers: Worker[] = [];
   for (const { entry, passed } of parts.chains) {
-    const inbound = inboundLeg(deps, parts, entry, { hubSettle, feeChains });
+    const inbound = inboundLeg(context, shared, entry);
     inboundLegs.push(inbound);
-    workers.push(gated(legWorker(deps, settings, inbound), [passed]));
-    const leg = outboundLeg(deps, parts, entry, feeChains);
+    workers.push(gated(legWorker(inbound), [passed]));
+    const leg = outboundLeg(context, shared, entry);
     const name = entry.chain.id.stateMachine;
     outbound.set(name, leg);
     const settling = {
+      ...context,
       target: leg.target,
       replacing: replacingOf(entry, leg),
       sources: [hub],
@@ -86,18 +87,19 @@ export function planLegs(deps: PipelineDeps, parts: LegPlanInput): LegPlan {
       wake: leg.settleWake,
       legs: [leg.wake],
     };
-    workers.push(gated(settleWorker(deps, settings, settling), [passed]));
+    workers.push(gated(settleWorker(settling), [passed]));
     if (config.relayer.deliveryEndpoints?.includes(name) === false) continue;
-    workers.push(gated(legWorker(deps, settings, leg), [passed]));
+    workers.push(gated(legWorker(leg), [passed]));
   }
   const hubSettling = {
+    ...context,
     target: hub,
     sources: parts.chains.map(({ entry }) => entry.chain),
     everyMs: Math.min(config.hub.pollIntervalSec * 1000, SETTLE_EVERY_MS),
     wake: hubSettle,
     legs: inboundLegs.map(({ wake }) => wake),
   };
-  return { workers: [...workers, settleWorker(deps, settings, hubSettling)], outbound };
+  return { workers: [...workers, settleWorker(hubSettling)], outbound };
 }
 
 /**
@@ -108,39 +110,46 @@ function replacingOf({ chain }: ConfiguredChain, { profit }: Leg): ReplacementCo
   return "fetchReplacementState" in chain ? { chain, profit } : undefined;
 }
 
+/** What the legs of all chains share. */
+interface SharedParts extends LegPlanInput {
+  readonly feeChains: ReadonlyMap<StateMachine, FeeChain>;
+  /** Wakes the worker that settles the hub's submissions. */
+  readonly hubSettle: Wake;
+}
+
 function inboundLeg(
-  deps: PipelineDeps,
-  { config, hub }: LegPlanInput,
+  context: RelayContext,
+  { config, hub, hubSettle, feeChains }: SharedParts,
   entry: ConfiguredChain,
-  shared: { readonly hubSettle: Wake; readonly feeChains: ReadonlyMap<StateMachine, FeeChain> },
 ): Leg {
   return {
+    ...context,
     source: entry.chain,
     target: hub,
     initialHeight: entry.config.initialHeight,
     pollIntervalMs: config.hub.pollIntervalSec * 1000,
-    wake: new Wake(deps.clock),
-    settleWake: shared.hubSettle,
+    wake: new Wake(context.clock),
+    settleWake: hubSettle,
     senderLimits: hub,
-    answering: { hub, chains: shared.feeChains },
-    findObstacle: findSourceAcceptance(deps, hub, entry.chain.id),
+    answering: { hub, chains: feeChains },
+    findObstacle: findSourceAcceptance(context, hub, entry.chain.id),
   };
 }
 
 function outboundLeg(
-  deps: PipelineDeps,
-  parts: LegPlanInput,
+  context: RelayContext,
+  shared: SharedParts,
   entry: ConfiguredChain,
-  feeChains: ReadonlyMap<StateMachine, FeeChain>,
 ): Leg {
-  const { config, hub } = parts;
+  const { config, hub, feeChains } = shared;
   const base: Leg = {
+    ...context,
     source: hub,
     target: entry.chain,
     initialHeight: config.hub.initialHeight,
     pollIntervalMs: entry.config.pollIntervalSec * 1000,
-    wake: new Wake(deps.clock),
-    settleWake: new Wake(deps.clock),
+    wake: new Wake(context.clock),
+    settleWake: new Wake(context.clock),
     turn: new Limit(1),
   };
   if (entry.config.type !== "evm" || !("fetchAuthoritySetId" in entry.chain)) return base;
@@ -148,9 +157,9 @@ function outboundLeg(
   const profit: LegProfit = {
     minimumPercent: config.relayer.minimumProfitPercent,
     feeChains,
-    price: createNativePriceSource({ ...deps, fetch: parts.fetch }, facts),
+    price: createNativePriceSource({ ...context, fetch: shared.fetch }, facts),
   };
-  const findObstacle = findTargetProvability(deps, hub, entry.chain);
+  const findObstacle = findTargetProvability(context, hub, entry.chain);
   const rewards = config.hub.signer === undefined ? undefined : hub;
   return { ...base, profit, bundles: { hub, receiver: entry.chain }, rewards, findObstacle };
 }

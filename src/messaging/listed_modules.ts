@@ -3,7 +3,7 @@ import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import type { PipelineDeps } from "./relay/leg.ts";
+import type { RelayDeps } from "./relay/leg.ts";
 
 const READ_EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;
@@ -23,7 +23,7 @@ export interface ListedModules {
  * us.
  */
 export function listModules(
-  deps: PipelineDeps,
+  deps: RelayDeps,
   hub: Pick<RelayerHub, "fetchRewardedModules">,
   isPaid: boolean,
 ): ListedModules {

@@ -13,9 +13,9 @@ import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { planFees } from "./fee_workers.ts";
 import { housekeepingWorker } from "./housekeeping.ts";
-import { planLegs, toPipelineSettings } from "./legs.ts";
+import { planLegs, toRelaySettings } from "./legs.ts";
 import { listModules } from "./listed_modules.ts";
-import type { PipelineDeps } from "./relay/leg.ts";
+import type { RelayDeps } from "./relay/leg.ts";
 import { hubTokenPrice27 } from "./prices.ts";
 import { type RunDeps, runSession } from "./session.ts";
 import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
@@ -41,7 +41,7 @@ export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: Abort
  * gate.
  */
 function planWorkers(
-  deps: PipelineDeps,
+  deps: RelayDeps,
   config: MessagingConfig,
   parts: {
     readonly hub: RelayerHub & FeeChain;
@@ -52,12 +52,12 @@ function planWorkers(
 ): readonly Worker[] {
   const { hub } = parts;
   const listed = listModules(deps, hub, config.hub.signer !== undefined);
-  const settings = toPipelineSettings(config, listed.current);
+  const settings = toRelaySettings(config, listed.current);
   const gates = parts.chains.map((entry) => ({
     entry,
     ...openGate(deps, hub, entry, parts.checks.get(entry.chain)),
   }));
-  const legs = planLegs(deps, { config, settings, hub, chains: gates, fetch: parts.fetch });
+  const legs = planLegs({ ...deps, settings }, { config, hub, chains: gates, fetch: parts.fetch });
   const extra = [listed.worker, ...gates.map(({ worker }) => worker)].filter((worker) =>
     worker !== undefined
   );

@@ -5,7 +5,7 @@
 import { openLedger } from "../../src/messaging/ledger/open.ts";
 import { inbound, outbound, round, settle } from "../messaging/relay/rounds.ts";
 import { delivered, Fixture, Relayer } from "../messaging/relay/fixture.ts";
-import type { Leg } from "../../src/messaging/relay/leg.ts";
+import type { LegRun } from "../../src/messaging/relay/leg.ts";
 import type { MemoryChain } from "../support/memory_chain.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { atMost, type Measure } from "./report.ts";
@@ -25,7 +25,7 @@ export const database: Part = async (deps) => [
 async function measure(
   deps: BenchDeps,
   name: string,
-  choose: (relayer: Relayer) => readonly [Leg, MemoryChain],
+  choose: (relayer: Relayer) => readonly [LegRun, MemoryChain],
 ): Promise<readonly Measure[]> {
   await Deno.mkdir(deps.folder, { recursive: true });
   const fixture = new Fixture();
@@ -65,7 +65,7 @@ interface Crossing {
 }
 
 /** `count` messages leave the source and are final on the target when it returns. */
-async function cross(relayer: Relayer, leg: Leg, work: Crossing): Promise<void> {
+async function cross(relayer: Relayer, leg: LegRun, work: Crossing): Promise<void> {
   const { fixture, target, source, node, count } = work;
   const goal = delivered(node).length + count;
   for (let sent = 0; sent < count; sent += PER_BLOCK) await fixture.sendFrom(source, node, PER_BLOCK);

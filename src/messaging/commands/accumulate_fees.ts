@@ -13,8 +13,8 @@ import { runWithdrawals, type WithdrawalRun } from "./run_withdrawals.ts";
 import type { MessagingConfig } from "../config/schema.ts";
 import { createFeeContext } from "../fee_workers.ts";
 import type { FeeContext } from "../fees/fee_context.ts";
-import { planLegs, toPipelineSettings } from "../legs.ts";
-import type { PipelineDeps } from "../relay/leg.ts";
+import { planLegs, toRelaySettings } from "../legs.ts";
+import type { RelayDeps } from "../relay/leg.ts";
 import { type RunDeps, runSession, type Session } from "../session.ts";
 import { openGate } from "../startup.ts";
 
@@ -61,14 +61,14 @@ function planCommand(
   session: Session,
 ): { readonly shared: FeeContext; readonly gates: readonly Worker[] } {
   const { clock, random, log } = deps;
-  const pipeline: PipelineDeps = { clock, random, log, ledger: session.ledger };
-  const settings = toPipelineSettings(config, () => undefined);
+  const pipeline: RelayDeps = { clock, random, log, ledger: session.ledger };
+  const settings = toRelaySettings(config, () => undefined);
   const { hub, checks } = session;
   const chains = session.chains.map((entry) => ({
     entry,
     ...openGate(pipeline, hub, entry, checks.get(entry.chain)),
   }));
-  const { outbound } = planLegs(pipeline, { config, settings, hub, chains, fetch: deps.fetch });
+  const { outbound } = planLegs({ ...pipeline, settings }, { config, hub, chains, fetch: deps.fetch });
   const parts = { config, settings, hub, chains, checks, outbound };
   const gates = chains.flatMap(({ worker }) => worker === undefined ? [] : [worker]);
   return { shared: createFeeContext(pipeline, parts), gates };

@@ -8,7 +8,7 @@ import type { SuspensionRow } from "../ledger/ledger.ts";
 import { type Hex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
-import type { PipelineDeps } from "../relay/leg.ts";
+import type { RelayDeps } from "../relay/leg.ts";
 import { releasePair } from "../relay/limits/suspension.ts";
 import { withLedger } from "../session.ts";
 import type { CommandDeps } from "./accumulate_fees.ts";
@@ -43,14 +43,14 @@ export function releaseSuspended(
 
 /** Releases the selected pairs and clears their failures; their messages are due again. */
 export function releaseAll(
-  deps: PipelineDeps,
+  deps: RelayDeps,
   { hub, chains }: { readonly hub: StateMachine; readonly chains: readonly StateMachine[] },
   choice: ReleaseChoice,
 ): readonly SuspensionRow[] {
   return deps.ledger.transaction(() => {
     const active = chains.flatMap((chain) => deps.ledger.suspensions.listActive(chain));
     const meant = active.filter((pair) => isMeant(pair, choice));
-    for (const pair of meant) releasePair(deps, { hub }, pair);
+    for (const pair of meant) releasePair({ ledger: deps.ledger, settings: { hub } }, pair);
     return meant;
   });
 }

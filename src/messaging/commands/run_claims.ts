@@ -191,7 +191,7 @@ export async function settleDeliveries(context: FeeContext, signal: AbortSignal)
       context.ledger.submissions.listUnresolved(name).filter(({ kind }) => kind === "delivery").length;
     if (count() === 0 && context.ledger.deliveries.listNotFinal(name, 1).length === 0) continue;
     try {
-      await settleAll(context, context.settings, chain, signal);
+      await settleAll({ ...context, target: chain, signal });
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error;
       context.log.debug("past_deliveries_unknown", { chain: name, error });

@@ -12,7 +12,7 @@ import { RpcFault } from "../../core/rpc/fault.ts";
 import type { FeeUnits } from "./fee_units.ts";
 import type { HubCalls, NonceTurns } from "./hub_calls.ts";
 import type { ProvableHeight, WaitingPayment } from "./withdrawals/payment_bundles.ts";
-import type { Leg, PipelineDeps, PipelineSettings } from "../relay/leg.ts";
+import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */
 export type FeeHub = RelayerHub & Pick<FeeChain, "signDigest">;
@@ -33,7 +33,7 @@ export interface WithdrawalSettings {
 }
 
 /** Context of the fee workers, handed to each of them once. */
-export interface FeeContext extends PipelineDeps {
+export interface FeeContext extends RelayDeps {
   readonly hub: FeeHub;
   /** Every configured chain besides the hub. */
   readonly chains: ReadonlyMap<StateMachine, FeeChain>;
@@ -44,7 +44,7 @@ export interface FeeContext extends PipelineDeps {
   readonly calls: HubCalls;
   readonly turns: NonceTurns;
   readonly units: FeeUnits;
-  readonly settings: PipelineSettings;
+  readonly settings: RelaySettings;
   readonly withdrawals: WithdrawalSettings;
   /** The leg from the hub to a configured chain; its turns are shared with the worker that delivers there. */
   readonly legTo: (chain: StateMachine) => Leg;

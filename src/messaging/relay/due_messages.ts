@@ -8,15 +8,8 @@ import { type DueQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts
 import type { Message } from "../../core/ismp/message.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { route, toRequest } from "./decisions/route.ts";
-import { type Leg, type PipelineDeps, type PipelineSettings, toRouteInput } from "./leg.ts";
-import {
-  type Candidate,
-  markRefused,
-  parseRow,
-  stillOpen,
-  transition,
-  type TransitionDetails,
-} from "./messages.ts";
+import { type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
+import { type Candidate, markRefused, parseRow, stillOpen, type Transition, transition } from "./messages.ts";
 import { decideState } from "./scan.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import { Allowances } from "./decisions/admission.ts";
@@ -54,16 +47,14 @@ export interface DueInput {
  * out.
  */
 export function listReady(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
   leg: Leg,
   facts: DueInput,
 ): Ready {
   const limit = facts.limit ?? leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
-  const due = deps.ledger.messages.listDue({
+  const due = leg.ledger.messages.listDue({
     source: leg.source.id.stateMachine,
     target: leg.target.id.stateMachine,
-    nowMs: deps.clock.now(),
+    nowMs: leg.clock.now(),
     limit,
     refused: facts.refused,
     afterKey: facts.afterKey,
@@ -72,54 +63,53 @@ export function listReady(
   });
   const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
   const wanted = provable.filter(({ kind }) => facts.isWanted(kind));
-  const ready = deps.ledger.transaction(() => readyOnes(deps, settings, leg, wanted, facts.view));
+  const ready = leg.ledger.transaction(() => readyOnes(leg, wanted, facts.view));
   const isFull = provable.length === limit;
   return { ready, hasMore: isFull && wanted.length > 0, isFull, last: provable.at(-1) };
 }
 
 /** Routes due rows again, since clocks and configuration change. */
 function readyOnes(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
   leg: Leg,
   rows: readonly MessageRow[],
   view: CounterpartyView,
 ): readonly Candidate[] {
-  const facts = toRouteInput(leg, settings, view.nowSec);
+  const facts = toRouteInput(leg, view.nowSec);
   const ready: Candidate[] = [];
   for (const row of rows) {
-    const message = readRow(deps, row);
+    const message = readRow(leg, row);
     if (message === undefined) continue;
     const routed = route(message, facts);
     // It became due again meanwhile; the next round reads its receipt before it ends.
     if (routed.kind === "timedOut") continue;
     const decided = decideState(routed) ?? { state: "rejected", reason: "wrong_dest" };
     if (decided.state === "seen") ready.push({ row, message });
-    else transition(deps, row, decided.state, whyOf(deps, decided));
+    else transition(leg, row, withDate(leg, decided));
   }
   return ready;
 }
 
 /** Adds a date to the hold reason: a row without one would fill the next page again, ahead of the others. */
-function whyOf(
-  deps: PipelineDeps,
+function withDate(
+  context: RelayDeps,
   { state, reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof decideState>>,
-): TransitionDetails {
-  const nextMs = nextAttemptAtMs ?? (state === "held" ? deps.clock.now() + RECHECK_MS : undefined);
+): Transition {
+  const nextMs = nextAttemptAtMs ?? (state === "held" ? context.clock.now() + RECHECK_MS : undefined);
   return {
+    to: state,
     ...(reason === undefined ? {} : { reason }),
     ...(nextMs === undefined ? {} : { nextAttemptAtMs: nextMs }),
   };
 }
 
 /** Reads the message of a row; an unreadable row is held for the operator and logged as an error. */
-function readRow(deps: PipelineDeps, row: MessageRow): Message | undefined {
+function readRow(context: RelayDeps, row: MessageRow): Message | undefined {
   try {
     return parseRow(row);
   } catch (error) {
     if (error instanceof LedgerFault) throw error;
-    deps.log.error("stored_message_unreadable", { commitment: row.commitment, error });
-    transition(deps, row, "held", { reason: "poison", nextAttemptAtMs: NEVER_MS });
+    context.log.error("stored_message_unreadable", { commitment: row.commitment, error });
+    transition(context, row, { to: "held", reason: "poison", nextAttemptAtMs: NEVER_MS });
     return undefined;
   }
 }
@@ -144,22 +134,19 @@ export interface Admitted {
 
 /** Lists due messages; on legs to chains without limits all of them are fresh. May throw an `RpcFault`. */
 export async function listAdmitted(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
+  leg: LegRun,
   facts: DueInput,
-  signal: AbortSignal,
 ): Promise<Admitted> {
   if (leg.senderLimits === undefined) {
-    const { ready, hasMore } = listReady(deps, settings, leg, facts);
+    const { ready, hasMore } = listReady(leg, facts);
     return { fresh: ready, refused: [], hasMore };
   }
   const max = leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
-  const work = { deps, settings, leg, signal, allowances: new Allowances() };
+  const work = { leg, allowances: new Allowances() };
   await wakeCovered(work);
   const fresh = await fill(work, { ...facts, refused: "without" }, max);
   const share = Math.max(1, Math.floor(leg.target.limits.maxMessagesPerStep / REFUSED_SHARE));
-  const page: Ready = listReady(deps, settings, leg, { ...facts, refused: "only", limit: share });
+  const page: Ready = listReady(leg, { ...facts, refused: "only", limit: share });
   const refused = await admit(work, page.ready);
   return { fresh: fresh.admitted, refused, hasMore: fresh.hasMore || page.hasMore };
 }
@@ -169,30 +156,27 @@ export async function listAdmitted(
  * attempted among the refused ones.
  */
 export function withoutRefusedSenders(
-  deps: PipelineDeps,
   leg: Leg,
   candidates: readonly Candidate[],
 ): readonly Candidate[] {
   if (leg.senderLimits === undefined) return candidates;
   const { source, target } = leg;
   const refused = new Set(
-    deps.ledger.messages.listRefusedSenders(source.id.stateMachine, target.id.stateMachine).map(toHex),
+    leg.ledger.messages.listRefusedSenders(source.id.stateMachine, target.id.stateMachine).map(toHex),
   );
   return refused.size === 0 ? candidates : candidates.filter(({ row }) => !refused.has(toHex(row.module)));
 }
 
-interface Admitting {
-  readonly deps: PipelineDeps;
-  readonly settings: PipelineSettings;
-  readonly leg: Leg;
-  readonly signal: AbortSignal;
+/** Admission of messages to the hub in one round. */
+interface Admission {
+  readonly leg: LegRun;
   /** Limits read in this round. */
   readonly allowances: Allowances;
 }
 
 /** Reads pages until `max` messages are admitted, or nothing is left. */
 async function fill(
-  work: Admitting,
+  work: Admission,
   facts: DueInput,
   max: number,
 ): Promise<{ readonly admitted: readonly Candidate[]; readonly hasMore: boolean }> {
@@ -200,7 +184,7 @@ async function fill(
   let afterKey: MessageRow | undefined;
   let hasMore = false;
   for (let pages = 0; pages < MAX_PAGES; pages++) {
-    const page: Ready = listReady(work.deps, work.settings, work.leg, { ...facts, afterKey });
+    const page: Ready = listReady(work.leg, { ...facts, afterKey });
     admitted.push(...await admit(work, page.ready));
     afterKey = page.last;
     hasMore = page.hasMore || admitted.length > max;
@@ -210,10 +194,10 @@ async function fill(
 }
 
 /** Makes messages due at once whose sender has bandwidth again. */
-async function wakeCovered(work: Admitting): Promise<void> {
-  const { deps, leg, allowances } = work;
-  const { messages } = deps.ledger;
-  const nowMs = deps.clock.now();
+async function wakeCovered(work: Admission): Promise<void> {
+  const { leg, allowances } = work;
+  const { messages } = leg.ledger;
+  const nowMs = leg.clock.now();
   const held = {
     source: leg.source.id.stateMachine,
     target: leg.target.id.stateMachine,
@@ -223,7 +207,7 @@ async function wakeCovered(work: Admitting): Promise<void> {
   const senders = messages.listHeldSenders({ ...held, limit: MAX_WATCHED });
   await readLimits(work, senders);
   const left = allowances.copy();
-  deps.ledger.transaction(() => {
+  leg.ledger.transaction(() => {
     for (const sender of senders) {
       for (
         const row of messages.listHeldOf(sender, { ...held, limit: leg.target.limits.maxMessagesPerStep })
@@ -254,7 +238,7 @@ function readMessage(row: MessageRow): Message | undefined {
 
 /** Reads the limits of senders not read yet in this round; one request. */
 async function readLimits(
-  { leg, signal, allowances }: Admitting,
+  { leg, allowances }: Admission,
   senders: readonly Uint8Array[],
 ): Promise<void> {
   const unknown = new Map(
@@ -264,7 +248,7 @@ async function readLimits(
   const limits = await leg.senderLimits?.fetchSenderLimits(
     leg.source.id.stateMachine,
     [...unknown.values()],
-    signal,
+    leg.signal,
   ) ?? [];
   for (const [index, name] of [...unknown.keys()].entries()) {
     const limit = limits[index];
@@ -274,17 +258,17 @@ async function readLimits(
 
 /** Holds messages that the hub would not accept from their sender. */
 async function admit(
-  work: Admitting,
+  work: Admission,
   candidates: readonly Candidate[],
 ): Promise<readonly Candidate[]> {
-  const { deps, settings, allowances } = work;
+  const { leg, allowances } = work;
   const senderOf = ({ message }: Candidate): Uint8Array => toRequest(message).from;
   await readLimits(work, candidates.map(senderOf));
-  return deps.ledger.transaction(() =>
-    stillOpen(deps, candidates).filter((candidate) => {
+  return leg.ledger.transaction(() =>
+    stillOpen(leg, candidates).filter((candidate) => {
       const refusal = allowances.admit(toHex(senderOf(candidate)), candidate.message);
       if (refusal === undefined) return true;
-      markRefused(deps, settings, candidate.row, { message: candidate.message, ...refusal });
+      markRefused(leg, candidate.row, { message: candidate.message, ...refusal });
       return false;
     })
   );

@@ -19,7 +19,7 @@ import type { RouteInput } from "./decisions/route.ts";
 import type { ReplaceableChain } from "../../core/chains/replaceable.ts";
 
 /** Dependencies shared by the pipeline's workers. */
-export interface PipelineDeps {
+export interface RelayDeps {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly random: Randomness;
@@ -27,7 +27,7 @@ export interface PipelineDeps {
 }
 
 /** Operator settings used by the pipeline. */
-export interface PipelineSettings {
+export interface RelaySettings {
   readonly hub: StateMachine;
   readonly moduleFilter: ReadonlySet<Hex> | undefined;
   readonly configured: ReadonlySet<StateMachine>;
@@ -42,6 +42,16 @@ export interface PipelineSettings {
   readonly listedModules: () => ReadonlyMap<Hex, bigint> | undefined;
   /** Dollars per whole token of the hub x 10^27; `undefined`: unknown, so that rewards count for nothing. */
   readonly hubTokenPrice27: bigint | undefined;
+}
+
+/** Context of everything that relays messages: its dependencies and the operator's settings. */
+export interface RelayContext extends RelayDeps {
+  readonly settings: RelaySettings;
+}
+
+/** Context of one chain to which we send transactions. */
+export interface TargetContext extends RelayContext {
+  readonly target: Chain;
 }
 
 /** Chain on which fees are paid. */
@@ -72,10 +82,9 @@ export interface GetAnswering {
   readonly chains: ReadonlyMap<StateMachine, StateProver>;
 }
 
-/** Leg with its chains and timing. */
-export interface Leg {
+/** One leg: its chains, its timing, and everything that its worker needs. */
+export interface Leg extends TargetContext {
   readonly source: Chain;
-  readonly target: Chain;
   /** `initial_height` of the source, if configured. */
   readonly initialHeight: bigint | undefined;
   readonly pollIntervalMs: number;
@@ -99,13 +108,20 @@ export interface Leg {
   readonly findObstacle?: FindObstacle | undefined;
 }
 
+/** Leg while its worker runs. */
+export interface LegRun extends Leg {
+  /** Aborted when the worker has to stop. */
+  readonly signal: AbortSignal;
+}
+
 /** Formats a leg for logs, e.g. `EVM-1 -> POLKADOT-3367`. */
 export function legName(leg: Pick<Leg, "source" | "target">): string {
   return `${leg.source.id.stateMachine} -> ${leg.target.id.stateMachine}`;
 }
 
 /** Builds the input for routing a message of this leg at the target's time `targetNowSec`. */
-export function toRouteInput(leg: Leg, settings: PipelineSettings, targetNowSec: bigint): RouteInput {
+export function toRouteInput(leg: Leg, targetNowSec: bigint): RouteInput {
+  const { settings } = leg;
   return {
     hub: settings.hub,
     source: leg.source.id.stateMachine,
@@ -141,12 +157,9 @@ export interface ReplacementContext {
   readonly profit?: LegProfit | undefined;
 }
 
-/** Context of settling. */
-export interface Settling {
-  readonly deps: PipelineDeps;
-  readonly settings: PipelineSettings;
-  readonly target: Chain;
+/** Target whose submissions are being settled. */
+export interface Settling extends TargetContext {
   /** Context for replacing transactions; absent when they have no nonces. */
-  readonly replacing: ReplacementContext | undefined;
+  readonly replacing?: ReplacementContext | undefined;
   readonly signal: AbortSignal;
 }

@@ -18,7 +18,7 @@ import { type Leaf, leafCodec } from "../../core/ismp/request.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toRequest } from "./decisions/route.ts";
-import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import type { RelayContext, RelayDeps } from "./leg.ts";
 import type { RefusalCode } from "../../core/chains/port.ts";
 import { type DeliveryOutcome, judgeRefusal } from "./decisions/outcome.ts";
 import { logTransition } from "../message_log.ts";
@@ -35,12 +35,11 @@ function leafOf(message: Message): Leaf {
   }
 }
 
-/** Creates the row of a message that a leg has just read at `seenAtHeight` of its source. */
+/** Creates the row of a message that a leg has just read on its source. */
 export function toMessageRow(
   message: Message,
   leg: { readonly source: StateMachine; readonly target: StateMachine },
-  seenAtHeight: bigint,
-  decided: Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs">,
+  found: Pick<NewMessage, "seenAtHeight" | "state" | "reason" | "nextAttemptAtMs">,
 ): NewMessage {
   const request = toRequest(message);
   return {
@@ -54,9 +53,8 @@ export function toMessageRow(
     module: request.from,
     nonce: request.nonce,
     timeoutSec: request.timeoutTimestampSec,
-    seenAtHeight,
     encoded: leafCodec.enc(leafOf(message)),
-    ...decided,
+    ...found,
   };
 }
 
@@ -82,11 +80,11 @@ export interface Candidate {
  * Rereads the candidates from the ledger and drops those that have ended or are submitted: settling may have changed
  * them meanwhile.
  */
-export function stillOpen(deps: PipelineDeps, candidates: readonly Candidate[]): readonly Candidate[] {
+export function stillOpen(context: RelayDeps, candidates: readonly Candidate[]): readonly Candidate[] {
   const [first] = candidates;
   if (first === undefined) return [];
   const commitments = candidates.map(({ row }) => row.commitment);
-  const rows = deps.ledger.messages.findAll(commitments, first.row.target);
+  const rows = context.ledger.messages.findAll(commitments, first.row.target);
   return candidates.flatMap(({ message }, index) => {
     const row = rows[index];
     return row === undefined || row.state === "submitted" || isTerminal(row.state) ? [] : [{ row, message }];
@@ -94,20 +92,19 @@ export function stillOpen(deps: PipelineDeps, candidates: readonly Candidate[]):
 }
 
 /** Reads the message of an item. */
-export function readMessageRow(deps: PipelineDeps, item: SubmissionItemRow): MessageRow {
-  const message = deps.ledger.messages.find(item.commitment, item.target);
+export function readMessageRow(context: RelayDeps, item: SubmissionItemRow): MessageRow {
+  const message = context.ledger.messages.find(item.commitment, item.target);
   if (message === undefined) throw new Error(`Journalled message ${item.commitment} has no row`);
   return message;
 }
 
 /** Finds the withdrawal whose payment the hub's POST carries; `undefined`: it is not one of ours. */
 export function findOwnPayment(
-  deps: Pick<PipelineDeps, "ledger">,
-  { hub }: Pick<PipelineSettings, "hub">,
+  { ledger, settings }: Pick<RelayContext, "ledger" | "settings">,
   row: Pick<MessageRow, "kind" | "requestSource" | "requestCommitment">,
 ): WithdrawalRow | undefined {
-  if (row.kind !== "post" || row.requestSource !== hub) return undefined;
-  return deps.ledger.withdrawals.findByCommitment(row.requestCommitment);
+  if (row.kind !== "post" || row.requestSource !== settings.hub) return undefined;
+  return ledger.withdrawals.findByCommitment(row.requestCommitment);
 }
 
 /** Message that the target does not accept now. */
@@ -118,8 +115,9 @@ export interface Refused {
   readonly detail: string;
 }
 
-/** Details of a transition, besides the new state. */
-export interface TransitionDetails {
+/** New state of a row, and why. */
+export interface Transition {
+  readonly to: MessageState;
   readonly reason?: HoldReason | TerminalReason;
   readonly detail?: string;
   readonly attempts?: number;
@@ -136,25 +134,24 @@ export interface TransitionDetails {
 
 /** Changes a row and logs the change. */
 export function transition(
-  deps: PipelineDeps,
+  context: RelayDeps,
   row: MessageRow,
-  to: MessageState,
-  why: TransitionDetails = {},
+  { hash, ...change }: Transition,
 ): MessageRow {
-  const { hash, ...change } = why;
-  const now = deps.ledger.messages.transition(row.commitment, row.target, { to, ...change });
-  if (row.state === to && row.reason === why.reason) return now;
-  logTransition(deps.log, {
+  const now = context.ledger.messages.transition(row.commitment, row.target, change);
+  const { to, reason, detail, requiredUsd18, offeredUsd18 } = change;
+  if (row.state === to && row.reason === reason) return now;
+  logTransition(context.log, {
     commitment: row.commitment,
     source: row.source,
     target: row.target,
     from: row.state,
     to,
-    reason: why.reason,
-    ...(why.detail === undefined ? {} : { detail: why.detail }),
-    ...(hash === undefined ? {} : { transaction: hash }),
-    ...(why.requiredUsd18 === undefined ? {} : { requiredUsd18: why.requiredUsd18 }),
-    ...(why.offeredUsd18 === undefined ? {} : { offeredUsd18: why.offeredUsd18 }),
+    reason,
+    detail,
+    transaction: hash,
+    requiredUsd18,
+    offeredUsd18,
   });
   return now;
 }
@@ -164,25 +161,28 @@ export function transition(
  * have been read just now, with nothing awaited since.
  */
 export function transitionAll(
-  deps: PipelineDeps,
+  context: RelayDeps,
   rows: readonly MessageRow[],
-  to: MessageState,
-  why: Pick<TransitionDetails, "reason" | "hash"> = {},
+  { to, reason, hash }: Pick<Transition, "to" | "reason" | "hash">,
 ): readonly MessageRow[] {
   const [first] = rows;
   if (first === undefined) return [];
-  const { reason, hash } = why;
   const change = { to, ...(reason === undefined ? {} : { reason }) };
-  deps.ledger.messages.transitionAll(rows.map(({ commitment }) => commitment), first.target, change);
+  context.ledger.messages.transitionAll(rows.map(({ commitment }) => commitment), first.target, change);
   for (const { commitment, source, target, state: from } of rows) {
-    const transaction = hash === undefined ? {} : { transaction: hash };
-    logTransition(deps.log, { commitment, source, target, from, to, reason, ...transaction });
+    logTransition(context.log, { commitment, source, target, from, to, reason, transaction: hash });
   }
-  return rows.map((row) => ({ ...row, state: to, reason, detail: undefined, updatedAtMs: deps.clock.now() }));
+  return rows.map((row) => ({
+    ...row,
+    state: to,
+    reason,
+    detail: undefined,
+    updatedAtMs: context.clock.now(),
+  }));
 }
 
 /** Reason why a row is held, and its retry schedule. */
-export type HoldWhy = Omit<TransitionDetails, "reason" | "attempts" | "refusals" | "nextAttemptAtMs"> & {
+export type HoldWhy = Omit<Transition, "to" | "reason" | "attempts" | "refusals" | "nextAttemptAtMs"> & {
   readonly reason: HoldReason;
   readonly retryClass: RetryClass;
   /** Earliest time of the next attempt, regardless of the schedule; Unix milliseconds. */
@@ -194,49 +194,57 @@ export type HoldWhy = Omit<TransitionDetails, "reason" | "attempts" | "refusals"
  * another message's revert limits it to small batches is retried soon, regardless of its class.
  */
 export function hold(
-  deps: PipelineDeps,
-  settings: Pick<PipelineSettings, "retryFrequencySec">,
+  context: RelayContext,
   row: MessageRow,
   { retryClass: wanted, notBeforeMs = 0, ...why }: HoldWhy,
 ): void {
   const attempts = row.attempts + 1;
   const isDearAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
   const retryClass = isDearAlone ? "transient" : wanted;
-  const nowMs = deps.clock.now();
+  const nowMs = context.clock.now();
   const isRefused = retryClass === "hub_refused";
   const counts = isRefused ? { attempts, refusals: row.refusals + 1 } : { attempts };
   if (counts.refusals !== undefined && isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })) {
     const { detail, reason } = why;
-    transition(deps, row, "rejected", { reason: "refused_by_hub", detail: detail ?? reason, ...counts });
+    transition(context, row, {
+      to: "rejected",
+      reason: "refused_by_hub",
+      detail: detail ?? reason,
+      ...counts,
+    });
     return;
   }
   const scheduledMs = nextAttemptMs({
     retryClass,
     attempts: counts.refusals ?? attempts,
     nowMs,
-    retryFrequencySec: settings.retryFrequencySec,
-    jitter: deps.random.fraction(),
+    retryFrequencySec: context.settings.retryFrequencySec,
+    jitter: context.random.fraction(),
   });
-  transition(deps, row, "held", { ...why, ...counts, nextAttemptAtMs: Math.max(scheduledMs, notBeforeMs) });
+  transition(context, row, {
+    to: "held",
+    ...why,
+    ...counts,
+    nextAttemptAtMs: Math.max(scheduledMs, notBeforeMs),
+  });
 }
 
 /** Records that the target refuses a message, for now or for good. */
 export function markRefused(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
+  context: RelayContext,
   row: MessageRow,
   refused: Refused,
 ): void {
-  const verdict = judgeRefusal(refused.code, row.target === settings.hub);
+  const verdict = judgeRefusal(refused.code, row.target === context.settings.hub);
   const detail = refused.detail;
   switch (verdict.kind) {
     case "hold":
-      return hold(deps, settings, row, { ...verdict, detail });
+      return hold(context, row, { ...verdict, detail });
     case "park":
-      transition(deps, row, "held", { reason: verdict.reason, detail, nextAttemptAtMs: NEVER_MS });
+      transition(context, row, { to: "held", reason: verdict.reason, detail, nextAttemptAtMs: NEVER_MS });
       return;
     case "end":
-      transition(deps, row, verdict.state, { reason: verdict.reason, detail });
+      transition(context, row, { to: verdict.state, reason: verdict.reason, detail });
   }
 }
 

@@ -8,7 +8,7 @@ import type { StateMachineId } from "../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { type FindObstacle, type Leg, type Obstacle, obstacleReasons, type PipelineDeps } from "./leg.ts";
+import { type FindObstacle, type Leg, type Obstacle, obstacleReasons } from "./leg.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { transition } from "./messages.ts";
 
@@ -16,7 +16,7 @@ import { transition } from "./messages.ts";
 const CLEAR_MS = 5 * 60_000;
 
 /** Interval after which an obstacle, or an unknown result, is checked again, ms. */
-const HINDERED_MS = 30_000;
+const BLOCKED_MS = 30_000;
 
 /** Time after which endpoints that fail in other ways count as incapable, ms. */
 const PATIENCE_MS = 10 * 60_000;
@@ -95,12 +95,12 @@ function remembered(
         const isStale = last === "none" && clock.now() - foundMs >= CLEAR_MS + PATIENCE_MS;
         last = await find(isStale ? "unknown" : last, signal) ?? "none";
         foundMs = clock.now();
-        nextMs = foundMs + (last === "none" ? CLEAR_MS : HINDERED_MS);
+        nextMs = foundMs + (last === "none" ? CLEAR_MS : BLOCKED_MS);
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof RpcFault)) throw error;
         log.debug("delivery_check_failed", { error });
-        nextMs = clock.now() + HINDERED_MS;
+        nextMs = clock.now() + BLOCKED_MS;
       }
     }
     return typeof last === "string" ? undefined : last;
@@ -110,25 +110,24 @@ function remembered(
 /** Number of messages held per transaction of the database. */
 const PAGE = 200;
 
-/** Holds every message of the leg that would be due now, until {@link wakeHindered}. */
-export function holdHindered(
-  deps: PipelineDeps,
-  leg: Pick<Leg, "source" | "target">,
+/** Holds every message of the leg that would be due now, until {@link releaseBlocked}. */
+export function holdBlocked(
+  leg: Leg,
   { reason, detail }: Obstacle,
 ): void {
   const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
   for (;;) {
-    const due = deps.ledger.messages.listDue({ source, target, nowMs: deps.clock.now(), limit: PAGE });
-    deps.ledger.transaction(() => {
-      for (const row of due) transition(deps, row, "held", { reason, detail, nextAttemptAtMs: NEVER_MS });
+    const due = leg.ledger.messages.listDue({ source, target, nowMs: leg.clock.now(), limit: PAGE });
+    leg.ledger.transaction(() => {
+      for (const row of due) transition(leg, row, { to: "held", reason, detail, nextAttemptAtMs: NEVER_MS });
     });
     if (due.length < PAGE) return;
   }
 }
 
 /** Releases the messages that an obstacle held, also in an earlier run of the program. */
-export function wakeHindered(deps: PipelineDeps, leg: Pick<Leg, "source" | "target">): void {
+export function releaseBlocked(leg: Leg): void {
   for (const reason of obstacleReasons) {
-    deps.ledger.messages.wake(leg.source.id.stateMachine, leg.target.id.stateMachine, reason);
+    leg.ledger.messages.wake(leg.source.id.stateMachine, leg.target.id.stateMachine, reason);
   }
 }

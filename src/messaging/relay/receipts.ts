@@ -2,7 +2,7 @@
  * Receipts on the target, ours or another relayer's: they end messages, and ours become delivery records, from which
  * fees are claimed.
  */
-import { type Chain, UNSURE } from "../../core/chains/port.ts";
+import { UNSURE } from "../../core/chains/port.ts";
 import {
   type DeliveryBlock,
   type DeliveryRow,
@@ -12,7 +12,7 @@ import {
 } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import type { Message } from "../../core/ismp/message.ts";
-import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import { legName, type LegRun, type RelayContext, type RelayDeps, type Settling } from "./leg.ts";
 import { type Candidate, hold, parseRow, stillOpen, toEndState, transition } from "./messages.ts";
 import { rememberCompetitors } from "./limits/competitors.ts";
 import { recordRequestReward } from "../fees/rewards/reward_record.ts";
@@ -22,31 +22,28 @@ import { recordRequestReward } from "../fees/rewards/reward_record.ts";
  * endpoints disagree about its receipt.
  */
 export async function takeDelivered(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
+  leg: LegRun,
   work: {
     readonly candidates: readonly Candidate[];
     readonly receipts: readonly (Uint8Array | undefined)[];
   },
-  signal: AbortSignal,
 ): Promise<readonly Candidate[]> {
   const seen = work.candidates.filter((_, index) => work.receipts[index] !== undefined);
-  if (seen.length === 0) return stillOpen(deps, work.candidates);
-  const certain = await leg.target.fetchCertainReceipts(seen.map(({ message }) => message), {}, signal);
+  if (seen.length === 0) return stillOpen(leg, work.candidates);
+  const certain = await leg.target.fetchCertainReceipts(seen.map(({ message }) => message), {}, leg.signal);
   const certainOf = new Map(seen.map(({ message }, index) => [message, certain[index] ?? UNSURE]));
-  const open = await endDelivered(deps, settings, leg, {
+  const open = await endDelivered(leg, {
     candidates: work.candidates,
     receiptOf: (message) => {
       const found = certainOf.get(message);
       return found?.kind === "certain" ? found.value : undefined;
     },
-  }, signal);
+  });
   const doubtful = open.filter(({ message }) => certainOf.get(message)?.kind === "unsure");
-  deps.ledger.transaction(() => {
-    for (const { row } of stillOpen(deps, doubtful)) {
+  leg.ledger.transaction(() => {
+    for (const { row } of stillOpen(leg, doubtful)) {
       const detail = "its receipt is not confirmed yet";
-      hold(deps, settings, row, { reason: "race", retryClass: "transient", detail });
+      hold(leg, row, { reason: "race", retryClass: "transient", detail });
     }
   });
   return open.filter((candidate) => !doubtful.includes(candidate));
@@ -58,33 +55,30 @@ export async function takeDelivered(
  * seen.
  */
 export async function endDelivered(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
+  leg: LegRun,
   work: {
     readonly candidates: readonly Candidate[];
     readonly receiptOf: (message: Message) => Uint8Array | undefined;
   },
-  signal: AbortSignal,
 ): Promise<readonly Candidate[]> {
   const { receiptOf } = work;
   if (work.candidates.every(({ message }) => receiptOf(message) === undefined)) {
-    return stillOpen(deps, work.candidates);
+    return stillOpen(leg, work.candidates);
   }
-  const head = await leg.target.fetchHeight(signal);
-  return deps.ledger.transaction(() => {
-    const candidates = stillOpen(deps, work.candidates);
+  const head = await leg.target.fetchHeight(leg.signal);
+  return leg.ledger.transaction(() => {
+    const candidates = stillOpen(leg, work.candidates);
     const others: Uint8Array[] = [];
     for (const { row, message } of candidates) {
       const relayer = receiptOf(message);
       if (relayer === undefined) continue;
       const isOurs = leg.target.relayer !== undefined && equalBytes(relayer, leg.target.relayer);
-      if (isOurs) recordFoundReceipt(deps, settings, row, { relayer, head });
+      if (isOurs) recordFoundReceipt(leg, row, { relayer, head });
       else others.push(relayer);
       const end = toEndState(isOurs ? "delivered" : "delivered_by_other");
-      transition(deps, row, end.state, { reason: end.reason });
+      transition(leg, row, { to: end.state, reason: end.reason });
     }
-    rememberCompetitors(deps, leg.target, others, false);
+    rememberCompetitors(leg, { relayers: others, isLoss: false });
     return candidates.filter(({ message }) => receiptOf(message) === undefined);
   });
 }
@@ -100,23 +94,20 @@ const MAX_EXPIRED_AT_ONCE = 100;
  * @param nowSec the target's own clock, Unix seconds
  */
 export async function expire(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
+  leg: LegRun,
   nowSec: bigint,
-  signal: AbortSignal,
 ): Promise<void> {
   const source = leg.source.id.stateMachine;
   const target = leg.target.id.stateMachine;
   for (;;) {
-    const rows = deps.ledger.messages.listExpired({ source, target, nowSec, limit: MAX_EXPIRED_AT_ONCE });
+    const rows = leg.ledger.messages.listExpired({ source, target, nowSec, limit: MAX_EXPIRED_AT_ONCE });
     if (rows.length === 0) return;
     const candidates = rows.flatMap((row) => readCandidate(row));
     const timeSec = rows.reduce((latest, row) => row.timeoutSec > latest ? row.timeoutSec : latest, 0n);
     const found = await leg.target.fetchCertainReceipts(
       candidates.map(({ message }) => message),
       { timeSec },
-      signal,
+      leg.signal,
     );
     const unsure = new Set<Hash256>();
     const relayerOf = new Map<Message, Uint8Array>();
@@ -126,16 +117,16 @@ export async function expire(
       else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
     }
     const receiptOf = (message: Message): Uint8Array | undefined => relayerOf.get(message);
-    await endDelivered(deps, settings, leg, { candidates, receiptOf }, signal);
-    deps.ledger.transaction(() => {
-      for (const row of deps.ledger.messages.findAll(rows.map(({ commitment }) => commitment), target)) {
+    await endDelivered(leg, { candidates, receiptOf });
+    leg.ledger.transaction(() => {
+      for (const row of leg.ledger.messages.findAll(rows.map(({ commitment }) => commitment), target)) {
         if (row === undefined || row.state === "submitted" || isTerminal(row.state)) continue;
-        if (!unsure.has(row.commitment)) transition(deps, row, "timed_out", { reason: "expired" });
+        if (!unsure.has(row.commitment)) transition(leg, row, { to: "timed_out", reason: "expired" });
       }
     });
     if (unsure.size > 0) {
       const fields = { leg: legName(leg), messages: unsure.size };
-      deps.log.debug("timeouts_unconfirmed", fields);
+      leg.log.debug("timeouts_unconfirmed", fields);
       return;
     }
   }
@@ -162,20 +153,22 @@ export interface OwnReceipt {
 
 /** Records a delivery of ours. Call it within a ledger transaction. */
 export function recordDelivery(
-  deps: PipelineDeps,
-  settings: Pick<PipelineSettings, "hub" | "listedModules">,
+  context: RelayContext,
   message: MessageRow,
   receipt: OwnReceipt,
 ): void {
-  const { deliveries } = deps.ledger;
+  const { deliveries } = context.ledger;
   const { requestCommitment, target } = message;
-  if (message.requestSource === settings.hub && message.kind === "post") {
+  if (message.requestSource === context.settings.hub && message.kind === "post") {
     const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
-    recordRequestReward(deps.ledger, delivery, { hub: settings.hub, listed: settings.listedModules() });
+    recordRequestReward(context.ledger, delivery, {
+      hub: context.settings.hub,
+      listed: context.settings.listedModules(),
+    });
   }
   // Only requests from chain to chain carry a fee that the hub credits.
   const isPaid = message.kind === "post" && message.requestDest === target &&
-    message.requestSource !== settings.hub && target !== settings.hub;
+    message.requestSource !== context.settings.hub && target !== context.settings.hub;
   const source = message.requestSource;
   deliveries.record({ commitment: requestCommitment, dest: target, source, isPaid, ...receipt });
 }
@@ -185,14 +178,13 @@ export function recordDelivery(
  * target's height at which it was seen; settling confirms it once that is final.
  */
 export function recordFoundReceipt(
-  deps: PipelineDeps,
-  settings: Pick<PipelineSettings, "hub" | "listedModules">,
+  context: RelayContext,
   message: MessageRow,
   found: { readonly relayer: Uint8Array; readonly head: bigint },
 ): void {
-  if (deps.ledger.deliveries.find(message.requestCommitment, message.target) !== undefined) return;
+  if (context.ledger.deliveries.find(message.requestCommitment, message.target) !== undefined) return;
   const block = { height: found.head, hash: undefined };
-  recordDelivery(deps, settings, message, {
+  recordDelivery(context, message, {
     relayer: found.relayer,
     txHash: undefined,
     block,
@@ -205,14 +197,13 @@ const MAX_CONFIRMED_AT_ONCE = 100;
 
 /** Marks found receipts as final, or reverts them; true when a message has to be delivered again. */
 export async function confirmFoundReceipts(
-  deps: PipelineDeps,
-  target: Chain,
-  signal: AbortSignal,
+  context: Settling,
 ): Promise<boolean> {
-  const found = deps.ledger.deliveries.listNotFinal(target.id.stateMachine)
+  const { target, signal, ledger } = context;
+  const found = ledger.deliveries.listNotFinal(target.id.stateMachine)
     .filter(({ block }) => block.hash === undefined)
     .flatMap((delivery) => {
-      const message = deps.ledger.messages.find(delivery.commitment, delivery.dest);
+      const message = ledger.messages.find(delivery.commitment, delivery.dest);
       return message === undefined ? [] : [{ delivery, message }];
     });
   if (found.length === 0) return false;
@@ -228,30 +219,30 @@ export async function confirmFoundReceipts(
     0n,
   );
   const receipts = await target.fetchCertainReceipts(messages, { height }, signal);
-  return deps.ledger.transaction(() =>
+  return ledger.transaction(() =>
     due.filter((entry, index) => {
       const receipt = receipts[index];
-      return receipt?.kind === "certain" && !confirmOne(deps, entry, receipt.value);
+      return receipt?.kind === "certain" && !confirmOne(context, entry, receipt.value);
     }).length > 0
   );
 }
 
 /** Confirms one receipt; false when it is gone or names another relayer. */
 function confirmOne(
-  deps: PipelineDeps,
+  context: RelayDeps,
   { delivery, message }: { readonly delivery: DeliveryRow; readonly message: MessageRow },
   receipt: Uint8Array | undefined,
 ): boolean {
   if (receipt !== undefined && equalBytes(receipt, delivery.relayer)) {
-    deps.ledger.deliveries.markFinal(delivery.commitment, delivery.dest);
+    context.ledger.deliveries.markFinal(delivery.commitment, delivery.dest);
     return true;
   }
-  deps.ledger.deliveries.remove(delivery.commitment, delivery.dest);
+  context.ledger.deliveries.remove(delivery.commitment, delivery.dest);
   if (message.state !== "delivered") return false;
-  if (receipt === undefined) transition(deps, message, "ready", { detail: "the receipt is gone" });
+  if (receipt === undefined) transition(context, message, { to: "ready", detail: "the receipt is gone" });
   else {
     const end = toEndState("delivered_by_other");
-    transition(deps, message, end.state, { reason: end.reason });
+    transition(context, message, { to: end.state, reason: end.reason });
   }
   return false;
 }

@@ -9,17 +9,15 @@ import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route } from "./decisions/route.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { recordRotationReward } from "../fees/rewards/reward_record.ts";
-import { type Leg, legName, type PipelineDeps, type PipelineSettings, toRouteInput } from "./leg.ts";
+import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toMessageRow } from "./messages.ts";
 
 /** Sets the first cursor of a leg after a start, and logs which blocks are skipped and why. */
 export async function startCursor(
-  deps: PipelineDeps,
-  leg: Leg,
+  leg: LegRun,
   view: CounterpartyView,
-  signal: AbortSignal,
 ): Promise<void> {
-  const { cursors } = deps.ledger;
+  const { cursors } = leg.ledger;
   const source = leg.source.id.stateMachine;
   const target = leg.target.id.stateMachine;
   const start = chooseScanStart({
@@ -28,7 +26,7 @@ export async function startCursor(
     observed: view.height,
   });
   if (start.skipped !== undefined) {
-    deps.log.warn("blocks_skipped", {
+    leg.log.warn("blocks_skipped", {
       leg: legName(leg),
       from: start.skipped.from,
       to: start.skipped.to,
@@ -36,13 +34,13 @@ export async function startCursor(
   }
   let { scanned } = start;
   if (start.because === "cursor") {
-    scanned = await boundCatchUp((height) => leg.source.fetchBlockTime(height, signal), {
+    scanned = await boundCatchUp((height) => leg.source.fetchBlockTime(height, leg.signal), {
       scanned,
       observed: view.height,
       nowSec: view.nowSec,
     });
     if (scanned > start.scanned) {
-      deps.log.warn("old_blocks_skipped", {
+      leg.log.warn("old_blocks_skipped", {
         leg: legName(leg),
         from: start.scanned + 1n,
         to: scanned,
@@ -50,8 +48,8 @@ export async function startCursor(
       });
     }
   }
-  deps.ledger.transaction(() => cursors.reset(source, target, scanned));
-  deps.log.info("leg_started", { leg: legName(leg), after_block: scanned, because: start.because });
+  leg.ledger.transaction(() => cursors.reset(source, target, scanned));
+  leg.log.info("leg_started", { leg: legName(leg), after_block: scanned, because: start.because });
 }
 
 /** Pacing of a scan. */
@@ -77,33 +75,30 @@ export interface ScanRound {
  * deliver.
  */
 export async function scanLeg(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
+  leg: LegRun,
   view: CounterpartyView,
-  signal: AbortSignal,
   { width, enough = Infinity, enoughMs = Infinity }: ScanPace = { width: new ScanWidth() },
 ): Promise<ScanRound> {
   const source = leg.source.id.stateMachine;
   const target = leg.target.id.stateMachine;
-  const startMs = deps.clock.now();
+  const startMs = leg.clock.now();
   let found = 0;
   for (;;) {
-    const scanned = deps.ledger.cursors.find(source, target);
+    const scanned = leg.ledger.cursors.find(source, target);
     if (scanned === undefined) throw new Error(`Leg ${legName(leg)} has no cursor`);
     const chunk = nextChunk(scanned, view.height, width.next(leg.source.limits.blocksPerEventQuery));
     if (chunk === undefined) return { found, isComplete: true };
-    const isEnough = found >= enough || (found > 0 && deps.clock.now() - startMs >= enoughMs);
+    const isEnough = found >= enough || (found > 0 && leg.clock.now() - startMs >= enoughMs);
     if (isEnough) return { found, isComplete: false };
-    const events = await leg.source.fetchEvents(chunk.from, chunk.to, signal);
+    const events = await leg.source.fetchEvents(chunk.from, chunk.to, leg.signal);
     width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
-    found += deps.ledger.transaction(() => {
-      const fresh = recordRows(deps, settings, leg, { events, view });
-      recordRotations(deps, leg, events);
+    found += leg.ledger.transaction(() => {
+      const fresh = recordRows(leg, { events, view });
+      recordRotations(leg, events);
       for (const event of events) {
-        if (event.kind === "funded") reviveFunded(deps, settings, leg, event.commitment);
+        if (event.kind === "funded") reviveFunded(leg, event.commitment);
       }
-      deps.ledger.cursors.advance(source, target, chunk.to);
+      leg.ledger.cursors.advance(source, target, chunk.to);
       return fresh;
     });
   }
@@ -111,61 +106,57 @@ export async function scanLeg(
 
 /** Records the messages among the events, one after the other; returns the number of new ones. */
 function recordRows(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
   leg: Leg,
   work: { readonly events: readonly ChainEvent[]; readonly view: CounterpartyView },
 ): number {
-  const facts = toRouteInput(leg, settings, work.view.nowSec);
+  const facts = toRouteInput(leg, work.view.nowSec);
   const ends = { source: facts.source, target: facts.target };
   let fresh = 0;
   for (const event of work.events) {
     if (event.kind !== "message") continue;
     const decided = decideState(route(event.message, facts));
     if (decided === undefined) continue;
-    const row = toMessageRow(event.message, ends, event.at.height, decided);
-    if (!recordRow(deps, row)) continue;
+    const row = toMessageRow(event.message, ends, { ...decided, seenAtHeight: event.at.height });
+    if (!recordRow(leg, row)) continue;
     fresh++;
-    logFound(deps, leg, row);
+    logFound(leg, row);
   }
   return fresh;
 }
 
 /** Inserts a row; a message that the filter rejected before and accepts now is reopened. */
-function recordRow(deps: PipelineDeps, row: NewMessage): boolean {
-  const { messages } = deps.ledger;
+function recordRow(context: RelayDeps, row: NewMessage): boolean {
+  const { messages } = context.ledger;
   if (messages.record(row) === "new") return true;
   if (row.state !== "seen" || messages.find(row.commitment, row.target)?.state !== "rejected") return false;
-  messages.transition(row.commitment, row.target, { to: "seen", nextAttemptAtMs: deps.clock.now() });
+  messages.transition(row.commitment, row.target, { to: "seen", nextAttemptAtMs: context.clock.now() });
   return true;
 }
 
 /** Records rotations of the hub's authorities that we delivered to a chain: the hub rewards them. */
-function recordRotations(deps: PipelineDeps, { source }: Leg, events: readonly ChainEvent[]): void {
-  const { relayer, id: { stateMachine: chain } } = source;
+function recordRotations(leg: Leg, events: readonly ChainEvent[]): void {
+  const { relayer, id: { stateMachine: chain } } = leg.source;
   if (relayer === undefined) return;
   for (const event of events) {
     if (event.kind !== "newEpoch" || !equalBytes(event.relayer, relayer)) continue;
-    recordRotationReward(deps.ledger, { chain, height: event.at.height, setId: event.setId });
+    recordRotationReward(leg.ledger, { chain, height: event.at.height, setId: event.setId });
   }
 }
 
 /** Makes an unprofitable message due again whose fee was raised, if the operator enabled retries. */
 function reviveFunded(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  { source }: Leg,
+  leg: Leg,
   commitment: Hash256,
 ): void {
-  if (settings.retryFrequencySec === undefined) return;
-  const { messages } = deps.ledger;
-  const inbound = messages.find(commitment, settings.hub);
+  if (leg.settings.retryFrequencySec === undefined) return;
+  const { messages } = leg.ledger;
+  const inbound = messages.find(commitment, leg.settings.hub);
   const asked = inbound === undefined ? undefined : messages.find(commitment, inbound.requestDest);
   // The fee of a GET request pays for the delivery of its response to the chain where the fee was paid.
-  const row = asked ?? messages.findResponse(commitment, settings.hub, source.id.stateMachine);
+  const row = asked ?? messages.findResponse(commitment, leg.settings.hub, leg.source.id.stateMachine);
   if (row?.state !== "held" || row.reason !== "unprofitable") return;
   const { reason } = row;
-  messages.transition(row.commitment, row.target, { to: "held", reason, nextAttemptAtMs: deps.clock.now() });
+  messages.transition(row.commitment, row.target, { to: "held", reason, nextAttemptAtMs: leg.clock.now() });
 }
 
 /** Decides the state of a row by the route of its message; `undefined` for messages of other legs. */
@@ -188,8 +179,8 @@ export function decideState(
   }
 }
 
-function logFound(deps: PipelineDeps, leg: Leg, row: NewMessage): void {
+function logFound(leg: Leg, row: NewMessage): void {
   const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
-  if (row.reason === undefined) deps.log.debug("message_found", fields);
-  else deps.log.info("message_found", { ...fields, reason: row.reason });
+  if (row.reason === undefined) leg.log.debug("message_found", fields);
+  else leg.log.info("message_found", { ...fields, reason: row.reason });
 }

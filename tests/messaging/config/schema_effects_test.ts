@@ -6,7 +6,7 @@ import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
 import { connectChains } from "../../../src/messaging/connect.ts";
 import { createFeeContext, planFees } from "../../../src/messaging/fee_workers.ts";
-import { planLegs, toPipelineSettings } from "../../../src/messaging/legs.ts";
+import { planLegs, toRelaySettings } from "../../../src/messaging/legs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { openMemoryLedger } from "../../support/ledger.ts";
 import { recordReads } from "../../support/read_recorder.ts";
@@ -33,10 +33,10 @@ async function plan(config: MessagingConfig): Promise<string> {
     ledger: openMemoryLedger({ clock }),
   };
   const { hub, chains } = connectChains(deps, config);
-  const settings = toPipelineSettings(config, () => undefined);
+  const settings = toRelaySettings(config, () => undefined);
   const gated = chains.map((entry) => ({ entry, passed: Promise.resolve() }));
   const parts = { config, settings, hub, chains: gated, fetch: () => assert.fail() };
-  const { outbound, workers } = planLegs(deps, parts);
+  const { outbound, workers } = planLegs({ ...deps, settings }, parts);
   const feeParts = { ...parts, checks: new Map(), outbound };
   const fees = planFees(deps, feeParts);
   const { withdrawals, hostOf } = createFeeContext(deps, feeParts);

@@ -19,7 +19,7 @@ import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import { openLedger } from "../../../src/messaging/ledger/open.ts";
 import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
-import type { Leg, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
+import type { Leg, RelaySettings } from "../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
@@ -95,7 +95,7 @@ export class Scene {
   connect(ledger: Ledger): FeeContext {
     this.ledger = ledger;
     this.log = new RecordedLog();
-    const settings: PipelineSettings = {
+    const settings: RelaySettings = {
       hub: hubName,
       moduleFilter: undefined,
       configured: new Set([hubName, ...this.chains.keys()]),
@@ -238,11 +238,12 @@ export class Scene {
 
   /** Settles deliveries on a chain, as its worker does. */
   async settle(name: StateMachine, signal: AbortSignal): Promise<void> {
-    await settleAll(this.context, this.context.settings, this.chain(name), signal);
+    await settleAll({ ...this.context, target: this.chain(name), signal });
   }
 
   #legTo(name: StateMachine): Leg {
     const leg = this.#legs.get(name) ?? {
+      ...this.context,
       source: this.hub,
       target: this.chain(name),
       initialHeight: undefined,

@@ -4,7 +4,7 @@ import { getMessage } from "../../../src/core/ismp/commitment.ts";
 import type { GetRequest, Message } from "../../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { Leg } from "../../../src/messaging/relay/leg.ts";
+import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { hold } from "../../../src/messaging/relay/messages.ts";
 import { forge } from "../../support/memory_host.ts";
 import { answer, round, settle } from "./rounds.ts";
@@ -13,7 +13,7 @@ import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "./fixt
 interface Case {
   readonly fixture: Fixture;
   readonly relayer: Relayer;
-  readonly leg: Leg;
+  readonly leg: LegRun;
   /** Makes questions of the first chain about the second one, and lets the hub know the first. */
   readonly ask: (...changes: Partial<GetRequest>[]) => Promise<Extract<Message, { kind: "get" }>[]>;
 }
@@ -232,7 +232,7 @@ Deno.test("hold: only refusals of the hub count toward the end of a message that
   assert.ok(get !== undefined);
   await round(relayer, relayer.leg(relayer.one, relayer.hub));
   const holdAs = (retryClass: "transient" | "hub_refused"): void =>
-    hold(relayer.deps, relayer.settings, relayer.row(get, names.hub), { reason: "hub_refused", retryClass });
+    hold(relayer.context, relayer.row(get, names.hub), { reason: "hub_refused", retryClass });
   for (let wait = 0; wait < 30; wait++) holdAs("transient");
   holdAs("hub_refused");
   const { state, nextAttemptAtMs, refusals } = relayer.row(get, names.hub);

@@ -24,7 +24,7 @@ async function prepare(count: number, way: "in" | "out" = "out"): Promise<Case> 
     fixture,
     relayer,
     messages,
-    run: () => findDeliverable(leg, { messages, height, consensusProofs: [] }, relayer.signal),
+    run: () => findDeliverable(leg, { messages, height, consensusProofs: [] }),
   };
 }
 
@@ -132,7 +132,7 @@ Deno.test("findDeliverable: a duplicate, an expired message and one for another 
     messages: [duplicate],
     height,
     consensusProofs: [],
-  }, competitor.signal);
+  });
   assert.ok(part !== undefined);
   const signed = await competitor.two.sign(
     part.delivery,
@@ -146,7 +146,6 @@ Deno.test("findDeliverable: a duplicate, an expired message and one for another 
   const { accepted, refused } = await findDeliverable(
     leg,
     { messages, height, consensusProofs: [] },
-    competitor.signal,
   );
   assert.deepEqual(accepted.map(({ messages: some }) => numbers(some, messages)), [[3]]);
   const codes = new Map(refused.map(({ message, code }) => [messages.indexOf(message), code]));
@@ -161,7 +160,6 @@ Deno.test("findDeliverable: one message that the source cannot prove does not ho
   const { accepted, refused } = await findDeliverable(
     leg,
     { messages: [...messages, ghost], height, consensusProofs: [] },
-    relayer.signal,
   );
   assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 6)]);
   assert.deepEqual(refused.map(({ message, code }) => [message, code]), [[ghost, "bad_proof"]]);
@@ -199,7 +197,7 @@ Deno.test("findDeliverable: a refused proof in front of the messages is nobody's
       },
     });
     const work = { messages, height, consensusProofs: [Uint8Array.of(1)] };
-    const { accepted, refused } = await findDeliverable({ ...leg, target }, work, relayer.signal);
+    const { accepted, refused } = await findDeliverable({ ...leg, target }, work);
     assert.deepEqual(accepted, []);
     assert.deepEqual(refused.map(({ code }) => code), messages.map(() => reported));
     assert.equal(simulations, 1);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Delivery } from "../../../src/core/chains/port.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
-import type { Leg } from "../../../src/messaging/relay/leg.ts";
+import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { toSuspensionKey } from "../../../src/messaging/relay/limits/suspension.ts";
 import { noteTooLarge } from "../../../src/messaging/relay/limits/capacity.ts";
@@ -14,7 +14,7 @@ import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 interface Case {
   readonly fixture: Fixture;
   readonly relayer: Relayer;
-  readonly leg: Leg;
+  readonly leg: LegRun;
 }
 
 /** What differs from the usual case. */
@@ -682,7 +682,7 @@ Deno.test("bundle: no proof goes ahead of messages that are suspended", async ()
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.proofBytes = 92_000;
   const refused = { submission: { raw: new Uint8Array(94_000) }, detail: "limit 93100" };
-  relayer.ledger.transaction(() => noteTooLarge(relayer.deps, relayer.two, refused));
+  relayer.ledger.transaction(() => noteTooLarge(leg, refused));
   const [message] = await pay(fixture, [100n * PROOF_COST_18]);
   assert.ok(message !== undefined);
   relayer.ledger.suspensions.write({
@@ -713,7 +713,7 @@ for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
         chain: new MemoryReplacing(fixture.two, relayer.two, fixture.clock),
         profit: leg.profit,
       };
-      await settleAll(relayer.deps, relayer.settings, relayer.two, relayer.signal, replacing);
+      await settleAll({ ...relayer.on(relayer.two), replacing });
       const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
       assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);
     });

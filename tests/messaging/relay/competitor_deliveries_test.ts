@@ -57,7 +57,7 @@ Deno.test("others: a start looks at the last hour again, and at nothing older", 
     const { fixture, relayer, message } = await prepare();
     fixture.two.reorganise(1, "forget");
     await fixture.clock.advance(waitMs);
-    const others = new CompetitorDeliveries(relayer.deps, relayer.two);
+    const others = new CompetitorDeliveries(relayer.on(relayer.two));
     for (let look = 0; look < 5; look++) {
       await others.check(relayer.signal);
       await fixture.blocks(45);
@@ -87,7 +87,7 @@ Deno.test("others: a receipt that a second endpoint does not confirm ends nothin
 for (const hasWitness of [true, false]) {
   Deno.test(`others: a node that is behind takes back no delivery that is final, ${hasWitness ? "with" : "without"} a second opinion`, async () => {
     const { fixture, relayer, message } = await prepare();
-    const others = new CompetitorDeliveries(relayer.deps, relayer.two);
+    const others = new CompetitorDeliveries(relayer.on(relayer.two));
     relayer.two.areWitnessesUp = hasWitness;
     for (let look = 0; look < 5; look++) {
       relayer.two.readsBehind = fixture.two.head.height - 1n;

@@ -84,8 +84,7 @@ Deno.test("expire: a node that is behind our own delivery does not make it time 
   relayer.two.areWitnessesUp = true;
   // One node tells the time, another one the receipts: it has not seen the delivery yet.
   relayer.two.readsBehind = 3n;
-  const { deps, settings, signal } = relayer;
-  await expire(deps, settings, outbound(relayer), fixture.two.head.timeSec, signal);
+  await expire(outbound(relayer), fixture.two.head.timeSec);
   assert.equal(relayer.row(message).state, "delivered");
 });
 

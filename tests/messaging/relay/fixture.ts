@@ -10,9 +10,17 @@ import {
   type StateMachine,
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
+import type { Chain } from "../../../src/core/chains/port.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
 import type { Worker } from "../../../src/core/runtime/worker.ts";
-import type { Leg, PipelineDeps, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
+import type {
+  Leg,
+  LegRun,
+  RelayContext,
+  RelayDeps,
+  RelaySettings,
+  Settling,
+} from "../../../src/messaging/relay/leg.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
 import { type SettledTarget, settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -110,7 +118,7 @@ export interface RelayerOptions {
   /** 20 bytes, told apart by the last one. */
   readonly number?: number;
   readonly seed?: number;
-  readonly settings?: Partial<PipelineSettings>;
+  readonly settings?: Partial<RelaySettings>;
   readonly chain?: Partial<Omit<MemoryChainOptions, "relayer">>;
   readonly initialHeight?: bigint;
   readonly pollIntervalMs?: number;
@@ -123,8 +131,8 @@ export class Relayer {
   readonly one: MemoryEvm;
   readonly two: MemoryEvm;
   readonly hub: MemoryHub;
-  readonly deps: PipelineDeps;
-  readonly settings: PipelineSettings;
+  readonly deps: RelayDeps;
+  readonly settings: RelaySettings;
   readonly signal: AbortSignal;
   readonly #stop = new AbortController();
   readonly #options: RelayerOptions;
@@ -150,11 +158,21 @@ export class Relayer {
     this.deps = { ledger, clock: fixture.clock, random, log: this.log };
   }
 
+  /** What everything of the relayer works with. */
+  get context(): RelayContext {
+    return { ...this.deps, settings: this.settings };
+  }
+
+  /** One of the relayer's chains, as its submissions are settled. */
+  on(target: Chain): Settling {
+    return { ...this.context, target, signal: this.signal };
+  }
+
   /** The leg between two of the relayer's chains. */
-  leg(source: MemoryChain, target: MemoryChain, changes: Partial<Leg> = {}): Leg {
+  leg(source: MemoryChain, target: MemoryChain, changes: Partial<Leg> = {}): LegRun {
     return {
+      ...this.on(target),
       source,
-      target,
       initialHeight: this.#options.initialHeight ?? 0n,
       pollIntervalMs: this.#options.pollIntervalMs ?? 2_000,
       wake: new Wake(this.deps.clock),
@@ -175,15 +193,15 @@ export class Relayer {
       source && target ? [this.leg(source, target, { settleWake: wakeOf(target) })] : []
     );
     const settling = [one, two, hub].map((target): SettledTarget => ({
-      target,
+      ...this.on(target),
       sources: legs.filter((leg) => leg.target === target).map(({ source }) => source),
       everyMs: 2_000,
       wake: wakeOf(target),
       legs: legs.filter((leg) => leg.target === target).map(({ wake }) => wake),
     }));
     return [
-      ...settling.map((work) => settleWorker(this.deps, this.settings, work)),
-      ...legs.map((leg) => legWorker(this.deps, this.settings, leg)),
+      ...settling.map((work) => settleWorker(work)),
+      ...legs.map((leg) => legWorker(leg)),
     ];
   }
 

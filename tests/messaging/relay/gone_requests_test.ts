@@ -25,7 +25,7 @@ Deno.test("gone: an answer whose request one node does not know ends only when t
     { message: fixture.message(), code: "module_failed", detail: "UnexpectedCall" } as const,
   ];
   const codes = async (): Promise<readonly string[]> => {
-    const judged = await confirmUnknown(relayer.deps, outbound(relayer), refused, relayer.signal);
+    const judged = await confirmUnknown(outbound(relayer), refused);
     return judged.map(({ code }) => code);
   };
   relayer.two.areWitnessesUp = false;

@@ -25,8 +25,8 @@ async function withLeg(
   };
   const faults: unknown[] = [];
   const ends = [
-    legWorker(relayer.deps, relayer.settings, leg),
-    settleWorker(relayer.deps, relayer.settings, settling),
+    legWorker(leg),
+    settleWorker({ ...relayer.on(leg.target), ...settling }),
   ].map((worker) => worker.run(relayer.signal).catch((error: unknown) => faults.push(error)));
   try {
     await test(relayer);
@@ -110,7 +110,7 @@ Deno.test("leg: what an earlier run of the program held for an obstacle goes on 
   const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
     const relayer = new Relayer(fixture, ledger);
     const leg = { ...outbound(relayer), findObstacle: () => Promise.resolve(found) };
-    const end = legWorker(relayer.deps, relayer.settings, leg).run(relayer.signal).catch(() => undefined);
+    const end = legWorker(leg).run(relayer.signal).catch(() => undefined);
     await fixture.blocks(10);
     test(relayer);
     relayer.kill();
@@ -212,7 +212,7 @@ Deno.test("leg: a pause that the endpoint asks for is kept", async () => {
   await fixture.sendFrom(fixture.hub, fixture.two, 1);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.faults.add("fetchView", { kind: "throw", code: "throttled", retryAfterMs: 90_000 });
-  const worker = legWorker(relayer.deps, relayer.settings, outbound(relayer));
+  const worker = legWorker(outbound(relayer));
   const end = worker.run(relayer.signal).catch(() => undefined);
   await fixture.clock.advance(89_000);
   assert.equal(relayer.two.calls.length, 1);
@@ -226,7 +226,7 @@ Deno.test("leg: a worker that is started again goes on at its cursor, whatever i
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   const relayer = new Relayer(fixture, memoryLedger(fixture), { initialHeight: 0n });
-  const worker = legWorker(relayer.deps, relayer.settings, outbound(relayer));
+  const worker = legWorker(outbound(relayer));
   relayer.two.faults.add("simulate", {
     kind: "interrupt",
     when: "before",
@@ -283,7 +283,7 @@ Deno.test("leg: a long catch-up delivers what it finds on the way", async () => 
     chain.faults.add(method, { kind: "interrupt", when: "before", act }, { times: 1_000 });
   }
   const leg = outbound(relayer);
-  const end = legWorker(relayer.deps, relayer.settings, leg).run(relayer.signal).catch(() => undefined);
+  const end = legWorker(leg).run(relayer.signal).catch(() => undefined);
   await fixture.clock.advance(0);
   assert.ok(steps.indexOf("broadcast") < steps.lastIndexOf("fetchEvents"), steps.join(" "));
   const { height } = await relayer.two.fetchView(relayer.hub.id, relayer.signal);
@@ -321,7 +321,7 @@ Deno.test("settle worker: rows that no open transaction carries are looked at ag
   });
   assert.equal(relayer.row(message).state, "submitted");
   const work = { target: relayer.two, sources: [relayer.hub], everyMs: 2_000, legs: [] };
-  const worker = settleWorker(relayer.deps, relayer.settings, { ...work, wake: new Wake(fixture.clock) });
+  const worker = settleWorker({ ...relayer.on(relayer.two), ...work, wake: new Wake(fixture.clock) });
   const end = worker.run(relayer.signal).catch(() => undefined);
   await fixture.clock.settle();
   assert.equal(relayer.row(message).state, "ready");

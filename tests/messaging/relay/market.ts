@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
 import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
-import type { Leg, LegProfit } from "../../../src/messaging/relay/leg.ts";
+import type { LegProfit, LegRun } from "../../../src/messaging/relay/leg.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
 import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { type Fixture, names, type Relayer } from "./fixture.ts";
@@ -68,7 +68,7 @@ export async function payAndUpdate(
 }
 
 /** Runs a leg and its settling until `test` ends; no worker may fail. */
-export async function running(relayer: Relayer, leg: Leg, test: () => Promise<void>): Promise<void> {
+export async function running(relayer: Relayer, leg: LegRun, test: () => Promise<void>): Promise<void> {
   const settling = {
     target: leg.target,
     sources: [leg.source],
@@ -78,8 +78,8 @@ export async function running(relayer: Relayer, leg: Leg, test: () => Promise<vo
   };
   const faults: unknown[] = [];
   const ends = [
-    legWorker(relayer.deps, relayer.settings, leg),
-    settleWorker(relayer.deps, relayer.settings, settling),
+    legWorker(leg),
+    settleWorker({ ...relayer.on(leg.target), ...settling }),
   ].map((worker) => worker.run(relayer.signal).catch((error: unknown) => faults.push(error)));
   try {
     await test();

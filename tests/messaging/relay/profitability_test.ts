@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { getMessage, getResponseMessage } from "../../../src/core/ismp/commitment.ts";
 import { fromHex } from "../../../src/core/encoding/bytes.ts";
 import type { GetRequest, Message } from "../../../src/core/ismp/message.ts";
-import type { Leg, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
+import type { LegRun, RelaySettings } from "../../../src/messaging/relay/leg.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "./market.ts";
 import { inbound, round, settle } from "./rounds.ts";
@@ -10,7 +10,7 @@ import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "./fixt
 
 const REQUIRED_18 = COST_18 + COST_18 / 10n;
 
-async function prepare(fees: readonly bigint[], settings: Partial<PipelineSettings> = {}): Promise<{
+async function prepare(fees: readonly bigint[], settings: Partial<RelaySettings> = {}): Promise<{
   fixture: Fixture;
   relayer: Relayer;
   messages: Message[];
@@ -28,7 +28,7 @@ const withProfitRule = (
   relayer: Relayer,
   percent = 10,
   price27?: "none",
-): { profit: ReturnType<typeof profitOf>; leg: Leg } => {
+): { profit: ReturnType<typeof profitOf>; leg: LegRun } => {
   const profit = profitOf(relayer, percent, price27);
   return { profit, leg: relayer.leg(relayer.hub, relayer.two, { profit }) };
 };
@@ -214,7 +214,7 @@ Deno.test("weigh: with 0 percent everything goes, and neither fees nor prices ar
   assert.deepEqual(relayer.two.calls, calls);
 });
 
-const fromHub = async (settings: Partial<PipelineSettings>): Promise<[Relayer, Message]> => {
+const fromHub = async (settings: Partial<RelaySettings>): Promise<[Relayer, Message]> => {
   const fixture = new Fixture();
   fixture.two.priceWei = PRICE_WEI;
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
@@ -228,7 +228,7 @@ const fromHub = async (settings: Partial<PipelineSettings>): Promise<[Relayer, M
 const rewardOf = (dollars18: bigint): bigint => dollars18 / 10n ** 6n;
 
 Deno.test("weigh: the reward for a listed module of the hub is weighed like a fee", async () => {
-  const listed = (reward: bigint): Partial<PipelineSettings> => ({
+  const listed = (reward: bigint): Partial<RelaySettings> => ({
     listedModules: () => new Map([[sender, reward]]),
   });
   const [paid, enough] = await fromHub(listed(rewardOf(REQUIRED_18)));

@@ -4,7 +4,7 @@ import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
-import type { PipelineDeps, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
+import type { RelayDeps, RelaySettings } from "../../../src/messaging/relay/leg.ts";
 import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import {
@@ -46,7 +46,9 @@ async function waiting(host: IsmpHost): Promise<Waiting> {
   const clock = new FakeClock();
   const ledger = openMemoryLedger({ clock });
   const target = chain.id.stateMachine;
-  ledger.messages.record(toMessageRow(message, { source: hub.stateMachine, target }, 1n, { state: "ready" }));
+  ledger.messages.record(
+    toMessageRow(message, { source: hub.stateMachine, target }, { seenAtHeight: 1n, state: "ready" }),
+  );
   ledger.messages.transition(message.commitment, target, { to: "submitted" });
   const { commitment } = message;
   const items = [{ commitment, requestCommitment: commitment, target }];
@@ -59,8 +61,8 @@ async function waiting(host: IsmpHost): Promise<Waiting> {
   assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
   ledger.submissions.update(id, { state: "broadcast" });
   const log = new RecordedLog();
-  const deps: PipelineDeps = { ledger, clock, random: seededRandomness(1), log };
-  const settings: PipelineSettings = {
+  const deps: RelayDeps = { ledger, clock, random: seededRandomness(1), log };
+  const settings: RelaySettings = {
     hub: hub.stateMachine,
     moduleFilter: undefined,
     configured: new Set(),
@@ -68,7 +70,8 @@ async function waiting(host: IsmpHost): Promise<Waiting> {
     listedModules: () => new Map(),
     hubTokenPrice27: ONE_DOLLAR_27,
   };
-  const settle = async (): Promise<void> => void await settleAll(deps, settings, chain, never, { chain });
+  const settle = async (): Promise<void> =>
+    void await settleAll({ ...deps, settings, target: chain, signal: never, replacing: { chain } });
   const patience = async (): Promise<void> => {
     await clock.advance(STUCK_AFTER_MS);
     await settle();

@@ -3,7 +3,7 @@ import type { Ledger, SubmissionRow } from "../../../src/messaging/ledger/ledger
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
-import type { FeeReader, Leg, LegProfit, ReplacementContext } from "../../../src/messaging/relay/leg.ts";
+import type { FeeReader, LegProfit, LegRun, ReplacementContext } from "../../../src/messaging/relay/leg.ts";
 import { noteForeign } from "../../../src/messaging/relay/settle/nonces.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
@@ -14,7 +14,7 @@ import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "./
 interface Waiting {
   readonly fixture: Fixture;
   readonly relayer: Relayer;
-  readonly leg: Leg;
+  readonly leg: LegRun;
   readonly first: Message;
   readonly replacing: MemoryReplacing;
   readonly account: string;
@@ -38,7 +38,7 @@ function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<Se
     chain: replacing,
     profit,
   };
-  return settleAll(relayer.deps, relayer.settings, relayer.two, relayer.signal, how);
+  return settleAll({ ...relayer.on(relayer.two), replacing: how });
 }
 
 /** Everything at the first nonce of the account. */
@@ -372,13 +372,13 @@ Deno.test("stuck (F18): a strange nonce in the pool is told when a later look co
   const work = await waiting();
   const warnings = (): number =>
     work.relayer.log.events("warn").filter((event) => event === "account_shared").length;
-  noteForeign({ deps: work.relayer.deps, target: work.relayer.two }, 7n);
+  noteForeign(work.leg, 7n);
   await work.fixture.clock.advance(60_000);
-  noteForeign({ deps: work.relayer.deps, target: work.relayer.two }, 8n);
+  noteForeign(work.leg, 8n);
   await work.fixture.clock.advance(29_000);
-  noteForeign({ deps: work.relayer.deps, target: work.relayer.two }, 8n);
+  noteForeign(work.leg, 8n);
   assert.equal(warnings(), 0);
   await work.fixture.clock.advance(1_000);
-  noteForeign({ deps: work.relayer.deps, target: work.relayer.two }, 8n);
+  noteForeign(work.leg, 8n);
   assert.equal(warnings(), 1);
 });

@@ -4,7 +4,7 @@ import type { MessageRow } from "../../../src/messaging/ledger/ledger.ts";
 import type { Hex } from "../../../src/core/encoding/bytes.ts";
 import { Limit } from "../../../src/core/runtime/limit.ts";
 import { deliverDue } from "../../../src/messaging/relay/deliver/deliver.ts";
-import type { Leg } from "../../../src/messaging/relay/leg.ts";
+import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { chainOf, hub, never, postTo, proveFromHub, withHost } from "../../core/chains/evm/chain_fixture.ts";
@@ -32,7 +32,7 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
     const { deps } = relayer;
     for (const message of messages) {
       deps.ledger.messages.record(
-        toMessageRow(message, { source: hub.stateMachine, target }, 1n, { state: "seen" }),
+        toMessageRow(message, { source: hub.stateMachine, target }, { seenAtHeight: 1n, state: "seen" }),
       );
     }
     const misbehave = (code: Hex): Promise<void> => host.node.setCode({ address: SPOILER, bytecode: code });
@@ -54,9 +54,9 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
         return await broadcast(...args);
       }, never);
     const source = Object.assign(relayer.hub, { id: hub, proveMessages });
-    const leg: Leg = { ...relayer.leg(source, relayer.two), target: chain };
     const configured = new Set([hub.stateMachine, target, spoiler.request.source]);
     const settings = { ...relayer.settings, hub: hub.stateMachine, configured };
+    const leg: LegRun = { ...relayer.leg(source, relayer.two), target: chain, settings, signal: never };
     const rowsNow = (): readonly MessageRow[] =>
       messages.flatMap(({ commitment }) => deps.ledger.messages.find(commitment, target) ?? []);
     const isOver = (): boolean =>
@@ -66,12 +66,14 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
     for (let round = 0; round < 8 && !isOver(); round++) {
       const view = await chain.fetchView(hub, never);
       const facts = { view, proofHeight: 1n, consensusProofs: [] };
-      await deliverDue(deps, settings, leg, facts, never);
+      await deliverDue(leg, facts);
       // Mined while it misbehaves; simulated while it does not.
       await misbehave(BURNS);
       await host.node.mine({ blocks: 5 });
       await misbehave(BEHAVES);
-      for (let times = 0; times < 2; times++) await settleAll(deps, settings, chain, never);
+      for (let times = 0; times < 2; times++) {
+        await settleAll({ ...deps, settings, target: chain, signal: never });
+      }
       await fixture.clock.advance(5_000);
     }
     const failed = deps.ledger.submissions.listByItem(spoiler.commitment, target)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { Leg } from "../../../src/messaging/relay/leg.ts";
+import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "./market.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, Relayer, withLedger } from "./fixture.ts";
@@ -14,7 +14,7 @@ function wasted(fixture: Fixture): number[] {
 }
 
 /** One round, and blocks until what it sent is settled. */
-async function roundAndSettle(fixture: Fixture, relayer: Relayer, leg: Leg): Promise<void> {
+async function roundAndSettle(fixture: Fixture, relayer: Relayer, leg: LegRun): Promise<void> {
   await round(relayer, leg);
   await fixture.blocks(1 + Number(fixture.two.finalityLag));
   await settle(relayer);

@@ -1,47 +1,47 @@
 /** Single steps of the pipeline, without its loops. */
 import { answerGets, type AnswerRound } from "../../../src/messaging/relay/deliver/answer_gets.ts";
 import { deliverDue, type DeliveryRound } from "../../../src/messaging/relay/deliver/deliver.ts";
-import type { Leg } from "../../../src/messaging/relay/leg.ts";
+import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import type { MemoryChain } from "../../support/memory_chain.ts";
 import type { Relayer } from "./fixture.ts";
 
 /** One round of a leg: read what is new, deliver what is due. */
-export async function round(relayer: Relayer, leg: Leg): Promise<DeliveryRound> {
-  const { deps, settings, signal } = relayer;
+export async function round(relayer: Relayer, leg: LegRun): Promise<DeliveryRound> {
+  const { deps, signal } = relayer;
   const view = await leg.target.fetchView(leg.source.id, signal);
   if (deps.ledger.cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine) === undefined) {
-    await startCursor(deps, leg, view, signal);
+    await startCursor(leg, view);
   }
-  await scanLeg(deps, settings, leg, view, signal);
+  await scanLeg(leg, view);
   const facts = { view, proofHeight: view.height, consensusProofs: [] };
-  return await deliverDue(deps, settings, leg, facts, signal);
+  return await deliverDue(leg, facts);
 }
 
 /** One round of answering GET requests: read what is new, answer what is due. */
-export async function answer(relayer: Relayer, leg: Leg): Promise<AnswerRound> {
-  const { deps, settings, signal } = relayer;
+export async function answer(relayer: Relayer, leg: LegRun): Promise<AnswerRound> {
+  const { deps, signal } = relayer;
   const view = await leg.target.fetchView(leg.source.id, signal);
   if (deps.ledger.cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine) === undefined) {
-    await startCursor(deps, leg, view, signal);
+    await startCursor(leg, view);
   }
-  await scanLeg(deps, settings, leg, view, signal);
+  await scanLeg(leg, view);
   const facts = { view, proofHeight: view.height, consensusProofs: [] };
-  return await answerGets(deps, settings, leg, facts, signal);
+  return await answerGets(leg, facts);
 }
 
 /** Looks at every open submission of a target once. */
 export function settle(relayer: Relayer, target: MemoryChain = relayer.two): Promise<SettleRound> {
-  return settleAll(relayer.deps, relayer.settings, target, relayer.signal);
+  return settleAll(relayer.on(target));
 }
 
 /** The leg from the hub to the second chain. */
-export function outbound(relayer: Relayer): Leg {
+export function outbound(relayer: Relayer): LegRun {
   return relayer.leg(relayer.hub, relayer.two);
 }
 
 /** The leg from the first chain to the hub. */
-export function inbound(relayer: Relayer): Leg {
+export function inbound(relayer: Relayer): LegRun {
   return relayer.leg(relayer.one, relayer.hub);
 }

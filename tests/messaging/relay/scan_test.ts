@@ -2,21 +2,21 @@ import assert from "node:assert/strict";
 import type { Hex } from "../../../src/core/encoding/bytes.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { Leg } from "../../../src/messaging/relay/leg.ts";
+import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { Fixture, memoryLedger, names, Relayer, sender, withLedger } from "./fixture.ts";
 
-async function scan(relayer: Relayer, leg: Leg): Promise<number> {
+async function scan(relayer: Relayer, leg: LegRun): Promise<number> {
   const view = await leg.target.fetchView(leg.source.id, relayer.signal);
-  const { found, isComplete } = await scanLeg(relayer.deps, relayer.settings, leg, view, relayer.signal);
+  const { found, isComplete } = await scanLeg(leg, view);
   assert.ok(isComplete);
   return found;
 }
 
-async function start(relayer: Relayer, leg: Leg): Promise<void> {
+async function start(relayer: Relayer, leg: LegRun): Promise<void> {
   const view = await leg.target.fetchView(leg.source.id, relayer.signal);
-  await startCursor(relayer.deps, leg, view, relayer.signal);
+  await startCursor(leg, view);
 }
 
 const cursorOf = (relayer: Relayer): bigint | undefined => relayer.ledger.cursors.find(names.one, names.hub);

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import { hasRoomInFlight } from "../../../src/messaging/relay/limits/capacity.ts";
-import type { Leg } from "../../../src/messaging/relay/leg.ts";
+import { hasRoom } from "../../../src/messaging/relay/limits/capacity.ts";
+import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "./fixture.ts";
 
 async function prepare(count: number, ledger?: Ledger): Promise<
-  { fixture: Fixture; relayer: Relayer; messages: Message[]; first: Message; leg: Leg }
+  { fixture: Fixture; relayer: Relayer; messages: Message[]; first: Message; leg: LegRun }
 > {
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, count);
@@ -123,13 +123,13 @@ Deno.test("send: when the answer to the broadcast is lost, nothing else is sent 
   relayer.two.faults.add("broadcast", { kind: "loseAnswer", code: "timeout" });
   await round(relayer, leg);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["signed"]);
-  assert.equal(hasRoomInFlight(relayer.deps, leg), false);
+  assert.equal(hasRoom(leg), false);
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["broadcast"]);
   await fixture.blocks(1);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
-  assert.equal(hasRoomInFlight(relayer.deps, leg), true);
+  assert.equal(hasRoom(leg), true);
 });
 
 Deno.test("send: bytes that never arrived are handed over again", async () => {

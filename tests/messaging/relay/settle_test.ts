@@ -3,7 +3,7 @@ import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { Leg } from "../../../src/messaging/relay/leg.ts";
+import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "./fixture.ts";
@@ -11,7 +11,7 @@ import { delivered, Fixture, memoryLedger, names, Relayer, type RelayerOptions }
 interface Case {
   readonly fixture: Fixture;
   readonly relayer: Relayer;
-  readonly leg: Leg;
+  readonly leg: LegRun;
   readonly messages: readonly Message[];
   readonly first: Message;
 }

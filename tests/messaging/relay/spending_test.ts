@@ -5,7 +5,7 @@ import type { Ledger, SpendingRow } from "../../../src/messaging/ledger/ledger.t
 import { STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { housekeepingWorker } from "../../../src/messaging/housekeeping.ts";
-import type { Leg, LegProfit } from "../../../src/messaging/relay/leg.ts";
+import type { LegProfit, LegRun } from "../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import type { EventCode } from "../../../src/core/telemetry/events.ts";
@@ -18,7 +18,7 @@ interface Case {
   readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly profit: LegProfit;
-  readonly leg: Leg;
+  readonly leg: LegRun;
 }
 
 function prepare(
@@ -35,7 +35,7 @@ function prepare(
 
 async function settle({ relayer, profit, fixture }: Case): Promise<void> {
   const chain = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
-  await settleAll(relayer.deps, relayer.settings, relayer.two, relayer.signal, { chain, profit });
+  await settleAll({ ...relayer.on(relayer.two), replacing: { chain, profit } });
 }
 
 /** Sends what is due; messages that others may want are left to them for a while. */
@@ -161,7 +161,7 @@ Deno.test("spending: proofs of the hub that a host had by then are told from tho
     const simulation = await work.leg.target.simulate(delivery, work.relayer.signal);
     assert.ok(simulation.kind === "accepted");
     const consensus = { delivery, simulation, why: "ahead of messages" } as const;
-    assert.equal(await sendConsensus(work.relayer.deps, work.leg, consensus, work.relayer.signal), "sent");
+    assert.equal(await sendConsensus(work.leg, consensus), "sent");
     await fixture.blocks(1);
     await settle(work);
   }

@@ -106,9 +106,10 @@ function applyVerdict(context: FeeContext, row: DeliveryRow, receipt: Uint8Array
   deliveries.remove(row.commitment, row.dest);
   const message = messages.find(row.commitment, row.dest);
   if (message?.state !== "delivered") return;
-  if (verdict === "drop") transition(context, message, "delivered_by_other", { reason: "handled_by_other" });
-  else {
+  if (verdict === "drop") {
+    transition(context, message, { to: "delivered_by_other", reason: "handled_by_other" });
+  } else {
     const nextAttemptAtMs = context.clock.now();
-    transition(context, message, "ready", { detail: "the receipt is gone", nextAttemptAtMs });
+    transition(context, message, { to: "ready", detail: "the receipt is gone", nextAttemptAtMs });
   }
 }

@@ -3,10 +3,10 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { coveringPriceWei } from "../../relay/decisions/gas_price.ts";
 import { costUsd18 } from "../../relay/decisions/money.ts";
 import { type NextProofs, ProofFollower } from "../../relay/deliver/proof_follower.ts";
-import { simulateAlone } from "../../relay/deliver/rotations.ts";
+import { simulateAlone } from "../../relay/deliver/consensus_proofs.ts";
 import { isProofUnderWay, sendConsensus } from "../../relay/deliver/send.ts";
-import type { Leg, PipelineDeps } from "../../relay/leg.ts";
-import { hasRoomInFlight, maxTransactionBytes, roomForMessages } from "../../relay/limits/capacity.ts";
+import type { Leg, LegRun, RelayDeps } from "../../relay/leg.ts";
+import { hasRoom, maxTransactionBytes, roomForMessages } from "../../relay/limits/capacity.ts";
 
 /** Call data of a payment, bytes: one message of some hundred bytes. */
 const PAYMENT_BYTES = 1_500;
@@ -20,11 +20,11 @@ export interface WaitingPayment {
 
 /** Finds consensus proofs for payments; one follower per chain. */
 export class PaymentBundles {
-  readonly #context: PipelineDeps;
+  readonly #context: RelayDeps;
   readonly #legTo: (chain: StateMachine) => Leg;
   readonly #followers = new Map<StateMachine, ProofFollower>();
 
-  constructor(context: PipelineDeps, legTo: (chain: StateMachine) => Leg) {
+  constructor(context: RelayDeps, legTo: (chain: StateMachine) => Leg) {
     this.#context = context;
     this.#legTo = legTo;
   }
@@ -48,31 +48,28 @@ export class PaymentBundles {
     const found = await follower.poll(view, signal);
     if (found?.height === undefined || found.height < payment.hubBlock) return undefined;
     // Proofs in flight are awaited, whoever paid for them.
-    if (isProofUnderWay(this.#context, leg, view.height)) return undefined;
-    const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#context, leg.target) } as const;
+    if (isProofUnderWay(leg, view.height)) return undefined;
+    const wanted = { what: "all", maxBytes: maxTransactionBytes(leg) } as const;
     const next = await follower.load(view, wanted, signal);
     if (next === undefined || next.height < payment.hubBlock) return undefined;
-    const room = roomForMessages(this.#context, leg.target, next.proofs);
+    const room = roomForMessages(leg, next.proofs);
     if (next.left === 0 && room >= PAYMENT_BYTES) {
       return { height: next.height, consensusProofs: next.proofs };
     }
-    if (hasRoomInFlight(this.#context, leg)) {
-      await this.#sendAhead(leg, { ...next, budget18: payment.budget18 }, signal);
-    }
+    if (hasRoom(leg)) await this.#sendAhead({ ...leg, signal }, { ...next, budget18: payment.budget18 });
     return undefined;
   }
 
   /** Sends the first proofs when all of them together cost no more than may be spent. */
   async #sendAhead(
-    leg: Leg,
+    leg: LegRun,
     { proofs, left, budget18 }: Pick<NextProofs, "proofs" | "left"> & Pick<WaitingPayment, "budget18">,
-    signal: AbortSignal,
   ): Promise<void> {
-    const simulated = await simulateAlone(this.#context, leg, proofs, signal);
+    const simulated = await simulateAlone(leg, proofs);
     if (simulated === undefined) return;
     const { gasUsed, dataCostWei, gasPriceWei } = simulated.simulation;
     const { profit } = leg;
-    const price = await profit?.price.fetchPrice(signal);
+    const price = await profit?.price.fetchPrice(leg.signal);
     const price27 = price?.kind === "known" ? price.price27 : undefined;
     const cost18 = costUsd18({ gas: gasUsed, dataCostWei }, { gasPriceWei, price27 });
     const forAll = (one: bigint): bigint => one * BigInt(proofs.length + left) / BigInt(proofs.length);
@@ -83,7 +80,7 @@ export class PaymentBundles {
       ? undefined
       : coveringPriceWei({ ...usage, offered18: budget18, price27 });
     const work = { ...simulated, why: "ahead of a payment", maxGasPriceWei } as const;
-    await sendConsensus(this.#context, leg, work, signal);
+    await sendConsensus(leg, work);
   }
 }
 

@@ -41,8 +41,8 @@ export function paymentRow(
   const known = messages.find(dispatch.commitment, chain);
   if (known !== undefined) return known;
   const ends = { source: context.hub.id.stateMachine, target: chain };
-  const waiting = { state: "seen", nextAttemptAtMs: NEVER_MS } as const;
-  const row = toMessageRow(paymentMessage(dispatch), ends, dispatch.hubBlock, waiting);
+  const waiting = { seenAtHeight: dispatch.hubBlock, state: "seen", nextAttemptAtMs: NEVER_MS } as const;
+  const row = toMessageRow(paymentMessage(dispatch), ends, waiting);
   return context.ledger.transaction(() => {
     messages.record(row);
     const recorded = messages.find(dispatch.commitment, chain);
@@ -63,7 +63,7 @@ export async function simulatePayment(
 ): Promise<PaymentSimulation> {
   const leg = context.legTo(chain);
   const work = { messages: [message], ...at };
-  const { accepted: [part], refused: [refused] } = await findDeliverable(leg, work, signal);
+  const { accepted: [part], refused: [refused] } = await findDeliverable({ ...leg, signal }, work);
   if (part !== undefined) {
     const { gasLimit, gasUsed, gasPriceWei, dataCostWei } = part.simulation;
     const price = await leg.profit?.price.fetchPrice(signal);
@@ -92,13 +92,11 @@ export async function sendPayment(
   const [message] = work.part.messages;
   if (row === undefined || message === undefined) return false;
   const candidates = [{ row, message }];
-  const { sent } = await send(
-    context,
-    context.settings,
-    context.legTo(work.chain),
-    { part: work.part, candidates, maxGasPriceWei: work.maxGasPriceWei },
-    signal,
-  );
+  const { sent } = await send({ ...context.legTo(work.chain), signal }, {
+    part: work.part,
+    candidates,
+    maxGasPriceWei: work.maxGasPriceWei,
+  });
   return sent > 0;
 }
 

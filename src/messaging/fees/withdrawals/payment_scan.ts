@@ -116,7 +116,10 @@ function takePayments(context: FeeContext, paying: PayingChain, posts: readonly 
   const dispatchOf = (post: PaymentPost): NonNullable<WithdrawalRow["dispatch"]> => {
     const hubBlock = blockOf.get(post.commitment) ?? 0n;
     const ends = { source: context.hub.id.stateMachine, target: paying.name };
-    const { encoded } = toMessageRow({ kind: "post", ...post }, ends, hubBlock, { state: "seen" });
+    const { encoded } = toMessageRow({ kind: "post", ...post }, ends, {
+      seenAtHeight: hubBlock,
+      state: "seen",
+    });
     return { commitment: post.commitment, encoded, hubBlock };
   };
   for (const { id, post, payment } of matches) {

@@ -135,7 +135,7 @@ export class WithdrawalSteps {
     await context.units.learn(paying.chain, signal);
     const receipt = await this.#seeReceipt(payout, signal);
     const nowMs = context.clock.now();
-    const mayWait = nowMs < row.nextAttemptAtMs || isSpendingStopped(context, paying.chain);
+    const mayWait = nowMs < row.nextAttemptAtMs || isSpendingStopped({ ...context, target: paying.chain });
     if (receipt !== "none" || mayWait) {
       return { of: "dispatched", nowMs, receipt, provableHubBlock: 0n };
     }
@@ -212,9 +212,8 @@ export class WithdrawalSteps {
       openRow(this.#context, ledger.messages.find(message.commitment, name))
     );
     if (open !== undefined) {
-      const { settings } = this.#context;
       const work = { candidates: [{ row: open, message }], receipts: [receipt] };
-      await takeDelivered(this.#context, settings, this.#context.legTo(name), work, signal);
+      await takeDelivered({ ...this.#context.legTo(name), signal }, work);
     }
     return "final";
   }

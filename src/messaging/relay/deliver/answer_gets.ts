@@ -15,14 +15,7 @@ import { isMatured } from "../decisions/heights.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { listAdmitted } from "../due_messages.ts";
 import type { DeliveryInput } from "./deliver.ts";
-import {
-  type GetAnswering,
-  type Leg,
-  legName,
-  type PipelineDeps,
-  type PipelineSettings,
-  type StateProver,
-} from "../leg.ts";
+import { type GetAnswering, legName, type LegRun, type StateProver } from "../leg.ts";
 import { type Candidate, hold, type HoldWhy, stillOpen, transition } from "../messages.ts";
 import { takeDelivered } from "../receipts.ts";
 import { sendHubCall } from "./send.ts";
@@ -35,14 +28,11 @@ export interface AnswerRound {
 
 /** Input for answering one group. */
 interface GetGroupInput {
-  readonly deps: PipelineDeps;
-  readonly settings: PipelineSettings;
-  readonly leg: Leg;
+  readonly leg: LegRun;
   readonly answering: GetAnswering;
   readonly group: readonly Candidate[];
   /** Height of the source at which the requests are proved. */
   readonly sourceHeight: bigint;
-  readonly signal: AbortSignal;
 }
 
 /** Maximum number of requests per answer. */
@@ -50,27 +40,29 @@ const MAX_AT_ONCE = 50;
 
 /** Answers the GET requests that are due on a leg to the hub; nothing on other legs. */
 export async function answerGets(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
+  leg: LegRun,
   facts: DeliveryInput,
-  signal: AbortSignal,
 ): Promise<AnswerRound> {
   const { answering } = leg;
   if (answering === undefined) return { hasMore: false };
   const wanted = { ...facts, isWanted: (kind: MessageRow["kind"]): boolean => kind === "get" };
-  const { fresh, refused, hasMore } = await listAdmitted(deps, settings, leg, wanted, signal);
+  const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
   const ready = [...fresh, ...refused];
   if (ready.length === 0) return { hasMore };
-  const receipts = await leg.target.fetchReceipts(ready.map(({ message }) => message), signal);
-  const open = await takeDelivered(deps, settings, leg, { candidates: ready, receipts }, signal);
+  const receipts = await leg.target.fetchReceipts(ready.map(({ message }) => message), leg.signal);
+  const open = await takeDelivered(leg, { candidates: ready, receipts });
   for (const group of groupGets(open, ({ message }) => getOf(message), MAX_AT_ONCE)) {
-    const work = { deps, settings, leg, answering, group, sourceHeight: facts.proofHeight, signal };
+    const work = {
+      leg,
+      answering,
+      group,
+      sourceHeight: facts.proofHeight,
+    };
     try {
       await answerGroup(work);
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("get_requests_delayed", { leg: legName(leg), error });
+      leg.log.debug("get_requests_delayed", { leg: legName(leg), error });
       holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
     }
   }
@@ -83,7 +75,8 @@ function getOf(message: Message): GetRequest {
 }
 
 async function answerGroup(work: GetGroupInput): Promise<void> {
-  const { leg, answering, group, signal } = work;
+  const { leg, answering, group } = work;
+  const { signal } = leg;
   const requests = group.map(({ message }) => getOf(message));
   const [first] = requests;
   const dest = first === undefined ? undefined : answering.chains.get(first.dest);
@@ -132,18 +125,18 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
       ? await apart(work, { reason: "proof_unavailable", detail, retryClass: "transient" })
       : await apart(work, { reason: "hub_refused", detail, retryClass: "hub_refused" });
   }
-  await sendHubCall(work.deps, work.settings, leg, { hub: answering.hub, call, candidates: group }, signal);
+  await sendHubCall(leg, { hub: answering.hub, call, candidates: group });
 }
 
 /** Finds the reason why the hub cannot verify values at that height now; `undefined`: it can. */
 async function heightIsNotReady(
-  { leg, signal }: GetGroupInput,
+  { leg }: GetGroupInput,
   dest: StateProver,
   height: bigint,
 ): Promise<GroupHold | undefined> {
   const [view, updatedAtSec] = await Promise.all([
-    leg.target.fetchView(dest.id, signal),
-    leg.target.fetchUpdateTime({ id: dest.id, height }, signal),
+    leg.target.fetchView(dest.id, leg.signal),
+    leg.target.fetchUpdateTime({ id: dest.id, height }, leg.signal),
   ]);
   if (updatedAtSec === undefined) {
     return view.height > height
@@ -165,14 +158,14 @@ async function heightIsNotReady(
 
 /** Proves the requests on their source; `undefined`: it does not know one of them, or cannot prove as many at once. */
 async function proveRequests(
-  { leg, group, sourceHeight, signal }: GetGroupInput,
+  { leg, group, sourceHeight }: GetGroupInput,
 ): Promise<MessageProof | undefined> {
   try {
     return await leg.source.proveMessages(
       group.map(({ message }) => message),
       sourceHeight,
       leg.target,
-      signal,
+      leg.signal,
     );
   } catch (error) {
     if (error instanceof RpcFault && ABOUT_A_MESSAGE.has(error.code)) return undefined;
@@ -189,15 +182,15 @@ async function apart(work: GetGroupInput, why: GroupHold): Promise<void> {
   for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });
 }
 
-function holdAll({ deps, settings, group }: GetGroupInput, { isForGood = false, ...why }: GroupHold): void {
-  deps.ledger.transaction(() => {
-    for (const { row } of stillOpen(deps, group)) {
+function holdAll({ leg, group }: GetGroupInput, { isForGood = false, ...why }: GroupHold): void {
+  leg.ledger.transaction(() => {
+    for (const { row } of stillOpen(leg, group)) {
       if (!isForGood) {
-        hold(deps, settings, row, why);
+        hold(leg, row, why);
         continue;
       }
       const { retryClass: _, ...facts } = why;
-      transition(deps, row, "held", { ...facts, nextAttemptAtMs: NEVER_MS });
+      transition(leg, row, { to: "held", ...facts, nextAttemptAtMs: NEVER_MS });
     }
   });
 }

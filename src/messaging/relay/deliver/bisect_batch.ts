@@ -7,7 +7,7 @@ import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
 import { bisect } from "../decisions/batch.ts";
 import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
-import type { Leg } from "../leg.ts";
+import type { LegRun } from "../leg.ts";
 import type { Refused } from "../messages.ts";
 
 /** Batch to bisect: messages of one kind, proved at one height, behind the same consensus proofs. */
@@ -45,10 +45,9 @@ type Attempt =
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 async function attempt(
-  leg: Leg,
+  leg: LegRun,
   { messages, height, consensusProofs }: BisectInput,
-  signal: AbortSignal,
-  proving = leg.source.proveMessages(messages, height, leg.target, signal),
+  proving = leg.source.proveMessages(messages, height, leg.target, leg.signal),
 ): Promise<Attempt> {
   let proof: MessageProof;
   try {
@@ -59,7 +58,7 @@ async function attempt(
   }
   const consensus = consensusProofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
   const delivery: Delivery = { steps: [...consensus, { kind: "messages", messages, proof }] };
-  const simulation = await leg.target.simulate(delivery, signal);
+  const simulation = await leg.target.simulate(delivery, leg.signal);
   return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
 }
 
@@ -74,15 +73,14 @@ function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Ref
  * @param proving proof of exactly these messages at that height, requested earlier
  */
 export async function findDeliverable(
-  leg: Leg,
+  leg: LegRun,
   work: BisectInput,
-  signal: AbortSignal,
   proving?: Promise<MessageProof>,
 ): Promise<BisectResult> {
-  const first = await bisectOnce(leg, work, signal, proving);
+  const first = await bisectOnce(leg, work, proving);
   if (first.accepted.length < 2) return first;
   const survivors = first.accepted.flatMap((part) => part.messages);
-  const whole = await attempt(leg, { ...work, messages: survivors }, signal);
+  const whole = await attempt(leg, { ...work, messages: survivors });
   if (whole.kind === "refused" || !whole.simulation.handled.every((handled) => handled)) return first;
   const { delivery, simulation } = whole;
   return {
@@ -92,20 +90,19 @@ export async function findDeliverable(
 }
 
 async function bisectOnce(
-  leg: Leg,
+  leg: LegRun,
   work: BisectInput,
-  signal: AbortSignal,
   proving?: Promise<MessageProof>,
 ): Promise<BisectResult> {
   const { messages, height } = work;
   if (messages.length === 0) return { accepted: [], refused: [] };
-  const attempted = await attempt(leg, work, signal, proving);
+  const attempted = await attempt(leg, work, proving);
   if (attempted.kind === "accepted") {
     const { delivery, simulation } = attempted;
     const idle = messages.filter((_, index) => simulation.handled[index] !== true);
     if (idle.length === 0) return { accepted: [{ messages, delivery, height, simulation }], refused: [] };
     const busy = messages.filter((message) => !idle.includes(message));
-    const rest = await bisectOnce(leg, { ...work, messages: busy }, signal);
+    const rest = await bisectOnce(leg, { ...work, messages: busy });
     const refused = idle.map((message) => ({
       message,
       code: "not_executed" as const,
@@ -123,7 +120,7 @@ async function bisectOnce(
     return { accepted: [], refused: refuseAll(messages, refusal) };
   }
   const parts = [];
-  for (const half of bisect(messages)) parts.push(await bisectOnce(leg, { ...work, messages: half }, signal));
+  for (const half of bisect(messages)) parts.push(await bisectOnce(leg, { ...work, messages: half }));
   return {
     accepted: parts.flatMap((part) => part.accepted),
     refused: parts.flatMap((part) => part.refused),

@@ -11,8 +11,8 @@ import { competitorBackoffMs } from "../decisions/competition.ts";
 import { listAdmitted, listReady, withoutRefusedSenders } from "../due_messages.ts";
 import { expire, takeDelivered } from "../receipts.ts";
 import { confirmUnknown } from "./gone_requests.ts";
-import { countRoom, hasRoomInFlight, roomForMessages } from "../limits/capacity.ts";
-import type { Leg, PipelineDeps, PipelineSettings } from "../leg.ts";
+import { countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
+import type { Leg, LegRun, RelayContext } from "../leg.ts";
 import { type Candidate, hold, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
 import { losesGasOnRace, readCompetition } from "../limits/competitors.ts";
 import { send, type SendInput } from "./send.ts";
@@ -46,30 +46,27 @@ const MAX_OVERTAKINGS = 3;
  * proofs are sent once, with one batch.
  */
 export async function deliverDue(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
+  leg: LegRun,
   facts: DeliveryInput,
-  signal: AbortSignal,
 ): Promise<DeliveryRound> {
-  await expire(deps, settings, leg, facts.view.nowSec, signal);
-  const room = countRoom(deps, leg.target);
-  if (room === 0) return { sent: 0, hasMore: await settleUnspendable(deps, settings, leg, facts, signal) };
+  await expire(leg, facts.view.nowSec);
+  const room = countRoom(leg);
+  if (room === 0) return { sent: 0, hasMore: await settleUnspendable(leg, facts) };
   const max = facts.consensusProofs.length > 0 ? 1 : room;
   // GET requests are answered, not delivered: see answer_gets.ts.
   const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
   const wanted = { ...facts, isWanted, batches: max };
-  const { fresh, refused, hasMore } = await listAdmitted(deps, settings, leg, wanted, signal);
-  const [candidates, refusedBefore] = deps.ledger.transaction(() => [
-    leaveToOthers(deps, leg, leaveSuspended(deps, settings, leg, fresh)),
-    leaveToOthers(deps, leg, refused),
+  const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
+  const [candidates, refusedBefore] = leg.ledger.transaction(() => [
+    leaveToOthers(leg, leaveSuspended(leg, fresh)),
+    leaveToOthers(leg, refused),
   ]);
   // Every row left out was held.
   if (candidates.length + refusedBefore.length === 0) return { sent: 0, hasMore };
   const { consensusProofs } = facts;
-  const { batches, rest } = deps.ledger.transaction(() => {
-    const first = firstBatches(deps, leg, { candidates, max, consensusProofs });
-    const then = firstBatches(deps, leg, {
+  const { batches, rest } = leg.ledger.transaction(() => {
+    const first = firstBatches(leg, { candidates, max, consensusProofs });
+    const then = firstBatches(leg, {
       candidates: refusedBefore,
       max: max - first.batches.length,
       consensusProofs,
@@ -78,22 +75,23 @@ export async function deliverDue(
     const again = then.batches.map((batch) => ({ batch, isFresh: false }));
     return { batches: [...fresh, ...again], rest: first.rest + then.rest };
   });
-  const { sent, left, isOver } = await deliverBatches({ deps, settings, leg, facts, signal }, batches);
+  const { sent, left, isOver } = await deliverBatches({ leg, facts }, batches);
   return { sent, hasMore: isOver && (left > 0 || rest > 0 || hasMore) };
 }
 
 /** Holds messages that faster competitors may deliver first. */
-function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
+function leaveToOthers(leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
   const { target, pollIntervalMs } = leg;
   if (!losesGasOnRace(target) || target.relayer === undefined) return candidates;
-  const competition = readCompetition(deps, target);
+  const competition = readCompetition(leg);
   const ourself = target.relayer;
   return candidates.filter(({ row }) => {
     if (row.reason === "race" || row.reason === "reverted") return true; // competitors had their chance
     const waitMs = competitorBackoffMs(competition, { height: row.seenAtHeight, ourself, pollIntervalMs });
     if (waitMs === 0) return true;
-    const nextAttemptAtMs = deps.clock.now() + waitMs;
-    transition(deps, row, "held", {
+    const nextAttemptAtMs = leg.clock.now() + waitMs;
+    transition(leg, row, {
+      to: "held",
       reason: "race",
       detail: "left to another relayer first",
       nextAttemptAtMs,
@@ -112,7 +110,6 @@ const OTHER_NODE_MS = 3_600_000;
 
 /** Packs the first batches of one kind; returns also how many messages or batches are left for later. */
 function firstBatches(
-  deps: PipelineDeps,
   leg: Leg,
   { candidates, max, consensusProofs }: {
     readonly candidates: readonly Candidate[];
@@ -123,7 +120,7 @@ function firstBatches(
   const { maxMessagesPerStep, maxCallBytes } = leg.target.limits;
   const limits = {
     maxCount: maxMessagesPerStep,
-    maxBytes: roomForMessages(deps, leg.target, consensusProofs),
+    maxBytes: roomForMessages(leg, consensusProofs),
   };
   const [first] = candidates;
   // One kind per step, requests before responses: the rest follows in the next round.
@@ -134,23 +131,21 @@ function firstBatches(
     const bytes = countCallBytes({ row });
     // Next to a large proof there is less room: then the proof is sent ahead.
     if (consensusProofs.length > 0 && bytes <= maxCallBytes) continue;
-    transition(deps, row, "held", {
+    transition(leg, row, {
+      to: "held",
       reason: "too_large",
       detail: `needs about ${bytes} bytes, the chain takes ${limits.maxBytes}`,
-      nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : deps.clock.now() + OTHER_NODE_MS,
+      nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS,
     });
   }
   const taken = batches.slice(0, max);
   return { batches: taken, rest: batches.length - taken.length + candidates.length - ofKind.length };
 }
 
-/** Context of delivering batches. */
-interface Delivering {
-  readonly deps: PipelineDeps;
-  readonly settings: PipelineSettings;
-  readonly leg: Leg;
+/** A leg in one delivery round. */
+interface Round {
+  readonly leg: LegRun;
   readonly facts: DeliveryInput;
-  readonly signal: AbortSignal;
 }
 
 /** Result of delivering batches: messages sent, messages still due, and whether any batch made progress. */
@@ -165,7 +160,7 @@ interface BatchesResult {
  * so nothing is lost when it is dropped. Never returns while a preparation is running.
  */
 async function deliverBatches(
-  work: Delivering,
+  round: Round,
   batches: readonly PlannedBatch[],
 ): Promise<BatchesResult> {
   let sent = 0;
@@ -174,15 +169,15 @@ async function deliverBatches(
   let ahead: ReturnType<typeof prepareBatch> | undefined;
   try {
     for (const [index, planned] of batches.entries()) {
-      const prepared = await (ahead ?? prepareBatch(work, planned));
+      const prepared = await (ahead ?? prepareBatch(round, planned));
       const next = batches[index + 1];
-      ahead = next === undefined ? undefined : prepareBatch(work, next);
+      ahead = next === undefined ? undefined : prepareBatch(round, next);
       ahead?.catch(() => undefined); // handled where it is awaited
-      const result = await sendPrepared(work, prepared);
+      const result = await sendPrepared(round, prepared);
       sent += result.sent;
       left += result.left + prepared.postponed;
       if (result.left + prepared.postponed < planned.batch.length) isOver = true;
-      if (hasRoomInFlight(work.deps, work.leg)) continue;
+      if (hasRoom(round.leg)) continue;
       left += batches.slice(index + 1).flatMap(({ batch }) => batch).length;
       break;
     }
@@ -208,26 +203,26 @@ interface Prepared {
 
 /** Reads receipts, and prepares messages that are still open. */
 async function prepareBatch(
-  work: Delivering,
+  round: Round,
   { batch: planned, isFresh }: PlannedBatch,
 ): Promise<Prepared & { readonly postponed: number }> {
-  const { deps, settings, leg, facts, signal } = work;
-  const batch = isFresh ? withoutRefusedSenders(deps, leg, planned) : planned;
+  const { leg, facts } = round;
+  const batch = isFresh ? withoutRefusedSenders(leg, planned) : planned;
   const postponed = planned.length - batch.length;
   if (batch.length === 0) return { ready: [], again: [], postponed };
   const messages = batch.map(({ message }) => message);
   // Hardly any message already has a receipt, so the proof of all is fetched in parallel: one round trip less.
-  const proving = leg.source.proveMessages(messages, facts.proofHeight, leg.target, signal);
+  const proving = leg.source.proveMessages(messages, facts.proofHeight, leg.target, leg.signal);
   proving.catch(() => undefined); // handled where it is awaited
-  const receipts = await leg.target.fetchReceipts(messages, signal);
-  const open = await takeDelivered(deps, settings, leg, { candidates: batch, receipts }, signal);
-  const prepared = await prepare(work, open, open.length === batch.length ? proving : undefined);
+  const receipts = await leg.target.fetchReceipts(messages, leg.signal);
+  const open = await takeDelivered(leg, { candidates: batch, receipts });
+  const prepared = await prepare(round, open, open.length === batch.length ? proving : undefined);
   return { ...prepared, postponed };
 }
 
 /** Finds deliverable and profitable messages; refused and unprofitable ones are held. */
 async function prepare(
-  { deps, settings, leg, facts, signal }: Delivering,
+  { leg, facts }: Round,
   open: readonly Candidate[],
   proving?: Promise<MessageProof>,
 ): Promise<Prepared> {
@@ -237,19 +232,16 @@ async function prepare(
   const { accepted, refused: judged } = await findDeliverable(
     leg,
     { messages, height, consensusProofs },
-    signal,
     proving,
   );
-  const refused = await confirmUnknown(deps, leg, judged, signal);
-  deps.ledger.transaction(() =>
-    markAllRefused(deps, settings, { candidates: open, consensusProofs }, refused)
-  );
+  const refused = await confirmUnknown(leg, judged);
+  leg.ledger.transaction(() => markAllRefused(leg, { candidates: open, consensusProofs }, refused));
   const ready: SendInput[] = [];
   const again: Candidate[] = [];
   for (const part of accepted) {
     const deliverable = part.messages.map((message) => candidateOf(open, message));
     const input = { part, candidates: deliverable };
-    const { candidates, maxGasPriceWei } = await filterProfitable(deps, settings, leg, input, signal);
+    const { candidates, maxGasPriceWei } = await filterProfitable(leg, input);
     if (candidates.length < deliverable.length) again.push(...candidates); // the proof covers the whole part
     else ready.push({ part, candidates, maxGasPriceWei });
   }
@@ -258,26 +250,26 @@ async function prepare(
 
 /** Sends a prepared batch; when other relayers deliver some of its messages first, the rest is prepared again. */
 async function sendPrepared(
-  work: Delivering,
+  round: Round,
   first: Prepared,
 ): Promise<{ readonly sent: number; readonly left: number }> {
-  const { deps, settings, leg, signal } = work;
+  const { leg } = round;
   let sent = 0;
   let prepared = first;
-  for (let round = 1;; round++) {
+  for (let attempt = 1;; attempt++) {
     const open = [...prepared.again];
     for (const ready of prepared.ready) {
-      if (sent > 0 && !hasRoomInFlight(deps, leg)) {
+      if (sent > 0 && !hasRoom(leg)) {
         open.push(...ready.candidates);
         continue;
       }
-      const result = await send(deps, settings, leg, ready, signal);
+      const result = await send(leg, ready);
       sent += result.sent;
       open.push(...result.again);
     }
-    const isFull = sent > 0 && !hasRoomInFlight(deps, leg);
-    if (open.length === 0 || isFull || round === MAX_OVERTAKINGS) return { sent, left: open.length };
-    prepared = await prepare(work, open);
+    const isFull = sent > 0 && !hasRoom(leg);
+    if (open.length === 0 || isFull || attempt === MAX_OVERTAKINGS) return { sent, left: open.length };
+    prepared = await prepare(round, open);
   }
 }
 
@@ -286,8 +278,7 @@ async function sendPrepared(
  * instead of being held for good.
  */
 function markAllRefused(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
+  context: RelayContext,
   batch: { readonly candidates: readonly Candidate[]; readonly consensusProofs: readonly Uint8Array[] },
   refused: readonly Refused[],
 ): void {
@@ -297,8 +288,8 @@ function markAllRefused(
       ...why,
       code: consensusProofs.length > 0 && code === "too_large" ? "not_ready" : code,
     };
-    for (const { row } of stillOpen(deps, [candidateOf(candidates, item.message)])) {
-      markRefused(deps, settings, row, item);
+    for (const { row } of stillOpen(context, [candidateOf(candidates, item.message)])) {
+      markRefused(context, row, item);
     }
   }
 }
@@ -314,29 +305,26 @@ const RECEIPTS_PAUSE_MS = 10 * 60_000;
 
 /** Ends the due messages that have a receipt and holds the others; true when there are more. */
 export async function settleUnspendable(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
+  leg: LegRun,
   facts: { readonly view: CounterpartyView; readonly proofHeight: bigint },
-  signal: AbortSignal,
 ): Promise<boolean> {
   const { target } = leg;
-  const stop = findSpendingStop(deps, target);
-  if (stop === undefined && !isUnfunded(deps, target)) return false; // there is no room, but there will be
+  const stop = findSpendingStop(leg);
+  if (stop === undefined && !isUnfunded(leg)) return false; // there is no room, but there will be
   const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
-  const { ready, hasMore } = listReady(deps, settings, leg, { ...facts, isWanted });
+  const { ready, hasMore } = listReady(leg, { ...facts, isWanted });
   if (ready.length === 0) return hasMore;
-  const receipts = await target.fetchReceipts(ready.map(({ message }) => message), signal);
-  const open = await takeDelivered(deps, settings, leg, { candidates: ready, receipts }, signal);
-  const nowMs = deps.clock.now();
-  deps.ledger.transaction(() => {
+  const receipts = await target.fetchReceipts(ready.map(({ message }) => message), leg.signal);
+  const open = await takeDelivered(leg, { candidates: ready, receipts });
+  const nowMs = leg.clock.now();
+  leg.ledger.transaction(() => {
     for (const { row } of open) {
       if (stop === undefined) {
-        hold(deps, settings, row, { reason: "unfunded", retryClass: "unfunded" });
+        hold(leg, row, { reason: "unfunded", retryClass: "unfunded" });
         continue;
       }
       const nextAttemptAtMs = Math.min(stop.untilMs, nowMs + RECEIPTS_PAUSE_MS);
-      transition(deps, row, "held", { reason: "loss_limit", nextAttemptAtMs });
+      transition(leg, row, { to: "held", reason: "loss_limit", nextAttemptAtMs });
     }
   });
   return hasMore;

@@ -3,7 +3,7 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { toReceiptKey, toRequest } from "../decisions/route.ts";
-import type { Leg, LegProfit, PipelineDeps } from "../leg.ts";
+import type { LegProfit, LegRun, RelayDeps } from "../leg.ts";
 import type { Candidate, Refused } from "../messages.ts";
 
 /** Chain on which a request was made. */
@@ -14,7 +14,7 @@ export type RequestChain = Pick<Chain, "id" | "fetchCertainFees">;
  * not count, nor do answers that another endpoint contradicts. If the chain does not answer, none is gone.
  */
 export async function findGone(
-  deps: PipelineDeps,
+  context: RelayDeps,
   requests: {
     readonly chain: RequestChain;
     /** Other end of the leg, which knows a block of the chain. */
@@ -28,7 +28,7 @@ export async function findGone(
   try {
     // Messages routed by the hub are in a block that the hub knows, whether or not we read it there.
     let { height } = await other.fetchView(chain.id, signal);
-    for (const row of deps.ledger.messages.findAll(commitments, other.id.stateMachine)) {
+    for (const row of context.ledger.messages.findAll(commitments, other.id.stateMachine)) {
       if (row !== undefined && row.seenAtHeight > height) height = row.seenAtHeight;
     }
     const fees = await chain.fetchCertainFees(commitments, { height }, signal);
@@ -38,7 +38,7 @@ export async function findGone(
     }));
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    deps.log.debug("request_removal_unconfirmed", {
+    context.log.debug("request_removal_unconfirmed", {
       chain: chain.id.stateMachine,
       error,
     });
@@ -48,11 +48,9 @@ export async function findGone(
 
 /** Finds the candidates whose requests certainly no longer exist on their sources. */
 export async function findGoneRequests(
-  deps: PipelineDeps,
-  leg: Pick<Leg, "source">,
+  leg: LegRun,
   { feeChains }: Pick<LegProfit, "feeChains">,
   candidates: readonly Candidate[],
-  signal: AbortSignal,
 ): Promise<ReadonlySet<Candidate>> {
   const gone = new Set<Candidate>();
   for (const name of new Set(candidates.map(({ message }) => toRequest(message).source))) {
@@ -60,7 +58,7 @@ export async function findGoneRequests(
     if (chain === undefined) continue;
     const members = candidates.filter(({ message }) => toRequest(message).source === name);
     const commitments = members.map(({ message }) => toReceiptKey(message));
-    const lost = await findGone(deps, { chain, other: leg.source, commitments }, signal);
+    const lost = await findGone(leg, { chain, other: leg.source, commitments }, leg.signal);
     for (const member of members) if (lost.has(toReceiptKey(member.message))) gone.add(member);
   }
   return gone;
@@ -71,16 +69,14 @@ export async function findGoneRequests(
  * certain; until then it waits.
  */
 export async function confirmUnknown(
-  deps: PipelineDeps,
-  leg: Pick<Leg, "source" | "target">,
+  leg: LegRun,
   refused: readonly Refused[],
-  signal: AbortSignal,
 ): Promise<readonly Refused[]> {
   const unknown = refused.filter(({ code }) => code === "unknown_message");
   if (unknown.length === 0) return refused;
   const answers = unknown.filter(({ message }) => message.kind === "getResponse");
   const commitments = answers.map(({ message }) => toReceiptKey(message));
-  const gone = await findGone(deps, { chain: leg.target, other: leg.source, commitments }, signal);
+  const gone = await findGone(leg, { chain: leg.target, other: leg.source, commitments }, leg.signal);
   return refused.map((item) => {
     const isOpen = unknown.includes(item) &&
       !(answers.includes(item) && gone.has(toReceiptKey(item.message)));

@@ -6,7 +6,7 @@ import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { type BatchVerdict, decideBatch, type ProofUsage } from "../decisions/profit.ts";
 import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
 import { findGoneRequests } from "./gone_requests.ts";
-import type { Leg, PipelineDeps, PipelineSettings } from "../leg.ts";
+import type { LegRun, RelayContext, RelaySettings } from "../leg.ts";
 import { type Candidate, findOwnPayment, hold, stillOpen, transition } from "../messages.ts";
 import { readRevenues, type Revenue } from "./revenue.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
@@ -25,29 +25,20 @@ export interface ProfitableBatch {
  * simulated again before they are sent, since the proof covers exactly the messages of the part.
  */
 export async function filterProfitable(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
+  leg: LegRun,
   work: {
     readonly part: ProvenBatch;
     readonly candidates: readonly Candidate[];
   },
-  signal: AbortSignal,
 ): Promise<ProfitableBatch> {
   const { profit } = leg;
   const unbounded = { candidates: work.candidates, maxGasPriceWei: undefined };
   if (profit === undefined) return unbounded;
   const isFree = profit.minimumPercent === 0 &&
-    !work.candidates.some(({ row }) => findOwnPayment(deps, settings, row) !== undefined);
+    !work.candidates.some(({ row }) => findOwnPayment(leg, row) !== undefined);
   if (isFree) return unbounded;
-  const revenues = await readRevenues(
-    deps,
-    settings,
-    { target: leg.target, profit },
-    work.candidates,
-    signal,
-  );
-  const price = await profit.price.fetchPrice(signal);
+  const revenues = await readRevenues({ ...leg, profit }, work.candidates);
+  const price = await profit.price.fetchPrice(leg.signal);
   const { part } = work;
   const { gasPriceWei, dataCostWei, messageGas, gasUsed } = part.simulation;
   const shareOfData = dataCostWei / BigInt(Math.max(1, work.candidates.length));
@@ -86,10 +77,10 @@ export async function filterProfitable(
     work.candidates.map(({ row }, index) => [row.commitment, revenueAt(revenues, index)]),
   );
   const lost = work.candidates.filter(({ row }) => revenueOf.get(row.commitment)?.fee.kind === "gone");
-  const gone = await findGoneRequests(deps, leg, profit, lost, signal);
-  const candidates = deps.ledger.transaction(() => {
-    noteOffers(deps, leg.target, offers);
-    return defer(deps, settings, { ...work, held, revenueOf, gone });
+  const gone = await findGoneRequests(leg, profit, lost);
+  const candidates = leg.ledger.transaction(() => {
+    noteOffers(leg, offers);
+    return defer(leg, { ...work, held, revenueOf, gone });
   });
   return { candidates, maxGasPriceWei };
 }
@@ -102,8 +93,7 @@ function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
 
 /** Holds messages that do not pay, with their numbers; returns the rest. */
 function defer(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
+  context: RelayContext,
   work: {
     readonly candidates: readonly Candidate[];
     readonly held: readonly BatchVerdict[];
@@ -114,10 +104,11 @@ function defer(
 ): readonly Candidate[] {
   const heldOf = new Map(work.held.map((verdict) => [verdict.id, verdict]));
   const gone = new Set([...work.gone].map(({ row }) => row.commitment));
-  return stillOpen(deps, work.candidates).filter(({ row }) => {
+  return stillOpen(context, work.candidates).filter(({ row }) => {
     const revenue = work.revenueOf.get(row.commitment);
     if (gone.has(row.commitment)) {
-      transition(deps, row, "gone", {
+      transition(context, row, {
+        to: "gone",
         reason: "request_gone",
         detail: "the source no longer knows the request",
       });
@@ -126,13 +117,13 @@ function defer(
     const verdict = heldOf.get(row.commitment);
     if (verdict === undefined || verdict.kind !== "hold") return true;
     const { required18, fee18 } = verdict.numbers;
-    hold(deps, settings, row, {
+    hold(context, row, {
       reason: verdict.reason,
       // Prices recover on their own, fees do not.
       retryClass: verdict.reason === "unprofitable" ? "failed" : "transient",
       ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
       ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
-      ...detailOf(settings, revenue),
+      ...detailOf(context.settings, revenue),
     });
     return false;
   });
@@ -140,7 +131,7 @@ function defer(
 
 /** Explains why a reward counts for nothing. */
 function detailOf(
-  { hubTokenPrice27 }: Pick<PipelineSettings, "hubTokenPrice27">,
+  { hubTokenPrice27 }: Pick<RelaySettings, "hubTokenPrice27">,
   revenue: Revenue | undefined,
 ): { readonly detail?: string } {
   if (revenue?.paymentClass !== "listed_hub_request" || hubTokenPrice27 !== undefined) return {};

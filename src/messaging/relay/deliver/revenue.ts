@@ -2,20 +2,12 @@
  * Reads the revenue of messages: the fee on their source, the hub's reward, or, for our own payments, the maximum to be
  * spent on delivery. Profitability is decided in `decisions/profit.ts`.
  */
-import type { Chain } from "../../../core/chains/port.ts";
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { paymentBudget18, toFee18, toReward18 } from "../decisions/money.ts";
 import { classifyPayment, isAlwaysDelivered, type PaymentClass } from "../decisions/profit.ts";
 import { toReceiptKey, toRequest } from "../decisions/route.ts";
-import type {
-  FeeReader,
-  LegProfit,
-  PipelineDeps,
-  PipelineSettings,
-  ReplacementContext,
-  Settling,
-} from "../leg.ts";
+import type { FeeReader, LegProfit, Settling, TargetContext } from "../leg.ts";
 import { type Candidate, findOwnPayment, parseRow, readMessageRow } from "../messages.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import type { TransactionRevenue } from "../decisions/gas_price.ts";
@@ -31,32 +23,30 @@ export interface Revenue {
   readonly fee: Fee;
 }
 
-/** Target chain with the context of profit decisions. */
-export interface Market {
-  readonly target: Pick<Chain, "id">;
+/** Target with the context of profit decisions. */
+export interface PricedTarget extends TargetContext {
   readonly profit: LegProfit;
+  readonly signal: AbortSignal;
 }
 
 const UNREAD: Fee = { kind: "unread" };
 
 /** Reads the revenue of the candidates, in order; a chain that does not answer leaves only its own fees unread. */
 export async function readRevenues(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  market: Market,
+  context: PricedTarget,
   candidates: readonly Candidate[],
-  signal: AbortSignal,
 ): Promise<readonly Revenue[]> {
   const [fees, budgets] = await Promise.all([
-    readFees(deps, market, candidates, signal),
-    readBudgets(deps, settings, market, candidates, signal),
+    readFees(context, candidates),
+    readBudgets(context, candidates),
   ]);
+  const { settings } = context;
   return candidates.map(({ row, message }): Revenue => {
     const reward = settings.listedModules()?.get(toHex(toRequest(message).from));
     const paymentClass = classifyPayment(message, {
       hub: settings.hub,
-      target: market.target.id.stateMachine,
-      isOwnWithdrawal: findOwnPayment(deps, settings, row) !== undefined,
+      target: context.target.id.stateMachine,
+      isOwnWithdrawal: findOwnPayment(context, row) !== undefined,
       isListedModule: reward !== undefined,
     });
     switch (paymentClass) {
@@ -77,14 +67,12 @@ export async function readRevenues(
 }
 
 async function readFees(
-  deps: PipelineDeps,
-  market: Market,
+  context: PricedTarget,
   candidates: readonly Candidate[],
-  signal: AbortSignal,
 ): Promise<ReadonlyMap<Hash256, Fee>> {
   const byChain = new Map<FeeReader, Candidate[]>();
   for (const candidate of candidates) {
-    const chain = market.profit.feeChains.get(toRequest(candidate.message).source);
+    const chain = context.profit.feeChains.get(toRequest(candidate.message).source);
     if (chain === undefined) continue; // requests of the hub have no fee
     byChain.set(chain, [...byChain.get(chain) ?? [], candidate]);
   }
@@ -93,8 +81,8 @@ async function readFees(
     try {
       const keys = members.map(({ message }) => toReceiptKey(message));
       const [units, decimals] = await Promise.all([
-        chain.fetchFees(keys, signal),
-        chain.fetchFeeTokenDecimals(signal),
+        chain.fetchFees(keys, context.signal),
+        chain.fetchFeeTokenDecimals(context.signal),
       ]);
       for (const [index, { row }] of members.entries()) {
         const fee = units[index];
@@ -105,7 +93,7 @@ async function readFees(
       }
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("fees_unreadable", { chain: market.target.id.stateMachine, error });
+      context.log.debug("fees_unreadable", { chain: context.target.id.stateMachine, error });
     }
   }));
   return fees;
@@ -113,28 +101,25 @@ async function readFees(
 
 /** Reads the maximum to be spent on our own payments among the candidates: they are in the fee token of the target. */
 async function readBudgets(
-  deps: PipelineDeps,
-  settings: Pick<PipelineSettings, "hub">,
-  market: Market,
+  context: PricedTarget,
   candidates: readonly Candidate[],
-  signal: AbortSignal,
 ): Promise<ReadonlyMap<Hash256, Fee>> {
   const budgets = new Map<Hash256, Fee>();
-  const chain = market.profit.feeChains.get(market.target.id.stateMachine);
+  const chain = context.profit.feeChains.get(context.target.id.stateMachine);
   const payments = candidates.flatMap(({ row: { commitment, ...row } }) => {
-    const payment = findOwnPayment(deps, settings, row);
+    const payment = findOwnPayment(context, row);
     return payment === undefined ? [] : [{ commitment, amount: payment.amount }];
   });
   if (chain === undefined || payments.length === 0) return budgets;
   try {
-    const decimals = await chain.fetchFeeTokenDecimals(signal);
+    const decimals = await chain.fetchFeeTokenDecimals(context.signal);
     for (const { commitment, amount } of payments) {
       budgets.set(commitment, { kind: "fee", fee18: paymentBudget18(toFee18(amount, decimals)) });
     }
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    deps.log.debug("fee_decimals_unknown", {
-      chain: market.target.id.stateMachine,
+    context.log.debug("fee_decimals_unknown", {
+      chain: context.target.id.stateMachine,
       error,
     });
   }
@@ -146,27 +131,27 @@ const FEE_PATIENCE_MS = 600_000;
 
 /** Reads the revenue of a transaction; `undefined`: a fee could not be read now. */
 export async function readTransactionRevenue(
-  work: Settling,
-  { profit }: ReplacementContext,
+  context: Settling,
   row: SubmissionRow,
 ): Promise<TransactionRevenue | undefined> {
-  const { deps, target, signal } = work;
-  const candidates = deps.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
-    const message = readMessageRow(deps, item);
+  const { target, signal } = context;
+  const profit = context.replacing?.profit;
+  const candidates = context.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
+    const message = readMessageRow(context, item);
     return { row: message, message: parseRow(message) };
   });
-  if (candidates.length === 0) return await readProofRevenue(work, profit, row);
+  if (candidates.length === 0) return await readProofRevenue(context, row);
   if (candidates.some((candidate) => candidate.row.state !== "submitted")) return { kind: "none" };
   const receipts = await target.fetchReceipts(candidates.map(({ message }) => message), signal);
   if (receipts.some((receipt) => receipt !== undefined)) return { kind: "none" };
   if (profit === undefined || profit.minimumPercent === 0) return { kind: "any" };
-  const revenues = await readRevenues(deps, work.settings, { target, profit }, candidates, signal);
+  const revenues = await readRevenues({ ...context, profit }, candidates);
   let offered18 = 0n;
   for (const { paymentClass, fee } of revenues) {
     if (isAlwaysDelivered(paymentClass)) return { kind: "any" };
     if (fee.kind === "fee") offered18 += fee.fee18;
     const isUnread = fee.kind === "unread";
-    if (isUnread && deps.clock.now() < row.createdAtMs + FEE_PATIENCE_MS) return undefined;
+    if (isUnread && context.clock.now() < row.createdAtMs + FEE_PATIENCE_MS) return undefined;
   }
   const price = await profit.price.fetchPrice(signal);
   const price27 = price.kind === "known" ? price.price27 : undefined;
@@ -175,12 +160,11 @@ export async function readTransactionRevenue(
 
 /** Reads the revenue of proofs sent alone: the hub's reward; when later messages pay for them, there is no limit. */
 async function readProofRevenue(
-  { deps, signal }: Settling,
-  profit: ReplacementContext["profit"],
+  context: Settling,
   { id }: SubmissionRow,
 ): Promise<TransactionRevenue> {
-  const offered18 = deps.ledger.spending.find(id)?.offeredUsd18;
+  const offered18 = context.ledger.spending.find(id)?.offeredUsd18;
   if (offered18 === undefined) return { kind: "any" };
-  const price = await profit?.price.fetchPrice(signal);
+  const price = await context.replacing?.profit?.price.fetchPrice(context.signal);
   return { kind: "reward", offered18, price27: price?.kind === "known" ? price.price27 : undefined };
 }

@@ -6,22 +6,22 @@ import type { Chain, SignedSubmission } from "../../../core/chains/port.ts";
 import type { SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
 import { isSpendingStopped, isUnfunded } from "./spending.ts";
-import type { PipelineDeps } from "../leg.ts";
+import type { TargetContext } from "../leg.ts";
 import { losesGasOnRace, readCompetition } from "./competitors.ts";
 import { z } from "zod";
 import { learnMaxBytes, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
 
 /** True when another transaction to the target may be made now. */
-export function hasRoomInFlight(deps: PipelineDeps, { target }: { readonly target: Chain }): boolean {
-  return countRoom(deps, target) > 0;
+export function hasRoom(context: TargetContext): boolean {
+  return countRoom(context) > 0;
 }
 
 /** Number of further transactions to the target that may be made now; 0 while the result of a broadcast is unknown. */
-export function countRoom(deps: PipelineDeps, target: Chain): number {
-  if (isUnfunded(deps, target) || isSpendingStopped(deps, target)) return 0;
-  const waiting = deps.ledger.submissions.listInFlight(target.id.stateMachine)
+export function countRoom(context: TargetContext): number {
+  if (isUnfunded(context) || isSpendingStopped(context)) return 0;
+  const waiting = context.ledger.submissions.listInFlight(context.target.id.stateMachine)
     .filter(({ kind }) => !isHubCall(kind));
-  const max = losesGasOnRace(target) ? inFlightLimit(readCompetition(deps, target)) : MAX_IN_FLIGHT;
+  const max = losesGasOnRace(context.target) ? inFlightLimit(readCompetition(context)) : MAX_IN_FLIGHT;
   return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, max - waiting.length) : 0;
 }
 
@@ -36,34 +36,33 @@ const REMEMBERED_MS = 6 * 3_600_000;
 const sizeSchema = z.object({ maxBytes: z.number(), atMs: z.number() });
 
 /** Current maximum size of proofs and messages in one transaction, bytes. */
-export function maxTransactionBytes(deps: PipelineDeps, target: Pick<Chain, "id">): number {
-  const text = deps.ledger.meta.find(sizeKey(target));
+export function maxTransactionBytes(context: TargetContext): number {
+  const text = context.ledger.meta.find(sizeKey(context.target));
   if (text === undefined) return MAX_TRANSACTION_BYTES;
   const { maxBytes, atMs } = sizeSchema.parse(JSON.parse(text));
-  return deps.clock.now() - atMs < REMEMBERED_MS ? maxBytes : MAX_TRANSACTION_BYTES;
+  return context.clock.now() - atMs < REMEMBERED_MS ? maxBytes : MAX_TRANSACTION_BYTES;
 }
 
 /** Bytes of messages for which one transaction has room beside these proofs; 0 or less: for none. */
 export function roomForMessages(
-  deps: PipelineDeps,
-  { id, family, limits }: Pick<Chain, "id" | "family" | "limits">,
+  context: TargetContext,
   proofs: readonly Uint8Array[],
 ): number {
+  const { family, limits } = context.target;
   if (family !== "evm") return limits.maxCallBytes;
   const taken = proofs.reduce((sum, { length }) => sum + length, 0);
-  return Math.min(limits.maxCallBytes, maxTransactionBytes(deps, { id }) - taken);
+  return Math.min(limits.maxCallBytes, maxTransactionBytes(context) - taken);
 }
 
 /** Records that a node refused a transaction as too large. Call it within a ledger transaction. */
 export function noteTooLarge(
-  deps: PipelineDeps,
-  target: Pick<Chain, "id">,
+  context: TargetContext,
   refused: { readonly submission: Pick<SignedSubmission, "raw">; readonly detail: string },
 ): void {
   const maxBytes = learnMaxBytes(refused.submission.raw.length, refused.detail);
-  deps.ledger.meta.write(sizeKey(target), JSON.stringify({ maxBytes, atMs: deps.clock.now() }));
-  deps.log.info("transaction_size_reduced", {
-    chain: target.id.stateMachine,
+  context.ledger.meta.write(sizeKey(context.target), JSON.stringify({ maxBytes, atMs: context.clock.now() }));
+  context.log.info("transaction_size_reduced", {
+    chain: context.target.id.stateMachine,
     refusedBytes: refused.submission.raw.length,
     maxBytes,
     detail: refused.detail,

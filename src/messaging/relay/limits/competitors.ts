@@ -12,7 +12,7 @@ import {
   NO_COMPETITION,
   recall,
 } from "../decisions/competition.ts";
-import type { PipelineDeps } from "../leg.ts";
+import type { TargetContext } from "../leg.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import { parseRow, transition } from "../messages.ts";
 
@@ -29,42 +29,45 @@ export function losesGasOnRace(target: Pick<Chain, "family">): boolean {
 }
 
 /** Reads the state of competition on the target. */
-export function readCompetition(deps: PipelineDeps, target: Chain): Competition {
-  const text = deps.ledger.meta.find(competitionKey(target));
+export function readCompetition(context: TargetContext): Competition {
+  const text = context.ledger.meta.find(competitionKey(context.target));
   if (text === undefined) return NO_COMPETITION;
   const { wins, lostAtMs, seenAtMs, competitors } = competitionSchema.parse(JSON.parse(text));
-  return recall({ wins, lostAtMs, seenAtMs, competitors }, deps.clock.now());
+  return recall({ wins, lostAtMs, seenAtMs, competitors }, context.clock.now());
 }
 
 /** Records a successful transaction of ours. Call it within a ledger transaction. */
-export function rememberWin(deps: PipelineDeps, target: Chain): void {
-  if (!losesGasOnRace(target)) return;
-  const old = readCompetition(deps, target);
+export function rememberWin(context: TargetContext): void {
+  if (!losesGasOnRace(context.target)) return;
+  const old = readCompetition(context);
   const now = afterWin(old);
-  if (now !== old) writeCompetition(deps, target, now);
+  if (now !== old) writeCompetition(context, now);
 }
 
 /** Records deliveries of other relayers. Call it within a ledger transaction. */
 export function rememberCompetitors(
-  deps: PipelineDeps,
-  target: Chain,
-  relayers: readonly Uint8Array[],
-  isLoss: boolean,
+  context: TargetContext,
+  seen: { readonly relayers: readonly Uint8Array[]; readonly isLoss: boolean },
 ): void {
-  if (!losesGasOnRace(target) || relayers.length === 0) return;
-  const seen = { relayers, nowMs: deps.clock.now(), isLoss };
-  writeCompetition(deps, target, afterCompetitorSeen(readCompetition(deps, target), seen));
+  if (seen.relayers.length > 0) noteCompetition(context, seen);
 }
 
 /** Records consensus proofs of ours that were mined after another relayer's. Call it within a ledger transaction. */
-export function rememberVainProofs(deps: PipelineDeps, target: Chain): void {
-  if (!losesGasOnRace(target)) return;
-  const seen = { relayers: [], nowMs: deps.clock.now(), isLoss: true };
-  writeCompetition(deps, target, afterCompetitorSeen(readCompetition(deps, target), seen));
+export function rememberVainProofs(context: TargetContext): void {
+  noteCompetition(context, { relayers: [], isLoss: true });
 }
 
-function writeCompetition(deps: PipelineDeps, target: Chain, competition: Competition): void {
-  deps.ledger.meta.write(competitionKey(target), JSON.stringify(competition));
+function noteCompetition(
+  context: TargetContext,
+  seen: { readonly relayers: readonly Uint8Array[]; readonly isLoss: boolean },
+): void {
+  if (!losesGasOnRace(context.target)) return;
+  const nowMs = context.clock.now();
+  writeCompetition(context, afterCompetitorSeen(readCompetition(context), { ...seen, nowMs }));
+}
+
+function writeCompetition(context: TargetContext, competition: Competition): void {
+  context.ledger.meta.write(competitionKey(context.target), JSON.stringify(competition));
 }
 
 function competitionKey(target: Chain): string {
@@ -82,35 +85,33 @@ const MAX_RECEIPTS_AT_ONCE = 100;
 
 /** Deliveries of other relayers on one target. */
 export class CompetitorDeliveries {
-  readonly #deps: PipelineDeps;
-  readonly #target: Chain;
+  readonly #context: TargetContext;
   /** Everything that ended up to this time is final. */
   #finalUntilMs: number;
   /** Deliveries seen up to `untilMs` are final once `height` is. */
   #watched: { readonly untilMs: number; readonly height: bigint } | undefined;
   #pollAfterMs = 0;
 
-  constructor(deps: PipelineDeps, target: Chain) {
-    this.#deps = deps;
-    this.#target = target;
-    this.#finalUntilMs = deps.clock.now() - LOOKBACK_MS;
+  constructor(context: TargetContext) {
+    this.#context = context;
+    this.#finalUntilMs = context.clock.now() - LOOKBACK_MS;
   }
 
   /** Checks once, if it is time; true when a message has to be delivered again. May throw an `RpcFault`. */
   async check(signal: AbortSignal): Promise<boolean> {
-    const nowMs = this.#deps.clock.now();
+    const nowMs = this.#context.clock.now();
     if (nowMs < this.#pollAfterMs) return false;
     this.#pollAfterMs = nowMs + POLL_INTERVAL_MS;
     if (this.#watched === undefined) {
       // Rows of the current millisecond may still be written.
       const untilMs = nowMs - 1;
       if (this.#page(untilMs, 1).length > 0) {
-        this.#watched = { untilMs, height: await this.#target.fetchHeight(signal) };
+        this.#watched = { untilMs, height: await this.#context.target.fetchHeight(signal) };
       }
       return false;
     }
     const { untilMs, height } = this.#watched;
-    if (await this.#target.fetchFinalHeight(signal) < height) return false;
+    if (await this.#context.target.fetchFinalHeight(signal) < height) return false;
     const { hasChanges, isSure } = await this.#confirm({ untilMs, height }, signal);
     if (!isSure) return hasChanges; // checked again later
     this.#finalUntilMs = untilMs;
@@ -120,8 +121,8 @@ export class CompetitorDeliveries {
   }
 
   #page(untilMs: number, limit: number, afterKey?: MessageRow): readonly MessageRow[] {
-    const target = this.#target.id.stateMachine;
-    return this.#deps.ledger.messages.listDeliveredByOther({
+    const target = this.#context.target.id.stateMachine;
+    return this.#context.ledger.messages.listDeliveredByOther({
       target,
       afterMs: this.#finalUntilMs,
       untilMs,
@@ -142,11 +143,15 @@ export class CompetitorDeliveries {
       const rows = this.#page(untilMs, MAX_RECEIPTS_AT_ONCE, last);
       if (rows.length === 0) return { hasChanges, isSure };
       last = rows.at(-1);
-      const receipts = await this.#target.fetchReceipts(rows.map(parseRow), signal);
+      const receipts = await this.#context.target.fetchReceipts(rows.map(parseRow), signal);
       const missing = rows.filter((_, index) => receipts[index] === undefined);
       if (missing.length === 0) continue;
       // A lagging node has not seen them yet: delivering again would waste gas.
-      const certain = await this.#target.fetchCertainReceipts(missing.map(parseRow), { height }, signal);
+      const certain = await this.#context.target.fetchCertainReceipts(
+        missing.map(parseRow),
+        { height },
+        signal,
+      );
       if (certain.some(({ kind }) => kind === "unsure")) isSure = false;
       const gone = missing.filter((_, index) => {
         const receipt = certain[index];
@@ -160,13 +165,13 @@ export class CompetitorDeliveries {
 
   /** Makes messages due again whose deliveries were reorganised away. */
   #takeBack(gone: readonly MessageRow[]): void {
-    const { ledger, clock } = this.#deps;
+    const { ledger, clock } = this.#context;
     ledger.transaction(() => {
       for (const { commitment, target } of gone) {
         const row = ledger.messages.find(commitment, target);
         if (row?.state !== "delivered_by_other") continue;
         const detail = "the receipt of another relayer is gone";
-        transition(this.#deps, row, "ready", { detail, nextAttemptAtMs: clock.now() });
+        transition(this.#context, row, { to: "ready", detail, nextAttemptAtMs: clock.now() });
       }
     });
   }

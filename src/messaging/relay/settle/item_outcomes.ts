@@ -2,7 +2,7 @@
  * Applies the outcome of a submission to its messages, journal items and delivery records. Everything here belongs in
  * one ledger transaction with the change of the submission itself (docs/architecture/messaging.md, I4).
  */
-import type { Chain, RefusalCode } from "../../../core/chains/port.ts";
+import type { RefusalCode } from "../../../core/chains/port.ts";
 import {
   type DeliveryBlock,
   mayFollow,
@@ -14,7 +14,7 @@ import {
 import { type DeliveryOutcome, judgeRevert } from "../decisions/outcome.ts";
 import { competitorBackoffMs } from "../decisions/competition.ts";
 import { recordDelivery, recordFoundReceipt } from "../receipts.ts";
-import type { PipelineDeps, PipelineSettings } from "../leg.ts";
+import type { RelayDeps, TargetContext } from "../leg.ts";
 import { hold, readMessageRow, toEndState, transition, transitionAll } from "../messages.ts";
 import { losesGasOnRace, readCompetition } from "../limits/competitors.ts";
 import { forgetFailure, noteExecuted, noteNotExecuted } from "../limits/suspension.ts";
@@ -27,7 +27,6 @@ const PROMPT_ATTEMPTS = 2;
 
 /** Outcome of one item of a submission. */
 export interface OutcomeInput {
-  readonly target: Chain;
   readonly row: SubmissionRow;
   readonly item: SubmissionItemRow;
   readonly outcome: DeliveryOutcome;
@@ -39,35 +38,36 @@ export interface OutcomeInput {
 }
 
 /** Applies one outcome to the message row, the delivery records and the journal's item. */
-export function applyOutcome(deps: PipelineDeps, settings: PipelineSettings, work: OutcomeInput): void {
+export function applyOutcome(context: TargetContext, work: OutcomeInput): void {
   const { row, item, outcome } = work;
-  const message = readMessageRow(deps, item);
-  const { submissions } = deps.ledger;
+  const message = readMessageRow(context, item);
+  const { submissions } = context.ledger;
   if (outcome === "delivered" || outcome === "delivered_by_other") {
     if (outcome === "delivered") {
-      recordOwn(deps, settings, message, work);
-      noteExecuted(deps, settings, work.target, [item.commitment]);
+      recordOwn(context, message, work);
+      noteExecuted(context, [item.commitment]);
     }
     submissions.settleItem(row.id, item.commitment, outcome === "delivered" ? "handled" : "by_other");
     const end = toEndState(outcome);
     // A message that ended meanwhile keeps its state; its revenue is recorded anyway.
     if (message.state !== end.state && mayFollow(message.state, end.state)) {
-      transition(deps, message, end.state, { reason: end.reason, hash: row.submission.hash });
+      transition(context, message, { to: end.state, reason: end.reason, hash: row.submission.hash });
     }
     return;
   }
   submissions.settleItem(row.id, item.commitment, "not_handled");
   if (outcome === "undelivered") return;
   const failed = { row: message, transaction: row.submission.hash };
-  const nextTryAtMs = noteNotExecuted(deps, settings, work.target, failed) ?? 0;
-  if (!isOursAlone(deps, row, message)) return;
-  const executed = transition(deps, message, "not_executed", {
+  const nextTryAtMs = noteNotExecuted(context, failed) ?? 0;
+  if (!isOursAlone(context, row, message)) return;
+  const executed = transition(context, message, {
+    to: "not_executed",
     reason: "not_executed",
     hash: row.submission.hash,
   });
-  hold(deps, settings, executed, {
+  hold(context, executed, {
     reason: "not_executed",
-    retryClass: message.target === settings.hub ? "hub_refused" : "failed",
+    retryClass: message.target === context.settings.hub ? "hub_refused" : "failed",
     detail: "mined, but the host recorded no delivery: the receiving module failed",
     notBeforeMs: nextTryAtMs,
   });
@@ -78,43 +78,41 @@ export function applyOutcome(deps: PipelineDeps, settings: PipelineSettings, wor
  * always all of them, are written together.
  */
 export function applyOutcomes(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
+  context: TargetContext,
   work: Omit<OutcomeInput, "item" | "outcome">,
   items: readonly { readonly item: SubmissionItemRow; readonly outcome: DeliveryOutcome }[],
 ): void {
-  const { submissions, messages } = deps.ledger;
+  const { submissions, messages } = context.ledger;
   const { row } = work;
-  const rows = messages.findAll(items.map(({ item }) => item.commitment), work.target.id.stateMachine);
+  const rows = messages.findAll(items.map(({ item }) => item.commitment), context.target.id.stateMachine);
   const done: MessageRow[] = [];
   for (const [index, { item, outcome }] of items.entries()) {
     const message = rows[index];
     if (outcome !== "delivered" || message?.state !== "submitted") {
-      applyOutcome(deps, settings, { ...work, item, outcome });
+      applyOutcome(context, { ...work, item, outcome });
       continue;
     }
-    recordOwn(deps, settings, message, { ...work, item, outcome });
+    recordOwn(context, message, { ...work, item, outcome });
     done.push(message);
   }
   if (done.length === 0) return;
   const commitments = done.map(({ commitment }) => commitment);
-  noteExecuted(deps, settings, work.target, commitments);
+  noteExecuted(context, commitments);
   submissions.settleItems(row.id, commitments, "handled");
   const end = toEndState("delivered");
-  transitionAll(deps, done, end.state, { reason: end.reason, hash: row.submission.hash });
+  transitionAll(context, done, { to: end.state, reason: end.reason, hash: row.submission.hash });
 }
 
 function recordOwn(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
+  context: TargetContext,
   message: MessageRow,
   { seen, row, ourself }: OutcomeInput,
 ): void {
   if (seen.kind === "receipt") {
-    recordFoundReceipt(deps, settings, message, { relayer: ourself, head: seen.head });
+    recordFoundReceipt(context, message, { relayer: ourself, head: seen.head });
   } else {
     const { block, isFinal } = seen;
-    recordDelivery(deps, settings, message, {
+    recordDelivery(context, message, {
       relayer: ourself,
       txHash: row.submission.hash,
       block,
@@ -124,17 +122,17 @@ function recordOwn(
 }
 
 /** True when the message waits for this submission and for no other one. */
-function isOursAlone(deps: PipelineDeps, row: SubmissionRow, message: MessageRow): boolean {
-  return message.state === "submitted" && !isCarriedElsewhere(deps, row, message);
+function isOursAlone(context: RelayDeps, row: SubmissionRow, message: MessageRow): boolean {
+  return message.state === "submitted" && !isCarriedElsewhere(context, row, message);
 }
 
 /** True when another submission has delivered the message, or may still do so. */
 function isCarriedElsewhere(
-  deps: PipelineDeps,
+  context: RelayDeps,
   row: SubmissionRow,
   message: Pick<MessageRow, "commitment" | "target">,
 ): boolean {
-  const { submissions } = deps.ledger;
+  const { submissions } = context.ledger;
   return submissions.listByItem(message.commitment, message.target).some((other) => {
     if (other.id === row.id) return false;
     const isOpen = unresolvedSubmissionStates.some((state) => state === other.state);
@@ -145,33 +143,32 @@ function isCarriedElsewhere(
 }
 
 /** Marks the deliveries of a final transaction as final. */
-export function finalise(deps: PipelineDeps, row: SubmissionRow): void {
-  const handled = deps.ledger.submissions.itemsOf(row.id).filter(({ outcome }) => outcome === "handled");
+export function finalise(context: RelayDeps, row: SubmissionRow): void {
+  const handled = context.ledger.submissions.itemsOf(row.id).filter(({ outcome }) => outcome === "handled");
   const [first] = handled;
   if (first === undefined) return;
-  deps.ledger.deliveries.markAllFinal(handled.map((item) => item.requestCommitment), first.target);
+  context.ledger.deliveries.markAllFinal(handled.map((item) => item.requestCommitment), first.target);
 }
 
 /** Reverts what was recorded for a block that no longer exists; the messages count as submitted again. */
-export function reopen(deps: PipelineDeps, row: SubmissionRow): void {
-  for (const item of deps.ledger.submissions.itemsOf(row.id)) {
-    const message = readMessageRow(deps, item);
-    if (message.state === "submitted" || isCarriedElsewhere(deps, row, message)) continue;
-    if (item.outcome === "handled") deps.ledger.deliveries.remove(item.requestCommitment, item.target);
+export function reopen(context: RelayDeps, row: SubmissionRow): void {
+  for (const item of context.ledger.submissions.itemsOf(row.id)) {
+    const message = readMessageRow(context, item);
+    if (message.state === "submitted" || isCarriedElsewhere(context, row, message)) continue;
+    if (item.outcome === "handled") context.ledger.deliveries.remove(item.requestCommitment, item.target);
     if (message.state !== "ready" && !mayFollow(message.state, "ready")) continue;
     const ready = message.state === "ready"
       ? message
-      : transition(deps, message, "ready", { detail: "block reorganised" });
-    transition(deps, ready, "submitted", { hash: row.submission.hash });
+      : transition(context, message, { to: "ready", detail: "block reorganised" });
+    transition(context, ready, { to: "submitted", hash: row.submission.hash });
   }
-  forgetFailure(deps, row);
-  deps.ledger.submissions.reopenItems(row.id);
-  deps.ledger.submissions.update(row.id, { state: "broadcast" });
+  forgetFailure(context, row);
+  context.ledger.submissions.reopenItems(row.id);
+  context.ledger.submissions.update(row.id, { state: "broadcast" });
 }
 
 /** Reason why a submission had no effect on a message. */
 export interface NoEffect {
-  readonly target: Chain;
   readonly row: SubmissionRow;
   readonly item: SubmissionItemRow;
   readonly isRace: boolean;
@@ -189,15 +186,16 @@ export interface NoEffect {
  * Schedules another attempt for an undelivered message: soon after a lost race, in a smaller batch after a revert
  * together with others, and later when it made a transaction revert by itself.
  */
-export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: NoEffect): void {
-  const message = readMessageRow(deps, why.item);
-  if (!isOursAlone(deps, why.row, message)) return;
-  const nowMs = deps.clock.now();
-  const pauseMs = Math.round(deps.random.fraction() * RACE_PAUSE_MS);
+export function tryAgain(context: TargetContext, why: NoEffect): void {
+  const message = readMessageRow(context, why.item);
+  if (!isOursAlone(context, why.row, message)) return;
+  const nowMs = context.clock.now();
+  const pauseMs = Math.round(context.random.fraction() * RACE_PAUSE_MS);
   const { detail } = why;
   if (why.isRace || !why.isReverted) {
-    const waitMs = Math.max(pauseMs, leftToOthersMs(deps, why.target, message));
-    transition(deps, message, "ready", {
+    const waitMs = Math.max(pauseMs, leftToOthersMs(context, message));
+    transition(context, message, {
+      to: "ready",
       reason: why.reason ?? "race",
       detail,
       nextAttemptAtMs: nowMs + waitMs,
@@ -207,7 +205,8 @@ export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: No
   const verdict = judgeRevert({ carried: why.members, code: why.code });
   if (verdict.kind === "split") {
     const { batchLimit } = verdict;
-    transition(deps, message, "ready", {
+    transition(context, message, {
+      to: "ready",
       reason: "reverted",
       detail,
       batchLimit,
@@ -215,10 +214,11 @@ export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: No
     });
     return;
   }
-  if (verdict.kind === "alone") releaseOthers(deps, message);
-  if (countReverts(deps, message) < PROMPT_ATTEMPTS) {
+  if (verdict.kind === "alone") releaseOthers(context, message);
+  if (countReverts(context, message) < PROMPT_ATTEMPTS) {
     const attempts = message.attempts + 1;
-    transition(deps, message, "held", {
+    transition(context, message, {
+      to: "held",
       reason: "reverted",
       detail,
       attempts,
@@ -226,28 +226,28 @@ export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: No
     });
     return;
   }
-  const ownFault = message.target === settings.hub ? "hub_refused" : "failed";
+  const ownFault = message.target === context.settings.hub ? "hub_refused" : "failed";
   const retryClass = verdict.kind === "alone" ? ownFault : "transient";
-  hold(deps, settings, message, { reason: "reverted", retryClass, detail });
+  hold(context, message, { reason: "reverted", retryClass, detail });
 }
 
 /**
  * Lifts batch limits once the reason of a revert is found: messages that were unprofitable in small batches may use
  * large ones again.
  */
-function releaseOthers(deps: PipelineDeps, { source, target }: MessageRow): void {
-  deps.ledger.messages.liftBatchLimits(source, target, "unprofitable");
+function releaseOthers(context: RelayDeps, { source, target }: MessageRow): void {
+  context.ledger.messages.liftBatchLimits(source, target, "unprofitable");
 }
 
-function leftToOthersMs(deps: PipelineDeps, target: Chain, message: MessageRow): number {
-  if (!losesGasOnRace(target) || target.relayer === undefined) return 0;
-  const facts = { height: message.seenAtHeight, ourself: target.relayer, pollIntervalMs: 0 };
-  return competitorBackoffMs(readCompetition(deps, target), facts);
+function leftToOthersMs(context: TargetContext, message: MessageRow): number {
+  if (!losesGasOnRace(context.target) || context.target.relayer === undefined) return 0;
+  const facts = { height: message.seenAtHeight, ourself: context.target.relayer, pollIntervalMs: 0 };
+  return competitorBackoffMs(readCompetition(context), facts);
 }
 
 /** Counts earlier reverts of transactions with the message, lost races excluded. */
-function countReverts(deps: PipelineDeps, message: MessageRow): number {
-  const { submissions } = deps.ledger;
+function countReverts(context: RelayDeps, message: MessageRow): number {
+  const { submissions } = context.ledger;
   return submissions.listByItem(message.commitment, message.target).filter(({ id, state }) =>
     state === "failed" && submissions.itemsOf(id).every(({ outcome }) => outcome !== "by_other")
   ).length;

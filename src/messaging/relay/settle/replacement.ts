@@ -18,7 +18,7 @@ import {
 import { type PriceCapInput, priceCaps, shortfallWei } from "../decisions/gas_price.ts";
 import { isSpendingStopped, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";
-import type { PipelineDeps, ReplacementContext, Settling } from "../leg.ts";
+import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
 import { noteNoAnswer } from "../deliver/send.ts";
 import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
@@ -41,32 +41,32 @@ interface Place {
  * nothing to do.
  * @param rows everything of one nonce, oldest first; at least one is unresolved and none is known to be mined
  */
-export async function replaceStuck(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
-  const { deps, replacing, signal } = work;
+export async function replaceStuck(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+  const { replacing, signal } = context;
   const place = placeOf(rows);
   if (replacing === undefined || place === undefined) return false;
   const { nonce, newest, dearest } = place;
-  if (deps.clock.now() < dearest.createdAtMs + STUCK_AFTER_MS) return false;
-  if (isSpendingStopped(deps, work.target)) return false;
+  if (context.clock.now() < dearest.createdAtMs + STUCK_AFTER_MS) return false;
+  if (isSpendingStopped(context)) return false;
   const terms = await replacing.chain.fetchReplacementState(dearest.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
-  const facts = await readPriceCapInput(work, replacing, { newest, dearest, terms });
+  const facts = await readPriceCapInput(context, replacing, { newest, dearest, terms });
   if (facts === undefined) return false;
   const decision = decideReplacement({
     nonce,
     price: terms.offered,
     isCancel: newest.kind === "cancel",
-    isHandlerReplaced: await isHandlerReplaced(work, replacing, { newest, dearest, terms }),
+    isHandlerReplaced: await isHandlerReplaced(context, replacing, { newest, dearest, terms }),
     replacements: place.replacements,
     sentAtMs: dearest.createdAtMs,
-    nowMs: deps.clock.now(),
+    nowMs: context.clock.now(),
     latestNonce: terms.nonces.latest,
     market: terms.market,
     ...priceCaps(facts),
   });
-  reportShortfall(work, facts, terms);
-  return await act(work, replacing, place, decision);
+  reportShortfall(context, facts, terms);
+  return await apply(context, { chain: replacing.chain, newest }, decision);
 }
 
 function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
@@ -87,19 +87,19 @@ function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
  * highest-priced one.
  */
 async function isHandlerReplaced(
-  { signal }: Settling,
+  context: Settling,
   { chain }: ReplacementContext,
   { newest, dearest, terms }: Pick<Place, "newest" | "dearest"> & { readonly terms: ReplacementState },
 ): Promise<boolean> {
   const ofNewest = newest.id === dearest.id
     ? terms
-    : await chain.fetchReplacementState(newest.submission, signal);
+    : await chain.fetchReplacementState(newest.submission, context.signal);
   return ofNewest.isHandlerReplaced;
 }
 
 /** Reads the input of the price caps; `undefined`: not known yet. */
 async function readPriceCapInput(
-  work: Settling,
+  context: Settling,
   replacing: ReplacementContext,
   at: { readonly newest: SubmissionRow; readonly dearest: SubmissionRow; readonly terms: ReplacementState },
 ): Promise<PriceCapInput | undefined> {
@@ -107,10 +107,10 @@ async function readPriceCapInput(
   const gasLimit = newest.submission.gasLimit ?? 0n;
   const income = newest.kind === "cancel"
     ? { kind: "none" as const }
-    : await readTransactionRevenue(work, replacing, newest);
+    : await readTransactionRevenue(context, newest);
   if (income === undefined) return undefined;
   const dataCostWei = income.kind === "fees" || income.kind === "reward"
-    ? await replacing.chain.fetchDataCost(newest.submission.raw, work.signal)
+    ? await replacing.chain.fetchDataCost(newest.submission.raw, context.signal)
     : 0n;
   const marketWei = highestPriceWei(terms.market);
   return {
@@ -124,23 +124,21 @@ async function readPriceCapInput(
 }
 
 /** Reports the shortfall when the account cannot pay for the next higher price. */
-function reportShortfall({ deps, target }: Settling, facts: PriceCapInput, terms: ReplacementState): void {
+function reportShortfall(context: Settling, facts: PriceCapInput, terms: ReplacementState): void {
   if (facts.income.kind === "none") return;
   const wanted = bumpPrice(terms.offered, terms.market, { capWei: undefined });
   if (wanted === undefined) return;
   const missingWei = shortfallWei(facts, highestPriceWei(wanted));
   if (missingWei === 0n) return;
   suspendUnfunded(
-    deps,
-    target,
+    context,
     `a pending transaction needs a higher price: ${missingWei} wei are missing in addition to ${facts.balanceWei} wei`,
   );
 }
 
-async function act(
-  work: Settling,
-  { chain }: ReplacementContext,
-  { newest }: Place,
+async function apply(
+  context: Settling,
+  { chain, newest }: Pick<ReplacementContext, "chain"> & Pick<Place, "newest">,
   decision: ReplacementDecision,
 ): Promise<boolean> {
   switch (decision.kind) {
@@ -149,7 +147,7 @@ async function act(
       return false; // the next round sees what was mined
     case "replace": {
       const submission = await chain.resign(newest.submission, decision.price);
-      await sendReplacement(work, {
+      await sendReplacement(context, {
         old: newest,
         submission,
         kind: "delivery",
@@ -158,12 +156,12 @@ async function act(
       return true;
     }
     case "cancel": {
-      const submission = await chain.cancel(newest.submission, decision.price, work.signal);
-      await sendReplacement(work, { old: newest, submission, kind: "cancel", why: decision.why });
+      const submission = await chain.cancel(newest.submission, decision.price, context.signal);
+      await sendReplacement(context, { old: newest, submission, kind: "cancel", why: decision.why });
       return true;
     }
     case "rebroadcast":
-      await work.target.broadcast(newest.submission, work.signal);
+      await context.target.broadcast(newest.submission, context.signal);
       return false;
   }
 }
@@ -177,20 +175,20 @@ export interface Successor {
 }
 
 /** Journals a replacement transaction, then broadcasts it. */
-export async function sendReplacement(work: Settling, successor: Successor): Promise<void> {
-  const { deps, target, signal } = work;
+export async function sendReplacement(context: Settling, successor: Successor): Promise<void> {
+  const { target, signal } = context;
   const { old, submission, kind } = successor;
   signal.throwIfAborted();
-  const { submissions } = deps.ledger;
+  const { submissions } = context.ledger;
   // A reorganised transaction may hold messages that another one carries by now: they stay there.
   const items = kind === "cancel" ? [] : submissions.itemsOf(old.id)
     .filter(({ outcome }) => outcome === undefined)
     .map(({ commitment, requestCommitment, target: to }) => ({ commitment, requestCommitment, target: to }));
   const { legSource } = old;
-  const id = deps.ledger.transaction(() =>
+  const id = context.ledger.transaction(() =>
     submissions.record({ submission, kind, items, replaces: old.id, legSource })
   );
-  deps.log.info(
+  context.log.info(
     kind === "cancel" ? "nonce_cleared" : "transaction_replaced",
     {
       chain: target.id.stateMachine,
@@ -206,28 +204,27 @@ export async function sendReplacement(work: Settling, successor: Successor): Pro
     result = await target.broadcast(submission, signal);
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    deps.ledger.transaction(() => noteNoAnswer(deps, id));
+    context.ledger.transaction(() => noteNoAnswer(context, id));
     return;
   }
-  takeAnswer(work, id, result);
+  takeAnswer(context, id, result);
 }
 
-function takeAnswer(work: Settling, id: number, result: BroadcastResult): void {
-  const { deps } = work;
-  const { submissions } = deps.ledger;
+function takeAnswer(context: Settling, id: number, result: BroadcastResult): void {
+  const { submissions } = context.ledger;
   switch (result.kind) {
     case "sent":
     case "alreadyKnown":
-      deps.ledger.transaction(() => void submissions.update(id, { state: "broadcast" }));
+      context.ledger.transaction(() => void submissions.update(id, { state: "broadcast" }));
       return;
     case "nonceUsed":
-      deps.ledger.transaction(() => noteNoAnswer(deps, id));
+      context.ledger.transaction(() => noteNoAnswer(context, id));
       return;
     case "underpriced":
     case "refused":
-      if (result.kind === "refused") noteRefusedFunds(deps, work.target, result.refusal);
+      if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
       // The previous one is still pending; the next increase starts from this price.
-      deps.ledger.transaction(() => {
+      context.ledger.transaction(() => {
         for (const { commitment } of submissions.itemsOf(id)) {
           submissions.settleItem(id, commitment, "not_handled");
         }
@@ -247,21 +244,21 @@ const BROADCAST_MS = 60_000;
  * Settles a submission that is neither in a block nor pending: broadcasts it again, or drops it when another one may
  * replace it.
  */
-export async function settleUnknown(work: Settling, row: SubmissionRow): Promise<boolean> {
-  const { deps, target, signal } = work;
+export async function settleUnknown(context: Settling, row: SubmissionRow): Promise<boolean> {
+  const { target, signal } = context;
   if (row.state === "included") {
-    deps.log.warn("transaction_reorganised", {
+    context.log.warn("transaction_reorganised", {
       chain: target.id.stateMachine,
       transaction: row.submission.hash,
     });
-    deps.ledger.transaction(() => reopen(deps, row));
+    context.ledger.transaction(() => reopen(context, row));
     return true;
   }
-  if (isBeingSent(deps, row)) return false;
-  if (row.submission.nonce !== undefined) return await broadcastAgain(work, row);
+  if (isBeingSent(context, row)) return false;
+  if (row.submission.nonce !== undefined) return await broadcastAgain(context, row);
   const head = await target.fetchHeight(signal);
   if (head < row.submission.madeAtHeight + EXTRINSIC_PATIENCE_BLOCKS) return false;
-  await settleByReceipts(work, row, { state: "dropped", detail: "left the transaction pool" });
+  await settleByReceipts(context, row, { state: "dropped", detail: "left the transaction pool" });
   return true;
 }
 
@@ -273,16 +270,16 @@ export async function settleUnknown(work: Settling, row: SubmissionRow): Promise
 const UNSEEN_MS = 60_000;
 
 /** True while the leg may still wait for the response to the broadcast. */
-function isBeingSent(deps: PipelineDeps, row: SubmissionRow): boolean {
-  const isNew = deps.clock.now() - row.createdAtMs < BROADCAST_MS;
+function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
+  const isNew = context.clock.now() - row.createdAtMs < BROADCAST_MS;
   return row.state === "signed" && row.detail === undefined && isNew;
 }
 
 /** True when later transactions of the account wait for this one: none of them can be mined until its nonce is used. */
-function holdsNonceForOthers(deps: PipelineDeps, row: SubmissionRow): boolean {
+function holdsNonceForOthers(context: RelayDeps, row: SubmissionRow): boolean {
   const { account, chain, nonce } = row.submission;
   if (nonce === undefined) return false;
-  const waiting = deps.ledger.submissions.listUnresolved(chain)
+  const waiting = context.ledger.submissions.listUnresolved(chain)
     .filter(({ id, state, submission }) =>
       id !== row.id && state !== "included" && submission.account === account
     ).flatMap(({ submission }) => submission.nonce === undefined ? [] : [submission.nonce]);
@@ -293,32 +290,34 @@ function holdsNonceForOthers(deps: PipelineDeps, row: SubmissionRow): boolean {
  * Broadcasts the same bytes again, unless one of the messages has been delivered meanwhile: the transaction would
  * revert, which is only acceptable if other transactions wait for its nonce.
  */
-async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boolean> {
-  const { deps, target, signal } = work;
-  const messages = deps.ledger.submissions.itemsOf(row.id).map((item) =>
-    parseRow(readMessageRow(deps, item))
+async function broadcastAgain(context: Settling, row: SubmissionRow): Promise<boolean> {
+  const { target, signal } = context;
+  const messages = context.ledger.submissions.itemsOf(row.id).map((item) =>
+    parseRow(readMessageRow(context, item))
   );
   const receipts = await target.fetchReceipts(messages, signal);
-  if (isOwn(target, receipts) && deps.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
-  const mustStay = holdsNonceForOthers(deps, row);
+  if (isOwn(target, receipts) && context.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
+  const mustStay = holdsNonceForOthers(context, row);
   if (!mustStay && receipts.some((receipt) => receipt !== undefined)) {
-    await settleByReceipts(work, row, { state: "dropped", detail: "delivered meanwhile" });
+    await settleByReceipts(context, row, { state: "dropped", detail: "delivered meanwhile" });
     return true;
   }
   const result = await target.broadcast(row.submission, signal);
   switch (result.kind) {
     case "sent":
     case "alreadyKnown":
-      deps.ledger.transaction(() => void deps.ledger.submissions.update(row.id, { state: "broadcast" }));
+      context.ledger.transaction(() =>
+        void context.ledger.submissions.update(row.id, { state: "broadcast" })
+      );
       return row.state !== "broadcast";
     case "nonceUsed":
       return false; // the next round sees the receipt or the other transaction
     case "underpriced":
     case "refused": {
-      if (result.kind === "refused") noteRefusedFunds(deps, target, result.refusal);
+      if (result.kind === "refused") noteRefusedFunds(context, result.refusal);
       if (mustStay) return false;
       const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-      await settleByReceipts(work, row, { state: "dropped", detail });
+      await settleByReceipts(context, row, { state: "dropped", detail });
       return true;
     }
   }

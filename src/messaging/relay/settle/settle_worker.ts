@@ -7,8 +7,8 @@ import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
 import type { Wake } from "../../../core/runtime/wake.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { hasRoomInFlight } from "../limits/capacity.ts";
-import type { PipelineDeps, PipelineSettings, ReplacementContext, Settling } from "../leg.ts";
+import { hasRoom } from "../limits/capacity.ts";
+import type { ReplacementContext, Settling, TargetContext } from "../leg.ts";
 import { transition } from "../messages.ts";
 import { CompetitorDeliveries } from "../limits/competitors.ts";
 import { noteNoAnswer } from "../deliver/send.ts";
@@ -24,8 +24,7 @@ import { noteInPool, settleByReceipts, settleRevert, settleSuccess } from "./set
 const SOONER = 8;
 
 /** Target with the workers to wake when its submissions are settled. */
-export interface SettledTarget {
-  readonly target: Chain;
+export interface SettledTarget extends TargetContext {
   /** Context for replacing pending transactions; absent when they have no nonces. */
   readonly replacing?: ReplacementContext | undefined;
   /** Chains whose legs lead to the target. */
@@ -38,17 +37,17 @@ export interface SettledTarget {
 }
 
 /** Creates the worker that settles the submissions of one target. */
-export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, work: SettledTarget): Worker {
+export function settleWorker(work: SettledTarget): Worker {
   const { target } = work;
-  const notices = new WaitNotices(deps);
-  const others = new CompetitorDeliveries(deps, target);
+  const notices = new WaitNotices(work);
+  const others = new CompetitorDeliveries(work);
   return {
     name: `settle ${target.id.stateMachine}`,
     run: async (signal) => {
-      recoverSubmitted(deps, work);
+      recoverSubmitted(work);
       while (!signal.aborted) {
         try {
-          const { waiting, hasChanges } = await settleAll(deps, settings, target, signal, work.replacing);
+          const { waiting, hasChanges } = await settleAll({ ...work, signal });
           if (await others.check(signal) || hasChanges) work.legs.forEach((leg) => leg.wake());
           if (waiting === 0) notices.done("inclusion");
           else {
@@ -58,26 +57,27 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
         } catch (error) {
           signal.throwIfAborted();
           if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
-          deps.log.debug("settlement_interrupted", { chain: target.id.stateMachine, error });
+          work.log.debug("settlement_interrupted", { chain: target.id.stateMachine, error });
         }
-        const isAwaited = isRoomAwaited(deps, work);
+        const isAwaited = isRoomAwaited(work);
         const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : work.everyMs, signal);
         // A transaction just sent is not in a block yet, and more may follow.
-        if (wait === "woken") await deps.clock.sleep(work.everyMs / SOONER, signal);
+        if (wait === "woken") await work.clock.sleep(work.everyMs / SOONER, signal);
       }
     },
   };
 }
 
 /** True when due messages wait for a pending transaction to be settled. */
-function isRoomAwaited(deps: PipelineDeps, { target, sources }: SettledTarget): boolean {
-  const nowMs = deps.clock.now();
+function isRoomAwaited(context: SettledTarget): boolean {
+  const { target, sources } = context;
+  const nowMs = context.clock.now();
   const isAnyDue = sources.some((source) => {
-    const dueAtMs = deps.ledger.messages.nextDueAt(source.id.stateMachine, target.id.stateMachine);
+    const dueAtMs = context.ledger.messages.nextDueAt(source.id.stateMachine, target.id.stateMachine);
     return dueAtMs !== undefined && dueAtMs <= nowMs;
   });
-  return isAnyDue && !hasRoomInFlight(deps, { target }) &&
-    deps.ledger.submissions.listInFlight(target.id.stateMachine).length > 0;
+  return isAnyDue && !hasRoom(context) &&
+    context.ledger.submissions.listInFlight(target.id.stateMachine).length > 0;
 }
 
 /**
@@ -85,22 +85,24 @@ function isRoomAwaited(deps: PipelineDeps, { target, sources }: SettledTarget): 
  * Rows that count as submitted although no open submission carries them (a crash between two writes of an older
  * version, or a pruned submission) become ready, and their receipts are read first.
  */
-function recoverSubmitted(deps: PipelineDeps, work: SettledTarget): void {
-  deps.ledger.transaction(() => {
-    for (const { id } of deps.ledger.submissions.listUnresolved(work.target.id.stateMachine)) {
-      noteNoAnswer(deps, id);
+function recoverSubmitted(context: SettledTarget): void {
+  context.ledger.transaction(() => {
+    for (const { id } of context.ledger.submissions.listUnresolved(context.target.id.stateMachine)) {
+      noteNoAnswer(context, id);
     }
   });
-  const { messages, submissions } = deps.ledger;
-  const target = work.target.id.stateMachine;
+  const { messages, submissions } = context.ledger;
+  const target = context.target.id.stateMachine;
   const open = new Set(
     submissions.listUnresolved(target).flatMap(({ id }) => submissions.itemsOf(id))
       .filter(({ outcome }) => outcome === undefined).map(({ commitment }) => commitment),
   );
-  for (const source of work.sources) {
+  for (const source of context.sources) {
     const lost = messages.listSubmitted({ source: source.id.stateMachine, target, limit: 100_000 })
       .filter((row) => !open.has(row.commitment));
-    for (const row of lost) transition(deps, row, "ready", { detail: "no open transaction carries it" });
+    for (const row of lost) {
+      transition(context, row, { to: "ready", detail: "no open transaction carries it" });
+    }
   }
 }
 
@@ -127,16 +129,12 @@ export interface SettleRound {
  * transactions that are pending too long are replaced.
  */
 export async function settleAll(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  target: Chain,
-  signal: AbortSignal,
-  replacing?: ReplacementContext,
+  context: Settling,
 ): Promise<SettleRound> {
-  const work: Settling = { deps, settings, target, replacing, signal };
+  const { target, replacing, signal } = context;
   // Includes what an earlier round recorded, even if it did not complete.
-  await reviewLoss(work);
-  const places = listPlaces(work);
+  await reviewLoss(context);
+  const places = listPlaces(context);
   const needsFinal = places.some((rows) => rows.some(({ state }) => state === "included"));
   const finalHeight = needsFinal ? await target.fetchFinalHeight(signal) : 0n;
   let waiting = 0;
@@ -156,22 +154,22 @@ export async function settleAll(
   const due = places.filter((rows) =>
     !rows.some(({ state, block }) => state === "included" && (block?.height ?? 0n) > finalHeight)
   );
-  const requested = requestOutcomes(work, due);
+  const requested = requestOutcomes(context, due);
   for (const rows of due) {
-    const isSettled = await attempt(() => settlePlace(work, rows, requested));
+    const isSettled = await attempt(() => settlePlace(context, rows, requested));
     if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
   }
-  if (replacing !== undefined) await attempt(() => fillGaps(work, replacing));
-  if (await confirmFoundReceipts(deps, target, signal)) hasChanges = true;
-  await reviewLoss(work);
+  if (replacing !== undefined) await attempt(() => fillGaps(context, replacing));
+  if (await confirmFoundReceipts(context)) hasChanges = true;
+  await reviewLoss(context);
   if (fault !== undefined) throw fault;
   return { waiting, hasChanges };
 }
 
 /** Lists unresolved deliveries and cancellations, grouped by nonce, oldest first. */
-function listPlaces({ deps, target }: Settling): SubmissionRow[][] {
+function listPlaces(context: Settling): SubmissionRow[][] {
   const places = new Map<string, SubmissionRow[]>();
-  for (const row of deps.ledger.submissions.listUnresolved(target.id.stateMachine)) {
+  for (const row of context.ledger.submissions.listUnresolved(context.target.id.stateMachine)) {
     if (row.kind !== "delivery" && row.kind !== "cancel") continue;
     const { account, nonce } = row.submission;
     const key = account === undefined || nonce === undefined ? `row ${row.id}` : `${account} ${nonce}`;
@@ -185,13 +183,16 @@ type RequestedOutcomes = ReadonlyMap<number, Promise<SubmissionOutcome>>;
 
 /** Requests the outcomes of submissions that share their nonce with no other in the list, a few concurrently. */
 function requestOutcomes(
-  { target, signal }: Settling,
+  context: Settling,
   places: readonly (readonly SubmissionRow[])[],
 ): RequestedOutcomes {
   const limit = new Limit(ASKED_AT_ONCE);
   return new Map(places.flatMap(([row, ...others]) => {
     if (row === undefined || others.length > 0) return [];
-    const outcome = limit.run(() => target.fetchOutcome(row.submission, signal), signal);
+    const outcome = limit.run(
+      () => context.target.fetchOutcome(row.submission, context.signal),
+      context.signal,
+    );
     outcome.catch(() => undefined); // handled where it is awaited
     return [[row.id, outcome] as const];
   }));
@@ -199,41 +200,44 @@ function requestOutcomes(
 
 /** Settles the submissions of one nonce. True when something changed. */
 async function settlePlace(
-  work: Settling,
+  context: Settling,
   rows: readonly SubmissionRow[],
   requested: RequestedOutcomes,
 ): Promise<boolean> {
   const [row] = rows;
   if (row === undefined) return false;
-  const competitors = listCompetingSubmissions(work, row);
-  if (competitors.length > 1) return await settleSameNonce(work, competitors);
-  return await settleOne(work, row, requested.get(row.id));
+  const competitors = listCompetingSubmissions(context, row);
+  if (competitors.length > 1) return await settleSameNonce(context, competitors);
+  return await settleOne(context, row, requested.get(row.id));
 }
 
 /** Lists everything in the journal ever signed for the nonce of `row`: any of it may be mined. */
-function listCompetingSubmissions({ deps }: Settling, row: SubmissionRow): readonly SubmissionRow[] {
+function listCompetingSubmissions(context: Settling, row: SubmissionRow): readonly SubmissionRow[] {
   const { account, chain, nonce } = row.submission;
   if (account === undefined || nonce === undefined) return [row];
-  return deps.ledger.submissions.listByNonce(chain, account, nonce);
+  return context.ledger.submissions.listByNonce(chain, account, nonce);
 }
 
 /** Settles one submission; true when something changed. */
 async function settleOne(
-  work: Settling,
+  context: Settling,
   row: SubmissionRow,
   requested: Promise<SubmissionOutcome> | undefined,
 ): Promise<boolean> {
-  const outcome = await (requested ?? work.target.fetchOutcome(row.submission, work.signal));
+  const outcome = await (requested ?? context.target.fetchOutcome(row.submission, context.signal));
   switch (outcome.kind) {
     case "included":
-      return outcome.succeeded ? settleSuccess(work, row, outcome) : await settleRevert(work, row, outcome);
+      return outcome.succeeded
+        ? settleSuccess(context, row, outcome)
+        : await settleRevert(context, row, outcome);
     case "pending":
-      return noteInPool(work.deps, row) || await replaceStuck(work, [row]);
+      return noteInPool(context, row) || await replaceStuck(context, [row]);
     case "replaced":
-      reportForeign(work, row.submission.nonce);
-      await settleByReceipts(work, row, { state: "replaced", detail: "nonce used" });
+      reportForeign(context, row.submission.nonce);
+      await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" });
       return true;
     case "unknown":
-      return row.state !== "included" && await replaceStuck(work, [row]) || await settleUnknown(work, row);
+      return row.state !== "included" && await replaceStuck(context, [row]) ||
+        await settleUnknown(context, row);
   }
 }

@@ -8,7 +8,7 @@ import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { isLostRace, outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
 import { applyOutcome, applyOutcomes, finalise, reopen, tryAgain } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
-import type { PipelineDeps, Settling } from "../leg.ts";
+import type { RelayDeps, Settling } from "../leg.ts";
 import { rememberCompetitors, rememberVainProofs, rememberWin } from "../limits/competitors.ts";
 import { noteSpent, type Paid, readPaid } from "../limits/spending.ts";
 
@@ -18,9 +18,9 @@ export type Included = Extract<SubmissionOutcome, { kind: "included" }>;
 /**
  * Records that a submission is pending (again): its block was reorganised, or the response to the broadcast was lost.
  */
-export function noteInPool(deps: PipelineDeps, row: SubmissionRow): boolean {
+export function noteInPool(context: RelayDeps, row: SubmissionRow): boolean {
   if (row.state === "broadcast") return false;
-  deps.ledger.transaction(() => reopen(deps, row));
+  context.ledger.transaction(() => reopen(context, row));
   return true;
 }
 
@@ -31,37 +31,36 @@ export function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
 
 /** Records a transaction that succeeded; true when something changed. */
 export async function settleSuccess(
-  work: Settling,
+  context: Settling,
   row: SubmissionRow,
   outcome: Included,
 ): Promise<boolean> {
-  const { deps } = work;
   const isKnown = isKnownBlock(row, outcome);
   if (isKnown && !outcome.isFinal) return false;
-  const paid = isKnown ? undefined : await readPaidBy(work, outcome);
-  deps.ledger.transaction(() => {
+  const paid = isKnown ? undefined : await readPaidBy(context, outcome);
+  context.ledger.transaction(() => {
     if (!isKnown) {
-      recordInclusion(work, row, outcome);
-      noteSpent(deps, row, paid, { advancedClient: outcome.advancedClient });
+      recordInclusion(context, row, outcome);
+      noteSpent(context, row, { paid, advancedClient: outcome.advancedClient });
     }
-    deps.ledger.submissions.update(row.id, {
+    context.ledger.submissions.update(row.id, {
       state: outcome.isFinal ? "final" : "included",
       block: outcome.block,
     });
-    if (outcome.isFinal) finalise(deps, row);
+    if (outcome.isFinal) finalise(context, row);
   });
   return true;
 }
 
-function readPaidBy({ replacing, signal }: Settling, outcome: Included): Promise<Paid | undefined> {
-  return readPaid(outcome, replacing?.profit?.price, signal);
+function readPaidBy(context: Settling, outcome: Included): Promise<Paid | undefined> {
+  return readPaid(outcome, context.replacing?.profit?.price, context.signal);
 }
 
 /** Records the outcome of each message of a successful transaction, from the host's events. */
-function recordInclusion({ deps, settings, target }: Settling, row: SubmissionRow, outcome: Included): void {
-  if (row.state === "included") reopen(deps, row);
-  const items = deps.ledger.submissions.itemsOf(row.id);
-  const ourself = ourselfOn(target);
+function recordInclusion(context: Settling, row: SubmissionRow, outcome: Included): void {
+  if (row.state === "included") reopen(context, row);
+  const items = context.ledger.submissions.itemsOf(row.id);
+  const ourself = ourselfOn(context.target);
   const outcomes = outcomesFromEvents(
     items.map(({ requestCommitment }) => requestCommitment),
     outcome,
@@ -69,12 +68,12 @@ function recordInclusion({ deps, settings, target }: Settling, row: SubmissionRo
   );
   const seen = { kind: "included", block: outcome.block, isFinal: outcome.isFinal } as const;
   const ends = items.map((item, index) => ({ item, outcome: outcomes[index] ?? "undelivered" }));
-  applyOutcomes(deps, settings, { target, row, ourself, seen }, ends);
+  applyOutcomes(context, { row, ourself, seen }, ends);
   if (row.kind !== "delivery") return;
-  if (outcome.advancedClient !== false) return rememberWin(deps, target);
-  rememberVainProofs(deps, target);
-  deps.log.info("proofs_wasted", {
-    chain: target.id.stateMachine,
+  if (outcome.advancedClient !== false) return rememberWin(context);
+  rememberVainProofs(context);
+  context.log.info("proofs_wasted", {
+    chain: context.target.id.stateMachine,
     transaction: row.submission.hash,
   });
 }
@@ -85,18 +84,23 @@ function ourselfOn(target: Chain): Uint8Array {
 }
 
 /** Records a revert; the submission is polled until that is final, since it may succeed in another block. */
-export async function settleRevert(work: Settling, row: SubmissionRow, outcome: Included): Promise<boolean> {
+export async function settleRevert(
+  context: Settling,
+  row: SubmissionRow,
+  outcome: Included,
+): Promise<boolean> {
   const detail = outcome.refusal?.detail ?? "reverted";
   const state = outcome.isFinal ? "failed" : "included";
   if (!isKnownBlock(row, outcome)) {
     const { block, refusal } = outcome;
-    const paid = await readPaidBy(work, outcome);
-    await settleByReceipts(work, row, { state, detail, block, code: refusal?.code, paid });
+    const paid = await readPaidBy(context, outcome);
+    await settleByReceipts(context, row, { state, detail, block, code: refusal?.code, paid });
     return true;
   }
   if (!outcome.isFinal) return false;
-  const { deps } = work;
-  deps.ledger.transaction(() => void deps.ledger.submissions.update(row.id, { state, block: outcome.block }));
+  context.ledger.transaction(() =>
+    void context.ledger.submissions.update(row.id, { state, block: outcome.block })
+  );
   return true;
 }
 
@@ -118,14 +122,14 @@ export interface EndWithoutEffect {
 
 /** Settles a submission without an effect of its own by the current receipts of its messages. */
 export async function settleByReceipts(
-  work: Settling,
+  context: Settling,
   row: SubmissionRow,
   end: EndWithoutEffect,
 ): Promise<void> {
-  const { deps, settings, target, signal } = work;
-  const all = deps.ledger.submissions.itemsOf(row.id);
+  const { target, signal } = context;
+  const all = context.ledger.submissions.itemsOf(row.id);
   const items = all.filter(({ commitment }) => !end.carried?.has(commitment));
-  const messages = items.map((item) => parseRow(readMessageRow(deps, item)));
+  const messages = items.map((item) => parseRow(readMessageRow(context, item)));
   const height = end.block?.height;
   const found = await target.fetchCertainReceipts(messages, { height }, signal);
   // An uncertain receipt is read again before the message is sent again.
@@ -138,25 +142,28 @@ export async function settleByReceipts(
   const others = receipts.filter((relayer, index) =>
     relayer !== undefined && outcomes[index] === "delivered_by_other"
   ).flatMap((relayer) => relayer === undefined ? [] : [relayer]);
-  deps.ledger.transaction(() => {
+  context.ledger.transaction(() => {
     // What was recorded for an earlier block is no longer valid.
-    if (row.state === "included") reopen(deps, row);
-    for (const { commitment } of all) deps.ledger.submissions.settleItem(row.id, commitment, "not_handled");
-    rememberCompetitors(deps, target, others, isReverted);
+    if (row.state === "included") reopen(context, row);
+    for (const { commitment } of all) {
+      context.ledger.submissions.settleItem(row.id, commitment, "not_handled");
+    }
+    rememberCompetitors(context, { relayers: others, isLoss: isReverted });
     for (const [index, item] of items.entries()) {
       const outcome = outcomes[index] ?? "undelivered";
-      applyOutcome(deps, settings, { target, row, item, outcome, ourself, seen: { kind: "receipt", head } });
+      applyOutcome(context, { row, item, outcome, ourself, seen: { kind: "receipt", head } });
       if (outcome === "undelivered") {
-        tryAgain(deps, settings, { target, row, item, isRace, isReverted, members: all.length, ...end });
+        tryAgain(context, { row, item, isRace, isReverted, members: all.length, ...end });
       }
     }
-    deps.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });
-    noteSpent(deps, row, end.paid, {
+    context.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });
+    noteSpent(context, row, {
+      paid: end.paid,
       advancedClient: undefined,
       reverted: isRace ? "lost_race" : "reverted",
     });
   });
-  deps.log.info("transaction_ineffective", {
+  context.log.info("transaction_ineffective", {
     chain: target.id.stateMachine,
     transaction: row.submission.hash,
     outcome: isReverted ? "reverted" : end.state,

@@ -195,7 +195,9 @@ Deno.test("claims: another's receipt in place of ours ends a delivery only when 
   const { commitment } = message;
   const { height } = scene.node(b).head;
   const { messages, deliveries } = scene.ledger;
-  messages.record(toMessageRow(message, { source: hubName, target: b }, height, { state: "seen" }));
+  messages.record(
+    toMessageRow(message, { source: hubName, target: b }, { seenAtHeight: height, state: "seen" }),
+  );
   messages.transition(commitment, b, { to: "delivered", reason: "handled_by_us" });
   deliveries.record({
     ...newDelivery(1, { commitment, dest: b, source: a, relayer: scene.address(b) }),
