@@ -1,12 +1,8 @@
 /** The consensus proofs of the hub that an account carried to an EVM host, and which of them changed nothing. */
 import type { Address } from "viem";
 import type { Hex } from "../../../src/core/encoding/bytes.ts";
-import { toAddress } from "../../../src/core/evm/address.ts";
-import { decodeHandlerCall, type HandlerCall } from "../../../src/core/evm/handler_calls.ts";
-import { decodeHostLog } from "../../../src/core/evm/host_events.ts";
 import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
-import { FIRST_BEEFY_SET } from "../../../devnet/relay/validators.ts";
-import { readTransactionsOf } from "./account_history.ts";
+import { readDeliveries } from "./consensus_hosts.ts";
 
 /** A transaction that was mined without a revert and carried at least one consensus proof. */
 export interface ConsensusTransaction {
@@ -16,7 +12,7 @@ export interface ConsensusTransaction {
   readonly proofs: number;
   /** How many of them were stale: paid for, and the host ignored them. */
   readonly stale: number;
-  /** How many of them rotated the authority set. */
+  /** How many of them rotated the authority set, with a new height of the hub or without. */
   readonly rotations: number;
   /** True when messages travelled behind the proofs. */
   readonly hasMessages: boolean;
@@ -28,30 +24,14 @@ export async function readConsensusTransactions(
   account: Address,
   after: bigint,
 ): Promise<readonly ConsensusTransaction[]> {
-  const mined = await readTransactionsOf(host, account, after);
-  const found = await Promise.all(
-    mined.filter(({ isReverted }) => !isReverted).map(async ({ hash, height }) => {
-      const [{ input }, { logs }] = await Promise.all([
-        host.reader.getTransaction({ hash }),
-        host.reader.getTransactionReceipt({ hash }),
-      ]);
-      const calls = flat(decodeHandlerCall(input));
-      const proofs = calls.filter(({ tag }) => tag === "handleConsensus").length;
-      const events = logs.map((log) => decodeHostLog(log, toAddress(host.addresses.host)));
-      const updates = events.filter((log) => log.kind === "event" && log.event.tag === "StateMachineUpdated");
-      // Of the set that hosts trust from the start an epoch is told by the first proof of any kind.
-      const rotations = events.filter((log) =>
-        log.kind === "event" && log.event.tag === "NewEpoch" &&
-        log.event.value.authoritySetId > FIRST_BEEFY_SET
-      );
-      const stale = proofs - updates.length;
-      const hasMessages = calls.length > proofs;
-      return { hash, height, proofs, stale, rotations: rotations.length, hasMessages };
-    }),
-  );
-  return found.filter(({ proofs }) => proofs > 0);
-}
-
-function flat(call: HandlerCall): readonly HandlerCall[] {
-  return call.tag === "batchCall" ? call.value.calls.flatMap(flat) : [call];
+  const found = await readDeliveries({ host }, after);
+  return found.filter(({ sender, isReverted }) => sender === account.toLowerCase() && !isReverted)
+    .map(({ hash, block, effects, hasMessages }) => ({
+      hash,
+      height: block,
+      proofs: effects.length,
+      stale: effects.filter((effect) => effect === "none").length,
+      rotations: effects.filter((effect) => effect === "rotation").length,
+      hasMessages,
+    }));
 }

@@ -147,7 +147,7 @@ export async function readHostFacts({ stateMachine, host }: DevnetChain, after: 
 
 /** Transactions with proofs of the hub after block `after`, oldest first. */
 export async function readDeliveries(
-  { host }: DevnetChain,
+  { host }: Pick<DevnetChain, "host">,
   after: bigint,
 ): Promise<readonly HostDelivery[]> {
   const reader = readerOf(host);
