@@ -33,6 +33,10 @@ const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, s
  * end. Each suite's closing lines name its longest files.
  */
 const LONGEST: readonly string[] = [
+  "tests/messaging/simulation/plans_test.ts",
+  "tests/messaging/simulation/simulation_test.ts",
+  "tests/messaging/simulation/simulation_second_test.ts",
+  "tests/core/chains/evm/log_reading_seeds_test.ts",
   "tests/scenario/claims_test.ts",
   "tests/scenario/endpoints_test.ts",
   "tests/scenario/outcomes_test.ts",

