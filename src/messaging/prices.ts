@@ -1,18 +1,19 @@
 /**
- * Price sources of the configured chains: the explorer if a key is configured, then the chain's own router. The last
- * valid price is kept in the ledger, with the time at which it was read, so that it survives a restart.
+ * Prices of the configured chains' native tokens; their sources are listed in `pricing/price_quotes.ts`. The last valid
+ * price is kept in the ledger, with the time at which it was read, so that it survives a restart.
  */
-import { z } from "zod";
-import type { EvmChainConfig, HubConfig } from "./config/schema.ts";
-import type { Ledger } from "./ledger/ledger.ts";
 import { type GoodPrice, ONE_DOLLAR_27 } from "../core/evm/native_price.ts";
-import { etherscanQuote, priceQuotesFor, routerQuote, type RouterReader } from "./pricing/price_quotes.ts";
-import { createPriceSource, type PriceSource } from "./pricing/price_source.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import type { HubConfig } from "./config/schema.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { PriceContext } from "./pricing/price_quote.ts";
+import { listPriceQuotes } from "./pricing/price_quotes.ts";
+import { createPriceSource, type PriceSource } from "./pricing/price_source.ts";
 import { toTokenUnits } from "./relay/decisions/money.ts";
+import { z } from "zod";
 
 /** Dependencies of price sources. */
 export interface PriceDeps {
@@ -34,28 +35,17 @@ export function hubTokenPrice27(hub: Pick<HubConfig, "stateMachine" | "tokenPric
 /** Creates the price source of an EVM chain. */
 export function createNativePriceSource(
   deps: PriceDeps,
-  facts: {
-    readonly config: Pick<EvmChainConfig, "stateMachine" | "etherscanApiKey">;
-    readonly chain: RouterReader;
-    readonly hub: StateMachine;
-  },
+  facts: Pick<PriceContext, "config" | "chain" | "hub">,
 ): PriceSource {
-  const { etherscanApiKey, stateMachine } = facts.config;
-  const quotes = priceQuotesFor({
-    chain: stateMachine,
-    hub: facts.hub,
-    etherscan: etherscanApiKey === undefined
-      ? undefined
-      : (question) => etherscanQuote(deps.fetch, { question, apiKey: etherscanApiKey }),
-    router: routerQuote(facts.chain),
-  });
+  const { stateMachine } = facts.config;
+  const quotes = listPriceQuotes({ ...facts, fetch: deps.fetch });
   const onGood = (price: GoodPrice): void => keep(deps, stateMachine, price);
   return createPriceSource(deps, { quotes, last: recall(deps, stateMachine), onGood });
 }
 
 const keptShape = z.object({
   price27: z.string().regex(/^[1-9][0-9]*$/).transform(BigInt),
-  origin: z.enum(["etherscan", "router"]),
+  origin: z.string().min(1),
   readAtMs: z.int().min(0),
 });
 

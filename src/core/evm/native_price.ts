@@ -3,8 +3,8 @@
  * unknown price is unknown, never 0.
  */
 
-/** Source of a price. `fixed`: defined by the rules (one dollar). */
-export type PriceOrigin = "fixed" | "etherscan" | "router";
+/** Name of a price's source, e.g. `etherscan`, `router`. `fixed`: defined by the rules (one dollar). */
+export type PriceOrigin = string;
 
 /** Reason why a source returned no usable price. */
 export type PriceFailureCode =

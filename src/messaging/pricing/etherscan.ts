@@ -1,9 +1,13 @@
 /**
- * Requests to Etherscan's API, version 2, and parsing of its responses. Pure; requests are sent in `price_quotes.ts`.
+ * Prices of Etherscan's API, version 2: its requests and the parsing of its responses.
  * Source: docs/protocol/evm-host.md section 10 and docs/protocol/messaging.md section 9.3; polytope-labs/hyperbridge:
  * tesseract/messaging/evm/src/gas_oracle.rs (July 2025). Answers are HTTP 200 even when they are refusals, and a
  * refusal may repeat the key, so no text of an answer leaves this file.
  */
+import type { Secret } from "../../core/config/redact.ts";
+import { evmChainId, isEvm } from "../../core/ismp/state_machine.ts";
+import type { Fetch } from "../../core/rpc/http.ts";
+import { download, type PriceContext, type PriceQuote } from "./price_quote.ts";
 import { isJsonObject, type Json, parseJson } from "../../core/rpc/json.ts";
 import { parseDecimal } from "../../core/encoding/decimal.ts";
 import { type PriceFailureCode, type Quotation, quotePrice } from "../../core/evm/native_price.ts";
@@ -75,4 +79,32 @@ function refusalOf(result: Json | undefined): PriceFailureCode {
   const words = typeof result === "string" ? result.toLowerCase() : "";
   if (words.includes("rate limit") || words.includes("max calls")) return "throttled";
   return words.includes("api key") ? "bad_key" : "refused";
+}
+
+/** Etherscan's price. The key is revealed to the request alone. */
+export function etherscanQuote(
+  fetch: Fetch,
+  options: {
+    readonly question: EtherscanPriceQuestion;
+    readonly apiKey: Secret<string>;
+    /** {@link ETHERSCAN_URL} when absent. */
+    readonly base?: string | undefined;
+  },
+): PriceQuote {
+  return {
+    origin: "etherscan",
+    ask: async (signal) => {
+      const url = etherscanUrl(options.question, options.apiKey.reveal(), options.base ?? ETHERSCAN_URL);
+      const body = await download(fetch, url, signal);
+      return body.kind === "failed" ? body : parseEtherscanPrice(options.question, body.text);
+    },
+  };
+}
+
+/** Finds Etherscan's quote for a chain; `undefined` without a key, or when it does not price the chain's token. */
+export function findEtherscanQuote(context: PriceContext): PriceQuote | undefined {
+  const { etherscanApiKey: apiKey, stateMachine } = context.config;
+  const question = isEvm(stateMachine) ? etherscanPriceQuestion(evmChainId(stateMachine)) : undefined;
+  if (question === undefined || apiKey === undefined) return undefined;
+  return etherscanQuote(context.fetch, { question, apiKey });
 }

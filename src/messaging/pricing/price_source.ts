@@ -11,7 +11,7 @@ import {
   type Quotation,
   type SourceQuote,
 } from "../../core/evm/native_price.ts";
-import type { PriceQuote } from "./price_quotes.ts";
+import type { PriceQuote } from "./price_quote.ts";
 
 /** Prices of one native token. */
 export interface PriceSource {

@@ -7,13 +7,10 @@ import {
   type Quotation,
   quotePrice,
 } from "../../../src/core/evm/native_price.ts";
-import {
-  etherscanQuote,
-  oneDollar,
-  type PriceQuote,
-  priceQuotesFor,
-  routerQuote,
-} from "../../../src/messaging/pricing/price_quotes.ts";
+import { etherscanQuote } from "../../../src/messaging/pricing/etherscan.ts";
+import { oneDollar, type PriceQuote } from "../../../src/messaging/pricing/price_quote.ts";
+import { listPriceQuotes } from "../../../src/messaging/pricing/price_quotes.ts";
+import { routerQuote } from "../../../src/messaging/pricing/router.ts";
 import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
 import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
 import type { Fetch } from "../../../src/core/rpc/http.ts";
@@ -247,9 +244,13 @@ for (
   ] as const
 ) {
   Deno.test(`price quotes: ${chain} under ${hub} ${hasKey ? "with" : "without"} a key asks ${origins}`, () => {
-    const router = scripted("router", throttled);
-    const etherscan = hasKey ? () => scripted("etherscan", throttled) : undefined;
-    const quotes = priceQuotesFor({ chain: parseStateMachine(chain), hub, etherscan, router });
+    const stateMachine = parseStateMachine(chain);
+    const quotes = listPriceQuotes({
+      config: { stateMachine, etherscanApiKey: hasKey ? new Secret(KEY) : undefined },
+      chain: { fetchRouterPrice: () => Promise.resolve(undefined) },
+      hub,
+      fetch: () => Promise.reject(new Error("nothing is asked here")),
+    });
     assert.deepEqual(quotes.map(({ origin }) => origin), origins);
   });
 }
