@@ -77,58 +77,6 @@ async function deliver(hub: Hub, height: bigint, requests: readonly PostRequest[
   return extrinsic;
 }
 
-Deno.test({
-  name: "hub: @polkadot/api connects, reads storage, follows heads and decodes every event",
-  // The library keeps two timers for some seconds after disconnect().
-  sanitizeOps: false,
-  sanitizeResources: false,
-  fn: async () => {
-    await using hub = await startTestHub();
-    const provider: object = new WsProvider(hub.wsUrl);
-    ok(isProvider(provider));
-    const api = await ApiPromise.create({ provider, noInitWarn: true });
-    try {
-      equal(api.runtimeVersion.specName.toString(), "gargantua");
-      equal(api.runtimeVersion.specVersion.toNumber(), 8400);
-      const heads: number[] = [];
-      const stop = await api.rpc.chain.subscribeFinalizedHeads((head) => {
-        heads.push(head.number.toNumber());
-      });
-      const extrinsic = await deliver(hub, 10n, [post(1n)]);
-      const events = await api.query["system"]?.["events"]?.();
-      const names = JSON.parse(JSON.stringify(events?.toHuman())).map((record: unknown) => {
-        const event = member(record, "event");
-        return `${text(member(event, "section"))}.${text(member(event, "method"))}`;
-      });
-      deepEqual(names, [
-        "system.ExtrinsicSuccess",
-        "ismp.Request",
-        "ismp.PostRequestHandled",
-        "system.ExtrinsicSuccess",
-      ]);
-      const latest = await api.query["ismp"]?.["latestStateMachineHeight"]?.({
-        stateId: { Evm: 1 },
-        consensusStateId: "ETH0",
-      });
-      equal(latest?.toString(), "10");
-      const block = await api.rpc.chain.getBlock();
-      deepEqual(block.block.extrinsics.map((item) => `${item.method.section}.${item.method.method}`), [
-        "timestamp.set",
-        "ismp.handleUnsigned",
-      ]);
-      equal(block.block.extrinsics[1]?.toHex(), toHex(extrinsic));
-      equal(toHash256(keccak256(block.block.header.toU8a())), hub.best.hash);
-      stop();
-      ok(
-        heads.length >= 2 &&
-          heads.every((height, index) => index === 0 || height === (heads[index - 1] ?? 0) + 1),
-      );
-    } finally {
-      await api.disconnect();
-    }
-  },
-});
-
 Deno.test("hub: MMR proofs at any final height verify against the digest's root", async () => {
   await using hub = await startTestHub();
   const requests = [1n, 2n, 3n, 4n, 5n].map((nonce) => post(nonce));
@@ -384,4 +332,56 @@ Deno.test("hub: faults on demand delay, refuse, throttle, cut and drop", async (
   hub.fault = () => ({ kind: "delay", ms: 5 });
   equal((await callHttp(hub.httpUrl, "system_chain")).kind, "result");
   hub.fault = undefined;
+});
+
+Deno.test({
+  name: "hub: @polkadot/api connects, reads storage, follows heads and decodes every event",
+  // The library keeps two timers for some seconds after disconnect(): the last test, so that they end in no other.
+  sanitizeOps: false,
+  sanitizeResources: false,
+  fn: async () => {
+    await using hub = await startTestHub();
+    const provider: object = new WsProvider(hub.wsUrl);
+    ok(isProvider(provider));
+    const api = await ApiPromise.create({ provider, noInitWarn: true });
+    try {
+      equal(api.runtimeVersion.specName.toString(), "gargantua");
+      equal(api.runtimeVersion.specVersion.toNumber(), 8400);
+      const heads: number[] = [];
+      const stop = await api.rpc.chain.subscribeFinalizedHeads((head) => {
+        heads.push(head.number.toNumber());
+      });
+      const extrinsic = await deliver(hub, 10n, [post(1n)]);
+      const events = await api.query["system"]?.["events"]?.();
+      const names = JSON.parse(JSON.stringify(events?.toHuman())).map((record: unknown) => {
+        const event = member(record, "event");
+        return `${text(member(event, "section"))}.${text(member(event, "method"))}`;
+      });
+      deepEqual(names, [
+        "system.ExtrinsicSuccess",
+        "ismp.Request",
+        "ismp.PostRequestHandled",
+        "system.ExtrinsicSuccess",
+      ]);
+      const latest = await api.query["ismp"]?.["latestStateMachineHeight"]?.({
+        stateId: { Evm: 1 },
+        consensusStateId: "ETH0",
+      });
+      equal(latest?.toString(), "10");
+      const block = await api.rpc.chain.getBlock();
+      deepEqual(block.block.extrinsics.map((item) => `${item.method.section}.${item.method.method}`), [
+        "timestamp.set",
+        "ismp.handleUnsigned",
+      ]);
+      equal(block.block.extrinsics[1]?.toHex(), toHex(extrinsic));
+      equal(toHash256(keccak256(block.block.header.toU8a())), hub.best.hash);
+      stop();
+      ok(
+        heads.length >= 2 &&
+          heads.every((height, index) => index === 0 || height === (heads[index - 1] ?? 0) + 1),
+      );
+    } finally {
+      await api.disconnect();
+    }
+  },
 });
