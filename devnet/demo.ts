@@ -67,7 +67,7 @@ function parseArguments(args: readonly string[]): Arguments {
     .description(
       "Four EVM chains, a Substrate chain and a hub learn of each other by proofs, and messages cross; both compiled programs at work",
     )
-    .option("--keep", "go on afterwards, so that more can be sent", false)
+    .option("--keep", "continue afterwards, so that more can be sent", false)
     .option("--verbose", "show the logs of both programs", false)
     .option("--count <n>", "messages each way between the L1 and BSC", readCount, 20)
     .parse([...args], { from: "user" })
@@ -91,7 +91,7 @@ interface Stage {
   readonly board: RouteBoard;
   readonly updates: UpdateBoard;
   readonly followers: HubFollowers;
-  /** The block of what goes on has room for the hub's updates: it is redrawn in place. */
+  /** The block of what happens has room for the hub's updates: it is redrawn in place. */
   readonly isTerminal: boolean;
   readonly signal: AbortSignal;
 }

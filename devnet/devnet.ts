@@ -244,7 +244,7 @@ export class Devnet implements AsyncDisposable {
     return { stateMachine: chain.stateMachine, consensusStateId: chain.consensusStateId };
   }
 
-  /** Makes blocks of the relay chain until what is final on the hub now can be proved: whoever is told of it next learns it. */
+  /** Makes blocks of the relay chain until what is final on the hub now can be proved by the next update. */
   coverHub(): void {
     this.#proofs.cover();
   }
@@ -350,7 +350,7 @@ async function startProvenChains(
   }));
 }
 
-/** What the hub is told of all chains. */
+/** Hub settings for all chains. */
 function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
   const bscEpochLength = chains.find(({ kind }) => kind === "bsc")?.settings.bscEpochLength;
   return {
@@ -393,7 +393,7 @@ async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
   };
 }
 
-/** Somebody learned nothing of somebody else. */
+/** A direction had no update. */
 export class DevnetFault extends Error {
   override readonly name = "DevnetFault";
   readonly code = "no_updates";
@@ -406,7 +406,7 @@ async function untilFirstUpdates(oracle: Oracle): Promise<void> {
     if (open.length === 0) return;
     if (performance.now() > until) {
       const names = open.map(({ from, to }) => `${from} -> ${to}`).join(", ");
-      throw new DevnetFault(`Nothing was told for ${MAX_FIRST_UPDATES_MS / 1000} s: ${names}`);
+      throw new DevnetFault(`No update for ${MAX_FIRST_UPDATES_MS / 1000} s: ${names}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -62,8 +62,8 @@ export interface DevnetOptions {
   readonly ports?: { readonly hub?: number; readonly evm?: readonly number[] };
   /** Default true. False: nobody tells anybody anything until `devnet.oracle.start()`. */
   readonly startsOracle?: boolean;
-  /** Time between two looks of the oracle at a head. Default 500. */
+  /** Time between two polls of the oracle at a head. Default 500. */
   readonly oracleEveryMs?: number;
-  /** Told of every update of the oracle. */
+  /** Called with every update of the oracle. */
   readonly onUpdate?: (update: Direction & { readonly height: bigint }) => void;
 }

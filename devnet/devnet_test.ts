@@ -23,7 +23,7 @@ Deno.test("devnet: one consensus relayer proves all chains; the hub's events tel
   }
 });
 
-Deno.test("devnet: chains and hub know each other when it is ready, and go on learning", async () => {
+Deno.test("devnet: chains and hub know each other when it is ready, and continue learning", async () => {
   await using devnet = await startDevnet();
   const [a] = devnet.chains;
   assert.ok(a !== undefined);
@@ -102,7 +102,7 @@ Deno.test("devnet: consensus relayers bring every session to hosts, heights wher
   const direction = { from: hub.stateMachine, to: stateMachine };
   await devnet.oracle.pause(direction);
   const height = known();
-  await waitUntil("the hub goes on", () => devnet.hub.finalized.number > height + 3n);
+  await waitUntil("the hub continues", () => devnet.hub.finalized.number > height + 3n);
   assert.equal(known(), height);
   assert.ok(await devnet.oracle.step(direction) > height);
 });

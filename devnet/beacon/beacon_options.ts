@@ -92,7 +92,7 @@ export interface BeaconOptions extends Partial<BeaconBehaviour> {
   readonly blocksPerEpoch?: number;
   /** Validators in the state, 121 bytes each; at least 513. @default 1000 */
   readonly validators?: number;
-  /** Milliseconds between two looks at the execution chain; 0: none, see {@link Beacon.sync}. @default 250 */
+  /** Milliseconds between two polls at the execution chain; 0: none, see {@link Beacon.sync}. @default 250 */
   readonly pollMs?: number;
   /**
    * Withdrawals in each block's payload. Anvil knows nothing of them: {@link Beacon.executionUrl} answers as an
@@ -156,12 +156,12 @@ export interface Beacon extends SimulatedBeaconNode {
   /** Makes blocks until the given execution block is final (the newest when left out). */
   finalize(blockNumber?: number): Promise<void>;
   /**
-   * Goes on to a later period by leaving slots empty. Each period that is left gets a block shortly before its end,
+   * Advances to a later period by leaving slots empty. Each period that is left gets a block shortly before its end,
    * each that is entered four: one that becomes final, one an epoch later, one two epochs later in whose state the
    * first is final, and one that signs that. The last of them is the head.
    */
   advanceToPeriod(period: number): Promise<void>;
-  /** Puts other beacon blocks in place of the last ones, carrying the same execution blocks. */
+  /** Replaces the last beacon blocks by others that carry the same execution blocks. */
   reorg(blocks: number): Promise<void>;
   change(behaviour: Partial<BeaconBehaviour>): void;
 }

@@ -124,7 +124,7 @@ export class BeaconChain {
     return this.#updateAt(this.#blocks.length - 1);
   }
 
-  /** Slots that the next blocks have to take, before blocks go on at their usual distance. */
+  /** Slots that the next blocks have to take, before blocks continue at their usual distance. */
   plan(slots: readonly number[]): void {
     this.#planned.push(...slots);
   }

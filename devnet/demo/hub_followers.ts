@@ -1,6 +1,6 @@
 /**
  * How the chains of a devnet follow the hub, read from the chains: which authority set of the relay chain each trusts,
- * which height of the hub it knows, and whose account brought what. Start reading at {@link HubFollowers}.
+ * which height of the hub it knows, and whose account delivered what. Start reading at {@link HubFollowers}.
  */
 import type { Address } from "viem";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
@@ -19,7 +19,7 @@ import { resultHttp } from "../hub/json_rpc_client.ts";
 import { table } from "../terminal/progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
 
-/** What one chain knows now, and what it was told since the first look. */
+/** What one chain knows now, and what it was told since the first poll. */
 export interface Following {
   readonly name: string;
   readonly stateMachine: string;
@@ -30,11 +30,11 @@ export interface Following {
   readonly height: bigint;
   /** Who made it trust the next set, one entry per change, oldest first: names, or accounts in hex. */
   readonly rotatedBy: readonly string[];
-  /** Who brought heights of the hub. */
+  /** Accounts that delivered heights of the hub. */
   readonly updatedBy: readonly string[];
 }
 
-/** What a look at a chain brought. */
+/** State that one poll of a chain found. */
 type FollowerState = Pick<Following, "setId" | "height" | "rotatedBy" | "updatedBy">;
 
 /** One chain, with what was read of it so far. */
@@ -107,14 +107,14 @@ export class HubFollowers {
   }
 }
 
-/** Time between two looks while a rotation is waited for. */
+/** Time between two polls while a rotation is waited for. */
 const POLL_EVERY_MS = 250;
 
-/** How a chain was told of the hub, compared with what is wanted. */
+/** How a chain got updates of the hub, compared with what is wanted. */
 export interface FollowingRules {
   /** Changes of the set that every chain must have followed. */
   readonly rotations: number;
-  /** Who may have brought them. */
+  /** Who may have delivered them. */
   readonly by: readonly string[];
 }
 
@@ -125,13 +125,13 @@ export function followingFaults(
 ): readonly string[] {
   return followings.flatMap(({ name, setId, firstSetId, rotatedBy, updatedBy }) => {
     const followed = Number(setId - firstSetId);
-    const strangers = new Set([...rotatedBy, ...updatedBy].filter((who) => !by.includes(who)));
+    const others = new Set([...rotatedBy, ...updatedBy].filter((who) => !by.includes(who)));
     return [
       ...followed < rotations ? [`${name} followed ${followed} of ${rotations} rotations`] : [],
       ...rotatedBy.length === followed ? [] : [
-        `${name} trusts set ${setId} after ${firstSetId}, but ${rotatedBy.length} rotations were brought`,
+        `${name} trusts set ${setId} after ${firstSetId}, but ${rotatedBy.length} rotations were delivered`,
       ],
-      ...[...strangers].map((who) => `${name} was told of the hub by ${who}`),
+      ...[...others].map((who) => `${name} was updated by ${who}`),
     ];
   });
 }

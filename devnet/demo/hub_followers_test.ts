@@ -14,22 +14,22 @@ const a: Following = {
 };
 const rules = { rotations: 3, by: ["one", "two"] };
 
-Deno.test("followers of the hub: a table says who brought what", () => {
+Deno.test("followers of the hub: a table says who delivered what", () => {
   deepEqual(followingTable([a], ["one", "two"]).map((line) => line.split(/ {2,}/)), [
     ["who follows the hub", "authority set", "rotations", "heights", "newest height"],
     ["A (EVM-1)", "10 -> 13", "2 + 1", "3 + 1", "41"],
   ]);
 });
 
-Deno.test("followers of the hub: a rotation that was missed, or brought by a stranger, is a fault", () => {
+Deno.test("followers of the hub: a rotation that was missed, or delivered by another account, is a fault", () => {
   deepEqual(followingFaults([a], rules), []);
   deepEqual(followingFaults([{ ...a, setId: 12n, rotatedBy: ["one", "two"] }], rules), [
     "A followed 2 of 3 rotations",
   ]);
-  deepEqual(followingFaults([a], { ...rules, by: ["one"] }), ["A was told of the hub by two"]);
-  deepEqual(followingFaults([{ ...a, updatedBy: ["three"] }], rules), ["A was told of the hub by three"]);
+  deepEqual(followingFaults([a], { ...rules, by: ["one"] }), ["A was updated by two"]);
+  deepEqual(followingFaults([{ ...a, updatedBy: ["three"] }], rules), ["A was updated by three"]);
   deepEqual(followingFaults([{ ...a, rotatedBy: ["one"] }], rules), [
-    "A trusts set 13 after 10, but 1 rotations were brought",
+    "A trusts set 13 after 10, but 1 rotations were delivered",
   ]);
 });
 

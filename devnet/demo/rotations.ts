@@ -69,7 +69,7 @@ async function showFollowing({ followers, progress }: FollowingStage, rules: Fol
   const faults = followingFaults(seen, rules);
   progress.say("");
   for (const line of followingTable(seen, rules.by)) progress.say(line);
-  progress.say(`(rotations, and heights of the hub: brought by ${rules.by.join(" + by ")})\n`);
+  progress.say(`(rotations, and heights of the hub: delivered by ${rules.by.join(" + by ")})\n`);
   if (faults.length > 0) throw new Error(faults.join("; "));
 }
 
@@ -78,7 +78,7 @@ export async function rotateBusily({ followers }: FollowingStage): Promise<void>
   for (let rotation = 1; rotation <= BUSY_ROTATIONS; rotation++) await followers.rotateAndFollow(ROTATION_MS);
 }
 
-/** After the messages: all changes were followed, and both programs may have told of them. */
+/** After the messages: all changes were followed, and both programs may have delivered them. */
 export async function showAllRotations(stage: FollowingStage): Promise<void> {
   await showFollowing(stage, { rotations: QUIET_ROTATIONS + BUSY_ROTATIONS, by: PROGRAMS });
 }

@@ -165,7 +165,7 @@ function commandLine(options: AnvilOptions): string[] {
   return [...line, ...(options.extraArguments ?? [])];
 }
 
-/** Reads up to the line that names the port, then goes on reading in the background so that the pipe never fills. */
+/** Reads up to the line that names the port, then continues reading in the background so that the pipe never fills. */
 async function listeningPort(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
   pattern: RegExp,

@@ -345,7 +345,7 @@ async function sendAndWait(
   return receipt;
 }
 
-/** Milliseconds between two looks for a receipt, at first and at most: it is there at once, or with the next block. */
+/** Milliseconds between two polls for a receipt, at first and at most: it is there at once, or with the next block. */
 const RECEIPT_POLL_MS = 10;
 const MAX_RECEIPT_POLL_MS = 100;
 /** How long to look at all. */

@@ -269,7 +269,7 @@ export async function findDeliverer(host: IsmpHost, commitment: Hex): Promise<Ad
   return BigInt(address) === 0n ? undefined : address;
 }
 
-/** Commitments of the deliveries that a transaction brought about on this host, in order. */
+/** Commitments of the deliveries that a transaction caused on this host, in order. */
 export function deliveredIn(host: IsmpHost, receipt: TransactionReceipt): Hex[] {
   const logs = receipt.logs.filter((log) => log.address.toLowerCase() === host.addresses.host.toLowerCase());
   return parseEventLogs({ abi: HOST_ABI, logs, eventName: ["PostRequestHandled", "GetRequestHandled"] })

@@ -30,7 +30,7 @@ export interface ClaimOptions {
   readonly gameType?: number;
   /** Block that the claim is said to be about. Default: the newest. */
   readonly l2Height?: bigint;
-  /** Output root in place of the true one. */
+  /** Output root instead of the true one. */
   readonly claim?: Hash256;
 }
 

@@ -78,7 +78,7 @@ export interface Proposer extends AsyncDisposable {
 export interface ProposerOptions {
   /** The rollup's node. */
   readonly l2: NodePlace;
-  /** Pause between two looks, milliseconds. */
+  /** Pause between two polls, milliseconds. */
   readonly everyMs: number;
   /** Makes a claim about the newest block: `proposeOutput`, `createAssertion` or `createNode`. */
   readonly propose: (l2: NodePlace) => Promise<{ readonly l2Height: bigint }>;

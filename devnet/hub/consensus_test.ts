@@ -60,7 +60,7 @@ const beaconHeights = [beacon.first, beacon.second].map(({ executionPayload }) =
 const opHeight = games.integer("expected.height");
 const arbitrumHeight = boldUpdate.proof.value.header.number;
 
-/** The heights that an included extrinsic brought. */
+/** Heights that an included extrinsic added. */
 function advanced(outcome: UpdateOutcome): readonly StateMachineHeight[] {
   assert.equal(outcome.kind, "included");
   assert.equal(outcome.kind === "included" && outcome.succeeded, true);
@@ -271,7 +271,7 @@ Deno.test("hub: what fishermen ruled out, and what is proven at an unknown heigh
   assert.match(detail() ?? "", /l1_commitment_missing/);
 });
 
-Deno.test("hub: unknown, frozen and expired clients take nothing, and are told apart", async () => {
+Deno.test("hub: unknown, frozen and expired clients take nothing, and are distinguished", async () => {
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
@@ -373,7 +373,7 @@ Deno.test("hub: validity has priority and tag of the first chain that advances, 
   });
 });
 
-Deno.test("hub: an update that is ruled out before its block is in the block, fails and brings nothing", async () => {
+Deno.test("hub: an update that is ruled out before its block is in the block, fails and changes nothing", async () => {
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated);
   const { hub } = connection;

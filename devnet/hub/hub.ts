@@ -281,7 +281,7 @@ export class Hub {
     await this.stop();
   }
 
-  /** Makes no blocks until {@link resumeBlocks}; the endpoint goes on. */
+  /** Makes no blocks until {@link resumeBlocks}; the endpoint continues. */
   pauseBlocks(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -377,7 +377,7 @@ export class Hub {
     return this.#enqueue((execution) => this.#node.ismp.freeze(execution, stateId));
   }
 
-  /** Lets a frozen light client go on, as governance does. */
+  /** Lets a frozen light client continue, as governance does. */
   unfreezeClient(stateId: ConsensusStateId): Promise<BlockName> {
     return this.#enqueue(({ overlay }) =>
       this.#node.ismp.storage.frozenConsensusClients.put(overlay, false, stateId)

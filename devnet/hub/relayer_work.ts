@@ -153,7 +153,7 @@ export function withdrawal(nonce: bigint, change: Partial<WithdrawalInputData> =
   };
 }
 
-/** What came of an extrinsic: `undefined` when the pool took it, else the `Pallet.Error` that it fails with. */
+/** Outcome of an extrinsic: `undefined` when the pool took it, else the `Pallet.Error` that it fails with. */
 export async function fetchRefusal(hub: Hub, bytes: Uint8Array): Promise<string | undefined> {
   const answer: JsonRpcAnswer = await submit(hub, bytes);
   if (answer.kind === "result") return undefined;

@@ -216,7 +216,7 @@ export class SimulatedRuntime {
   }
 
   /**
-   * The call of an extrinsic. Signed extrinsics are told apart but no account has funds here.
+   * The call of an extrinsic. Signed extrinsics are distinguished but no account has funds here.
    * @throws {ScaleError} when the bytes are no extrinsic of this runtime.
    * @throws {ValidityError} `Payment` for signed extrinsics.
    */

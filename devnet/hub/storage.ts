@@ -120,7 +120,7 @@ export class Overlay {
     this.#events.push(event);
   }
 
-  /** Runs `action`; when it throws, nothing of it remains and the error goes on. */
+  /** Runs `action`; when it throws, nothing of it remains and the error propagates. */
   transaction<T>(action: () => T): T {
     const [main, child] = [this.#main, this.#child];
     const [offchain, events] = [this.#offchain.length, this.#events.length];

@@ -48,7 +48,7 @@ function finalityIn(vector: VectorNode): GrandpaFinalityProof {
   return decodeGrandpaMessage(vector.bytes("consensus_message_scale")).value.finalityProof;
 }
 
-Deno.test("the hub's own GRANDPA client judges the vectors as the network's does", () => {
+Deno.test("the hub's own GRANDPA client accepts and refuses the vectors as the network's does", () => {
   for (const vector of accepted) {
     const { consensusState } = checkFinality(
       decodeGrandpaState(vector.bytes("trusted_state.scale")),

@@ -23,7 +23,7 @@ interface Asked {
   accept: string;
 }
 
-/** @returns a refusal in place of the answer */
+/** @returns a refusal instead of the answer */
 type Rule = (asked: Asked) => NodeRefusal | undefined | Promise<NodeRefusal | undefined>;
 
 /** Starts a proxy with the behaviours of `profile` in front of the node at `upstream` (`http://...`). */

@@ -17,7 +17,7 @@ export interface StageRequest {
 export interface RequestStage {
   /** Answers a call, mostly by changing the call or the answer of `next`. Default: passes it on. */
   readonly answer?: (call: Call, next: Ask) => Promise<Answer>;
-  /** Looks at the text of the whole answer. @throws {RefusedRequest} in place of it. */
+  /** Looks at the text of the whole answer. @throws {RefusedRequest} instead of it. */
   readonly close?: (body: string) => void;
 }
 

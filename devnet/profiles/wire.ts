@@ -1,4 +1,4 @@
-/** JSON-RPC bodies, read without judging them: a proxy passes on what it does not understand. */
+/** JSON-RPC bodies, read without checking them: a proxy passes on what it does not understand. */
 import type { Answer, Call } from "./rpc_behaviour.ts";
 
 /** The calls of a body; text that is none has no calls. */

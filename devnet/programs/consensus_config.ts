@@ -27,21 +27,21 @@ export interface ConsensusChanges {
   /** State machines that get a section; default all. */
   readonly only?: readonly string[];
   /**
-   * How chains are told of the hub. Default `beefy`, for EVM chains; Substrate chains are in the file with `grandpa` only,
+   * How chains follow the hub. Default `beefy`, for EVM chains; Substrate chains are in the file with `grandpa` only,
    * and EVM chains then only if {@link only} names them.
    */
   readonly hubType?: "beefy" | "grandpa";
-  /** Whether chains are told of the hub. Default: with `grandpa`, which is for nothing else here. */
+  /** Whether chains follow the hub. Default: with `grandpa`, which is for nothing else here. */
   readonly enablesHubConsensus?: boolean;
   /** Proofs are made from the relay chain where the hub has none; with `beefy` only. Default false. */
   readonly makesProofs?: boolean;
   /** Who signs on EVM chains. Default `relayer`. */
   readonly signer?: DevnetRole;
-  /** In place of the hub's own URL. */
+  /** Instead of the hub's own URL. */
   readonly hubUrl?: string;
-  /** In place of the relay chain's own URL. */
+  /** Instead of the relay chain's own URL. */
   readonly relayUrl?: string;
-  /** In place of the URLs of Substrate chains, by state machine. */
+  /** Instead of the URLs of Substrate chains, by state machine. */
   readonly substrateUrls?: Readonly<Record<string, string>>;
   /** Last word on any key, by section name: `hub.substrate`, `hub.prover`, `relayer`, `evm_97`, `evm_97.host`. */
   readonly sections?: Readonly<Record<string, SectionChanges>>;

@@ -11,7 +11,7 @@ export interface ConsensusProcessOptions extends ConsensusRelayerOptions {
   readonly endpoints: ConsensusEndpoints;
   /** Told when the program ends by itself. */
   readonly onFault: (fault: Error) => void;
-  /** Told of the process, for who has to end it in a hurry. */
+  /** Called with the process, so that the caller can end it in a hurry. */
   readonly onStarted?: ((started: RelayerProcess) => void) | undefined;
 }
 
@@ -34,7 +34,7 @@ export class ConsensusProcess {
     this.#options = options;
   }
 
-  /** Starts it, or lets it go on. */
+  /** Starts it, or lets it continue. */
   async run(): Promise<void> {
     this.#process ??= this.#launch();
     (await this.#process).signal("SIGCONT");

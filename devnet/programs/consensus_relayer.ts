@@ -23,7 +23,7 @@ const beaconClients = [toConsensusClientId("BEAC"), toConsensusClientId("GNOS")]
 
 /**
  * Creates a client of every chain on the hub, as its governance would from what `log-consensus-state` prints.
- * @param periodSec challenge period of every chain, in place of the printed one.
+ * @param periodSec challenge period of every chain, instead of the printed one.
  */
 export async function createClients(
   hub: Hub,

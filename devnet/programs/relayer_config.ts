@@ -43,9 +43,9 @@ export interface ConfigChanges {
   readonly disableFeeAccumulation?: boolean;
   /** State machines that get no section. */
   readonly without?: readonly string[];
-  /** In place of the chain's own URL, by state machine: proxies, further endpoints. */
+  /** Instead of the chain's own URL, by state machine: proxies, further endpoints. */
   readonly rpcUrls?: Readonly<Record<string, readonly string[]>>;
-  /** In place of the hub's own URL. */
+  /** Instead of the hub's own URL. */
   readonly hubUrl?: string;
   /** Last word on any key, by section name: `hub`, `relayer`, or the chain's from {@link sectionOf}. */
   readonly sections?: Readonly<Record<string, SectionChanges>>;

@@ -203,7 +203,7 @@ Deno.test("relay chain: methods can be missing, BEEFY not ready, and answers unt
   assert.equal(await codeOf(node, "mmr_generateProof", [2], 5), 8001);
 });
 
-Deno.test("relay chain: blocks come by themselves, justifications are told, and the port outlives a restart", async () => {
+Deno.test("relay chain: blocks come by themselves, justifications are reported, and the port outlives a restart", async () => {
   await using node = await startRelayChain({ blockTimeMs: 30 });
   const socket = new WebSocket(node.wsUrl);
   await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));

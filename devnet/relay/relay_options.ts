@@ -79,7 +79,7 @@ export interface RelayChainNode extends AsyncDisposable {
   readonly wsUrl: string;
   /** Decides about every RPC call; undefined: all pass. */
   fault: FaultHook | undefined;
-  /** Puts other results in place of the node's; undefined: it tells the truth. */
+  /** Replaces results of the node; undefined: none. */
   alter: AnswerHook | undefined;
   /** Whether `beefy_getFinalizedHead` knows a block. */
   beefyReady: boolean;

@@ -9,7 +9,7 @@ import {
 } from "../traffic/messages.ts";
 import { table } from "./progress.ts";
 
-/** Time between two looks at the receipts. */
+/** Time between two polls at the receipts. */
 const POLL_EVERY_MS = 250;
 const END_GRACE_MS = 200;
 

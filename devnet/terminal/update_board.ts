@@ -6,7 +6,7 @@ import { resultHttp } from "../hub/json_rpc_client.ts";
 import { table } from "./progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
 
-/** Time between two looks at the hub's events. */
+/** Time between two polls at the hub's events. */
 const POLL_EVERY_MS = 500;
 
 /** What is known of one chain. */
@@ -47,7 +47,7 @@ export class UpdateBoard {
     return [...this.#devnet.chains, ...this.#devnet.substrateChains];
   }
 
-  /** How many updates of a chain brought the hub a newer height. */
+  /** Number of updates of a chain that gave the hub a newer height. */
   updatesOf(chain: DevnetChain | DevnetSubstrateChain): number {
     return this.#of(chain).updates;
   }

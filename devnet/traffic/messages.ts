@@ -182,7 +182,7 @@ export interface WaitOptions {
   readonly deadlineMs?: number;
   /** Default 250. */
   readonly everyMs?: number;
-  /** Told of messages when they are seen delivered for the first time. */
+  /** Called with messages when they are seen delivered for the first time. */
   readonly onDelivered?: (messages: readonly SentMessage[]) => void;
   readonly signal?: AbortSignal;
 }
@@ -247,7 +247,7 @@ function resolveTarget(
   const known = devnet.chains.find(({ name, stateMachine }) =>
     name === options.to || stateMachine === options.to
   );
-  // Where nobody is, a module must be named all the same.
+  // Where nobody is, a module must be named anyway.
   const { addresses } = (known ?? devnet.chain(options.from)).host;
   return { dest: known?.stateMachine ?? options.to, module: options.module ?? addresses.ping };
 }

@@ -27,7 +27,7 @@ export type WasteReason =
 export interface GasTotals {
   readonly transactions: number;
   readonly gas: bigint;
-  /** Gas for nothing; what a transaction is for and what it carries in vain are told apart. */
+  /** Gas for nothing; what a transaction is for and what it carries for nothing are distinguished. */
   readonly wasted: ReadonlyMap<WasteReason, bigint>;
 }
 

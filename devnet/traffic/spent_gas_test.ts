@@ -72,7 +72,7 @@ Deno.test("spent gas: what of a transaction was for nothing", () => {
     ["such a proof alone", proof(300, false), { "known proof": 2_000n }],
     ["one of two messages", batch(message(50, true), message(70, false)), { "not executed": 70n }],
     ["nothing taken", batch(proof(300, false), message(50, false)), { "not executed": 2_000n }],
-    ["a proof that was news, with a message in vain", batch(proof(300, true), message(50, false)), {
+    ["a needed proof with a wasted message", batch(proof(300, true), message(50, false)), {
       "not executed": 50n,
     }],
   ];

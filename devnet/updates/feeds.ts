@@ -10,17 +10,17 @@ import { provenEnds } from "./proven_chain_feed.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
 import { followerEnds } from "./hub_follower_feed.ts";
 
-/** Whether the devnet itself tells nobody of the hub whom relayers can tell. */
+/** Whether the devnet itself leaves to relayers every chain that they can keep current of the hub. */
 export function isLeftToOthers({ hubFeed = "devnet" }: DevnetOptions): boolean {
   return hubFeed !== "devnet";
 }
 
-/** Chains that may be told of the hub by the consensus relayer. */
+/** Chains that the consensus relayer can keep current of the hub. */
 export function grandpaFollowers(chains: readonly DevnetSubstrateChain[]): readonly DevnetSubstrateChain[] {
   return chains.filter(({ hubClientId }) => hubClientId === grandpaClientId);
 }
 
-/** What consensus relayers do: a feed for each EVM chain, and for each Substrate chain that they tell of the hub. */
+/** What consensus relayers do: a feed for each EVM chain, and for each Substrate chain that they keep current of the hub. */
 export function feedsOf(
   { feeds, hubFeed, consensusRelayer }: DevnetOptions,
   { hub, endpoints, substrateChains, onFault }:

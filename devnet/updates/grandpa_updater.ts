@@ -29,13 +29,13 @@ export async function grandpaStateOf(
   followed: HubIdentity,
 ): Promise<InitialConsensusState> {
   await using reader = connectRelay(wsUrl);
-  // The first state asks no chain that is told: nothing is sent there.
+  // The first state needs no receiver: nothing is sent there.
   await using nowhere = connectConsensus({ identity: followed, wsUrl });
   const prover = createGrandpaProver({ relay: reader.chain, target: nowhere.hub }, proverOptions(followed));
   return await prover.fetchInitialState(never);
 }
 
-/** Tells one chain of another one. */
+/** Keeps one chain current of another one. */
 export class GrandpaUpdater implements AsyncDisposable {
   readonly #voting: VotingChain;
   readonly #followed: StateMachineId;

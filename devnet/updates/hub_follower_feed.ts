@@ -1,4 +1,4 @@
-/** How a Substrate chain of a devnet learns of the hub by the compiled consensus relayer. */
+/** How the compiled consensus relayer keeps a Substrate chain of a devnet current of the hub. */
 import type { Hub } from "../hub/hub.ts";
 import type { FeedEnds } from "./program_feed.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";

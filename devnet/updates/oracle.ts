@@ -1,26 +1,26 @@
 /**
- * Brings the final states of one side to the other, by proofs that the receiver verifies: naive BEEFY proofs, GRANDPA
+ * Delivers the final states of one side to the other, by proofs that the receiver verifies: naive BEEFY proofs, GRANDPA
  * votes, heads of parachains. How each is made is not known here. Start reading at {@link Oracle}.
  */
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 
 /**
- * Tells a receiver of more than height `last`, if there is more.
- * @param isAsked what is final now must be told, whatever it takes: blocks of the relay chain are not waited for.
- * @returns the height that the receiver knows then, `last` when it was told nothing.
+ * Updates a receiver beyond height `last`, if there is more.
+ * @param isAsked everything that is final now must be proved, without waiting for blocks of the relay chain.
+ * @returns the height that the receiver knows afterwards, `last` without an update.
  */
 export type UpdateStep = (last: bigint, isAsked: boolean) => Promise<bigint>;
 
-/** One direction of updates, whoever brings them. */
+/** One direction of updates, whichever program makes them. */
 export interface UpdateFeed {
   readonly direction: Direction;
-  /** Height that the receiver was told last, 0 for none. */
+  /** Newest height that the receiver knows, 0 for none. */
   readonly last: bigint;
   start(): void;
-  /** Stops telling; resolves when no update is under way any more. */
+  /** Stops updating; resolves when no update is in progress any more. */
   pause(): Promise<void>;
   resume(): void;
-  /** Tells the newest state now, paused or not; the height that the receiver was told last. */
+  /** Proves the newest state now, paused or not. @returns the newest height that the receiver knows. */
   step(): Promise<bigint>;
   stop(): Promise<void>;
 }
@@ -36,9 +36,9 @@ export interface OracleChain {
 
 /** One of the ways that the oracle serves; one end is the hub, both are where it proves itself to itself. */
 export interface Direction {
-  /** Whose states are told. */
+  /** Chain whose states are proved. */
   readonly from: StateMachine;
-  /** Who is told. */
+  /** Chain that receives the proofs. */
   readonly to: StateMachine;
 }
 
@@ -48,7 +48,7 @@ export class OracleFault extends Error {
   readonly code = "oracle_failed";
   constructor(direction: Direction, forMs: number, options: ErrorOptions) {
     super(
-      `The oracle could not tell ${direction.to} about ${direction.from} for ${forMs / 1000} s: ${
+      `The oracle could not update ${direction.to} with ${direction.from} for ${forMs / 1000} s: ${
         options.cause instanceof Error ? options.cause.message : options.cause
       }`,
       options,
@@ -60,15 +60,15 @@ export class OracleFault extends Error {
 export interface OracleOptions {
   readonly hub: StateMachine;
   readonly chains: readonly OracleChain[];
-  /** Directions that others serve, under the same command; given who is told of their faults. */
+  /** Directions that others serve, under the same command; given the listener for their faults. */
   readonly others?: (onFault: (fault: Error) => void) => readonly UpdateFeed[];
   /** Proves the hub to the hub itself. */
   readonly proveHubToItself?: UpdateStep;
-  /** Time between two looks at a head. Default 500. */
+  /** Time between two polls at a head. Default 500. */
   readonly everyMs?: number;
   /** A direction that fails for longer than this ends the oracle. Default 120,000. */
   readonly patienceMs?: number;
-  /** Told what was stored. */
+  /** Called with each height that was stored. */
   readonly onUpdate?: (update: Direction & { readonly height: bigint }) => void;
 }
 
@@ -81,7 +81,7 @@ export class Oracle implements AsyncDisposable {
   constructor(options: OracleOptions) {
     const failed = Promise.withResolvers<never>();
     this.failed = failed.promise;
-    // Whoever cares races with it; without anybody a fault must not end the process as unhandled.
+    // Callers race with it; without one, a fault must not end the process as an unhandled rejection.
     failed.promise.catch(() => undefined);
     const { hub, proveHubToItself } = options;
     const feed = (direction: Direction, update: UpdateStep): Feed =>
@@ -106,7 +106,7 @@ export class Oracle implements AsyncDisposable {
     for (const feed of this.#feeds) feed.start();
   }
 
-  /** Stops telling; of all directions, or the one given. Resolves when no update is under way any more. */
+  /** Stops all directions, or the one given. Resolves when no update is in progress any more. */
   async pause(direction?: Direction): Promise<void> {
     await Promise.all(this.#select(direction).map((feed) => feed.pause()));
   }
@@ -117,15 +117,15 @@ export class Oracle implements AsyncDisposable {
   }
 
   /**
-   * Tells the newest final state now, paused or not.
-   * @returns the height that the receiver was told last, 0 for none.
+   * Proves the newest final state now, paused or not.
+   * @returns the newest height that the receiver knows, 0 for none.
    */
   async step(direction: Direction): Promise<bigint> {
     const [feed] = this.#select(direction);
     return feed === undefined ? 0n : await feed.step();
   }
 
-  /** Height that the receiver of a direction was told last, 0 for none. */
+  /** Newest height that the receiver of a direction knows, 0 for none. */
   lastHeight(direction: Direction): bigint {
     return this.#select(direction)[0]?.last ?? 0n;
   }

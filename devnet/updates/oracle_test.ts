@@ -11,7 +11,7 @@ class Ends {
   chainHeight = 0n;
   isBroken = false;
   readonly told: string[] = [];
-  /** For each time that the chain was to be told of the hub: whether somebody asked for just that. */
+  /** For each time that the chain was to be updated with the hub's finality: whether somebody asked for just that. */
   readonly asked: boolean[] = [];
   readonly chain: OracleChain = {
     stateMachine: CHAIN,
@@ -44,7 +44,7 @@ Deno.test("oracle: tells each new final height once, in both directions", async 
   assert.deepEqual(ends.asked, [true, false]);
 });
 
-Deno.test("oracle: a paused direction stands still while the other goes on", async () => {
+Deno.test("oracle: a paused direction stands still while the other continues", async () => {
   const ends = new Ends();
   ends.chainHeight = 5n;
   ends.hubHeight = 7n;
@@ -77,6 +77,6 @@ Deno.test("oracle: fails aloud when a direction stays broken", async () => {
   oracle.start();
   await assert.rejects(oracle.failed, {
     code: "oracle_failed",
-    message: /KUSAMA-4009 about EVM-31337.*no hub/,
+    message: /KUSAMA-4009 with EVM-31337.*no hub/,
   });
 });

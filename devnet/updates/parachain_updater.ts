@@ -13,7 +13,7 @@ import { connectReceiver, type Receiver, sendUpdate } from "./update_sender.ts";
 
 const never = new AbortController().signal;
 
-/** Tells one chain of parachains. */
+/** Keeps one chain current of parachains. */
 export class ParachainUpdater implements AsyncDisposable {
   readonly #relay: RelayChainNode;
   readonly #receiver: Receiver;
@@ -37,7 +37,7 @@ export class ParachainUpdater implements AsyncDisposable {
     this.#connection = connectReceiver(options.receiver);
   }
 
-  /** Tells of one of them. */
+  /** Update step for one of them. */
   update(of: StateMachineId): UpdateStep {
     const prover = createParachainProver(
       { relay: this.#reader.chain, target: this.#connection.hub },

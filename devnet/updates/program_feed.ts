@@ -9,13 +9,13 @@ import type { Direction, UpdateFeed } from "./oracle.ts";
 /** The ends of a direction. */
 export interface FeedEnds {
   readonly direction: Direction;
-  /** Who is told. */
+  /** Chain that receives the proofs. */
   readonly receiver: Pick<Hub, "finalized">;
   /** Height of the sender that the receiver knows, 0 for none. */
   last(): bigint;
   /** The newest height of the sender. */
   newest(): bigint | Promise<bigint>;
-  /** Brings the sender on until that height can be proved, bit by bit. */
+  /** Advances the sender step by step until that height can be proved. */
   makeFinal?(wanted: bigint): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ const DEADLINE_MS = 240_000;
 /** Blocks of the receiver after which what was in its pool is in a block. */
 const QUIET_BLOCKS = 2;
 const POLL_EVERY_MS = 50;
-/** Between two looks of {@link ProgramFeed.step}: the sender may be brought on each time. */
+/** Between two polls of {@link ProgramFeed.step}: the sender may be advanced each time. */
 const STEP_EVERY_MS = 200;
 
 /** A direction with the program that serves it. */

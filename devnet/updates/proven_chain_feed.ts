@@ -1,4 +1,4 @@
-/** How the hub of a devnet learns of one of its EVM chains by the compiled consensus relayer. */
+/** How the compiled consensus relayer proves an EVM chain of a devnet to its hub. */
 import type { Hub } from "../hub/hub.ts";
 import type { FeedEnds } from "./program_feed.ts";
 import type { ProvenChain } from "../chains/proven_chains.ts";

@@ -1,5 +1,5 @@
 /**
- * The network's prover program: brings proofs of the hub to the hub, which accepts those that the live hub would, and lets
+ * The network's prover program: submits proofs of the hub to the hub, which accepts those that the live hub would, and lets
  * the relay chain rotate its authorities now and then.
  */
 import type { Hub } from "../hub/hub.ts";
@@ -35,7 +35,7 @@ export class Prover {
   }
 
   /**
-   * Proves what the hub would accept: heights with news, and all sessions.
+   * Proves what the hub would accept: heights with messages, and all sessions.
    * @param isAsked everything that is final now is proved.
    * @returns the newest height that was proved, `last` when there was nothing.
    */
@@ -59,7 +59,7 @@ export class Prover {
     if (!rotates) {
       if (!this.#isNews(found)) return undefined;
       if (this.#rotateEvery > 0 && this.#sinceRotation >= this.#rotateEvery - 1) {
-        // The news is proved together with the session that begins.
+        // The height is proved together with the session that begins.
         if (relay.session.beefySetId === trusted.current.id) relay.rotate();
         return undefined;
       }

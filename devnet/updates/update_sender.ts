@@ -1,11 +1,11 @@
-/** Brings updates of a light client to a simulated Substrate chain, with the consensus relayer's own adapter. */
+/** Submits updates of a light client to a simulated Substrate chain, with the consensus relayer's own adapter. */
 import type { UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import type { ConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { connectConsensus, type ConsensusConnection } from "../hub/consensus_work.ts";
 import type { Hub } from "../hub/hub.ts";
 
-/** A chain with pallet-ismp that is told of another one. */
+/** A chain with pallet-ismp that follows another one. */
 export interface Receiver {
   readonly node: Hub;
   readonly hashing: HashAlgorithm;

@@ -94,7 +94,7 @@ Deno.test("chain worker: an update is submitted and told, and more of them follo
   await scene.end();
 });
 
-Deno.test("chain worker: accepted without a height is told as such", async () => {
+Deno.test("chain worker: accepted without a height is reported as such", async () => {
   const scene = new Scene();
   scene.hub.outcomes.push({ ...included(true), advanced: [] });
   scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
@@ -123,7 +123,7 @@ Deno.test("chain worker: a competitor's update is no fault, neither before nor w
   await scene.end();
 });
 
-Deno.test("chain worker: after another's update ours is made anew at once", async () => {
+Deno.test("chain worker: after another's update ours is made again at once", async () => {
   const scene = new Scene();
   const { consensusStateId } = idOf("EVM-1/ETH0");
   scene.hub.states.set(consensusStateId, firstState);
@@ -232,12 +232,12 @@ Deno.test("chain worker: endpoints that fail are asked again after 1 s, 2 s, 4 s
   assert.deepEqual(
     scene.seconds(prover).slice(before, before + 3),
     [543, 544, 546],
-    "after a success it begins anew",
+    "after a success it begins again",
   );
   await scene.end();
 });
 
-Deno.test("chain worker: a lying endpoint is an error that names it, one that serves another chain is parked", async () => {
+Deno.test("chain worker: a lying endpoint is an error that names it, one that serves another chain is suspended", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
     prepare: (made) =>
@@ -281,7 +281,7 @@ Deno.test("chain worker: a node without a needed method is asked every minute, a
   await scene.end();
 });
 
-Deno.test("chain worker: a look that never ends is told every five minutes and ended after thirty", async () => {
+Deno.test("chain worker: a look that never ends is reported every five minutes and ended after thirty", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
     prepare: (made) => made.find = () => new Promise(() => {}),
@@ -318,18 +318,18 @@ Deno.test("chain worker: a rollup is looked at again as soon as the hub knows a 
     .catch((error: unknown) => scene.ends.push(error));
   scene.hub.store(eth, 100n);
   await scene.clock.advance(20_000);
-  assert.deepEqual(scene.seconds(rollup), [0], "the first height is no news");
+  assert.deepEqual(scene.seconds(rollup), [0], "the first height is not new");
   scene.hub.store(eth, 101n);
   await scene.clock.advance(30_000);
-  assert.deepEqual(scene.seconds(rollup), [0, 30], "brought by somebody else: seen at the next question");
+  assert.deepEqual(scene.seconds(rollup), [0, 30], "delivered by another relayer: seen at the next question");
 
   scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(102n) });
   await scene.clock.advance(0);
-  assert.deepEqual(scene.seconds(rollup), [0, 30, 50], "brought by us: at once");
+  assert.deepEqual(scene.seconds(rollup), [0, 30, 50], "delivered by us: at once");
   await scene.end();
 });
 
-Deno.test("chain worker: news do not shorten the pause after a failure", async () => {
+Deno.test("chain worker: a new height does not shorten the pause after a failure", async () => {
   const scene = new Scene();
   const eth = idOf("EVM-1/ETH0");
   const rollup = scene.start("EVM-10/OPT0", {

@@ -38,7 +38,7 @@ async function faultOf(work: Promise<unknown>): Promise<RpcFault> {
   return error;
 }
 
-Deno.test("evm reader: headers by number, hash and name are one block, and missing ones are told", async () => {
+Deno.test("evm reader: headers by number, hash and name are one block, and missing ones are reported", async () => {
   await withNode(async (node) => {
     const reader = readerOf(31337, [node.rpcUrl], new RecordedLog());
     assert.equal(await reader.fetchHeight(never), 3n);

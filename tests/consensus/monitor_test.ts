@@ -54,7 +54,7 @@ Deno.test("monitor: first after 600 s, then every 180 s; young updates keep it g
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("monitor: an update, whoever brought it, starts the count anew", async () => {
+Deno.test("monitor: an update of any relayer resets the count", async () => {
   const { clock, hub, start } = scene();
   hub.store(eth, 5n);
   const run = start({ id: eth, maxSec: 700n });
@@ -127,7 +127,7 @@ Deno.test("monitor: what cannot be asked or was never updated ends nothing, and 
   assert.match(String(run.fault()), /stop/);
 });
 
-Deno.test("monitor: of a Substrate chain that is told of the hub both directions are watched", async () => {
+Deno.test("monitor: of a Substrate chain that follow the hub both directions are watched", async () => {
   const { clock, hub, log } = scene();
   const id = idOf("SUBSTRATE-dest/SUB0");
   const target = Object.assign(new MemoryUpdatesHub(clock), { id });

@@ -73,7 +73,7 @@ Deno.test("a hub of type grandpa: a parachain beside it and the hub are kept cur
   assert.deepEqual([...log.events("error"), ...log.events("warn")], []);
 });
 
-Deno.test("a hub of type grandpa: a parachain that the hub does not follow is told all the same, and noted once", async () => {
+Deno.test("a hub of type grandpa: a parachain that the hub does not follow is reported anyway, and noted once", async () => {
   await using fixture = await Fixture.start({ followed: [] });
   const log = new RecordedLog();
   const first = BigInt(fixture.hub.best.number);

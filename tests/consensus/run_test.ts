@@ -99,7 +99,7 @@ Deno.test("run: a signal during the first checks is a clean end, too", async () 
   scene.assertClosed();
 });
 
-Deno.test("run: what must be mended is listed whole, and nothing is started", async () => {
+Deno.test("run: everything that must be fixed is listed, and nothing is started", async () => {
   const scene = new Scene();
   scene.hub.findings = [{ severity: "fatal", event: "pallets_missing", text: "another hub" }];
   scene.bsc.findings = [
@@ -117,7 +117,7 @@ Deno.test("run: what must be mended is listed whole, and nothing is started", as
   scene.assertClosed();
 });
 
-Deno.test("run: a hub that does not answer ends the start with 1, told once", async () => {
+Deno.test("run: a hub that does not answer ends the start with 1, reported once", async () => {
   const scene = new Scene();
   scene.hub.fault = faultOf("unreachable", "KUSAMA-4009");
   scene.eth.checkFault = faultOf("unreachable", "KUSAMA-4009");
@@ -383,7 +383,7 @@ Deno.test("log-consensus-state: the state of the hub itself is printed, too", as
   assert.equal(maker.isClosed, true);
 });
 
-Deno.test("log-consensus-state: endpoints that fail are asked again for half a minute, a lie is told at once", async () => {
+Deno.test("log-consensus-state: endpoints that fail are asked again for half a minute, a lie is reported at once", async () => {
   const scene = new Scene();
   const fetchState = scene.eth.fetchInitialState.bind(scene.eth);
   let failures = 3;

@@ -10,7 +10,7 @@ import {
 
 const pace = { intervalMs: 300_000, spentMs: 0 };
 
-Deno.test("schedule: the interval counts from one look to the next, whatever the look took", () => {
+Deno.test("schedule: the interval counts from one poll to the next, whatever the look took", () => {
   const nothing: PollResult = { kind: "nothing", againInMs: undefined };
   assert.deepEqual(planPause(nothing, { intervalMs: 300_000, spentMs: 20_000 }, 4, 0), {
     delayMs: 280_000,
@@ -28,7 +28,7 @@ Deno.test("schedule: a prover that knows better than the interval decides, earli
   assert.equal(planPause({ kind: "nothing", againInMs: 900_000 }, pace, 0, 0).delayMs, 900_000);
 });
 
-Deno.test("schedule: what is still behind goes on at once, what has caught up waits", () => {
+Deno.test("schedule: what is still behind continues at once, what has caught up waits", () => {
   assert.equal(planPause({ kind: "updated", hasMore: true }, pace, 0, 0).delayMs, MIN_PAUSE_MS);
   assert.equal(planPause({ kind: "updated", hasMore: false }, pace, 0, 0).delayMs, 300_000);
 });

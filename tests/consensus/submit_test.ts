@@ -59,7 +59,7 @@ Deno.test("submit: nothing is asked or sent when the hub knows the height alread
   assert.deepEqual([tried, hub.sent], [0, []]);
 });
 
-Deno.test("submit: a refusal of the question is told and nothing is sent, unless somebody was faster", async () => {
+Deno.test("submit: a refusal of the question is reported and nothing is sent, unless somebody was faster", async () => {
   const { hub, submit } = scene();
   hub.refusals.push(badProof);
   assert.deepEqual(await submit(), { kind: "refused", refusal: badProof });
@@ -100,7 +100,7 @@ Deno.test("submit: an update that does not fit any more after another one, lower
   assert.deepEqual(await submit(20n), { kind: "overtaken", hubHeight: undefined });
 });
 
-Deno.test("submit: where the pool has another's update in place of ours, that one's block is waited for", async () => {
+Deno.test("submit: where the pool has another's update instead of ours, that one's block is waited for", async () => {
   const { clock, hub, submit } = scene();
   const inVain = Array.from({ length: 100 }, () => ({ kind: "unknown" as const }));
   hub.broadcasts.push({ kind: "alreadyKnown" });
@@ -144,7 +144,7 @@ Deno.test("submit: an update that no block takes is given up after ten minutes",
   assert.equal(clock.now() - startMs, 600_000);
 });
 
-Deno.test("submit: what left the pool is lost, or the hub has the height from somebody else", async () => {
+Deno.test("submit: what left the pool is lost, or the hub has the height from another relayer", async () => {
   const { hub, submit } = scene();
   hub.outcomes.push({ kind: "unknown" });
   assert.deepEqual(await submit(), {

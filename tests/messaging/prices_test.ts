@@ -105,7 +105,7 @@ Deno.test("prices: a restart remembers the last good price; its six hours count 
   assert.deepEqual(seen(await after.fetchPrice()), ["unknown"]);
 });
 
-Deno.test("prices: a stored price that cannot be read is told and counts as none", async () => {
+Deno.test("prices: a stored price that cannot be read is reported and counts as none", async () => {
   for (const text of ["{", '{"price27":"0","origin":"router","readAtMs":1}', "[]"]) {
     const before = prepare({});
     const { ledger } = before.relayer;

@@ -130,7 +130,7 @@ Deno.test("startup: an EVM chain's endpoints are asked for proofs at the height 
   assert.deepEqual(asked, [77n], "neither without a height nor where something is wrong already");
 });
 
-Deno.test("startup: what the hub says of a chain that does not answer is told at once", async () => {
+Deno.test("startup: what the hub says of a chain that does not answer is reported at once", async () => {
   const { clock, hub, evm, para, run } = scene();
   hub.known = [fatal("unknown to the hub")];
   evm.own = undefined;
@@ -155,7 +155,7 @@ Deno.test("startup: a hub that does not answer within 30 seconds is the only one
   assert.equal(hub.counterpartiesAsked, 0);
 });
 
-Deno.test("startup: when time is up it is told what the endpoint said before", async () => {
+Deno.test("startup: when time is up the last answer of the endpoint is reported", async () => {
   const { clock, evm, run } = scene();
   evm.own = undefined;
   let attempts = 0;

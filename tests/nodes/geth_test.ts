@@ -41,7 +41,7 @@ function startGeth(options: AnvilOptions): Promise<Anvil> {
 /** What proofs of the hub did to a host, by transaction. */
 type Effects = readonly (readonly ProofEffect[])[];
 
-/** Sessions that pass while no relayer runs, and how they are brought: at most three in a transaction. */
+/** Sessions that pass while no relayer runs, and how they are delivered: at most three in a transaction. */
 const SESSIONS = 4;
 const IN_TWO: Effects = [["rotation", "rotation", "rotation"], ["rotation"]];
 

@@ -23,7 +23,7 @@ export async function findNode(name: GethKind["name"]): Promise<RealNode> {
     if (executable !== undefined) return { name, start: (options) => start(executable, options) };
     say(`${name} is left out: Go is not installed, and ${kind.variable} names no executable`);
   } catch (error) {
-    // Of Geth itself the task must not pass over that.
+    // Of Geth itself the task must not skip that.
     if (name === "geth") throw error;
     say(`${name} is left out: ${error instanceof Error ? error.message.trim().split("\n").at(-1) : error}`);
   }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
 
-/** What a program does: opens its database, gives up access, goes on. Tells on standard output what still works. */
+/** What a program does: opens its database, gives up access, continues. Tells on standard output what still works. */
 const PROGRAM = `
 import { openDatabase } from "${REPOSITORY}/src/messaging/ledger/open.ts";
 import { dropFileAccess } from "${REPOSITORY}/src/core/runtime/file_access.ts";
@@ -33,7 +33,7 @@ tell("database:", () => {
 tell("close:", () => db.close());
 `;
 
-Deno.test("file access: given up for good, while the open database goes on", async () => {
+Deno.test("file access: given up for good, while the open database continues", async () => {
   const folder = await Deno.makeTempDir({ prefix: "file-access-" });
   try {
     await Deno.writeTextFile(`${folder}/key`, "secret");

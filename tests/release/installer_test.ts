@@ -171,7 +171,7 @@ eachShell("a passing fault of the server is tried again", async (bench) => {
   assert.equal(bench.server.requests.length, 2);
 });
 
-eachShell("a machine that the program cannot run on is told so, with a way out", async (bench) => {
+eachShell("a machine that the program cannot run on is reported, with a way out", async (bench) => {
   const cases: readonly (readonly [ToolboxChanges, RegExp])[] = [
     [{ false: { uname: "echo Darwin" } }, /runs on Linux, and this is Darwin: .*container/],
     [{ false: { uname: '[ "$1" = -s ] && echo Linux || echo aarch64' } }, /x86_64, and this is aarch64/],
@@ -264,7 +264,7 @@ eachShell("--quiet says nothing of what went well", async (bench) => {
   await assertRefused(bench, { args: ["-q", "--version=v9.9.9"] }, { said: /could not be downloaded/ });
 });
 
-eachShell("what PATH makes of it is told: not on it, or another one in front", async (bench) => {
+eachShell("the effect on PATH is reported: not on it, or another one in front", async (bench) => {
   const to = `${bench.folder}/to`;
   const other = `${bench.folder}/other`;
   await Deno.mkdir(other);
@@ -296,7 +296,7 @@ eachShell("a running program is replaced, and keeps running", async (bench) => {
   }
 });
 
-eachShell("a folder that cannot be written is told, and nothing stays there", async (bench) => {
+eachShell("a folder that cannot be written is reported, and nothing stays there", async (bench) => {
   const to = `${bench.folder}/to`;
   await Deno.mkdir(to, { mode: 0o555 });
   // Root may write everywhere.

@@ -46,7 +46,7 @@ Deno.test("bundles", async (t) => {
   );
 
   await t.step(
-    "after four missed rotations a restart catches up three and one, and goes on delivering",
+    "after four missed rotations a restart catches up three and one, and continues delivering",
     () => playMissedRotations(devnet),
   );
 });

@@ -126,7 +126,7 @@ Deno.test("command line: log lines have colours on a terminal, unless NO_COLOR f
 
 Deno.test("command line of a working relayer", async (t) => {
   await using devnet = await startSceneDevnet();
-  await t.step("a relayer whose log nobody reads any more goes on relaying", () => playUnreadLog(devnet));
+  await t.step("a relayer whose log nobody reads any more continues relaying", () => playUnreadLog(devnet));
   await t.step(
     "command line: SIGTERM and SIGINT end a working relayer with 0, all sent is in the journal (F27)",
     () => playSignals(devnet),
@@ -222,7 +222,7 @@ async function playHangingEndpoints(devnet: Devnet): Promise<void> {
       const before = asked();
       // All that were under way may have to time out first.
       await waitUntil("requests hang", () => asked() > before);
-      // Stopped, it finds both signals when it goes on: the first begins the end, the second makes it short.
+      // Stopped, it finds both signals when it continues: the first begins the end, the second makes it short.
       working.signal("SIGSTOP");
       working.signal("SIGTERM");
       working.signal("SIGINT");

@@ -56,7 +56,7 @@ Deno.test("consensus of a beacon chain", (t) =>
       beacon.change({ without: [] });
     });
 
-    await scene.step("the next sync committee is brought when its period begins", async () => {
+    await scene.step("the next sync committee is delivered when its period begins", async () => {
       const next = beacon.period + 1;
       const since = scene.now(relayer);
       await beacon.advanceToPeriod(next);
@@ -75,7 +75,7 @@ Deno.test("consensus of a beacon chain", (t) =>
     });
 
     await scene.step(
-      "after a crash all periods that were missed are brought, one after the other",
+      "after a crash all periods that were missed are delivered, one after the other",
       async () => {
         await scene.kill(relayer);
         const first = beacon.period + 1;

@@ -80,7 +80,7 @@ Deno.test("consensus of a BSC-type chain", (t) =>
       }
     });
 
-    await scene.step("after a crash all epochs that were missed are brought in one extrinsic", async () => {
+    await scene.step("after a crash all epochs that were missed are delivered in one extrinsic", async () => {
       await scene.kill(relayer);
       await mine(scene, EPOCH * MISSED_EPOCHS);
       const head = await scene.head("bsc");

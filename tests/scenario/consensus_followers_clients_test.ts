@@ -1,6 +1,6 @@
 /**
  * The compiled consensus relayer with a Substrate chain whose client of the hub cannot always be used, beside an EVM chain
- * that cannot be told of a hub that GRANDPA makes final.
+ * that cannot follow a hub that GRANDPA makes final.
  */
 import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
@@ -39,7 +39,7 @@ async function tellHub({ devnet }: ConsensusScene, { chain }: HubFollower): Prom
   await updater.update(0n, true);
 }
 
-/** Looks that the client's state ends: named once, and after growing pauses; every other chain goes on. */
+/** Looks that the client's state ends: named once, and after growing pauses; every other chain continues. */
 async function untilSuspended(
   scene: ConsensusScene,
   relayer: RelayerProcess,
@@ -85,7 +85,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
     let relayer: RelayerProcess;
 
     await scene.step(
-      "an EVM chain is not told of the hub, and says so once; the hub is told of it",
+      "an EVM chain is not updated with the hub's finality, and that is reported once; its finality is still proved to the hub",
       async () => {
         relayer = await scene.start({ hubType: "grandpa", only: [BSC, CHAIN] });
         await Promise.all([told.untilKnows(1n), scene.untilGrown(["bsc"], 2)]);
@@ -132,7 +132,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
     });
 
     await scene.step(
-      "an expired client is named and left alone until governance creates it anew",
+      "an expired client is named and left alone until governance creates it again",
       async () => {
         // As a relayer that comes too late.
         await scene.kill(relayer);

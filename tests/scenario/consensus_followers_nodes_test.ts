@@ -40,7 +40,7 @@ function pruning(relay: RelayChainNode, blocks: number): FaultHook {
   };
 }
 
-Deno.test("a Substrate chain is told of the hub by nodes that lack something", async (t) => {
+Deno.test("a Substrate chain follows the hub by nodes that lack something", async (t) => {
   let isSplit = (_block: number): boolean => false;
   await playConsensus(t, {
     kinds: [],
@@ -96,7 +96,7 @@ Deno.test("a Substrate chain is told of the hub by nodes that lack something", a
     );
 
     await scene.step(
-      "sets whose states the relay chain's node has pruned are passed all the same",
+      "sets whose states the relay chain's node has pruned are passed anyway",
       async () => {
         await scene.kill(relayer);
         for (let session = 0; session < 2; session++) {

@@ -26,7 +26,7 @@ const RANGES = 3;
 /** Seed of a competitor. */
 const OTHER_SEED = `0x${"c6".repeat(32)}`;
 
-/** Somebody else, who tells one chain. */
+/** Another relayer, who tells one chain. */
 async function updateOnce({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
   const { relay, hub: { identity } } = devnet;
   await using updater = new GrandpaUpdater({
@@ -57,7 +57,7 @@ function telling(chains: readonly HubFollower[], sections: SceneChanges["section
 
 const names = [...MISSED.map((missed) => `SUBSTRATE-mis${missed}`), LONG];
 
-Deno.test("Substrate chains are told of the hub over changes of the authority set", (t) =>
+Deno.test("Substrate chains follow the hub over changes of the authority set", (t) =>
   playConsensus(t, {
     kinds: [],
     substrateChains: names.map((stateMachine) => ({ stateMachine, blockTimeMs: 400 })),
@@ -118,13 +118,13 @@ Deno.test("Substrate chains are told of the hub over changes of the authority se
     );
 
     await scene.step(
-      "two relayers on the same chains: who comes second says so, and all goes on",
+      "two relayers on the same chains: who comes second says so, and all continues",
       async () => {
         scene.limit({ hasCompetitors: true });
         const other = await scene.start(telling(chains, { "hub.substrate": { signer: OTHER_SEED } }));
         const both = [relayer, other];
-        const newsFor = (news: () => void): Promise<void> =>
-          scene.whileStopped(relayer, () => scene.whileStopped(other, () => Promise.resolve(news())));
+        const newsFor = (startWork: () => void): Promise<void> =>
+          scene.whileStopped(relayer, () => scene.whileStopped(other, () => Promise.resolve(startWork())));
         await waitUntil("one of them came second", async () => {
           await newsFor(() => {
             devnet.hub.produceBlock();

@@ -24,7 +24,7 @@ async function untilHubGrown({ devnet }: ConsensusScene, { chain }: HubFollower)
   });
 }
 
-Deno.test("the hub and a parachain beside it are told of each other by their heads on the relay chain", (t) =>
+Deno.test("the hub and a parachain beside it follow each other by their heads on the relay chain", (t) =>
   playConsensus(t, {
     kinds: [],
     substrateChains: [{ stateMachine: CHAIN, blockTimeMs: 400 }],
@@ -63,7 +63,7 @@ Deno.test("the hub and a parachain beside it are told of each other by their hea
       assert.deepEqual(unquiet.map(({ text }) => text), []);
     });
 
-    await scene.step("after a stop the newest heads are brought at once", async () => {
+    await scene.step("after a stop the newest heads are delivered at once", async () => {
       await scene.kill(relayer);
       const { height } = told;
       await waitUntil("the hub makes blocks", () => hub.finalized.number > Number(height) + 2, {

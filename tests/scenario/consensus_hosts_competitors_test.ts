@@ -30,11 +30,11 @@ const IN_TIME: ReadonlySet<unknown> = new Set<EventCode>([
   "competitor_proof_pending",
 ]);
 
-/** Both relayers begin at the same moment, with the same news. What was paid for in vain they say themselves. */
+/** Both relayers begin at the same moment, with the same new heights. Their own logs say what was wasted. */
 async function race(
   scene: ConsensusScene,
   [first, second]: readonly [RelayerProcess, RelayerProcess],
-  news: () => Promise<void>,
+  startWork: () => Promise<void>,
   isOver: () => Promise<unknown>,
 ): Promise<void> {
   const { chains } = scene.devnet;
@@ -43,12 +43,12 @@ async function race(
     both.flatMap(({ lines }) => lines).filter(({ record }) => record?.event === IN_VAIN).length;
   const before = linesOf();
   const [delivered = []] = await deliveredDuring(chains, async () => {
-    await scene.whileStopped(first, () => scene.whileStopped(second, news));
+    await scene.whileStopped(first, () => scene.whileStopped(second, startWork));
     await isOver();
     await Promise.all(both.map((each) => untilIdle(scene, each, chains)));
   });
   const vain = delivered.filter(isVain);
-  assert.ok(vain.length <= delivered.length - vain.length, `${vain.length} of ${delivered.length} in vain`);
+  assert.ok(vain.length <= delivered.length - vain.length, `${vain.length} of ${delivered.length} wasted`);
   assert.equal(linesOf() - before, vain.length);
 }
 
@@ -80,17 +80,17 @@ Deno.test("two relayers tell a host of the hub", (t) =>
       async () => {
         await waitUntil("one of them notices", async () => {
           let posted = 0n;
-          const news = async (): Promise<void> => {
+          const startWork = async (): Promise<void> => {
             posted = (await postTo(devnet, chain)).height;
             assert.ok(await proveHub(devnet) >= posted);
           };
-          await race(scene, both, news, () => untilHostHas(chain, posted));
+          await race(scene, both, startWork, () => untilHostHas(chain, posted));
           return both.some(({ lines }) => lines.some(({ record }) => IN_TIME.has(record?.event)));
         }, { deadlineMs: DEADLINE_MS });
       },
     );
 
-    await scene.step("when one ends the other goes on", async () => {
+    await scene.step("when one ends the other continues", async () => {
       await scene.kill(both[0]);
       const [delivered] = await deliveredDuring(chains, async () => {
         await beginSessions(devnet, 1, true);

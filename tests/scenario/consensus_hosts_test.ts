@@ -75,7 +75,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
       assert.deepEqual(await Promise.all(chains.map(hubHeightOn)), [newest, newest]);
     };
 
-    await scene.step("a session that was missed is brought", async () => {
+    await scene.step("a session that was missed is delivered", async () => {
       assert.deepEqual(await afterSessions(1, [one]), [rotations(1), []]);
     });
 
@@ -93,7 +93,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
     });
 
     await scene.step(
-      "seven sessions are brought in three transactions, with a crash behind the first",
+      "seven sessions are delivered in three transactions, with a crash behind the first",
       async () => {
         const delivered = await afterSessions(3, chains, { crashes: true });
         assert.deepEqual(delivered, [rotations(3), rotations(3, 3, 1)]);

@@ -66,14 +66,17 @@ Deno.test("hosts that take nothing", (t) =>
       assert.deepEqual(await readHubConsensus(expiring.host), before);
     });
 
-    await scene.step("a host that is thawed goes on by itself, and was looked at once a minute", async () => {
-      assert.equal(looks(), 0);
-      await freezeHost(frozen.host, "none");
-      await relayer.waitForLine("host_resumed", { deadlineMs: POLLED_WITHIN_MS });
-      await untilHostsKnow(devnet, [frozen]);
-      const said = [["host_frozen", frozen], ["client_expired", expiring]] as const;
-      for (const [event, { stateMachine }] of said) {
-        assert.equal(relayer.lines.filter(saidOf(event, stateMachine)).length, 1);
-      }
-    });
+    await scene.step(
+      "a host that is thawed continues by itself, and was looked at once a minute",
+      async () => {
+        assert.equal(looks(), 0);
+        await freezeHost(frozen.host, "none");
+        await relayer.waitForLine("host_resumed", { deadlineMs: POLLED_WITHIN_MS });
+        await untilHostsKnow(devnet, [frozen]);
+        const said = [["host_frozen", frozen], ["client_expired", expiring]] as const;
+        for (const [event, { stateMachine }] of said) {
+          assert.equal(relayer.lines.filter(saidOf(event, stateMachine)).length, 1);
+        }
+      },
+    );
   }));

@@ -93,9 +93,9 @@ Deno.test("both programs on all kinds of chains", (t) =>
         await waitUntil("one of them came second", async () => {
           // Both begin at the same moment, with news of all chains.
           const head = await scene.head("bsc");
-          const news = (): Promise<void> =>
+          const startWork = (): Promise<void> =>
             waitUntil("there are new blocks", async () => await scene.head("bsc") >= head + 3n);
-          await scene.whileStopped(first, () => scene.whileStopped(second, news));
+          await scene.whileStopped(first, () => scene.whileStopped(second, startWork));
           await scene.untilGrown(KINDS);
           return [first, second].some(({ lines }) =>
             lines.some(({ record }) => record?.event === "update_already_submitted")
@@ -106,7 +106,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
     );
 
     await scene.step(
-      "while the endpoints of one chain are dead the others go on, and it follows later",
+      "while the endpoints of one chain are dead the others continue, and it follows later",
       async () => {
         const since = scene.now(first);
         await proxy.setMode({ kind: "refuse" });
@@ -119,7 +119,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
       },
     );
 
-    await scene.step("after a restart of the hub all chains go on", async () => {
+    await scene.step("after a restart of the hub all chains continue", async () => {
       await devnet.hub.stop();
       await first.waitForLine(({ level }) => level === "warn", {
         since: scene.now(first),

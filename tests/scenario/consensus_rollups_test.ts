@@ -120,7 +120,7 @@ Deno.test("consensus of rollups", (t) =>
     });
 
     await scene.step(
-      "after a crash the newest claim is brought, whatever was claimed in between",
+      "after a crash the newest claim is delivered, whatever was claimed in between",
       async () => {
         await scene.kill(relayer);
         for (const proposer of proposers) await proposer.stop();
@@ -151,7 +151,7 @@ Deno.test("consensus of rollups", (t) =>
       }, "challenged"));
 
     for (const kind of KINDS) {
-      await scene.step(`claims of ${kind} about blocks that the head has lost are passed over`, () =>
+      await scene.step(`claims of ${kind} about blocks that the head has lost are skipped`, () =>
         expectFirstOf(kind, async () => {
           await mine(scene, kind, 3);
           await propose(scene, kind);

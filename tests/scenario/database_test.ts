@@ -218,7 +218,7 @@ Deno.test("database: what this user may not read or write is named with its owne
     database.close();
     await Deno.chmod(`${folder}/open`, 0o777);
     await Deno.chmod(file, 0o444);
-    // Root may write everywhere, so it becomes somebody else.
+    // Root may write everywhere, so it becomes another user.
     const user = isRoot ? { uid: NOBODY, cwd: folder } : {};
     const owner = `\\(owned by ${Deno.uid()}:${Deno.gid()}\\)`;
     const todo = "Give the directory to the user that runs the program";
@@ -237,7 +237,7 @@ Deno.test("database: what this user may not read or write is named with its owne
 Deno.test("database of a working relayer", async (t) => {
   await using devnet = await startSceneDevnet();
   await t.step(
-    "database: a second process on the same file is refused, the first one goes on unharmed (F24)",
+    "database: a second process on the same file is refused, the first one continues unharmed (F24)",
     () => playSecondProcess(devnet),
   );
   await t.step({

@@ -55,7 +55,7 @@ Deno.test("delivery", async (t) => {
   );
 
   await t.step(
-    "a restart goes on where the last run ended, and initial_height takes in what was sent before",
+    "a restart continues where the last run ended, and initial_height takes in what was sent before",
     () =>
       playSceneOn(devnet, async (scene) => {
         const sections = await scene.heightsNow();

@@ -1,4 +1,4 @@
-/** Endpoints that die, hang, throttle, lag or answer by halves: messages go on, nothing is lost, no line is an error. */
+/** Endpoints that die, hang, throttle, lag or answer by halves: messages continue, nothing is lost, no line is an error. */
 import assert from "node:assert/strict";
 import { endpointHost } from "../../src/core/config/redact.ts";
 import type { Devnet } from "../../devnet/devnet.ts";

@@ -70,7 +70,7 @@ Deno.test("filters (F21)", async (t) => {
     "a message whose source is not configured is held, and delivered once the source is",
     () =>
       playSceneOn(devnet, async (scene) => {
-        // Somebody else brings the messages of A to the hub, and no further.
+        // Another relayer brings the messages of A to the hub, and no further.
         const carrier = scene.relayer("relayer2");
         const relayer = scene.relayer();
         await Promise.all([

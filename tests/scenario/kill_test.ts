@@ -37,7 +37,7 @@ Deno.test("the end of the process", async (t) => {
     () => playKills(devnet),
   );
   await t.step(
-    "SIGTERM in the middle of the work ends the program with status 0, and the next run goes on",
+    "SIGTERM in the middle of the work ends the program with status 0, and the next run continues",
     () => playTerminations(devnet),
   );
 });

@@ -1,4 +1,4 @@
-/** Messages that cannot be delivered, or were delivered by somebody else: what the database says, and what is sent. */
+/** Messages that cannot be delivered, or were delivered by another relayer: what the database says, and what is sent. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { type Hex, stringToHex } from "viem";
@@ -22,7 +22,7 @@ Deno.test("outcomes", async (t) => {
   const toB = { from: devnet.hub.identity.stateMachine, to: b.stateMachine };
 
   await t.step(
-    "what is already delivered is recorded as somebody else's, and nothing is sent",
+    "what is already delivered is recorded as another relayer's, and nothing is sent",
     () =>
       playSceneOn(devnet, async (scene) => {
         const sections = await scene.heightsNow();
@@ -126,7 +126,7 @@ Deno.test("outcomes", async (t) => {
   );
 
   await t.step(
-    "a chain that has lost maximum_daily_loss gets nothing, also after a restart, until that is a day old; all else goes on",
+    "a chain that has lost maximum_daily_loss gets nothing, also after a restart, until that is a day old; all else continues",
     () =>
       playSceneOn(devnet, async (scene) => {
         const before = await readSpentGas(devnet.chains);
@@ -156,7 +156,7 @@ Deno.test("outcomes", async (t) => {
           await relayer.process.waitForLine("loss_limit_reached");
         });
         devnet.oracle.resume(toB);
-        // Others' messages to the chain are found and brought to the hub, and wait there.
+        // Others' messages to the chain are found and delivered to the hub, and wait there.
         const waiting = await sendPing(devnet, { from: "A", to: "B", count: 2, fee: pays });
         await relayer.untilRows(waiting, scene.hub, { state: "delivered" });
         const back = await sendPing(devnet, { from: "B", to: "A", count: 2, fee: pays });
@@ -196,7 +196,7 @@ Deno.test("outcomes", async (t) => {
   );
 
   await t.step(
-    "governance replaces the handler and freezes the host while messages are under way: both are told, nothing is lost",
+    "governance replaces the handler and freezes the host while messages are under way: both are reported, nothing is lost",
     () =>
       playSceneOn(devnet, async (scene) => {
         const relayer = scene.relayer();
@@ -226,7 +226,7 @@ Deno.test("outcomes", async (t) => {
   );
 
   await t.step(
-    "messages of a sender without bandwidth wait, those of others arrive, and go on once it has bought some",
+    "messages of a sender without bandwidth wait, those of others arrive, and continue once it has bought some",
     () =>
       playSceneOn(devnet, async (scene) => {
         const relayer = scene.relayer();

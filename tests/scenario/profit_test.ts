@@ -65,7 +65,7 @@ async function playProfit(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         const multiple = 3n * gasPrice * DOLLARS[hub];
         assert.equal(required * 2n % multiple, 0n, "one and a half times gas times its price");
         await raiseFee(a, probe, required - 2n);
-        await waitUntil("the raised fee was weighed", async () => {
+        await waitUntil("the raised fee was considered", async () => {
           const [found] = await numbersOf(relayer, [probe]);
           return found?.offered === required - 1n;
         });

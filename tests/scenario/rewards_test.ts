@@ -28,7 +28,7 @@ Deno.test("rewards: each rotation and each listed request of the hub is paid onc
     const account = toHash256(sr25519PublicKey(fromHex(key)));
     const before = hub.governance.balanceOf(account);
 
-    // With a minimum profit: requests of the hub bring no fee, and the listed one travels all the same.
+    // With a minimum profit: requests of the hub bring no fee, and the listed one travels anyway.
     const changes: ConfigChanges = { minimumProfitPercent: 10, sections: { hub: { signer: key } } };
     const relayer = scene.relayer();
     // A host that knows no height of the hub gets it together with the first message.
@@ -52,7 +52,7 @@ Deno.test("rewards: each rotation and each listed request of the hub is paid onc
     await relayer.stop();
     assert.equal(hub.governance.balanceOf(account), before, "rewards are looked at when the program starts");
 
-    // Killed in the middle of the claims, it goes on without claiming twice.
+    // Killed in the middle of the claims, it continues without claiming twice.
     hub.fault = ({ method }) => method === "author_submitExtrinsic" ? { kind: "hang" } : undefined;
     const killed = await relayer.start(changes);
     await untilRewards(relayer, ["request", "rotation"], "claiming", "some");

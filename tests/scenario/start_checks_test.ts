@@ -83,7 +83,7 @@ Deno.test("start checks", async (t) => {
     (t) => playMismatches(t, devnet),
   );
   await t.step(
-    "what keeps a leg from delivering is named, its messages are held, and go on by themselves",
+    "what keeps a leg from delivering is named, its messages are held, and continue by themselves",
     () => playObstacles(devnet),
   );
 });
@@ -200,7 +200,7 @@ async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void
     await t.step(refusal.name, () => expectRefusal(devnet, refusal));
   }
 
-  await t.step("an account without funds is told, and is no reason not to start", async () => {
+  await t.step("an account without funds is reported, and is no reason not to start", async () => {
     await playGuardedOn(devnet, async (scene) => {
       const relayer = scene.relayer();
       const poor = `0x${"17".repeat(32)}` as const;

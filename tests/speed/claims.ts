@@ -14,7 +14,7 @@ import { instantly, updateAll } from "./stage.ts";
 const FEE = 2n * 10n ** 18n;
 const COUNTS = [1, 50];
 
-/** Methods that every look at a chain uses all the time, claims or not. */
+/** Methods that every poll at a chain uses all the time, claims or not. */
 const LOOKS: ReadonlySet<string> = new Set([
   "state_queryStorageAt",
   "chain_getHeader",

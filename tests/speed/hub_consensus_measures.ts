@@ -132,7 +132,7 @@ export function growthOf(costs: readonly SizeCosts[]): readonly Measure[] {
   ];
 }
 
-/** The lines of proofs that the compiled program has brought to a host. */
+/** The lines of proofs that the compiled program has delivered to a host. */
 export function deliveryMeasures(
   validators: number,
   route: ProofRoute,

@@ -22,7 +22,7 @@ const EVERY_MS = 1_500;
 /** Longest time for one run, ms. */
 const DEADLINE_MS = 60 * 60_000;
 
-/** A run: who relays, how many proofs are watched, and how many of them may be no news. */
+/** A run: who relays, how many proofs are watched, and how many of them may be known already. */
 interface Run {
   readonly roles: readonly DevnetRole[];
   readonly proofs: number;
@@ -39,13 +39,13 @@ export const hubProofs: Part = async (deps) => {
   const measures: Measure[] = [];
   for (const run of RUNS) {
     const { seen, stale } = await measure(deps, run);
-    const name = `${run.roles.length} relayers: proofs of the hub paid for in vain, of ${seen}`;
+    const name = `${run.roles.length} relayers: proofs of the hub wasted, of ${seen}`;
     measures.push(atMost(name, stale, run.most, String));
   }
   return measures;
 };
 
-/** What hosts were brought. */
+/** What hosts were delivered. */
 interface Carried {
   readonly seen: number;
   readonly stale: number;
@@ -71,7 +71,7 @@ async function measure(deps: BenchDeps, { roles, proofs }: Run): Promise<Carried
     carried = await count();
     if (carried.seen >= reported + 20 || carried.seen >= proofs) {
       reported = carried.seen;
-      deps.say(`-- ${roles.length} relayers: ${carried.seen} proofs, ${carried.stale} in vain`);
+      deps.say(`-- ${roles.length} relayers: ${carried.seen} proofs, ${carried.stale} wasted`);
     }
     return carried.seen >= proofs;
   }, { deadlineMs: DEADLINE_MS, everyMs: EVERY_MS });
@@ -107,7 +107,7 @@ async function relay(
   );
 }
 
-/** Counts the proofs that the relayers have brought so far, block by block; reverts brought none. */
+/** Counts the proofs that the relayers have delivered so far, block by block; reverts delivered none. */
 function countCarried(devnet: Devnet, roles: readonly DevnetRole[]): () => Promise<Carried> {
   const sources = devnet.chains.flatMap(({ host }) =>
     roles.map((role) => ({ host, account: DEVNET_ACCOUNTS[role].address, after: 0n }))

@@ -1,5 +1,5 @@
 /**
- * What one delivery cost on the wire: the requests from the first look that shows the new height to the one that
+ * What one delivery cost on the wire: the requests from the first poll that shows the new height to the one that
  * sends the transaction. Pure. Start reading at {@link traceOf}.
  */
 import {

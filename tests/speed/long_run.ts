@@ -114,12 +114,12 @@ async function recovery(
   );
   await relayer.kill();
   const startMs = Date.now();
-  await using heir = await startRelayer(options);
-  const legs = await heir.waitForLine(({ record }) => record?.event === "leg_started");
-  const sent = await heir.waitForLine(({ record }) => record?.event === "batch_sent");
+  await using successor = await startRelayer(options);
+  const legs = await successor.waitForLine(({ record }) => record?.event === "leg_started");
+  const sent = await successor.waitForLine(({ record }) => record?.event === "batch_sent");
   await untilArrived(b, total + MESSAGES_OF_WAVE, () => undefined);
   const doneMs = Date.now() - startMs;
-  await heir.terminate();
+  await successor.terminate();
   const sec = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
   deps.say(`   after kill -9: legs ${sec(legs.atMs - startMs)}, sent ${sec(sent.atMs - startMs)}`);
   return [{

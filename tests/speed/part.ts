@@ -9,7 +9,7 @@ export interface BenchDeps {
   readonly consensusExecutable: string;
   /** Folder for files; one per part, deleted afterwards. */
   readonly folder: string;
-  /** Tells the person at the terminal what goes on. */
+  /** Tells the person at the terminal what happens. */
   readonly say: (line: string) => void;
 }
 

@@ -23,7 +23,7 @@ const MAX_TRIPS = 7;
 /** Silence after which a relayer counts as settled: more than its poll interval of a second. */
 const QUIET_MS = 1_300;
 
-/** Latency of every endpoint, so that requests made together can be told from those that waited for one another. */
+/** Latency of every endpoint, so that requests made together can be distinguished from those that waited for one another. */
 const LATENCY_MS = 60;
 
 /**
@@ -159,7 +159,7 @@ function clearAll(proxies: Proxies): void {
   for (const proxy of [...[...proxies.chains.values()].flat(), proxies.hub]) proxy.clear();
 }
 
-/** What only a delivery asks; looking for updates, payments and accepted proofs goes on all the time. */
+/** What only a delivery asks; looking for updates, payments and accepted proofs continues all the time. */
 const OF_A_DELIVERY: ReadonlySet<string> = new Set([
   "eth_getProof",
   "debug_traceCall",

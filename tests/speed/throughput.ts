@@ -18,7 +18,7 @@ const TO_CHAIN = 2_000;
 const TO_HUB = 1_000;
 const MIN_RATIO = 0.8;
 const DEADLINE_MS = 60_000;
-/** Time between two looks whether everything arrived. */
+/** Time between two polls whether everything arrived. */
 const LOOK_EVERY_MS = 100;
 
 /** See the head of the file. */

@@ -14,7 +14,7 @@ function stateOf(validators: number): Uint8Array {
   return ssz.fulu.BeaconState.serialize(state);
 }
 
-Deno.test("bench, whole states: a state made longer is that of as many validators, its parts anew in their places", () => {
+Deno.test("bench, whole states: a state made longer is that of as many validators, its parts again in their places", () => {
   const longer = concatBytes(...longerState(stateOf(20), 70));
   equal(longer, stateOf(70));
   equal(validatorsFor(stateOf(1_000).length - stateOf(0).length), 1_000);

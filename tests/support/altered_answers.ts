@@ -1,7 +1,7 @@
 /** A transport that changes what one node answers: methods it refuses, and parts that it leaves out. */
 import { type Fetch, platformFetch } from "../../src/core/rpc/http.ts";
 
-/** Result in place of a node's own; {@link REFUSED} for a method that it does not have. */
+/** Result instead of a node's own; {@link REFUSED} for a method that it does not have. */
 export type AlterAnswer = (method: string, result: unknown) => unknown;
 
 /** Stands for "method not found". */
@@ -41,7 +41,7 @@ export function fetchWithout(...methods: readonly string[]): Fetch {
   return alteringFetch((method, result) => methods.includes(method) ? REFUSED : result);
 }
 
-/** What a node says to a call in place of its answer. */
+/** What a node says to a call instead of its answer. */
 export type RefuseCall = (
   method: string,
   params: unknown,

@@ -59,7 +59,7 @@ export class MemoryChain implements Chain {
   alterEvents: (events: readonly ChainEvent[]) => readonly ChainEvent[] = (events) => events;
   /** Changes proofs before they leave. */
   alterProof: (proof: MessageProof) => MessageProof = (proof) => proof;
-  /** Whether somebody else's delivery of a message waits in the pool that this relayer's node shows. */
+  /** Whether another relayer's delivery of a message waits in the pool that this relayer's node shows. */
   isContested: (message: Message) => boolean = () => false;
   /** False: who signs is not told that the host knows the proofs already. */
   reportsKnownProofs = true;

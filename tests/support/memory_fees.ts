@@ -315,7 +315,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   }
 
   dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
-    return this.#asked("dryRunCall", signal, () => this.#judge(call));
+    return this.#asked("dryRunCall", signal, () => this.#check(call));
   }
 
   prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission> {
@@ -337,7 +337,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
       if (this.#transactionPool.some(({ hash }) => hash === submission.hash)) return { kind: "alreadyKnown" };
       const refusal = this.refusesAtPool(call)
         ? { code: "unspecified" as const, detail: "pool" }
-        : this.#judge(call);
+        : this.#check(call);
       if (refusal !== undefined) return { kind: "refused", refusal };
       const inBlock = this.#node.head.height + 1n;
       this.#transactionPool.push({ call, hash: submission.hash, inBlock });
@@ -394,7 +394,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     credit(this, accountKey(chain, address), amount);
   }
 
-  /** Somebody else uses the next nonce of an account. */
+  /** Another relayer uses the next nonce of an account. */
   useNonceOf(chain: StateMachine, address: Uint8Array): void {
     raiseNonce(this, accountKey(chain, address));
   }
@@ -414,7 +414,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     const due = this.#transactionPool.filter(({ inBlock }) => inBlock <= this.#node.head.height);
     this.#transactionPool = this.#transactionPool.filter((entry) => !due.includes(entry));
     for (const { call, hash, inBlock } of due) {
-      if (this.#judge(call) !== undefined) continue; // no block holds an invalid unsigned extrinsic
+      if (this.#check(call) !== undefined) continue; // no block holds an invalid unsigned extrinsic
       this.#applied.set(hash, inBlock);
       if (call.kind === "accumulate") accumulate(this.#view(), call.proof);
       if (call.kind === "withdraw") withdraw(this, call.data);
@@ -428,7 +428,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     }
   }
 
-  #judge(call: RelayerHubCall): HubCallRefusal | undefined {
+  #check(call: RelayerHubCall): HubCallRefusal | undefined {
     if (this.refusesAll !== undefined) return this.refusesAll;
     const error = this.#errorOf(call);
     return error === undefined ? undefined : {

@@ -146,7 +146,7 @@ export class MemoryNode {
   readonly #known = new Map<Hash256, MemoryTransaction>();
   #mempool: { readonly transaction: MemoryTransaction; readonly sinceHeight: bigint }[] = [];
   #actions: Action[] = [];
-  /** What strangers sent: a reorganisation may make everybody forget it. */
+  /** What other accounts sent: a reorganisation may make everybody forget it. */
   readonly #strangers = new WeakSet<Action>();
   #forks = 0;
   #finalHeight = 1n;

@@ -50,7 +50,7 @@ export function stripSource(source: string): string {
 function readSource(source: string): { readonly code: string; readonly texts: readonly string[] } {
   let code = "";
   const texts: string[] = [];
-  // Depth of braces at which each open template goes on.
+  // Depth of braces at which each open template continues.
   const templates: number[] = [];
   let depth = 0;
   const readTemplate = (from: number): number => {

@@ -40,7 +40,7 @@ export interface OwnHeader {
   readonly stateRoot: Hash256;
 }
 
-/** What came of a proof. */
+/** Outcome of a proof. */
 export interface ProofAcceptance {
   /** Hub height that is proven now. */
   readonly height: bigint;

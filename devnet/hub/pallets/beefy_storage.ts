@@ -68,7 +68,7 @@ export class BeefyProofStorage {
     );
   }
 
-  /** Keeps a proof that brought a new height; the oldest one goes when there are too many. */
+  /** Keeps a proof of a new height; the oldest one goes when there are too many. */
   keepMessagingProof(overlay: Overlay, height: bigint, proof: Uint8Array): void {
     const heights = [...this.messagingProofs.get(overlay) ?? []];
     overlay.writeOffchain(offchainKeys.beefyMessagingProof(height), proof);

@@ -29,7 +29,7 @@ import { IsmpError } from "./ismp_error.ts";
 export const grandpaVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
   const message = decodeGrandpaMessage(proof);
   const state = decodeGrandpaState(trusted);
-  const finality = judge(state, message);
+  const finality = verify(state, message);
   const { consensusState, commitments } = verifyCommitments(state, message, finality, {
     consensusStateId: stateId,
     coprocessor: host.coprocessor,
@@ -38,7 +38,7 @@ export const grandpaVerifier: ConsensusVerifier = refusing((host, { stateId, tru
   return { state: grandpaConsensusStateCodec.enc(consensusState), commitments };
 });
 
-function judge(state: GrandpaConsensusState, { value }: GrandpaMessage): VerifiedFinality {
+function verify(state: GrandpaConsensusState, { value }: GrandpaMessage): VerifiedFinality {
   try {
     return checkFinality(state, value.finalityProof);
   } catch (cause) {

@@ -120,7 +120,7 @@ function feeIn(chain: StateMachine, value: Uint8Array): bigint {
   return decodeOr("ProofValidationError", requestMetadataCodec, value).fee.fee;
 }
 
-/** Checks the relayer's permission to credit somebody else, and uses up its nonce. @returns who is credited. */
+/** Checks the relayer's permission to credit another account, and uses up its nonce. @returns who is credited. */
 function redirect(
   parts: RelayerParts,
   { overlay }: Execution,

@@ -21,7 +21,7 @@ export interface SubscriptionHost {
   close(id: string): boolean;
 }
 
-/** Puts another result in place of a call's own. */
+/** Replaces the result of a call. */
 export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
 
 /** Options of {@link RpcDispatcher}. */
@@ -32,7 +32,7 @@ export interface DispatcherOptions {
   readonly fault: FaultHook;
   /** Changes answers before they go out: what a lying node does. Subscriptions stay as they are. */
   readonly alter?: AnswerHook;
-  /** Told of every method that ran, for benchmarks. */
+  /** Called with every method that ran, for benchmarks. */
   readonly onCall: (call: IncomingCall) => void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Finality of GRANDPA as the hub judges it. Written for the hub alone, with another library's signatures: a mistake of the
+ * Finality of GRANDPA as the hub verifies it. Written for the hub alone, with another library's signatures: a mistake of the
  * relayer's verifier is none of the hub's.
  * Rules: docs/protocol/hub-consensus.md section 4.9; paritytech/finality-grandpa: src/lib.rs (validate_commit).
  */

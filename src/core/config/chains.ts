@@ -32,7 +32,7 @@ export const scanKeys = {
     name: "initial_height",
     description:
       "Reads the chain's messages from the block after this one, at every start. For tests: a low value " +
-      "makes the node work for hours. Without it, the relayer goes on where it stopped; the first time, at the " +
+      "makes the node work for hours. Without it, the relayer continues where it stopped; the first time, at the " +
       "height that the hub knows or at the chain's head.",
     example: 4_200_000,
   }),

@@ -4,7 +4,7 @@
 
 /**
  * The candidate nearest to `word`: at most two letters changed, added or left out (one in words of up to four),
- * regardless of letter case and of `-` in place of `_`. `undefined` when none is that near; the first of equals.
+ * regardless of letter case and of `-` instead of `_`. `undefined` when none is that near; the first of equals.
  */
 export function nearestWord(word: string, candidates: Iterable<string>): string | undefined {
   const plain = normalise(word);

@@ -38,7 +38,7 @@ export interface ResponseMessage {
   readonly signer: Uint8Array;
 }
 
-/** Requests that were not delivered in time. Gets are judged by the host's own clock and need no proof. */
+/** Requests that were not delivered in time. Timeouts of GET requests follow the host's own clock and need no proof. */
 export type TimeoutMessage =
   | {
     readonly tag: "Post";

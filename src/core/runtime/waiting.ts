@@ -3,7 +3,7 @@ import type { WaitEvent } from "../telemetry/events.ts";
 import type { Log, LogFields } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 
-/** Interval of log lines about a wait that goes on. */
+/** Interval of log lines about a long wait. */
 export const waitNoticeMs = 300_000;
 
 /** Description of a wait for the log. */

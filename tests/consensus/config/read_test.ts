@@ -314,7 +314,7 @@ Deno.test("consensus configuration: [hyperbridge] is [hub] by its other name", (
   assert.equal(config.hub.substrate.stateMachine, "KUSAMA-4009");
 });
 
-Deno.test("consensus configuration: known keys without effect are told with the reason, unknown ones with a guess", () => {
+Deno.test("consensus configuration: known keys without effect are reported with the reason, unknown ones with a guess", () => {
   const toml = edited(
     ["[relayer]\n", "[relayer]\nchallenge_period = 300\nminimum_profit_percentage = 0\n"],
     ["[arbitrum.host]\n", '[arbitrum.host]\nstate_machine = "EVM-421614"\n'],
@@ -379,7 +379,7 @@ Deno.test("consensus configuration: no key of the file is ever printed, whether 
   );
 });
 
-Deno.test("consensus configuration: a Substrate chain is told of the hub; it needs no host section and no signer", () => {
+Deno.test("consensus configuration: a Substrate chain follows the hub; it needs no host section and no signer", () => {
   const told = `
 [solochain]
 type = "substrate"

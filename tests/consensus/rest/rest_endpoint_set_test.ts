@@ -85,7 +85,7 @@ Deno.test("REST endpoint set: an endpoint that does badly rests, and is tried ag
   equal(await endpointSet.ask({ route }, work, never), "a");
 });
 
-Deno.test("REST endpoint set: when all rest for long that is told at once", async () => {
+Deno.test("REST endpoint set: when all rest for long that is reported at once", async () => {
   const clock = new FakeClock();
   const endpointSet = endpointSetOf(["a"], clock);
   const { asked, work } = scripted({ a: Array<RpcFaultCode>(20).fill("server_error") });

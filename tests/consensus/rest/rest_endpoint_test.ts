@@ -42,7 +42,7 @@ Deno.test("rest: paths go below the base URL, whose query and credentials are ke
   equal([node.host, node.requests, node.bytesRead], ["node.test:8080", 1, 7]);
 });
 
-Deno.test("rest: an answer in either form is told by its content type", async () => {
+Deno.test("rest: an answer in either form is recognized by its content type", async () => {
   const bytes = Uint8Array.of(1, 2, 3);
   const node = endpoint((_url, init) => {
     const accept = new Headers(init.headers).get("accept") ?? "";
@@ -116,7 +116,7 @@ Deno.test("rest: an answer that is too long, no JSON or cut off is a fault", asy
   equal((await faultOf(cut.fetchJson(request, { signal: never }))).code, "unreachable");
 });
 
-/** A body of these pieces, which ends, breaks off or goes on forever. */
+/** A body of these pieces, which ends, breaks off or continues forever. */
 function pieces(
   list: readonly Uint8Array[],
   end: Error | "end" | "silence",

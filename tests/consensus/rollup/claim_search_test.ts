@@ -35,7 +35,7 @@ Deno.test("claim search: every L1 block is searched exactly once, whatever the s
   }));
 });
 
-Deno.test("claim search: a search that fails is made again, and a new contract starts the search anew", async () => {
+Deno.test("claim search: a search that fails is made again, and a new contract starts the search again", async () => {
   const search = new ClaimSearch<bigint>(String);
   const ranges: L1Range[] = [];
   const fail = (): Promise<never> => Promise.reject(new Error("away"));

@@ -1,4 +1,4 @@
-// What the provers of rollups make of the hub's clients, and what they say before the first look.
+// What the provers of rollups make of the hub's clients, and what they say before the first poll.
 import assert from "node:assert/strict";
 import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
 import { createOpStackProver } from "../../../src/consensus/clients/op_stack/op_stack_prover.ts";
@@ -92,7 +92,7 @@ async function hubStateFault(prover: ConsensusProver): Promise<string> {
   return message;
 }
 
-Deno.test("rollup: the L1's id in place of the rollup's own is replaced by the known one", async () => {
+Deno.test("rollup: the L1's id instead of the rollup's own is replaced by the known one", async () => {
   await withOptimism(async ({ hub, prover }) => {
     hub.addClient(l1Id.consensusStateId, toConsensusClientId("BEAC"), new Uint8Array(0));
     hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState());
@@ -116,7 +116,7 @@ Deno.test("rollup: the L1's id in place of the rollup's own is replaced by the k
   });
 });
 
-Deno.test("rollup: a client that is missing, frozen, of another type, chain or L1, or unreadable is told", async () => {
+Deno.test("rollup: a client that is missing, frozen, of another type, chain or L1, or unreadable is reported", async () => {
   await withOptimism(async ({ hub, prover }) => {
     assert.match(await reasonForNothing(prover()), /the hub has no consensus client OPT0/);
     assert.match(
@@ -145,7 +145,7 @@ Deno.test("rollup: a client that is missing, frozen, of another type, chain or L
   });
 });
 
-Deno.test("rollup: an expired client is told at the start, and nothing is made for it", async () => {
+Deno.test("rollup: an expired client is reported at the start, and nothing is made for it", async () => {
   await withOptimism(async ({ hub, l1, prover }) => {
     hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState());
     const client = hub.clients.get(opt0);
@@ -164,7 +164,7 @@ Deno.test("rollup: an expired client is told at the start, and nothing is made f
   });
 });
 
-Deno.test("rollup: endpoints of another chain, and those that do not answer, are found before the first look", async () => {
+Deno.test("rollup: endpoints of another chain, and those that do not answer, are found before the first poll", async () => {
   await withOptimism(async ({ l1, l2, prover }) => {
     l1.on("eth_chainId", () => "0x1");
     l2.failAlways({ kind: "status", status: 500 });

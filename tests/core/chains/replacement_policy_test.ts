@@ -140,7 +140,9 @@ for (
       price: legacy(1_250n),
       why: "not_worth_more",
     }],
-    ["a call of a handler that is gone is cancelled instead of made dearer", { isHandlerReplaced: true }, {
+    ["a call of a handler that is gone is cancelled instead of replaced at a higher price", {
+      isHandlerReplaced: true,
+    }, {
       kind: "cancel",
       price: legacy(1_250n),
       why: "handler_replaced",
@@ -168,7 +170,7 @@ for (
   });
 }
 
-Deno.test("stuck: from the first transaction to the cancel the price only rises", () => {
+Deno.test("replacement: from the first transaction to the cancel the price only rises", () => {
   let facts = waiting;
   const seen: string[] = [];
   let last = 1_000n;

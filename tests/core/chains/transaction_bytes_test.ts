@@ -18,7 +18,7 @@ Deno.test("transaction bytes: as many proofs go into a transaction as nodes rela
   assert.deepEqual(sizes([], 3), []);
 });
 
-Deno.test("transaction bytes: a refusal teaches the limit that it names, or three quarters of what was refused", () => {
+Deno.test("transaction bytes: a refusal sets the limit that it names, or three quarters of what was refused", () => {
   // Texts of go-ethereum (core/txpool/validation.go and core/txpool/legacypool).
   const named = learnMaxBytes(140_000, "oversized data: transaction size 140000, limit 98304");
   assert.equal(named, 98_304 - 1_024);

@@ -114,7 +114,7 @@ const consensusFields: Readonly<Record<string, readonly string[]>> = {
     l1_state_machine l1_consensus_state_id`),
   bsc: requiredFields,
   "bsc.host": words("consensus_update_frequency epoch_length"),
-  // Beyond the specification: what is told of a hub of type "grandpa".
+  // Beyond the specification: keys of a hub of type "grandpa".
   solochain: words(`type state_machine hashing rpc_ws consensus_state_id max_rpc_payload_size
     max_concurent_queries`),
 };

@@ -111,7 +111,7 @@ Deno.test("secrecy: a key pasted into the wrong place is not printed either", ()
         try {
           assertHidden(secret, printed(toml, "not hex"));
         } catch (cause) {
-          throw new Error(`In place of ${from}: ${to}`, { cause });
+          throw new Error(`Instead of ${from}: ${to}`, { cause });
         }
       }),
       { numRuns: 15 },

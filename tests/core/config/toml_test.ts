@@ -98,7 +98,7 @@ const wrong: readonly (readonly [text: string, found: string, line: number, hint
   ["\n'a' # b\n\n[d]", "column 8: no equals sign after the key", 2],
 ];
 
-Deno.test("TOML: an error is told where it was made, an unfinished line at its end", () => {
+Deno.test("TOML: an error is reported where it was made, an unfinished line at its end", () => {
   for (const [text, found, line, hint] of wrong) {
     for (const spelt of [text, text.replaceAll("\n", "\r\n")]) {
       const document = parseToml(spelt);

@@ -106,7 +106,7 @@ for (
   });
 }
 
-Deno.test("price: a jump asks the second source, and a rejected one is told", () => {
+Deno.test("price: a jump asks the second source, and a rejected one is reported", () => {
   assert.deepEqual(choose([etherscan(40_000n)], last(3_000n, 0), false), { kind: "ask" });
   const price = choose([etherscan(40_000n)], last(3_000n, 0));
   assert.deepEqual(price.kind === "known" && price.failures, [{ origin: "etherscan", code: "jumped" }]);

@@ -16,7 +16,7 @@ interface Shortened {
   readonly calls?: readonly Shortened[];
 }
 
-/** The recorded frames name the selector in place of the whole input. */
+/** The recorded frames name the selector instead of the whole input. */
 function withInputs(frame: Shortened): unknown {
   return { ...frame, input: frame.selector, calls: frame.calls?.map(withInputs) };
 }

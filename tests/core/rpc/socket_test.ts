@@ -121,7 +121,7 @@ Deno.test("socket: calls in flight when the connection drops are unreachable, an
   await socket.close();
 });
 
-Deno.test("socket: without a connection a call is unreachable after its patience, and reconnecting goes on", async () => {
+Deno.test("socket: without a connection a call is unreachable after its patience, and reconnecting continues", async () => {
   const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
   node.refuseWith = "connection refused";
   const start = clock.now();
@@ -328,7 +328,7 @@ Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB, and the an
   await server.shutdown();
 });
 
-Deno.test("socket: the runtime's problems with a connection are told in our words", async () => {
+Deno.test("socket: the runtime's problems with a connection are reported in our words", async () => {
   const web = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     () => new Response("a page"),

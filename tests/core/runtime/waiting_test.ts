@@ -75,7 +75,7 @@ Deno.test("waiting: a fault of the work comes through and ends the notices", asy
   equal(clock.pending, 0);
 });
 
-Deno.test("wait notices: idle rounds are told once per five minutes until done", () => {
+Deno.test("wait notices: idle rounds are reported once per five minutes until done", () => {
   const clock = new FakeClock(0);
   const log = new RecordedLog();
   const notices = new WaitNotices({ clock, log });

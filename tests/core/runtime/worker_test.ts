@@ -111,7 +111,7 @@ for (
   });
 }
 
-Deno.test("workers: a fatal fault is told once, by the worker that met it", async () => {
+Deno.test("workers: a fatal fault is reported once, by the worker that met it", async () => {
   const { clock, log, stop, deps } = newScene();
   const failing: Worker = { name: "doomed", run: () => Promise.reject(new FatalFault("no way")) };
   const workers = [idle(clock, "a"), failing, idle(clock, "b")];

@@ -186,7 +186,7 @@ Deno.test("log: an error that repeats is written once, then counted per five min
   deepEqual(parsed(lines).at(-1)?.repeated, 100);
 });
 
-Deno.test("log: counts are told by the next line of any kind, and after a quiet time the error is news", async () => {
+Deno.test("log: counts appear in the next line of any kind, and after a quiet time the error is logged again", async () => {
   const { clock, lines, log } = newScene({ format: "json" });
   log.warn("poll_failed", { chain: "EVM-1" });
   log.warn("poll_failed", { chain: "EVM-1" });

@@ -43,16 +43,16 @@ function check([first = "", ...rest]: readonly string[], known: Known): string |
       return known.files.includes(rest[0] ?? "") ? undefined : "no such script";
     case "causeway":
     case "./build/causeway":
-      return judge(parseMessaging(rest, "causeway"));
+      return findProblem(parseMessaging(rest, "causeway"));
     case "causeway-consensus":
     case "./build/causeway-consensus":
-      return judge(parseConsensus(rest, "causeway-consensus"));
+      return findProblem(parseConsensus(rest, "causeway-consensus"));
     default:
       return "no test runs it, and it is no command that can be checked";
   }
 }
 
-function judge(parsed: { readonly kind: string; readonly stderr?: string }): string | undefined {
+function findProblem(parsed: { readonly kind: string; readonly stderr?: string }): string | undefined {
   return parsed.kind === "run" ? undefined : parsed.stderr ?? "refused";
 }
 

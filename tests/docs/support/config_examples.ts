@@ -18,7 +18,7 @@ interface ExampleSection {
   readonly comment?: string;
   readonly header: string;
   readonly section: Section<unknown>;
-  /** In place of the schema's examples, by key. */
+  /** Instead of the schema's examples, by key. */
   readonly values?: Readonly<Record<string, unknown>>;
   /** Which keys are written: all of them with their meaning (default), or those that must be there without it. */
   readonly shows?: "all" | "required";

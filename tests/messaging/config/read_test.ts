@@ -447,7 +447,7 @@ Deno.test("configuration: a file that cannot be read is one problem that says wh
   ]);
 });
 
-Deno.test("configuration: the errors of the real file system are told apart", () => {
+Deno.test("configuration: the errors of the real file system are distinguished", () => {
   const real: ConfigFiles = { readFile: (path) => Deno.readFileSync(path) };
   const folder = Deno.makeTempDirSync();
   try {

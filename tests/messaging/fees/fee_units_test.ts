@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
 import { Fixture, memoryLedger, names, Relayer } from "../relay/fixture.ts";
 
-Deno.test("fee units: amounts are told in whole units once the decimals were read, which is tried for a log line", async () => {
+Deno.test("fee units: amounts are reported in whole units once the decimals were read, which is tried for a log line", async () => {
   const fixture = new Fixture();
   const { one, signal } = new Relayer(fixture, memoryLedger(fixture));
   const units = new FeeUnits();

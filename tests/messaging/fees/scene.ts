@@ -52,7 +52,7 @@ export interface SceneOptions {
   readonly withdrawals?: Partial<WithdrawalSettings>;
   readonly hub?: Partial<MemoryNodeOptions>;
   readonly ledger?: Ledger;
-  /** Dollars per native token x 10^27; deliveries of payments are not weighed when absent. */
+  /** Dollars per native token x 10^27; absent: payments are delivered whatever they cost. */
   readonly price27?: bigint;
 }
 

@@ -325,7 +325,7 @@ function numbersTo(last: number): bigint[] {
   return Array.from({ length: last }, (_, index) => BigInt(index + 1));
 }
 
-Deno.test("lock: a second process is told who to stop, and gets in when the first is dead (F6)", () =>
+Deno.test("lock: a second process learns which one to stop, and gets in when the first is dead (F6)", () =>
   withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
     const mine = openLedger(path, { clock });

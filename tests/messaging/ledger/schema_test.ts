@@ -44,7 +44,7 @@ Deno.test("migrations: a new file gets all steps and no copy", () =>
     ok([...Deno.readDirSync(directory)].every(({ name }) => !name.includes("backup")));
   }));
 
-Deno.test("migrations: an older file is copied, then brought up to date; the copy is a whole database (F6)", () =>
+Deno.test("migrations: an older file is copied, then migrated; the copy is a whole database (F6)", () =>
   withDirectory((directory) => {
     const path = `${directory}/a.db`;
     const log = new RecordedLog();

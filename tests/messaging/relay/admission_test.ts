@@ -137,7 +137,7 @@ for (
     ["a timeout within 30 days", 20 * 86_400, "timed_out"],
   ] as const
 ) {
-  Deno.test(`admission: a message with ${what} that the hub goes on refusing ends as ${end}`, async () => {
+  Deno.test(`admission: a message with ${what} that the hub continues refusing ends as ${end}`, async () => {
     const fixture = new Fixture();
     fixture.hub.meter(fromHex(sender), 0n);
     const timeoutTimestampSec = timeoutInSec === 0
@@ -160,6 +160,6 @@ for (
     assert.equal(reason, end === "rejected" ? "refused_by_hub" : "expired");
     if (end === "rejected") assert.equal(tries, 10);
     else assert.ok(tries <= 20 * 4 + 10, `${tries} tries in 20 days`);
-    assert.ok(!relayer.one.calls.includes("proveMessages"), "nothing is proved in vain");
+    assert.ok(!relayer.one.calls.includes("proveMessages"), "nothing is proved for nothing");
   });
 }

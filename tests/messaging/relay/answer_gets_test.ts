@@ -174,7 +174,7 @@ Deno.test("answer: a request that its source cannot prove holds up no other one"
   ]);
 });
 
-Deno.test("answer: what somebody else answers before we submit ends as theirs (F23)", async () => {
+Deno.test("answer: what another relayer answers before we submit ends as theirs (F23)", async () => {
   const { fixture, relayer, leg, ask } = await prepare();
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const chains = new Map([[names.one, competitor.one], [names.two, competitor.two]]);
@@ -244,7 +244,7 @@ Deno.test("hold: only refusals of the hub count toward the end of a message that
   assert.deepEqual(stateOf(relayer, get), ["rejected", "refused_by_hub"]);
 });
 
-Deno.test("answer: a refusal that is about the chain is not asked about every question anew", async () => {
+Deno.test("answer: a refusal that is about the chain is not asked about every question again", async () => {
   const { fixture, relayer, leg, ask } = await prepare();
   const gets = await ask({}, {}, {});
   // The hub loses the block between our look and its own.

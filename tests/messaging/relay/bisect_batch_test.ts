@@ -115,7 +115,7 @@ Deno.test("findDeliverable: a message whose module would fail unnoticed is taken
   ]);
 });
 
-Deno.test("findDeliverable: a duplicate, an expired message and one for another chain are told apart (F14)", async () => {
+Deno.test("findDeliverable: a duplicate, an expired message and one for another chain are distinguished (F14)", async () => {
   const fixture = new Fixture();
   const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 2n;
   const changes = [{}, { timeoutTimestampSec: soon }, { dest: names.one }, {}];

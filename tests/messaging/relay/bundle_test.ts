@@ -100,7 +100,7 @@ Deno.test("bundle: nothing is sent while no message is due, and an old proof is 
   });
 });
 
-Deno.test("bundle: a message that pays for itself but not for the proof waits for somebody's update", async () => {
+Deno.test("bundle: a message that pays for itself but not for the proof waits for another relayer's update", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   const required18 = COST_18 + COST_18 / 10n;
   const [message] = await pay(fixture, [required18]);
@@ -299,7 +299,7 @@ Deno.test("bundle: rotations that are rewarded go without any message, also thos
   });
 });
 
-Deno.test("bundle: a rotation that is not mined yet is not sent again, and messages go on beside it", async () => {
+Deno.test("bundle: a rotation that is not mined yet is not sent again, and messages continue beside it", async () => {
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   await prove(fixture, "rotation");
   fixture.two.isFull = true;
@@ -632,7 +632,7 @@ Deno.test("bundle: while one is on its way no second proof is paid for", async (
   });
 });
 
-/** Makes gas dearer between the simulation of proofs alone and their signature, until it is called. */
+/** Makes gas more expensive between the simulation of proofs alone and their signature, until it is called. */
 function spikeAfterSimulation({ fixture, relayer }: Pick<Case, "fixture" | "relayer">): () => void {
   const { simulate } = relayer.two;
   relayer.two.simulate = async (delivery, signal) => {
@@ -647,7 +647,7 @@ function spikeAfterSimulation({ fixture, relayer }: Pick<Case, "fixture" | "rela
   };
 }
 
-Deno.test("bundle: rewarded rotations are not signed when gas has become dearer than the reward, also without a minimum profit", async () => {
+Deno.test("bundle: rewarded rotations are not signed when gas has become more expensive than the reward, also without a minimum profit", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 0, reward18: PROOF_COST_18 });
   await prove(fixture, "rotation");
   const calm = spikeAfterSimulation({ fixture, relayer });
@@ -660,7 +660,7 @@ Deno.test("bundle: rewarded rotations are not signed when gas has become dearer 
   });
 });
 
-Deno.test("bundle: proofs ahead of messages are not signed when gas has become dearer than these messages pay for", async () => {
+Deno.test("bundle: proofs ahead of messages are not signed when gas has become more expensive than these messages pay for", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 93_100;

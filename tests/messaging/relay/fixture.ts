@@ -115,7 +115,7 @@ export class Fixture {
 
 /** Settings of a {@link Relayer}. */
 export interface RelayerOptions {
-  /** 20 bytes, told apart by the last one. */
+  /** 20 bytes, distinguished by the last one. */
   readonly number?: number;
   readonly seed?: number;
   readonly settings?: Partial<RelaySettings>;

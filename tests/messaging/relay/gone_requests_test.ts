@@ -25,8 +25,8 @@ Deno.test("gone: an answer whose request one node does not know ends only when t
     { message: fixture.message(), code: "module_failed", detail: "UnexpectedCall" } as const,
   ];
   const codes = async (): Promise<readonly string[]> => {
-    const judged = await confirmUnknown(outbound(relayer), refused);
-    return judged.map(({ code }) => code);
+    const confirmed = await confirmUnknown(outbound(relayer), refused);
+    return confirmed.map(({ code }) => code);
   };
   relayer.two.areWitnessesUp = false;
   assert.deepEqual(await codes(), ["not_ready", "not_ready", "module_failed"]);

@@ -70,7 +70,7 @@ Deno.test("leg: a frozen host is read but not delivered to, until it thaws (F18)
 });
 
 for (const [way, reason] of [["out", "sink_unprovable"], ["in", "source_not_accepted"]] as const) {
-  Deno.test(`leg: messages behind an obstacle (${reason}) are held with it, time out, and go on when it is gone`, async () => {
+  Deno.test(`leg: messages behind an obstacle (${reason}) are held with it, time out, and continue when it is gone`, async () => {
     const fixture = new Fixture();
     const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
     let obstacle: Obstacle | undefined = { reason, detail: "words" };
@@ -101,7 +101,7 @@ for (const [way, reason] of [["out", "sink_unprovable"], ["in", "source_not_acce
   });
 }
 
-Deno.test("leg: what an earlier run of the program held for an obstacle goes on after a start", async () => {
+Deno.test("leg: what an earlier run of the program held for an obstacle continues after a start", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(message !== undefined);
@@ -183,7 +183,7 @@ Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)
   });
 });
 
-Deno.test("leg: an endpoint that fails is asked more and more seldom, told once, and its return is told", async () => {
+Deno.test("leg: an endpoint that fails is asked more and more seldom, reported once, and its return is reported", async () => {
   const fixture = new Fixture();
   await withLeg(fixture, "out", async (relayer) => {
     relayer.two.faults.add("fetchView", { kind: "throw", code: "unreachable" }, { times: 1_000 });
@@ -222,7 +222,7 @@ Deno.test("leg: a pause that the endpoint asks for is kept", async () => {
   await end;
 });
 
-Deno.test("leg: a worker that is started again goes on at its cursor, whatever initial_height says (F1)", async () => {
+Deno.test("leg: a worker that is started again continues at its cursor, whatever initial_height says (F1)", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   const relayer = new Relayer(fixture, memoryLedger(fixture), { initialHeight: 0n });

@@ -1,4 +1,4 @@
-/** Fees, prices and legs that weigh them; workers of one leg that run until a test ends. */
+/** Fees, prices and legs with a profit rule; workers of one leg that run until a test ends. */
 import assert from "node:assert/strict";
 import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
 import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";

@@ -131,7 +131,7 @@ Deno.test("moving target: what times out between planning and sending ends, and 
   await round(relayer, outbound(relayer));
   await fixture.blocks(3);
   await settle(relayer);
-  assert.equal(fixture.two.reverted().length, 1, "the whole batch was in vain");
+  assert.equal(fixture.two.reverted().length, 1, "the whole batch was wasted");
   await running(relayer, outbound(relayer), () => fixture.blocks(30));
   assert.equal(relayer.row(late).state, "timed_out");
   assert.deepEqual(delivered(fixture.two).sort(), others.map(({ commitment }) => commitment).sort());

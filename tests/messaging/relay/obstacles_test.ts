@@ -43,7 +43,7 @@ function scene(): {
   return Object.assign(state, { clock, find, asked });
 }
 
-Deno.test("obstacles: nothing is delivered while no endpoint proves the hub's height, and it goes on by itself", async () => {
+Deno.test("obstacles: nothing is delivered while no endpoint proves the hub's height, and it continues by itself", async () => {
   for (const code of ["pruned", "missing_method", "malformed", "refused"] as const) {
     const its = scene();
     its.answer = code;

@@ -36,7 +36,7 @@ const withProfitRule = (
 const count = (calls: readonly string[], method: string): number =>
   calls.filter((called) => called === method).length;
 
-Deno.test("weigh: a fee exactly at the requirement delivers, one below is held with both numbers", async () => {
+Deno.test("profitability: a fee exactly at the requirement delivers, one below is held with both numbers", async () => {
   const { relayer, messages, first } = await prepare([REQUIRED_18 - 1n, REQUIRED_18]);
   assert.deepEqual(await round(relayer, withProfitRule(relayer).leg), { sent: 1, hasMore: false });
   const { state, reason, requiredUsd18, offeredUsd18, nextAttemptAtMs } = relayer.row(first);
@@ -49,7 +49,7 @@ Deno.test("weigh: a fee exactly at the requirement delivers, one below is held w
 for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what", COST_18 * 2n, 1]] as const) {
   Deno.test(
     `filterProfitable: a batch whose gas comes to cost ${what} its fees pay for is ${
-      sent === 0 ? "weighed again, not signed" : "still signed"
+      sent === 0 ? "checked again, not signed" : "still signed"
     }`,
     async () => {
       const { relayer, fixture, first } = await prepare([fee18]);
@@ -70,7 +70,7 @@ for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what",
   );
 }
 
-Deno.test("weigh: fees are in units of their source's token", async () => {
+Deno.test("profitability: fees are in units of their source's token", async () => {
   const { relayer, first, messages } = await prepare([219_999n, 220_000n]);
   relayer.one.decimals = 6;
   await round(relayer, withProfitRule(relayer).leg);
@@ -78,7 +78,7 @@ Deno.test("weigh: fees are in units of their source's token", async () => {
   assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
 });
 
-Deno.test("weigh: without a retry frequency an unprofitable message is never tried again", async () => {
+Deno.test("profitability: without a retry frequency an unprofitable message is never tried again", async () => {
   const { relayer, fixture, first } = await prepare([1n]);
   const { leg } = withProfitRule(relayer);
   await round(relayer, leg);
@@ -90,7 +90,7 @@ Deno.test("weigh: without a retry frequency an unprofitable message is never tri
   assert.equal(count(relayer.two.calls, "simulate"), before);
 });
 
-Deno.test("weigh: with a retry frequency the fee is read again after that time, not before", async () => {
+Deno.test("profitability: with a retry frequency the fee is read again after that time, not before", async () => {
   const { relayer, fixture, first } = await prepare([1n], { retryFrequencySec: 60 });
   const { leg } = withProfitRule(relayer);
   await round(relayer, leg);
@@ -124,7 +124,7 @@ for (const retryFrequencySec of [undefined, 3_600]) {
   );
 }
 
-Deno.test("weigh: without a price nothing is sent, and the row says so", async () => {
+Deno.test("profitability: without a price nothing is sent, and the row says so", async () => {
   const { relayer, fixture, first } = await prepare([REQUIRED_18 * 100n], { retryFrequencySec: 60 });
   await round(relayer, withProfitRule(relayer, 10, "none").leg);
   const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(first);
@@ -134,7 +134,7 @@ Deno.test("weigh: without a price nothing is sent, and the row says so", async (
   assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, 1);
 });
 
-Deno.test("weigh: a source chain that is down holds its own messages only (I12), and they go when it is back", async () => {
+Deno.test("profitability: a source chain that is down holds its own messages only (I12), and they go when it is back", async () => {
   const { relayer, fixture, first } = await prepare([REQUIRED_18]);
   const [other] = await payAndUpdate(fixture, [REQUIRED_18], { source: names.two });
   assert.ok(other !== undefined);
@@ -151,7 +151,7 @@ Deno.test("weigh: a source chain that is down holds its own messages only (I12),
   assert.equal(fixture.two.reverted().length, 0);
 });
 
-Deno.test("weigh: a request that its source has forgotten ends, the rest of the batch goes", async () => {
+Deno.test("profitability: a request that its source has forgotten ends, the rest of the batch goes", async () => {
   const { relayer, fixture, messages, first } = await prepare([REQUIRED_18, REQUIRED_18]);
   fixture.one.forget(first.commitment);
   await fixture.blocks(1);
@@ -160,7 +160,7 @@ Deno.test("weigh: a request that its source has forgotten ends, the rest of the 
   assert.deepEqual(messages.map((message) => relayer.submissions(message).length), [0, 1]);
 });
 
-Deno.test("weigh: a request that a node behind does not know yet waits, and goes when the node has caught up", async () => {
+Deno.test("profitability: a request that a node behind does not know yet waits, and goes when the node has caught up", async () => {
   const { relayer, fixture, first } = await prepare([REQUIRED_18]);
   const { leg } = withProfitRule(relayer);
   relayer.one.readsBehind = fixture.one.head.height - 1n;
@@ -171,7 +171,7 @@ Deno.test("weigh: a request that a node behind does not know yet waits, and goes
   assert.equal((await round(relayer, leg)).sent, 1);
 });
 
-Deno.test("weigh: a request that nobody knows does not end while no second opinion is to be had", async () => {
+Deno.test("profitability: a request that nobody knows does not end while no second opinion is to be had", async () => {
   const { relayer, fixture, first } = await prepare([REQUIRED_18]);
   const { leg } = withProfitRule(relayer);
   fixture.one.forget(first.commitment);
@@ -185,7 +185,7 @@ Deno.test("weigh: a request that nobody knows does not end while no second opini
   assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
 });
 
-Deno.test("weigh: a price that comes back is used within minutes, also without a retry frequency", async () => {
+Deno.test("profitability: a price that comes back is used within minutes, also without a retry frequency", async () => {
   const { relayer, fixture, first } = await prepare([REQUIRED_18]);
   await round(relayer, withProfitRule(relayer, 10, "none").leg);
   assert.equal(relayer.row(first).reason, "price_unknown");
@@ -193,7 +193,7 @@ Deno.test("weigh: a price that comes back is used within minutes, also without a
   assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, 1);
 });
 
-Deno.test("weigh: what is left of a mixed batch is proved and simulated anew, and mined without a revert", async () => {
+Deno.test("profitability: what is left of a mixed batch is proved and simulated again, and mined without a revert", async () => {
   const { relayer, fixture, messages } = await prepare([REQUIRED_18, 0n, REQUIRED_18, 5n, REQUIRED_18]);
   assert.deepEqual(await round(relayer, withProfitRule(relayer).leg), { sent: 3, hasMore: false });
   assert.equal(count(relayer.hub.calls, "proveMessages"), 2);
@@ -204,7 +204,7 @@ Deno.test("weigh: what is left of a mixed batch is proved and simulated anew, an
   assert.equal(fixture.two.reverted().length, 0);
 });
 
-Deno.test("weigh: with 0 percent everything goes, and neither fees nor prices are asked for", async () => {
+Deno.test("profitability: with 0 percent everything goes, and neither fees nor prices are asked for", async () => {
   const { relayer } = await prepare([0n, 0n]);
   const { leg, profit } = withProfitRule(relayer, 0);
   assert.equal((await round(relayer, leg)).sent, 2);
@@ -227,7 +227,7 @@ const fromHub = async (settings: Partial<RelaySettings>): Promise<[Relayer, Mess
 /** Units of the hub's token that are worth so many dollars x 10^18 at one dollar each; rounds down. */
 const rewardOf = (dollars18: bigint): bigint => dollars18 / 10n ** 6n;
 
-Deno.test("weigh: the reward for a listed module of the hub is weighed like a fee", async () => {
+Deno.test("profitability: the reward for a listed module of the hub counts like a fee", async () => {
   const listed = (reward: bigint): Partial<RelaySettings> => ({
     listedModules: () => new Map([[sender, reward]]),
   });
@@ -239,7 +239,7 @@ Deno.test("weigh: the reward for a listed module of the hub is weighed like a fe
   assert.deepEqual([offeredUsd18, requiredUsd18], [REQUIRED_18 - 10n ** 6n, REQUIRED_18]);
 });
 
-Deno.test("weigh: without a price of the hub's token a reward counts for nothing, and the row says why", async () => {
+Deno.test("profitability: without a price of the hub's token a reward counts for nothing, and the row says why", async () => {
   const [relayer, message] = await fromHub({
     listedModules: () => new Map([[sender, 10n ** 30n]]),
     hubTokenPrice27: undefined,
@@ -249,7 +249,7 @@ Deno.test("weigh: without a price of the hub's token a reward counts for nothing
   assert.match(detail ?? "", /token_price/);
 });
 
-Deno.test("weigh: a request of the hub that only module_filter lets in has no fee and does not pay", async () => {
+Deno.test("profitability: a request of the hub that only module_filter lets in has no fee and does not pay", async () => {
   const [relayer, message] = await fromHub({ moduleFilter: new Set([sender]) });
   const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(message);
   assert.deepEqual([state, reason, offeredUsd18, requiredUsd18], ["held", "unprofitable", 0n, REQUIRED_18]);
@@ -257,7 +257,7 @@ Deno.test("weigh: a request of the hub that only module_filter lets in has no fe
 
 for (const [amount18, state] of [[10n * COST_18, "held"], [10n * COST_18 + 1n, "submitted"]] as const) {
   for (const percent of [0, 10]) {
-    Deno.test(`weigh: a withdrawal of ours is ${state} at ${percent} percent when its amount is ${amount18} and a tenth of it costs ${COST_18}`, () =>
+    Deno.test(`profitability: a withdrawal of ours is ${state} at ${percent} percent when its amount is ${amount18} and a tenth of it costs ${COST_18}`, () =>
       withdraw(amount18, percent, state));
   }
 }
@@ -292,7 +292,7 @@ function paidBy(fixture: Fixture, ours: Message, amount: bigint): Relayer {
 }
 
 for (const percent of [0, 10]) {
-  Deno.test(`weigh: a withdrawal of ours is not signed at ${percent} percent when a tenth of it no longer pays for the gas`, async () => {
+  Deno.test(`profitability: a withdrawal of ours is not signed at ${percent} percent when a tenth of it no longer pays for the gas`, async () => {
     const fixture = new Fixture();
     fixture.two.priceWei = PRICE_WEI;
     const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
@@ -308,7 +308,7 @@ for (const percent of [0, 10]) {
     assert.deepEqual([relayer.row(ours).state, relayer.row(ours).reason], ["held", "unprofitable"]);
   });
 
-  Deno.test(`weigh: what may be spent on a withdrawal of ours is not what its delivery earns, at ${percent} percent`, async () => {
+  Deno.test(`profitability: what may be spent on a withdrawal of ours is not what its delivery earns, at ${percent} percent`, async () => {
     const fixture = new Fixture();
     fixture.two.priceWei = PRICE_WEI;
     const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
@@ -329,7 +329,7 @@ for (const percent of [0, 10]) {
 }
 
 for (const retryFrequencySec of [undefined, 3_600]) {
-  Deno.test(`weigh: a raised fee revives the answer to a GET request, with retries every ${retryFrequencySec} s`, async () => {
+  Deno.test(`profitability: a raised fee revives the answer to a GET request, with retries every ${retryFrequencySec} s`, async () => {
     const fixture = new Fixture();
     fixture.two.priceWei = PRICE_WEI;
     const get: GetRequest = {
@@ -363,7 +363,7 @@ for (const retryFrequencySec of [undefined, 3_600]) {
   });
 }
 
-Deno.test("weigh: a response is paid by the fee of its request, and goes after the request's timeout", async () => {
+Deno.test("profitability: a response is paid by the fee of its request, and goes after the request's timeout", async () => {
   const fixture = new Fixture();
   fixture.two.priceWei = PRICE_WEI;
   const ask = (nonce: bigint): GetRequest => ({

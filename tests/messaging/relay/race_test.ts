@@ -176,14 +176,14 @@ async function restartOne(
   old.kill();
   await course.fixture.clock.settle();
   const latency = seededRandomness(index);
-  const heir = new Relayer(course.fixture, old.ledger, {
+  const successor = new Relayer(course.fixture, old.ledger, {
     number: index + 1,
     seed: Math.floor(course.random.fraction() * 2 ** 32),
     pollIntervalMs: 3_000,
     chain: { latencyMs: () => 10 + Math.floor(latency.fraction() * 400) },
   });
-  start(heir);
-  return relayers.map((relayer) => relayer === old ? heir : relayer);
+  start(successor);
+  return relayers.map((relayer) => relayer === old ? successor : relayer);
 }
 
 Deno.test("relayers and reorganisations: a delivery that goes away comes back, and records follow", async () => {

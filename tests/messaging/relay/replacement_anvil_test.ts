@@ -94,7 +94,7 @@ async function mine({ host, settle }: Waiting): Promise<void> {
   await settle();
 }
 
-Deno.test("stuck on a node (F3): a delivery that waits is replaced for more, and mined once", async () => {
+Deno.test("replacement on a node (F3): a delivery that waits is replaced for more, and mined once", async () => {
   await withHost(31470, async (host) => {
     const work = await waiting(host);
     await work.patience();
@@ -106,7 +106,7 @@ Deno.test("stuck on a node (F3): a delivery that waits is replaced for more, and
   });
 });
 
-Deno.test("stuck on a node (F3): the original is mined after the replacement was journalled", async () => {
+Deno.test("replacement on a node (F3): the original is mined after the replacement was journalled", async () => {
   await withHost(31471, async (host) => {
     const work = await waiting(host);
     const { chain } = work;
@@ -126,7 +126,7 @@ Deno.test("stuck on a node (F3): the original is mined after the replacement was
   });
 });
 
-Deno.test("stuck on a node (F3): the last step is a cancelling transfer, which gives the message back", async () => {
+Deno.test("replacement on a node (F3): the last step is a cancelling transfer, which gives the message back", async () => {
   await withHost(31472, async (host) => {
     const work = await waiting(host);
     for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await work.patience();

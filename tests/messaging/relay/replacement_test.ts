@@ -92,14 +92,14 @@ function paying(dollars18: bigint): LegProfit {
   };
 }
 
-Deno.test("stuck (F3): before its patience is over a transaction is left alone", async () => {
+Deno.test("replacement (F3): before its patience is over a transaction is left alone", async () => {
   const work = await waiting();
   await work.fixture.clock.advance(STUCK_AFTER_MS - 1);
   await settle(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast"]);
 });
 
-Deno.test("stuck (F3): the replacement is mined, and settles the messages once", async () => {
+Deno.test("replacement (F3): the replacement is mined, and settles the messages once", async () => {
   const work = await waiting();
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery broadcast"]);
@@ -116,7 +116,7 @@ Deno.test("stuck (F3): the replacement is mined, and settles the messages once",
   assert.deepEqual(work.relayer.log.events("warn"), []);
 });
 
-Deno.test("stuck (F3): the original is mined after the replacement was journalled", async () => {
+Deno.test("replacement (F3): the original is mined after the replacement was journalled", async () => {
   const work = await waiting();
   work.relayer.two.faults.add("broadcast", {
     kind: "interrupt",
@@ -136,7 +136,7 @@ Deno.test("stuck (F3): the original is mined after the replacement was journalle
   assert.deepEqual(work.relayer.log.events("warn"), []);
 });
 
-Deno.test("stuck (F3): after three replacements the nonce is cancelled, and the message goes anew", async () => {
+Deno.test("replacement (F3): after three replacements the nonce is cancelled, and the message goes again", async () => {
   const work = await waiting();
   for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await patience(work);
   const kinds = rowsOf(work).map(({ kind }) => kind);
@@ -152,7 +152,7 @@ Deno.test("stuck (F3): after three replacements the nonce is cancelled, and the 
   assert.equal(delivered(work.fixture.two).length, 1);
 });
 
-Deno.test("stuck: what calls a handler that governance replaced is cancelled, and its message goes through the new one", async () => {
+Deno.test("replacement: what calls a handler that governance replaced is cancelled, and its message goes through the new one", async () => {
   const work = await waiting();
   work.fixture.two.replaceHandler();
   await work.fixture.blocks(1);
@@ -167,7 +167,7 @@ Deno.test("stuck: what calls a handler that governance replaced is cancelled, an
   assert.equal(work.fixture.two.reverted().length, 0);
 });
 
-Deno.test("stuck (F3): neither is mined and no node knows any hash: the newest is handed over again", async () => {
+Deno.test("replacement (F3): neither is mined and no node knows any hash: the newest is handed over again", async () => {
   const work = await waiting();
   await patience(work);
   work.fixture.two.clearMempool();
@@ -178,7 +178,7 @@ Deno.test("stuck (F3): neither is mined and no node knows any hash: the newest i
   assert.equal(delivered(work.fixture.two).length, 1);
 });
 
-Deno.test("stuck: a cancellation that a reorganisation removes gives way to the original", async () => {
+Deno.test("replacement: a cancellation that a reorganisation removes is replaced by the original", async () => {
   const work = await waiting(undefined, new Fixture({ two: { finalityLag: 5n } }));
   for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await patience(work);
   work.fixture.two.isFull = false;
@@ -201,7 +201,7 @@ for (const when of ["before", "after"] as const) {
     const name = `${when} the broadcast of a replacement, ${
       isMined ? "one of them mined" : "nothing mined"
     } meanwhile`;
-    Deno.test(`stuck (F2): death ${name}, loses nothing and sends nothing twice`, async () => {
+    Deno.test(`replacement (F2): death ${name}, loses nothing and sends nothing twice`, async () => {
       const fixture = new Fixture();
       await withLedger(fixture, async (ledger, reopen) => {
         const work = await waiting(ledger, fixture);
@@ -214,13 +214,13 @@ for (const when of ["before", "after"] as const) {
         }
         const relayer = new Relayer(fixture, reopen(), { seed: 2 });
         const replacing = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
-        const heir = { ...work, relayer, replacing };
-        assert.equal(rowsOf(heir).length, 2, "the replacement is in the journal");
+        const successor = { ...work, relayer, replacing };
+        assert.equal(rowsOf(successor).length, 2, "the replacement is in the journal");
         await fixture.clock.advance(60_000);
-        await settle(heir);
-        await mine(heir);
+        await settle(successor);
+        await mine(successor);
         assert.equal(relayer.row(work.first).state, "delivered");
-        assert.deepEqual(statesOf(heir).toSorted(), ["delivery final", "delivery replaced"]);
+        assert.deepEqual(statesOf(successor).toSorted(), ["delivery final", "delivery replaced"]);
         assert.equal(delivered(fixture.two).length, 1);
         assert.equal(fixture.two.reverted().length, 0);
       });
@@ -228,7 +228,7 @@ for (const when of ["before", "after"] as const) {
   }
 }
 
-Deno.test("stuck: with a minimum profit no replacement costs more than the fees pay", async () => {
+Deno.test("replacement: with a minimum profit no replacement costs more than the fees pay", async () => {
   for (const [dollars18, expected] of [[10n ** 9n, "delivery"], [1n, "cancel"]] as const) {
     const work = await waiting();
     await patience(work, paying(dollars18));
@@ -236,7 +236,7 @@ Deno.test("stuck: with a minimum profit no replacement costs more than the fees 
   }
 });
 
-Deno.test("stuck: what others have delivered meanwhile is cancelled, not sent for more", async () => {
+Deno.test("replacement: what others have delivered meanwhile is cancelled, not sent for more", async () => {
   const work = await waiting();
   const competitor = new Relayer(work.fixture, memoryLedger(work.fixture), { number: 2 });
   work.fixture.two.clearMempool();
@@ -254,7 +254,7 @@ Deno.test("stuck: what others have delivered meanwhile is cancelled, not sent fo
   assert.equal(work.fixture.two.reverted().length, 0);
 });
 
-Deno.test("stuck: a replacement that the node finds too cheap starts from its price next time (F18)", async () => {
+Deno.test("replacement: a replacement that the node finds too cheap starts from its price next time (F18)", async () => {
   const work = await waiting();
   work.fixture.two.priceWei = 100n;
   work.relayer.two.faults.add("broadcast", {
@@ -271,7 +271,7 @@ Deno.test("stuck: a replacement that the node finds too cheap starts from its pr
   assert.equal(work.relayer.row(work.first).state, "delivered");
 });
 
-Deno.test("stuck (F18): a nonce that a stranger used is told once and healed", async () => {
+Deno.test("replacement (F18): a nonce that another program used is reported once and repaired", async () => {
   const work = await waiting();
   await patience(work);
   for (let turn = 0; turn < 2; turn++) {
@@ -325,13 +325,13 @@ async function fillsGap(marketFallsTo: bigint): Promise<void> {
   assert.equal(delivered(fixture.two).length, 3);
 }
 
-Deno.test("stuck (F18): a gap that a dropped transaction left is used up for those above it", () =>
+Deno.test("replacement (F18): a gap that a dropped transaction left is used up for those above it", () =>
   fillsGap(100n));
 
-Deno.test("stuck (F18): a gap is filled also when the dropped transaction had offered ten times the market", () =>
+Deno.test("replacement (F18): a gap is filled also when the dropped transaction had offered ten times the market", () =>
   fillsGap(10n));
 
-Deno.test("stuck: without funds for a higher price the shortfall is told once an interval, and the cap holds", async () => {
+Deno.test("replacement: without funds for a higher price the shortfall is reported once an interval, and the cap holds", async () => {
   const work = await waiting();
   const gasLimit = rowsOf(work)[0]?.submission.gasLimit ?? 0n;
   work.replacing.balanceWei = gasLimit * 105n;
@@ -341,7 +341,7 @@ Deno.test("stuck: without funds for a higher price the shortfall is told once an
   assert.match(String(told?.fields["detail"]), new RegExp(`${gasLimit * 20n} wei are missing`));
 });
 
-Deno.test("funds (F18): an empty account parks its chain: one look a minute, told every five", async () => {
+Deno.test("balance (F18): an empty account suspends its chain: one check a minute, one log line every five", async () => {
   const fixture = new Fixture();
   await fixture.sendFrom(fixture.hub, fixture.two, 2);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
@@ -360,7 +360,7 @@ Deno.test("funds (F18): an empty account parks its chain: one look a minute, tol
   const [late] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(late !== undefined);
   await round(relayer, leg);
-  assert.ok(relayer.ledger.messages.find(late.commitment, names.two), "planning goes on");
+  assert.ok(relayer.ledger.messages.find(late.commitment, names.two), "planning continues");
   fixture.two.unfunded.clear();
   await fixture.clock.advance(60_000);
   assert.equal((await round(relayer, leg)).sent, 3);
@@ -368,7 +368,7 @@ Deno.test("funds (F18): an empty account parks its chain: one look a minute, tol
   assert.ok(relayer.log.events("info").includes("balance_restored"));
 });
 
-Deno.test("stuck (F18): a strange nonce in the pool is told when a later look confirms it, a passing one never", async () => {
+Deno.test("replacement (F18): a strange nonce in the pool is reported when a later poll confirms it, a passing one never", async () => {
   const work = await waiting();
   const warnings = (): number =>
     work.relayer.log.events("warn").filter((event) => event === "account_shared").length;

@@ -6,7 +6,7 @@ import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "./market.ts
 import { outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, Relayer, withLedger } from "./fixture.ts";
 
-/** Sizes of the transactions that were paid for in vain, in order. */
+/** Sizes of the transactions that were wasted, in order. */
 function wasted(fixture: Fixture): number[] {
   return fixture.two.reverted().map(({ delivery }) =>
     delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []).length

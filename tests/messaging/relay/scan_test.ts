@@ -91,7 +91,7 @@ Deno.test("scan: when writing a row fails, the cursor stays as well", async () =
 
 // The first chunk is one block, later ones are as wide as the chain allows.
 for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last", 2, 3n]] as const) {
-  Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan goes on (F8)`, async () => {
+  Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan continues (F8)`, async () => {
     const fixture = new Fixture();
     await fixture.blocks(1);
     for (let block = 0; block < 5; block++) {
@@ -156,7 +156,7 @@ Deno.test("scan: initial_height below the cursor reads again without touching wh
   });
 });
 
-Deno.test("scan: initial_height above the cursor skips blocks and says so; a restart without it goes on", async () => {
+Deno.test("scan: initial_height above the cursor skips blocks and says so; a restart without it continues", async () => {
   const fixture = new Fixture();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
   await withLedger(fixture, async (ledger) => {

@@ -54,24 +54,24 @@ for (const [when, method, moment] of deaths) {
         mortal.two.faults.add(method, { kind: "interrupt", when: moment, act });
         await assert.rejects(round(mortal, outbound(mortal)), /killed/);
         if (mined) await fixture.blocks(1);
-        const heir = new Relayer(fixture, reopen(), { seed: 2 });
-        heir.run();
+        const successor = new Relayer(fixture, reopen(), { seed: 2 });
+        successor.run();
         for (let second = 0; second < 30; second++) await fixture.blocks(1);
         assert.deepEqual(delivered(fixture.two).sort(), messages.map(({ commitment }) => commitment).sort());
         assert.equal(fixture.two.reverted().length, 0);
         for (const message of messages) {
-          assert.equal(heir.row(message).state, "delivered");
-          assert.equal(heir.ledger.deliveries.find(message.commitment, names.two)?.isFinal, true);
+          assert.equal(successor.row(message).state, "delivered");
+          assert.equal(successor.ledger.deliveries.find(message.commitment, names.two)?.isFinal, true);
         }
-        assert.deepEqual(heir.log.events("error"), []);
-        heir.kill();
+        assert.deepEqual(successor.log.events("error"), []);
+        successor.kill();
         await fixture.clock.settle();
       });
     });
   }
 }
 
-Deno.test("send: what others deliver while we sign is ended, and the rest is proved anew", async () => {
+Deno.test("send: what others deliver while we sign is ended, and the rest is proved again", async () => {
   const { relayer, fixture, messages, leg } = await prepare(4);
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const [taken] = messages;
@@ -144,7 +144,7 @@ Deno.test("send: bytes that never arrived are handed over again", async () => {
   assert.equal(relayer.row(first).state, "delivered");
 });
 
-Deno.test("send: bytes that never arrived stay here once somebody else has delivered", async () => {
+Deno.test("send: bytes that never arrived stay here once another relayer has delivered", async () => {
   const { relayer, fixture, first, leg } = await prepare(1);
   relayer.two.faults.add("broadcast", { kind: "throw", code: "unreachable" });
   await round(relayer, leg);

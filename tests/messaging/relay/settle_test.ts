@@ -256,7 +256,7 @@ Deno.test("settle: our receipts without their transaction end it when the nodes 
   assert.equal(relayer.row(first).state, "delivered");
 });
 
-Deno.test("settle: an extrinsic that left the pool is given up after three blocks and sent anew", async () => {
+Deno.test("settle: an extrinsic that left the pool is given up after three blocks and sent again", async () => {
   const fixture = new Fixture();
   const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(first !== undefined);
@@ -278,7 +278,7 @@ Deno.test("settle: an extrinsic that left the pool is given up after three block
   assert.equal(relayer.ledger.deliveries.find(first.commitment, names.hub)?.claimState, "no_fee");
 });
 
-Deno.test("settle: an equal batch of somebody else in the pool of the hub ends as theirs", async () => {
+Deno.test("settle: an equal batch of another relayer in the pool of the hub ends as theirs", async () => {
   const fixture = new Fixture();
   const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(first !== undefined);
@@ -334,7 +334,7 @@ Deno.test("settle: after a reorganisation back into the pool the messages are un
   assert.equal(record(relayer, first)?.isFinal, true);
 });
 
-Deno.test("settle: a block that is gone with everything in it is told, and the bytes go out again", async () => {
+Deno.test("settle: a block that is gone with everything in it is reported, and the bytes go out again", async () => {
   const { fixture, relayer, first } = await included();
   fixture.two.reorganise(1, "forget");
   await fixture.blocks(6);

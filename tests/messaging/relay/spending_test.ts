@@ -65,7 +65,7 @@ function told({ relayer }: Case, code: EventCode): readonly unknown[] {
   return relayer.log.lines.filter(({ event }) => event === code).map(({ fields }) => fields);
 }
 
-/** Somebody else delivers them first, in the next block. */
+/** Another relayer delivers them first, in the next block. */
 async function overtake(fixture: Fixture, messages: readonly Message[]): Promise<void> {
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const { height } = await competitor.two.fetchView(competitor.hub.id, competitor.signal);
@@ -110,7 +110,7 @@ Deno.test("spending: without a minimum nobody knows yet what a delivery earned; 
   assert.equal(row?.lossMicroUsd, 200_000n);
 });
 
-Deno.test("spending: a lost race, a module that fails and a freed nonce are told apart, and earned nothing", async () => {
+Deno.test("spending: a lost race, a module that fails and a freed nonce are distinguished, and earned nothing", async () => {
   const fixture = new Fixture();
   const work = prepare(0, {}, fixture);
   const [lost] = await payAndUpdate(fixture, [0n]);
@@ -143,7 +143,7 @@ Deno.test("spending: a lost race, a module that fails and a freed nonce are told
   assert.deepEqual([cancelled?.purpose, cancelled?.rule], ["cancellation", "nonce"]);
 });
 
-Deno.test("spending: proofs of the hub that a host had by then are told from those that it learned from", async () => {
+Deno.test("spending: proofs that the host already had are distinguished from those that advanced it", async () => {
   const fixture = new Fixture({ two: { setId: 0n } });
   const work = prepare(0, {}, fixture);
   await fixture.blocks(3);
@@ -223,7 +223,7 @@ async function loseRaces(work: Case, times: number): Promise<void> {
   }
 }
 
-Deno.test("daily loss: when it is reached nothing is sent there, over a restart too, and after a day it goes on", async () => {
+Deno.test("daily loss: when it is reached nothing is sent there, over a restart too, and after a day it continues", async () => {
   const fixture = new Fixture();
   const settings = { maxDailyLossMicroUsd: 84_000n };
   await withLedger(fixture, async (ledger, reopen) => {
@@ -250,7 +250,7 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
   });
 });
 
-Deno.test("daily loss: what arrived all the same is noticed, and the others say why they wait", async () => {
+Deno.test("daily loss: what arrived anyway is noticed, and the others say why they wait", async () => {
   const work = prepare(10, { settings: { maxDailyLossMicroUsd: 84_000n } });
   const { fixture, relayer } = work;
   await loseRaces(work, 2);
@@ -266,7 +266,7 @@ Deno.test("daily loss: what arrived all the same is noticed, and the others say 
   assert.ok(nextAttemptAtMs - fixture.clock.now() <= 600_000);
   await fixture.clock.advance(86_400_000);
   await settle(work);
-  assert.equal(await deliver(work), 1, "it goes on as soon as the limit allows it");
+  assert.equal(await deliver(work), 1, "it continues as soon as the limit allows it");
 });
 
 Deno.test("daily loss: a waiting transaction is not replaced while the limit is reached", async () => {

@@ -58,7 +58,7 @@ export class Checks {
   readonly #course: Course;
   readonly #path: string;
   readonly #cursors = new Map<string, bigint>();
-  /** {@link Course.freshStarts} at the last look: some processes come and go between two looks. */
+  /** {@link Course.freshStarts} at the last look: some processes come and go between two polls. */
   #freshStarts = 0;
   /** Highest height of a source that a target ever knew. */
   readonly #knownHeights = new Map<string, bigint>();
@@ -138,7 +138,7 @@ export class Checks {
     );
     if (withdrawal !== undefined) return `withdrawal ${withdrawal.id} is ${withdrawal.state}`;
     for (const node of this.#course.nodes.slice(0, 2)) {
-      // A database that was lost knows nothing of an order that was under way; the hub pays all the same.
+      // A database that was lost knows nothing of an order that was under way; the hub pays anyway.
       const [payment] = this.#missingPayments(node);
       if (payment !== undefined) return `payment ${payment} is on its way to ${node.id.stateMachine}`;
     }
@@ -324,7 +324,7 @@ export class Checks {
           ? []
           : [`${chain}: earned ${least} to ${most}, but ${held} held and ${paid} paid out`],
         ...payments.filter(({ beneficiary }) => !equalBytes(beneficiary, own))
-          .map(({ commitment }) => `${chain}: payment ${commitment} goes to somebody else`),
+          .map(({ commitment }) => `${chain}: payment ${commitment} goes to another account`),
         ...this.#missingPayments(node).map((commitment) => `${chain}: payment ${commitment} did not arrive`),
       ];
     });

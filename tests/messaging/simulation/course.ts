@@ -58,7 +58,7 @@ const badDay: readonly PlannedFault[] = [
   { kind: "loseAnswer", code: "unreachable" },
 ];
 
-/** Seconds between two looks at the world. */
+/** Seconds between two polls of the simulated chains. */
 const TICK_SEC = 2;
 /** Seconds between blocks of the hub. */
 const HUB_BLOCK_SEC = 6;

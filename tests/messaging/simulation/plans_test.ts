@@ -84,7 +84,7 @@ Deno.test("simulation: 24 hours with 5 % failing calls, every message arrives an
   assert.equal(course.sent.length, 48);
 });
 
-Deno.test("simulation: asked to end at any of its steps, a relayer ends in time and its heir goes on (F27)", async () => {
+Deno.test("simulation: asked to end at any of its steps, a relayer ends in time and its successor continues (F27)", async () => {
   for (let turn = 0; turn < 12; turn++) {
     const troubles = [0, 1, 2].map((part) => ({
       kind: "fuse" as const,
@@ -131,7 +131,7 @@ Deno.test("simulation: while one chain is down the others are served as on any o
   }
 });
 
-Deno.test("simulation: a claim in a block that is reorganised away is made anew and paid once (F4)", async () => {
+Deno.test("simulation: a claim in a block that is reorganised away is made again and paid once (F4)", async () => {
   let lost = 0;
   for (let seed = 200; seed < 212; seed++) {
     const course = await runPlanAlone(quiet(seed, { reorgPercent: 30, hubFinalityLag: 3n }), seed);
@@ -140,7 +140,7 @@ Deno.test("simulation: a claim in a block that is reorganised away is made anew 
   assert.ok(lost > 0, "claims were in blocks that went away");
 });
 
-Deno.test("simulation: a nonce that a reorganisation takes from a stranger holds up nothing of ours (F18)", async () => {
+Deno.test("simulation: a nonce that a reorganisation takes from another program holds up nothing of ours (F18)", async () => {
   await runUntil(2, {
     first: 440,
     planOf: (seed) => {
@@ -173,7 +173,7 @@ Deno.test("simulation: what was signed for a handler that governance replaced co
   });
 });
 
-Deno.test("simulation: what waits for a better price when its handler is replaced is cancelled, not made dearer", async () => {
+Deno.test("simulation: what waits for a better price when its handler is replaced is cancelled, not replaced", async () => {
   const rushes = Array.from({ length: 20 }, (_, index): Trouble => ({
     kind: "rush",
     chain: index % 2 === 0 ? 0 : 1,
@@ -216,7 +216,7 @@ Deno.test("simulation: what a transaction of a lost database delivers before our
   });
 });
 
-Deno.test("simulation: a delivery of ours that a reorganisation gives to somebody else is not recorded any more (I4)", async () => {
+Deno.test("simulation: a delivery of ours that a reorganisation gives to another relayer is not recorded any more (I4)", async () => {
   await runUntil(3, {
     first: 300,
     planOf: (seed) => quiet(seed, { reorgPercent: 40, hasCompetitor: true, hubFinalityLag: 3n }),

@@ -51,7 +51,7 @@ export class InstallerBench implements AsyncDisposable {
     return `${this.folder}/home`;
   }
 
-  /** Publishes an archive with a script in place of the program; `program` defaults to `causeway`. */
+  /** Publishes an archive with a script instead of the program; `program` defaults to `causeway`. */
   async publish(
     tag: string,
     { program = "causeway", script = `echo "${program} ${tag}"` }: {

@@ -5,7 +5,7 @@ import type { RestBehaviour } from "../../../devnet/profiles/rest_behaviour.ts";
 import { startProfiledBeacon } from "../../../devnet/profiles/rest_front.ts";
 import { type ConsensusScene, DEADLINE_MS } from "./consensus_scene.ts";
 
-/** What came of it. */
+/** Outcome of it. */
 export interface BeaconResult {
   /** From the start of the program until the hub had learned two heights and the next committee. */
   readonly provedMs: number;

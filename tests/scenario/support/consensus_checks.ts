@@ -1,6 +1,6 @@
 /**
  * What must hold whenever consensus relayers have worked: what the hub stores of a chain is what the chain is, heights
- * only grow, nothing was submitted in vain, and the programs kept quiet, small and discreet.
+ * only grow, nothing was submitted for nothing, and the programs kept quiet, small and discreet.
  * Start reading at {@link consensusViolations}; the facts are read by {@link readConsensusFacts}.
  */
 import { concatBytes, fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
@@ -61,14 +61,14 @@ export interface RefusalFacts extends Pick<Rejection, "stage" | "code" | "ismp" 
   readonly by?: string;
 }
 
-/** Everything that is judged. */
+/** Everything that is checked. */
 export interface ConsensusFacts {
   readonly chains: readonly ChainFacts[];
   /** Substrate chains that follow the hub by GRANDPA votes. */
   readonly told: readonly FollowerFacts[];
   readonly rejections: readonly RefusalFacts[];
   readonly runs: readonly RunFacts[];
-  /** EVM hosts, as far as they were told of the hub. */
+  /** EVM hosts, as far as they got updates of the hub. */
   readonly hosts: readonly HostFacts[];
 }
 
@@ -165,7 +165,7 @@ export async function factsFromNow(devnet: Devnet): Promise<FactsSince> {
   return { hub: toHash256(devnet.hub.best.hash), chains: await readHeads(devnet.chains) };
 }
 
-/** Reads what the hub stores and what the chains say about it, and what the chains were told of the hub. */
+/** Reads what the hub stores and what the chains say about it, and what the chains got updates of the hub. */
 export async function readConsensusFacts(
   devnet: Devnet,
   runs: readonly RunFacts[],

@@ -1,6 +1,6 @@
 /**
  * What reached the EVM hosts of a devnet as proofs of the hub, and what must hold of it whoever sent it: nothing failed,
- * nothing was paid for in vain, nothing went to a host that takes nothing, no set of authorities was left out.
+ * nothing was wasted, nothing went to a host that takes nothing, no set of authorities was left out.
  * Start reading at {@link hostViolations}; the facts are read by {@link readHostFacts}.
  */
 import { createPublicClient, http, type PublicClient } from "viem";
@@ -48,7 +48,7 @@ export interface HostFacts {
 /** What a scenario does not keep to. */
 export interface HostLimits {
   /**
-   * Others that bring the same proofs: each may come second behind every transaction that taught a host something, since
+   * Others that deliver the same proofs: each may come second behind every transaction that advanced a host, since
    * what is sent in the same moment is not seen. Default 0.
    */
   readonly competitors?: number;
@@ -83,7 +83,7 @@ function* vainDeliveries(
   const mined = deliveries.filter(({ isReverted }) => !isReverted);
   const vain = mined.filter(isVain);
   if (vain.length > competitors * (mined.length - vain.length)) {
-    yield `${chain}: ${vain.length} of ${mined.length} transactions with proofs of the hub were paid for in vain`;
+    yield `${chain}: ${vain.length} of ${mined.length} transactions with proofs of the hub were wasted`;
   }
 }
 
@@ -99,7 +99,7 @@ function* missingSets({ chain, epochs, sets: [first, last] }: HostFacts): Iterab
     const before = told[at - 1];
     if (before !== undefined && set !== before + 1n) yield `${chain}: set ${set} follows set ${before}`;
   }
-  if (told.at(-1) !== last) yield `${chain}: the newest set is ${last}, and ${told.at(-1)} was told`;
+  if (told.at(-1) !== last) yield `${chain}: the newest set is ${last}, and ${told.at(-1)} was reported`;
 }
 
 function* fallingHeights({ chain, heights }: HostFacts): Iterable<string> {

@@ -49,11 +49,11 @@ export async function playConsensus(
 
 /** How a relayer of a scene differs from one that proves everything. */
 export interface SceneChanges extends ConsensusChanges {
-  /** In place of the chain's own URL, by state machine. */
+  /** Instead of the chain's own URL, by state machine. */
   readonly rpcUrls?: Readonly<Record<string, readonly string[]>>;
-  /** In place of the URL of the beacon node. */
+  /** Instead of the URL of the beacon node. */
   readonly beaconUrls?: readonly string[];
-  /** In place of the L1's URL in the sections of rollups. */
+  /** Instead of the L1's URL in the sections of rollups. */
   readonly l1Urls?: readonly string[];
 }
 

@@ -39,10 +39,10 @@ export async function raiseFee(
   });
 }
 
-/** What a message requires once two looks in a row agree. */
+/** What a message requires once two polls in a row agree. */
 export async function steadyRequirement(relayer: SceneRelayer, message: SentMessage): Promise<bigint> {
   const looks: { readonly attempts: number; readonly required: bigint }[] = [];
-  await waitUntil("two looks at the message agree", async () => {
+  await waitUntil("two polls at the message agree", async () => {
     const row = await relayer.row(message.commitment, message.request.dest);
     const last = looks.at(-1);
     if (row?.requiredUsd18 === undefined || row.attempts === last?.attempts) return false;

@@ -1,5 +1,5 @@
 /**
- * What must hold whenever Substrate chains were told of the hub: every update that a block has moved the client on, and
+ * What must hold whenever Substrate chains got updates of the hub: every update that a block has moved the client on, and
  * no set of authorities was left out. Start reading at {@link followerViolations}; the facts are read by {@link readUpdates}.
  */
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
@@ -28,7 +28,7 @@ export interface ClientUpdate {
   readonly after: FollowedFinality;
 }
 
-/** What is judged of a chain. */
+/** What is checked of a chain. */
 export interface FollowerFacts {
   readonly chain: string;
   readonly updates: readonly ClientUpdate[];

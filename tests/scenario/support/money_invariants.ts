@@ -110,7 +110,7 @@ export function* deliveredAtLoss(facts: Facts): Iterable<string> {
       const required = costWei * (100n + profitPercent) / 100n / MIN_PART;
       const isAllOfUsers = ofUsers.length > 0 && ofUsers.length === items.length;
       if (isAllOfUsers && offered < required) {
-        yield `I9: ${hash} on ${chain} brought ${offered} and had to bring at least ${required}`;
+        yield `I9: ${hash} on ${chain} earned ${offered} and had to earn at least ${required}`;
       }
     }
   }

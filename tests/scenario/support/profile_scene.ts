@@ -1,6 +1,6 @@
 /**
  * Messages through nodes with profiles: 50 each way between two chains, half of them sent before the relayer starts, and
- * their fees brought home. Start reading at {@link playProfiles}.
+ * their fees withdrawn. Start reading at {@link playProfiles}.
  */
 import assert from "node:assert/strict";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
@@ -22,7 +22,7 @@ export interface ProfileCast {
   readonly hub?: Profile<RpcBehaviour>;
 }
 
-/** What came of it. */
+/** Outcome of it. */
 export interface ProfileResult {
   /** From the start of the program until all messages had arrived, and until their fees were claimed. */
   readonly deliveredMs: number;
@@ -53,7 +53,7 @@ const BACKLOG_BLOCKS = 25;
 const FORGOTTEN_BLOCKS = 45;
 /** Longest wait for anything: proxies, programs and nodes share two cores. */
 const DEADLINE_MS = 240_000;
-/** Time between two looks at what has arrived. */
+/** Time between two polls at what has arrived. */
 const EVERY_MS = 1000;
 /** Fee of each message. */
 const FEE = 2n * TOKEN;
@@ -144,7 +144,7 @@ export async function playProfiles(
 /**
  * Starts the program with a node that cannot do what is needed: the chain A, or the hub, has this profile.
  * @returns what was said of it
- * @throws {Error} when the program does not name the reason and the cure, or sends something all the same
+ * @throws {Error} when the program does not name the reason and the cure, or sends something anyway
  */
 export async function playRefused(
   devnet: Devnet,
@@ -214,7 +214,7 @@ class Stages {
 
 /**
  * Chains whose nodes keep few states or proofs: the hub hears nothing more of them once it knows the early messages, so
- * that they can be proved only at blocks which are old when the relayer starts. Goes on when the node has refused.
+ * that they can be proved only at blocks which are old when the relayer starts. Continues when the node has refused.
  */
 async function holdBack(
   devnet: Devnet,

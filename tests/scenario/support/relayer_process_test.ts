@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RelayerFault, type RelayerProcess, startRelayer } from "./relayer_process.ts";
 
-/** Runs a shell script in place of the program, which gets the same arguments. */
+/** Runs a shell script instead of the program, which gets the same arguments. */
 async function withScript(
   script: string,
   work: (relayer: RelayerProcess, folder: string) => Promise<void>,
@@ -42,7 +42,7 @@ Deno.test("relayer process: waits for a line to come, and says when it will not"
   });
 });
 
-Deno.test("relayer process: SIGTERM is told from SIGKILL by the exit code", async () => {
+Deno.test("relayer process: SIGTERM is distinguished from SIGKILL by the exit code", async () => {
   const script = `trap 'exit 0' TERM; echo up; while :; do sleep 0.05; done`;
   await withScript(script, async (relayer) => {
     await relayer.waitForLine(/up/);

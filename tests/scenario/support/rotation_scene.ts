@@ -67,7 +67,7 @@ export function playRotations(devnet: Devnet): Promise<void> {
   });
 }
 
-/** After missed rotations a restart catches up, three in a transaction, and goes on delivering. */
+/** After missed rotations a restart catches up, three in a transaction, and continues delivering. */
 export function playMissedRotations(devnet: Devnet): Promise<void> {
   return playSceneOn(devnet, async (scene) => {
     const relayer = scene.relayer();

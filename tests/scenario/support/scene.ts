@@ -209,7 +209,7 @@ export class Scene implements AsyncDisposable {
     }, { deadlineMs, everyMs: 300 });
   }
 
-  /** Waits until all that the hub has done so far is final: what chains are told of it from then on covers it. */
+  /** Waits until all that the hub has done so far is final: what chains receive of it from then on covers it. */
   async untilHubFinal(): Promise<void> {
     const { hub } = this.devnet;
     const { number } = hub.best;

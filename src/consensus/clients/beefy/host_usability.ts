@@ -11,7 +11,7 @@ export type UsableHostView = HostConsensusView & { readonly state: BeefyClientSt
 /** Reason that a host accepts no proofs; it is polled again, since others can fix all of them. */
 export type UnusableCode = "frozen" | "expired" | "other_client" | "foreign_hub";
 
-/** Result of judging a host. */
+/** Result of checking a host. */
 export type Usability =
   | { readonly kind: "usable"; readonly view: UsableHostView }
   | { readonly kind: "unusable"; readonly code: UnusableCode; readonly detail: string };

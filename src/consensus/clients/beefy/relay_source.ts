@@ -142,7 +142,7 @@ class RelaySource implements HostProofSource {
         return { kind: "unable", code: "withheld", detail };
       }
       const made = await this.#make(state, candidate, "rotations", signal);
-      if (made === undefined) throw new Error("A rotation was passed over");
+      if (made === undefined) throw new Error("A rotation was skipped");
       bytes += made.bytes.length;
       if (proofs.length > 0 && bytes > MAX_TRANSACTION_BYTES) break;
       proofs.push(made.bytes);

@@ -46,11 +46,11 @@ export const chainEvents = {
   balance_insufficient: {
     text: "Account cannot pay for gas; send it funds",
     meaning: "A transaction was refused, or not sent, for want of native tokens. Its messages wait.",
-    action: "Send the account native tokens of the chain. Sending goes on by itself.",
+    action: "Send the account native tokens of the chain. Sending continues by itself.",
   },
   balance_restored: {
     text: "Account can pay for gas again",
-    meaning: "Sending goes on.",
+    meaning: "Sending continues.",
     action: NOTHING,
   },
   account_shared: {
@@ -132,12 +132,12 @@ export const chainEvents = {
   host_frozen: {
     text: "Host is frozen: messages and proofs wait until its governance unfreezes it",
     meaning: "The ISMP host takes nothing now.",
-    action: "Nothing; it is polled, and work goes on by itself.",
+    action: "Nothing; it is polled, and work continues by itself.",
   },
   client_frozen: {
     text: "Light client is frozen: waiting until governance unfreezes it",
     meaning: "The light client takes no updates and proves no messages.",
-    action: "Nothing; it is polled, and work goes on by itself.",
+    action: "Nothing; it is polled, and work continues by itself.",
   },
   freeze_ended: {
     text: "Host or light client no longer frozen",

@@ -86,7 +86,7 @@ export const endpointEvents = {
   },
   simulation_unavailable: {
     text: "Neither debug_traceCall nor eth_simulateV1: failing modules are noticed only after paying",
-    meaning: "Deliveries are judged by eth_call, which cannot see that a receiving module fails.",
+    meaning: "Deliveries are checked by eth_call, which cannot see that a receiving module fails.",
     action: "Use an endpoint with debug_traceCall or eth_simulateV1.",
   },
   state_proofs_unavailable: {

@@ -56,7 +56,7 @@ export const programEvents = {
   },
   worker_restarting: {
     text: "Worker failed, restarting it",
-    meaning: "One worker met an unexpected fault and is started again after a pause; the others go on.",
+    meaning: "One worker met an unexpected fault and is started again after a pause; the others continue.",
     action: "Nothing if it happens once. Report it as a defect if it comes back at level error.",
   },
   worker_failed_stopping: {
@@ -103,7 +103,7 @@ export const programEvents = {
     text: "Chain suspended, checking again in 10 min",
     meaning:
       "The chain answers, but a check failed that needs you; `finding` is the event of that check. The other " +
-      "chains go on.",
+      "chains continue.",
     action: "Fix what the line names. The chain is used when its checks pass.",
   },
   poll_failed: {

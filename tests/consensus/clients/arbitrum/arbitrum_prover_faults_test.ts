@@ -1,5 +1,5 @@
 // The prover of Arbitrum chains with nodes that lie or belong to another chain: nothing wrong is ever offered, and the
-// endpoint is named where its answer can be told from the truth.
+// endpoint is named where its answer can be distinguished from the truth.
 import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";

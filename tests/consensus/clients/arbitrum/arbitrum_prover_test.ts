@@ -52,7 +52,7 @@ Deno.test("arbitrum: each node of a rollup from before BoLD brings the hub forwa
   });
 });
 
-Deno.test("arbitrum: an assertion with a competitor is passed over, and so is one that is not about a block", async () => {
+Deno.test("arbitrum: an assertion with a competitor is skipped, and so is one that is not about a block", async () => {
   await withArbitrum("ArbitrumBold", async (fixture) => {
     const { contracts, hub, l2 } = fixture;
     const prover = fixture.prover();
@@ -85,7 +85,7 @@ Deno.test("arbitrum: an assertion with a competitor is passed over, and so is on
   });
 });
 
-Deno.test("arbitrum: an assertion that gets its competitor between two looks is passed over", async () => {
+Deno.test("arbitrum: an assertion that gets its competitor between two polls is skipped", async () => {
   await withArbitrum("ArbitrumBold", async (fixture) => {
     const prover = fixture.prover();
     await fixture.mineL2();

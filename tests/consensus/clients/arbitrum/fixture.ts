@@ -62,7 +62,7 @@ export interface ArbitrumFixture {
   setRollup(address: Address | undefined): void;
 }
 
-/** Runs a test in a world of its own. */
+/** Runs a test with a fixture of its own. */
 export async function withArbitrum(
   consensusType: ArbitrumConsensusType,
   work: (fixture: ArbitrumFixture) => Promise<void>,

@@ -95,7 +95,7 @@ Deno.test("beefy: a host that moves on between look and signature is noticed, an
   assert.equal(told.length, raced);
 });
 
-Deno.test("beefy: of two relayers that do not see each other's transactions one pays in vain, and says so", async () => {
+Deno.test("beefy: of two relayers that do not see each other's transactions one wastes gas, and reports it", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
   await hub.rotate();
@@ -181,7 +181,7 @@ for (
     ["bytes", "rotation"],
   ] as const
 ) {
-  Deno.test(`beefy: a hub node without proofs (${withheld}) is told once, and asked again`, async () => {
+  Deno.test(`beefy: a hub node without proofs (${withheld}) is reported once, and asked again`, async () => {
     await using hub = await ProvenHub.start();
     await using target = await startHost(hub);
     await hub.rotate();
@@ -208,7 +208,7 @@ function assertGap(log: RecordedLog, setId: bigint): void {
   assert.match(String(explanation), new RegExp(`\\bset ${setId}\\b`));
 }
 
-Deno.test("beefy: a rotation that the hub no longer keeps is told once as what nobody can bring", async () => {
+Deno.test("beefy: a rotation that the hub no longer keeps is reported once as unavailable", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
   await hub.rotate();
@@ -221,7 +221,7 @@ Deno.test("beefy: a rotation that the hub no longer keeps is told once as what n
   assert.equal(await target.sent(), 0);
 });
 
-Deno.test("beefy: a hub that was made anew at a later set than the host's is no endpoint that lies", async () => {
+Deno.test("beefy: a hub that was created again at a later set than the host's is no endpoint that lies", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
   const { next } = await target.state();
@@ -237,7 +237,7 @@ Deno.test("beefy: a hub that was made anew at a later set than the host's is no 
   assert.equal(await target.sent(), 0);
 });
 
-Deno.test("beefy: a frozen host is named, parked and polled", async () => {
+Deno.test("beefy: a frozen host is named, suspended and polled", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
   await hub.rotate();
@@ -254,7 +254,7 @@ Deno.test("beefy: a frozen host is named, parked and polled", async () => {
   assert.ok(relayer.log.events("info").includes("host_resumed"));
 });
 
-Deno.test("beefy: an expired client is named, parked and polled", async () => {
+Deno.test("beefy: an expired client is named, suspended and polled", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub, { unstakingPeriodSec: 86_400n });
   await hub.rotate();
@@ -282,7 +282,7 @@ Deno.test("beefy: a challenge period is no reason to wait with consensus", async
   assert.ok(await target.hubHeight() > height);
 });
 
-Deno.test("beefy: a host whose consensus client is no router gets nothing, and is told so", async () => {
+Deno.test("beefy: a host whose consensus client is no router gets nothing, and that is reported", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
   await hub.rotate();

@@ -112,7 +112,7 @@ export class ProvenHub implements AcceptedProofsHub {
     this.#events.push({ kind: "message", message, at });
   }
 
-  /** Ends a session of the relay chain. @param isAccepted false: no prover has brought it to the hub. */
+  /** Ends a session of the relay chain. @param isAccepted false: no prover has delivered it to the hub. */
   async rotate(isAccepted = true): Promise<void> {
     this.#heights.now++;
     this.relay.produceBlocks(1);

@@ -75,7 +75,7 @@ function proof(bytes: number, blockNumber = 101n, setId?: bigint, hubHeight?: bi
   return { bytes: new Uint8Array(bytes), checked };
 }
 
-Deno.test("beefy: a proof is news while neither block nor pool has it", () => {
+Deno.test("beefy: a proof is needed while neither block nor pool has it", () => {
   const { state } = view;
   assert.ok(state);
   const proofs = [proof(1, 101n), proof(1, 105n)];
@@ -89,7 +89,7 @@ Deno.test("beefy: a proof is news while neither block nor pool has it", () => {
   );
 });
 
-Deno.test("beefy: a change of the set that an earlier block has brought makes another block's proof of it no news", () => {
+Deno.test("beefy: a change of the set that an earlier block has delivered makes another block's proof of it unnecessary", () => {
   const { state } = view;
   assert.ok(state);
   const proofs = [proof(1, 105n, 2n), proof(1, 205n, 3n)];
@@ -111,7 +111,7 @@ Deno.test("beefy: a change of the set that an earlier block has brought makes an
   );
 });
 
-Deno.test("beefy: a height of the hub that another block has brought needs no proof for messages, but one of signers", () => {
+Deno.test("beefy: a height of the hub that another block has delivered needs no proof for messages, but one of signers", () => {
   const at = (before: bigint, now: bigint): { readonly before: bigint; readonly now: bigint } => ({
     before,
     now,

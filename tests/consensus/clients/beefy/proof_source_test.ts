@@ -37,7 +37,7 @@ for (const missed of [1, 3, 4, 7]) {
   });
 }
 
-for (const [name, missing] of [["made by the node", []], ["built anew", ["mmr_generateProof"]]] as const) {
+for (const [name, missing] of [["made by the node", []], ["built again", ["mmr_generateProof"]]] as const) {
   Deno.test(`beefy prover: a head that brings messages is proved, with leaves ${name}`, async () => {
     await using hub = await ProvenHub.start({ missingMethods: missing, validators: 5 });
     await using target = await startHost(hub);
@@ -170,7 +170,7 @@ Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name
   await source.close();
 });
 
-Deno.test("beefy prover: a node that has pruned what a missed session's proof is made of is told once", async () => {
+Deno.test("beefy prover: a node that has pruned what a missed session's proof is made of is reported once", async () => {
   await using hub = await ProvenHub.start({ keepStates: 2 });
   await using target = await startHost(hub);
   await hub.rotate(false);
@@ -188,7 +188,7 @@ Deno.test("beefy prover: a node that has pruned what a missed session's proof is
   await source.close();
 });
 
-Deno.test("beefy prover: a node without justifications of a session is told once", async () => {
+Deno.test("beefy prover: a node without justifications of a session is reported once", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
   hub.relay.alter = (call, result) =>

@@ -140,7 +140,7 @@ Deno.test("beefy: a transaction is followed through faults of endpoints to its b
   assert.deepEqual(made.chain.log, ["sign", "send at 100"]);
 });
 
-Deno.test("beefy: a transaction that taught the host nothing is told as paid in vain", async () => {
+Deno.test("beefy: a transaction that did not advance the host is reported as wasted gas", async () => {
   for (const [advancedClient, kind] of [[false, "wasted"], [true, "mined"]] as const) {
     const made = scene();
     made.chain.outcome = () => ({ ...mined, advancedClient });
@@ -149,7 +149,7 @@ Deno.test("beefy: a transaction that taught the host nothing is told as paid in 
   }
 });
 
-Deno.test("beefy: what a transaction with proofs cost is told with what came of it", async () => {
+Deno.test("beefy: what a transaction with proofs cost is reported with its outcome", async () => {
   const made = scene();
   const spent = { gasUsed: 400_000n, gasPriceWei: 10n ** 9n, dataCostWei: 5n };
   made.chain.outcome = () => ({ ...mined, advancedClient: false, spent });
@@ -162,7 +162,7 @@ Deno.test("beefy: what a transaction with proofs cost is told with what came of 
   });
 });
 
-Deno.test("beefy: what is stuck is made dearer, at most three times, and then cancelled", async () => {
+Deno.test("beefy: what waits too long is replaced at a higher price, at most three times, and then cancelled", async () => {
   const made = scene();
   const sending = made.send();
   await made.clock.advance(600_000);
@@ -195,7 +195,7 @@ Deno.test("beefy: while a chain stands still, the price of a cancellation stays 
   assert.deepEqual(await made.clock.run(sending), { kind: "lost", reason: "it was cancelled" });
 });
 
-Deno.test("beefy: what is stuck and no longer news is cancelled at once, and an older one may still be mined", async () => {
+Deno.test("beefy: what waits too long and is no longer needed is cancelled at once, and an older one may still be mined", async () => {
   const made = scene();
   const sending = made.send();
   await made.clock.advance(60_000);
@@ -220,7 +220,7 @@ Deno.test("beefy: a transaction that no node knows any more is handed over again
   assert.equal((await made.clock.run(sending)).kind, "mined");
 });
 
-Deno.test("beefy: a nonce that somebody else has used is a loss, not a fault", async () => {
+Deno.test("beefy: a nonce that another program has used is a loss, not a fault", async () => {
   const used = scene();
   used.chain.broadcasting = () => ({ kind: "nonceUsed" });
   assert.equal((await used.send()).kind, "lost");
@@ -229,7 +229,7 @@ Deno.test("beefy: a nonce that somebody else has used is a loss, not a fault", a
   assert.equal((await replaced.clock.run(replaced.send())).kind, "lost");
 });
 
-Deno.test("beefy: a failed transaction is told with its reason", async () => {
+Deno.test("beefy: a failed transaction is reported with its reason", async () => {
   const made = scene();
   const refusal = { code: "unknown_authority_set", detail: "UnknownAuthoritySet()" } as const;
   made.chain.outcome = () => ({ ...mined, succeeded: false, refusal });
@@ -255,7 +255,7 @@ Deno.test("beefy: a stopping program waits some seconds for what it has sent", a
   assert.deepEqual(told.fields, { transaction: [...late.chain.prices.keys()][0] });
 });
 
-Deno.test("beefy: endpoints that do not tell what became of a transaction are told once while they fail", async () => {
+Deno.test("beefy: endpoints that do not tell what became of a transaction are reported once while they fail", async () => {
   const made = scene();
   const sending = made.send();
   const warnings = (): number => made.log.events("warn").length;

@@ -61,7 +61,7 @@ function emptyHeader(number: bigint): EvmBlockHeader {
 export class MemoryBscChain {
   readonly #rule: HeaderRule;
   readonly #headers: RewrittenHeader[] = [];
-  /** Changes what is told of a block: the hash is made again, as a node that lies would. */
+  /** Changes the answer about a block: the hash is made again, as a node that lies would. */
   lie: ((header: EvmBlockHeader) => EvmBlockHeader) | undefined;
   head = 0n;
   /** Requests since the start: of one header by its hash, and of ranges. */

@@ -15,7 +15,7 @@ interface Scene {
   readonly chain: MemoryBscChain;
   readonly hub: MemoryBscHub;
   readonly prover: ConsensusProver;
-  /** Looks once and lets the hub take what was found; by the next look an advance is due. */
+  /** Looks once and lets the hub take what was found; by the next poll an advance is due. */
   look(): Promise<ProverFinding>;
 }
 
@@ -214,7 +214,7 @@ Deno.test("a BSC prover waits while the hub's last word is not final", async () 
   assert.equal((await look()).kind, "updates");
 });
 
-Deno.test("a BSC prover with a restart in between goes on where the hub is", async () => {
+Deno.test("a BSC prover with a restart in between continues where the hub is", async () => {
   const first = stage({ setOf: changing });
   first.chain.head = EPOCH + 3n;
   await first.look();

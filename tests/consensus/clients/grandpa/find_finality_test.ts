@@ -39,7 +39,7 @@ const trusted: GrandpaConsensusState = {
   stateMachine: parseStateMachine("KUSAMA-4009"),
 };
 
-/** A chain of 20 blocks with these digests, whose justifications are all the same. */
+/** A chain of 20 blocks with these digests, whose justifications are equal. */
 function search(
   digests: ReadonlyMap<number, readonly DigestItem[]>,
   justification: Uint8Array | undefined,

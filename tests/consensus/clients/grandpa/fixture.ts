@@ -42,7 +42,7 @@ export const never: AbortSignal = new AbortController().signal;
 /** A finding that is to be submitted. */
 export type FoundUpdates = Extract<ProverFinding, { kind: "updates" }>;
 
-/** What differs from the usual world. */
+/** What differs from the usual setup. */
 export interface FixtureOptions {
   readonly relay?: RelaySimulatorOptions;
   readonly prover?: Partial<GrandpaProverOptions>;

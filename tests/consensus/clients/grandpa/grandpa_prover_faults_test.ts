@@ -13,7 +13,7 @@ import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { parseRequestJson, stringifyJson } from "../../../../devnet/hub/rpc/json_rpc.ts";
 import { Fixture, type FixtureOptions, never } from "./fixture.ts";
 
-/** Keeps only justifications at changes of the set, so that lies are not made good by another block's. */
+/** Keeps only justifications at changes of the set, so that no other block makes up for a lie. */
 const sparse: FixtureOptions = { relay: { grandpaPeriod: 512 } };
 
 /** How a look ended: code of the fault, whose text names the host of the liar, or the finding. */

@@ -88,7 +88,7 @@ for (const sessions of [1, 3, 4, 7]) {
   });
 }
 
-Deno.test("GRANDPA prover: a change of the set is brought though the hub stands still", async () => {
+Deno.test("GRANDPA prover: a change of the set is delivered though the hub stands still", async () => {
   await using fixture = await Fixture.start();
   await fixture.follow(fixture.prover());
   fixture.advance();
@@ -160,7 +160,7 @@ Deno.test("GRANDPA prover: the client gets over a range in which the hub stood s
   assert.equal((await fixture.fetchTrusted()).latestHash, fixture.relay.finalized.hash);
 });
 
-Deno.test("GRANDPA prover: a range without any justification is told by its size", async () => {
+Deno.test("GRANDPA prover: a range without any justification is reported by its size", async () => {
   await using fixture = await Fixture.start({ prover: { maxBlockRange: 5 }, relay: { grandpaPeriod: 512 } });
   fixture.advance(1, 20);
   assert.deepEqual(await fixture.prover().next(never), {
@@ -169,7 +169,7 @@ Deno.test("GRANDPA prover: a range without any justification is told by its size
   });
 });
 
-Deno.test("GRANDPA prover: a node that neither proves finality nor keeps a justification is told with what helps", async () => {
+Deno.test("GRANDPA prover: a node that neither proves finality nor keeps a justification is reported with what helps", async () => {
   await using fixture = await Fixture.start({
     relay: { missingMethods: ["grandpa_proveFinality"], grandpaPeriod: 512 },
   });
@@ -188,7 +188,7 @@ Deno.test("GRANDPA prover: a node that neither proves finality nor keeps a justi
   const { latestHeight } = await fixture.fetchTrusted();
   assert.equal(await asked(), fixture.relay.finalized.number - latestHeight);
   fixture.relay.produceBlocks(5);
-  assert.equal(await asked(), 5, "blocks that were searched in vain are not read again");
+  assert.equal(await asked(), 5, "blocks that were searched without result are not read again");
 });
 
 Deno.test("GRANDPA prover: a node that proves no finality is searched for the justifications that it keeps", async () => {
@@ -263,7 +263,7 @@ Deno.test("GRANDPA prover: a node without unsafe methods is enough, and no other
   ]);
 });
 
-Deno.test("GRANDPA prover: it goes on after the node and after itself, and lets a chain be that is ahead", async () => {
+Deno.test("GRANDPA prover: it continues after the node and after itself, and lets a chain be that is ahead", async () => {
   await using fixture = await Fixture.start();
   const prover = fixture.prover();
   fixture.advance();
@@ -304,7 +304,7 @@ Deno.test("GRANDPA prover: a proof that another relayer was faster with changes 
   assert.equal(refusal?.code, "bad_proof");
 });
 
-Deno.test("GRANDPA prover: another relay chain than the client's is told", async () => {
+Deno.test("GRANDPA prover: another relay chain than the client's is reported", async () => {
   await using fixture = await Fixture.start();
   await using stranger = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
   const known = (await fixture.fetchTrusted()).latestHeight;
@@ -317,7 +317,7 @@ Deno.test("GRANDPA prover: another relay chain than the client's is told", async
   assert.match(fault.detail, /another chain/);
 });
 
-Deno.test("GRANDPA prover: a relay chain whose final block is before the client's is told", async () => {
+Deno.test("GRANDPA prover: a relay chain whose final block is before the client's is reported", async () => {
   await using fixture = await Fixture.start();
   await using young = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
   fixture.advance(1, 20);
@@ -394,7 +394,7 @@ for (
     ["POLKADOT-4009", /keeps the hub's heads as those of POLKADOT-4009/],
   ] as const
 ) {
-  Deno.test(`GRANDPA prover: a chain whose coprocessor is ${coprocessor} is told by how it keeps the hub's heads`, async () => {
+  Deno.test(`GRANDPA prover: a chain whose coprocessor is ${coprocessor} is reported by how it keeps the hub's heads`, async () => {
     await using fixture = await Fixture.start(
       coprocessor === "same" ? {} : { coprocessor: parseStateMachine(coprocessor) },
     );
@@ -462,7 +462,7 @@ Deno.test("GRANDPA prover: sets whose blocks the node has pruned are passed with
   assert.equal((await fixture.fetchTrusted()).currentSetId, currentSetId + 2n);
 });
 
-Deno.test("GRANDPA prover: a block that the node has pruned brings nothing unless it changes the set", async () => {
+Deno.test("GRANDPA prover: a block that the node has pruned changes nothing unless it changes the set", async () => {
   await using fixture = await Fixture.start({ relay: { keepStates: 8, grandpaPeriod: 16 } });
   fixture.advance(1, 20);
   // The newest votes are not served, so block 16 is the newest that can be proved.

@@ -61,7 +61,7 @@ export interface OpStackFixture {
   setRules(configs: readonly GameTypeConfig[], factory?: Address): void;
 }
 
-/** Runs a test in a world of its own. */
+/** Runs a test with a fixture of its own. */
 export async function withOpStack(work: (fixture: OpStackFixture) => Promise<void>): Promise<void> {
   await using nodes = await startNodes(11155420);
   const [contracts] = await Promise.all([

@@ -1,5 +1,5 @@
 // The prover of OP stack chains with nodes that lie, lag, forget, or belong to another chain: nothing wrong is ever
-// offered, and the endpoint is named where its answer can be told from the truth.
+// offered, and the endpoint is named where its answer can be distinguished from the truth.
 import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
@@ -159,7 +159,7 @@ Deno.test("op stack: without the state of the L1 block nothing can be proved, un
   });
 });
 
-Deno.test("op stack: a rollup endpoint without proofs is told from a false claim", async () => {
+Deno.test("op stack: a rollup endpoint without proofs is distinguished from a false claim", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, nodes } = fixture;
     await contracts.proposeOutput(nodes.l2);

@@ -76,7 +76,7 @@ Deno.test("op stack: games of every kind are taken as long as nobody contests th
   });
 });
 
-Deno.test("op stack: a game that is challenged between two looks is passed over", async () => {
+Deno.test("op stack: a game that is challenged between two polls is skipped", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, nodes } = fixture;
     const prover = fixture.prover();
@@ -234,7 +234,7 @@ Deno.test("op stack: a factory that governance replaced is searched from the loo
   });
 });
 
-Deno.test("op stack: an upgrade of games on the L1 is told once, until the hub's governance knows it", async () => {
+Deno.test("op stack: an upgrade of games on the L1 is reported once, until the hub's governance knows it", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, hub, nodes } = fixture;
     const game = await contracts.proposeOutput(nodes.l2);

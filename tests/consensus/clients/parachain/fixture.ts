@@ -37,14 +37,14 @@ const hubStateId = toConsensusStateId("PAS0");
 /** Id of the parachain beside the hub. */
 export const SIBLING = 2000;
 
-/** What differs from the usual world. */
+/** What differs from the usual setup. */
 export interface FixtureOptions {
   readonly relay?: RelaySimulatorOptions;
   /** Parachains that the hub follows; default the sibling. */
   readonly followed?: readonly number[];
   /** False: the hub has no client of parachains. */
   readonly hasClient?: boolean;
-  /** False: the sibling is told of no relay chain, and lists no parachain. */
+  /** False: the sibling knows no relay chain, and lists no parachain. */
   readonly knowsRelay?: boolean;
 }
 

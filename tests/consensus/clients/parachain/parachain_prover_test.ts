@@ -117,7 +117,7 @@ Deno.test("parachain prover: the relay chain block is one that a final block bui
   assert.equal(after.relayHeight, number);
 });
 
-Deno.test("parachain prover: a proof that another relayer was faster with brings nothing", async () => {
+Deno.test("parachain prover: a proof that another relayer was faster with changes nothing", async () => {
   await using fixture = await Fixture.start();
   const [one, other] = [fixture.ofHub(), fixture.ofHub()];
   const [first, second] = [updatesOf(await one.next(never)), updatesOf(await other.next(never))];
@@ -183,7 +183,7 @@ Deno.test("parachain prover: a relay chain node that lies is named, and nothing 
   assert.equal(await outcomeOf(prover.next(never)), "updates");
 });
 
-Deno.test("parachain prover: another relay chain, and one that is behind, are told apart", async () => {
+Deno.test("parachain prover: another relay chain, and one that is behind, are distinguished", async () => {
   await using fixture = await Fixture.start();
   await using other = await startRelayChain({ blockTimeMs: "manual", chainName: "Another" });
   assert.equal(await outcomeOf(fixture.ofHub({ relayUrl: other.wsUrl }).next(never)), "lagging");
@@ -210,7 +210,7 @@ Deno.test("parachain prover: a parachain without a head on the relay chain is wa
   assert.match(reason, /^parachain 4009 has no head in relay block \d+, the newest/);
 });
 
-Deno.test("parachain prover: what only governance can mend is told: for the hub a warning, for siblings a note", async () => {
+Deno.test("parachain prover: what only governance can fix is reported: for the hub a warning, for siblings a note", async () => {
   await using fixture = await Fixture.start({ followed: [] });
   const prover = fixture.ofSibling();
   const [finding, ...others] = await prover.check(never);
@@ -281,7 +281,7 @@ Deno.test("parachain prover: there is no state to begin with", async () => {
   assert.match(detail, /^there is no state: .*add_parachain/);
 });
 
-Deno.test("a chain is told of the hub by what its client takes, also when governance changes that", async () => {
+Deno.test("a chain follows the hub by what its client takes, also when governance changes that", async () => {
   await using fixture = await Fixture.start();
   const { node } = fixture.chain;
   await using reader = connectRelay(fixture.relay.wsUrl);

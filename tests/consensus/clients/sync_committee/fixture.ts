@@ -1,6 +1,6 @@
 /**
  * A beacon chain, beacon nodes of it that misbehave each in its own way, and a hub that takes what it verifies: all
- * that the prover sees of the world.
+ * that the prover sees.
  */
 import type { ConsensusClientView } from "../../../../src/core/chains/consensus_target.ts";
 import type { Refusal } from "../../../../src/core/chains/port.ts";

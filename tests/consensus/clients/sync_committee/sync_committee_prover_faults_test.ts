@@ -23,7 +23,7 @@ function wrongAbout(route: RegExp, field: string): Mischief {
   };
 }
 
-/** A world with a client, in which there is something new. */
+/** A fixture with a client, in which there is something new. */
 async function newsFor(hosts: readonly string[], options: Parameters<typeof Fixture.start>[0] = {}): Promise<{
   readonly fixture: Fixture;
   readonly prover: ReturnType<Fixture["prover"]>;
@@ -35,7 +35,7 @@ async function newsFor(hosts: readonly string[], options: Parameters<typeof Fixt
   return { fixture, prover };
 }
 
-Deno.test("sync committee prover: a lie about any field of a finality update is found, and its teller named", async () => {
+Deno.test("sync committee prover: a lie about any field of a finality update is found, and the node is named", async () => {
   const { fixture, prover } = await newsFor(["honest"]);
   await using _ = fixture;
   const truth = await (await fetch(`${fixture.beacon.url}/eth/v1/beacon/light_client/finality_update`))
@@ -219,7 +219,7 @@ Deno.test("sync committee prover: a syncing, a refusing and a dead node are left
   );
 });
 
-Deno.test("sync committee prover: a node whose finality stands is left for one that goes on", async () => {
+Deno.test("sync committee prover: a node whose finality stands is left for one that continues", async () => {
   const { fixture, prover } = await newsFor(["frozen", "honest"]);
   await using _ = fixture;
   equal((await fixture.follow(prover)).length, 1);
@@ -276,7 +276,7 @@ function ofLaterFork(name: string | undefined): Mischief {
   };
 }
 
-Deno.test("sync committee prover: a fork that the hub does not know is told as that, and no node is accused", async () => {
+Deno.test("sync committee prover: a fork that the hub does not know is reported as that, and no node is accused", async () => {
   const { fixture } = await newsFor(["honest"]);
   await using _ = fixture;
   fixture.spoil("new", ofLaterFork("gloas"));
@@ -324,7 +324,10 @@ Deno.test("sync committee prover: routes that fail because they do not exist are
     match(finding.summary, new RegExp(`by state proof of ${host}, state proof of ${host}`), String(status));
     fixture.asked.length = 0;
     await pollUntilFound(fixture, prover);
-    ok(fixture.asked.filter(({ path }) => path.includes("light_client")).length <= 1, "it is not asked anew");
+    ok(
+      fixture.asked.filter(({ path }) => path.includes("light_client")).length <= 1,
+      "it is not asked again",
+    );
   }
 });
 

@@ -142,7 +142,7 @@ Deno.test("sync committee prover: a hub that changes its layout is asked again, 
   equal(hub.tried.length, 0);
 });
 
-Deno.test("sync committee prover: a hub without a usable client is told as such", async () => {
+Deno.test("sync committee prover: a hub without a usable client is reported as such", async () => {
   await using fixture = await Fixture.start();
   const prover = fixture.prover();
   const isFault = (code: ProverFault["code"], text: RegExp) => (fault: unknown): boolean =>

@@ -165,7 +165,7 @@ Deno.test("sync committee prover: missed periods are caught up one after the oth
   equal(fixture.hub.height, BigInt(fixture.beacon.finalized.blockNumber));
 });
 
-Deno.test("sync committee prover: what a node lacks is not asked for at every look, but later again", async () => {
+Deno.test("sync committee prover: what a node lacks is not asked for at every poll, but later again", async () => {
   await using fixture = await Fixture.start({ without: ["lodestarProof", "nimbusSummaries"] });
   const prover = fixture.prover();
   await fixture.startClient(prover);

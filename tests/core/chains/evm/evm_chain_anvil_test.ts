@@ -211,7 +211,7 @@ Deno.test("evm chain: a hundred messages with a hub proof are delivered in five 
   });
 });
 
-Deno.test("evm chain: proofs that teach the host something, and those that come second, are told apart", async () => {
+Deno.test("evm chain: proofs that advance the host are distinguished from those that come second", async () => {
   await withHost(31412, async (host) => {
     const { chain } = chainOf(host);
     const root = toHex(new Uint8Array(32).fill(1));

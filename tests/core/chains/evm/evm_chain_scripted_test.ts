@@ -257,7 +257,7 @@ Deno.test("evm chain: the configured batch size bounds every query", async () =>
   assert.deepEqual(ranges(rpc), [[1, 4], [5, 8], [9, 10]]);
 });
 
-Deno.test("evm chain: an endpoint that has not reached the last block is passed over for one that has (F8)", async () => {
+Deno.test("evm chain: an endpoint that has not reached the last block is skipped for one that has (F8)", async () => {
   await using behind = node({ eth_blockNumber: () => "0x20" });
   await using ahead = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
   const { chain } = chainAt([behind, ahead]);
@@ -265,7 +265,7 @@ Deno.test("evm chain: an endpoint that has not reached the last block is passed 
   assert.equal((await faultOf(chainAt([behind]).chain.fetchEvents(0x10n, 0x30n, never))).code, "lagging");
 });
 
-Deno.test("evm chain: half an answer or a wrong shape of the first endpoint is made good by the second", async () => {
+Deno.test("evm chain: after half an answer or a wrong shape of the first endpoint the second is asked", async () => {
   await using broken = node({ eth_call: () => "0x1234", eth_getLogs: () => [{ address: host }] });
   await using good = node();
   const { chain } = chainAt([broken, good]);
@@ -337,7 +337,7 @@ Deno.test("evm chain: without the tag `finalized`, 64 blocks below the head are 
   assert.equal(await chain.fetchFinalHeight(never), 0xf0n);
 });
 
-Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that does not revert counts as handled and as using all its gas, told once", async () => {
+Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that does not revert counts as handled and as using all its gas, reported once", async () => {
   await using rpc = node();
   const { chain, log } = chainAt([rpc]);
   const simulation = await chain.simulate(deliveryOfPosts(2), never);

@@ -55,7 +55,7 @@ Deno.test("host changes: a handler that governance replaced is read at once, the
   assert.equal(line?.fields.handler, `${oldHandler} -> ${newHandler}`);
 });
 
-Deno.test("host changes: a waiting transaction to a handler that governance replaced is told from one that has an effect", async () => {
+Deno.test("host changes: a waiting transaction to a handler that governance replaced is distinguished from one that has an effect", async () => {
   let handler: string = oldHandler;
   await using rpc = hostWith(() => handler);
   const { chain } = chainAt([rpc]);
@@ -84,7 +84,7 @@ Deno.test("host changes: a handler that the host refuses although it names it is
 });
 
 for (const name of ["consensusClient", "feeToken", "hostManager"] as const) {
-  Deno.test(`host changes: another ${name} is told in one line when the parameters are read again`, async () => {
+  Deno.test(`host changes: another ${name} is reported in one line when the parameters are read again`, async () => {
     const before = hostVector.reads.hostParams.decoded[name].toLowerCase();
     let now = before;
     await using rpc = hostWith(() => oldHandler);

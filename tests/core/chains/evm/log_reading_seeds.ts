@@ -135,7 +135,7 @@ function lostNonce({ earlier, lost }: LogPlan): number | undefined {
   return lost === undefined ? undefined : earlier + lost;
 }
 
-/** Every request is reported in the end, in order where states were kept; what is lost is told of instead. */
+/** Every request is reported in the end, in order where states were kept; what is lost is logged instead. */
 function* leftOut(
   plan: LogPlan,
   { requests }: LogEndpoints,

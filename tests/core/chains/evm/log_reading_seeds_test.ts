@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { findLogFailures } from "./log_reading_seeds.ts";
 
-Deno.test("log reading, seeds 1 to 250: every request is reported in order, the cursor passes none, each gap is told once", async () => {
+Deno.test("log reading, seeds 1 to 250: every request is reported in order, the cursor passes none, each gap is reported once", async () => {
   const alone = Deno.env.get("SEED");
   const [first, last] = alone === undefined ? [1, 250] : [Number(alone), Number(alone)];
   for await (const { failure } of findLogFailures(first, last)) {

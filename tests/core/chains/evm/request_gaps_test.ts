@@ -60,7 +60,7 @@ Deno.test("request gaps: one log that is missing in the middle is no answer, and
   assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
 });
 
-Deno.test("request gaps: what nobody tells of for ten minutes is given up with its blocks and nonces, and the rest goes on", async () => {
+Deno.test("request gaps: what nobody tells of for ten minutes is given up with its blocks and nonces, and the rest continues", async () => {
   await using rpc = indexed([1]);
   const clock = new FakeClock();
   const { chain, log } = chainAt([rpc], {}, clock);

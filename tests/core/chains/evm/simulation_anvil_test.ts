@@ -146,7 +146,7 @@ Deno.test("simulation: modules that behave only while they are imagined are seen
   });
 });
 
-Deno.test("simulation: a module whose trace is too large is refused, and never judged by a call that shows nothing", async () => {
+Deno.test("simulation: a module whose trace is too large is refused, and not accepted by a call that cannot see the module", async () => {
   await withHost(31438, async (host) => {
     const to = await placeHostile(host);
     const limited: Parameters<typeof chainOf>[3] = async (url, init) => {
@@ -291,7 +291,7 @@ Deno.test("simulation: consensus, posts and get responses travel in one batchCal
   });
 });
 
-Deno.test("simulation: a handler without batchCall is told apart, and several steps are refused for that reason", async () => {
+Deno.test("simulation: a handler without batchCall is distinguished, and several steps are refused for that reason", async () => {
   await withHost(31434, async (host) => {
     // The handler of the first generation answers false for the newer interface.
     const isProbe = (params: string): boolean => params.includes("0x01ffc9a71cf34b27");
@@ -352,7 +352,7 @@ Deno.test("simulation: on the OP stack data and operator are paid for beside gas
     const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
     assert.ok(signing.kind === "signed");
     const { raw } = signing.submission;
-    // What was weighed covers the transaction that is sent, by no more than its numbers may be shorter.
+    // What was considered covers the transaction that is sent, by no more than its numbers may be shorter.
     const charged = chainCharge(host, raw);
     assert.ok(charged <= layer1Wei && charged * 100n >= layer1Wei * 95n, `${charged} of ${layer1Wei}`);
     const dataCost = await chain.fetchDataCost(raw, never);

@@ -78,7 +78,7 @@ Deno.test("simulation: a tracer that leaves logs out counts as missing for ten m
   assert.deepEqual(traced.kind === "accepted" ? traced.messageGas : [], [0x9000n, 0x7000n]);
 });
 
-Deno.test("simulation: an endpoint whose traces come without logs is passed over for one with logs", async () => {
+Deno.test("simulation: an endpoint whose traces come without logs is skipped for one with logs", async () => {
   await using blind = node({ debug_traceCall: () => trace(false), eth_simulateV1: () => ran() });
   await using seeing = node({ debug_traceCall: () => trace(true) });
   const { chain } = chainAt([blind, seeing]);

@@ -158,7 +158,7 @@ Deno.test("call outcome: a node without the bodies of old blocks is a fault, not
   await hub.chain.close();
 });
 
-Deno.test("call outcome: a foreign event that cannot be read is passed over with a warning that names it", async () => {
+Deno.test("call outcome: a foreign event that cannot be read is skipped with a warning that names it", async () => {
   // An event of extrinsic 0 whose pallet the metadata does not have, before those of the call.
   const events = "0x08" + "0000000000fd0302aabb00" + failed.slice(4);
   const hub = scriptNode({ best: 20, finalized: 18, holder: 9, isPending: false, events });

@@ -18,7 +18,7 @@ const { signal } = new AbortController();
 /** Blocks whose states the node keeps, the newest included. */
 const KEPT = 8;
 
-Deno.test("events: blocks whose states are discarded are asked for again, then passed over with what to do", async () => {
+Deno.test("events: blocks whose states are discarded are asked for again, then skipped with what to do", async () => {
   await using hub = await startTestHub({ historyBlocks: KEPT });
   let laterMs = 0;
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + laterMs };

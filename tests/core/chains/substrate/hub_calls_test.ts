@@ -110,7 +110,7 @@ const VALID = "0x0000000000000000000000000000000000000000";
 const INVALID_CALL = "0x010000";
 
 /** A node whose pool says `validity`, and whose dry run ends in `dryRun`. */
-function judging(
+function withValidity(
   validity: string,
   dryRun: string | undefined,
   stored: ReadonlyMap<string, string> = new Map(),
@@ -154,7 +154,7 @@ function ready(change: { readonly ageSec?: bigint } = {}): Map<string, string> {
 }
 
 Deno.test("hub calls: a call that the pool would take is not refused, and that takes one message", async () => {
-  const { chain, run, trips } = scriptHub(judging(VALID, undefined));
+  const { chain, run, trips } = scriptHub(withValidity(VALID, undefined));
   assert.equal(await run(chain.dryRunCall(accumulate, signal)), undefined);
   trips();
   assert.equal(await run(chain.dryRunCall(accumulate, signal)), undefined);
@@ -176,55 +176,55 @@ const refusals: readonly (readonly [
   [
     "the pallet's error is named by the dry run",
     accumulate,
-    judging(INVALID_CALL, moduleError(52, 9), ready()),
+    withValidity(INVALID_CALL, moduleError(52, 9), ready()),
     ["unknown_message", "Relayer.MissingCommitments"],
   ],
   [
     "a proof that does not verify is a bad proof where its height is ready",
     accumulate,
-    judging(INVALID_CALL, moduleError(52, 0), ready()),
+    withValidity(INVALID_CALL, moduleError(52, 0), ready()),
     ["bad_proof", "Relayer.ProofValidationError"],
   ],
   [
     "a proof at a height in its challenge period is not ready, not wrong",
     accumulate,
-    judging(INVALID_CALL, moduleError(52, 0), ready({ ageSec: 100n })),
+    withValidity(INVALID_CALL, moduleError(52, 0), ready({ ageSec: 100n })),
     ["not_ready", "Relayer.ProofValidationError"],
   ],
   [
     "a withdrawal below the minimum has the pallet's name for it",
     { kind: "withdraw", data: argumentOf("Relayer.withdraw_fees", withdrawalInputDataCodec) },
-    judging(INVALID_CALL, moduleError(52, 4)),
+    withValidity(INVALID_CALL, moduleError(52, 4)),
     ["unspecified", "Relayer.NotEnoughBalance"],
   ],
   [
     "a node without dry runs leaves the error open",
     accumulate,
-    judging(INVALID_CALL, undefined, ready()),
+    withValidity(INVALID_CALL, undefined, ready()),
     ["unspecified", undefined],
   ],
   [
     "a node without dry runs still shows what storage says",
     accumulate,
-    judging(INVALID_CALL, undefined),
+    withValidity(INVALID_CALL, undefined),
     ["not_ready", undefined],
   ],
   [
     "an error of the dry run that is no module's is no pallet error",
     accumulate,
-    judging(INVALID_CALL, "0x000102", ready()),
+    withValidity(INVALID_CALL, "0x000102", ready()),
     ["unspecified", undefined],
   ],
   [
     "a dry run that knows no reason leaves the pool's word",
     accumulate,
-    judging(INVALID_CALL, "0x0000", ready()),
+    withValidity(INVALID_CALL, "0x0000", ready()),
     ["unspecified", undefined],
   ],
   [
     "a frozen client stops claims",
     accumulate,
-    judging(
+    withValidity(
       INVALID_CALL,
       moduleError(52, 0),
       ready().set(
@@ -237,7 +237,7 @@ const refusals: readonly (readonly [
   [
     "an answer whose height is not ready says so, though the pallet has one error for all",
     { kind: "answerGets", answer },
-    judging(INVALID_CALL, moduleError(58, 0)),
+    withValidity(INVALID_CALL, moduleError(58, 0)),
     ["not_ready", "StateCoprocessor.HandlingError"],
   ],
 ];
@@ -259,7 +259,7 @@ Deno.test("hub calls: of an answer the timed out and the answered requests are n
   const stored = ready();
   const ask = async (requests: typeof gets): Promise<unknown> => {
     const call: RelayerHubCall = { kind: "answerGets", answer: { ...answer, requests } };
-    const { chain, run } = scriptHub(judging(INVALID_CALL, moduleError(58, 0), stored));
+    const { chain, run } = scriptHub(withValidity(INVALID_CALL, moduleError(58, 0), stored));
     const refusal = await run(chain.dryRunCall(call, signal));
     await chain.close();
     return [refusal?.code, refusal?.messages];
@@ -280,7 +280,7 @@ Deno.test("hub calls: of an answer the timed out and the answered requests are n
 
 Deno.test("hub calls: a node without the pool's API is asked for a dry run alone", async () => {
   const refuses: Script = {
-    ...judging(VALID, moduleError(52, 9), ready()),
+    ...withValidity(VALID, moduleError(52, 9), ready()),
     state_call: () => {
       throw new ScriptedError(-32601, "Method not found");
     },
@@ -300,7 +300,7 @@ Deno.test("hub calls: a node without the pool's API is asked for a dry run alone
 });
 
 Deno.test("hub calls: what exceeds the size limit is refused without asking", async () => {
-  const { node, chain, run } = scriptHub(judging(VALID, undefined), { maxCallBytes: 100 });
+  const { node, chain, run } = scriptHub(withValidity(VALID, undefined), { maxCallBytes: 100 });
   assert.equal((await run(chain.dryRunCall(accumulate, signal)))?.code, "too_large");
   assert.equal(node.exchanges.some(({ methods }) => methods.includes("state_call")), false);
   await chain.close();

@@ -185,7 +185,7 @@ Deno.test("hub chain: an extrinsic overtaken in the pool fails in its block with
   assert.deepEqual(outcome.refusal, { code: "unspecified", detail: "Ismp.InvalidMessage" });
 });
 
-Deno.test("hub chain: the same requests of somebody else in the pool count as known", async () => {
+Deno.test("hub chain: the same requests of another relayer in the pool count as known", async () => {
   await using hub = await startTestHub();
   await using ours = connect(hub);
   await using theirs = connect(hub, { relayerId: new Uint8Array(20).fill(9) });

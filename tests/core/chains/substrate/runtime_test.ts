@@ -138,7 +138,7 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`runtime: an event ${what} is passed over, the others are read`, async () => {
+  Deno.test(`runtime: an event ${what} is skipped, the others are read`, async () => {
     const runtime = await runtimeOf("gargantua-genesis");
     const value = fromHex(`0x0c${succeeded(0)}${foreign}${failedRecord(2)}`);
     const { events, skipped } = runtime.decodeEvents(value);

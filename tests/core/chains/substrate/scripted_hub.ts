@@ -102,7 +102,7 @@ export function scriptChain(
   });
 }
 
-/** A hash that is told apart by its label. */
+/** A hash that is distinguished by its label. */
 export function hashOf(label: string): Hash256 {
   return toHash256(keccak256(new TextEncoder().encode(label)));
 }

@@ -125,7 +125,7 @@ Deno.test("substrate chain: a node without the body of a request is found out by
   await chain.close();
 });
 
-Deno.test("substrate chain: messages that a node goes on lacking are named and passed over, the newer ones are read", async () => {
+Deno.test("substrate chain: messages that a node continues lacking are named and skipped, the newer ones are read", async () => {
   const { clock, log, chain } = setUp(eventScripts(3n));
   for (let minute = 0; minute < 10; minute++) {
     await assert.rejects(

@@ -181,7 +181,7 @@ Deno.test("claims: a lost receipt is looked for again: back again it is claimed,
   assert.equal(scene.ledger.deliveries.find(gone, b), undefined);
 });
 
-Deno.test("claims: another's receipt in place of ours ends a delivery only when endpoints agree on it", async () => {
+Deno.test("claims: another's receipt instead of ours ends a delivery only when endpoints agree on it", async () => {
   const scene = await sceneWith();
   const message = postMessage({
     source: a,
@@ -242,7 +242,7 @@ Deno.test("claims: what only the pool refuses is halved as well, and nothing is 
   assert.equal(scene.hub.balanceOf(a, scene.address(b)), 7n * one);
 });
 
-Deno.test("claims: while the hub is not ready for a height nothing is put aside", async () => {
+Deno.test("claims: while the hub is not ready for a height nothing is deferred", async () => {
   const scene = await sceneWith();
   scene.deliver(4);
   await scene.blocks(5);
@@ -280,7 +280,7 @@ Deno.test("claims: with other keys on source and destination the source's addres
   assert.equal(await scene.hub.fetchRelayerNonce(toEvmAddress(keyOf(2)), a, never), 3n);
 });
 
-Deno.test("claims: a nonce that a withdrawal uses up between signing and sending is read anew (F24)", async () => {
+Deno.test("claims: a nonce that a withdrawal uses up between signing and sending is read again (F24)", async () => {
   const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
   scene.deliver(4);
   await scene.blocks(5);
@@ -327,7 +327,7 @@ Deno.test("claims: pairs run side by side, and one whose chain fails does not st
   assert.deepEqual(scene.states(), { claimed: 9 });
 });
 
-Deno.test("claims: a chain that has left the configuration keeps its rows and is told once (F24)", async () => {
+Deno.test("claims: a chain that has left the configuration keeps its rows and is reported once (F24)", async () => {
   const scene = await sceneWith();
   scene.deliver(2);
   scene.deliver(2, { first: 10, dest: c });
@@ -383,7 +383,7 @@ Deno.test("claims: the worker claims by itself, also what was recorded while it 
   assert.deepEqual(scene.states(), { claimed: 10 });
 });
 
-Deno.test("claims: without an answer to the broadcast the claim is looked for, and sent anew when it never arrived (F19)", async () => {
+Deno.test("claims: without an answer to the broadcast the claim is looked for, and sent again when it never arrived (F19)", async () => {
   for (const kind of ["throw", "loseAnswer"] as const) {
     const scene = await sceneWith();
     scene.deliver(3);
@@ -396,7 +396,7 @@ Deno.test("claims: without an answer to the broadcast the claim is looked for, a
   }
 });
 
-Deno.test("claims: a call that leaves the pool is made anew (F4)", async () => {
+Deno.test("claims: a call that leaves the pool is made again (F4)", async () => {
   const scene = await sceneWith();
   scene.deliver(3);
   await scene.blocks(5);
@@ -454,7 +454,7 @@ for (
   }
 }
 
-Deno.test("claims: rows under way without a claim in the journal are judged by the hub's own record", async () => {
+Deno.test("claims: rows under way without a claim in the journal are settled by the hub's own record", async () => {
   const scene = await sceneWith();
   const [paid = hashOf(0), unpaid = hashOf(0)] = scene.deliver(2);
   await scene.blocks(5);

@@ -89,7 +89,7 @@ Deno.test("rewards: a rotation and a listed request are claimed for the hub acco
   assert.deepEqual([...scene.hub.paidRewards].sort(), [`request ${commitment}`, `rotation ${a} 7`].sort());
 });
 
-Deno.test("rewards: they wait for a height of the chain on the hub, and without a hub signer for ever", async () => {
+Deno.test("rewards: they wait for a height of the chain on the hub, and without a hub signer forever", async () => {
   const scene = await sceneWith();
   scene.hub.rewards.set(`rotation ${a} 7`, 3n);
   const height = scene.node(a).head.height + 20n;

@@ -160,7 +160,7 @@ const lone = {
   body: new Uint8Array(),
 };
 
-Deno.test("withdrawals: a payment that somebody else delivered is done without a transaction of ours (F25)", async () => {
+Deno.test("withdrawals: a payment that another relayer delivered is done without a transaction of ours (F25)", async () => {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.context);
@@ -408,7 +408,7 @@ Deno.test("withdrawals: an order that the hub never takes is void after ten minu
   assert.deepEqual(rows(scene).map(({ state }) => state), ["void", "done"]);
 });
 
-Deno.test("withdrawals: an order whose nonce went to somebody else's signature is void once that is read", async () => {
+Deno.test("withdrawals: an order whose nonce went to another relayer's signature is void once that is read", async () => {
   const scene = await sceneWith({ chains: [a] });
   scene.hub.credit(a, scene.address(a), 150n * one);
   scene.hub.isStalled = true;

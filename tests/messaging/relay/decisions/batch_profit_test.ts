@@ -139,7 +139,7 @@ const offers = fc.uniqueArray(
   }),
   { selector: ({ id }) => id, maxLength: 12 },
 );
-const preludes = fc.record({
+const consensusCosts = fc.record({
   gas: fc.bigInt({ min: 0n, max: 3_000n }),
   dataCostWei: fc.bigInt({ min: 0n, max: 100n }),
   isSentAnyway: fc.boolean(),
@@ -152,7 +152,7 @@ const rules = fc.record({
 const accountings = fc.constantFrom<Accounting>("own_share", "pooled", "alone");
 
 Deno.test("batch: a set that does not pay is never delivered", () => {
-  fc.assert(fc.property(offers, preludes, rules, accountings, (batch, front, market, accounting) => {
+  fc.assert(fc.property(offers, consensusCosts, rules, accountings, (batch, front, market, accounting) => {
     fc.pre(market.profitPercent > 0);
     const { deliver } = decideBatch(batch, front, market, accounting);
     const paying = batch.filter(({ id }) => deliver.some((verdict) => verdict.id === id));
@@ -173,7 +173,7 @@ Deno.test("batch: a set that does not pay is never delivered", () => {
 });
 
 Deno.test("batch: in its own share each delivered message also pays for itself", () => {
-  fc.assert(fc.property(offers, preludes, rules, (batch, front, market) => {
+  fc.assert(fc.property(offers, consensusCosts, rules, (batch, front, market) => {
     const { deliver } = decideBatch(batch, front, market);
     for (const one of batch.filter(({ id }) => deliver.some((verdict) => verdict.id === id))) {
       assert.equal(decideProfit(one, market).kind, "deliver");
@@ -182,7 +182,7 @@ Deno.test("batch: in its own share each delivered message also pays for itself",
 });
 
 Deno.test("batch: 0 percent delivers everything", () => {
-  fc.assert(fc.property(offers, preludes, rules, accountings, (batch, front, market, accounting) => {
+  fc.assert(fc.property(offers, consensusCosts, rules, accountings, (batch, front, market, accounting) => {
     const { hold } = decideBatch(batch, front, { ...market, profitPercent: 0 }, accounting);
     assert.deepEqual(hold, []);
   }));
@@ -197,7 +197,7 @@ Deno.test("batch: without a consensus proofs the rule is that of single messages
 });
 
 Deno.test("batch: one more message never costs another its delivery", () => {
-  fc.assert(fc.property(offers, preludes, rules, accountings, (batch, front, market, accounting) => {
+  fc.assert(fc.property(offers, consensusCosts, rules, accountings, (batch, front, market, accounting) => {
     const [added, ...rest] = batch;
     fc.pre(added !== undefined && accounting !== "pooled");
     const before = decideBatch(rest, front, market, accounting).deliver.map(({ id }) => id);
@@ -207,7 +207,7 @@ Deno.test("batch: one more message never costs another its delivery", () => {
 });
 
 Deno.test("batch: pooled, one more message that pays for itself never costs another its delivery", () => {
-  fc.assert(fc.property(offers, preludes, rules, (batch, front, market) => {
+  fc.assert(fc.property(offers, consensusCosts, rules, (batch, front, market) => {
     const [added, ...rest] = batch;
     fc.pre(added !== undefined && decideProfit(added, market).kind === "deliver");
     const before = decideBatch(rest, front, market, "pooled").deliver.map(({ id }) => id);
@@ -217,7 +217,7 @@ Deno.test("batch: pooled, one more message that pays for itself never costs anot
 });
 
 Deno.test("batch: the order of the messages does not matter", () => {
-  fc.assert(fc.property(offers, preludes, rules, accountings, (batch, front, market, accounting) => {
+  fc.assert(fc.property(offers, consensusCosts, rules, accountings, (batch, front, market, accounting) => {
     const sorted = (decision: BatchDecision): string[] => ids(decision).deliver.sort();
     const forward = decideBatch(batch, front, market, accounting);
     const backward = decideBatch(batch.toReversed(), front, market, accounting);

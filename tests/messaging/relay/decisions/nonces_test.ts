@@ -37,8 +37,8 @@ for (
       next: 6n,
       lookUp: [3, 4],
     }],
-    ["a stranger's transactions are stepped over", facts([[1, 6n]], 5n, 8n), { next: 8n, foreign: [5n, 7n] }],
-    ["everything used by strangers", facts([[1, 3n]], 9n, 9n), { next: 9n, lookUp: [1] }],
+    ["another program's transactions are skipped", facts([[1, 6n]], 5n, 8n), { next: 8n, foreign: [5n, 7n] }],
+    ["everything used by another program", facts([[1, 3n]], 9n, 9n), { next: 9n, lookUp: [1] }],
   ] as const
 ) {
   Deno.test(`nonces: ${name}`, () => {

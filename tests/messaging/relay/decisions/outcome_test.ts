@@ -25,7 +25,7 @@ function included(
   };
 }
 
-Deno.test("fates: a mined transaction delivers only what the host recorded, whatever the order of its events (F15)", () => {
+Deno.test("outcomes: a mined transaction delivers only what the host recorded, whatever the order of its events (F15)", () => {
   const outcome = included([{ commitment: id("cc"), relayer: us }, { commitment: id("aa"), relayer: us }]);
   assert.deepEqual(outcomesFromEvents([id("aa"), id("bb"), id("cc")], outcome, us), [
     "delivered",
@@ -34,20 +34,20 @@ Deno.test("fates: a mined transaction delivers only what the host recorded, what
   ]);
 });
 
-Deno.test("fates: an event with another commitment delivers nothing (F15)", () => {
+Deno.test("outcomes: an event with another commitment delivers nothing (F15)", () => {
   assert.deepEqual(outcomesFromEvents([id("aa")], included([{ commitment: id("bb"), relayer: us }]), us), [
     "not_executed",
   ]);
 });
 
-Deno.test("fates: receipts tell ours from others' and from none", () => {
+Deno.test("outcomes: receipts tell ours from others' and from none", () => {
   const outcomes = outcomesFromReceipts([us, other, undefined], us);
   assert.deepEqual(outcomes, ["delivered", "delivered_by_other", "undelivered"]);
   assert.equal(isLostRace(outcomes), true);
   assert.equal(isLostRace(["undelivered", "delivered"]), false);
 });
 
-Deno.test("refusals: what a chain refuses is held, ended or parked by its reason (F18)", () => {
+Deno.test("refusals: what a chain refuses is held, ended or suspended by its reason (F18)", () => {
   assert.deepEqual(judgeRefusal("timed_out", true), {
     kind: "hold",
     reason: "too_close_to_timeout",

@@ -77,7 +77,7 @@ export class JsonScanner {
     }
   }
 
-  /** Reads on within a string; returns where to go on. */
+  /** Reads on within a string; returns where to continue. */
   #string(bytes: Uint8Array, from: number): number {
     let at = from;
     for (; at < bytes.length; at++) {

@@ -43,7 +43,7 @@ Deno.test("assertions: the newest comes first", () => {
   equal(planAssertions([first, second], facts), { candidates: [second, first], passedOver: [] });
 });
 
-Deno.test("assertions: those ruled out, contested, without parent or beyond the hub's L1 height are passed over", () => {
+Deno.test("assertions: those ruled out, contested, without parent or beyond the hub's L1 height are skipped", () => {
   const bad: [FoundAssertion, string][] = [
     [assertion(1n, { l1Height: 101n }), "beyond_hub_l1_height"],
     [assertion(2n, { parentWord: undefined }), "parent_missing"],
@@ -59,7 +59,7 @@ Deno.test("assertions: those ruled out, contested, without parent or beyond the 
   equal(plan.passedOver, bad.map(([claim, reason]) => ({ claim, reason })).toReversed());
 });
 
-Deno.test("nodes: the highest number comes first, those ruled out or too new are passed over", () => {
+Deno.test("nodes: the highest number comes first, those ruled out or too new are skipped", () => {
   const [three, seven, five, nine] = [node(3n), node(7n), node(5n), node(9n, 101n)];
   equal(planNodes([three, seven, five], facts), { candidates: [seven, five, three], passedOver: [] });
   const plan = planNodes([three, seven, five, nine], {

@@ -193,7 +193,7 @@ Deno.test("BSC votes: what was planned and chosen verifies, step by step until t
   equal(planBscUpdate(state, facts(2012n)), wait("no_new_block"));
 });
 
-Deno.test("BSC votes: blocks whose votes the hub would refuse are passed over", () => {
+Deno.test("BSC votes: blocks whose votes the hub would refuse are skipped", () => {
   const { attestedHeader } = enactment;
   const on = (header: EvmBlockHeader): VoteChoice => choose(staged, 2012n, header);
   equal(

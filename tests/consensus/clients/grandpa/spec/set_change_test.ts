@@ -38,7 +38,7 @@ Deno.test("forced changes, disabled voters and other engines change no set that 
   );
 });
 
-Deno.test("of changes that stand twice in a block the first counts; what GRANDPA does not write is passed over", () => {
+Deno.test("of changes that stand twice in a block the first counts; what GRANDPA does not write is skipped", () => {
   const others = [{ id: toHash256(new Uint8Array(32).fill(9)), weight: 4n }];
   const later = item(1, concatBytes(grandpaAuthoritiesCodec.enc(others), u32.enc(0)));
   const broken = item(1, Uint8Array.of(4));

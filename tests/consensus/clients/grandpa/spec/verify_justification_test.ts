@@ -40,7 +40,7 @@ interface Commit {
   readonly headers?: readonly SubstrateHeader[];
 }
 
-function judge({ votes, weights, block = target, number = block.number, headers = [] }: Commit): string {
+function verify({ votes, weights, block = target, number = block.number, headers = [] }: Commit): string {
   const precommits = votes.map(({ voter, block: voted = target, number: signed = voted.number }) => {
     const vote = { targetHash: hashSubstrateHeader(voted), targetNumber: signed };
     const key = keys[voter] ?? new Uint8Array(32);
@@ -65,55 +65,55 @@ const equal = [[0, 1n], [1, 1n], [2, 1n], [3, 1n]] as const;
 const three = [{ voter: 0 }, { voter: 1 }, { voter: 2 }];
 
 Deno.test("GRANDPA votes: more than two thirds of the weight make the block final, and nothing less", () => {
-  assert.equal(judge({ votes: three, weights: equal }), "accepted");
-  assert.equal(judge({ votes: three.slice(1), weights: equal }), "too_few_votes");
-  assert.equal(judge({ votes: [{ voter: 3 }], weights: [[0, 1n], [3, 4n]] }), "accepted");
+  assert.equal(verify({ votes: three, weights: equal }), "accepted");
+  assert.equal(verify({ votes: three.slice(1), weights: equal }), "too_few_votes");
+  assert.equal(verify({ votes: [{ voter: 3 }], weights: [[0, 1n], [3, 4n]] }), "accepted");
 });
 
 Deno.test("GRANDPA votes: an authority without weight is no voter", () => {
   const weights = [...equal, [4, 0n]] as const;
-  assert.equal(judge({ votes: three, weights }), "accepted");
-  assert.equal(judge({ votes: [...three, { voter: 4 }], weights }), "unknown_voter");
+  assert.equal(verify({ votes: three, weights }), "accepted");
+  assert.equal(verify({ votes: [...three, { voter: 4 }], weights }), "unknown_voter");
 });
 
 Deno.test("GRANDPA votes: an authority that is listed twice has both weights", () => {
   const weights = [[0, 3n], [0, 2n], [1, 1n], [2, 1n]] as const;
-  assert.equal(judge({ votes: [{ voter: 0 }], weights }), "accepted");
-  assert.equal(judge({ votes: [{ voter: 1 }, { voter: 2 }], weights }), "too_few_votes");
+  assert.equal(verify({ votes: [{ voter: 0 }], weights }), "accepted");
+  assert.equal(verify({ votes: [{ voter: 1 }, { voter: 2 }], weights }), "too_few_votes");
 });
 
 Deno.test("GRANDPA votes: a set without weight, or with more than 64 bits hold, accepts nothing", () => {
   const most = 2n ** 64n - 1n;
-  assert.equal(judge({ votes: three, weights: [] }), "invalid_authorities");
-  assert.equal(judge({ votes: [{ voter: 0 }], weights: [[0, 0n]] }), "invalid_authorities");
-  assert.equal(judge({ votes: [{ voter: 0 }], weights: [[0, most], [1, 1n]] }), "invalid_authorities");
-  assert.equal(judge({ votes: [{ voter: 0 }], weights: [[0, most]] }), "accepted");
+  assert.equal(verify({ votes: three, weights: [] }), "invalid_authorities");
+  assert.equal(verify({ votes: [{ voter: 0 }], weights: [[0, 0n]] }), "invalid_authorities");
+  assert.equal(verify({ votes: [{ voter: 0 }], weights: [[0, most], [1, 1n]] }), "invalid_authorities");
+  assert.equal(verify({ votes: [{ voter: 0 }], weights: [[0, most]] }), "accepted");
 });
 
 Deno.test("GRANDPA votes: a voter who votes twice spoils all, for the same block or for another", () => {
-  assert.equal(judge({ votes: [...three, { voter: 0 }], weights: equal }), "duplicate_vote");
+  assert.equal(verify({ votes: [...three, { voter: 0 }], weights: equal }), "duplicate_vote");
   const votes = [...three, { voter: 0, block: child }];
-  assert.equal(judge({ votes, weights: equal, headers: [child] }), "duplicate_vote");
+  assert.equal(verify({ votes, weights: equal, headers: [child] }), "duplicate_vote");
 });
 
 Deno.test("GRANDPA votes: the block that they make final is the target, in hash and number", () => {
-  assert.equal(judge({ votes: three, weights: equal, number: 101 }), "target_not_final");
-  assert.equal(judge({ votes: three, weights: equal, number: 0 }), "target_not_final");
+  assert.equal(verify({ votes: three, weights: equal, number: 101 }), "target_not_final");
+  assert.equal(verify({ votes: three, weights: equal, number: 0 }), "target_not_final");
   // The final block is counted at the lowest number that somebody signed.
   const lied = [...three.slice(1), { voter: 0, number: 98 }];
-  assert.equal(judge({ votes: lied, weights: equal }), "target_not_final");
-  assert.equal(judge({ votes: lied, weights: equal, number: 98 }), "accepted");
+  assert.equal(verify({ votes: lied, weights: equal }), "target_not_final");
+  assert.equal(verify({ votes: lied, weights: equal, number: 98 }), "accepted");
   const above = three.map((vote) => ({ ...vote, block: child }));
   const headers = [child, target];
-  assert.equal(judge({ votes: above, weights: equal, headers }), "target_not_final");
+  assert.equal(verify({ votes: above, weights: equal, headers }), "target_not_final");
 });
 
 Deno.test("GRANDPA votes: those for different blocks are refused, with whatever headers", () => {
   const votes = [...three.slice(1), { voter: 0, block: child }];
-  assert.equal(judge({ votes, weights: equal, headers: [child] }), "votes_differ");
-  assert.equal(judge({ votes, weights: equal, headers: [child, target] }), "votes_differ");
-  assert.equal(judge({ votes, weights: equal }), "vote_ancestry");
-  assert.equal(judge({ votes: three, weights: equal, headers: [child] }), "unused_headers");
+  assert.equal(verify({ votes, weights: equal, headers: [child] }), "votes_differ");
+  assert.equal(verify({ votes, weights: equal, headers: [child, target] }), "votes_differ");
+  assert.equal(verify({ votes, weights: equal }), "vote_ancestry");
+  assert.equal(verify({ votes: three, weights: equal, headers: [child] }), "unused_headers");
   const lower = [...three.slice(1), { voter: 0, block: parent }];
-  assert.equal(judge({ votes: lower, weights: equal, headers: [target] }), "too_few_votes");
+  assert.equal(verify({ votes: lower, weights: equal, headers: [target] }), "too_few_votes");
 });

@@ -38,7 +38,7 @@ Deno.test("game types: the respected one is missed only where games of other lis
   equal(types([], 0), []);
 });
 
-Deno.test("games: those of other types, blacklisted or beyond the hub's L1 height are passed over unasked", () => {
+Deno.test("games: those of other types, blacklisted or beyond the hub's L1 height are skipped unasked", () => {
   const facts = { configs: gameTypes, blacklistedGames: new Set<Address>(), l1Height: 100n };
   equal(skipReason(found, facts), undefined);
   equal(skipReason(found, { ...facts, configs: [aggregate] }), "other_game_type");
@@ -60,7 +60,7 @@ Deno.test("games: the highest block comes first, and of the same block the oldes
   equal(plan.passedOver, []);
 });
 
-Deno.test("games: those that are contested, old, impossible or unreadable are passed over", () => {
+Deno.test("games: those that are contested, old, impossible or unreadable are skipped", () => {
   const games: [KnownGame, string][] = [
     [known(10n, { challengeWord: word(2n) }), "challenged"],
     [known(10n, { challengeWord: undefined }), "challenged"],

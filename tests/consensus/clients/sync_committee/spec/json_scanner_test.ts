@@ -35,7 +35,7 @@ function eventsOf(value: unknown): readonly Event[] {
   return [["scalar", String(value)]];
 }
 
-Deno.test("json scanner: names, scalars and structure of any text are told, however it is cut", () => {
+Deno.test("json scanner: names, scalars and structure of any text are found, however it is cut", () => {
   const plain = fc.stringMatching(/^[0-9a-zA-Z_ ]{0,12}$/);
   const { tree } = fc.letrec((tie) => ({
     tree: fc.oneof(

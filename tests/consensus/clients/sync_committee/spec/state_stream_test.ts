@@ -104,7 +104,7 @@ Deno.test("state stream: every field root of a Fulu state is that of the referen
   equal(parts.nodes[1], toHash256(view.hashTreeRoot()));
 });
 
-Deno.test("state stream: an Electra state is told by its first offset, and lists may be empty", () => {
+Deno.test("state stream: an Electra state is recognized by its first offset, and lists may be empty", () => {
   equal(read(electraBytes).nodes[1], toHash256(ssz.electra.BeaconState.hashTreeRoot(electra)));
   const empty = ssz.electra.BeaconState.defaultValue();
   equal(
