@@ -271,6 +271,27 @@ Deno.test("replacement: a replacement that the node finds too cheap starts from 
   assert.equal(work.relayer.row(work.first).state, "delivered");
 });
 
+Deno.test("replacement: a price refused at the height of a spike does not bind once the market has fallen (F18)", async () => {
+  const work = await waiting();
+  const { two } = work.fixture;
+  two.priceWei = 3_000n;
+  work.relayer.two.faults.add("broadcast", {
+    kind: "interrupt",
+    when: "before",
+    act: () => void (two.priceWei = 5_000n),
+  });
+  await patience(work);
+  assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery dropped"]);
+  // Less than a quarter of the refused price, and more than the transaction that waits offers.
+  two.priceWei = 210n;
+  two.minedFromWei = 210n;
+  await patience(work);
+  assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery dropped", "delivery broadcast"]);
+  assert.equal(rowsOf(work)[2]?.submission.gasPriceWei, 210n);
+  await mine(work);
+  assert.equal(work.relayer.row(work.first).state, "delivered");
+});
+
 Deno.test("replacement (F18): a nonce that another program used is reported once and repaired", async () => {
   const work = await waiting();
   await patience(work);

@@ -5,7 +5,7 @@
  * `core/chains/replacement_policy.ts` and `decisions/gas_price.ts`.
  */
 import type { BroadcastResult, Chain, SignedSubmission } from "../../../core/chains/port.ts";
-import { expectedGas, highestPriceWei } from "../../../core/chains/evm/gas.ts";
+import { expectedGas, type GasPrice, highestPriceWei } from "../../../core/chains/evm/gas.ts";
 import type { ReplacementState } from "../../../core/chains/replaceable.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -53,18 +53,26 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   if (terms.nonces.latest < nonce) return false;
   const facts = await readPriceCapInput(context, replacing, { newest, dearest, terms });
   if (facts === undefined) return false;
-  const decision = decideReplacement({
-    nonce,
-    price: terms.offered,
-    isCancel: newest.kind === "cancel",
-    isHandlerReplaced: await isHandlerReplaced(context, replacing, { newest, dearest, terms }),
-    replacements: place.replacements,
-    sentAtMs: dearest.createdAtMs,
-    nowMs: context.clock.now(),
-    latestNonce: terms.nonces.latest,
-    market: terms.market,
-    ...priceCaps(facts),
-  });
+  const ofNewest = newest.id === dearest.id
+    ? terms
+    : await replacing.chain.fetchReplacementState(newest.submission, signal);
+  const caps = priceCaps(facts);
+  const decide = (price: GasPrice): ReplacementDecision =>
+    decideReplacement({
+      nonce,
+      price,
+      isCancel: newest.kind === "cancel",
+      isHandlerReplaced: ofNewest.isHandlerReplaced,
+      replacements: place.replacements,
+      sentAtMs: dearest.createdAtMs,
+      nowMs: context.clock.now(),
+      latestNonce: terms.nonces.latest,
+      market: terms.market,
+      ...caps,
+    });
+  const wanted = decide(terms.offered);
+  // A price that nodes refused while the market was higher binds nobody after it has fallen.
+  const decision = wanted.kind === "rebroadcast" ? decide(ofNewest.offered) : wanted;
   reportShortfall(context, facts, terms);
   return await apply(context, { chain: replacing.chain, newest }, decision);
 }
@@ -80,21 +88,6 @@ function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
   }
   const replacements = rows.filter(({ id, kind }) => id > first.id && kind === "delivery").length;
   return { nonce, newest, dearest, replacements };
-}
-
-/**
- * True when the transaction to be replaced calls a handler that no longer exists; the terms report it for the
- * highest-priced one.
- */
-async function isHandlerReplaced(
-  context: Settling,
-  { chain }: ReplacementContext,
-  { newest, dearest, terms }: Pick<Place, "newest" | "dearest"> & { readonly terms: ReplacementState },
-): Promise<boolean> {
-  const ofNewest = newest.id === dearest.id
-    ? terms
-    : await chain.fetchReplacementState(newest.submission, context.signal);
-  return ofNewest.isHandlerReplaced;
 }
 
 /** Reads the input of the price caps; `undefined`: not known yet. */
