@@ -36,7 +36,7 @@ Deno.test("message line: what was sent and delivered is info, what waits is debu
   for (const to of ["submitted", "delivered", "delivered_by_other"] as const) {
     equal(transitionLevel({ to }), "info");
   }
-  for (const reason of ["race", "not_final", "challenge_period", "waiting_for_update", "chain_down"]) {
+  for (const reason of ["race", "not_final", "challenge_period", "waiting_for_update", "fee_unknown"]) {
     equal(transitionLevel({ to: "held", reason }), "debug");
   }
   for (const to of ["seen", "ready"] as const) equal(transitionLevel({ to }), "debug");

@@ -261,7 +261,7 @@ async function playObstacles(devnet: Devnet): Promise<void> {
     const sent = await sendPing(devnet, { from: "A", to: "B" });
     await relayer.untilRows(sent, hub, { state: "held", reason: "source_not_accepted" });
     await devnet.hub.acceptMessages(beacon, a.stateMachine);
-    await relayer.untilRows(sent, b.stateMachine, { state: "held", reason: "sink_unprovable" });
+    await relayer.untilRows(sent, b.stateMachine, { state: "held", reason: "target_unprovable" });
     assert.deepEqual(
       (await relayer.ledger()).submissions.filter(({ chain }) => chain === b.stateMachine),
       [],

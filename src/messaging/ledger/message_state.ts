@@ -45,7 +45,6 @@ export const holdReasons = [
   /** Mined, but the host recorded nothing for it. */
   "not_executed",
   "reverted",
-  "chain_down",
   "challenge_period",
   "proof_unavailable",
   "not_final",
@@ -74,8 +73,6 @@ export const holdReasons = [
   "blocked_sender",
   /** Less time is left until its timeout than a delivery takes. */
   "too_close_to_timeout",
-  /** A kind of message that the destination does not accept. */
-  "kind_not_relayed",
   /** Its fee could not be read. */
   "fee_unknown",
   /** It pays for itself, but not for the consensus proof that must travel with it. */
@@ -86,7 +83,7 @@ export const holdReasons = [
   /**
    * No endpoint of the target can prove its state at heights that the hub knows: the delivery could never be claimed.
    */
-  "sink_unprovable",
+  "target_unprovable",
   /** The hub accepts no messages of the source yet: governance has not listed it. */
   "source_not_accepted",
 ] as const;
@@ -96,8 +93,6 @@ export const terminalReasons = [
   "handled_by_us",
   "handled_by_other",
   "expired",
-  /** Ended after 30 days; only requests that never time out. */
-  "too_old",
   "module_filter",
   "delivery_endpoints",
   "wrong_dest",

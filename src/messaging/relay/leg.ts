@@ -136,7 +136,7 @@ export function toRouteInput(leg: Leg, targetNowSec: bigint): RouteInput {
 
 /** Reasons for which a whole leg waits. */
 export const obstacleReasons = [
-  "sink_unprovable",
+  "target_unprovable",
   "source_not_accepted",
 ] as const satisfies readonly HoldReason[];
 

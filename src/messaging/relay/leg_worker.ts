@@ -27,7 +27,7 @@ const MIN_SHARE = 0.9;
 
 /** Log event of the wait for each obstacle. */
 const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
-  sink_unprovable: "state_proofs_awaited",
+  target_unprovable: "state_proofs_awaited",
   source_not_accepted: "acceptance_awaited",
 };
 

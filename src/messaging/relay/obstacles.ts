@@ -44,7 +44,7 @@ export function findTargetProvability(
   chain: Pick<EvmChain, "id" | "requireProofs">,
 ): FindObstacle {
   const name = chain.id.stateMachine;
-  const obstacle = (detail: string): Obstacle => ({ reason: "sink_unprovable", detail });
+  const obstacle = (detail: string): Obstacle => ({ reason: "target_unprovable", detail });
   return remembered(deps.clock, async (last, signal) => {
     let asked = "";
     try {

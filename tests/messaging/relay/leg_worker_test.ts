@@ -69,7 +69,7 @@ Deno.test("leg: a frozen host is read but not delivered to, until it thaws (F18)
   });
 });
 
-for (const [way, reason] of [["out", "sink_unprovable"], ["in", "source_not_accepted"]] as const) {
+for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_accepted"]] as const) {
   Deno.test(`leg: messages behind an obstacle (${reason}) are held with it, time out, and continue when it is gone`, async () => {
     const fixture = new Fixture();
     const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
@@ -106,7 +106,7 @@ Deno.test("leg: what an earlier run of the program held for an obstacle continue
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(message !== undefined);
   const ledger = memoryLedger(fixture);
-  const obstacle: Obstacle = { reason: "sink_unprovable", detail: "words" };
+  const obstacle: Obstacle = { reason: "target_unprovable", detail: "words" };
   const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
     const relayer = new Relayer(fixture, ledger);
     const leg = { ...outbound(relayer), findObstacle: () => Promise.resolve(found) };
@@ -116,7 +116,7 @@ Deno.test("leg: what an earlier run of the program held for an obstacle continue
     relayer.kill();
     await end;
   };
-  await run(obstacle, (relayer) => assert.equal(relayer.row(message).reason, "sink_unprovable"));
+  await run(obstacle, (relayer) => assert.equal(relayer.row(message).reason, "target_unprovable"));
   await run(undefined, () => assert.ok(isDelivered(fixture, message)));
 });
 

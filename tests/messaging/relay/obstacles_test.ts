@@ -48,11 +48,11 @@ Deno.test("obstacles: nothing is delivered while no endpoint proves the hub's he
     const its = scene();
     its.answer = code;
     const found = await its.find(never);
-    assert.equal(found?.reason, "sink_unprovable");
+    assert.equal(found?.reason, "target_unprovable");
     assert.match(found?.detail ?? "", /^block 700: words$/);
-    assert.equal(found?.reason, "sink_unprovable");
+    assert.equal(found?.reason, "target_unprovable");
     its.answer = "proof";
-    assert.equal((await its.find(never))?.reason, "sink_unprovable", "not asked at every round");
+    assert.equal((await its.find(never))?.reason, "target_unprovable", "not asked at every round");
     await its.clock.advance(30_000);
     its.hub = 710n;
     assert.equal(await its.find(never), undefined);
@@ -67,13 +67,13 @@ Deno.test("obstacles: an endpoint that stops proving old state is noticed within
   assert.equal(await its.find(never), undefined);
   assert.equal(its.asked.length, 1);
   await its.clock.advance(5 * 60_000);
-  assert.equal((await its.find(never))?.reason, "sink_unprovable");
+  assert.equal((await its.find(never))?.reason, "target_unprovable");
 });
 
 Deno.test("obstacles: a fault that passes changes no good finding, unless it stays; before the first finding nothing is risked", async () => {
   const its = scene();
   its.answer = "timeout";
-  assert.equal((await its.find(never))?.reason, "sink_unprovable", "nothing is known yet");
+  assert.equal((await its.find(never))?.reason, "target_unprovable", "nothing is known yet");
   its.answer = "proof";
   await its.clock.advance(30_000);
   assert.equal(await its.find(never), undefined);
@@ -83,11 +83,11 @@ Deno.test("obstacles: a fault that passes changes no good finding, unless it sta
     assert.equal(await its.find(never), undefined, `minute ${minute}`);
   }
   await its.clock.advance(2 * 60_000);
-  assert.equal((await its.find(never))?.reason, "sink_unprovable");
+  assert.equal((await its.find(never))?.reason, "target_unprovable");
 
   const blind = scene();
   blind.hub = "timeout";
-  assert.equal((await blind.find(never))?.reason, "sink_unprovable");
+  assert.equal((await blind.find(never))?.reason, "target_unprovable");
   blind.hub = 0n;
   await blind.clock.advance(30_000);
   assert.equal(await blind.find(never), undefined, "a chain without a height has nothing to claim yet");

@@ -177,7 +177,12 @@ export async function playRefused(
       assert.deepEqual((await relayer.ledger()).submissions, []);
       return;
     }
-    await relayer.untilRows(sent, a.stateMachine, { state: "held", reason: "sink_unprovable" }, DEADLINE_MS);
+    await relayer.untilRows(
+      sent,
+      a.stateMachine,
+      { state: "held", reason: "target_unprovable" },
+      DEADLINE_MS,
+    );
     const { submissions } = await relayer.ledger();
     assert.deepEqual(submissions.filter(({ chain }) => chain === a.stateMachine), []);
     await scene.finish();
