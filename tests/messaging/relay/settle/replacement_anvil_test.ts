@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
-import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
-import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
-import type { Message } from "../../../src/core/ismp/message.ts";
-import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
-import type { RelayDeps, RelaySettings } from "../../../src/messaging/relay/leg.ts";
-import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
-import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
+import { ONE_DOLLAR_27 } from "../../../../src/core/evm/native_price.ts";
+import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
+import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
+import type { RelayDeps, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
+import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
+import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import {
   chainOf,
   deliveryOf,
@@ -16,13 +16,13 @@ import {
   proveFromHub,
   signed,
   withHost,
-} from "../../core/chains/evm/chain_fixture.ts";
-import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
-import { countReceived } from "../../../devnet/evm/host_admin.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { RecordedLog } from "../../support/recorded_log.ts";
-import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { openMemoryLedger } from "../../support/memory_ledger.ts";
+} from "../../../core/chains/evm/chain_fixture.ts";
+import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";
+import { countReceived } from "../../../../devnet/evm/host_admin.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { seededRandomness } from "../../../support/seeded_randomness.ts";
+import { openMemoryLedger } from "../../../support/memory_ledger.ts";
 
 /** A journalled delivery that waits in the pool of a node that mines only when told to. */
 interface Waiting {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { Message } from "../../../src/core/ismp/message.ts";
-import { CompetitorDeliveries } from "../../../src/messaging/relay/limits/competitors.ts";
-import { running } from "./market.ts";
-import { outbound, round, settle } from "./rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { CompetitorDeliveries } from "../../../../src/messaging/relay/limits/competitors.ts";
+import { running } from "../market.ts";
+import { outbound, round, settle } from "../rounds.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { Chain, Simulation } from "../../../src/core/chains/port.ts";
-import type { Message } from "../../../src/core/ismp/message.ts";
-import { type BisectResult, findDeliverable } from "../../../src/messaging/relay/deliver/bisect_batch.ts";
-import { forge } from "../../support/memory_host.ts";
-import { Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
+import type { Chain, Simulation } from "../../../../src/core/chains/port.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { type BisectResult, findDeliverable } from "../../../../src/messaging/relay/deliver/bisect_batch.ts";
+import { forge } from "../../../support/memory_host.ts";
+import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
-import type { Message } from "../../../src/core/ismp/message.ts";
-import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import { hasRoom } from "../../../src/messaging/relay/limits/capacity.ts";
-import type { LegRun } from "../../../src/messaging/relay/leg.ts";
-import { outbound, round, settle } from "./rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "./fixture.ts";
+import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
+import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
+import { outbound, round, settle } from "../rounds.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "../fixture.ts";
 
 async function prepare(count: number, ledger?: Ledger): Promise<
   { fixture: Fixture; relayer: Relayer; messages: Message[]; first: Message; leg: LegRun }

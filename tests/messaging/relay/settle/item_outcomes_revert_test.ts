@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import type { Message } from "../../../src/core/ismp/message.ts";
-import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { LegRun } from "../../../src/messaging/relay/leg.ts";
-import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "./market.ts";
-import { outbound, round, settle } from "./rounds.ts";
-import { delivered, Fixture, memoryLedger, Relayer, withLedger } from "./fixture.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
+import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
+import { outbound, round, settle } from "../rounds.ts";
+import { delivered, Fixture, memoryLedger, Relayer, withLedger } from "../fixture.ts";
 
 /** Sizes of the transactions that were wasted, in order. */
 function wasted(fixture: Fixture): number[] {

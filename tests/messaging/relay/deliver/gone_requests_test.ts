@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { getResponseMessage } from "../../../src/core/ismp/commitment.ts";
-import { confirmUnknown } from "../../../src/messaging/relay/deliver/gone_requests.ts";
-import { outbound } from "./rounds.ts";
-import { Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
+import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
+import { confirmUnknown } from "../../../../src/messaging/relay/deliver/gone_requests.ts";
+import { outbound } from "../rounds.ts";
+import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 
 Deno.test("gone: an answer whose request one node does not know ends only when that is certain, a request never", async () => {
   const fixture = new Fixture();

@@ -1,14 +1,19 @@
 import assert from "node:assert/strict";
-import type { Ledger, SubmissionRow } from "../../../src/messaging/ledger/ledger.ts";
-import type { Message } from "../../../src/core/ismp/message.ts";
-import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
-import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
-import type { FeeReader, LegProfit, LegRun, ReplacementContext } from "../../../src/messaging/relay/leg.ts";
-import { noteForeign } from "../../../src/messaging/relay/settle/nonces.ts";
-import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle/settle_worker.ts";
-import { MemoryReplacing } from "../../support/memory_replacing.ts";
-import { outbound, round } from "./rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "./fixture.ts";
+import type { Ledger, SubmissionRow } from "../../../../src/messaging/ledger/ledger.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
+import type {
+  FeeReader,
+  LegProfit,
+  LegRun,
+  ReplacementContext,
+} from "../../../../src/messaging/relay/leg.ts";
+import { noteForeign } from "../../../../src/messaging/relay/settle/nonces.ts";
+import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
+import { MemoryReplacing } from "../../../support/memory_replacing.ts";
+import { outbound, round } from "../rounds.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "../fixture.ts";
 
 /** A delivery that waits in the pool of a chain whose blocks are full. */
 interface Waiting {

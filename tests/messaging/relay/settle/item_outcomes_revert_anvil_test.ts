@@ -1,15 +1,22 @@
 import assert from "node:assert/strict";
-import type { Chain } from "../../../src/core/chains/port.ts";
-import type { MessageRow } from "../../../src/messaging/ledger/ledger.ts";
-import type { Hex } from "../../../src/core/encoding/bytes.ts";
-import { Limit } from "../../../src/core/runtime/limit.ts";
-import { deliverDue } from "../../../src/messaging/relay/deliver/deliver.ts";
-import type { LegRun } from "../../../src/messaging/relay/leg.ts";
-import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
-import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
-import { chainOf, hub, never, postTo, proveFromHub, withHost } from "../../core/chains/evm/chain_fixture.ts";
-import { countReceived } from "../../../devnet/evm/host_admin.ts";
-import { Fixture, memoryLedger, Relayer } from "./fixture.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { MessageRow } from "../../../../src/messaging/ledger/ledger.ts";
+import type { Hex } from "../../../../src/core/encoding/bytes.ts";
+import { Limit } from "../../../../src/core/runtime/limit.ts";
+import { deliverDue } from "../../../../src/messaging/relay/deliver/deliver.ts";
+import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
+import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
+import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
+import {
+  chainOf,
+  hub,
+  never,
+  postTo,
+  proveFromHub,
+  withHost,
+} from "../../../core/chains/evm/chain_fixture.ts";
+import { countReceived } from "../../../../devnet/evm/host_admin.ts";
+import { Fixture, memoryLedger, Relayer } from "../fixture.ts";
 
 const SPOILER: Hex = "0x00000000000000000000000000000000000bad00";
 /** Returns true, whatever it is asked. */

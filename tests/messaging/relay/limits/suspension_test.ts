@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { fromHex, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
-import type { Message } from "../../../src/core/ismp/message.ts";
-import { releaseAll, type ReleaseChoice } from "../../../src/messaging/commands/release_suspended.ts";
-import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import { toSuspensionKey } from "../../../src/messaging/relay/limits/suspension.ts";
-import { outbound, round, settle } from "./rounds.ts";
-import { Fixture, memoryLedger, names, Relayer, withLedger } from "./fixture.ts";
+import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { releaseAll, type ReleaseChoice } from "../../../../src/messaging/commands/release_suspended.ts";
+import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
+import { outbound, round, settle } from "../rounds.ts";
+import { Fixture, memoryLedger, names, Relayer, withLedger } from "../fixture.ts";
 
 const DAY_MS = 86_400_000;
 /** Behaves in simulations and fails in blocks. */

@@ -1,6 +1,6 @@
 /**
  * Relayers side by side on the same chains, with seeds for everything that is left to chance.
- * A failing seed can be run alone: RACE_SEED=17 deno test -A tests/messaging/relay/race_test.ts
+ * A failing seed can be run alone: RACE_SEED=17 deno test -A tests/messaging/relay/leg_worker_race_test.ts
  * More of them are run with RACE_TIMES=10, ten times as many.
  */
 import assert from "node:assert/strict";

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../src/core/chains/port.ts";
-import type { Message } from "../../../src/core/ismp/message.ts";
-import { STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
-import type { LegRun } from "../../../src/messaging/relay/leg.ts";
-import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
-import { toSuspensionKey } from "../../../src/messaging/relay/limits/suspension.ts";
-import { noteTooLarge } from "../../../src/messaging/relay/limits/capacity.ts";
-import { MemoryReplacing } from "../../support/memory_replacing.ts";
-import type { MemoryTransaction } from "../../support/memory_node.ts";
-import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "./market.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
+import type { Delivery } from "../../../../src/core/chains/port.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
+import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
+import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
+import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
+import { noteTooLarge } from "../../../../src/messaging/relay/limits/capacity.ts";
+import { MemoryReplacing } from "../../../support/memory_replacing.ts";
+import type { MemoryTransaction } from "../../../support/memory_node.ts";
+import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;

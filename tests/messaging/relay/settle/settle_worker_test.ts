@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { toHex } from "../../../src/core/encoding/bytes.ts";
-import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
-import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
-import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { LegRun } from "../../../src/messaging/relay/leg.ts";
-import type { MemoryNode } from "../../support/memory_node.ts";
-import { inbound, outbound, round, settle } from "./rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "./fixture.ts";
+import { toHex } from "../../../../src/core/encoding/bytes.ts";
+import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
+import type { Message, PostRequest } from "../../../../src/core/ismp/message.ts";
+import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
+import type { MemoryNode } from "../../../support/memory_node.ts";
+import { inbound, outbound, round, settle } from "../rounds.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;

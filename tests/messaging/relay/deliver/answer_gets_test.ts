@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
-import { getMessage } from "../../../src/core/ismp/commitment.ts";
-import type { GetRequest, Message } from "../../../src/core/ismp/message.ts";
-import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
-import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { LegRun } from "../../../src/messaging/relay/leg.ts";
-import { hold } from "../../../src/messaging/relay/messages.ts";
-import { forge } from "../../support/memory_host.ts";
-import { answer, round, settle } from "./rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "./fixture.ts";
+import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { getMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
+import { hold } from "../../../../src/messaging/relay/messages.ts";
+import { forge } from "../../../support/memory_host.ts";
+import { answer, round, settle } from "../rounds.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;

@@ -1,18 +1,18 @@
 /** What the ledger of spending says of transactions, and the daily limit of losses. */
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../src/core/chains/port.ts";
-import type { Ledger, SpendingRow } from "../../../src/messaging/ledger/ledger.ts";
-import { STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
-import type { Message } from "../../../src/core/ismp/message.ts";
-import { housekeepingWorker } from "../../../src/messaging/housekeeping.ts";
-import type { LegProfit, LegRun } from "../../../src/messaging/relay/leg.ts";
-import { sendConsensus } from "../../../src/messaging/relay/deliver/send.ts";
-import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
-import type { EventCode } from "../../../src/core/telemetry/events.ts";
-import { MemoryReplacing } from "../../support/memory_replacing.ts";
-import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf } from "./market.ts";
-import { round } from "./rounds.ts";
-import { Fixture, memoryLedger, names, Relayer, type RelayerOptions, withLedger } from "./fixture.ts";
+import type { Delivery } from "../../../../src/core/chains/port.ts";
+import type { Ledger, SpendingRow } from "../../../../src/messaging/ledger/ledger.ts";
+import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { housekeepingWorker } from "../../../../src/messaging/housekeeping.ts";
+import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
+import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
+import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
+import type { EventCode } from "../../../../src/core/telemetry/events.ts";
+import { MemoryReplacing } from "../../../support/memory_replacing.ts";
+import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
+import { round } from "../rounds.ts";
+import { Fixture, memoryLedger, names, Relayer, type RelayerOptions, withLedger } from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;
