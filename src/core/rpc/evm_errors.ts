@@ -151,6 +151,8 @@ const rules: readonly Rule[] = [
       /upgrade your (plan|tier)|tracer not found|unsupported tracer|tracing.*(disabled|not (enabled|supported))/,
     ],
   },
+  // Geth while it looks for transactions in blocks that it has imported.
+  { code: "lagging", texts: [/transaction indexing is in progress/] },
   {
     code: "server_error",
     texts: [

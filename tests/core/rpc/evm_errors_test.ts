@@ -158,6 +158,7 @@ const phrasings: Readonly<Partial<Record<RpcFaultCode, readonly Row[]>>> = {
     [-32000, "response size should not greater than 10000000 bytes", "getblock", "eth_getLogs"],
   ],
   lagging: [
+    [-32000, "transaction indexing is in progress", "geth, bsc", "eth_getTransactionReceipt"],
     [-32000, "block range extends beyond current head block", "geth", "eth_getLogs"],
     [-32000, "requested to block 12 after last accepted block 9", "avalanche", "eth_getLogs"],
     [

@@ -4,6 +4,7 @@
  * docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link simulate}; one method is run in
  * `simulation_method.ts`.
  */
+import type { Hex } from "../../encoding/bytes.ts";
 import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { Delivery, Refusal, Simulation } from "../port.ts";
@@ -30,13 +31,14 @@ import {
   runMethod,
   type SimulationInput,
   type SimulationMethod,
+  whileBehind,
 } from "./simulation_method.ts";
 
 /**
  * Simulates a delivery on top of the newest block: one request (with cached host parameters), which also reads the
  * costs. When all messages would be handled, a second one repeats it with exactly the gas limit and the price that
  * the transaction will have, so that no contract can distinguish them. One more for each method that turns out to be
- * missing, every ten minutes.
+ * missing, every ten minutes, and a few over two seconds where a node does not know the proof's height.
  */
 export async function simulate(
   context: EvmContext,
@@ -86,7 +88,7 @@ async function simulateBy<T extends Outcome>(
   method: SimulationMethod<T>,
   signal: AbortSignal,
 ): Promise<Simulation | undefined> {
-  const result = await runMethod(context, input, method, signal);
+  const result = await runKnowing(context, input, method, signal);
   if (result.kind !== "shown") return result.kind === "refused" ? result : undefined;
   const { costs, layer1Gas } = result;
   const wideGas = result.outcome.gasUsed + layer1Gas;
@@ -99,7 +101,7 @@ async function simulateBy<T extends Outcome>(
   if (input.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
   const terms = exactTerms(context, result, gasLimit);
   const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false };
-  const exact = await runMethod(context, exactInput, method, signal);
+  const exact = await runKnowing(context, exactInput, method, signal);
   if (exact.kind !== "shown") return exact.kind === "refused" ? exact : undefined;
   const { outcome } = exact;
   if (outcome.revertData !== undefined) {
@@ -108,6 +110,21 @@ async function simulateBy<T extends Outcome>(
   // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
   const gasUsed = method.capability === "tracing" ? outcome.gasUsed + layer1Gas : gasLimit;
   return accept(input, outcome, { gasUsed, gasLimit, costs });
+}
+
+/** Runs a method on a node that knows the height of the messages' proof, if there is one soon. */
+async function runKnowing<T extends Outcome>(
+  context: EvmContext,
+  input: SimulationInput,
+  method: SimulationMethod<T>,
+  signal: AbortSignal,
+): Promise<MethodResult<T>> {
+  const work = {
+    simulateOnce: () => runMethod(context, input, method, signal),
+    revertDataOf: (result: MethodResult<T>) =>
+      result.kind === "shown" ? result.outcome.revertData : undefined,
+  };
+  return await whileBehind(context, input, work, signal);
 }
 
 /**
@@ -169,16 +186,25 @@ async function simulateCalled(
   signal: AbortSignal,
 ): Promise<Simulation> {
   const { delivery, messages, call } = input;
-  const batch = new RpcBatch(context.at.endpoints);
-  const called = batch.addOptional(callResult(call));
-  const estimated = batch.addOptional(gasEstimate(call));
-  const around = addCostsAndChecks(context, batch, input);
-  await batch.send({ signal });
+  const simulateOnce = async (): Promise<{
+    readonly result: Hex | RpcFault;
+    readonly estimate: bigint | RpcFault;
+    readonly around: ReturnType<typeof addCostsAndChecks>;
+  }> => {
+    const batch = new RpcBatch(context.at.endpoints);
+    const called = batch.addOptional(callResult(call));
+    const estimated = batch.addOptional(gasEstimate(call));
+    const around = addCostsAndChecks(context, batch, input);
+    await batch.send({ signal });
+    return { result: called(), estimate: estimated(), around };
+  };
+  const { result, estimate, around } = await whileBehind(context, input, {
+    simulateOnce,
+    revertDataOf: ({ result }) => result instanceof RpcFault ? result.data : undefined,
+  }, signal);
   const refusal = around.refusal();
   if (refusal !== undefined) return { kind: "refused", refusal };
-  const result = called();
   if (result instanceof RpcFault) return refusedBy(result, delivery);
-  const estimate = estimated();
   const known = estimate instanceof RpcFault ? undefined : estimate;
   const gasLimit = untracedGasLimit(call.gas, messages.length, known);
   const gasUsed = messages.length === 0 ? known ?? gasLimit : gasLimit;

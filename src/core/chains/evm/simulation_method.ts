@@ -3,6 +3,7 @@
  * unsupported method, and a delivery that cannot be simulated look alike at first; a trivial call by the same method
  * distinguishes them.
  */
+import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { unsignedCall } from "../../evm/fee_oracles.ts";
 import type { HandledMessages } from "../../evm/handled_logs.ts";
@@ -15,10 +16,16 @@ import type { Capability, EvmContext, TraceOptions } from "./evm_context.ts";
 import { isArbitrum } from "./gas.ts";
 import { accountBalance, blockAt, gasEstimate, type Query, type SimulatedCall } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
-import { faultToRefusal } from "./refusals.ts";
+import { faultToRefusal, isHeightUnknown } from "./refusals.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */
 const TRACE_TIMEOUT_MS = 120_000;
+
+/**
+ * Pauses before a delivery is simulated again where a node does not know the height that the caller has read from the
+ * chain, ms: the next node behind the same URL may know it, and one that is a block behind will soon.
+ */
+const BEHIND_PAUSES_MS: readonly number[] = [100, 300, 600, 1_000];
 
 /** The node is healthy, but does not simulate this delivery. */
 const NOT_SHOWN: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["too_large", "refused"]);
@@ -165,6 +172,27 @@ async function simulatesTrivial<T extends MinOutcome>(
   if (!(outcome instanceof RpcFault)) return true;
   if (outcome.reaction !== "drop") throw outcome;
   return false;
+}
+
+/**
+ * Repeats a simulation of messages while the endpoints do not know the height of their proof, which the caller has read
+ * from the chain: of several nodes behind one URL some are blocks behind. Consensus proofs in front bring the height.
+ * @param revertDataOf revert data of a result, if it reverted
+ */
+export async function whileBehind<T>(
+  { at: { clock } }: EvmContext,
+  { delivery: { steps } }: SimulationInput,
+  work: { readonly simulateOnce: () => Promise<T>; readonly revertDataOf: (result: T) => Hex | undefined },
+  signal: AbortSignal,
+): Promise<T> {
+  const pauses = steps.every(({ kind }) => kind === "messages") ? BEHIND_PAUSES_MS : [];
+  for (const pauseMs of pauses) {
+    const result = await work.simulateOnce();
+    const revertData = work.revertDataOf(result);
+    if (revertData === undefined || !isHeightUnknown(revertData)) return result;
+    await clock.sleep(pauseMs, signal);
+  }
+  return await work.simulateOnce();
 }
 
 /** Adds the queries that go along with every simulation. */

@@ -21,6 +21,12 @@ export const blockHash = toHash256(new Uint8Array(32).fill(7));
 /** ABI words that are zero. */
 export const zeros = (words: number): Hex => `0x${"00".repeat(32 * words)}`;
 
+/** Answers calls of the host: its parameters as recorded, and zeros for everything else. */
+export const readHost: Answerer = ([call]) =>
+  JSON.stringify(call).includes(hostReads.hostParams.encode())
+    ? hostVector.reads.hostParams.result
+    : zeros(2);
+
 /** A node at height 0x100 on which everything works but tracing and simulating; tests replace what they are about. */
 export function node(methods: Readonly<Record<string, Answerer>> = {}): ScriptedRpc {
   return new ScriptedRpc({
@@ -37,10 +43,7 @@ export function node(methods: Readonly<Record<string, Answerer>> = {}): Scripted
       hash: blockHash,
       timestamp: "0x10",
     }),
-    eth_call: ([call]) =>
-      JSON.stringify(call).includes(hostReads.hostParams.encode())
-        ? hostVector.reads.hostParams.result
-        : zeros(2),
+    eth_call: readHost,
     ...methods,
   });
 }

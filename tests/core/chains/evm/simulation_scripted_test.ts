@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters, parseTransaction, serializeTransaction } from "viem";
 import type { Simulation } from "../../../../src/core/chains/port.ts";
+import { encodeDelivery } from "../../../../src/core/chains/evm/calldata.ts";
 import { toQuantity } from "../../../../src/core/chains/evm/queries.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
@@ -9,7 +10,7 @@ import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { faultOf, never } from "./chain_fixture.ts";
-import { blockHash, chainAt, deliveryOfPosts, host, node, post } from "./scripted_node.ts";
+import { blockHash, chainAt, deliveryOfPosts, host, node, post, readHost } from "./scripted_node.ts";
 
 const handledLog = (nonce: bigint): unknown => ({
   address: host,
@@ -113,6 +114,53 @@ for (const [name, changes, code] of refusals) {
     await using rpc = node({ eth_simulateV1: () => ran(changes) });
     const simulation = await chainAt([rpc]).chain.simulate(deliveryOfPosts(1), never);
     assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, code);
+  });
+}
+
+/** Start of the call data of a delivery. */
+const deliverySelector = encodeDelivery(deliveryOfPosts(1), host).slice(0, 10);
+
+/** Revert data of `StateCommitmentNotFound()`. */
+const HEIGHT_UNKNOWN = "0xa75caa56";
+
+/** Lets time pass for as long as something takes that also waits for answers of a node. */
+async function whileTimePasses<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
+  let isOver = false;
+  const end = (): void => void (isOver = true);
+  work.then(end, end);
+  while (!isOver) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    await clock.advance(20);
+  }
+  return await work;
+}
+
+/** How each method tells of a delivery on a node that does not know the proof's height, and on one that does. */
+const behind: readonly (readonly [string, string, unknown, unknown])[] = [
+  [
+    "traces",
+    "debug_traceCall",
+    { type: "CALL", input: "0x", gasUsed: "0x100", error: "execution reverted", output: HEIGHT_UNKNOWN },
+    trace(true),
+  ],
+  ["eth_simulateV1", "eth_simulateV1", ran({ status: "0x0", returnData: HEIGHT_UNKNOWN, logs: [] }), ran()],
+  ["plain calls", "eth_call", new ScriptedError(3, "execution reverted", HEIGHT_UNKNOWN), "0x"],
+];
+for (const [name, method, unknown, known] of behind) {
+  Deno.test(`simulation: a node that is behind is asked again at once, and a few times only: ${name}`, async () => {
+    for (const [behindFor, expected] of [[4, "accepted"], [5, "not_ready"]] as const) {
+      const clock = new FakeClock();
+      await using rpc = node();
+      let asked = 0;
+      rpc.on(method, (params, self) => {
+        const isDelivery = method !== "eth_call" || JSON.stringify(params).includes(deliverySelector);
+        if (!isDelivery) return readHost(params, self);
+        return asked++ < behindFor ? unknown : known;
+      });
+      const { chain } = chainAt([rpc], {}, clock);
+      const simulation = await whileTimePasses(clock, chain.simulate(deliveryOfPosts(2), never));
+      assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, expected);
+    }
   });
 }
 
