@@ -361,8 +361,14 @@ export async function waitForReceipt(reader: PublicClient, hash: Hash): Promise<
     try {
       return await reader.getTransactionReceipt({ hash });
     } catch (error) {
-      if (!(error instanceof TransactionReceiptNotFoundError) || Date.now() > deadline) throw error;
+      if (!isNotThereYet(error) || Date.now() > deadline) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
+}
+
+/** Geth may not have indexed a new block yet. Source: ethereum/go-ethereum: internal/ethapi/errors.go. */
+function isNotThereYet(error: unknown): boolean {
+  return error instanceof TransactionReceiptNotFoundError ||
+    (error instanceof Error && error.message.includes("transaction indexing is in progress"));
 }

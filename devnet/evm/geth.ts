@@ -24,6 +24,9 @@ export async function startGeth(executable: string, options: AnvilOptions): Prom
   const child = new Deno.Command(executable, {
     args: [
       ...["--datadir", folder, "--dev", "--dev.period", String(options.blockTimeSec ?? 1)],
+      // op-geth waits for a block that may be finished already, until the next one is made of the same transactions:
+      // ethereum-optimism/op-geth: miner/payload_building.go (WaitFull). By default that is too late.
+      ...["--miner.recommit", "200ms"],
       ...["--authrpc.port", "0"],
       ...nodeArguments(options),
     ],

@@ -285,7 +285,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "quota",
-        calls: { real: 3_000_000, played: 250 },
+        calls: { real: 3_000_000, played: 150 },
         dayMs: 12_000,
         refusal: {
           status: 429,
@@ -536,7 +536,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "requestBytes",
-        bytes: { real: 1_048_576, played: 100_000 },
+        bytes: { real: 1_048_576, played: 40_000 },
         refusal: page(413, "Request Entity Too Large"),
       },
       {

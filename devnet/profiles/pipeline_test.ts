@@ -197,6 +197,25 @@ Deno.test("profiles: sizes, missing methods, traces without logs, null blocks an
   assert.deepEqual(odd?.answer, { jsonrpc: "2.0", id: 1, result: [{ blockNumber: "0x0A" }], error: null });
 });
 
+Deno.test("profiles: what was not read is refused without an id, and too long an answer to a batch in words of its own", async () => {
+  const ofBatch = { error: { code: -2, message: "batch {max}" } };
+  const behaviours: readonly RpcBehaviour[] = [
+    { kind: "requestBytes", bytes: 200, refusal },
+    { kind: "responseBytes", bytes: 60, refusal, ofBatch, except: ["debug_traceCall"] },
+  ];
+  const replies = await send(
+    behaviours,
+    call("eth_call", "x".repeat(200)),
+    logs(1, 9),
+    [call("eth_chainId"), call("eth_chainId")],
+    call("debug_traceCall"),
+  );
+  assert.deepEqual(
+    replies.map(({ answer }) => [Object(answer).id, errorOf(answer)]),
+    [[null, "no 200 {width}"], [1, "no 60 {width}"], [null, "batch 60"], [1, undefined]],
+  );
+});
+
 Deno.test("profiles: each has a name of its own, sources, behaviours, and no limit that is played wider than it is", () => {
   const all = [...EVM_PROFILES, ...SUBSTRATE_PROFILES, ...BEACON_PROFILES];
   assert.equal(new Set(all.map(({ name }) => name)).size, all.length);

@@ -14,7 +14,12 @@ export function refuseCall(call: Call, refusal: NodeRefusal, numbers: RefusalNum
 /** The whole request is refused: thrown by whoever finds out while calls are answered. */
 export class RefusedRequest extends Error {
   override readonly name = "RefusedRequest";
-  constructor(readonly refusal: NodeRefusal, readonly numbers: RefusalNumbers = {}) {
+  /** @param isUnread the node has not read the request, so that its answer has no id */
+  constructor(
+    readonly refusal: NodeRefusal,
+    readonly numbers: RefusalNumbers = {},
+    readonly isUnread: boolean = false,
+  ) {
     super(`Refused on purpose with ${refusal.status ?? 200}`);
   }
 }
@@ -28,7 +33,7 @@ export interface Reply {
 
 /** The refusal of a whole request. */
 export function refuseRequest(
-  { refusal, numbers }: Pick<RefusedRequest, "refusal" | "numbers">,
+  { refusal, numbers, isUnread }: Pick<RefusedRequest, "refusal" | "numbers" | "isUnread">,
   calls: readonly Call[],
   isBatch: boolean,
 ): Reply {
@@ -39,7 +44,8 @@ export function refuseRequest(
   }
   const error = filled(refusal.error, numbers);
   const one = (id: unknown): unknown => ({ jsonrpc: "2.0", id, error });
-  const body = isBatch ? refusedBatch(refusal, calls, one) : one(calls[0]?.id ?? null);
+  const single = (): unknown => one(isUnread ? null : calls[0]?.id ?? null);
+  const body = isBatch ? refusedBatch(refusal, calls, one) : single();
   return {
     status,
     headers: { "content-type": "application/json", ...refusal.headers },

@@ -46,20 +46,24 @@ export function requestBytesStage({ kind, bytes, refusal }: Of<"requestBytes">, 
     begin: (request) => {
       if (request.bytes <= playedOf(bytes)) return {};
       strike();
-      throw new RefusedRequest(refusal, { max: playedOf(bytes) });
+      throw new RefusedRequest(refusal, { max: playedOf(bytes) }, true);
     },
   };
 }
 
-/** Answers that are too long: of a batch only the whole counts. */
-export function responseBytesStage({ kind, bytes, refusal }: Of<"responseBytes">, strike: Strike): Stage {
+/** Answers that are too long: of a batch the whole counts. */
+export function responseBytesStage(
+  { kind, bytes, refusal, ofBatch = refusal, except = [] }: Of<"responseBytes">,
+  strike: Strike,
+): Stage {
+  const max = playedOf(bytes);
   return {
     kind,
-    begin: () => ({
+    begin: ({ isBatch, calls }) => ({
       close: (body) => {
-        if (body.length <= playedOf(bytes)) return;
+        if (body.length <= max || calls.some(({ method }) => except.includes(method))) return;
         strike();
-        throw new RefusedRequest(refusal, { max: playedOf(bytes) });
+        throw new RefusedRequest(isBatch ? ofBatch : refusal, { max });
       },
     }),
   };

@@ -36,7 +36,15 @@ export type RpcBehaviour =
    */
   | { readonly kind: "fleet"; readonly lags: readonly number[]; readonly spread: "request" | "call" }
   | { readonly kind: "requestBytes"; readonly bytes: number | Scaled; readonly refusal: NodeRefusal }
-  | { readonly kind: "responseBytes"; readonly bytes: number | Scaled; readonly refusal: NodeRefusal }
+  | {
+    readonly kind: "responseBytes";
+    readonly bytes: number | Scaled;
+    readonly refusal: NodeRefusal;
+    /** What is said of a batch; default: the same. */
+    readonly ofBatch?: NodeRefusal;
+    /** Methods whose answers are as long whatever happens, so that a limit which is played smaller leaves them out. */
+    readonly except?: readonly string[];
+  }
   /** Batches of more calls are refused. 0: every batch is. */
   | { readonly kind: "batch"; readonly calls: number | Scaled; readonly refusal: NodeRefusal }
   /** So many calls in any second. */

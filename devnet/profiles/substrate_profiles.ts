@@ -92,7 +92,8 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "A public node with --rpc-max-request-size and --rpc-max-response-size below the default of 15 MB",
     sources: [
       "https://docs.astar.network/docs/build/nodes/collator/spinup_collator (1 MB)",
-      "paritytech/jsonrpsee: types/src/error.rs (-32007, -32008)",
+      "paritytech/jsonrpsee: types/src/error.rs (-32007, -32008, -32011)",
+      "paritytech/jsonrpsee: server/src/transport/ws.rs (a message that is too long: an error without an id)",
     ],
     behaviours: [
       {
@@ -105,10 +106,18 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "responseBytes",
-        bytes: { real: 1_048_576, played: 1_048_576 },
+        bytes: { real: 1_048_576, played: 30_000 },
         refusal: {
           error: { code: -32008, message: "Response is too big", data: "Exceeded max limit of {max}" },
         },
+        ofBatch: {
+          error: {
+            code: -32011,
+            message: "The batch response was too large",
+            data: "Exceeded max limit of {max}",
+          },
+        },
+        except: ["state_getMetadata"],
       },
     ],
   },

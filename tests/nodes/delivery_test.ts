@@ -142,7 +142,7 @@ function testDeliveries({ name, start }: RealNode): void {
         const ahead = await chain.sign(delivery, simulation, { nonceAtLeast: latest + 1n }, never);
         assert.ok(ahead.kind === "signed");
         assert.deepEqual(await chain.broadcast(ahead.submission, never), { kind: "sent" });
-        assert.deepEqual(await chain.fetchOutcome(ahead.submission, never), { kind: "pending" });
+        assert.deepEqual(await askOutcome(chain, ahead.submission), { kind: "pending" });
         const { market } = await chain.fetchReplacementState(ahead.submission, never);
         const filling = await chain.cancel({ ...ahead.submission, nonce: latest }, market, never);
         assert.deepEqual(await chain.broadcast(filling, never), { kind: "sent" });
@@ -191,15 +191,30 @@ function raisedBy(price: GasPrice, permille: bigint): GasPrice {
   };
 }
 
+type Outcome = Awaited<ReturnType<EvmChain["fetchOutcome"]>>;
+
 /** Waits until the chain knows what became of a submission. */
-async function outcomeOf(
-  chain: EvmChain,
-  submission: SignedSubmission,
-): Promise<Awaited<ReturnType<EvmChain["fetchOutcome"]>>> {
-  let outcome = await chain.fetchOutcome(submission, never);
+async function outcomeOf(chain: EvmChain, submission: SignedSubmission): Promise<Outcome> {
+  let outcome: Outcome = { kind: "unknown" };
   await waitUntil("the transaction has an outcome", async () => {
-    outcome = await chain.fetchOutcome(submission, never);
+    outcome = await askOutcome(chain, submission);
     return outcome.kind !== "pending" && outcome.kind !== "unknown";
   }, { deadlineMs: 30_000 });
+  return outcome;
+}
+
+/** What the chain says of a submission, asked again as the relayer does where a node cannot tell for a moment. */
+async function askOutcome(chain: EvmChain, submission: SignedSubmission): Promise<Outcome> {
+  const answers: Outcome[] = [];
+  await waitUntil("the node has indexed its blocks", async () => {
+    try {
+      answers.push(await chain.fetchOutcome(submission, never));
+    } catch (fault) {
+      if (!(fault instanceof RpcFault) || fault.reaction !== "retry") throw fault;
+    }
+    return answers.length > 0;
+  }, { deadlineMs: 30_000 });
+  const [outcome] = answers;
+  if (outcome === undefined) throw new Error("An outcome was told");
   return outcome;
 }

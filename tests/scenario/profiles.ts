@@ -158,7 +158,8 @@ function outcomeOf(profile: AnyProfile, result: ProfileResult, hostile: boolean)
   const { deliveredMs, claimedMs, largest, strikes } = result;
   const unmet = unmetIn(strikes.get(profile.name));
   if (unmet.length > 0) {
-    const sizes = `largest request ${largest.request} bytes, largest answer ${largest.answer} bytes`;
+    const { request, answer } = largest.get(profile.name) ?? { request: 0, answer: 0 };
+    const sizes = `largest request ${request} bytes, largest answer ${answer} bytes`;
     return { profile, result: `fails: never met ${unmet.join(", ")} (${sizes})`, hasFailed: true };
   }
   const beside = hostile ? ", beside hostile modules" : "";

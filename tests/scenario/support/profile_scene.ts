@@ -29,8 +29,8 @@ export interface ProfileResult {
   readonly claimedMs: number;
   /** How often each behaviour was met, by profile. */
   readonly strikes: ReadonlyMap<string, ReadonlyMap<string, number>>;
-  /** Bytes of the largest request and answer at the nodes with profiles. */
-  readonly largest: { readonly request: number; readonly answer: number };
+  /** Bytes of the largest request and answer, by profile. */
+  readonly largest: ReadonlyMap<string, { readonly request: number; readonly answer: number }>;
   /** What the time went into, in order. */
   readonly stages: readonly { readonly name: string; readonly ms: number }[];
 }
@@ -47,6 +47,8 @@ export interface ProfileSceneOptions {
 
 /** Messages each way, half before the program starts and half while it runs. */
 const MESSAGES = 50;
+/** Blocks that pass before the first half, so that it is not in the first block that is read. */
+const LEAD_BLOCKS = 6;
 /** Blocks that pass between the first half and the start: a backlog that is wider than the limits of logs. */
 const BACKLOG_BLOCKS = 25;
 /** The same where a node keeps few states: more than those. */
@@ -84,16 +86,17 @@ export async function playProfiles(
   let result: ProfileResult | undefined;
   await playSceneOn(devnet, async (scene) => {
     const stages = new Stages();
+    outgrow(devnet, hubFront);
     const sections = {
       ...await scene.heightsNow(),
       // What earlier scenes have earned stays where it is.
       relayer: { minimum_withdrawal_amount: 1_000_000 },
     };
     const hostiles = hostile ? await HostileSenders.settle(scene, FEE) : undefined;
+    await Promise.all([a, b].map((chain) => devnet.mine(chain, LEAD_BLOCKS)));
     const early = await sendBoth(scene, MESSAGES / 2);
     await hostiles?.send();
     const behind = await holdBack(devnet, fronts, early);
-    outgrow(devnet, hubFront);
     stages.end("sent and held back");
     await Promise.all([a, b].map(async (chain) => {
       await devnet.mine(chain, behind.chains.includes(chain) ? FORGOTTEN_BLOCKS : BACKLOG_BLOCKS);
@@ -131,11 +134,8 @@ export async function playProfiles(
     await scene.finish(hostiles === undefined ? {} : { mostReverts: hostiles.mostReverts });
     stages.end("stopped and checked");
     const all = [...fronts.values(), ...hubFront === undefined ? [] : [hubFront]];
-    const largest = {
-      request: Math.max(0, ...all.map((node) => node.largest.request)),
-      answer: Math.max(0, ...all.map((node) => node.largest.answer)),
-    };
-    result = { deliveredMs, claimedMs, strikes: strikesOf(all), largest, stages: stages.all };
+    const sums = { strikes: strikesOf(all), largest: largestOf(all) };
+    result = { deliveredMs, claimedMs, ...sums, stages: stages.all };
   });
   if (result === undefined) throw new Error("The scene ended without a result");
   return result;
@@ -248,8 +248,9 @@ async function holdBack(
 }
 
 /**
- * A hub's node that keeps few states: the hub is older than those, so that what the relayer looks back for when it
- * starts is gone. Newer events have to be there: a chain is sent what happened up to the block of the hub that it knows.
+ * A hub's node that keeps few states: before anything is sent the hub is older than those, so that what the relayer
+ * looks back for when it starts is gone. Newer events have to be there: a chain is sent what happened up to the block of
+ * the hub that it knows.
  */
 function outgrow({ hub }: Devnet, hubFront: ProfiledNode | undefined): void {
   const states = hubFront?.profile.behaviours.find(({ kind }) => kind === "states");
@@ -312,6 +313,16 @@ function strikesOf(nodes: readonly ProfiledNode[]): ProfileResult["strikes"] {
     const sums = all.get(profile.name) ?? new Map<string, number>();
     all.set(profile.name, sums);
     for (const [kind, count] of strikes) sums.set(kind, (sums.get(kind) ?? 0) + count);
+  }
+  return all;
+}
+
+/** Sizes by profile; of the same profile at several nodes the largest. */
+function largestOf(nodes: readonly ProfiledNode[]): ProfileResult["largest"] {
+  const all = new Map<string, { readonly request: number; readonly answer: number }>();
+  for (const { profile: { name }, largest: { request, answer } } of nodes) {
+    const known = all.get(name) ?? { request: 0, answer: 0 };
+    all.set(name, { request: Math.max(known.request, request), answer: Math.max(known.answer, answer) });
   }
   return all;
 }
