@@ -141,7 +141,7 @@ async function furtherCalls(
  * Formats the state as the reference does, followed by the other arguments of `CreateConsensusState` and the further
  * calls of governance.
  */
-export function stateText(
+function stateText(
   chain: StateMachine,
   id: ConsensusStateId,
   state: InitialConsensusState,
@@ -169,7 +169,7 @@ export function stateText(
 }
 
 /** Formats the same as one JSON object; 64-bit integers are strings. */
-export function stateJson(
+function stateJson(
   chain: StateMachine,
   id: ConsensusStateId,
   state: InitialConsensusState,

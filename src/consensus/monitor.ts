@@ -24,10 +24,10 @@ export interface MonitorDeps {
 }
 
 /** Delay of the first pass after the start, milliseconds. */
-export const FIRST_PASS_MS = 600_000;
+const FIRST_PASS_MS = 600_000;
 
 /** Interval between passes, milliseconds. */
-export const PASS_EVERY_MS = 180_000;
+const PASS_EVERY_MS = 180_000;
 
 /** At least one watched chain gets no updates: the program exits with `exitCodes.stalled`. */
 export class StallFault extends Error {

@@ -17,7 +17,7 @@ export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
 };
 
 /** Poll interval while a node lacks a method: operators restart nodes, gateways change their rules. */
-export const MISSING_METHOD_POLL_MS = 60_000;
+const MISSING_METHOD_POLL_MS = 60_000;
 
 const USUAL_ADVICE =
   "use an endpoint that does (gateways deny methods; a Substrate node of your own offers all of them with " +

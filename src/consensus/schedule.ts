@@ -31,7 +31,7 @@ export interface Pause {
 }
 
 /** Backoff after failures: 1 s to 1 min (docs/protocol/hub-consensus.md section 3.3). */
-export const pollBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
+const pollBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 /** Minimum pause between polls: no busy loop, whatever a prover asks for. */
 export const MIN_PAUSE_MS = 1_000;

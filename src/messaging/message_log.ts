@@ -41,7 +41,7 @@ export interface MessageTransition {
 }
 
 /** Formats a leg for logs, e.g. `EVM-1 -> POLKADOT-3367`. */
-export function legText(source: string, target: string): string {
+function legText(source: string, target: string): string {
   return `${source} -> ${target}`;
 }
 

@@ -124,7 +124,7 @@ async function checkChain(
  * workers.
  * @param open called once the chain may be used
  */
-export function gateWorker(
+function gateWorker(
   deps: StartupDeps,
   hub: HubChain,
   entry: ChainToCheck,

@@ -47,7 +47,7 @@ export function stripSource(source: string): string {
 }
 
 /** The code with each quoted text as its number in `texts`, in quotes. */
-function readSource(source: string): { readonly code: string; readonly texts: readonly string[] } {
+export function readSource(source: string): { readonly code: string; readonly texts: readonly string[] } {
   let code = "";
   const texts: string[] = [];
   // Depth of braces at which each open template continues.

@@ -30,7 +30,8 @@ import {
 } from "../../../src/consensus/clients/parachain/spec/hub_storage.ts";
 import { type Address, addressCodec } from "../../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../../src/core/ismp/state_machine.ts";
-import { type Codec, decodeStrict, hash256, unit } from "../../../src/core/encoding/scale.ts";
+import { _void as unit } from "scale-ts";
+import { type Codec, decodeStrict, hash256 } from "../../../src/core/encoding/scale.ts";
 import type { Overlay, StorageReader } from "../storage.ts";
 
 /** A storage item whose keys are made by a function. */

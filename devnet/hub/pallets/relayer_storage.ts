@@ -2,6 +2,7 @@
  * Storage of pallet Relayer, and the proofs that all of its calls read.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{lib,accumulate}.rs.
  */
+import { _void as unit } from "scale-ts";
 import { RLP } from "@ethereumjs/rlp";
 import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { type Signature, signatureCodec } from "../../../src/core/ismp/fees.ts";
@@ -17,7 +18,6 @@ import {
   u128,
   u256,
   u64,
-  unit,
 } from "../../../src/core/encoding/scale.ts";
 import { DispatchError, type Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";

@@ -62,7 +62,7 @@ const l1FaultCodes: ReadonlySet<string> = new Set([
 ]);
 
 /** Converts an error of a builder or verifier to a refusal; `undefined` for errors that concern no claim. */
-export function refusalOf(error: unknown): ClaimRefusal | undefined {
+function refusalOf(error: unknown): ClaimRefusal | undefined {
   if (error instanceof ClaimRefusal) return error;
   const isRefusal = error instanceof RollupDataError || error instanceof RollupUpdateError ||
     error instanceof EvmProofError;

@@ -53,7 +53,7 @@ export interface NaiveProof {
 /** First byte of a proof by signatures. */
 export const ECDSA_PROOF = 0;
 /** First byte of a zero-knowledge proof. */
-export const SP1_PROOF = 1;
+const SP1_PROOF = 1;
 
 const structs = [
   "struct Payload { bytes2 id; bytes data; }",

@@ -9,7 +9,7 @@ import { type GasPrice, highestPriceWei } from "./evm/gas.ts";
 export const MAX_REPLACEMENTS = 3;
 
 /** Preferred price bump, thousandths. */
-export const WANTED_BUMP_PERMILLE = 250n;
+const WANTED_BUMP_PERMILLE = 250n;
 
 /**
  * Minimum price bump that a node requires, thousandths: 10 % in go-ethereum, 12.5 % in nodes with a stricter rule.

@@ -110,9 +110,6 @@ export const u128: Codec<bigint> = checkedBigint(scaleU128, 128n, "u128");
 /** Thirty-two bytes, little endian (`U256`). */
 export const u256: Codec<bigint> = checkedBigint(scaleU256, 256n, "u256");
 
-/** The unit type: no bytes, `undefined`. */
-export const unit: Codec<undefined> = createCodec(() => new Uint8Array(0), createDecoder(() => undefined));
-
 /** Exactly `length` bytes without a prefix (`[u8; N]`, `H160`). */
 export function fixedBytes(length: number): Codec<Uint8Array> {
   const inner = Bytes(length);

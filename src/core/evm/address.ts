@@ -9,7 +9,7 @@ import { type Codec, fixedBytes } from "../encoding/scale.ts";
 export type Address = Hex;
 
 /** Address that means "none" in host storage. */
-export const zeroAddress: Address = "0x0000000000000000000000000000000000000000";
+const zeroAddress: Address = "0x0000000000000000000000000000000000000000";
 
 /** Checked constructor; normalizes the letter case without checking an EIP-55 checksum. @throws {RangeError} */
 export function toAddress(value: Uint8Array | string): Address {

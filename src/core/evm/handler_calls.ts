@@ -281,7 +281,7 @@ function proofFromAbi(
 }
 
 /** A post request from its Solidity form. @throws {IdentifierError} */
-export function postFromAbi(value: PostRequestAbiValue): PostRequest {
+function postFromAbi(value: PostRequestAbiValue): PostRequest {
   return {
     source: stateMachineFromBytes(fromHex(value.source)),
     dest: stateMachineFromBytes(fromHex(value.dest)),
@@ -294,7 +294,7 @@ export function postFromAbi(value: PostRequestAbiValue): PostRequest {
 }
 
 /** A get request from its Solidity form. @throws {IdentifierError} */
-export function getFromAbi(value: GetRequestAbiValue): GetRequest {
+function getFromAbi(value: GetRequestAbiValue): GetRequest {
   return {
     source: stateMachineFromBytes(fromHex(value.source)),
     dest: stateMachineFromBytes(fromHex(value.dest)),
@@ -308,7 +308,7 @@ export function getFromAbi(value: GetRequestAbiValue): GetRequest {
 }
 
 /** A response from its Solidity form; empty values read as absent. @throws {IdentifierError} */
-export function responseFromAbi(value: GetResponseAbiValue): GetResponse {
+function responseFromAbi(value: GetResponseAbiValue): GetResponse {
   return {
     get: getFromAbi(value.request),
     values: value.values.map((item) => ({

@@ -74,7 +74,7 @@ export type HostEvent =
   };
 
 /** A log of the host whose content does not fit its event. */
-export class HostEventError extends Error {
+class HostEventError extends Error {
   override readonly name = "HostEventError";
   readonly code = "undecodable_event";
   constructor(

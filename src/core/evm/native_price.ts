@@ -66,10 +66,10 @@ export type NativePrice =
 export const ONE_DOLLAR_27 = 10n ** 27n;
 
 /** Time for which a price is used when no source answers any more, ms. */
-export const PRICE_TTL_MS = 6 * 3_600_000;
+const PRICE_TTL_MS = 6 * 3_600_000;
 
 /** Age up to which the last good price bounds the next one, ms. */
-export const JUMP_WINDOW_MS = 10 * 60_000;
+const JUMP_WINDOW_MS = 10 * 60_000;
 
 const MAX_JUMP = 10n;
 /** Two sources confirm each other's jump when they are at most this factor apart. */

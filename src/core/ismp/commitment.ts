@@ -11,7 +11,7 @@ import type { Leaf } from "./request.ts";
 import { type StateMachine, stateMachineToBytes } from "./state_machine.ts";
 
 /** Components of the Solidity struct `PostRequest`, in ABI order. */
-export const postRequestAbi = [
+const postRequestAbi = [
   { name: "source", type: "bytes" },
   { name: "dest", type: "bytes" },
   { name: "nonce", type: "uint64" },
@@ -22,7 +22,7 @@ export const postRequestAbi = [
 ] as const;
 
 /** Components of the Solidity struct `GetRequest`, in ABI order (not the SCALE order). */
-export const getRequestAbi = [
+const getRequestAbi = [
   { name: "source", type: "bytes" },
   { name: "dest", type: "bytes" },
   { name: "nonce", type: "uint64" },
@@ -34,7 +34,7 @@ export const getRequestAbi = [
 ] as const;
 
 /** Components of the Solidity struct `GetResponse`, in ABI order. */
-export const getResponseAbi = [
+const getResponseAbi = [
   { name: "request", type: "tuple", components: getRequestAbi },
   {
     name: "values",

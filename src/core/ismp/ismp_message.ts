@@ -66,14 +66,14 @@ export interface GetRequestsWithProof {
 }
 
 /** SCALE of {@link ConsensusMessage}. */
-export const consensusMessageCodec: Codec<ConsensusMessage> = Struct({
+const consensusMessageCodec: Codec<ConsensusMessage> = Struct({
   consensusProof: bytes,
   consensusStateId: consensusStateIdCodec,
   signer: bytes,
 });
 
 /** SCALE of {@link FraudProofMessage}. */
-export const fraudProofMessageCodec: Codec<FraudProofMessage> = Struct({
+const fraudProofMessageCodec: Codec<FraudProofMessage> = Struct({
   proof1: bytes,
   proof2: bytes,
   consensusStateId: consensusStateIdCodec,
@@ -81,21 +81,21 @@ export const fraudProofMessageCodec: Codec<FraudProofMessage> = Struct({
 });
 
 /** SCALE of {@link RequestMessage}. */
-export const requestMessageCodec: Codec<RequestMessage> = Struct({
+const requestMessageCodec: Codec<RequestMessage> = Struct({
   requests: list(postRequestCodec),
   proof: proofCodec,
   signer: bytes,
 });
 
 /** SCALE of {@link ResponseMessage}. */
-export const responseMessageCodec: Codec<ResponseMessage> = Struct({
+const responseMessageCodec: Codec<ResponseMessage> = Struct({
   requests: list(getRequestCodec),
   proof: proofCodec,
   signer: bytes,
 });
 
 /** SCALE of {@link TimeoutMessage}. */
-export const timeoutMessageCodec: Codec<TimeoutMessage> = Enum({
+const timeoutMessageCodec: Codec<TimeoutMessage> = Enum({
   Post: Struct({ requests: list(postRequestCodec), timeoutProof: proofCodec }),
   Get: Struct({ requests: list(getRequestCodec) }),
 });

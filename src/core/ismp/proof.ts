@@ -70,7 +70,7 @@ export interface ParachainConsensusProof {
 export const proofCodec: Codec<Proof> = Struct({ height: stateMachineHeightCodec, proof: bytes });
 
 /** SCALE of {@link HashAlgorithm}. */
-export const hashAlgorithmCodec: Codec<HashAlgorithm> = unitEnum(["Keccak", "Blake2"]);
+const hashAlgorithmCodec: Codec<HashAlgorithm> = unitEnum(["Keccak", "Blake2"]);
 
 /** SCALE of {@link StateMachineProof}. */
 export const stateMachineProofCodec: Codec<StateMachineProof> = Struct({

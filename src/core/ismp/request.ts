@@ -40,7 +40,7 @@ export const getRequestCodec: Codec<GetRequest> = Struct({
 });
 
 /** SCALE of {@link StorageValue}. */
-export const storageValueCodec: Codec<StorageValue> = Struct({ key: bytes, value: Option(bytes) });
+const storageValueCodec: Codec<StorageValue> = Struct({ key: bytes, value: Option(bytes) });
 
 /** SCALE of {@link GetResponse}. */
 export const getResponseCodec: Codec<GetResponse> = Struct({

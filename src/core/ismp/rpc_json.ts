@@ -190,7 +190,7 @@ export type DecodedEvent =
   | { readonly kind: "undecodable"; readonly error: IsmpJsonError };
 
 /** Reads one event; never throws for what an event may contain. */
-export function decodeIsmpEvent(json: unknown): DecodedEvent {
+function decodeIsmpEvent(json: unknown): DecodedEvent {
   try {
     return { kind: "event", event: parseIsmpEvent(json) };
   } catch (error) {

@@ -32,7 +32,7 @@ export function parseBytes(value: Json | undefined, fail: (detail: string) => ne
 }
 
 /** Reads an unsigned integer given as a number, or as hex as in headers. */
-export function parseInteger(value: Json | undefined, fail: (detail: string) => never): bigint {
+function parseInteger(value: Json | undefined, fail: (detail: string) => never): bigint {
   if (typeof value === "string") {
     return /^0x[0-9a-fA-F]{1,32}$/.test(value) ? BigInt(value) : fail("expected an integer");
   }

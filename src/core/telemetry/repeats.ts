@@ -3,7 +3,7 @@ import { errorCode } from "./field_value.ts";
 import type { Entry } from "./line_format.ts";
 
 /** Time for which equal lines are counted instead of written. */
-export const repeatWindowMs = 300_000;
+const repeatWindowMs = 300_000;
 
 /** Maximum number of distinct lines remembered; the oldest is reported and forgotten first. */
 const MAX_KINDS = 200;

@@ -22,7 +22,7 @@ import {
 import type { Database } from "./database.ts";
 
 /** Every {@link SpendingPurpose}. */
-export const spendingPurposes = [
+const spendingPurposes = [
   "delivery",
   "payment_delivery",
   "consensus_proofs",
@@ -36,7 +36,7 @@ export const spendingPurposes = [
 export type SpendingPurpose = typeof spendingPurposes[number];
 
 /** Every {@link SpendingRule}. */
-export const spendingRules = ["profit", "no_minimum", "always", "consensus_proofs", "nonce", "free"] as const;
+const spendingRules = ["profit", "no_minimum", "always", "consensus_proofs", "nonce", "free"] as const;
 
 /**
  * Rule that allows a transaction. `profit`: the fees of its messages cover it. `no_minimum`: the operator wants
@@ -46,7 +46,7 @@ export const spendingRules = ["profit", "no_minimum", "always", "consensus_proof
 export type SpendingRule = typeof spendingRules[number];
 
 /** Every {@link SpendingResult}. */
-export const spendingResults = [
+const spendingResults = [
   "delivered",
   "advanced",
   "already_known",

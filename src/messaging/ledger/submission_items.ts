@@ -13,7 +13,7 @@ export interface SubmissionItem {
 }
 
 /** Every {@link ItemOutcome}. */
-export const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
+const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
 
 /** Outcome of one item: handled for us, not handled, handled for another relayer, or to be read from receipts. */
 export type ItemOutcome = typeof itemOutcomes[number];

@@ -40,7 +40,7 @@ import {
 } from "./submission_items.ts";
 
 /** Every {@link SubmissionKind}. */
-export const submissionKinds = ["delivery", "cancel", "accumulate", "withdraw", "claim"] as const;
+const submissionKinds = ["delivery", "cancel", "accumulate", "withdraw", "claim"] as const;
 
 /** Purpose of a transaction or extrinsic. */
 export type SubmissionKind = typeof submissionKinds[number];
@@ -49,7 +49,7 @@ export type SubmissionKind = typeof submissionKinds[number];
 export const unresolvedSubmissionStates = ["signed", "broadcast", "included"] as const;
 
 /** States in which the outcome is known. */
-export const resolvedSubmissionStates = ["final", "failed", "replaced", "dropped"] as const;
+const resolvedSubmissionStates = ["final", "failed", "replaced", "dropped"] as const;
 
 /**
  * `signed`: journalled, perhaps not sent. `broadcast`: sent to a node. `included`: in a block that may be reorganised.

@@ -13,7 +13,7 @@ import { parseDecimal } from "../../core/encoding/decimal.ts";
 import { type PriceFailureCode, type Quotation, quotePrice } from "../../core/evm/native_price.ts";
 
 /** One base address for all chains. */
-export const ETHERSCAN_URL = "https://api.etherscan.io/v2/api";
+const ETHERSCAN_URL = "https://api.etherscan.io/v2/api";
 
 /** Request for the dollar price of a native token. */
 export type EtherscanPriceQuestion =

@@ -22,11 +22,11 @@ export interface PriceSource {
 }
 
 /** Cache time of a price, ms. */
-export const PRICE_CACHE_MS = 60_000;
+const PRICE_CACHE_MS = 60_000;
 /** Pause after all sources failed, ms. */
-export const PRICE_PAUSE_MS = 10_000;
+const PRICE_PAUSE_MS = 10_000;
 /** Timeout of one source, ms. */
-export const PRICE_TIMEOUT_MS = 10_000;
+const PRICE_TIMEOUT_MS = 10_000;
 
 /** Options of a {@link PriceSource}. */
 export interface PriceSourceOptions {

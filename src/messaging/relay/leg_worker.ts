@@ -239,7 +239,7 @@ class LegLoop {
 }
 
 /** Reported state of one leg. */
-export class FreezeNotices {
+class FreezeNotices {
   readonly #log: Log;
   readonly #leg: Leg;
   #isFrozen = false;

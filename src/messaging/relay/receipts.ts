@@ -54,7 +54,7 @@ export async function takeDelivered(
  * transaction in the journal (a lost database, say) becomes a delivery record whose block is the head at which it was
  * seen.
  */
-export async function endDelivered(
+async function endDelivered(
   leg: LegRun,
   work: {
     readonly candidates: readonly Candidate[];

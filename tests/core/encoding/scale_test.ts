@@ -25,7 +25,6 @@ import {
   u32,
   u64,
   u8,
-  unit,
   unitEnum,
 } from "../../../src/core/encoding/scale.ts";
 
@@ -53,7 +52,6 @@ const sample = Struct({
   maybe: Option(bytes),
   items: list(pair(u8, bytes)),
   map: orderedMap(bytesAsHex, u32, compareHex),
-  nothing: unit,
   name: unitEnum(["one", "two"], 1),
 });
 
@@ -72,7 +70,6 @@ const anySample = fc.record({
     .map((object) =>
       new Map(Object.entries(object).map(([key, value]) => [toHex(fromHex(key)), value] as const))
     ),
-  nothing: fc.constant(undefined),
   name: fc.constantFrom("one" as const, "two" as const),
 }, { noNullPrototype: true });
 

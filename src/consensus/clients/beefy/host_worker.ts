@@ -36,7 +36,7 @@ export interface BeefyWorkerDeps extends HostWorkerDeps {
 }
 
 /** Poll interval of an unusable host that others must fix. */
-export const UNUSABLE_POLL_MS = 60_000;
+const UNUSABLE_POLL_MS = 60_000;
 
 /**
  * Poll interval while another relayer's transaction is pending in the mempool, or our view is older than our update.

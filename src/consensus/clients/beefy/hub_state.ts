@@ -19,16 +19,16 @@ import { type InitialConsensusState, ProverFault } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 
 /** Client of BEEFY chains. */
-export const BEEFY_CLIENT_ID: ConsensusClientId = toConsensusClientId("BEEF");
+const BEEFY_CLIENT_ID: ConsensusClientId = toConsensusClientId("BEEF");
 
 /** Name of the hub's own BEEFY client. */
 export const BEEFY_STATE_ID: ConsensusStateId = toConsensusStateId("BEEF");
 
 /** Seconds for which a BEEFY client may go without an update (67.5 days). */
-export const BEEFY_UNBONDING_SEC = 5_832_000n;
+const BEEFY_UNBONDING_SEC = 5_832_000n;
 
 /** Seconds for which commitments may be challenged. */
-export const BEEFY_CHALLENGE_SEC = 300n;
+const BEEFY_CHALLENGE_SEC = 300n;
 
 /** Reads of the relay chain that the state needs. */
 export type StateRelay = Pick<

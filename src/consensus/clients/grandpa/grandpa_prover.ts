@@ -56,10 +56,10 @@ export interface GrandpaProverOptions extends ProverOptions {
 }
 
 /** Seconds for which a GRANDPA client may go without an update (67.5 days). */
-export const GRANDPA_UNBONDING_SEC = 5_832_000n;
+const GRANDPA_UNBONDING_SEC = 5_832_000n;
 
 /** Seconds for which commitments may be challenged. */
-export const GRANDPA_CHALLENGE_SEC = 300n;
+const GRANDPA_CHALLENGE_SEC = 300n;
 
 /** Poll interval while the newest votes cannot be used: the relay chain makes a block in the meantime. */
 const OTHER_VOTES_MS = 6_000;

@@ -39,7 +39,7 @@ import { SummariesMemory } from "./summaries_memory.ts";
 import { fetchNextWithdrawalIndex } from "./withdrawals.ts";
 
 /** Names of the sources, as logged and cached. */
-export const payloadSources = ["state proof", "historical summaries", "state prefix", "whole state"] as const;
+const payloadSources = ["state proof", "historical summaries", "state prefix", "whole state"] as const;
 
 /** Name of a source. */
 export type PayloadSource = typeof payloadSources[number];

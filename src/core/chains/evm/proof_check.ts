@@ -18,8 +18,7 @@ import { readAnswer } from "./rpc_batch.ts";
 const ENDPOINT_TIMEOUT_MS = 20_000;
 
 /** Sentence that lists the nodes that can prove old state. */
-export const PROOF_NODES: string =
-  "what serves it: Geth and op-geth with --state.scheme=hash --gcmode=archive " +
+const PROOF_NODES: string = "what serves it: Geth and op-geth with --state.scheme=hash --gcmode=archive " +
   "(others keep 128 blocks), Reth and op-reth with a wide --rpc.eth-proof-window (default 0), Erigon from 3.3 on with " +
   "--prune.include-commitment-history, Nethermind with --Pruning.Mode=None, Besu with --data-storage-format=FOREST, " +
   "Nitro with --execution.caching.archive, and archive plans of providers";

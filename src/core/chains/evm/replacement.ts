@@ -96,7 +96,7 @@ function addNonces(context: EvmContext, batch: RpcBatch): () => AccountNonces {
 }
 
 /** Gas price offered by a signed transaction. */
-export function offeredPrice(submission: SignedSubmission): GasPrice {
+function offeredPrice(submission: SignedSubmission): GasPrice {
   const signed = parseTransaction(toHex(submission.raw));
   const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = signed;
   if (signed.type === "legacy" && gasPrice !== undefined) return { type: "legacy", gasPriceWei: gasPrice };

@@ -31,7 +31,7 @@ export const hexBytes = z.string().regex(/^0x([0-9a-fA-F]{2})*$/).transform((tex
 export const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text): Hash256 => toHash256(text));
 
 /** 20 bytes. */
-export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/).transform((text): Address => toAddress(text));
+const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/).transform((text): Address => toAddress(text));
 
 /** Fields of a block header that are used. */
 export const block = z.object({

@@ -221,7 +221,7 @@ export interface ProofAccepted {
 }
 
 /** SCALE of the fields of {@link ProofAccepted}. */
-export const proofAcceptedCodec: Codec<ProofAccepted> = Struct({
+const proofAcceptedCodec: Codec<ProofAccepted> = Struct({
   submitter: hash256,
   height: u64,
   newSetId: Option(u64),

@@ -15,7 +15,7 @@ import type { Runtime } from "./runtime.ts";
 import { encodeBareExtrinsic } from "../../ismp/bare_extrinsic.ts";
 
 /** Maximum size of a `signer` that hosts store unchanged (docs/protocol/hub.md section 3.6). */
-export const MAX_PLAIN_SIGNER_BYTES = 32;
+const MAX_PLAIN_SIGNER_BYTES = 32;
 
 /** Signs messages as our relayer. */
 export interface MessageSigner {

@@ -203,7 +203,7 @@ function groupsOf(members: readonly PricedRow[], facts: ClaimPlanInput): readonl
  * Finds the account credited when it is not the delivering address itself: our address on the source, from which fees
  * are withdrawn. Without a key for both of them the fees stay with the delivering address.
  */
-export function findBeneficiary(
+function findBeneficiary(
   source: StateMachine,
   relayer: Uint8Array,
   facts: Pick<ClaimPlanInput, "ownAddress" | "canSignAs">,

@@ -166,13 +166,13 @@ async function logWithoutKey(
 }
 
 /** Lower bound of the operator's minimum, whole currency units. */
-export const MIN_WITHDRAWAL = 10;
+const MIN_WITHDRAWAL = 10;
 
 /** Default of `Relayer.MinimumWithdrawalAmount`, in the token's smallest units, whatever its decimals. */
-export const HUB_MINIMUM_UNITS = 10n ** 19n;
+const HUB_MINIMUM_UNITS = 10n ** 19n;
 
 /** Pause between the start of the program and the first withdrawals, ms. */
-export const FIRST_WITHDRAWAL_MS = 60_000;
+const FIRST_WITHDRAWAL_MS = 60_000;
 
 /**
  * Computes when the next round of withdrawals is due, Unix milliseconds: a minute after the start at the earliest, and

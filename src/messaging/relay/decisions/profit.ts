@@ -105,7 +105,7 @@ export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
 }
 
 /** Computes only the numbers. */
-export function profitNumbers(offer: Offer, rule: ProfitRule): ProfitNumbers {
+function profitNumbers(offer: Offer, rule: ProfitRule): ProfitNumbers {
   const cost18 = costUsd18(offer, rule);
   const percent = offer.paymentClass === "own_withdrawal" ? 0 : rule.profitPercent;
   return {

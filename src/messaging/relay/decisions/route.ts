@@ -47,7 +47,7 @@ export type Route =
   | { readonly kind: "ignore" };
 
 /** Time for a delivery to be included, seconds; a message that expires sooner is not worth its gas. */
-export const INCLUSION_MARGIN_SEC = 60n;
+const INCLUSION_MARGIN_SEC = 60n;
 
 /** Finds the final destination of a message. */
 export function findDestination(message: Message): StateMachine {

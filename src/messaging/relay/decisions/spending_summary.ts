@@ -32,7 +32,7 @@ export interface SpendingSummary {
 }
 
 /** Finds the reason why a transaction earned nothing; `undefined`: it earned something, or that is not known yet. */
-export function unearnedReason(
+function unearnedReason(
   { purpose, result, revenueUsd18 }: Pick<SpendingRow, "purpose" | "result" | "revenueUsd18">,
 ): UnearnedReason | undefined {
   if (result === undefined || (revenueUsd18 !== undefined && revenueUsd18 > 0n)) return undefined;

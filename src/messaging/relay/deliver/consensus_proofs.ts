@@ -59,7 +59,7 @@ export async function simulateAlone(
 export type RotationResult = ConsensusResult | "held";
 
 /** Rotations that the hub's reward may pay for, with what was logged about them. */
-export class RewardedRotations {
+class RewardedRotations {
   readonly #leg: Leg;
   #reported: string | undefined;
 
@@ -251,7 +251,7 @@ function listDueAbove(
  * Sends proofs ahead of due messages whose fees cover these proofs, those that must follow, and the messages
  * themselves. The cost of such a message is estimated, since no chain can simulate it before it knows the proof.
  */
-export async function sendAhead(
+async function sendAhead(
   leg: LegRun,
   work: ProofsAlone & { readonly view: CounterpartyView; readonly height: bigint },
 ): Promise<RotationResult> {

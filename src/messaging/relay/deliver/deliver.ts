@@ -304,7 +304,7 @@ function candidateOf(candidates: readonly Candidate[], message: Message): Candid
 const RECEIPTS_PAUSE_MS = 10 * 60_000;
 
 /** Ends the due messages that have a receipt and holds the others; true when there are more. */
-export async function settleUnspendable(
+async function settleUnspendable(
   leg: LegRun,
   facts: { readonly view: CounterpartyView; readonly proofHeight: bigint },
 ): Promise<boolean> {

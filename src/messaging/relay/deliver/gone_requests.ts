@@ -13,7 +13,7 @@ export type RequestChain = Pick<Chain, "id" | "fetchCertainFees">;
  * Finds the requests that no longer exist on `chain`. Nodes that have not reached the block in which they were seen do
  * not count, nor do answers that another endpoint contradicts. If the chain does not answer, none is gone.
  */
-export async function findGone(
+async function findGone(
   context: RelayDeps,
   requests: {
     readonly chain: RequestChain;

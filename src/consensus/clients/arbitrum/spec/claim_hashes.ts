@@ -24,7 +24,7 @@ function hashOf(encoded: Hex): Hash256 {
 }
 
 /** Number of a status in contracts. */
-export function statusNumber(status: MachineStatus): number {
+function statusNumber(status: MachineStatus): number {
   return machineStatuses.indexOf(status);
 }
 

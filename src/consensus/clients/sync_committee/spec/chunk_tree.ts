@@ -26,7 +26,7 @@ function parentOf(left: Uint8Array, right: Uint8Array): Uint8Array {
 }
 
 /** Root of a tree of `2 ** level` chunks without content. */
-export function zeroNode(level: number): Uint8Array {
+function zeroNode(level: number): Uint8Array {
   const node = zeroNodes[level];
   if (node === undefined) throw new RangeError(`No tree is so deep: ${level}`);
   return node;

@@ -52,7 +52,7 @@ export interface PeriodRange {
 }
 
 /** Maximum number of updates in one answer of a node (consensus-specs: MAX_REQUEST_LIGHT_CLIENT_UPDATES). */
-export const MAX_UPDATES_PER_REQUEST = 128;
+const MAX_UPDATES_PER_REQUEST = 128;
 
 /** The part of the trusted state that decisions need. */
 export type TrustedPosition = Pick<VerifierState, "latestFinalizedEpoch" | "statePeriod"> & {
