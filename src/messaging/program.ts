@@ -1,19 +1,17 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
-import type { MessagingConfig } from "./config/schema.ts";
-import { readMessagingConfig } from "./config/read.ts";
-import { openLedger } from "./ledger/open.ts";
 import { platformFetch } from "../core/rpc/http.ts";
+import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import { dropFileAccess } from "../core/runtime/file_access.ts";
-import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 import type { ProgramCommand, RunArguments } from "./arguments.ts";
-import { accumulateFees } from "./commands/accumulate_fees.ts";
-import { releaseSuspended } from "./commands/release_suspended.ts";
+import type { CommandDeps } from "./commands/command.ts";
+import { readMessagingConfig } from "./config/read.ts";
+import type { MessagingConfig } from "./config/schema.ts";
 import { connectChains } from "./connect.ts";
+import { openLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
-import type { RunDeps } from "./session.ts";
 
 /** Runs the program until it is stopped, or a command until it is done. */
 export function runProgram(
@@ -22,23 +20,21 @@ export function runProgram(
 ): Promise<ExitCode> {
   const reading = readMessagingConfig({ readFile: world.readFile }, args.config);
   return runApp(world, args, { reading, secretsOf }, async (config, { log, print, signal }) => {
-    const deps = { clock: systemClock, random: systemRandomness, log };
-    const runDeps: RunDeps = {
-      ...deps,
+    const base = { clock: systemClock, random: systemRandomness, log };
+    const deps: CommandDeps = {
+      ...base,
       openLedger: () => {
         const ledger = openLedger(args.db, { clock: systemClock, log });
         dropFileAccess(log);
         return ledger;
       },
-      connect: (checked) => connectChains(deps, checked),
+      connect: (checked) => connectChains(base, checked),
       fetch: platformFetch,
+      print,
+      logFormat: args.logFormat,
     };
-    if (command.kind === "relay") return await runRelayer(runDeps, config, signal);
-    if (command.kind === "releaseSuspended") {
-      return await releaseSuspended({ ...runDeps, print }, config, command, signal);
-    }
-    const printed = args.logFormat === "human" ? print : (): void => {};
-    return await accumulateFees({ ...runDeps, print: printed }, config, command, signal);
+    if (command.kind === "relay") return await runRelayer(deps, config, signal);
+    return await command.run({ deps, config, signal });
   });
 }
 

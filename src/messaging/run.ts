@@ -22,7 +22,7 @@ import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 
 /** Runs until `signal` is aborted or an unrecoverable error occurs. */
 export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: AbortSignal): Promise<ExitCode> {
-  return runSession(deps, config, async ({ ledger, ...parts }) => {
+  return runSession({ deps, config, signal }, async ({ ledger, ...parts }) => {
     const workers = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
     logStart(deps.log, config);
     const outcome = await superviseWorkers(
@@ -33,7 +33,7 @@ export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: Abort
     );
     if (outcome.kind === "aborted") deps.log.info("program_stopped");
     return outcome.exitCode;
-  }, signal);
+  });
 }
 
 /**
@@ -55,7 +55,7 @@ function planWorkers(
   const settings = toRelaySettings(config, listed.current);
   const gates = parts.chains.map((entry) => ({
     entry,
-    ...openGate(deps, hub, entry, parts.checks.get(entry.chain)),
+    ...openGate(deps, { hub, entry }, parts.checks.get(entry.chain)),
   }));
   const legs = planLegs({ ...deps, settings }, { config, hub, chains: gates, fetch: parts.fetch });
   const extra = [listed.worker, ...gates.map(({ worker }) => worker)].filter((worker) =>

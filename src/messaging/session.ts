@@ -40,24 +40,26 @@ export interface Session extends Connections {
   readonly checks: ReadonlyMap<Chain, CheckResult>;
 }
 
+/** One run of a program or command. */
+export interface ProgramRun<Deps = RunDeps> {
+  readonly deps: Deps;
+  readonly config: MessagingConfig;
+  /** Aborted when the program is asked to stop. */
+  readonly signal: AbortSignal;
+}
+
 /** Runs `work` in a session; an abort and faults of the database become exit statuses. */
 export function runSession(
-  deps: RunDeps,
-  config: MessagingConfig,
+  run: ProgramRun,
   work: (session: Session) => Promise<ExitCode>,
-  signal: AbortSignal,
 ): Promise<ExitCode> {
-  const connected = (ledger: Ledger): Promise<ExitCode> =>
-    connectAndWork(deps, config, { ledger, work }, signal);
-  return withLedger(deps, config, connected, signal);
+  return withLedger(run, (ledger) => connectAndWork(run, ledger, work));
 }
 
 /** As {@link runSession}, for work that only needs the database. */
 export async function withLedger(
-  deps: Pick<RunDeps, "log" | "openLedger">,
-  config: MessagingConfig,
+  { deps, config, signal }: ProgramRun<Pick<RunDeps, "log" | "openLedger">>,
   work: (ledger: Ledger) => Promise<ExitCode>,
-  signal: AbortSignal,
 ): Promise<ExitCode> {
   let ledger: Ledger;
   try {
@@ -81,14 +83,13 @@ export async function withLedger(
 }
 
 async function connectAndWork(
-  deps: RunDeps,
-  config: MessagingConfig,
-  { ledger, work }: { readonly ledger: Ledger; readonly work: (session: Session) => Promise<ExitCode> },
-  signal: AbortSignal,
+  { deps, config, signal }: ProgramRun,
+  ledger: Ledger,
+  work: (session: Session) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { hub, chains } = deps.connect(config);
   try {
-    const checks = await checkAll(deps, hub, chains, signal);
+    const checks = await checkAll(deps, { hub, chains }, signal);
     const hubCheck = {
       name: hub.id.stateMachine,
       place: `[${config.hub.section}].rpc_ws`,

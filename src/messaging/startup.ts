@@ -38,8 +38,7 @@ export type { CheckResult };
 /** Checks the hub and every chain concurrently, then what the hub knows of the chains. */
 export async function checkAll(
   deps: StartupDeps,
-  hub: HubChain,
-  chains: readonly ChainToCheck[],
+  { hub, chains }: { readonly hub: HubChain; readonly chains: readonly ChainToCheck[] },
   signal: AbortSignal,
 ): Promise<{ readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> }> {
   const hubCheck = checkWithin(deps, hub.id.stateMachine, (inner) => hub.check(hub.id, inner), signal);
@@ -126,8 +125,7 @@ async function checkChain(
  */
 function gateWorker(
   deps: StartupDeps,
-  hub: HubChain,
-  entry: ChainToCheck,
+  { hub, entry }: { readonly hub: HubChain; readonly entry: ChainToCheck },
   open: () => void,
 ): Worker {
   const name = entry.chain.id.stateMachine;
@@ -143,13 +141,12 @@ function gateWorker(
 /** Creates a gate that is open at once for a checked chain, and otherwise opened by a worker that keeps polling. */
 export function openGate(
   deps: StartupDeps,
-  hub: HubChain,
-  entry: ConfiguredChain,
+  ends: { readonly hub: HubChain; readonly entry: ConfiguredChain },
   result: CheckResult | undefined,
 ): { readonly passed: Promise<void>; readonly worker: Worker | undefined } {
   if (result?.kind === "checked") return { passed: Promise.resolve(), worker: undefined };
   const { promise, resolve } = Promise.withResolvers<void>();
-  return { passed: promise, worker: gateWorker(deps, hub, entry, resolve) };
+  return { passed: promise, worker: gateWorker(deps, ends, resolve) };
 }
 
 /** Makes a worker wait for its chains before it starts. */

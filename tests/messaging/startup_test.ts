@@ -74,7 +74,7 @@ function scene(): {
     hub,
     evm: of("EVM-31337"),
     para: of("KUSAMA-2000"),
-    run: (signal = never) => checkAll(deps, hub, chains, signal),
+    run: (signal = never) => checkAll(deps, { hub, chains }, signal),
   };
 }
 

@@ -18,7 +18,7 @@ export type ParsedCommandLine<Arguments, Command> =
   | { readonly kind: "run"; readonly arguments: Arguments; readonly command: Command }
   | ExitText;
 
-/** Name and help texts of a program. */
+/** Name and help texts of a program or command. */
 export interface ProgramDescription {
   readonly name: string;
   readonly description: string;
@@ -124,16 +124,16 @@ export function addCommonOptions(command: Command, version: string): void {
     .version(version, "-V, --version", "print version and build");
 }
 
+/** Name and help texts of a command. */
+export interface CommandDescription extends ProgramDescription {
+  /** Text in the list of commands. */
+  readonly summary: string;
+}
+
 /** Adds a command with its own help. */
 export function addCommand(
   parent: Command,
-  { name, description, summary, afterHelp }: {
-    readonly name: string;
-    readonly description: string;
-    /** Text in the list of commands. */
-    readonly summary: string;
-    readonly afterHelp: string;
-  },
+  { name, description, summary, afterHelp }: CommandDescription,
 ): Command {
   return parent.command(name)
     .description(description)

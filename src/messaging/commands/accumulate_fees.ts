@@ -1,116 +1,40 @@
-/**
- * `accumulate-fees`: claims the fees of deliveries once, and with `--withdraw` withdraws them. The relayer must not run
- * on the same database at the same time; the second process exits with an error.
- * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
- */
-import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
-import { linkedAbort } from "../../core/runtime/linked_abort.ts";
-import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";
-import type { Log } from "../../core/telemetry/log.ts";
-import { type ClaimSummary, summaryColumns } from "./claim_summary.ts";
-import { runClaims } from "./run_claims.ts";
-import { runWithdrawals, type WithdrawalRun } from "./run_withdrawals.ts";
-import type { MessagingConfig } from "../config/schema.ts";
-import { createFeeContext } from "../fee_workers.ts";
-import type { FeeContext } from "../fees/fee_context.ts";
-import { planLegs, toRelaySettings } from "../legs.ts";
-import type { RelayDeps } from "../relay/leg.ts";
-import { type RunDeps, runSession, type Session } from "../session.ts";
-import { openGate } from "../startup.ts";
+/** `accumulate-fees`: claims the fees of deliveries once, and with `--withdraw` withdraws them. */
+import { defineCommand } from "./command.ts";
+import type { AccumulateOptions } from "./run_accumulation.ts";
 
-/** Options of the command. */
-export interface AccumulateOptions {
-  /** Waits for heights that the hub does not know yet, instead of skipping the claims that need them. */
-  readonly waits: boolean;
-  /** Withdraws fees; without `waits` nothing is claimed first. */
-  readonly withdraws: boolean;
-}
+const DESCRIPTION = `Claims the fees of deliveries on the hub, prints a table by pair of chains, and exits.
+Stop the relayer first: it and this command never use a database at the same time.`;
 
-/** Dependencies of the command, besides those of the long-running relayer. */
-export interface CommandDeps extends RunDeps {
-  /** Prints a text for the operator, a line break after it. */
-  readonly print: (text: string) => void;
-}
+const AFTER_HELP = `
+  (no option)        claims what the hub can verify now, skips the rest
+  --wait             claims everything
+  --withdraw         withdraws what was claimed before, claims nothing
+  --wait --withdraw  claims everything, then withdraws it
 
-/** Runs the command. 0: everything succeeded or is not yet available, or it was stopped; 1: something failed. */
-export function accumulateFees(
-  deps: CommandDeps,
-  config: MessagingConfig,
-  options: AccumulateOptions,
-  signal: AbortSignal,
-): Promise<ExitCode> {
-  return runSession(deps, config, async (session) => {
-    const { shared, gates } = planCommand(deps, config, session);
-    const done = linkedAbort(signal);
-    // Chains that did not answer are polled again, so that --wait can continue with them.
-    const supervisor = { clock: deps.clock, randomness: deps.random, log: deps.log };
-    const opening = superviseWorkers(supervisor, gates, {}, done.signal);
-    try {
-      return await runCommand(shared, config, { ...options, print: deps.print }, signal);
-    } finally {
-      done.abort();
-      await opening;
-      done.unlink();
-    }
-  }, signal);
-}
+Example:
+  causeway --config=relayer.toml --db=relayer.db accumulate-fees --wait --withdraw
 
-function planCommand(
-  deps: CommandDeps,
-  config: MessagingConfig,
-  session: Session,
-): { readonly shared: FeeContext; readonly gates: readonly Worker[] } {
-  const { clock, random, log } = deps;
-  const pipeline: RelayDeps = { clock, random, log, ledger: session.ledger };
-  const settings = toRelaySettings(config, () => undefined);
-  const { hub, checks } = session;
-  const chains = session.chains.map((entry) => ({
-    entry,
-    ...openGate(pipeline, hub, entry, checks.get(entry.chain)),
-  }));
-  const { outbound } = planLegs({ ...pipeline, settings }, { config, hub, chains, fetch: deps.fetch });
-  const parts = { config, settings, hub, chains, checks, outbound };
-  const gates = chains.flatMap(({ worker }) => worker === undefined ? [] : [worker]);
-  return { shared: createFeeContext(pipeline, parts), gates };
-}
+The hub pays on the chain that the fees come from; the account there needs native tokens for the
+delivery of the payment. Amounts below 10 whole units of the fee token, or below the hub's own
+minimum, stay on the hub and add up.
 
-/** Claims, withdraws, or both, and reports the result. */
-export async function runCommand(
-  deps: FeeContext,
-  config: Pick<MessagingConfig, "hub">,
-  options: AccumulateOptions & Pick<CommandDeps, "print">,
-  signal: AbortSignal,
-): Promise<ExitCode> {
-  const everyMs = Math.min(config.hub.pollIntervalSec, MAX_PAUSE_SEC) * 1000;
-  const claims = options.withdraws && !options.waits
-    ? undefined
-    : await runClaims(deps, { waits: options.waits, everyMs }, signal);
-  if (claims !== undefined) logClaims(deps, claims, options.print);
-  const withdrawals = options.withdraws && !signal.aborted
-    ? await runWithdrawals(deps, everyMs, signal)
-    : undefined;
-  if (withdrawals !== undefined) logWithdrawals(deps.log, withdrawals);
-  if (signal.aborted) {
-    deps.log.info("program_stopped");
-    return exitCodes.ok;
-  }
-  const hasFailed = (claims?.hasFailures ?? false) || (withdrawals?.failed ?? 0) > 0;
-  return hasFailed ? exitCodes.failed : exitCodes.ok;
-}
+Exit status: 0 everything was done or is not available yet, or stopped by a signal (run it again to
+continue); 1 something failed, or the database is in use; 2 wrong command line; 130 stopped by a
+second signal.`;
 
-/** Maximum poll interval, seconds: an operator is waiting. */
-const MAX_PAUSE_SEC = 6;
-
-function logClaims(
-  deps: Pick<FeeContext, "log" | "units">,
-  summary: ClaimSummary,
-  print: CommandDeps["print"],
-): void {
-  const totals = Object.fromEntries(summaryColumns.map((column) => [column, summary.total(column)]));
-  deps.log.info("accumulation_finished", totals);
-  print(summary.render((chain, amount) => deps.units.text(chain, amount)));
-}
-
-function logWithdrawals(log: Log, { paid, open, failed }: WithdrawalRun): void {
-  log.info("withdrawals_finished", { paid, underWay: open, failed });
-}
+/** The command. */
+export const accumulateFees = defineCommand<AccumulateOptions>({
+  name: "accumulate-fees",
+  description: DESCRIPTION,
+  summary: "claim and withdraw the fees of deliveries once, then exit",
+  afterHelp: AFTER_HELP,
+  addOptions: (parser, choose) =>
+    parser
+      .option("--wait", "wait for the hub where it cannot verify a delivery yet")
+      .option("-w, --withdraw", "withdraw claimed fees")
+      .option("-g, --gas-limit <number>", "accepted for compatibility, has no effect")
+      .action((
+        { wait = false, withdraw = false }: { readonly wait?: boolean; readonly withdraw?: boolean },
+      ) => choose({ waits: wait, withdraws: withdraw })),
+  run: async (run, options) => (await import("./run_accumulation.ts")).runAccumulation(run, options),
+});

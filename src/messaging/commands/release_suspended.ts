@@ -3,59 +3,56 @@
  * effect. After two retries the relayer stops retrying on its own. Makes no requests to chains; the relayer must not be
  * running.
  */
-import type { MessagingConfig } from "../config/schema.ts";
-import type { SuspensionRow } from "../ledger/ledger.ts";
-import { type Hex, toHex } from "../../core/encoding/bytes.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
-import type { RelayDeps } from "../relay/leg.ts";
-import { releasePair } from "../relay/limits/suspension.ts";
-import { withLedger } from "../session.ts";
-import type { CommandDeps } from "./accumulate_fees.ts";
+import { fromHex, type Hex, toHex } from "../../core/encoding/bytes.ts";
+import { toStateMachine } from "../../core/runtime/command_line.ts";
+import { exitCodes } from "../../core/runtime/exit_codes.ts";
+import { defineCommand } from "./command.ts";
+import type { ReleaseChoice } from "../relay/limits/suspension.ts";
+import { InvalidArgumentError } from "commander";
 
-/** Selection of module pairs; an absent field matches everything. */
-export interface ReleaseChoice {
-  /** Target chain of the deliveries. */
-  readonly chain?: StateMachine | undefined;
-  /** Sending module, lower-case hex. */
-  readonly from?: Hex | undefined;
-  /** Receiving module, lower-case hex. */
-  readonly to?: Hex | undefined;
-}
+const DESCRIPTION =
+  `Releases messages that are held as suspended because deliveries from their sender to their
+receiver cost gas and had no effect. After two retries the relayer stops retrying on its own.
+Stop the relayer first: it and this command never use a database at the same time.`;
 
-/** Runs the command. 0: also when nothing is suspended; 1: the database is in use or cannot be used. */
-export function releaseSuspended(
-  deps: Pick<CommandDeps, "clock" | "random" | "log" | "openLedger" | "print">,
-  config: MessagingConfig,
-  choice: ReleaseChoice,
-  signal: AbortSignal,
-): Promise<ExitCode> {
-  const chains = config.chains.map(({ stateMachine }) => stateMachine);
-  return withLedger(deps, config, (ledger) => {
-    const released = releaseAll({ ...deps, ledger }, { hub: config.hub.stateMachine, chains }, choice);
-    for (const { target, from, to } of released) {
-      deps.print(`${target}: ${toHex(from)} -> ${toHex(to)} released`);
-    }
-    if (released.length === 0) deps.print("No messages are suspended.");
-    return Promise.resolve(exitCodes.ok);
-  }, signal);
-}
+const AFTER_HELP = `
+Example:
+  causeway --config=relayer.toml --db=relayer.db release-suspended --chain=EVM-1
 
-/** Releases the selected pairs and clears their failures; their messages are due again. */
-export function releaseAll(
-  deps: RelayDeps,
-  { hub, chains }: { readonly hub: StateMachine; readonly chains: readonly StateMachine[] },
-  choice: ReleaseChoice,
-): readonly SuspensionRow[] {
-  return deps.ledger.transaction(() => {
-    const active = chains.flatMap((chain) => deps.ledger.suspensions.listActive(chain));
-    const meant = active.filter((pair) => isMeant(pair, choice));
-    for (const pair of meant) releasePair({ ledger: deps.ledger, settings: { hub } }, pair);
-    return meant;
-  });
-}
+Without an option all of them are released. Each released pair of sender and receiver is printed.
 
-function isMeant(pair: SuspensionRow, { chain, from, to }: ReleaseChoice): boolean {
-  return (chain ?? pair.target) === pair.target && (from ?? toHex(pair.from)) === toHex(pair.from) &&
-    (to ?? toHex(pair.to)) === toHex(pair.to);
+Exit status: 0 also when nothing is suspended, 1 the database is in use or cannot be used, 2 wrong
+command line.`;
+
+/** The command. Its status is 0 also when nothing is suspended, and 1 when the database is in use or unusable. */
+export const releaseSuspended = defineCommand<ReleaseChoice>({
+  name: "release-suspended",
+  description: DESCRIPTION,
+  summary: "release suspended messages, then exit",
+  afterHelp: AFTER_HELP,
+  addOptions: (parser, choose) =>
+    parser
+      .option("--chain <state-machine>", "only messages to this chain, e.g. EVM-1", toStateMachine)
+      .option("--from <module>", "only messages of this sender, hex", toModule)
+      .option("--to <module>", "only messages to this receiver, hex", toModule)
+      .action((choice: ReleaseChoice) => choose(choice)),
+  run: async (run, choice) => {
+    const { withLedger } = await import("../session.ts");
+    const { releaseAll } = await import("../relay/limits/suspension.ts");
+    const { deps: { print }, config } = run;
+    const chains = config.chains.map(({ stateMachine }) => stateMachine);
+    return await withLedger(run, (ledger) => {
+      const released = releaseAll({ ledger, hub: config.hub.stateMachine, chains }, choice);
+      for (const { target, from, to } of released) {
+        print(`${target}: ${toHex(from)} -> ${toHex(to)} released`);
+      }
+      if (released.length === 0) print("No messages are suspended.");
+      return Promise.resolve(exitCodes.ok);
+    });
+  },
+});
+
+function toModule(text: string): Hex {
+  if (/^0x([0-9a-fA-F]{2})+$/.test(text)) return toHex(fromHex(text));
+  throw new InvalidArgumentError("Expected the bytes of a module in hex, with 0x.");
 }

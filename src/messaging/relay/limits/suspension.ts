@@ -4,7 +4,7 @@
  * decided in `decisions/suspension.ts`. Call everything here within a ledger transaction.
  */
 import type { Ledger, MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
-import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
+import { type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
@@ -89,8 +89,40 @@ interface SuspensionContext {
   readonly settings: Pick<RelaySettings, "hub">;
 }
 
+/** Selection of module pairs; an absent field matches everything. */
+export interface ReleaseChoice {
+  /** Target chain of the deliveries. */
+  readonly chain?: StateMachine | undefined;
+  /** Sending module, lower-case hex. */
+  readonly from?: Hex | undefined;
+  /** Receiving module, lower-case hex. */
+  readonly to?: Hex | undefined;
+}
+
+/** Releases the selected pairs, in a transaction of its own, and clears their failures; their messages are due again. */
+export function releaseAll(
+  { ledger, hub, chains }: {
+    readonly ledger: Ledger;
+    readonly hub: StateMachine;
+    readonly chains: readonly StateMachine[];
+  },
+  choice: ReleaseChoice,
+): readonly SuspensionRow[] {
+  return ledger.transaction(() => {
+    const active = chains.flatMap((chain) => ledger.suspensions.listActive(chain));
+    const meant = active.filter((pair) => isMeant(pair, choice));
+    for (const pair of meant) releasePair({ ledger, settings: { hub } }, pair);
+    return meant;
+  });
+}
+
+function isMeant(pair: SuspensionRow, { chain, from, to }: ReleaseChoice): boolean {
+  return (chain ?? pair.target) === pair.target && (from ?? toHex(pair.from)) === toHex(pair.from) &&
+    (to ?? toHex(pair.to)) === toHex(pair.to);
+}
+
 /** Removes a pair and its failures on an operator's command: its messages are due again. */
-export function releasePair(
+function releasePair(
   context: SuspensionContext,
   pair: SuspensionKey,
 ): void {

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { releaseAll, type ReleaseChoice } from "../../../../src/messaging/commands/release_suspended.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
-import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
+import {
+  releaseAll,
+  type ReleaseChoice,
+  toSuspensionKey,
+} from "../../../../src/messaging/relay/limits/suspension.ts";
 import { outbound, round, settle } from "../rounds.ts";
 import { Fixture, memoryLedger, names, Relayer, withLedger } from "../fixture.ts";
 
@@ -154,14 +157,14 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   await work(fixture, relayer);
   assert.equal(relayer.row(last).nextAttemptAtMs, NEVER_MS);
   fixture.two.deceivers.clear();
-  const { deps } = relayer;
-  const config = { hub: names.hub, chains: [names.one, names.two] };
+  const { ledger } = relayer;
+  const scope = { ledger, hub: names.hub, chains: [names.one, names.two] };
   const { from, to } = toSuspensionKey(last, names.two);
   const others: readonly ReleaseChoice[] = [{ chain: names.one }, { from: toHex(to) }, { to: toHex(from) }];
-  for (const other of others) assert.deepEqual(releaseAll(deps, config, other), []);
+  for (const other of others) assert.deepEqual(releaseAll(scope, other), []);
   const choice = { chain: names.two, from: toHex(from), to: toHex(to) };
-  assert.deepEqual(releaseAll(deps, config, choice).map((pair) => pair.failures), [3]);
-  assert.deepEqual(releaseAll(deps, config, {}), []);
+  assert.deepEqual(releaseAll(scope, choice).map((pair) => pair.failures), [3]);
+  assert.deepEqual(releaseAll(scope, {}), []);
   await work(fixture, relayer);
   assert.equal(relayer.row(last).state, "delivered");
 });

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
-import { type AccumulateOptions, runCommand } from "../../../src/messaging/commands/accumulate_fees.ts";
+import {
+  type AccumulateOptions,
+  claimAndWithdraw,
+} from "../../../src/messaging/commands/run_accumulation.ts";
 import { ClaimSummary } from "../../../src/messaging/commands/claim_summary.ts";
 import { a, b, c, d, Scene, type SceneOptions } from "../fees/scene.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
@@ -20,9 +23,8 @@ async function run(
 ): Promise<Outcome> {
   let printed = "";
   const print = (text: string): void => void (printed += `${text}\n`);
-  const hub = { pollIntervalSec: 2 } as Parameters<typeof runCommand>[1]["hub"];
-  const all = { waits: false, withdraws: false, print, ...options };
-  const code = await scene.during(runCommand(scene.context, { hub }, all, signal), 7 * 86_400_000);
+  const all = { waits: false, withdraws: false, pollIntervalSec: 2, print, ...options };
+  const code = await scene.during(claimAndWithdraw(scene.context, all, signal), 7 * 86_400_000);
   return { code, printed };
 }
 

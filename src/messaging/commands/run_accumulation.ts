@@ -1,0 +1,111 @@
+/**
+ * Work of `accumulate-fees`. The relayer must not run on the same database at the same time; the second process exits
+ * with an error.
+ * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
+ */
+import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
+import { linkedAbort } from "../../core/runtime/linked_abort.ts";
+import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { type ClaimSummary, summaryColumns } from "./claim_summary.ts";
+import type { CommandDeps } from "./command.ts";
+import { runClaims } from "./run_claims.ts";
+import { runWithdrawals, type WithdrawalRun } from "./run_withdrawals.ts";
+import type { HubConfig, MessagingConfig } from "../config/schema.ts";
+import { createFeeContext } from "../fee_workers.ts";
+import type { FeeContext } from "../fees/fee_context.ts";
+import { planLegs, toRelaySettings } from "../legs.ts";
+import type { RelayDeps } from "../relay/leg.ts";
+import { type ProgramRun, runSession, type Session } from "../session.ts";
+import { openGate } from "../startup.ts";
+
+/** Options of the command. */
+export interface AccumulateOptions {
+  /** Waits for heights that the hub does not know yet, instead of skipping the claims that need them. */
+  readonly waits: boolean;
+  /** Withdraws fees; without `waits` nothing is claimed first. */
+  readonly withdraws: boolean;
+}
+
+/** Runs the command. 0: everything succeeded or is not yet available, or it was stopped; 1: something failed. */
+export function runAccumulation(
+  run: ProgramRun<CommandDeps>,
+  options: AccumulateOptions,
+): Promise<ExitCode> {
+  const { deps, config, signal } = run;
+  return runSession(run, async (session) => {
+    const { context, gates } = planCommand(deps, config, session);
+    const done = linkedAbort(signal);
+    // Chains that did not answer are polled again, so that --wait can continue with them.
+    const supervisor = { clock: deps.clock, randomness: deps.random, log: deps.log };
+    const opening = superviseWorkers(supervisor, gates, {}, done.signal);
+    const { pollIntervalSec } = config.hub;
+    const print = deps.logFormat === "human" ? deps.print : (): void => {};
+    try {
+      return await claimAndWithdraw(context, { ...options, pollIntervalSec, print }, signal);
+    } finally {
+      done.abort();
+      await opening;
+      done.unlink();
+    }
+  });
+}
+
+function planCommand(
+  deps: CommandDeps,
+  config: MessagingConfig,
+  session: Session,
+): { readonly context: FeeContext; readonly gates: readonly Worker[] } {
+  const { clock, random, log } = deps;
+  const pipeline: RelayDeps = { clock, random, log, ledger: session.ledger };
+  const settings = toRelaySettings(config, () => undefined);
+  const { hub, checks } = session;
+  const chains = session.chains.map((entry) => ({
+    entry,
+    ...openGate(pipeline, { hub, entry }, checks.get(entry.chain)),
+  }));
+  const { outbound } = planLegs({ ...pipeline, settings }, { config, hub, chains, fetch: deps.fetch });
+  const parts = { config, settings, hub, chains, checks, outbound };
+  const gates = chains.flatMap(({ worker }) => worker === undefined ? [] : [worker]);
+  return { context: createFeeContext(pipeline, parts), gates };
+}
+
+/** Claims, withdraws, or both, and reports the result. */
+export async function claimAndWithdraw(
+  context: FeeContext,
+  options: AccumulateOptions & Pick<CommandDeps, "print"> & Pick<HubConfig, "pollIntervalSec">,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const everyMs = Math.min(options.pollIntervalSec, MAX_PAUSE_SEC) * 1000;
+  const claims = options.withdraws && !options.waits
+    ? undefined
+    : await runClaims(context, { waits: options.waits, everyMs }, signal);
+  if (claims !== undefined) logClaims(context, claims, options.print);
+  const withdrawals = options.withdraws && !signal.aborted
+    ? await runWithdrawals(context, everyMs, signal)
+    : undefined;
+  if (withdrawals !== undefined) logWithdrawals(context.log, withdrawals);
+  if (signal.aborted) {
+    context.log.info("program_stopped");
+    return exitCodes.ok;
+  }
+  const hasFailed = (claims?.hasFailures ?? false) || (withdrawals?.failed ?? 0) > 0;
+  return hasFailed ? exitCodes.failed : exitCodes.ok;
+}
+
+/** Maximum poll interval, seconds: an operator is waiting. */
+const MAX_PAUSE_SEC = 6;
+
+function logClaims(
+  context: Pick<FeeContext, "log" | "units">,
+  summary: ClaimSummary,
+  print: CommandDeps["print"],
+): void {
+  const totals = Object.fromEntries(summaryColumns.map((column) => [column, summary.total(column)]));
+  context.log.info("accumulation_finished", totals);
+  print(summary.render((chain, amount) => context.units.text(chain, amount)));
+}
+
+function logWithdrawals(log: Log, { paid, open, failed }: WithdrawalRun): void {
+  log.info("withdrawals_finished", { paid, underWay: open, failed });
+}
