@@ -5,11 +5,11 @@
  */
 import type { WritableTable } from "../../tests/support/toml_text.ts";
 import {
+  type ConsensusStateId,
   parseStateMachine,
   type StateMachine,
   toConsensusStateId,
 } from "../../src/core/ismp/state_machine.ts";
-import { type ConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
 import { beaconNetworkOf } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
 import { toAddress } from "../../src/core/evm/address.ts";

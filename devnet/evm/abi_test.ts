@@ -1,8 +1,14 @@
 // The compiled contracts speak the ABI of the live ones, and keep their state in the same slots.
 import assert from "node:assert/strict";
-import type { Abi, AbiEvent, AbiFunction, AbiParameter } from "viem";
-import { parseAbiItem, toEventSelector, toFunctionSelector } from "viem";
-import known from "../../tests/vectors/evm-abi.json" with { type: "json" };
+import {
+  type Abi,
+  type AbiEvent,
+  type AbiFunction,
+  type AbiParameter,
+  parseAbiItem,
+  toEventSelector,
+  toFunctionSelector,
+} from "viem";
 import {
   FEE_TOKEN_ABI,
   HANDLER_ABI,
@@ -13,6 +19,7 @@ import {
   PRICE_ROUTER_ABI,
 } from "./abi.ts";
 import { compileContracts, type ContractName } from "./compile.ts";
+import known from "../../tests/vectors/evm-abi.json" with { type: "json" };
 
 interface KnownContract {
   readonly functions: Readonly<Record<string, string>>;

@@ -2,8 +2,7 @@
  * Compiles the devnet's Solidity contracts with solc from npm, once per content.
  * Results live in `build/contracts/<hash of sources and settings>.json`; deleting that folder is always safe.
  */
-import type { Abi, Hex } from "viem";
-import { keccak256, toBytes } from "viem";
+import { type Abi, type Hex, keccak256, toBytes } from "viem";
 
 /** Exact compiler version, part of the cache key; the import map pins the same. */
 const SOLC_VERSION = "0.8.37";

@@ -2,26 +2,24 @@
  * Puts one ISMP host with everything around it on an EVM chain.
  * Start reading at {@link deployIsmpHost}; what can be done to the host afterwards is in `host_admin.ts`.
  */
-import type {
-  Address,
-  Chain,
-  Hash,
-  Hex,
-  LocalAccount,
-  PublicClient,
-  TestClient,
-  TransactionReceipt,
-} from "viem";
 import {
+  type Address,
+  type Chain,
   createPublicClient,
   createTestClient,
   defineChain,
   encodeDeployData,
   encodeFunctionData,
   getContractAddress,
+  type Hash,
+  type Hex,
   http,
+  type LocalAccount,
   numberToHex,
+  type PublicClient,
   stringToHex,
+  type TestClient,
+  type TransactionReceipt,
   TransactionReceiptNotFoundError,
 } from "viem";
 import { toHex } from "../../src/core/encoding/bytes.ts";

@@ -2,15 +2,18 @@
  * What the surroundings of a host do to it: the hub moves on, the admin freezes, governance changes a period,
  * a fisherman vetoes, somebody sends messages.
  */
-import type { Address, Hex, LocalAccount, TransactionReceipt } from "viem";
 import {
+  type Address,
   createWalletClient,
   encodeFunctionData,
+  type Hex,
   http,
+  type LocalAccount,
   numberToHex,
   parseEther,
   parseEventLogs,
   stringToHex,
+  type TransactionReceipt,
 } from "viem";
 import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";

@@ -2,15 +2,14 @@
  * Repeats on our contracts the run of the upstream contracts from which the known answers (`tests/vectors/evm-*.json`)
  * were recorded: same addresses, accounts, timestamps, dispatches and calldata, in the same order.
  */
-import type { Hex, TransactionReceipt } from "viem";
-import { encodeFunctionData, isHex } from "viem";
-import dispatches from "../../tests/vectors/evm-events.json" with { type: "json" };
-import handlerCalls from "../../tests/vectors/evm-handler-calls.json" with { type: "json" };
+import { encodeFunctionData, type Hex, isHex, type TransactionReceipt } from "viem";
 import { FEE_TOKEN_ABI, HOST_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./deploy.ts";
 import { mintFeeTokens, sendGet, sendPost } from "./host_admin.ts";
+import dispatches from "../../tests/vectors/evm-events.json" with { type: "json" };
+import handlerCalls from "../../tests/vectors/evm-handler-calls.json" with { type: "json" };
 
 /** A log as the known answers write it. */
 export interface RecordedHostLog {

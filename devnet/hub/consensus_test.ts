@@ -76,21 +76,21 @@ Deno.test("hub: two chained updates of a beacon chain are taken in one extrinsic
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
   const { consensusStateId: id } = ethereum;
-  assert.deepEqual(await hub.fetchClient(id, "best", signal), {
+  assert.deepEqual(await hub.reads.fetchClient(id, "best", signal), {
     clientId: "BEAC",
     state: states.beacon,
     updatedSec: 1_800_000_000n,
     unbondingSec: 1000n,
     isFrozen: false,
   });
-  assert.equal(await hub.dryRunUpdates(id, proofs.beacon, signal), undefined);
-  const submission = await hub.prepareUpdates(id, proofs.beacon, signal);
-  assert.deepEqual(await hub.fetchUpdateOutcome(submission, signal), { kind: "unknown" });
-  assert.deepEqual(await hub.broadcast(submission, signal), { kind: "sent" });
-  assert.deepEqual(await hub.fetchUpdateOutcome(submission, signal), { kind: "pending" });
+  assert.equal(await hub.updates.dryRunUpdates({ id, proofs: proofs.beacon }, signal), undefined);
+  const submission = await hub.updates.prepareUpdates({ id, proofs: proofs.beacon }, signal);
+  assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(submission, signal), { kind: "unknown" });
+  assert.deepEqual(await hub.sender.broadcast(submission, signal), { kind: "sent" });
+  assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(submission, signal), { kind: "pending" });
   simulated.advanceTime(7000);
   simulated.produceBlock();
-  const outcome = await hub.fetchUpdateOutcome(submission, signal);
+  const outcome = await hub.outcomes.fetchUpdateOutcome(submission, signal);
   assert.deepEqual(advanced(outcome), heights(ethereum, ...beaconHeights));
   assert.equal(outcome.kind === "included" && outcome.isFinal, false);
 
@@ -98,24 +98,24 @@ Deno.test("hub: two chained updates of a beacon chain are taken in one extrinsic
   for (const update of [beacon.first, beacon.second]) {
     expected = verifyBeaconUpdate(sepolia, id, expected, update).consensusState;
   }
-  const updated = await hub.fetchClient(id, "best", signal);
+  const updated = await hub.reads.fetchClient(id, "best", signal);
   assert.equal(toHex(updated?.state ?? new Uint8Array()), toHex(beaconConsensusStateCodec.enc(expected)));
   assert.equal(updated?.updatedSec, 1_800_000_007n);
-  assert.deepEqual((await hub.fetchClient(id, "final", signal))?.state, states.beacon);
+  assert.deepEqual((await hub.reads.fetchClient(id, "final", signal))?.state, states.beacon);
   simulated.produceBlock();
-  assert.deepEqual((await hub.fetchClient(id, "final", signal))?.state, updated?.state);
-  const final = await hub.fetchUpdateOutcome(submission, signal);
+  assert.deepEqual((await hub.reads.fetchClient(id, "final", signal))?.state, updated?.state);
+  const final = await hub.outcomes.fetchUpdateOutcome(submission, signal);
   assert.equal(final.kind === "included" && final.isFinal, true);
 
-  assert.equal(await hub.fetchLatestHeight(ethereum, signal), beaconHeights[1]);
+  assert.equal(await hub.reads.fetchLatestHeight(ethereum, signal), beaconHeights[1]);
   for (const { executionPayload } of [beacon.first, beacon.second]) {
     const at = { id: ethereum, height: executionPayload.blockNumber };
-    assert.deepEqual(await hub.fetchCommitment(at, signal), {
+    assert.deepEqual(await hub.reads.fetchCommitment(at, signal), {
       timestampSec: executionPayload.timestampSec,
       overlayRoot: undefined,
       stateRoot: executionPayload.stateRoot,
     });
-    assert.equal(await hub.fetchUpdateTime(at, signal), 1_800_000_007n);
+    assert.equal(await hub.reads.fetchUpdateTime(at, signal), 1_800_000_007n);
   }
 });
 
@@ -130,7 +130,10 @@ Deno.test("hub: updates of a beacon chain are taken one after the other, never t
     );
   }
   for (const proof of proofs.beacon) {
-    assert.equal((await hub.dryRunUpdates(ethereum.consensusStateId, [proof], signal))?.code, "bad_proof");
+    assert.equal(
+      (await hub.updates.dryRunUpdates({ id: ethereum.consensusStateId, proofs: [proof] }, signal))?.code,
+      "bad_proof",
+    );
   }
 });
 
@@ -140,7 +143,10 @@ Deno.test("hub: a new set of BSC's validators is staged and put in force by one 
   const { hub } = connection;
   const outcome = await include(simulated, hub, chapel, proofs.bsc);
   assert.deepEqual(advanced(outcome), heights(chapel, 2003n, 2010n));
-  assert.deepEqual((await hub.fetchClient(chapel.consensusStateId, "best", signal))?.state, bscStates[2]);
+  assert.deepEqual(
+    (await hub.reads.fetchClient(chapel.consensusStateId, "best", signal))?.state,
+    bscStates[2],
+  );
 });
 
 Deno.test("hub: real updates of Chapel are taken", async () => {
@@ -162,16 +168,16 @@ Deno.test("hub: claims of rollups are stored under the id of the L1's client, ea
     { id: arbitrumOrbit, sent: proofs.arbitrum, height: arbitrumHeight },
   ];
   for (const { id, sent, height } of cases) {
-    assert.equal(await hub.fetchLatestHeight(underL1(id), signal), undefined);
+    assert.equal(await hub.reads.fetchLatestHeight(underL1(id), signal), undefined);
     const [first, second] = sent.map((proof) => [proof]);
     const outcome = await include(simulated, hub, id, first ?? []);
     assert.deepEqual(advanced(outcome), heights(underL1(id), height));
-    assert.equal(await hub.fetchLatestHeight(underL1(id), signal), height);
-    assert.equal(await hub.fetchLatestHeight(id, signal), undefined);
+    assert.equal(await hub.reads.fetchLatestHeight(underL1(id), signal), height);
+    assert.equal(await hub.reads.fetchLatestHeight(id, signal), undefined);
     // Another claim of the same block: taken, but nothing is new.
     assert.deepEqual(advanced(await include(simulated, hub, id, second ?? [])), []);
   }
-  const stored = await hub.fetchClient(optimism.consensusStateId, "best", signal);
+  const stored = await hub.reads.fetchClient(optimism.consensusStateId, "best", signal);
   assert.equal(decodeOpStackState(stored?.state ?? new Uint8Array()).finalizedHeight, opHeight);
 });
 
@@ -188,18 +194,18 @@ Deno.test("hub: a height below the newest one is taken and not stored", async ()
   simulated.produceBlock();
   await stored;
   assert.deepEqual(advanced(await include(simulated, hub, optimism, proofs.opStack)), []);
-  assert.equal(await hub.fetchLatestHeight(id, signal), opHeight + 1n);
-  assert.equal(await hub.fetchCommitment({ id, height: opHeight }, signal), undefined);
+  assert.equal(await hub.reads.fetchLatestHeight(id, signal), opHeight + 1n);
+  assert.equal(await hub.reads.fetchCommitment({ id, height: opHeight }, signal), undefined);
 });
 
 Deno.test("hub: without contracts of the rollups in storage updates are taken and ignored", async () => {
   await using simulated = await startConsensusHub({ consensus: {} });
   await using connection = connectConsensus(simulated);
   for (const [id, sent] of [[optimism, proofs.opStack], [arbitrumOrbit, proofs.arbitrum]] as const) {
-    const before = await connection.hub.fetchClient(id.consensusStateId, "best", signal);
+    const before = await connection.hub.reads.fetchClient(id.consensusStateId, "best", signal);
     assert.deepEqual(advanced(await include(simulated, connection.hub, id, sent)), []);
-    assert.deepEqual(await connection.hub.fetchClient(id.consensusStateId, "best", signal), before);
-    assert.equal(await connection.hub.fetchLatestHeight(underL1(id), signal), undefined);
+    assert.deepEqual(await connection.hub.reads.fetchClient(id.consensusStateId, "best", signal), before);
+    assert.equal(await connection.hub.reads.fetchLatestHeight(underL1(id), signal), undefined);
   }
 });
 
@@ -217,12 +223,18 @@ Deno.test("hub: an update with one bit changed is a bad proof, for the simulatio
     for (const at of [0, Math.floor(proof.length / 2), proof.length - 1]) {
       await t.step(`${id.consensusStateId}, byte ${at}`, async () => {
         const changed = [flipByte(proof, at)];
-        assert.deepEqual(await hub.dryRunUpdates(id.consensusStateId, changed, signal), {
-          code: "bad_proof",
-          detail: "Invalid.BadProof",
-        });
-        const submission = await hub.prepareUpdates(id.consensusStateId, changed, signal);
-        const sent = await hub.broadcast(submission, signal);
+        assert.deepEqual(
+          await hub.updates.dryRunUpdates({ id: id.consensusStateId, proofs: changed }, signal),
+          {
+            code: "bad_proof",
+            detail: "Invalid.BadProof",
+          },
+        );
+        const submission = await hub.updates.prepareUpdates(
+          { id: id.consensusStateId, proofs: changed },
+          signal,
+        );
+        const sent = await hub.sender.broadcast(submission, signal);
         assert.equal(sent.kind, "refused");
         const rejection = simulated.rejections.at(-1);
         assert.equal(rejection?.code, "BadProof");
@@ -230,13 +242,16 @@ Deno.test("hub: an update with one bit changed is a bad proof, for the simulatio
           rejection?.ismp ?? "",
           /^(consensus_proof_verification_failed|state_commitment_not_found)$/,
         );
-        assert.deepEqual(await hub.fetchUpdateOutcome(submission, signal), { kind: "unknown" });
+        assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(submission, signal), { kind: "unknown" });
       });
     }
   }
   await t.step("a bad one behind a good one: none is taken", async () => {
     const both = [proofs.beacon[0] ?? new Uint8Array(), proofs.beacon[0] ?? new Uint8Array()];
-    assert.equal((await hub.dryRunUpdates(ethereum.consensusStateId, both, signal))?.code, "bad_proof");
+    assert.equal(
+      (await hub.updates.dryRunUpdates({ id: ethereum.consensusStateId, proofs: both }, signal))?.code,
+      "bad_proof",
+    );
   });
 });
 
@@ -245,11 +260,17 @@ Deno.test("hub: what fishermen ruled out, and what is proven at an unknown heigh
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
   const code = async (id: StateMachineId, proof: Uint8Array | undefined): Promise<string | undefined> =>
-    (await hub.dryRunUpdates(id.consensusStateId, [proof ?? new Uint8Array()], signal))?.code;
+    (await hub.updates.dryRunUpdates(
+      { id: id.consensusStateId, proofs: [proof ?? new Uint8Array()] },
+      signal,
+    ))?.code;
   const detail = (): string | undefined => simulated.rejections.at(-1)?.detail;
   const submit = async (id: StateMachineId, proof: Uint8Array | undefined): Promise<void> => {
-    const submission = await hub.prepareUpdates(id.consensusStateId, [proof ?? new Uint8Array()], signal);
-    assert.equal((await hub.broadcast(submission, signal)).kind, "refused");
+    const submission = await hub.updates.prepareUpdates({
+      id: id.consensusStateId,
+      proofs: [proof ?? new Uint8Array()],
+    }, signal);
+    assert.equal((await hub.sender.broadcast(submission, signal)).kind, "refused");
   };
   const ruled = [
     simulated.governance.blacklistGame(optimism, faultGame.proof.value.proxy),
@@ -276,24 +297,27 @@ Deno.test("hub: unknown, frozen and expired clients take nothing, and are distin
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
   const codeOf = async (id: StateMachineId["consensusStateId"]): Promise<string | undefined> =>
-    (await hub.dryRunUpdates(id, proofs.beacon.slice(0, 1), signal))?.code;
+    (await hub.updates.dryRunUpdates({ id, proofs: proofs.beacon.slice(0, 1) }, signal))?.code;
   assert.equal(await codeOf(toConsensusStateId("NONE")), "not_ready");
-  assert.equal(await hub.fetchClient(toConsensusStateId("NONE"), "best", signal), undefined);
+  assert.equal(await hub.reads.fetchClient(toConsensusStateId("NONE"), "best", signal), undefined);
   simulated.advanceTime(999_000);
   simulated.produceBlock();
   assert.equal(await codeOf(ethereum.consensusStateId), undefined);
   simulated.advanceTime(1000);
   simulated.produceBlock();
-  assert.equal(await hub.fetchNowSec(signal), 1_800_001_000n);
-  assert.deepEqual(await hub.dryRunUpdates(ethereum.consensusStateId, proofs.beacon, signal), {
-    code: "client_expired",
-    detail: "1000 seconds without an update, 1000 are allowed",
-  });
+  assert.equal(await hub.reads.fetchNowSec(signal), 1_800_001_000n);
+  assert.deepEqual(
+    await hub.updates.dryRunUpdates({ id: ethereum.consensusStateId, proofs: proofs.beacon }, signal),
+    {
+      code: "client_expired",
+      detail: "1000 seconds without an update, 1000 are allowed",
+    },
+  );
   const frozen = simulated.freezeClient(ethereum.consensusStateId);
   simulated.produceBlock();
   await frozen;
   assert.equal(await codeOf(ethereum.consensusStateId), "host_frozen");
-  assert.equal((await hub.fetchClient(ethereum.consensusStateId, "best", signal))?.isFrozen, true);
+  assert.equal((await hub.reads.fetchClient(ethereum.consensusStateId, "best", signal))?.isFrozen, true);
 });
 
 Deno.test("hub: the pool has one place per chain, and the higher update takes it", async () => {
@@ -302,30 +326,30 @@ Deno.test("hub: the pool has one place per chain, and the higher update takes it
   const { hub } = connection;
   const id = ethereum.consensusStateId;
   const [first = new Uint8Array(), second = new Uint8Array()] = proofs.beacon;
-  const ours = await hub.prepareUpdates(id, [first], signal);
-  const again = await hub.prepareUpdates(id, [first], signal);
+  const ours = await hub.updates.prepareUpdates({ id, proofs: [first] }, signal);
+  const again = await hub.updates.prepareUpdates({ id, proofs: [first] }, signal);
   assert.notEqual(ours.hash, again.hash);
-  assert.deepEqual(await hub.broadcast(ours, signal), { kind: "sent" });
-  assert.deepEqual(await hub.broadcast(ours, signal), { kind: "alreadyKnown" });
-  assert.deepEqual(await hub.broadcast(again, signal), { kind: "alreadyKnown" });
-  assert.deepEqual(await hub.fetchUpdateOutcome(again, signal), { kind: "unknown" });
+  assert.deepEqual(await hub.sender.broadcast(ours, signal), { kind: "sent" });
+  assert.deepEqual(await hub.sender.broadcast(ours, signal), { kind: "alreadyKnown" });
+  assert.deepEqual(await hub.sender.broadcast(again, signal), { kind: "alreadyKnown" });
+  assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(again, signal), { kind: "unknown" });
   // Both at once have the place and the priority of the first height.
-  const both = await hub.prepareUpdates(id, [first, second], signal);
-  assert.deepEqual(await hub.broadcast(both, signal), { kind: "alreadyKnown" });
+  const both = await hub.updates.prepareUpdates({ id, proofs: [first, second] }, signal);
+  assert.deepEqual(await hub.sender.broadcast(both, signal), { kind: "alreadyKnown" });
   // A period may be entered without the update before.
-  const higher = await hub.prepareUpdates(id, [second], signal);
-  assert.deepEqual(await hub.broadcast(higher, signal), { kind: "sent" });
-  assert.deepEqual(await hub.fetchUpdateOutcome(ours, signal), { kind: "unknown" });
+  const higher = await hub.updates.prepareUpdates({ id, proofs: [second] }, signal);
+  assert.deepEqual(await hub.sender.broadcast(higher, signal), { kind: "sent" });
+  assert.deepEqual(await hub.outcomes.fetchUpdateOutcome(ours, signal), { kind: "unknown" });
   // Another chain has a place of its own.
-  const other = await hub.prepareUpdates(chapel.consensusStateId, proofs.bsc, signal);
-  assert.deepEqual(await hub.broadcast(other, signal), { kind: "sent" });
+  const other = await hub.updates.prepareUpdates({ id: chapel.consensusStateId, proofs: proofs.bsc }, signal);
+  assert.deepEqual(await hub.sender.broadcast(other, signal), { kind: "sent" });
   simulated.produceBlock();
   assert.deepEqual(
-    advanced(await hub.fetchUpdateOutcome(higher, signal)),
+    advanced(await hub.outcomes.fetchUpdateOutcome(higher, signal)),
     heights(ethereum, beaconHeights[1]),
   );
   assert.deepEqual(
-    advanced(await hub.fetchUpdateOutcome(other, signal)),
+    advanced(await hub.outcomes.fetchUpdateOutcome(other, signal)),
     heights(chapel, 2003n, 2010n),
   );
 });
@@ -342,7 +366,7 @@ Deno.test("hub: validity has priority and tag of the first chain that advances, 
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
   const validity = async (id: StateMachineId, sent: readonly Uint8Array[]): Promise<unknown> => {
-    const { raw } = await hub.prepareUpdates(id.consensusStateId, sent, signal);
+    const { raw } = await hub.updates.prepareUpdates({ id: id.consensusStateId, proofs: sent }, signal);
     const argument = toHex(concatBytes(Uint8Array.of(2), raw, new Uint8Array(32)));
     const method = "TaggedTransactionQueue_validate_transaction";
     const answer = fromHex(String(await resultHttp(simulated.httpUrl, "state_call", [method, argument])));
@@ -378,18 +402,21 @@ Deno.test("hub: an update that is ruled out before its block is in the block, fa
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
   const sent = proofs.opStack.slice(0, 1);
-  const submission = await hub.prepareUpdates(optimism.consensusStateId, sent, signal);
-  await hub.broadcast(submission, signal);
+  const submission = await hub.updates.prepareUpdates(
+    { id: optimism.consensusStateId, proofs: sent },
+    signal,
+  );
+  await hub.sender.broadcast(submission, signal);
   const ruled = simulated.governance.blacklistGame(optimism, faultGame.proof.value.proxy);
   simulated.produceBlock();
   await ruled;
-  const outcome = await hub.fetchUpdateOutcome(submission, signal);
+  const outcome = await hub.outcomes.fetchUpdateOutcome(submission, signal);
   assert.equal(outcome.kind, "included");
   const { succeeded, refusal } = outcome.kind === "included" ? outcome : {};
   assert.equal(succeeded, false);
   assert.equal(refusal?.detail, "Ismp.InvalidMessage");
   assert.deepEqual(outcome.advanced, []);
-  assert.equal(await hub.fetchLatestHeight(underL1(optimism), signal), undefined);
+  assert.equal(await hub.reads.fetchLatestHeight(underL1(optimism), signal), undefined);
 });
 
 Deno.test("hub: contracts, epochs and what is ruled out stand where the live hub has them", async () => {
@@ -416,7 +443,7 @@ Deno.test("hub: contracts, epochs and what is ruled out stand where the live hub
   const keys = vector.list("keys").map((entry) => entry.bytes("storage_key"));
   const absent = flipByte(keys[0] ?? new Uint8Array(), 40);
   const [values, trips] = await connection.trips(() =>
-    connection.hub.fetchStorage([...keys, absent], signal)
+    connection.hub.reads.fetchStorage([...keys, absent], signal)
   );
   assert.equal(trips, 1);
   const [games = "", games2, oracle, core, epoch, game, claim, nothing] = values.map((value) =>
@@ -431,7 +458,7 @@ Deno.test("hub: contracts, epochs and what is ruled out stand where the live hub
     "0xe803000000000000",
   ]);
   assert.deepEqual([game, claim, nothing], [fisherman, fisherman, undefined]);
-  assert.deepEqual(await connection.hub.fetchStorage([], signal), []);
+  assert.deepEqual(await connection.hub.reads.fetchStorage([], signal), []);
 });
 
 Deno.test("hub: nexus pays the signer of the first message for the blocks that an update covers, once", async () => {
@@ -453,7 +480,10 @@ Deno.test("hub: nexus pays the signer of the first message for the blocks that a
   assert.equal(governance.balanceOf(relayer), opHeight * cost);
 
   // A signature of something else: the update counts, nobody is paid.
-  const { raw } = await connection.hub.prepareUpdates(optimism.consensusStateId, [fault], signal);
+  const { raw } = await connection.hub.updates.prepareUpdates({
+    id: optimism.consensusStateId,
+    proofs: [fault],
+  }, signal);
   // Variant, key and signature, both with their lengths, are the end of the extrinsic.
   const signature = raw.slice(-100);
   const messages = ismpMessagesCodec.enc([{
@@ -470,7 +500,7 @@ Deno.test("hub: nexus pays the signer of the first message for the blocks that a
   ]);
   assert.equal(answer.kind, "result");
   simulated.produceBlock();
-  assert.equal(await connection.hub.fetchLatestHeight(underL1(arbitrumOrbit), signal), arbitrumHeight);
+  assert.equal(await connection.hub.reads.fetchLatestHeight(underL1(arbitrumOrbit), signal), arbitrumHeight);
   assert.equal(governance.balanceOf(relayer), opHeight * cost);
 });
 
@@ -488,11 +518,11 @@ Deno.test("hub: a client is created from what a prover says, with heights of its
   }));
   simulated.produceBlock();
   await created;
-  const view = await hub.fetchClient(optimism.consensusStateId, "best", signal);
+  const view = await hub.reads.fetchClient(optimism.consensusStateId, "best", signal);
   assert.deepEqual([view?.clientId, view?.state, view?.unbondingSec], ["OPTC", states.opStack, 77n]);
-  assert.equal(await hub.fetchLatestHeight(optimism, signal), 1n);
-  assert.deepEqual(await hub.fetchCommitment({ id: optimism, height: 1n }, signal), commitment);
-  assert.equal(await hub.fetchUpdateTime({ id: optimism, height: 1n }, signal), 1_800_000_000n);
-  assert.equal(await hub.fetchCommitment({ id: optimism, height: 2n }, signal), undefined);
-  assert.equal(await hub.fetchUpdateTime({ id: optimism, height: 2n }, signal), undefined);
+  assert.equal(await hub.reads.fetchLatestHeight(optimism, signal), 1n);
+  assert.deepEqual(await hub.reads.fetchCommitment({ id: optimism, height: 1n }, signal), commitment);
+  assert.equal(await hub.reads.fetchUpdateTime({ id: optimism, height: 1n }, signal), 1_800_000_000n);
+  assert.equal(await hub.reads.fetchCommitment({ id: optimism, height: 2n }, signal), undefined);
+  assert.equal(await hub.reads.fetchUpdateTime({ id: optimism, height: 2n }, signal), undefined);
 });

@@ -187,9 +187,9 @@ export async function include(
   sent: readonly Uint8Array[],
 ): Promise<UpdateOutcome> {
   const { signal } = new AbortController();
-  const submission = await hub.prepareUpdates(id.consensusStateId, sent, signal);
-  const { kind } = await hub.broadcast(submission, signal);
+  const submission = await hub.updates.prepareUpdates({ id: id.consensusStateId, proofs: sent }, signal);
+  const { kind } = await hub.sender.broadcast(submission, signal);
   if (kind !== "sent") throw new Error(`The pool said ${kind}`);
   simulated.produceBlock();
-  return await hub.fetchUpdateOutcome(submission, signal);
+  return await hub.outcomes.fetchUpdateOutcome(submission, signal);
 }

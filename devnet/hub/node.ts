@@ -2,12 +2,11 @@
  * The parts of the simulated node that its RPC methods see.
  */
 import type { ConsensusStateId, StateMachine } from "../../src/core/ismp/state_machine.ts";
-import type { HubBlockchain } from "./blocks.ts";
+import type { HubBlockchain, SimulatedBlock } from "./blocks.ts";
 import type { IsmpPallet } from "./pallets/ismp.ts";
 import type { MmrPallet } from "./pallets/mmr.ts";
 import type { TransactionPool } from "./pool.ts";
 import type { RejectionListener, SimulatedRuntime } from "./runtime.ts";
-import type { SimulatedBlock } from "./blocks.ts";
 
 /** Identity of the hub. */
 export interface HubIdentity {

@@ -3,9 +3,8 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { epochRelayerSlot, requestReceiptSlot } from "../../src/core/evm/host_storage.ts";
 import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
-import type { Signature, WithdrawalProof } from "../../src/core/ismp/fees.ts";
+import { type Signature, type WithdrawalProof, withdrawalProofCodec } from "../../src/core/ismp/fees.ts";
 import { relayerCallTag } from "./pool_tags.ts";
-import { withdrawalProofCodec } from "../../src/core/ismp/fees.ts";
 import { decodeBareExtrinsic } from "./extrinsic.ts";
 import {
   beneficiaryMessage,

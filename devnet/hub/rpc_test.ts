@@ -27,8 +27,7 @@ import {
   startTestHub,
   submit,
 } from "./deliveries.ts";
-import { startHub } from "./hub.ts";
-import type { Hub } from "./hub.ts";
+import { type Hub, startHub } from "./hub.ts";
 import { callHttp, postHttp, resultHttp } from "./json_rpc_client.ts";
 
 /** A member of an answer. */

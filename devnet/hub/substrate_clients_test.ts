@@ -68,11 +68,11 @@ async function update(chain: Hub, proof: Uint8Array): Promise<string> {
     hashing: "Blake2",
   });
   const { hub } = connection;
-  const submission = await hub.prepareUpdates(stateId, [proof], signal);
-  const { kind } = await hub.broadcast(submission, signal);
+  const submission = await hub.updates.prepareUpdates({ id: stateId, proofs: [proof] }, signal);
+  const { kind } = await hub.sender.broadcast(submission, signal);
   if (kind !== "sent") return chain.rejections.at(-1)?.detail ?? "no reason";
   chain.produceBlock();
-  const outcome = await hub.fetchUpdateOutcome(submission, signal);
+  const outcome = await hub.outcomes.fetchUpdateOutcome(submission, signal);
   return outcome.kind === "included" && outcome.succeeded ? "taken" : outcome.kind;
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
-import { authoritiesRoot } from "./validators.ts";
+import { authoritiesRoot, Validators } from "./validators.ts";
 import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import { buildNaiveProof } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
@@ -31,7 +31,6 @@ import { type FactSource, readNaiveFacts } from "./naive_facts.ts";
 import { type RelayChainNode, startRelayChain } from "./relay_chain.ts";
 import { connectRelay } from "./relay_reader.ts";
 import { relayKeys, withSession } from "./relay_state.ts";
-import { Validators } from "./validators.ts";
 
 const { signal } = new AbortController();
 const storageVectors = await readVectors("beefy-relay-storage.json");

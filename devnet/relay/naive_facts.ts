@@ -2,8 +2,7 @@
  * What a naive BEEFY proof is made of, read block by block out of a relay chain's storage.
  * Source: docs/protocol/hub-consensus.md section 5.4.
  */
-import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import { toHash256 } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import {
   lastMountainBlocks,

@@ -2,8 +2,7 @@
  * What happened to messages on the chains of a devnet, read from the chains themselves: events of the EVM hosts, of
  * the hub and of the Substrate chains. Start reading at {@link readHistory}.
  */
-import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
-import { toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, type Hex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";

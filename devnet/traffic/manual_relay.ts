@@ -3,8 +3,7 @@
  * itself accepts, and for competitors. Works on devnets whose EVM chains mine a block per transaction.
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
-import type { Address } from "../../src/core/evm/address.ts";
-import { toAddress } from "../../src/core/evm/address.ts";
+import { type Address, toAddress } from "../../src/core/evm/address.ts";
 import {
   encodeHandlerCall,
   getResponsesCall,

@@ -40,15 +40,15 @@ export async function sendUpdate(
   },
 ): Promise<void> {
   const where = node.identity.stateMachine;
-  const submission = await hub.prepareUpdates(client, proofs, never);
-  const { kind } = await hub.broadcast(submission, never);
+  const submission = await hub.updates.prepareUpdates({ id: client, proofs }, never);
+  const { kind } = await hub.sender.broadcast(submission, never);
   if (kind !== "sent") {
     throw new Error(`The pool of ${where} said ${kind}: ${node.rejections.at(-1)?.detail ?? "no reason"}`);
   }
   const until = performance.now() + MAX_WAITING_MS;
   if (atOnce || makesBlocks) node.produceBlock();
   for (let seen = node.best.number;; seen = node.best.number) {
-    const outcome: UpdateOutcome = await hub.fetchUpdateOutcome(submission, never);
+    const outcome: UpdateOutcome = await hub.outcomes.fetchUpdateOutcome(submission, never);
     if (outcome.kind === "included") {
       if (outcome.succeeded) return;
       throw new Error(`${where} did not take an update of ${client}`);

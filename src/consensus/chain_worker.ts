@@ -2,7 +2,7 @@
  * Worker of one chain: poll, submit the updates that were found, wait. Chains are isolated from each other: faults of
  * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
-import type { CheckFinding } from "../core/chains/port.ts";
+import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { type CheckResult, checkUntilPassed } from "../core/chains/check.ts";
 import type { StateMachineHeight } from "../core/ismp/state_machine.ts";

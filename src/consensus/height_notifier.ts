@@ -2,7 +2,7 @@
  * Notifications of new heights on the hub: rollups are proved at L1 blocks that the hub knows, so their workers poll as
  * soon as it knows a newer one, whoever delivered it.
  */
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { TargetReads } from "../core/chains/consensus_target.ts";
 import {
   type StateMachineHeight,
   type StateMachineId,
@@ -54,7 +54,7 @@ export class HeightNotifier {
 export function heightNotifierWorker(
   deps: {
     readonly clock: Clock;
-    readonly hub: Pick<ConsensusTarget, "fetchLatestHeight">;
+    readonly hub: { readonly reads: Pick<TargetReads, "fetchLatestHeight"> };
     readonly notifier: HeightNotifier;
   },
   id: StateMachineId,
@@ -64,7 +64,7 @@ export function heightNotifierWorker(
     name: `heights of ${stateMachineIdKey(id)}`,
     run: async (signal) => {
       for (;;) {
-        const height = await deps.hub.fetchLatestHeight(id, signal);
+        const height = await deps.hub.reads.fetchLatestHeight(id, signal);
         if (height !== undefined) deps.notifier.notify({ id, height });
         await deps.clock.sleep(everyMs, signal);
       }

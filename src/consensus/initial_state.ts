@@ -2,7 +2,7 @@
  * `log-consensus-state`: prints the arguments with which governance creates the client of a chain on the hub. Source:
  * docs/protocol/hub-consensus.md section 3.7 and docs/protocol/evm-consensus.md section 4 (`CreateConsensusState`).
  */
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { TargetReads } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { toHex } from "../core/encoding/bytes.ts";
 import { findAcceptedChains } from "../core/ismp/accepted_chains.ts";
@@ -109,7 +109,7 @@ export interface FurtherCall {
  * so challenge period and acceptance are that client's. None for other chains.
  */
 async function furtherCalls(
-  hub: Pick<ConsensusTarget, "fetchClient">,
+  hub: { readonly reads: Pick<TargetReads, "fetchClient"> },
   { challengePeriods, commitments }: InitialConsensusState,
   own: ConsensusStateId,
   signal: AbortSignal,
@@ -124,7 +124,7 @@ async function furtherCalls(
         `${challengePeriods.get(id.stateMachine) ?? 0n} s`,
       otherwise: `messages are refused (ChallengePeriodNotConfigured): heights are stored under ${under}`,
     });
-    const client = await hub.fetchClient(under, "best", signal);
+    const client = await hub.reads.fetchClient(under, "best", signal);
     // The client may not exist yet: it is that of the L1 of every rollup that this program proves.
     const list = findAcceptedChains(client?.clientId ?? toConsensusClientId("BEAC"));
     if (list === undefined) continue;

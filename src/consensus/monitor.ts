@@ -3,7 +3,7 @@
  * program when one is too old: its supervisor restarts it and can raise an alert. Source:
  * docs/protocol/hub-consensus.md section 3.5.
  */
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { ConsensusTarget, TargetReads } from "../core/chains/consensus_target.ts";
 import type { UpdateLimit } from "./config/values.ts";
 import { stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
@@ -12,7 +12,9 @@ import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 
 /** A chain whose view of other chains is watched. */
-type Watcher = Pick<ConsensusTarget, "id" | "fetchLatestHeight" | "fetchUpdateTime" | "fetchNowSec">;
+type Watcher = Pick<ConsensusTarget, "id"> & {
+  readonly reads: Pick<TargetReads, "fetchLatestHeight" | "fetchUpdateTime" | "fetchNowSec">;
+};
 
 /** Dependencies of the monitor. */
 export interface MonitorDeps {
@@ -100,13 +102,15 @@ async function isLate(
   pair: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const height = await hub.fetchLatestHeight(id, signal);
-  const updatedSec = height === undefined ? undefined : await hub.fetchUpdateTime({ id, height }, signal);
+  const height = await hub.reads.fetchLatestHeight(id, signal);
+  const updatedSec = height === undefined
+    ? undefined
+    : await hub.reads.fetchUpdateTime({ id, height }, signal);
   if (updatedSec === undefined) {
     log.warn("update_missing", { pair, height });
     return false;
   }
-  const nowSec = await hub.fetchNowSec(signal);
+  const nowSec = await hub.reads.fetchNowSec(signal);
   const facts = {
     pair,
     lastHeight: height,

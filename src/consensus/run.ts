@@ -2,7 +2,7 @@
  * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is stopped or a
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
-import type { CheckFinding } from "../core/chains/port.ts";
+import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
@@ -118,10 +118,10 @@ async function checkAccepted(
   { commitmentId: { stateMachine, consensusStateId } }: ConsensusProver,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  const client = await hub.fetchClient(consensusStateId, "best", signal);
+  const client = await hub.reads.fetchClient(consensusStateId, "best", signal);
   const list = client && findAcceptedChains(client.clientId);
   if (list === undefined) return [];
-  const [entry] = await hub.fetchStorage([list.key(stateMachine)], signal);
+  const [entry] = await hub.reads.fetchStorage([list.key(stateMachine)], signal);
   if (entry !== undefined) return [];
   const text = `${hub.id.stateMachine} ${describeUnlisted(stateMachine, list)}; updates are submitted anyway`;
   return [{ severity: "warning", event: "chain_not_accepted", text }];

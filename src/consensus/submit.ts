@@ -4,8 +4,8 @@
  * docs/protocol/hub-consensus.md section 3.4 and docs/protocol/evm-consensus.md section 4.
  */
 import { equalBytes } from "../core/encoding/bytes.ts";
-import type { Refusal, SignedSubmission } from "../core/chains/port.ts";
-import type { ConsensusTarget, UpdateOutcome } from "../core/chains/consensus_target.ts";
+import type { Refusal, SignedSubmission } from "../core/chains/submission.ts";
+import type { ConsensusTarget, TargetReads, UpdateOutcome } from "../core/chains/consensus_target.ts";
 import type {
   ConsensusStateId,
   StateMachine,
@@ -21,15 +21,9 @@ import { delayAbort, SHUTDOWN_GRACE_MS } from "./delay_abort.ts";
 export interface SubmitDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly hub: Pick<
-    ConsensusTarget,
-    | "fetchClient"
-    | "fetchLatestHeight"
-    | "dryRunUpdates"
-    | "prepareUpdates"
-    | "broadcast"
-    | "fetchUpdateOutcome"
-  >;
+  readonly hub: Pick<ConsensusTarget, "updates" | "sender" | "outcomes"> & {
+    readonly reads: Pick<TargetReads, "fetchClient" | "fetchLatestHeight">;
+  };
 }
 
 /** Updates of one chain that our own verifier accepts. */
@@ -79,10 +73,16 @@ export async function submitUpdates(
   const { hub } = deps;
   const overtaken = await overtakenBy(hub, found, signal);
   if (overtaken !== undefined) return overtaken;
-  const refusal = await hub.dryRunUpdates(found.consensusStateId, found.proofs, signal);
+  const refusal = await hub.updates.dryRunUpdates(
+    { id: found.consensusStateId, proofs: found.proofs },
+    signal,
+  );
   if (refusal !== undefined) return await refused(hub, found, refusal, signal);
-  const submission = await hub.prepareUpdates(found.consensusStateId, found.proofs, signal);
-  const sent = await hub.broadcast(submission, signal);
+  const submission = await hub.updates.prepareUpdates(
+    { id: found.consensusStateId, proofs: found.proofs },
+    signal,
+  );
+  const sent = await hub.sender.broadcast(submission, signal);
   if (sent.kind === "refused") return await refused(hub, found, sent.refusal, signal);
   if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
     return await movedOn(hub, found, signal) ??
@@ -110,7 +110,7 @@ async function follow(
   const last = delayAbort(deps.clock, signal, SHUTDOWN_GRACE_MS);
   try {
     while (deps.clock.now() < untilMs) {
-      const outcome = await deps.hub.fetchUpdateOutcome(submission, last.signal);
+      const outcome = await deps.hub.outcomes.fetchUpdateOutcome(submission, last.signal);
       const isOthers = outcome.kind === "unknown" && deps.clock.now() < startMs + othersMs;
       const result = isOthers
         ? await movedOn(deps.hub, found, last.signal)
@@ -161,7 +161,7 @@ async function movedOn(
 ): Promise<SubmitResult | undefined> {
   const overtaken = await overtakenBy(hub, found, signal);
   if (overtaken !== undefined) return overtaken;
-  const client = await hub.fetchClient(found.consensusStateId, "best", signal);
+  const client = await hub.reads.fetchClient(found.consensusStateId, "best", signal);
   const isSame = client === undefined || equalBytes(client.state, found.madeOn);
   return isSame ? undefined : { kind: "overtaken", hubHeight: undefined };
 }
@@ -172,6 +172,6 @@ async function overtakenBy(
   signal: AbortSignal,
 ): Promise<SubmitResult | undefined> {
   if (height === undefined) return undefined;
-  const hubHeight = await hub.fetchLatestHeight(commitmentId, signal);
+  const hubHeight = await hub.reads.fetchLatestHeight(commitmentId, signal);
   return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
 }

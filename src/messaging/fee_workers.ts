@@ -1,6 +1,5 @@
 /** Workers for fees, rewards and withdrawals, and their dependencies. */
-import type { FeeChain } from "../core/chains/fees.ts";
-import type { RelayerHub } from "../core/chains/hub_accounts.ts";
+import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
@@ -21,7 +20,7 @@ import type { CheckResult } from "./startup.ts";
 export interface FeePlanInput {
   readonly config: MessagingConfig;
   readonly settings: RelaySettings;
-  readonly hub: RelayerHub & FeeChain;
+  readonly hub: HubChain;
   readonly chains: readonly GatedChain[];
   /** Results of the start checks: chains that passed are used at once, the others once they pass. */
   readonly checks: ReadonlyMap<Chain, CheckResult>;

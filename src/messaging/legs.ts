@@ -1,6 +1,4 @@
 /** Plans the legs, their dependencies, and the workers that serve them. */
-import { type FeeChain } from "../core/chains/fees.ts";
-import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { type Hex, toHex } from "../core/encoding/bytes.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
@@ -15,6 +13,8 @@ import { legWorker } from "./relay/leg_worker.ts";
 import { settleWorker } from "./relay/settle/settle_worker.ts";
 import { createNativePriceSource, hubTokenPrice27 } from "./prices.ts";
 import { type ConfiguredChain, gated } from "./startup.ts";
+import type { HubChain } from "../core/chains/hub.ts";
+import type { Chain } from "../core/chains/port.ts";
 
 /** Configured chain with a promise that resolves once it may be used. */
 export interface GatedChain {
@@ -25,7 +25,7 @@ export interface GatedChain {
 /** Input for planning legs. */
 export interface LegPlanInput {
   readonly config: MessagingConfig;
-  readonly hub: RelayerHub;
+  readonly hub: HubChain;
   readonly chains: readonly GatedChain[];
   /** For price sources. */
   readonly fetch: Fetch;
@@ -63,7 +63,7 @@ export function toRelaySettings(
 /** Plans two legs per chain, and the settling worker of every target. */
 export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
   const { config, hub } = parts;
-  const feeChains = new Map<StateMachine, FeeChain>(
+  const feeChains = new Map<StateMachine, Chain>(
     parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain]),
   );
   const hubSettle = new Wake(context.clock);
@@ -107,12 +107,13 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
  * revenue of its messages.
  */
 function replacingOf({ chain }: ConfiguredChain, { profit }: Leg): ReplacementContext | undefined {
-  return "fetchReplacementState" in chain ? { chain, profit } : undefined;
+  const { replacement, gas } = chain;
+  return replacement === undefined || gas === undefined ? undefined : { replacement, gas, profit };
 }
 
 /** What the legs of all chains share. */
 interface SharedParts extends LegPlanInput {
-  readonly feeChains: ReadonlyMap<StateMachine, FeeChain>;
+  readonly feeChains: ReadonlyMap<StateMachine, Chain>;
   /** Wakes the worker that settles the hub's submissions. */
   readonly hubSettle: Wake;
 }
@@ -130,8 +131,8 @@ function inboundLeg(
     pollIntervalMs: config.hub.pollIntervalSec * 1000,
     wake: new Wake(context.clock),
     settleWake: hubSettle,
-    senderLimits: hub,
-    answering: { hub, chains: feeChains },
+    senderLimits: hub.senderLimits,
+    answering: { hub: hub.hubCalls, chains: feeChains },
     findObstacle: findSourceAcceptance(context, hub, entry.chain.id),
   };
 }
@@ -152,14 +153,16 @@ function outboundLeg(
     settleWake: new Wake(context.clock),
     turn: new Limit(1),
   };
-  if (entry.config.type !== "evm" || !("fetchAuthoritySetId" in entry.chain)) return base;
-  const facts = { config: entry.config, chain: entry.chain, hub: config.hub.stateMachine };
+  const { id, gas, hubClient, proofChecks } = entry.chain;
+  if (entry.config.type !== "evm" || gas === undefined) return base;
+  const facts = { config: entry.config, router: gas, hub: config.hub.stateMachine };
   const profit: LegProfit = {
     minimumPercent: config.relayer.minimumProfitPercent,
     feeChains,
     price: createNativePriceSource({ ...context, fetch: shared.fetch }, facts),
   };
-  const findObstacle = findTargetProvability(context, hub, entry.chain);
-  const rewards = config.hub.signer === undefined ? undefined : hub;
-  return { ...base, profit, bundles: { hub, receiver: entry.chain }, rewards, findObstacle };
+  const findObstacle = proofChecks && findTargetProvability(context, hub, { id, proofChecks });
+  const bundles = hubClient && { hub, receiver: { id, hubClient } };
+  const rewards = config.hub.signer === undefined ? undefined : hub.rewards;
+  return { ...base, profit, bundles, rewards, findObstacle };
 }

@@ -1,9 +1,9 @@
 /** List of the hub's modules whose requests it rewards, refreshed periodically. */
-import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { RelayDeps } from "./relay/leg.ts";
+import type { HubRewards } from "../core/chains/hub.ts";
 
 const READ_EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;
@@ -24,14 +24,14 @@ export interface ListedModules {
  */
 export function listModules(
   deps: RelayDeps,
-  hub: Pick<RelayerHub, "fetchRewardedModules">,
+  hub: { readonly rewards: Pick<HubRewards, "fetchRewardedModules"> },
   isPaid: boolean,
 ): ListedModules {
   if (!isPaid) return { current: () => NONE, worker: undefined };
   let current: ReadonlyMap<Hex, bigint> | undefined;
   const read = async (signal: AbortSignal): Promise<number> => {
     try {
-      const rewards = await hub.fetchRewardedModules(signal);
+      const rewards = await hub.rewards.fetchRewardedModules(signal);
       current = new Map(
         [...rewards].flatMap(([module, reward]) => reward > 0n ? [[toHex(fromHex(module)), reward]] : []),
       );

@@ -35,7 +35,7 @@ export function hubTokenPrice27(hub: Pick<HubConfig, "stateMachine" | "tokenPric
 /** Creates the price source of an EVM chain. */
 export function createNativePriceSource(
   deps: PriceDeps,
-  facts: Pick<PriceContext, "config" | "chain" | "hub">,
+  facts: Pick<PriceContext, "config" | "router" | "hub">,
 ): PriceSource {
   const { stateMachine } = facts.config;
   const quotes = listPriceQuotes({ ...facts, fetch: deps.fetch });

@@ -2,9 +2,8 @@
  * The long-running relayer: opens the database, connects the chains, checks them, and supervises the workers until it
  * is asked to stop. Everything it needs from its environment is passed in.
  */
+import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
-import type { FeeChain } from "../core/chains/fees.ts";
-import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http.ts";
@@ -44,7 +43,7 @@ function planWorkers(
   deps: RelayDeps,
   config: MessagingConfig,
   parts: {
-    readonly hub: RelayerHub & FeeChain;
+    readonly hub: HubChain;
     readonly chains: readonly ConfiguredChain[];
     readonly checks: ReadonlyMap<Chain, CheckResult>;
     readonly fetch: Fetch;

@@ -2,10 +2,9 @@
  * Session shared by the long-running relayer and the one-off commands: opens the database, connects and checks the
  * chains, and closes everything in any case.
  */
+import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
-import type { FeeChain } from "../core/chains/fees.ts";
 import { reportChecks } from "../core/chains/check.ts";
-import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { type Ledger, LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http.ts";
@@ -17,7 +16,7 @@ import { checkAll, type CheckResult, type ConfiguredChain } from "./startup.ts";
 
 /** Adapters of the hub and of the chains of the configuration. */
 export interface Connections {
-  readonly hub: RelayerHub & FeeChain;
+  readonly hub: HubChain;
   readonly chains: readonly ConfiguredChain[];
 }
 

@@ -3,17 +3,18 @@
  * errors end the program and are all listed; a chain that does not answer is polled again while the others work.
  * Source: docs/protocol/messaging.md section 4.
  */
-import type { Chain, CheckFinding } from "../core/chains/port.ts";
+import type { CheckFinding } from "../core/chains/check_finding.ts";
+import type { HubChain } from "../core/chains/hub.ts";
+import type { Chain } from "../core/chains/port.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
 import { type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/check.ts";
-import type { FeeChain } from "../core/chains/fees.ts";
-import type { HubChain } from "../core/chains/hub.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
 import type { ChainConfig, EvmChainConfig, SubstrateChainConfig } from "./config/schema.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import type { ProofChecks } from "../core/chains/proofs.ts";
 
 /** Configured chain as checked at start-up. */
 export interface ChainToCheck {
@@ -24,7 +25,7 @@ export interface ChainToCheck {
 /** Configured chain with its adapter. */
 export type ConfiguredChain =
   | { readonly config: EvmChainConfig; readonly chain: EvmChain }
-  | { readonly config: SubstrateChainConfig; readonly chain: FeeChain };
+  | { readonly config: SubstrateChainConfig; readonly chain: Chain };
 
 /** Dependencies of start-up. */
 export interface StartupDeps {
@@ -35,10 +36,13 @@ export interface StartupDeps {
 
 export type { CheckResult };
 
+/** Hub as the checks see it. */
+export type CheckingHub = Chain & Pick<HubChain, "counterparties">;
+
 /** Checks the hub and every chain concurrently, then what the hub knows of the chains. */
 export async function checkAll(
   deps: StartupDeps,
-  { hub, chains }: { readonly hub: HubChain; readonly chains: readonly ChainToCheck[] },
+  { hub, chains }: { readonly hub: CheckingHub; readonly chains: readonly ChainToCheck[] },
   signal: AbortSignal,
 ): Promise<{ readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> }> {
   const hubCheck = checkWithin(deps, hub.id.stateMachine, (inner) => hub.check(hub.id, inner), signal);
@@ -54,13 +58,14 @@ export async function checkAll(
       signal,
     );
     const both = merged(own, known);
-    if (!isEvm(chain) || both.kind === "unreachable" || both.findings.some(isFatal)) {
+    const { proofChecks } = chain;
+    if (proofChecks === undefined || both.kind === "unreachable" || both.findings.some(isFatal)) {
       return [chain, both] as const;
     }
     const proofs = await checkWithin(
       deps,
       chain.id.stateMachine,
-      (inner) => checkProofs(hub, chain, inner),
+      (inner) => checkProofs(hub, { id: chain.id, proofChecks }, inner),
       signal,
     );
     return [chain, { ...both, findings: [...both.findings, ...proofs.findings] }] as const;
@@ -73,30 +78,26 @@ function isFatal({ severity }: CheckFinding): boolean {
   return severity === "fatal";
 }
 
-function isEvm(chain: Chain): chain is Chain & Pick<EvmChain, "checkProofs"> {
-  return "checkProofs" in chain;
-}
-
 /**
  * Checks that the chain's endpoints can prove the state that the hub knows; an unreachable chain was reported before.
  */
 async function checkProofs(
-  hub: HubChain,
-  chain: Chain & Pick<EvmChain, "checkProofs">,
+  hub: CheckingHub,
+  chain: Pick<Chain, "id"> & { readonly proofChecks: ProofChecks },
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  const { height } = await hub.fetchView(chain.id, signal);
-  return height === 0n ? [] : await chain.checkProofs(height, signal);
+  const { height } = await hub.reads.fetchView(chain.id, signal);
+  return height === 0n ? [] : await chain.proofChecks.checkProofs(height, signal);
 }
 
 /** Compares what the hub stores of the chain with the configuration. */
 function checkOnHub(
-  hub: HubChain,
+  hub: CheckingHub,
   { config, chain }: ChainToCheck,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const host = config.type === "evm" ? { ismpHost: fromHex(config.ismpHost) } : {};
-  return hub.checkCounterparty({ id: chain.id, ...host }, signal);
+  return hub.counterparties.checkCounterparty({ id: chain.id, ...host }, signal);
 }
 
 function merged(own: CheckResult, known: CheckResult): CheckResult {
@@ -107,7 +108,7 @@ function merged(own: CheckResult, known: CheckResult): CheckResult {
 
 /** Checks a chain on both sides. */
 async function checkChain(
-  hub: HubChain,
+  hub: CheckingHub,
   entry: ChainToCheck,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
@@ -125,7 +126,7 @@ async function checkChain(
  */
 function gateWorker(
   deps: StartupDeps,
-  { hub, entry }: { readonly hub: HubChain; readonly entry: ChainToCheck },
+  { hub, entry }: { readonly hub: CheckingHub; readonly entry: ChainToCheck },
   open: () => void,
 ): Worker {
   const name = entry.chain.id.stateMachine;
@@ -141,7 +142,7 @@ function gateWorker(
 /** Creates a gate that is open at once for a checked chain, and otherwise opened by a worker that keeps polling. */
 export function openGate(
   deps: StartupDeps,
-  ends: { readonly hub: HubChain; readonly entry: ConfiguredChain },
+  ends: { readonly hub: CheckingHub; readonly entry: ConfiguredChain },
   result: CheckResult | undefined,
 ): { readonly passed: Promise<void>; readonly worker: Worker | undefined } {
   if (result?.kind === "checked") return { passed: Promise.resolve(), worker: undefined };

@@ -96,7 +96,7 @@ Deno.test("chain worker: an update is submitted and told, and more of them follo
 
 Deno.test("chain worker: accepted without a height is reported as such", async () => {
   const scene = new Scene();
-  scene.hub.outcomes.push({ ...included(true), advanced: [] });
+  scene.hub.plannedOutcomes.push({ ...included(true), advanced: [] });
   scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(1_000);
   assert.deepEqual(scene.log.events("info"), [
@@ -200,7 +200,7 @@ Deno.test("chain worker: a client that nothing brings further is looked at every
 
 Deno.test("chain worker: an update that is lost is chance once and a warning from then on", async () => {
   const scene = new Scene();
-  scene.hub.outcomes.push({ kind: "unknown" }, { kind: "unknown" });
+  scene.hub.plannedOutcomes.push({ kind: "unknown" }, { kind: "unknown" });
   const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(10_000);
   assert.deepEqual(scene.seconds(prover).slice(0, 3), [0, 1, 3]);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Refusal } from "../../src/core/chains/port.ts";
+import type { Refusal } from "../../src/core/chains/submission.ts";
 import { type FoundUpdates, type SubmitResult, submitUpdates } from "../../src/consensus/submit.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { firstState, idOf, included, MemoryUpdatesHub, proofOf } from "../support/memory_updates.ts";
@@ -80,9 +80,9 @@ Deno.test("submit: of two relayers that bring the same signers the second is ove
   hub.onTry = undefined;
   for (const outcome of [included(false, badProof), included(false), { kind: "unknown" } as const]) {
     hub.states.set(id.consensusStateId, firstState);
-    hub.outcomes.push(outcome);
+    hub.plannedOutcomes.push(outcome);
     assert.notEqual((await submitSigners()).kind, "overtaken");
-    hub.outcomes.push(outcome);
+    hub.plannedOutcomes.push(outcome);
     byOther();
     assert.deepEqual(await submitSigners(), { kind: "overtaken", hubHeight: undefined });
   }
@@ -104,7 +104,7 @@ Deno.test("submit: where the pool has another's update instead of ours, that one
   const { clock, hub, submit } = scene();
   const inVain = Array.from({ length: 100 }, () => ({ kind: "unknown" as const }));
   hub.broadcasts.push({ kind: "alreadyKnown" });
-  hub.outcomes.push(...inVain);
+  hub.plannedOutcomes.push(...inVain);
   const overtaken = submit(20n);
   await clock.advance(10_000);
   hub.store(id, 20n);
@@ -128,7 +128,7 @@ Deno.test("submit: the pool's refusal is a refusal, a pool that wants more is a 
 
 Deno.test("submit: what is pending is asked for until a block has it, and the wait is not silent", async () => {
   const { clock, hub, log, submit } = scene();
-  hub.outcomes.push(...Array.from({ length: 200 }, () => ({ kind: "pending" as const })));
+  hub.plannedOutcomes.push(...Array.from({ length: 200 }, () => ({ kind: "pending" as const })));
   const startMs = clock.now();
   const result = await clock.run(submit());
   assert.equal(result.kind, "accepted");
@@ -138,7 +138,7 @@ Deno.test("submit: what is pending is asked for until a block has it, and the wa
 
 Deno.test("submit: an update that no block takes is given up after ten minutes", async () => {
   const { clock, hub, submit } = scene();
-  hub.outcomes.push(...Array.from({ length: 1_000 }, () => ({ kind: "pending" as const })));
+  hub.plannedOutcomes.push(...Array.from({ length: 1_000 }, () => ({ kind: "pending" as const })));
   const startMs = clock.now();
   assert.deepEqual(await clock.run(submit()), { kind: "lost", reason: "in no block after 10 min" });
   assert.equal(clock.now() - startMs, 600_000);
@@ -146,16 +146,16 @@ Deno.test("submit: an update that no block takes is given up after ten minutes",
 
 Deno.test("submit: what left the pool is lost, or the hub has the height from another relayer", async () => {
   const { hub, submit } = scene();
-  hub.outcomes.push({ kind: "unknown" });
+  hub.plannedOutcomes.push({ kind: "unknown" });
   assert.deepEqual(await submit(), {
     kind: "lost",
     reason: "neither in a block nor in the transaction pool",
   });
-  hub.outcomes.push(included(false));
+  hub.plannedOutcomes.push(included(false));
   assert.deepEqual(await submit(), { kind: "lost", reason: "failed in block 7" });
-  hub.outcomes.push(included(false, badProof));
+  hub.plannedOutcomes.push(included(false, badProof));
   assert.deepEqual(await submit(), { kind: "refused", refusal: badProof });
-  hub.outcomes.push({ kind: "unknown" });
+  hub.plannedOutcomes.push({ kind: "unknown" });
   hub.onTry = () => hub.store(id, 25n);
   hub.refusals.push(undefined);
   assert.deepEqual(await submit(), { kind: "overtaken", hubHeight: 25n });
@@ -163,21 +163,21 @@ Deno.test("submit: what left the pool is lost, or the hub has the height from an
 
 Deno.test("submit: accepted without a new height says so by an empty list", async () => {
   const { hub, submit } = scene();
-  hub.outcomes.push({ ...included(true), advanced: [] });
+  hub.plannedOutcomes.push({ ...included(true), advanced: [] });
   assert.deepEqual(await submit(), { kind: "accepted", block: 7n, advanced: [] });
 });
 
 Deno.test("submit: a stopping program waits five seconds for what it has sent, and no longer", async () => {
   const stop = new AbortController();
   const { clock, hub, submit } = scene();
-  hub.outcomes.push({ kind: "pending" }, { kind: "pending" });
+  hub.plannedOutcomes.push({ kind: "pending" }, { kind: "pending" });
   const sent = submit(20n, stop.signal);
   await clock.settle();
   stop.abort(new Error("stop"));
   assert.equal((await clock.run(sent)).kind, "accepted");
 
   const other = new AbortController();
-  hub.outcomes.push(...Array.from({ length: 100 }, () => ({ kind: "pending" as const })));
+  hub.plannedOutcomes.push(...Array.from({ length: 100 }, () => ({ kind: "pending" as const })));
   const lost = submit(30n, other.signal);
   await clock.settle();
   const startMs = clock.now();

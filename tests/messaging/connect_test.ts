@@ -108,7 +108,7 @@ for (const section of ["hub", "para"] as const) {
       const para = connections.chains.find(({ config }) => config.type === "substrate")?.chain;
       const chain = section === "hub" ? connections.hub : para;
       assert.ok(chain !== undefined);
-      const heights = Promise.all(Array.from({ length: 12 }, () => chain.fetchHeight(never)));
+      const heights = Promise.all(Array.from({ length: 12 }, () => chain.reads.fetchHeight(never)));
       heights.catch(() => undefined); // told below
       await node.waiting(3);
       assert.equal(node.most, 3);

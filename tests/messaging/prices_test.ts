@@ -34,7 +34,7 @@ function prepare(
       stateMachine: parseStateMachine(facts.chain ?? "EVM-1"),
       etherscanApiKey: facts.key === undefined ? undefined : new Secret(facts.key),
     },
-    chain: relayer.one,
+    router: relayer.one,
     hub: facts.hub === undefined ? MAIN_HUB : parseStateMachine(facts.hub),
   });
   return {

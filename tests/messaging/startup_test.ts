@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
-import type { Chain, CheckFinding } from "../../src/core/chains/port.ts";
-import type { HubChain } from "../../src/core/chains/hub.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { Chain } from "../../src/core/chains/port.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
-import { type ChainToCheck, checkAll, type CheckResult } from "../../src/messaging/startup.ts";
+import {
+  type ChainToCheck,
+  checkAll,
+  type CheckingHub,
+  type CheckResult,
+} from "../../src/messaging/startup.ts";
 import { GOOD_TOML } from "./config/wrong_configs.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { MemoryChain } from "../support/memory_chain.ts";
@@ -16,10 +21,14 @@ const never = new AbortController().signal;
 const fatal = (text: string): CheckFinding => ({ severity: "fatal", event: "host_invalid", text });
 
 /** A chain whose answers to the start-up checks are given; `undefined`: it does not answer. */
-class CheckedChain extends MemoryChain implements HubChain {
+class CheckedChain extends MemoryChain implements CheckingHub {
   own: readonly CheckFinding[] | undefined = [];
   known: readonly CheckFinding[] | undefined = [];
   counterpartiesAsked = 0;
+
+  get counterparties(): this {
+    return this;
+  }
 
   override check(): Promise<readonly CheckFinding[]> {
     return this.#say(this.own);
@@ -111,12 +120,13 @@ Deno.test("startup: an EVM chain's endpoints are asked for proofs at the height 
     event: "state_proofs_unavailable",
     text: "no eth_getProof",
   };
-  Object.assign(evm, {
-    checkProofs: (height: bigint) => {
+  evm.proofChecks = {
+    checkProofs: (height) => {
       asked.push(height);
       return Promise.resolve([note]);
     },
-  });
+    requireProofs: () => Promise.resolve(),
+  };
   const view = { height: 77n, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false };
   hub.fetchView = () => Promise.resolve(view);
   const { chains } = await finish(clock, run());

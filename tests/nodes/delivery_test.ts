@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { bumpPrice } from "../../src/core/chains/replacement_policy.ts";
-import type { SignedSubmission } from "../../src/core/chains/port.ts";
+import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../src/core/chains/evm/gas.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
@@ -51,15 +51,15 @@ function testDeliveries({ name, start }: RealNode): void {
         const one = [postTo(host, 4n)];
         const delivery = deliveryOf(one, await proveFromHub(host, one, 11n));
         const simulation = await accepted(chain, delivery);
-        const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+        const signing = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
         assert.ok(signing.kind === "signed");
-        assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "sent" });
-        assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "alreadyKnown" });
+        assert.deepEqual(await chain.sender.broadcast(signing.submission, never), { kind: "sent" });
+        assert.deepEqual(await chain.sender.broadcast(signing.submission, never), { kind: "alreadyKnown" });
         const outcome = await outcomeOf(chain, signing.submission);
         assert.ok(outcome.kind === "included" && outcome.succeeded);
         assert.equal(outcome.handled.length, 1);
         assert.equal(await countReceived(host), 1n);
-        assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "nonceUsed" });
+        assert.deepEqual(await chain.sender.broadcast(signing.submission, never), { kind: "nonceUsed" });
         assert.deepEqual(log.events("warn"), [], "traces have logs");
       }),
   });
@@ -73,24 +73,23 @@ function testDeliveries({ name, start }: RealNode): void {
         const { chain } = chainOf(host);
         const messages = [postTo(host, 1n)];
         const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-        const signing = await chain.sign(
+        const signing = await chain.sender.sign(
           delivery,
-          await accepted(chain, delivery),
-          { nonceAtLeast: undefined },
+          { simulation: await accepted(chain, delivery), nonceAtLeast: undefined },
           never,
         );
         assert.ok(signing.kind === "signed");
         const cheap = { type: "eip1559" as const, maxFeeWei: 10_000n, maxPriorityFeeWei: 10n };
-        const waiting = await chain.resign(signing.submission, cheap);
-        assert.deepEqual(await chain.broadcast(waiting, never), { kind: "sent" });
-        assert.deepEqual(await chain.fetchOutcome(waiting, never), { kind: "pending" });
-        const nearlySame = await chain.resign(waiting, { ...cheap, maxFeeWei: 10_500n });
-        assert.deepEqual(await chain.broadcast(nearlySame, never), { kind: "underpriced" });
-        const { offered, market } = await chain.fetchReplacementState(waiting, never);
+        const waiting = await chain.replacement.resign(signing.submission, cheap);
+        assert.deepEqual(await chain.sender.broadcast(waiting, never), { kind: "sent" });
+        assert.deepEqual(await chain.outcomes.fetchOutcome(waiting, never), { kind: "pending" });
+        const nearlySame = await chain.replacement.resign(waiting, { ...cheap, maxFeeWei: 10_500n });
+        assert.deepEqual(await chain.sender.broadcast(nearlySame, never), { kind: "underpriced" });
+        const { offered, market } = await chain.replacement.fetchReplacementState(waiting, never);
         const bumped = bumpPrice(offered, market, { capWei: undefined });
         assert.ok(bumped !== undefined);
-        const replacement = await chain.resign(waiting, bumped);
-        assert.deepEqual(await chain.broadcast(replacement, never), { kind: "sent" });
+        const replacement = await chain.replacement.resign(waiting, bumped);
+        assert.deepEqual(await chain.sender.broadcast(replacement, never), { kind: "sent" });
         assert.ok((await outcomeOf(chain, replacement)).kind === "included");
         // Its pool knows the first one for a moment longer.
         assert.deepEqual(await outcomeOf(chain, waiting), { kind: "replaced" });
@@ -107,23 +106,23 @@ function testDeliveries({ name, start }: RealNode): void {
         const messages = [postTo(host, 1n)];
         const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
         const simulation = await accepted(chain, delivery);
-        const { latest } = await chain.fetchNonces(never);
-        const ahead = await chain.sign(delivery, simulation, { nonceAtLeast: latest + 1n }, never);
+        const { latest } = await chain.replacement.fetchNonces(never);
+        const ahead = await chain.sender.sign(delivery, { simulation, nonceAtLeast: latest + 1n }, never);
         assert.ok(ahead.kind === "signed");
         const cheap = { type: "eip1559" as const, maxFeeWei: 10_000n, maxPriorityFeeWei: 10n };
-        const tooCheap = await chain.resign(ahead.submission, cheap);
-        assert.deepEqual(await chain.broadcast(tooCheap, never), { kind: "underpriced" });
-        const { market } = await chain.fetchReplacementState(ahead.submission, never);
-        const waiting = await chain.resign(ahead.submission, market);
-        assert.deepEqual(await chain.broadcast(waiting, never), { kind: "sent" });
-        const nearlySame = await chain.resign(waiting, raisedBy(market, 50n));
-        assert.deepEqual(await chain.broadcast(nearlySame, never), { kind: "underpriced" });
+        const tooCheap = await chain.replacement.resign(ahead.submission, cheap);
+        assert.deepEqual(await chain.sender.broadcast(tooCheap, never), { kind: "underpriced" });
+        const { market } = await chain.replacement.fetchReplacementState(ahead.submission, never);
+        const waiting = await chain.replacement.resign(ahead.submission, market);
+        assert.deepEqual(await chain.sender.broadcast(waiting, never), { kind: "sent" });
+        const nearlySame = await chain.replacement.resign(waiting, raisedBy(market, 50n));
+        assert.deepEqual(await chain.sender.broadcast(nearlySame, never), { kind: "underpriced" });
         const bumped = bumpPrice(market, market, { capWei: undefined });
         assert.ok(bumped !== undefined);
-        const replacement = await chain.resign(waiting, bumped);
-        assert.deepEqual(await chain.broadcast(replacement, never), { kind: "sent" });
-        const filling = await chain.cancel({ ...ahead.submission, nonce: latest }, market, never);
-        assert.deepEqual(await chain.broadcast(filling, never), { kind: "sent" });
+        const replacement = await chain.replacement.resign(waiting, bumped);
+        assert.deepEqual(await chain.sender.broadcast(replacement, never), { kind: "sent" });
+        const filling = await chain.replacement.cancel({ ...ahead.submission, nonce: latest }, market, never);
+        assert.deepEqual(await chain.sender.broadcast(filling, never), { kind: "sent" });
         assert.ok((await outcomeOf(chain, replacement)).kind === "included");
         assert.deepEqual(await outcomeOf(chain, waiting), { kind: "replaced" });
       }),
@@ -138,14 +137,14 @@ function testDeliveries({ name, start }: RealNode): void {
         const messages = [postTo(host, 1n)];
         const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
         const simulation = await accepted(chain, delivery);
-        const { latest } = await chain.fetchNonces(never);
-        const ahead = await chain.sign(delivery, simulation, { nonceAtLeast: latest + 1n }, never);
+        const { latest } = await chain.replacement.fetchNonces(never);
+        const ahead = await chain.sender.sign(delivery, { simulation, nonceAtLeast: latest + 1n }, never);
         assert.ok(ahead.kind === "signed");
-        assert.deepEqual(await chain.broadcast(ahead.submission, never), { kind: "sent" });
+        assert.deepEqual(await chain.sender.broadcast(ahead.submission, never), { kind: "sent" });
         assert.deepEqual(await askOutcome(chain, ahead.submission), { kind: "pending" });
-        const { market } = await chain.fetchReplacementState(ahead.submission, never);
-        const filling = await chain.cancel({ ...ahead.submission, nonce: latest }, market, never);
-        assert.deepEqual(await chain.broadcast(filling, never), { kind: "sent" });
+        const { market } = await chain.replacement.fetchReplacementState(ahead.submission, never);
+        const filling = await chain.replacement.cancel({ ...ahead.submission, nonce: latest }, market, never);
+        assert.deepEqual(await chain.sender.broadcast(filling, never), { kind: "sent" });
         assert.ok((await outcomeOf(chain, ahead.submission)).kind === "included");
       }),
   });
@@ -159,21 +158,22 @@ function testDeliveries({ name, start }: RealNode): void {
         const { chain } = chainOf(host);
         const messages = [postTo(host, 1n, { body: new Uint8Array(140_000).fill(7) })];
         const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-        const simulation = await chain.simulate(delivery, never);
+        const simulation = await chain.simulator.simulate(delivery, never);
         if (simulation.kind === "accepted") {
-          const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+          const signing = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
           assert.ok(signing.kind === "signed");
-          const sent = await chain.broadcast(signing.submission, never);
+          const sent = await chain.sender.broadcast(signing.submission, never);
           assert.equal(sent.kind === "refused" ? sent.refusal.code : sent.kind, "too_large");
         } else {
           assert.equal(simulation.refusal.code, "too_large");
         }
-        const early = await chain.fetchHeight(never);
-        await waitUntil("130 blocks have passed", async () => await chain.fetchHeight(never) > early + 130n, {
+        const early = await chain.reads.fetchHeight(never);
+        await waitUntil("130 blocks have passed", async () =>
+          await chain.reads.fetchHeight(never) > early + 130n, {
           deadlineMs: 300_000,
         });
         await assert.rejects(
-          chain.proveReceipts([`0x${"11".repeat(32)}`], early, never),
+          chain.proofs.proveReceipts([`0x${"11".repeat(32)}`], { height: early }, never),
           (fault) =>
             fault instanceof RpcFault && ["pruned", "state_pruned", "missing_state"].includes(fault.code),
         );
@@ -191,7 +191,7 @@ function raisedBy(price: GasPrice, permille: bigint): GasPrice {
   };
 }
 
-type Outcome = Awaited<ReturnType<EvmChain["fetchOutcome"]>>;
+type Outcome = Awaited<ReturnType<EvmChain["outcomes"]["fetchOutcome"]>>;
 
 /** Waits until the chain knows what became of a submission. */
 async function outcomeOf(chain: EvmChain, submission: SignedSubmission): Promise<Outcome> {
@@ -208,7 +208,7 @@ async function askOutcome(chain: EvmChain, submission: SignedSubmission): Promis
   const answers: Outcome[] = [];
   await waitUntil("the node has indexed its blocks", async () => {
     try {
-      answers.push(await chain.fetchOutcome(submission, never));
+      answers.push(await chain.outcomes.fetchOutcome(submission, never));
     } catch (fault) {
       if (!(fault instanceof RpcFault) || fault.reaction !== "retry") throw fault;
     }

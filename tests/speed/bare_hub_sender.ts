@@ -1,6 +1,6 @@
 /** Hands the hub deliveries that are ready: proved and encoded before the time is taken. */
-import type { SignedSubmission } from "../../src/core/chains/port.ts";
 import type { HubChain } from "../../src/core/chains/hub.ts";
+import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { postMessage } from "../../src/core/ismp/commitment.ts";
 import { systemRandomness } from "../../src/core/runtime/randomness.ts";
@@ -34,11 +34,11 @@ export async function prepareForHub(
   const size = hub.limits.maxMessagesPerStep;
   for (let start = 0; start < messages.length; start += size) {
     const batch = messages.slice(start, start + size).map(({ request }) => postMessage(request));
-    const proof = await source.proveMessages(batch, height, hub, signal);
+    const proof = await source.proofs.proveMessages(batch, { height, target: hub }, signal);
     const delivery = { steps: [{ kind: "messages" as const, messages: batch, proof }] };
-    const simulation = await hub.simulate(delivery, signal);
+    const simulation = await hub.simulator.simulate(delivery, signal);
     if (simulation.kind !== "accepted") throw new Error(`Refused: ${simulation.refusal.detail}`);
-    const signing = await hub.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+    const signing = await hub.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
     if (signing.kind !== "signed") throw new Error(`Not signed: ${signing.kind}`);
     submissions.push(signing.submission);
   }
@@ -49,7 +49,7 @@ export async function prepareForHub(
 export async function submitAll({ hub, submissions }: PreparedDeliveries): Promise<void> {
   const { signal } = new AbortController();
   for (const submission of submissions) {
-    const { kind } = await hub.broadcast(submission, signal);
+    const { kind } = await hub.sender.broadcast(submission, signal);
     if (kind !== "sent") throw new Error(`The hub did not take a delivery: ${kind}`);
   }
 }

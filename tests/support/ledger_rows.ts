@@ -1,5 +1,5 @@
 /** Rows for tests of the ledger; a test names only what matters to it. */
-import type { SignedSubmission } from "../../src/core/chains/port.ts";
+import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import type { NewDelivery, NewMessage, SubmissionItem } from "../../src/messaging/ledger/ledger.ts";
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { parseStateMachine, type StateMachine } from "../../src/core/ismp/state_machine.ts";

@@ -1,22 +1,33 @@
 /** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
+import type { ChainCapabilities, ChainLimits } from "../../src/core/chains/capabilities.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { GasQuote } from "../../src/core/chains/fees.ts";
+import type { Chain } from "../../src/core/chains/port.ts";
+import type {
+  FeeProof,
+  MessageProof,
+  ProofChecks,
+  ProofVerifier,
+  ProvenBlock,
+  ReceiptProof,
+} from "../../src/core/chains/proofs.ts";
 import {
-  type BroadcastResult,
   type Certain,
-  type Chain,
   type ChainEvent,
-  type ChainLimits,
-  type CheckFinding,
   type CounterpartyView,
-  type Delivery,
-  type MessageProof,
   type ReadSince,
-  type SignedSubmission,
-  type SigningHints,
-  type SigningResult,
-  type Simulation,
-  type SubmissionOutcome,
   UNSURE,
-} from "../../src/core/chains/port.ts";
+} from "../../src/core/chains/reads.ts";
+import type {
+  AcceptedSimulation,
+  BroadcastResult,
+  Delivery,
+  SignedSubmission,
+  SigningInput,
+  SigningResult,
+  Simulation,
+  SubmissionOutcome,
+} from "../../src/core/chains/submission.ts";
 import { MempoolSightings } from "../../src/core/chains/evm/mempool_sightings.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
@@ -34,6 +45,9 @@ import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { doFaulty, FaultPlan } from "./fault_plan.ts";
 import { type HostState, sealOf } from "./memory_host.ts";
 import type { MemoryNode, MemoryTransaction } from "./memory_node.ts";
+import type { Replacement } from "../../src/core/chains/replacement.ts";
+import type { HubLightClient } from "../../src/core/chains/hub_client.ts";
+import type { Signature } from "../../src/core/ismp/fees.ts";
 
 /** How a relayer is connected to a chain. */
 export interface MemoryChainOptions {
@@ -67,6 +81,7 @@ export class MemoryChain implements Chain {
   readsBehind = 0n;
   /** Blocks by which it is behind whatever it is asked for. */
   blocksBehind = 0n;
+  proofChecks: ProofChecks | undefined;
   /** Whether an endpoint answers that may be asked to confirm what ends a message. */
   areWitnessesUp = true;
   protected readonly node: MemoryNode;
@@ -102,6 +117,114 @@ export class MemoryChain implements Chain {
   protected get seen(): HostState {
     const { height, state } = this.seenBlock;
     return this.node.block(height - this.readsBehind)?.state ?? state;
+  }
+
+  get capabilities(): ChainCapabilities {
+    const isEvm = this.family === "evm";
+    return {
+      challengeRule: isEvm ? "reached" : "strict",
+      losesGasOnRace: isEvm,
+      acceptsGetResponses: isEvm,
+      hubProofs: isEvm ? "mmr" : "state",
+      freezes: isEvm ? "host" : "client",
+      hasNodeSizeLimit: isEvm,
+    };
+  }
+
+  // One object plays all parts; what a test overrides counts in each of them.
+  get reads(): this {
+    return this;
+  }
+
+  get events(): this {
+    return this;
+  }
+
+  get certain(): this {
+    return this;
+  }
+
+  get simulator(): this {
+    return this;
+  }
+
+  get sender(): this {
+    return this;
+  }
+
+  get outcomes(): this {
+    return this;
+  }
+
+  get fees(): this {
+    return this;
+  }
+
+  get proofs(): this {
+    return this;
+  }
+
+  get gas(): this | undefined {
+    return this.family === "evm" ? this : undefined;
+  }
+
+  get replacement(): Replacement | undefined {
+    return undefined;
+  }
+
+  get hubClient(): HubLightClient | undefined {
+    return undefined;
+  }
+
+  fetchFees(
+    _commitments: readonly Hash256[],
+    _signal: AbortSignal,
+  ): Promise<readonly (bigint | undefined)[]> {
+    return this.#lacks("fees");
+  }
+
+  fetchFeeTokenDecimals(_signal: AbortSignal): Promise<number> {
+    return this.#lacks("fee token");
+  }
+
+  proveFees(_commitments: readonly Hash256[], _at: ProvenBlock, _signal: AbortSignal): Promise<FeeProof> {
+    return this.#lacks("proofs of fees");
+  }
+
+  proveReceipts(
+    _commitments: readonly Hash256[],
+    _at: ProvenBlock,
+    _signal: AbortSignal,
+  ): Promise<ReceiptProof> {
+    return this.#lacks("proofs of receipts");
+  }
+
+  proveState(_keys: readonly Uint8Array[], _at: ProvenBlock, _signal: AbortSignal): Promise<Uint8Array> {
+    return this.#lacks("proofs of state");
+  }
+
+  fetchRouterPrice(_signal: AbortSignal): Promise<bigint | undefined> {
+    return this.#lacks("router");
+  }
+
+  fetchGasQuote(_signal: AbortSignal): Promise<GasQuote> {
+    return Promise.resolve({ gasPriceWei: this.node.priceWei });
+  }
+
+  fetchDataCost(_raw: Uint8Array, _signal: AbortSignal): Promise<bigint> {
+    return Promise.resolve(0n);
+  }
+
+  fetchBalance(_signal: AbortSignal): Promise<bigint> {
+    return this.#lacks("balance");
+  }
+
+  signDigest(_digest: Uint8Array): Promise<Signature> {
+    return this.#lacks("key");
+  }
+
+  #lacks(what: string): Promise<never> {
+    return Promise.reject(new Error(`${this.id.stateMachine} in memory has no ${what}`));
   }
 
   /** Account that pays; `undefined` where extrinsics are unsigned. */
@@ -174,8 +297,7 @@ export class MemoryChain implements Chain {
 
   proveMessages(
     messages: readonly Message[],
-    height: bigint,
-    target: Pick<Chain, "id" | "family">,
+    { height, target }: { readonly height: bigint; readonly target: Pick<ProofVerifier, "capabilities"> },
     signal: AbortSignal,
   ): Promise<MessageProof> {
     return this.call("proveMessages", signal, () => {
@@ -188,7 +310,7 @@ export class MemoryChain implements Chain {
       const at = { id: this.id, height };
       const seal = sealOf(hash, messages);
       return this.alterProof(
-        target.family === "evm" && this.family === "substrate"
+        target.capabilities.hubProofs === "mmr" && this.family === "substrate"
           ? { kind: "mmr", height: at, leafCount: BigInt(state.sent.size), items: [seal], leafIndices }
           : { kind: "state", height: at, proof: fromHex(seal) },
       );
@@ -216,7 +338,7 @@ export class MemoryChain implements Chain {
       "fetchCertainReceipts",
       signal,
       () =>
-        this.certain(since, messages.map((each) => this.node.head.state.receipts.get(toReceiptKey(each)))),
+        this.confirmed(since, messages.map((each) => this.node.head.state.receipts.get(toReceiptKey(each)))),
     );
   }
 
@@ -228,12 +350,12 @@ export class MemoryChain implements Chain {
     return this.call(
       "fetchCertainFees",
       signal,
-      () => this.certain(since, commitments.map((each) => this.node.head.state.fees.get(each))),
+      () => this.confirmed(since, commitments.map((each) => this.node.head.state.fees.get(each))),
     );
   }
 
   /** What endpoints agree on once one of them is far enough. */
-  protected certain<T>(
+  protected confirmed<T>(
     { height = 0n, timeSec = 0n }: ReadSince,
     values: readonly T[],
   ): readonly Certain<T>[] {
@@ -276,8 +398,7 @@ export class MemoryChain implements Chain {
 
   sign(
     delivery: Delivery,
-    simulation: Extract<Simulation, { kind: "accepted" }>,
-    hints: SigningHints,
+    input: SigningInput,
     signal: AbortSignal,
   ): Promise<SigningResult> {
     return this.call("sign", signal, () => {
@@ -302,10 +423,10 @@ export class MemoryChain implements Chain {
         const refusal = { code: "insufficient_funds" as const, detail: "insufficient funds" };
         return { kind: "refused", refusal };
       }
-      if (hints.maxGasPriceWei !== undefined && this.node.priceWei > hints.maxGasPriceWei) {
+      if (input.maxGasPriceWei !== undefined && this.node.priceWei > input.maxGasPriceWei) {
         return { kind: "refused", refusal: { code: "too_expensive", detail: "gas costs too much" } };
       }
-      return { kind: "signed", submission: this.signed(delivery, simulation, hints) };
+      return { kind: "signed", submission: this.signed(delivery, input.simulation, input) };
     });
   }
 
@@ -334,8 +455,8 @@ export class MemoryChain implements Chain {
 
   protected signed(
     delivery: Delivery,
-    simulation: Pick<Extract<Simulation, { kind: "accepted" }>, "gasLimit">,
-    hints: SigningHints,
+    simulation: Pick<AcceptedSimulation, "gasLimit">,
+    hints: Pick<SigningInput, "nonceAtLeast">,
     call: Pick<MemoryTransaction, "answer" | "call"> = {},
   ): SignedSubmission {
     const { account } = this;

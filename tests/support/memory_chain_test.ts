@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { postMessage } from "../../src/core/ismp/commitment.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
-import type { Delivery, SigningResult, Simulation } from "../../src/core/chains/port.ts";
+import type { Delivery, SigningResult, Simulation } from "../../src/core/chains/submission.ts";
 import {
   parseStateMachine,
   stateMachineIdKey,
@@ -70,7 +70,7 @@ async function simulate(
   carried: readonly Message[],
   height: bigint,
 ): Promise<Simulation> {
-  const proof = await from.proveMessages(proved, height, to, signal);
+  const proof = await from.proveMessages(proved, { height, target: to }, signal);
   return await to.simulate({ steps: [{ kind: "messages", messages: carried, proof }] }, signal);
 }
 
@@ -125,7 +125,7 @@ Deno.test("memory chain: what calls a handler that governance replaced is refuse
     steps: [{
       kind: "messages",
       messages: [carried],
-      proof: await work.from.proveMessages([carried], height, to, signal),
+      proof: await work.from.proveMessages([carried], { height, target: to }, signal),
     }],
   });
   const [first, second] = await Promise.all(sent.map(deliver));
@@ -133,7 +133,7 @@ Deno.test("memory chain: what calls a handler that governance replaced is refuse
   const sign = async (delivery: Delivery): Promise<SigningResult> => {
     const simulation = await to.simulate(delivery, signal);
     assert.ok(simulation.kind === "accepted");
-    return await to.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+    return await to.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
   };
   const old = await sign(first);
   assert.ok(old.kind === "signed");
@@ -252,7 +252,7 @@ async function simulateBehind(
   carried: Message,
   height: bigint,
 ): Promise<Simulation> {
-  const proof = await ends.from.proveMessages([carried], height, ends.to, signal);
+  const proof = await ends.from.proveMessages([carried], { height, target: ends.to }, signal);
   const consensus = proofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
   const steps = [...consensus, { kind: "messages" as const, messages: [carried], proof }];
   return await ends.to.simulate({ steps }, signal);

@@ -2,8 +2,8 @@
  * Consensus proofs of the hub in memory: what the hub accepts and keeps, and what an EVM host's client makes of them.
  * Sources: polytope-labs/hyperbridge: evm/src/consensus/BeefyV1.sol, modules/pallets/beefy-consensus-proofs.
  */
-import type { RefusalCode } from "../../src/core/chains/port.ts";
-import type { AcceptedProof } from "../../src/core/chains/hub_accounts.ts";
+import type { AcceptedProof } from "../../src/core/chains/hub.ts";
+import type { RefusalCode } from "../../src/core/chains/submission.ts";
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { Counterparty } from "./memory_host.ts";
 

@@ -2,24 +2,24 @@
  * Money on chains in memory: fees that senders put up, receipts by height, and a hub that keeps relayer accounts by
  * the rules of its pallet. Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,withdrawal}.rs.
  */
-import type {
-  BroadcastResult,
-  Certain,
-  Chain,
-  CheckFinding,
-  ReadSince,
-  SignedSubmission,
-  SubmissionOutcome,
-} from "../../src/core/chains/port.ts";
-import type { FeeChain, FeeProof, GasQuote, ReceiptProof } from "../../src/core/chains/fees.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import type {
   AcceptedProof,
+  AcceptedProofIndex,
   ClaimStatus,
   HubCallRefusal,
-  RelayerHub,
+  HubChain,
   RelayerHubCall,
   SenderLimit,
-} from "../../src/core/chains/hub_accounts.ts";
+} from "../../src/core/chains/hub.ts";
+import type { Chain } from "../../src/core/chains/port.ts";
+import type { FeeProof, ProvenBlock, ReceiptProof } from "../../src/core/chains/proofs.ts";
+import type { Certain, ReadSince } from "../../src/core/chains/reads.ts";
+import type {
+  BroadcastResult,
+  SignedSubmission,
+  SubmissionOutcome,
+} from "../../src/core/chains/submission.ts";
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Signature, WithdrawalInputData } from "../../src/core/ismp/fees.ts";
@@ -77,9 +77,8 @@ export interface MemoryFeeOptions {
 }
 
 /** A chain with fees; receipts for claims are kept apart from those of its host. */
-export class MemoryFeeChain extends MemoryChain implements FeeChain {
-  readonly hasGas = true;
-  readonly fees = new Map<Hash256, bigint>();
+export class MemoryFeeChain extends MemoryChain implements Chain {
+  readonly paidFees = new Map<Hash256, bigint>();
   /** Fees as the endpoint tells them that is asked first: it is behind. */
   staleFees: ReadonlyMap<Hash256, bigint> = new Map();
   /** Fees before a raise, with the block of the raise. */
@@ -99,11 +98,14 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
     this.#decimals = decimals;
   }
 
-  fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly (bigint | undefined)[]> {
+  override fetchFees(
+    commitments: readonly Hash256[],
+    signal: AbortSignal,
+  ): Promise<readonly (bigint | undefined)[]> {
     return this.#asked(
       "fetchFees",
       signal,
-      () => commitments.map((each) => this.staleFees.get(each) ?? this.fees.get(each)),
+      () => commitments.map((each) => this.staleFees.get(each) ?? this.paidFees.get(each)),
     );
   }
 
@@ -116,7 +118,7 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
     const receipts = messages.map((message) =>
       this.receiptAt(message.commitment, height) ?? state.receipts.get(toReceiptKey(message))
     );
-    return this.#asked("fetchCertainReceipts", signal, () => this.certain(since, receipts));
+    return this.#asked("fetchCertainReceipts", signal, () => this.confirmed(since, receipts));
   }
 
   override fetchCertainFees(
@@ -127,27 +129,23 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
     return this.#asked(
       "fetchCertainFees",
       signal,
-      () => this.certain(since, commitments.map((each) => this.fees.get(each))),
+      () => this.confirmed(since, commitments.map((each) => this.paidFees.get(each))),
     );
   }
 
-  fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
+  override fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
     return this.#asked("fetchFeeTokenDecimals", signal, () => this.#decimals);
   }
 
-  fetchRouterPrice(): Promise<bigint | undefined> {
+  override fetchRouterPrice(): Promise<bigint | undefined> {
     return Promise.resolve(undefined);
   }
 
-  fetchGasQuote(): Promise<GasQuote> {
-    return Promise.resolve({ gasPriceWei: this.#node.priceWei });
-  }
-
-  fetchDataCost(): Promise<bigint> {
-    return Promise.resolve(0n);
-  }
-
-  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof> {
+  override proveFees(
+    commitments: readonly Hash256[],
+    { height }: ProvenBlock,
+    signal: AbortSignal,
+  ): Promise<FeeProof> {
     return this.#asked("proveFees", signal, () => {
       if (commitments.length === 0) throw new Error("Nothing to prove");
       return {
@@ -157,9 +155,9 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
     });
   }
 
-  proveReceipts(
+  override proveReceipts(
     commitments: readonly Hash256[],
-    height: bigint,
+    { height }: ProvenBlock,
     signal: AbortSignal,
   ): Promise<ReceiptProof> {
     return this.#asked("proveReceipts", signal, () => ({
@@ -168,7 +166,11 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
     }));
   }
 
-  proveState(_keys: readonly Uint8Array[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+  override proveState(
+    _keys: readonly Uint8Array[],
+    { height }: ProvenBlock,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
     return this.#asked(
       "proveState",
       signal,
@@ -176,25 +178,25 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
     );
   }
 
-  signDigest(digest: Uint8Array): Promise<Signature> {
+  override signDigest(digest: Uint8Array): Promise<Signature> {
     return Promise.resolve(evmSignature(toHash256(digest), this.#key));
   }
 
-  fetchBalance(signal: AbortSignal): Promise<bigint | undefined> {
+  override fetchBalance(signal: AbortSignal): Promise<bigint> {
     return this.#asked("fetchBalance", signal, () => this.balanceWei);
   }
 
   /** The fee in the state of a block of this chain. */
   feeAt(commitment: Hash256, height: bigint): bigint {
     const before = this.feesBefore.get(commitment);
-    return before !== undefined && height < before.until ? before.fee : this.fees.get(commitment) ?? 0n;
+    return before !== undefined && height < before.until ? before.fee : this.paidFees.get(commitment) ?? 0n;
   }
 
   /** Somebody adds to a fee in the next block. */
   raise(commitment: Hash256, more: bigint): void {
-    const fee = this.fees.get(commitment) ?? 0n;
+    const fee = this.paidFees.get(commitment) ?? 0n;
     this.feesBefore.set(commitment, { fee, until: this.#node.head.height + 1n });
-    this.fees.set(commitment, fee + more);
+    this.paidFees.set(commitment, fee + more);
   }
 
   /** The relayer that a block of this chain names. */
@@ -221,7 +223,7 @@ interface PendingCall {
 }
 
 /** The hub with relayer accounts. */
-export class MemoryFeeHub extends MemoryChain implements RelayerHub {
+export class MemoryFeeHub extends MemoryChain implements HubChain {
   /** `Relayer.Fees`, by chain and address. */
   readonly balances = new Map<string, bigint>();
   readonly nonces = new Map<string, bigint>();
@@ -237,7 +239,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   /** While true, calls wait in the pool. */
   isStalled = false;
   /** Rewards of the treasury, by `rotation EVM-1 7` or `request 0x..`; 0: none offered. */
-  readonly rewards = new Map<string, bigint>();
+  readonly offeredRewards = new Map<string, bigint>();
   readonly paidRewards = new Set<string>();
   readonly listed = new Map<string, bigint>();
   readonly #node: MemoryNode;
@@ -259,6 +261,34 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     this.#wall = clock;
     this.#chains = options.chains;
     this.#key = options.key;
+  }
+
+  override get outcomes(): this {
+    return this;
+  }
+
+  get counterparties(): this {
+    return this;
+  }
+
+  get senderLimits(): this {
+    return this;
+  }
+
+  get accounts(): this {
+    return this;
+  }
+
+  get rewards(): this {
+    return this;
+  }
+
+  get hubCalls(): this {
+    return this;
+  }
+
+  get acceptedProofs(): this {
+    return this;
   }
 
   checkCounterparty(): Promise<readonly CheckFinding[]> {
@@ -296,7 +326,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
     const name = `rotation ${chain} ${setId}`;
     return this.#asked("fetchRotationReward", signal, () => ({
-      amount: this.rewards.get(name) ?? 0n,
+      amount: this.offeredRewards.get(name) ?? 0n,
       isClaimed: this.paidRewards.has(name),
     }));
   }
@@ -370,11 +400,15 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     return Promise.resolve(undefined);
   }
 
+  fetchAcceptedIndex(): Promise<AcceptedProofIndex> {
+    return Promise.resolve({ rotations: new Map(), messaging: [] });
+  }
+
   fetchRotations(): Promise<ReadonlyMap<bigint, bigint>> {
     return Promise.resolve(new Map());
   }
 
-  signDigest(digest: Uint8Array): Promise<Signature> {
+  override signDigest(digest: Uint8Array): Promise<Signature> {
     return Promise.resolve(sr25519Signature(toHash256(digest), this.#key, new Uint8Array(32).fill(7)));
   }
 
@@ -448,7 +482,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
         const { stateProof, setId, signature } = call.claim;
         const name = `rotation ${stateProof.height.id.stateMachine} ${setId}`;
         if (this.paidRewards.has(name)) return "OutboundRotationAlreadyClaimed";
-        if ((this.rewards.get(name) ?? 0n) === 0n) return "OutboundNoRewardConfigured";
+        if ((this.offeredRewards.get(name) ?? 0n) === 0n) return "OutboundNoRewardConfigured";
         return signature.tag === "Evm" ? undefined : "OutboundSignatureNotEvm";
       }
       case "claimRequest": {

@@ -1,11 +1,10 @@
 /** A ledger in memory, discarded when closed. */
 import { DatabaseSync } from "node:sqlite";
 import { Database } from "../../src/messaging/ledger/database.ts";
-import type { Ledger } from "../../src/messaging/ledger/ledger.ts";
+import { createLedger, type Ledger } from "../../src/messaging/ledger/ledger.ts";
 import { migrations as allMigrations } from "../../src/messaging/ledger/migrations/all.ts";
 import type { OpenDeps } from "../../src/messaging/ledger/open.ts";
 import { migrate } from "../../src/messaging/ledger/schema.ts";
-import { createLedger } from "../../src/messaging/ledger/ledger.ts";
 
 /** Opens a ledger with all tables. */
 export function openMemoryLedger(deps: OpenDeps): Ledger {

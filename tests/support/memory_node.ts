@@ -2,15 +2,14 @@
  * A whole chain in memory: blocks, a pool of transactions and an ISMP host, for any number of relayers.
  * Nothing happens by itself: tests produce blocks, move commitments and reorganise.
  */
+import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type {
   BroadcastResult,
-  ChainEvent,
   Delivery,
-  EventPosition,
   Refusal,
   SpentGas,
   SubmissionOutcome,
-} from "../../src/core/chains/port.ts";
+} from "../../src/core/chains/submission.ts";
 import { type Hash256, type Hex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";

@@ -3,14 +3,13 @@
  * handler that governance has replaced is the adapter's code.
  */
 import { type HostParamsContext, HostParamsReader } from "../../src/core/chains/evm/host_params.ts";
-import type { Address } from "../../src/core/evm/address.ts";
+import { type Address, toAddress } from "../../src/core/evm/address.ts";
 import { type HostParams, hostReads } from "../../src/core/evm/host_reads.ts";
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
-import { toAddress } from "../../src/core/evm/address.ts";
 import type { RpcEndpoint } from "../../src/core/rpc/call.ts";
 import { RpcEndpointSet } from "../../src/core/rpc/endpoint_set.ts";
-import hostVector from "../vectors/evm-host-reads.json" with { type: "json" };
 import { fixedRandomness } from "./seeded_randomness.ts";
+import hostVector from "../vectors/evm-host-reads.json" with { type: "json" };
 
 const recorded = hostVector.reads.hostParams;
 

@@ -1,7 +1,7 @@
 /** Transactions in the place of others on a chain in memory, as the EVM adapter makes them. */
-import type { SignedSubmission } from "../../src/core/chains/port.ts";
+import type { AccountNonces, Replacement, ReplacementState } from "../../src/core/chains/replacement.ts";
+import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import { type GasPrice, highestPriceWei } from "../../src/core/chains/evm/gas.ts";
-import type { AccountNonces, ReplaceableChain, ReplacementState } from "../../src/core/chains/replaceable.ts";
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
@@ -13,7 +13,7 @@ import type { MemoryNode, MemoryTransaction } from "./memory_node.ts";
 const TRANSFER_GAS = 21_000n;
 
 /** Replaces transactions of the account of `chain`; faults are planned there. */
-export class MemoryReplacing implements ReplaceableChain {
+export class MemoryReplacing implements Replacement {
   /** What the account has; accounts in {@link MemoryNode.unfunded} have nothing. */
   balanceWei = 10n ** 24n;
   /** What sending bytes costs beside gas. */

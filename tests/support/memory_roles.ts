@@ -1,21 +1,21 @@
 /** Chains in memory with what the pipeline asks beside `chain.ts`: fees, set ids, accepted proofs, answers. */
 import type {
-  Delivery,
-  SignedSubmission,
-  SigningHints,
-  SigningResult,
-  Simulation,
-} from "../../src/core/chains/port.ts";
-import type { HostParamsReader } from "../../src/core/chains/evm/host_params.ts";
-import { UnprovableKeyError } from "../../src/core/chains/fees.ts";
-import type {
   AcceptedProof,
-  ConsensusProofTarget,
   HubCallRefusal,
   RelayerHubCall,
   SenderLimit,
   SenderLimits,
-} from "../../src/core/chains/hub_accounts.ts";
+} from "../../src/core/chains/hub.ts";
+import type { ConsensusClientKind, HostConsensusView } from "../../src/core/chains/hub_client.ts";
+import { type ProvenBlock, UnprovableKeyError } from "../../src/core/chains/proofs.ts";
+import type {
+  Delivery,
+  SignedSubmission,
+  SigningInput,
+  SigningResult,
+  Simulation,
+} from "../../src/core/chains/submission.ts";
+import type { HostParamsReader } from "../../src/core/chains/evm/host_params.ts";
 import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
@@ -31,7 +31,7 @@ import { hostParamsWith, memoryHostParams } from "./memory_params.ts";
 import { RecordedLog } from "./recorded_log.ts";
 
 /** A chain beside the hub: fees of its requests, proofs of its state, and a client of the hub. */
-export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, ConsensusProofTarget {
+export class MemoryEvm extends MemoryChain implements FeeReader, StateProver {
   /** Decimals of the fee token. */
   decimals = 18;
   /** What the host's router says; `undefined`: it has no pool. */
@@ -73,35 +73,54 @@ export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, Co
 
   override async sign(
     delivery: Delivery,
-    simulation: Extract<Simulation, { kind: "accepted" }>,
-    hints: SigningHints,
+    input: SigningInput,
     signal: AbortSignal,
   ): Promise<SigningResult> {
     this.#handler = (await this.#params.read(signal)).handler;
-    return await super.sign(delivery, simulation, hints, signal);
+    return await super.sign(delivery, input, signal);
   }
 
-  fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly (bigint | undefined)[]> {
+  override fetchFees(
+    commitments: readonly Hash256[],
+    signal: AbortSignal,
+  ): Promise<readonly (bigint | undefined)[]> {
     return this.call("fetchFees", signal, () => {
       const { fees } = this.seen;
       return commitments.map((commitment) => fees.get(commitment));
     });
   }
 
-  fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
+  override fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
     return this.call("fetchFeeTokenDecimals", signal, () => this.decimals);
   }
 
-  fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined> {
+  override fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined> {
     return this.call("fetchRouterPrice", signal, () => this.routerPrice27);
   }
 
-  proveState(keys: readonly Uint8Array[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+  override proveState(
+    keys: readonly Uint8Array[],
+    { height }: ProvenBlock,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
     return this.call("proveState", signal, () => {
       const bad = keys.find((key) => this.unprovable.has(toHex(key)));
       if (bad !== undefined) throw new UnprovableKeyError("account_not_present", bad);
       return sealOfKeys(this.blockAt(height, "proveState").hash, keys);
     });
+  }
+
+  override get hubClient(): this {
+    return this;
+  }
+
+  /** Hosts in memory take proofs of any kind; the consensus relayer has doubles of its own. */
+  fetchConsensusView(): Promise<HostConsensusView> {
+    return Promise.reject(new Error("No consensus relayer runs here"));
+  }
+
+  fetchClientKind(): Promise<ConsensusClientKind> {
+    return Promise.resolve("router");
   }
 
   fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined> {
@@ -123,7 +142,23 @@ export class MemoryHub extends MemoryChain
   /** Heights whose proofs this node has not kept. */
   readonly missingProofs = new Set<bigint>();
   /** Rewards of the hub's modules, hex as the hub writes it. */
-  readonly rewards = new Map<string, bigint>();
+  readonly offeredRewards = new Map<string, bigint>();
+
+  get acceptedProofs(): this {
+    return this;
+  }
+
+  get hubCalls(): this {
+    return this;
+  }
+
+  get rewards(): this {
+    return this;
+  }
+
+  get senderLimits(): this {
+    return this;
+  }
 
   fetchAcceptedProofs(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
     return this.call(
@@ -187,7 +222,7 @@ export class MemoryHub extends MemoryChain
   }
 
   fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
-    return this.call("fetchRewardedModules", signal, () => new Map(this.rewards));
+    return this.call("fetchRewardedModules", signal, () => new Map(this.offeredRewards));
   }
 
   dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {

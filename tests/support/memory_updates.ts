@@ -1,9 +1,11 @@
 /** A hub and provers of chains in memory, for tests of what happens between them. Every answer can be scripted. */
-import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission } from "../../src/core/chains/port.ts";
+import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
+import type { BroadcastResult, Refusal, SignedSubmission } from "../../src/core/chains/submission.ts";
 import type {
   ConsensusClientView,
   ConsensusTarget,
   UpdateOutcome,
+  Updates,
 } from "../../src/core/chains/consensus_target.ts";
 import { hash256 } from "../../src/core/encoding/scale.ts";
 import type { StateCommitment } from "../../src/core/ismp/state_commitment.ts";
@@ -58,7 +60,7 @@ export class MemoryUpdatesHub implements ConsensusTarget {
   /** Replaces the answers, one after the other; then the usual ones. */
   readonly refusals: (Refusal | undefined)[] = [];
   readonly broadcasts: BroadcastResult[] = [];
-  readonly outcomes: UpdateOutcome[] = [];
+  readonly plannedOutcomes: UpdateOutcome[] = [];
   /** Thrown by every method while it is set. */
   fault: Error | undefined;
   /** Added to the clock of the machine, seconds. */
@@ -69,6 +71,22 @@ export class MemoryUpdatesHub implements ConsensusTarget {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  get reads(): this {
+    return this;
+  }
+
+  get updates(): this {
+    return this;
+  }
+
+  get sender(): this {
+    return this;
+  }
+
+  get outcomes(): this {
+    return this;
   }
 
   /** Somebody's update. */
@@ -120,7 +138,7 @@ export class MemoryUpdatesHub implements ConsensusTarget {
     return this.#answer(this.refusals.shift());
   }
 
-  prepareUpdates(id: ConsensusStateId, proofs: readonly Uint8Array[]): Promise<SignedSubmission> {
+  prepareUpdates({ id, proofs }: Updates): Promise<SignedSubmission> {
     const hash = hash256.dec(new Uint8Array(32).fill(++this.#made));
     const height = BigInt(new TextDecoder().decode(proofs.at(-1)));
     this.#prepared.set(hash, { id, height });
@@ -135,7 +153,7 @@ export class MemoryUpdatesHub implements ConsensusTarget {
   }
 
   fetchUpdateOutcome({ hash }: SignedSubmission): Promise<UpdateOutcome> {
-    const scripted = this.outcomes.shift();
+    const scripted = this.plannedOutcomes.shift();
     if (scripted !== undefined || this.fault !== undefined) {
       return this.#answer(scripted ?? { kind: "pending" });
     }

@@ -35,8 +35,8 @@ import {
   type Execution,
   type SimulatedRuntime,
   ValidityError,
+  type ValidTransaction,
 } from "../runtime.ts";
-import type { ValidTransaction } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { updateClient } from "./consensus_updates.ts";
 import { type ConsensusNetworks, VerifiedUpdates } from "./consensus_verifiers.ts";

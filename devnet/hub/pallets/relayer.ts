@@ -13,8 +13,15 @@ import {
 import { relayerCallTag } from "../pool_tags.ts";
 import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { bytes, type Codec, u128 } from "../../../src/core/encoding/scale.ts";
-import { type CallHandler, callHandler, DispatchError, type Execution, ValidityError } from "../runtime.ts";
-import type { SimulatedRuntime, ValidTransaction } from "../runtime.ts";
+import {
+  type CallHandler,
+  callHandler,
+  DispatchError,
+  type Execution,
+  type SimulatedRuntime,
+  ValidityError,
+  type ValidTransaction,
+} from "../runtime.ts";
 import { creditFees } from "./relayer_accumulate.ts";
 import { claimConsensusReward, claimRequestReward } from "./relayer_rewards.ts";
 import type { RelayerParts } from "./relayer_storage.ts";

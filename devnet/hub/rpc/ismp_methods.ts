@@ -4,8 +4,7 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/pallets/mmr/rpc/src/lib.rs.
  */
 import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
-import type { ProofKeys } from "../../../src/core/ismp/proof.ts";
-import { mmrProofCodec } from "../../../src/core/ismp/proof.ts";
+import { mmrProofCodec, type ProofKeys } from "../../../src/core/ismp/proof.ts";
 import { bytes, list } from "../../../src/core/encoding/scale.ts";
 import { ChainError, type SimulatedBlock } from "../blocks.ts";
 import type { HubNode } from "../node.ts";

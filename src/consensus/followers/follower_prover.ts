@@ -2,7 +2,7 @@
  * Proves the hub to a Substrate chain in the form that the chain's client of the hub accepts: each form has a prover of
  * its own.
  */
-import type { CheckFinding } from "../../core/chains/port.ts";
+import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type {
   ConsensusClientId,
@@ -25,10 +25,10 @@ export class FollowerProver implements ConsensusProver {
   readonly consensusStateId: ConsensusStateId;
   readonly commitmentId: StateMachineId;
   readonly intervalMs: number;
-  readonly #target: Pick<ConsensusTarget, "fetchClient">;
+  readonly #target: Pick<ConsensusTarget, "reads">;
   readonly #provers: FollowerProvers;
 
-  constructor(target: Pick<ConsensusTarget, "fetchClient">, provers: FollowerProvers) {
+  constructor(target: Pick<ConsensusTarget, "reads">, provers: FollowerProvers) {
     this.#target = target;
     this.#provers = provers;
     const { chain, consensusStateId, commitmentId, intervalMs } = provers.usual;
@@ -58,7 +58,7 @@ export class FollowerProver implements ConsensusProver {
 
   async #choose(signal: AbortSignal): Promise<ConsensusProver> {
     const { usual, byClient } = this.#provers;
-    const client = await this.#target.fetchClient(this.consensusStateId, "best", signal);
+    const client = await this.#target.reads.fetchClient(this.consensusStateId, "best", signal);
     return client && byClient.get(client.clientId) || usual;
   }
 }

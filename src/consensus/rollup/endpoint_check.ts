@@ -1,7 +1,7 @@
 /**
  * Start-up check of a rollup's endpoints: each must serve the chain that it is configured for.
  */
-import type { CheckFinding } from "../../core/chains/port.ts";
+import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import { evmChainId, type StateMachine } from "../../core/ismp/state_machine.ts";
 import type { EvmReader } from "../evm_reader.ts";
 import type { RollupDeps, RollupOptions } from "./rollup_options.ts";

@@ -1,7 +1,7 @@
 /**
  * Contract addresses of a rollup on the hub: reading them, and comparing them with the configuration.
  */
-import type { CheckFinding } from "../../core/chains/port.ts";
+import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { Address } from "../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";
 import { type Codec, decodeStrict, ScaleError } from "../../core/encoding/scale.ts";

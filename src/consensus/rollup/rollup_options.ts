@@ -3,7 +3,7 @@
  * `../op_stack/op_stack_prover.ts` and `createArbitrumProver(deps, options)` in `../arbitrum/arbitrum_prover.ts`, both
  * of which return a `ConsensusProver`.
  */
-import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import type { TargetReads } from "../../core/chains/consensus_target.ts";
 import type { Address } from "../../core/evm/address.ts";
 import type { ConsensusStateId, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Log } from "../../core/telemetry/log.ts";
@@ -11,10 +11,12 @@ import type { EvmReader } from "../evm_reader.ts";
 import type { ProverOptions } from "../prover.ts";
 
 /** Reads of the hub. */
-export type RollupHub = Pick<
-  ConsensusTarget,
-  "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
->;
+export type RollupHub = {
+  readonly reads: Pick<
+    TargetReads,
+    "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
+  >;
+};
 
 /** Dependencies of a rollup's prover. It closes none of them. */
 export interface RollupDeps {

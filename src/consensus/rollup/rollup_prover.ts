@@ -2,7 +2,7 @@
  * Prover shared by both kinds of rollups: the hub's state is read first, and decides what is searched for on the L1.
  * The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
-import type { CheckFinding } from "../../core/chains/port.ts";
+import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import { rollupClientName } from "./spec/known_rollups.ts";
 import {
@@ -13,13 +13,13 @@ import {
   type RollupClientState,
 } from "./spec/rollup_client.ts";
 import { RollupUpdateError } from "./spec/rollup_update_error.ts";
-import type {
-  ConsensusClientId,
-  ConsensusStateId,
-  StateMachine,
-  StateMachineId,
+import {
+  type ConsensusClientId,
+  type ConsensusStateId,
+  type StateMachine,
+  type StateMachineId,
+  stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
-import { stateMachineIdKey } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { findUnusableReason, type UnusableReason } from "../client_usability.ts";
 import type { TrustedBlock } from "../evm_reader.ts";
@@ -140,11 +140,11 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     const state = this.#readState(view);
     const l1Id = state.l1StateMachineId;
     const [l1Height, hubHeight] = await Promise.all([
-      this.#deps.hub.fetchLatestHeight(l1Id, signal),
-      this.#deps.hub.fetchLatestHeight(commitmentIdOf(state), signal),
+      this.#deps.hub.reads.fetchLatestHeight(l1Id, signal),
+      this.#deps.hub.reads.fetchLatestHeight(commitmentIdOf(state), signal),
     ]);
     if (l1Height === undefined) return nothing(`the hub knows no block of ${stateMachineIdKey(l1Id)} yet`);
-    const commitment = await this.#deps.hub.fetchCommitment({ id: l1Id, height: l1Height }, signal);
+    const commitment = await this.#deps.hub.reads.fetchCommitment({ id: l1Id, height: l1Height }, signal);
     if (commitment === undefined) {
       return nothing(`the hub does not hold block ${l1Height} of ${stateMachineIdKey(l1Id)} any more`);
     }
@@ -206,14 +206,18 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     readonly isFree: boolean;
   }> {
     const { stateMachine, consensusStateId, l1 } = this.#options;
-    const configured = await this.#deps.hub.fetchClient(consensusStateId, "best", signal);
+    const configured = await this.#deps.hub.reads.fetchClient(consensusStateId, "best", signal);
     const rollup = { stateMachine, consensusStateId };
     const name = rollupClientName(rollup, l1.consensusStateId, configured?.clientId);
     const isFree = configured === undefined;
     if (name.kind === "unknown") return { name: name.kind, view: undefined, isFree };
     this.#id = name.id;
     if (name.id === consensusStateId) return { name: "configured", view: configured, isFree };
-    return { name: "replaced", view: await this.#deps.hub.fetchClient(name.id, "best", signal), isFree };
+    return {
+      name: "replaced",
+      view: await this.#deps.hub.reads.fetchClient(name.id, "best", signal),
+      isFree,
+    };
   }
 
   async #findUnusableReason(
@@ -221,7 +225,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     signal: AbortSignal,
   ): Promise<UnusableReason | undefined> {
     const where = `client ${this.consensusStateId} of the hub`;
-    return findUnusableReason(where, view, await this.#deps.hub.fetchNowSec(signal));
+    return findUnusableReason(where, view, await this.#deps.hub.reads.fetchNowSec(signal));
   }
 
   /** @throws {ProverFault} `hub_state` */

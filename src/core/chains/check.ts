@@ -7,7 +7,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Randomness } from "../runtime/randomness.ts";
 import { DeadlineFault, retry, withDeadline } from "../runtime/retry.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { CheckFinding } from "./port.ts";
+import type { CheckFinding } from "./check_finding.ts";
 
 /** Time for a chain's first answer before the others continue without it. */
 const FIRST_ANSWER_MS = 30_000;

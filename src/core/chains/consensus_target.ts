@@ -9,7 +9,8 @@ import type {
   StateMachineHeight,
   StateMachineId,
 } from "../ismp/state_machine.ts";
-import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission, SubmissionOutcome } from "./port.ts";
+import type { CheckFinding } from "./check_finding.ts";
+import type { Refusal, Sender, SignedSubmission, SubmissionOutcome } from "./submission.ts";
 
 /** Light client of the target at one block. */
 export interface ConsensusClientView {
@@ -29,13 +30,8 @@ export type HubBlock = "best" | "final";
 /** Outcome of an update, with the heights that it really stored, possibly none. */
 export type UpdateOutcome = SubmissionOutcome & { readonly advanced?: readonly StateMachineHeight[] };
 
-/** Target of consensus updates. Every method may throw an `RpcFault`. */
-export interface ConsensusTarget {
-  /** State machine of the target, and its consensus state id on other chains. */
-  readonly id: StateMachineId;
-
-  /** Compares the node with the configuration. */
-  check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
+/** Reads of the target's light clients, and of its storage. */
+export interface TargetReads {
   /** Light client with that id; `undefined`: the target has none (governance must create it). */
   fetchClient(
     id: ConsensusStateId,
@@ -57,27 +53,43 @@ export interface ConsensusTarget {
     /** Default `best`. */
     block?: HubBlock,
   ): Promise<readonly (Uint8Array | undefined)[]>;
+}
 
+/** Updates of one light client, in execution order: all or none. */
+export interface Updates {
+  readonly id: ConsensusStateId;
+  readonly proofs: readonly Uint8Array[];
+}
+
+/** Updates of the target's light clients. */
+export interface TargetUpdates {
   /** Dry run of these proofs, in order in one extrinsic; `undefined`: accepted. */
-  dryRunUpdates(
-    id: ConsensusStateId,
-    proofs: readonly Uint8Array[],
-    signal: AbortSignal,
-  ): Promise<Refusal | undefined>;
+  dryRunUpdates(updates: Updates, signal: AbortSignal): Promise<Refusal | undefined>;
   /**
    * Creates one unsigned `Ismp.handle_unsigned` with a consensus message per proof, in order, each with our sr25519
    * signature of keccak256(proof). Nothing is sent.
    */
-  prepareUpdates(
-    id: ConsensusStateId,
-    proofs: readonly Uint8Array[],
-    signal: AbortSignal,
-  ): Promise<SignedSubmission>;
-  /** Submits the bytes to the transaction pool. */
-  broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult>;
+  prepareUpdates(updates: Updates, signal: AbortSignal): Promise<SignedSubmission>;
+}
+
+/** Search for updates. */
+export interface UpdateOutcomes {
   /** Outcome of an update and the heights it stored (`StateMachineUpdated` events of that extrinsic). */
   fetchUpdateOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome>;
+}
 
+/** Target of consensus updates. Every method of its parts may throw an `RpcFault`. */
+export interface ConsensusTarget {
+  /** State machine of the target, and its consensus state id on other chains. */
+  readonly id: StateMachineId;
+  readonly reads: TargetReads;
+  readonly updates: TargetUpdates;
+  /** Submits to the transaction pool. */
+  readonly sender: Pick<Sender, "broadcast">;
+  readonly outcomes: UpdateOutcomes;
+
+  /** Compares the node with the configuration. */
+  check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
   /** Closes connections. The target must not be used afterwards. */
   close(): Promise<void>;
 }

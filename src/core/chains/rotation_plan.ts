@@ -2,7 +2,7 @@
  * Decides which consensus proofs of the hub a chain needs. Pure. Rules: docs/protocol/messaging.md section 7.2.2:
  * authority sets rotate in order. The number of proofs per transaction: `transaction_bytes.ts`.
  */
-import type { AcceptedProof } from "./hub_accounts.ts";
+import type { AcceptedProof } from "./hub.ts";
 
 /** Rotation: the next authority set, and the proven height of the hub. */
 export interface RotationStep {

@@ -3,8 +3,8 @@
  * claim them. Start reading at `claims/claims_worker.ts`, `withdrawals/withdrawal_worker.ts` and
  * `rewards/rewards_worker.ts`.
  */
-import type { FeeChain } from "../../core/chains/fees.ts";
-import type { RelayerHub } from "../../core/chains/hub_accounts.ts";
+import type { HubChain } from "../../core/chains/hub.ts";
+import type { Chain } from "../../core/chains/port.ts";
 import { equalBytes } from "../../core/encoding/bytes.ts";
 import type { Signature } from "../../core/ismp/fees.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -15,7 +15,7 @@ import type { ProvableHeight, WaitingPayment } from "./withdrawals/payment_bundl
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */
-export type FeeHub = RelayerHub & Pick<FeeChain, "signDigest">;
+export type FeeHub = HubChain & Pick<Chain, "signDigest">;
 
 /** One of our keys, which the hub recognises by its address. */
 export interface FeeKey {
@@ -36,7 +36,7 @@ export interface WithdrawalSettings {
 export interface FeeContext extends RelayDeps {
   readonly hub: FeeHub;
   /** Every configured chain besides the hub. */
-  readonly chains: ReadonlyMap<StateMachine, FeeChain>;
+  readonly chains: ReadonlyMap<StateMachine, Chain>;
   /** False until a chain has passed its start check; it is not used before. */
   readonly isUp: (chain: StateMachine) => boolean;
   /** Key of `[hub].signer`; `undefined` without one. */
@@ -53,7 +53,7 @@ export interface FeeContext extends RelayDeps {
    * block with the proofs to send in front; `undefined`: none yet. Absent when no chain uses bundled proofs.
    */
   readonly bundleTo?:
-    | ((chain: FeeChain, payment: WaitingPayment, signal: AbortSignal) => Promise<ProvableHeight | undefined>)
+    | ((chain: Chain, payment: WaitingPayment, signal: AbortSignal) => Promise<ProvableHeight | undefined>)
     | undefined;
   /** Address of the host contract, 20 bytes; `undefined` for chains without one. */
   readonly hostOf: (chain: StateMachine) => Uint8Array | undefined;
@@ -88,7 +88,7 @@ export function findHubKey(hub: FeeHub, isConfigured: boolean): FeeKey | undefin
 
 /** Chain on which fees are paid out, with the receiving address. */
 export interface PayingChain {
-  readonly chain: FeeChain;
+  readonly chain: Chain;
   readonly name: StateMachine;
   readonly ownAddress: Uint8Array;
 }

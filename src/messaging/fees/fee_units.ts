@@ -1,11 +1,12 @@
 /** Formatting of fee token amounts for people. */
-import type { FeeChain } from "../../core/chains/fees.ts";
+import type { ChainFees } from "../../core/chains/fees.ts";
+import type { Chain } from "../../core/chains/port.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { formatTokenUnits } from "../relay/decisions/money.ts";
 
 /** A chain that can be asked for the decimals of its fee token. */
-type UnitChain = Pick<FeeChain, "id" | "fetchFeeTokenDecimals">;
+type UnitChain = Pick<Chain, "id"> & { readonly fees: Pick<ChainFees, "fetchFeeTokenDecimals"> };
 
 /** Caches the decimals of fee tokens, so that a log line costs no request. */
 export class FeeUnits {
@@ -16,7 +17,7 @@ export class FeeUnits {
     const name = chain.id.stateMachine;
     const known = this.#decimals.get(name);
     if (known !== undefined) return known;
-    const decimals = await chain.fetchFeeTokenDecimals(signal);
+    const decimals = await chain.fees.fetchFeeTokenDecimals(signal);
     this.#decimals.set(name, decimals);
     return decimals;
   }

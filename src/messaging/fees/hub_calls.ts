@@ -2,8 +2,8 @@
  * Submission of calls to the hub: each is journalled before its bytes are sent (I3) and polled until it is final. Works
  * from the journal alone, so calls of an earlier run are found too.
  */
-import type { HubCallRefusal, RelayerHub, RelayerHubCall } from "../../core/chains/hub_accounts.ts";
-import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/port.ts";
+import type { HubCallRefusal, HubChain, RelayerHubCall } from "../../core/chains/hub.ts";
+import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/submission.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
@@ -63,13 +63,13 @@ export function findErrorName(refusal: Refusal | HubCallRefusal): string | undef
 
 /** Sends calls and tracks them. One instance per hub, shared by all workers that send. */
 export class HubCalls {
-  readonly #hub: RelayerHub;
+  readonly #hub: HubChain;
   readonly #ledger: Ledger;
   readonly #log: Log;
   /** Submissions that are being broadcast right now. */
   readonly #leaving = new Set<number>();
 
-  constructor(context: { readonly hub: RelayerHub; readonly ledger: Ledger; readonly log: Log }) {
+  constructor(context: { readonly hub: HubChain; readonly ledger: Ledger; readonly log: Log }) {
     this.#hub = context.hub;
     this.#ledger = context.ledger;
     this.#log = context.log;
@@ -77,7 +77,7 @@ export class HubCalls {
 
   /** Builds the extrinsic, journals it with everything that depends on it, and broadcasts it. */
   async send(order: HubCallOrder, signal: AbortSignal): Promise<HubCallSent> {
-    const submission = await this.#hub.prepareCall(order.call, signal);
+    const submission = await this.#hub.hubCalls.prepareCall(order.call, signal);
     signal.throwIfAborted();
     const id = this.#ledger.transaction(() => {
       const entry = this.#ledger.submissions.record({ submission, kind: order.kind, items: order.items });
@@ -95,7 +95,7 @@ export class HubCalls {
   /** Polls the status of a journalled call, and records blocks that are not final yet. */
   async poll(row: SubmissionRow, signal: AbortSignal): Promise<HubCallStatus> {
     if (this.#leaving.has(row.id)) return { kind: "open" };
-    const outcome = await this.#hub.fetchCallOutcome(row.submission, signal);
+    const outcome = await this.#hub.outcomes.fetchCallOutcome(row.submission, signal);
     switch (outcome.kind) {
       case "pending":
         if (row.state !== "broadcast") this.#note(row.id, { state: "broadcast" });
@@ -105,7 +105,7 @@ export class HubCalls {
       case "replaced":
         return { kind: "gone" };
       case "unknown": {
-        const head = await this.#hub.fetchHeight(signal);
+        const head = await this.#hub.reads.fetchHeight(signal);
         return { kind: head < row.submission.madeAtHeight + PATIENCE_BLOCKS ? "open" : "gone" };
       }
     }
@@ -144,7 +144,7 @@ export class HubCalls {
     if (row === undefined) throw new Error(`Submission ${id} is not in the journal`);
     this.#leaving.add(id);
     try {
-      const result = await this.#hub.broadcast(row.submission, signal);
+      const result = await this.#hub.sender.broadcast(row.submission, signal);
       return this.#applyBroadcast(id, result, onRefused);
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;

@@ -2,7 +2,6 @@
  * Heights of one chain for which another one accepts proofs. Remembers heights whose challenge period is not over, so
  * that a chain whose height advances faster than that still has a matured one.
  */
-import type { Chain } from "../../core/chains/port.ts";
 import type { StateMachine, StateMachineHeight, StateMachineId } from "../../core/ismp/state_machine.ts";
 import {
   type ChallengeRule,
@@ -11,6 +10,8 @@ import {
   rememberHeights,
   type StoredHeight,
 } from "../relay/decisions/heights.ts";
+import type { ChainCapabilities } from "../../core/chains/capabilities.ts";
+import type { ChainReads } from "../../core/chains/reads.ts";
 
 /** Heights of a counterparty known to a chain. */
 export interface KnownHeights {
@@ -20,23 +21,29 @@ export interface KnownHeights {
   readonly matured: bigint | undefined;
 }
 
+/** Chain whose view of others is read. */
+interface MaturityWatcher {
+  readonly capabilities: Pick<ChainCapabilities, "challengeRule">;
+  readonly reads: Pick<ChainReads, "fetchView" | "fetchUpdateTime">;
+}
+
 /** Tracks the heights of counterparties known to one chain. */
 export class MaturedHeights {
-  readonly #watcher: Pick<Chain, "family" | "fetchView" | "fetchUpdateTime">;
+  readonly #watcher: MaturityWatcher;
   readonly #stored = new Map<StateMachine, readonly StoredHeight[]>();
 
-  constructor(watcher: Pick<Chain, "family" | "fetchView" | "fetchUpdateTime">) {
+  constructor(watcher: MaturityWatcher) {
     this.#watcher = watcher;
   }
 
   /** Reads the known heights of `counterparty`. One round trip, two for a height with a challenge period. */
   async read(counterparty: StateMachineId, signal: AbortSignal): Promise<KnownHeights> {
-    const view = await this.#watcher.fetchView(counterparty, signal);
+    const view = await this.#watcher.reads.fetchView(counterparty, signal);
     if (view.height === 0n) return { newest: 0n, matured: undefined };
     const rule: ChallengeRule = {
       nowSec: view.nowSec,
       challengePeriodSec: view.challengePeriodSec,
-      comparison: this.#watcher.family === "evm" ? "reached" : "strict",
+      comparison: this.#watcher.capabilities.challengeRule,
     };
     if (isMatured(view.nowSec, rule)) return { newest: view.height, matured: view.height };
     const stored = await this.#remember({ id: counterparty, height: view.height }, rule, signal);
@@ -52,7 +59,7 @@ export class MaturedHeights {
     const known = this.#stored.get(name) ?? [];
     const fresh = known.some(({ height }) => height === newest.height)
       ? undefined
-      : await this.#watcher.fetchUpdateTime(newest, signal);
+      : await this.#watcher.reads.fetchUpdateTime(newest, signal);
     const all = fresh === undefined ? known : [...known, { height: newest.height, updatedAtSec: fresh }];
     const kept = rememberHeights(all, newest.height, rule);
     this.#stored.set(name, kept);

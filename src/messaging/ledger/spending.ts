@@ -2,7 +2,7 @@
  * Table `spending`: maximum cost, actual cost and revenue of every transaction. A row is written with the journal
  * entry, before anything is sent, and completed when the transaction is mined.
  */
-import type { SignedSubmission, SpentGas } from "../../core/chains/port.ts";
+import type { SignedSubmission, SpentGas } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import {

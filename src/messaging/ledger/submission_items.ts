@@ -1,5 +1,5 @@
 /** Table `submission_item`: messages that each submission carries, and their outcomes. */
-import type { SignedSubmission } from "../../core/chains/port.ts";
+import type { SignedSubmission } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { findOneOf, readHash, readNumber, readStateMachine, type Row, toU64Text } from "./columns.ts";

@@ -1,5 +1,5 @@
 /** Table `submission`: the journal of what was signed, written before it is sent (I3). */
-import type { BlockRef, SignedSubmission } from "../../core/chains/port.ts";
+import type { BlockRef, SignedSubmission } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import {

@@ -28,7 +28,7 @@ export interface RouterReader {
 /** Context of the sources: the chain whose native token is priced, and what can be asked. */
 export interface PriceContext {
   readonly config: Pick<EvmChainConfig, "stateMachine" | "etherscanApiKey">;
-  readonly chain: RouterReader;
+  readonly router: RouterReader;
   /** The hub that the chain's host names. */
   readonly hub: StateMachine;
   readonly fetch: Fetch;

@@ -4,12 +4,12 @@ import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { oneDollar, type PriceContext, type PriceQuote, type RouterReader } from "./price_quote.ts";
 
 /** Price from the router that the chain's host names. */
-export function routerQuote(chain: RouterReader): PriceQuote {
+export function routerQuote(router: RouterReader): PriceQuote {
   return {
     origin: "router",
     ask: async (signal) => {
       try {
-        const price27 = await chain.fetchRouterPrice(signal);
+        const price27 = await router.fetchRouterPrice(signal);
         return price27 === undefined ? { kind: "failed", code: "no_pool" } : quotePrice(price27);
       } catch (error) {
         if (!(error instanceof RpcFault)) throw error;
@@ -35,6 +35,6 @@ function codeOfFault(code: RpcFaultCode): PriceFailureCode {
 }
 
 /** Finds the router's quote. Hosts of a test hub (`KUSAMA-`) have no pools; there the rule is one dollar. */
-export function findRouterQuote({ chain, hub }: PriceContext): PriceQuote {
-  return hub.startsWith("KUSAMA-") ? oneDollar : routerQuote(chain);
+export function findRouterQuote({ router, hub }: PriceContext): PriceQuote {
+  return hub.startsWith("KUSAMA-") ? oneDollar : routerQuote(router);
 }

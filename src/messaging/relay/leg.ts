@@ -2,9 +2,10 @@
  * Leg: one hop of a message, from the source chain that is scanned to the target chain that is delivered to. A message
  * from A to B takes two legs (A to hub, hub to B), and each leg has its own row for it.
  */
+import type { ChainGas } from "../../core/chains/fees.ts";
+import type { HubRewards, RelayerHubCalls, SenderLimits } from "../../core/chains/hub.ts";
 import type { Chain } from "../../core/chains/port.ts";
-import type { FeeChain } from "../../core/chains/fees.ts";
-import type { RelayerHub, SenderLimits } from "../../core/chains/hub_accounts.ts";
+import type { Replacement } from "../../core/chains/replacement.ts";
 import type { Bundles } from "./deliver/proof_follower.ts";
 import type { HoldReason, Ledger } from "../ledger/ledger.ts";
 import type { PriceSource } from "../pricing/price_source.ts";
@@ -16,7 +17,8 @@ import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { RouteInput } from "./decisions/route.ts";
-import type { ReplaceableChain } from "../../core/chains/replaceable.ts";
+import type { CertainReads } from "../../core/chains/reads.ts";
+import type { ChainProofs } from "../../core/chains/proofs.ts";
 
 /** Dependencies shared by the pipeline's workers. */
 export interface RelayDeps {
@@ -55,13 +57,15 @@ export interface TargetContext extends RelayContext {
 }
 
 /** Chain on which fees are paid. */
-export type FeeReader = Pick<FeeChain, "id" | "fetchFees" | "fetchCertainFees" | "fetchFeeTokenDecimals">;
+export type FeeReader = Pick<Chain, "id" | "fees"> & {
+  readonly certain: Pick<CertainReads, "fetchCertainFees">;
+};
 
 /** Chain whose state can be proved. */
-export type StateProver = Pick<FeeChain, "id" | "proveState">;
+export type StateProver = Pick<Chain, "id"> & { readonly proofs: Pick<ChainProofs, "proveState"> };
 
 /** The hub as far as it takes calls beside messages. */
-export type AnswerTaker = Pick<RelayerHub, "dryRunCall" | "prepareCall">;
+export type AnswerTaker = RelayerHubCalls;
 
 /** Context of profit decisions on one leg. */
 export interface LegProfit {
@@ -74,7 +78,7 @@ export interface LegProfit {
 }
 
 /** Hub as the payer of rewards for rotations of its authorities. */
-export type RotationRewards = Pick<RelayerHub, "fetchRotationReward">;
+export type RotationRewards = Pick<HubRewards, "fetchRotationReward">;
 
 /** The hub and the chains whose state can be proved to it. */
 export interface GetAnswering {
@@ -129,7 +133,7 @@ export function toRouteInput(leg: Leg, targetNowSec: bigint): RouteInput {
     moduleFilter: settings.moduleFilter,
     configured: settings.configured,
     listedModules: settings.listedModules(),
-    takesResponses: leg.target.family === "evm",
+    takesResponses: leg.target.capabilities.acceptsGetResponses,
     targetNowSec,
   };
 }
@@ -152,7 +156,8 @@ export type FindObstacle = (signal: AbortSignal) => Promise<Obstacle | undefined
 
 /** Target whose transactions have nonces. */
 export interface ReplacementContext {
-  readonly chain: ReplaceableChain & Pick<FeeChain, "fetchDataCost">;
+  readonly replacement: Replacement;
+  readonly gas: Pick<ChainGas, "fetchDataCost">;
   /** Profit required of its messages; absent when everything is delivered. */
   readonly profit?: LegProfit | undefined;
 }

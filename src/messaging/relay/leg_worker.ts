@@ -1,5 +1,5 @@
 /** Loop of one leg: poll what the target can verify, scan new blocks, deliver due messages, wait. */
-import type { CounterpartyView } from "../../core/chains/port.ts";
+import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
@@ -89,7 +89,7 @@ class LegLoop {
    * hub is queried for accepted proofs only when none of those is left.
    */
   async #round(leg: LegRun): Promise<number> {
-    const view = await leg.target.fetchView(leg.source.id, leg.signal);
+    const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
     this.#freezes.note(view);
     const obstacle = await this.#findObstacle(leg);
     if (obstacle !== undefined) return await this.#holdRound(leg, { obstacle, view });
@@ -204,12 +204,12 @@ class LegLoop {
     const rule: ChallengeRule = {
       nowSec: view.nowSec,
       challengePeriodSec: view.challengePeriodSec,
-      comparison: leg.target.family === "evm" ? "reached" : "strict",
+      comparison: leg.target.capabilities.challengeRule,
     };
     if (isMatured(view.nowSec, rule)) return view.height;
     if (!this.#stored.some(({ height }) => height === view.height)) {
       const at = { id: leg.source.id, height: view.height };
-      const updatedAtSec = await leg.target.fetchUpdateTime(at, leg.signal);
+      const updatedAtSec = await leg.target.reads.fetchUpdateTime(at, leg.signal);
       if (updatedAtSec !== undefined) this.#stored = [...this.#stored, { height: view.height, updatedAtSec }];
     }
     this.#stored = rememberHeights(this.#stored, view.height, rule);
@@ -257,7 +257,7 @@ class FreezeNotices {
     const fields = { leg: legName(this.#leg), chain: target.id.stateMachine };
     if (!isFrozen) {
       this.#log.info("freeze_ended", fields);
-    } else if (target.family === "evm") {
+    } else if (target.capabilities.freezes === "host") {
       this.#log.warn("host_frozen", fields);
     } else {
       const client = source.id.consensusStateId;

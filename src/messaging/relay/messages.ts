@@ -19,7 +19,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toRequest } from "./decisions/route.ts";
 import type { RelayContext, RelayDeps } from "./leg.ts";
-import type { RefusalCode } from "../../core/chains/port.ts";
+import type { RefusalCode } from "../../core/chains/submission.ts";
 import { type DeliveryOutcome, judgeRefusal } from "./decisions/outcome.ts";
 import { logTransition } from "../message_log.ts";
 import { isRefusedForGood, NEVER_MS, nextAttemptMs, type RetryClass } from "./decisions/retry_schedule.ts";

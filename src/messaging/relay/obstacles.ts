@@ -2,8 +2,8 @@
  * Detection of obstacles that block a whole leg: an EVM chain whose state no endpoint can prove at the heights that the
  * hub knows (deliveries to it could never be claimed), and a chain whose messages the hub does not accept yet.
  */
-import type { EvmChain } from "../../core/chains/evm/evm_chain.ts";
-import type { HubChain } from "../../core/chains/hub.ts";
+import type { Counterparties } from "../../core/chains/hub.ts";
+import type { Chain } from "../../core/chains/port.ts";
 import type { StateMachineId } from "../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -11,6 +11,8 @@ import type { Log } from "../../core/telemetry/log.ts";
 import { type FindObstacle, type Leg, type Obstacle, obstacleReasons } from "./leg.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { transition } from "./messages.ts";
+import type { ChainReads } from "../../core/chains/reads.ts";
+import type { ProofChecks } from "../../core/chains/proofs.ts";
 
 /** Validity of a finding without an obstacle, ms: nodes are replaced, and the hub's view of a chain may fall behind. */
 const CLEAR_MS = 5 * 60_000;
@@ -40,18 +42,18 @@ const INABILITIES: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
 /** Detects, for the leg to an EVM chain, whether its deliveries will be claimable. */
 export function findTargetProvability(
   deps: ObstacleDeps,
-  hub: Pick<HubChain, "fetchView">,
-  chain: Pick<EvmChain, "id" | "requireProofs">,
+  hub: { readonly reads: Pick<ChainReads, "fetchView"> },
+  chain: Pick<Chain, "id"> & { readonly proofChecks: Pick<ProofChecks, "requireProofs"> },
 ): FindObstacle {
   const name = chain.id.stateMachine;
   const obstacle = (detail: string): Obstacle => ({ reason: "target_unprovable", detail });
   return remembered(deps.clock, async (last, signal) => {
     let asked = "";
     try {
-      const { height } = await hub.fetchView(chain.id, signal);
+      const { height } = await hub.reads.fetchView(chain.id, signal);
       if (height === 0n) return undefined;
       asked = `block ${height}: `;
-      await chain.requireProofs(height, signal);
+      await chain.proofChecks.requireProofs(height, signal);
       return undefined;
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
@@ -66,12 +68,12 @@ export function findTargetProvability(
 /** Detects, for the leg to the hub, whether the hub accepts messages of the source. */
 export function findSourceAcceptance(
   deps: ObstacleDeps,
-  hub: Pick<HubChain, "findUnlisted">,
+  hub: { readonly counterparties: Pick<Counterparties, "findUnlisted"> },
   id: StateMachineId,
 ): FindObstacle {
   const name = id.stateMachine;
   return remembered(deps.clock, async (_last, signal) => {
-    const unlisted = await hub.findUnlisted(id, signal);
+    const unlisted = await hub.counterparties.findUnlisted(id, signal);
     if (unlisted === undefined) return undefined;
     const detail = `the hub ${unlisted}`;
     return { reason: "source_not_accepted", detail };

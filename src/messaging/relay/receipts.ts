@@ -2,7 +2,7 @@
  * Receipts on the target, ours or another relayer's: they end messages, and ours become delivery records, from which
  * fees are claimed.
  */
-import { UNSURE } from "../../core/chains/port.ts";
+import { UNSURE } from "../../core/chains/reads.ts";
 import {
   type DeliveryBlock,
   type DeliveryRow,
@@ -30,7 +30,11 @@ export async function takeDelivered(
 ): Promise<readonly Candidate[]> {
   const seen = work.candidates.filter((_, index) => work.receipts[index] !== undefined);
   if (seen.length === 0) return stillOpen(leg, work.candidates);
-  const certain = await leg.target.fetchCertainReceipts(seen.map(({ message }) => message), {}, leg.signal);
+  const certain = await leg.target.certain.fetchCertainReceipts(
+    seen.map(({ message }) => message),
+    {},
+    leg.signal,
+  );
   const certainOf = new Map(seen.map(({ message }, index) => [message, certain[index] ?? UNSURE]));
   const open = await endDelivered(leg, {
     candidates: work.candidates,
@@ -65,7 +69,7 @@ async function endDelivered(
   if (work.candidates.every(({ message }) => receiptOf(message) === undefined)) {
     return stillOpen(leg, work.candidates);
   }
-  const head = await leg.target.fetchHeight(leg.signal);
+  const head = await leg.target.reads.fetchHeight(leg.signal);
   return leg.ledger.transaction(() => {
     const candidates = stillOpen(leg, work.candidates);
     const others: Uint8Array[] = [];
@@ -104,7 +108,7 @@ export async function expire(
     if (rows.length === 0) return;
     const candidates = rows.flatMap((row) => readCandidate(row));
     const timeSec = rows.reduce((latest, row) => row.timeoutSec > latest ? row.timeoutSec : latest, 0n);
-    const found = await leg.target.fetchCertainReceipts(
+    const found = await leg.target.certain.fetchCertainReceipts(
       candidates.map(({ message }) => message),
       { timeSec },
       leg.signal,
@@ -207,7 +211,7 @@ export async function confirmFoundReceipts(
       return message === undefined ? [] : [{ delivery, message }];
     });
   if (found.length === 0) return false;
-  const finalHeight = await target.fetchFinalHeight(signal);
+  const finalHeight = await target.reads.fetchFinalHeight(signal);
   const due = found.filter(({ delivery }) => delivery.block.height <= finalHeight).slice(
     0,
     MAX_CONFIRMED_AT_ONCE,
@@ -218,7 +222,7 @@ export async function confirmFoundReceipts(
     (highest, { delivery: { block } }) => block.height > highest ? block.height : highest,
     0n,
   );
-  const receipts = await target.fetchCertainReceipts(messages, { height }, signal);
+  const receipts = await target.certain.fetchCertainReceipts(messages, { height }, signal);
   return ledger.transaction(() =>
     due.filter((entry, index) => {
       const receipt = receipts[index];

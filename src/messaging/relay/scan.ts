@@ -2,7 +2,7 @@
  * Scan of a leg's source, which turns its events into rows. The cursor only moves together with the rows of the blocks
  * it passes (docs/architecture/messaging.md, I1 and I2).
  */
-import type { ChainEvent, CounterpartyView } from "../../core/chains/port.ts";
+import type { ChainEvent, CounterpartyView } from "../../core/chains/reads.ts";
 import type { NewMessage } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
@@ -34,7 +34,7 @@ export async function startCursor(
   }
   let { scanned } = start;
   if (start.because === "cursor") {
-    scanned = await boundCatchUp((height) => leg.source.fetchBlockTime(height, leg.signal), {
+    scanned = await boundCatchUp((height) => leg.source.reads.fetchBlockTime(height, leg.signal), {
       scanned,
       observed: view.height,
       nowSec: view.nowSec,
@@ -90,7 +90,7 @@ export async function scanLeg(
     if (chunk === undefined) return { found, isComplete: true };
     const isEnough = found >= enough || (found > 0 && leg.clock.now() - startMs >= enoughMs);
     if (isEnough) return { found, isComplete: false };
-    const events = await leg.source.fetchEvents(chunk.from, chunk.to, leg.signal);
+    const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
     width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
     found += leg.ledger.transaction(() => {
       const fresh = recordRows(leg, { events, view });

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { inspect } from "node:util";
-import type { ConsensusChainConfig } from "../../../src/consensus/config/schema.ts";
-import type { ConsensusConfig } from "../../../src/consensus/config/schema.ts";
+import type { ConsensusChainConfig, ConsensusConfig } from "../../../src/consensus/config/schema.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
 import { parseConsensusConfig, readConsensusConfig } from "../../../src/consensus/config/read.ts";
 import { GOOD_TOML } from "../../messaging/config/wrong_configs.ts";

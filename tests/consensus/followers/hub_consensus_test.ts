@@ -205,17 +205,19 @@ Deno.test("without a relay chain the initial BEEFY state is that of the hub's ow
   const view = { state: stored, updatedSec: 1n, unbondingSec: 1n, isFrozen: false } as const;
   const id = idOf("KUSAMA-4009/PAS0");
   const { state } = await stateOfHub(
-    { id, fetchClient: () => Promise.resolve({ ...view, clientId: toConsensusClientId("BEEF") }) },
+    { id, reads: { fetchClient: () => Promise.resolve({ ...view, clientId: toConsensusClientId("BEEF") }) } },
     never,
   );
   const expected = encodeBeefyClientState({ latestHeight: 90n, beefyActivationBlock: 3n, current, next });
   assert.equal(toHex(state), toHex(expected));
-  const none = { id, fetchClient: () => Promise.resolve(undefined) };
+  const none = { id, reads: { fetchClient: () => Promise.resolve(undefined) } };
   await assert.rejects(stateOfHub(none, never), { code: "hub_state" });
   const broken = {
     id,
-    fetchClient: () =>
-      Promise.resolve({ ...view, clientId: toConsensusClientId("BEEF"), state: stored.subarray(1) }),
+    reads: {
+      fetchClient: () =>
+        Promise.resolve({ ...view, clientId: toConsensusClientId("BEEF"), state: stored.subarray(1) }),
+    },
   };
   await assert.rejects(stateOfHub(broken, never), { code: "hub_state" });
 });

@@ -56,6 +56,10 @@ export class FakeHub implements RollupHub {
   readonly #commitments = new Map<string, StateCommitment>();
   readonly #latest = new Map<string, bigint>();
 
+  get reads(): this {
+    return this;
+  }
+
   fetchClient(id: ConsensusStateId): Promise<ConsensusClientView | undefined> {
     return Promise.resolve(this.clients.get(id));
   }

@@ -1,8 +1,7 @@
 /**
  * Ways in which a node's answers can be untrue, for tests that try each of them.
  */
-import type { Json } from "../../../src/core/rpc/json.ts";
-import { isJsonObject } from "../../../src/core/rpc/json.ts";
+import { isJsonObject, type Json } from "../../../src/core/rpc/json.ts";
 import type { AlterAnswer } from "../../support/altered_answers.ts";
 
 /** Fields of a block header that go into its hash, and the hash itself. */

@@ -57,7 +57,7 @@ async function plan(config: MessagingConfig): Promise<string> {
       hostOf(chain.id.stateMachine)?.toHex(),
       chain.id.stateMachine.startsWith("EVM-")
         ? undefined
-        : await chain.fetchFeeTokenDecimals(new AbortController().signal),
+        : await chain.fees.fetchFeeTokenDecimals(new AbortController().signal),
     ])),
   };
   await Promise.all([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));

@@ -195,7 +195,7 @@ export class Scene {
     const relayer = this.address(dest);
     return Array.from({ length: count }, (_, index) => {
       const commitment = hashOf(first + index);
-      this.chain(source).fees.set(commitment, fee);
+      this.chain(source).paidFees.set(commitment, fee);
       this.chain(dest).proved.set(commitment, { relayer, from: height });
       this.hub.routed.set(commitment, false);
       this.ledger.deliveries.record({

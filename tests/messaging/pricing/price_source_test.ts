@@ -247,7 +247,7 @@ for (
     const stateMachine = parseStateMachine(chain);
     const quotes = listPriceQuotes({
       config: { stateMachine, etherscanApiKey: hasKey ? new Secret(KEY) : undefined },
-      chain: { fetchRouterPrice: () => Promise.resolve(undefined) },
+      router: { fetchRouterPrice: () => Promise.resolve(undefined) },
       hub,
       fetch: () => Promise.reject(new Error("nothing is asked here")),
     });

@@ -28,16 +28,20 @@ function scene(): {
   const state = { answer: "proof" as RpcFaultCode | "proof", hub: 700n as RpcFaultCode | bigint };
   const chain = {
     id,
-    requireProofs: (height: bigint) => {
-      asked.push(height);
-      return state.answer === "proof" ? Promise.resolve() : Promise.reject(faultOf(state.answer));
+    proofChecks: {
+      requireProofs: (height: bigint) => {
+        asked.push(height);
+        return state.answer === "proof" ? Promise.resolve() : Promise.reject(faultOf(state.answer));
+      },
     },
   };
   const hub = {
-    fetchView: () =>
-      typeof state.hub === "bigint"
-        ? Promise.resolve({ ...view, height: state.hub })
-        : Promise.reject(faultOf(state.hub)),
+    reads: {
+      fetchView: () =>
+        typeof state.hub === "bigint"
+          ? Promise.resolve({ ...view, height: state.hub })
+          : Promise.reject(faultOf(state.hub)),
+    },
   };
   const find = findTargetProvability({ clock, log: new RecordedLog() }, hub, chain);
   return Object.assign(state, { clock, find, asked });
@@ -97,7 +101,7 @@ Deno.test("obstacles: a fault that passes changes no good finding, unless it sta
 Deno.test("obstacles: messages of a chain that the hub does not list are held with its words until it does", async () => {
   const clock = new FakeClock();
   let unlisted: string | undefined = "does not accept messages of EVM-10 yet: no list has it";
-  const hub = { findUnlisted: () => Promise.resolve(unlisted) };
+  const hub = { counterparties: { findUnlisted: () => Promise.resolve(unlisted) } };
   const find = findSourceAcceptance({ clock, log: new RecordedLog() }, hub, id);
   const found = await find(never);
   assert.equal(found?.reason, "source_not_accepted");

@@ -10,7 +10,7 @@ import type { Relayer } from "./fixture.ts";
 /** One round of a leg: read what is new, deliver what is due. */
 export async function round(relayer: Relayer, leg: LegRun): Promise<DeliveryRound> {
   const { deps, signal } = relayer;
-  const view = await leg.target.fetchView(leg.source.id, signal);
+  const view = await leg.target.reads.fetchView(leg.source.id, signal);
   if (deps.ledger.cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine) === undefined) {
     await startCursor(leg, view);
   }
@@ -22,7 +22,7 @@ export async function round(relayer: Relayer, leg: LegRun): Promise<DeliveryRoun
 /** One round of answering GET requests: read what is new, answer what is due. */
 export async function answer(relayer: Relayer, leg: LegRun): Promise<AnswerRound> {
   const { deps, signal } = relayer;
-  const view = await leg.target.fetchView(leg.source.id, signal);
+  const view = await leg.target.reads.fetchView(leg.source.id, signal);
   if (deps.ledger.cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine) === undefined) {
     await startCursor(leg, view);
   }

@@ -8,14 +8,14 @@ import { outbound, round, settle } from "./rounds.ts";
 import { Fixture, memoryLedger, names, Relayer, sender, withLedger } from "./fixture.ts";
 
 async function scan(relayer: Relayer, leg: LegRun): Promise<number> {
-  const view = await leg.target.fetchView(leg.source.id, relayer.signal);
+  const view = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
   const { found, isComplete } = await scanLeg(leg, view);
   assert.ok(isComplete);
   return found;
 }
 
 async function start(relayer: Relayer, leg: LegRun): Promise<void> {
-  const view = await leg.target.fetchView(leg.source.id, relayer.signal);
+  const view = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
   await startCursor(leg, view);
 }
 

@@ -1,15 +1,21 @@
 /** Chains in memory with everything that the whole relayer asks of them; each call may be the last one of a process. */
-import type { BroadcastResult, SignedSubmission, SubmissionOutcome } from "../../../src/core/chains/port.ts";
-import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
-import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
-import type { FeeChain, FeeProof, GasQuote, ReceiptProof } from "../../../src/core/chains/fees.ts";
+import type { GasQuote } from "../../../src/core/chains/fees.ts";
 import type {
+  AcceptedProofIndex,
   ClaimStatus,
   HubCallRefusal,
-  RelayerHub,
+  HubChain,
   RelayerHubCall,
-} from "../../../src/core/chains/hub_accounts.ts";
-import type { AccountNonces, ReplacementState } from "../../../src/core/chains/replaceable.ts";
+} from "../../../src/core/chains/hub.ts";
+import type { FeeProof, ProvenBlock, ReceiptProof } from "../../../src/core/chains/proofs.ts";
+import type { AccountNonces, ReplacementState } from "../../../src/core/chains/replacement.ts";
+import type {
+  BroadcastResult,
+  SignedSubmission,
+  SubmissionOutcome,
+} from "../../../src/core/chains/submission.ts";
+import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
+import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
 import { type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
@@ -80,10 +86,13 @@ function seal(what: string, root: Hash256, keys: readonly string[]): Uint8Array 
 /** A chain beside the hub. */
 export class SimEvm extends MemoryEvm implements EvmChain {
   override readonly family = "evm";
-  readonly hasGas = true;
   readonly #life: Process;
   readonly #key: Uint8Array;
   readonly #endpoint: Endpoint;
+  override readonly proofChecks = {
+    checkProofs: (): Promise<readonly []> => Promise.resolve([]),
+    requireProofs: (): Promise<void> => Promise.resolve(),
+  };
   readonly #replacing: MemoryReplacing;
 
   constructor(node: MemoryNode, { life, clock, key, relayer, latencyMs, endpoint }: SimConnection) {
@@ -93,6 +102,14 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     this.alterProof = (proof) => endpoint.isProofBad() ? forge(proof) : proof;
     this.#key = key;
     this.#replacing = new MemoryReplacing(node, this, clock);
+  }
+
+  override get gas(): this {
+    return this;
+  }
+
+  override get replacement(): this {
+    return this;
   }
 
   override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
@@ -111,23 +128,19 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return fees;
   }
 
-  checkProofs(): Promise<readonly []> {
-    return Promise.resolve([]);
-  }
-
-  requireProofs(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  fetchGasQuote(signal: AbortSignal): Promise<GasQuote> {
+  override fetchGasQuote(signal: AbortSignal): Promise<GasQuote> {
     return this.call("fetchGasQuote", signal, () => ({ gasPriceWei: this.node.priceWei }));
   }
 
-  fetchDataCost(_callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
+  override fetchDataCost(_callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
     return this.call("fetchDataCost", signal, () => 0n);
   }
 
-  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof> {
+  override proveFees(
+    commitments: readonly Hash256[],
+    { height }: ProvenBlock,
+    signal: AbortSignal,
+  ): Promise<FeeProof> {
     return this.call("proveFees", signal, () => {
       const { hash, state } = this.blockAt(height, "proveFees");
       return {
@@ -137,9 +150,9 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     });
   }
 
-  proveReceipts(
+  override proveReceipts(
     commitments: readonly Hash256[],
-    height: bigint,
+    { height }: ProvenBlock,
     signal: AbortSignal,
   ): Promise<ReceiptProof> {
     return this.call("proveReceipts", signal, () => {
@@ -155,11 +168,11 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return seal(this.#endpoint.isProofBad() ? `no ${what}` : what, root, keys);
   }
 
-  signDigest(digest: Uint8Array): Promise<Signature> {
+  override signDigest(digest: Uint8Array): Promise<Signature> {
     return Promise.resolve(evmSignature(toHash256(digest), this.#key));
   }
 
-  fetchBalance(signal: AbortSignal): Promise<bigint | undefined> {
+  override fetchBalance(signal: AbortSignal): Promise<bigint> {
     return this.call("fetchBalance", signal, () => 10n ** 24n);
   }
 
@@ -192,8 +205,7 @@ export class SimEvm extends MemoryEvm implements EvmChain {
 }
 
 /** The hub with relayer accounts. */
-export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
-  readonly hasGas = false;
+export class SimHub extends MemoryHub implements HubChain {
   readonly #life: Process;
   readonly #key: Uint8Array;
   readonly #chains: ReadonlyMap<StateMachine, MemoryNode>;
@@ -211,6 +223,18 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     this.#life = life;
     this.#key = key;
     this.#chains = chains;
+  }
+
+  override get outcomes(): this {
+    return this;
+  }
+
+  get counterparties(): this {
+    return this;
+  }
+
+  get accounts(): this {
+    return this;
   }
 
   checkCounterparty(_entry: unknown, signal: AbortSignal): Promise<readonly []> {
@@ -292,48 +316,36 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     return submission;
   }
 
+  fetchAcceptedIndex(): Promise<AcceptedProofIndex> {
+    return Promise.reject(new Error("No consensus relayer runs here"));
+  }
+
   fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
     return this.call("fetchCallOutcome", signal, () => this.node.outcomeOf(submission.hash));
   }
 
-  fetchFees(commitments: readonly Hash256[]): Promise<readonly undefined[]> {
+  override fetchFees(commitments: readonly Hash256[]): Promise<readonly undefined[]> {
     return Promise.resolve(commitments.map(() => undefined));
   }
 
-  fetchFeeTokenDecimals(): Promise<number> {
+  override fetchFeeTokenDecimals(): Promise<number> {
     return Promise.resolve(18);
   }
 
-  fetchRouterPrice(): Promise<undefined> {
-    return Promise.resolve(undefined);
-  }
-
-  fetchGasQuote(): Promise<GasQuote> {
-    return Promise.resolve({ gasPriceWei: 0n });
-  }
-
-  fetchDataCost(): Promise<bigint> {
-    return Promise.resolve(0n);
-  }
-
-  proveFees(): Promise<FeeProof> {
+  override proveFees(): Promise<FeeProof> {
     return Promise.reject(new Error("The hub has no fees of its own"));
   }
 
-  proveReceipts(): Promise<ReceiptProof> {
+  override proveReceipts(): Promise<ReceiptProof> {
     return Promise.reject(new Error("Nobody claims for deliveries to the hub"));
   }
 
-  proveState(): Promise<Uint8Array> {
+  override proveState(): Promise<Uint8Array> {
     return Promise.reject(new Error("Nobody asks the hub about itself"));
   }
 
-  signDigest(digest: Uint8Array): Promise<Signature> {
+  override signDigest(digest: Uint8Array): Promise<Signature> {
     return Promise.resolve(evmSignature(toHash256(digest), this.#key));
-  }
-
-  fetchBalance(): Promise<undefined> {
-    return Promise.resolve(undefined);
   }
 
   protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {

@@ -34,10 +34,10 @@ export async function compete(
   }
   const chosen = mine.slice(0, 1 + Math.floor(random.fraction() * 3));
   if (chosen.length === 0) return;
-  const proof = await source.proveMessages(chosen, height, target, signal);
+  const proof = await source.proveMessages(chosen, { height, target }, signal);
   const delivery = { steps: [{ kind: "messages", messages: chosen, proof }] } as const;
   const simulation = await target.simulate(delivery, signal);
   if (simulation.kind === "refused") return;
-  const signing = await target.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  const signing = await target.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
   if (signing.kind === "signed") await target.broadcast(signing.submission, signal);
 }

@@ -1,7 +1,7 @@
 /** The whole relayer as a process: started on a database file, stopped, killed at any step, and started again. */
 import assert from "node:assert/strict";
-import type { SignedSubmission } from "../../../src/core/chains/port.ts";
-import type { RelayerHubCall } from "../../../src/core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../../src/core/chains/hub.ts";
+import type { SignedSubmission } from "../../../src/core/chains/submission.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";

@@ -1,6 +1,5 @@
 /** Every transaction of an account on an EVM chain of the devnet, read block by block. */
-import type { Address, Hex } from "viem";
-import { createPublicClient, http } from "viem";
+import { type Address, createPublicClient, type Hex, http } from "viem";
 import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
 
 /** A mined transaction. */

@@ -3,9 +3,9 @@
  * Start reading at {@link secretly}.
  */
 import assert from "node:assert/strict";
-import type { DevnetEndpoints } from "../../../devnet/programs/relayer_config.ts";
 import {
   type ConfigChanges,
+  type DevnetEndpoints,
   type SectionChanges,
   sectionOf,
 } from "../../../devnet/programs/relayer_config.ts";

@@ -2,7 +2,7 @@
  * Prover of Arbitrum chains: claims are assertions of a rollup with BoLD, or nodes of an older rollup. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/host.rs; docs/protocol/evm-consensus.md section 8.
  */
-import type { CheckFinding } from "../../../core/chains/port.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import {
   type ArbitrumConsensusState,
   arbitrumConsensusStateCodec,
@@ -74,7 +74,7 @@ class Arbitrum implements RollupKind<ArbitrumConsensusState> {
   }
 
   async #fetchStored(id: StateMachineId, signal: AbortSignal): Promise<Address | undefined> {
-    const [rollup] = await this.#deps.hub.fetchStorage([rollupCoreKey(id)], signal);
+    const [rollup] = await this.#deps.hub.reads.fetchStorage([rollupCoreKey(id)], signal);
     return readStored(id, "rollup contract", addressCodec, rollup);
   }
 }

@@ -160,7 +160,7 @@ export class RollupClaims<Event> {
   async #blacklisted(view: View, signal: AbortSignal): Promise<ReadonlySet<Hash256>> {
     const claims = this.#search.open.map(({ event }) => this.#generation.claimHash(event));
     const keys = claims.map((claim) => blacklistedClaimKey(view.state.stateMachineId, claim));
-    const values = await this.#deps.hub.fetchStorage(keys, signal);
+    const values = await this.#deps.hub.reads.fetchStorage(keys, signal);
     return new Set(claims.filter((_, index) => values[index] !== undefined));
   }
 

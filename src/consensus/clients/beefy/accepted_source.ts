@@ -3,7 +3,7 @@
  * hub state, which every node serves; only the bytes need an unsafe RPC method. Source: docs/protocol/hub-consensus.md
  * sections 5.9 and 5.10.
  */
-import type { AcceptedProof, ProofLister, RelayerHub } from "../../../core/chains/hub_accounts.ts";
+import type { AcceptedProof, AcceptedProofs, HubChain } from "../../../core/chains/hub.ts";
 import { planRotations } from "../../../core/chains/rotation_plan.ts";
 import { MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
@@ -13,7 +13,9 @@ import type { HubWork } from "./hub_work.ts";
 import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
 
 /** Reads of the hub that accepted proofs need. */
-export type AcceptedProofsHub = ProofLister & Pick<RelayerHub, "fetchProofBytes" | "close">;
+export type AcceptedProofsHub = Pick<HubChain, "close"> & {
+  readonly acceptedProofs: Pick<AcceptedProofs, "fetchAcceptedIndex" | "fetchProofBytes">;
+};
 
 /** Dependencies of the source. */
 export interface AcceptedSourceDeps {
@@ -39,7 +41,7 @@ class AcceptedSource implements HostProofSource {
 
   async next({ chain, view }: ProofTarget, signal: AbortSignal): Promise<ProofsForHost> {
     const { hub, work } = this.#deps;
-    const index = await hub.fetchAcceptedIndex(signal);
+    const index = await hub.acceptedProofs.fetchAcceptedIndex(signal);
     const plan = planRotations(index.rotations, { setId: view.state.current.id, newest: undefined });
     if (plan.kind === "gap") return gapAt(plan.missing);
     if (plan.steps.length > 0) {
@@ -70,7 +72,9 @@ class AcceptedSource implements HostProofSource {
     const { hub, endpoint } = this.#deps;
     const proofs: Uint8Array[] = [];
     try {
-      const loaded = await Promise.all(wanted.map((each) => hub.fetchProofBytes(each, signal)));
+      const loaded = await Promise.all(
+        wanted.map((each) => hub.acceptedProofs.fetchProofBytes(each, signal)),
+      );
       for (const bytes of loaded) {
         if (bytes === undefined) break;
         proofs.push(bytes);

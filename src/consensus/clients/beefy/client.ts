@@ -102,7 +102,7 @@ export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
   fetchBase: async ({ network, hub: { stateMachine, consensusStateId } }, chain, signal) => {
     const host = openHost(network, chain);
     try {
-      return (await host.fetchConsensusView({ stateMachine, consensusStateId }, signal)).state;
+      return (await host.hubClient.fetchConsensusView({ stateMachine, consensusStateId }, signal)).state;
     } finally {
       await host.close();
     }
@@ -190,7 +190,7 @@ function connectProverHub(
   const hub = substrate.stateMachine;
   return new ProverHub({
     hub,
-    events: connectHubNode(network, substrate, { rpcWs: paraRpcWs, maxRpcPayloadSizeBytes }),
+    hubNode: connectHubNode(network, substrate, { rpcWs: paraRpcWs, maxRpcPayloadSizeBytes }),
     own: new RelayChain(network, hub, { rpcWs: paraRpcWs, maxPayloadBytes: maxRpcPayloadSizeBytes }),
     main: new RelayChain(network, hub, {
       rpcWs: substrate.rpcWs,

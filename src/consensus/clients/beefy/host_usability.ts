@@ -2,7 +2,7 @@
  * Usability of a host for proofs of the hub: pure decisions on its state. Source: docs/protocol/hub-consensus.md
  * sections 5.7, 5.10 and 9.
  */
-import type { HostConsensusView } from "../../../core/chains/evm_follower.ts";
+import type { HostConsensusView } from "../../../core/chains/hub_client.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 
 /** State of a host that accepts proofs. */

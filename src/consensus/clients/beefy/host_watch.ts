@@ -2,7 +2,7 @@
  * Watch of a host's usability: checked before every proof, logged when it changes. Source:
  * docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
-import type { EvmFollower } from "../../../core/chains/evm_follower.ts";
+import type { HubLightClient } from "../../../core/chains/hub_client.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
@@ -17,7 +17,7 @@ export interface HostWatchDeps {
   readonly log: Log;
   /** The hub as hosts know it. */
   readonly hub: StateMachineId;
-  readonly chain: EvmFollower;
+  readonly chain: { readonly hubClient: HubLightClient };
 }
 
 const unusableEvents: Readonly<Record<UnusableCode, EventCode>> = {
@@ -45,11 +45,11 @@ export class HostWatch {
   /** Fetches the host's state; `undefined` when it is unusable, which is logged. @throws {RpcFault} */
   async fetchUsable(signal: AbortSignal): Promise<UsableHostView | undefined> {
     const { chain, hub } = this.#deps;
-    const view = await chain.fetchConsensusView(hub, signal);
+    const view = await chain.hubClient.fetchConsensusView(hub, signal);
     const usability = judgeHost(view);
     if (usability.kind === "unusable") return this.#reportUnusable(usability.code, usability.detail);
     if (this.#router !== view.consensusClient) {
-      const kind = await chain.fetchClientKind(view.consensusClient, signal);
+      const kind = await chain.hubClient.fetchClientKind(view.consensusClient, signal);
       if (kind !== "router") {
         return this.#reportUnusable("other_client", `${OTHER_CLIENT}: ${view.consensusClient}`);
       }

@@ -3,9 +3,9 @@
  * the host's own state, and delivers them. Proofs delivered by other relayers are noticed and cost nothing. Source:
  * docs/protocol/hub-consensus.md sections 5.10 and 5.11. Start reading at {@link hostWorker}.
  */
-import type { Chain, Refusal } from "../../../core/chains/port.ts";
-import type { EvmFollower } from "../../../core/chains/evm_follower.ts";
-import type { ConsensusProofTarget } from "../../../core/chains/hub_accounts.ts";
+import type { HubLightClient } from "../../../core/chains/hub_client.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { Refusal } from "../../../core/chains/submission.ts";
 import {
   fittingProofs,
   learnMaxBytes,
@@ -26,7 +26,9 @@ import type { HostProofSource } from "./proof_source.ts";
 import { type ProofsOutcome, type SendingChain, sendProofs } from "./send_proofs.ts";
 
 /** An EVM chain as this worker sees it. */
-export type HostChain = SendingChain & EvmFollower & Pick<Chain, "check" | "close"> & ConsensusProofTarget;
+export type HostChain = SendingChain & Pick<Chain, "check" | "close"> & {
+  readonly hubClient: HubLightClient;
+};
 
 /** Dependencies of the worker. */
 export interface BeefyWorkerDeps extends HostWorkerDeps {
@@ -158,7 +160,7 @@ class HostWorker implements Pollable {
   /** Limits the proofs to one transaction. */
   async #limit(proofs: readonly BatchedProof[], signal: AbortSignal): Promise<readonly BatchedProof[]> {
     if (proofs.length < 2) return proofs;
-    const maxProofs = await this.#deps.chain.fetchHasBatchCall(signal) ? MAX_PROOFS_AT_ONCE : 1;
+    const maxProofs = await this.#deps.chain.hubClient.fetchHasBatchCall(signal) ? MAX_PROOFS_AT_ONCE : 1;
     return fittingProofs(proofs, { maxProofs, maxBytes: this.#maxBytes });
   }
 
@@ -170,7 +172,7 @@ class HostWorker implements Pollable {
   ): Promise<Sent> {
     const { chain, hub } = this.#deps;
     const isStillNeeded = async (counting: "blocks" | "pool", inner: AbortSignal): Promise<boolean> => {
-      const usability = judgeHost(await chain.fetchConsensusView(hub, inner));
+      const usability = judgeHost(await chain.hubClient.fetchConsensusView(hub, inner));
       if (usability.kind === "unusable") return false;
       const heights = { before: before.hubHeight, now: usability.view.hubHeight };
       return areStillNeeded(proofs, usability.view, counting === "pool" ? before.counting : counting) &&

@@ -2,7 +2,7 @@
  * Initial state of a BEEFY client of the hub: from the relay chain's newest justified block, or from the hub's own
  * client where no relay chain is configured. Source: docs/protocol/hub-consensus.md sections 5.2 and 5.12.
  */
-import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
+import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import { authoritySetCodec, BEEFY_ENGINE, decodeBeefyJustification } from "../../../core/beefy/commitment.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import { hubBeefyStateCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
@@ -85,11 +85,11 @@ export async function stateOfRelay(
 
 /** Reads the state of the hub's own client. */
 export async function stateOfHub(
-  hub: Pick<ConsensusTarget, "id" | "fetchClient">,
+  hub: Pick<ConsensusTarget, "id"> & { readonly reads: Pick<TargetReads, "fetchClient"> },
   signal: AbortSignal,
 ): Promise<InitialConsensusState> {
   const { stateMachine } = hub.id;
-  const client = await hub.fetchClient(BEEFY_STATE_ID, "final", signal);
+  const client = await hub.reads.fetchClient(BEEFY_STATE_ID, "final", signal);
   if (client === undefined) {
     const detail = "it has no BEEFY client of itself; a [hub.prover] reads the state from the relay chain";
     throw new ProverFault("hub_state", stateMachine, undefined, detail);

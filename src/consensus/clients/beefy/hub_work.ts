@@ -2,7 +2,7 @@
  * Index of hub blocks that hold work for a chain: a proof of the hub is worth its gas only where there is work. One
  * instance serves all chains, so events are read once. Source: docs/protocol/hub-consensus.md section 5.10.
  */
-import type { Chain, ChainEvent } from "../../../core/chains/port.ts";
+import type { ChainEvent, ChainEvents, ChainReads } from "../../../core/chains/reads.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
@@ -17,7 +17,10 @@ const BLOCKS_PER_READ = 100n;
 export const SEARCHED_BLOCKS = 14_400n;
 
 /** Reads of the hub's events. */
-export type WorkHub = Pick<Chain, "fetchEvents" | "fetchFinalHeight">;
+export interface WorkHub {
+  readonly events: ChainEvents;
+  readonly reads: Pick<ChainReads, "fetchFinalHeight">;
+}
 
 /** Finds blocks with work. */
 export class HubWork {
@@ -49,7 +52,7 @@ export class HubWork {
   /** Returns the newest final block up to `upTo`: later blocks of a node may be on a fork. */
   async #finalUpTo(upTo: bigint, signal: AbortSignal): Promise<bigint> {
     if (this.#read !== undefined && this.#read.to >= upTo) return upTo;
-    const final = await this.#hub.fetchFinalHeight(signal);
+    const final = await this.#hub.reads.fetchFinalHeight(signal);
     return final < upTo ? final : upTo;
   }
 
@@ -107,7 +110,7 @@ export class HubWork {
     signal: AbortSignal,
   ): Promise<readonly ChainEvent[] | undefined> {
     try {
-      return await this.#hub.fetchEvents(from, to, signal);
+      return await this.#hub.events.fetchEvents(from, to, signal);
     } catch (error) {
       if (!(error instanceof RpcFault) || error.code !== "pruned") throw error;
       return undefined;

@@ -3,7 +3,9 @@
  * prover connects to that node as well, and asks `[substrate].rpc_ws` alone for events (polytope-labs/hyperbridge:
  * tesseract/consensus/beefy/src/prover.rs); here the configured node is asked.
  */
-import type { Chain, ChainEvent, CheckFinding } from "../../../core/chains/port.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { ChainEvents } from "../../../core/chains/reads.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -16,8 +18,8 @@ export type GenesisReader = Pick<RelayChain, "host" | "fetchHash" | "close">;
 /** Both nodes of the hub. */
 export interface ProverHubDeps {
   readonly hub: StateMachine;
-  readonly events: WorkHub & Pick<Chain, "close">;
-  /** The same node as {@link events}. */
+  readonly hubNode: WorkHub & Pick<Chain, "close">;
+  /** The same node as {@link hubNode}. */
   readonly own: GenesisReader;
   /** The node behind `[hub.substrate].rpc_ws`, which the other checks cover. */
   readonly main: GenesisReader;
@@ -25,6 +27,20 @@ export interface ProverHubDeps {
 
 /** Events of the hub, from a node that is verified to belong to the hub. */
 export class ProverHub implements WorkHub {
+  /** Faults also with `wrong_chain`, when the node was unavailable for the start-up check. */
+  readonly events: ChainEvents = {
+    fetchEvents: async (from, to, signal) => {
+      await this.#confirmHub(signal);
+      return await this.#deps.hubNode.events.fetchEvents(from, to, signal);
+    },
+  };
+  /** As {@link events}. */
+  readonly reads: WorkHub["reads"] = {
+    fetchFinalHeight: async (signal) => {
+      await this.#confirmHub(signal);
+      return await this.#deps.hubNode.reads.fetchFinalHeight(signal);
+    },
+  };
   readonly #deps: ProverHubDeps;
   #isHub = false;
 
@@ -41,22 +57,10 @@ export class ProverHub implements WorkHub {
     return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
   }
 
-  /** @throws {RpcFault} `wrong_chain`, when the node was unavailable for the start-up check */
-  async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
-    await this.#confirmHub(signal);
-    return await this.#deps.events.fetchEvents(from, to, signal);
-  }
-
-  /** @throws {RpcFault} `wrong_chain`, as {@link fetchEvents} */
-  async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    await this.#confirmHub(signal);
-    return await this.#deps.events.fetchFinalHeight(signal);
-  }
-
   /** Ends the connections. */
   async close(): Promise<void> {
-    const { events, own, main } = this.#deps;
-    await Promise.all([events.close(), own.close(), main.close()]);
+    const { hubNode, own, main } = this.#deps;
+    await Promise.all([hubNode.close(), own.close(), main.close()]);
   }
 
   async #confirmHub(signal: AbortSignal): Promise<void> {

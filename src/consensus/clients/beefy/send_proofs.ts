@@ -3,9 +3,10 @@
  * stuck, or cancelled when another relayer was faster. There is no database: all state is read from the chain at each
  * poll. Start reading at {@link sendProofs}.
  */
-import type { Chain, Refusal, SignedSubmission, SubmissionOutcome } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { Replacement, ReplacementState } from "../../../core/chains/replacement.ts";
+import type { Refusal, SignedSubmission, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
-import type { ReplaceableChain, ReplacementState } from "../../../core/chains/replaceable.ts";
 import {
   decideReplacement,
   MAX_REPLACEMENTS,
@@ -20,8 +21,8 @@ import { delayAbort, SHUTDOWN_GRACE_MS } from "../../delay_abort.ts";
 
 /** Parts of the chain that sending needs. */
 export type SendingChain =
-  & Pick<Chain, "id" | "simulate" | "sign" | "broadcast" | "fetchOutcome">
-  & Pick<ReplaceableChain, "fetchReplacementState" | "resign" | "cancel">;
+  & Pick<Chain, "id" | "simulator" | "sender" | "outcomes">
+  & { readonly replacement: Pick<Replacement, "fetchReplacementState" | "resign" | "cancel"> };
 
 /** Dependencies of sending. */
 export interface SendDeps {
@@ -76,13 +77,13 @@ export async function sendProofs(
 ): Promise<ProofsOutcome> {
   const { chain } = deps;
   const delivery = { steps: proofs.map((proof) => ({ kind: "consensus" as const, proof })) };
-  const simulation = await chain.simulate(delivery, signal);
+  const simulation = await chain.simulator.simulate(delivery, signal);
   if (!await isStillNeeded("pool", signal)) return { kind: "overtaken" };
   if (simulation.kind === "refused") return simulation;
-  const signed = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
   if (signed.kind === "overtaken" || signed.kind === "proofs_known") return { kind: "overtaken" };
   if (signed.kind === "refused") return signed;
-  const sent = await chain.broadcast(signed.submission, signal);
+  const sent = await chain.sender.broadcast(signed.submission, signal);
   switch (sent.kind) {
     case "refused":
       return sent;
@@ -158,7 +159,7 @@ class NonceSubmissions {
   async #poll(signal: AbortSignal): Promise<ProofsOutcome | undefined> {
     let isOpen = false;
     for (const submission of this.#submissions.toReversed()) {
-      const outcome = await this.#deps.chain.fetchOutcome(submission, signal);
+      const outcome = await this.#deps.chain.outcomes.fetchOutcome(submission, signal);
       if (outcome.kind === "included") return this.#included(submission, outcome);
       if (outcome.kind !== "replaced") isOpen = true;
     }
@@ -205,7 +206,7 @@ class NonceSubmissions {
     if (newest?.nonce === undefined) throw new Error("A submission without nonce");
     const nowMs = clock.now();
     if (nowMs - this.#sentAtMs < REBROADCAST_AFTER_MS) return;
-    const terms = await chain.fetchReplacementState(newest, signal);
+    const terms = await chain.replacement.fetchReplacementState(newest, signal);
     const isCancel = this.#cancelling.has(newest);
     const isStale = !isCancel && !await this.#isStillNeeded("blocks", signal);
     const decision = decideReplacement({
@@ -233,14 +234,14 @@ class NonceSubmissions {
       case "rebroadcast": {
         // A node that drops it is not sent all of its bytes at every poll.
         if (clock.now() - this.#broadcastAtMs < REBROADCAST_AFTER_MS) return;
-        const outcome = await chain.fetchOutcome(newest, signal);
+        const outcome = await chain.outcomes.fetchOutcome(newest, signal);
         if (outcome.kind !== "unknown") return;
         this.#broadcastAtMs = clock.now();
-        await chain.broadcast(newest, signal);
+        await chain.sender.broadcast(newest, signal);
         return;
       }
       case "replace": {
-        const replacement = await chain.resign(newest, decision.price);
+        const replacement = await chain.replacement.resign(newest, decision.price);
         log.info("transaction_replaced", {
           transaction: replacement.hash,
           replacement: decision.number,
@@ -249,7 +250,7 @@ class NonceSubmissions {
         return await this.#send(replacement, clock.now(), signal);
       }
       case "cancel": {
-        const cancelling = await chain.cancel(newest, decision.price, signal);
+        const cancelling = await chain.replacement.cancel(newest, decision.price, signal);
         log.info("transaction_cancelled", { transaction: newest.hash, why: decision.why });
         this.#cancelling.add(cancelling);
         return await this.#send(cancelling, clock.now(), signal);
@@ -261,7 +262,7 @@ class NonceSubmissions {
     this.#submissions.push(submission);
     this.#sentAtMs = nowMs;
     this.#broadcastAtMs = nowMs;
-    await this.#deps.chain.broadcast(submission, signal);
+    await this.#deps.chain.sender.broadcast(submission, signal);
   }
 }
 

@@ -3,7 +3,7 @@
  * validator sets that epochs announce, enacts them, and catches up on missed epochs in one extrinsic. Start reading at
  * {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
  */
-import type { CheckFinding } from "../../../core/chains/port.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { BscError } from "./spec/bsc_error.ts";
@@ -114,8 +114,8 @@ class BscProver implements ConsensusProver {
     const [chainIds, epochLength, client, nowSec] = await Promise.all([
       this.#deps.headers.fetchChainIds(signal),
       this.#fetchEpochLength(signal),
-      this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
-      this.#deps.hub.fetchNowSec(signal),
+      this.#deps.hub.reads.fetchClient(this.consensusStateId, "best", signal),
+      this.#deps.hub.reads.fetchNowSec(signal),
     ]);
     for (const report of chainIds) {
       if (report.kind === "fault" || report.chainId === BigInt(this.#network.chainId)) continue;
@@ -191,7 +191,7 @@ class BscProver implements ConsensusProver {
   }
 
   async #fetchEpochLength(signal: AbortSignal): Promise<bigint | undefined> {
-    const [stored] = await this.#deps.hub.fetchStorage([epochLengthKey()], signal);
+    const [stored] = await this.#deps.hub.reads.fetchStorage([epochLengthKey()], signal);
     return stored === undefined ? undefined : decodeStrict(epochLengthCodec, stored, "epoch length");
   }
 
@@ -201,10 +201,10 @@ class BscProver implements ConsensusProver {
    */
   async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
     const [best, final, epochLength, nowSec] = await Promise.all([
-      this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
-      this.#deps.hub.fetchClient(this.consensusStateId, "final", signal),
+      this.#deps.hub.reads.fetchClient(this.consensusStateId, "best", signal),
+      this.#deps.hub.reads.fetchClient(this.consensusStateId, "final", signal),
       this.#fetchEpochLength(signal),
-      this.#deps.hub.fetchNowSec(signal),
+      this.#deps.hub.reads.fetchNowSec(signal),
     ]);
     if (best === undefined) throw this.#hubFault(`the hub has no client ${this.consensusStateId}`);
     if (best.clientId !== BSC_CLIENT_ID) {

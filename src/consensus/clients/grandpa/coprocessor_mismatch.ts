@@ -2,7 +2,7 @@
  * Detection of a follower's coprocessor by the form in which it stores the hub's newest head, since no chain exposes
  * its coprocessor. Source: docs/protocol/hub-consensus.md section 4.9, rule 9.
  */
-import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
+import type { TargetReads } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import { type GrandpaConsensusState, messageVariantOf } from "./spec/message.ts";
 import { commitmentOf } from "./spec/verify_message.ts";
@@ -21,7 +21,7 @@ import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 /** Dependencies of the check. */
 export interface CoprocessorCheckDeps {
   readonly relay: Pick<RelayChain, "fetchStored">;
-  readonly target: Pick<ConsensusTarget, "fetchCommitment">;
+  readonly target: { readonly reads: Pick<TargetReads, "fetchCommitment"> };
 }
 
 /**
@@ -43,8 +43,8 @@ export async function findCoprocessorMismatch(
   const other = formatStateMachine({ tag: sibling, value: parts.value });
   const height = BigInt(head.number);
   const [own, foreign] = await Promise.all([
-    target.fetchCommitment({ id: hub, height }, signal),
-    target.fetchCommitment({ id: { ...hub, stateMachine: other }, height }, signal),
+    target.reads.fetchCommitment({ id: hub, height }, signal),
+    target.reads.fetchCommitment({ id: { ...hub, stateMachine: other }, height }, signal),
   ]);
   const advice = "its runtime has another coprocessor, so messages of the hub cannot be proved to it";
   if (own !== undefined && isStoredAsOrdinary(own, head)) {

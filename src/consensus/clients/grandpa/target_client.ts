@@ -2,7 +2,7 @@
  * The hub's light client on a follower: its state, the chains that it follows, and the heights that it stores. Source:
  * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
-import type { FindingText } from "../../../core/chains/port.ts";
+import type { FindingText } from "../../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import { grandpaNumberCodec, supportedStateMachineKey } from "./spec/hub_storage.ts";
@@ -48,7 +48,7 @@ export class TargetClient {
   /** Explains why nothing can be proved to the chain at all; `undefined`: it has a client. */
   async findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
     const { consensusStateId } = this.#options;
-    const client = await this.#target.fetchClient(consensusStateId, "best", signal);
+    const client = await this.#target.reads.fetchClient(consensusStateId, "best", signal);
     if (client === undefined) {
       const text = `has no client ${consensusStateId} of the hub; nothing can be proved to it until its ` +
         "governance creates one (log-consensus-state prints the state for it)";
@@ -63,8 +63,8 @@ export class TargetClient {
   async fetchTrusted(signal: AbortSignal): Promise<TrustedGrandpaState> {
     const { consensusStateId } = this.#options;
     const [client, nowSec] = await Promise.all([
-      this.#target.fetchClient(consensusStateId, "best", signal),
-      this.#target.fetchNowSec(signal),
+      this.#target.reads.fetchClient(consensusStateId, "best", signal),
+      this.#target.reads.fetchNowSec(signal),
     ]);
     const where = `client ${consensusStateId} of ${this.#target.id.stateMachine}`;
     if (client === undefined) throw this.fault(`${where} does not exist: its governance must create it`);
@@ -87,7 +87,7 @@ export class TargetClient {
   async fetchView(signal: AbortSignal): Promise<GrandpaView> {
     const { stateMachine, consensusStateId } = this.#options;
     const followed = this.#followed();
-    const stored = await this.#target.fetchStorage(followed.map(supportedStateMachineKey), signal);
+    const stored = await this.#target.reads.fetchStorage(followed.map(supportedStateMachineKey), signal);
     const supported = followed.flatMap((chain, at) => {
       const value = stored[at];
       return value === undefined ? [] : [[chain, this.#slotMs(value)] as const];
@@ -101,7 +101,7 @@ export class TargetClient {
     signal: AbortSignal,
   ): Promise<readonly IntermediateState[]> {
     const known = await Promise.all(
-      commitments.map(({ height }) => this.#target.fetchLatestHeight(height.id, signal)),
+      commitments.map(({ height }) => this.#target.reads.fetchLatestHeight(height.id, signal)),
     );
     return commitments.filter(({ height }, at) => height.height > (known[at] ?? 0n))
       .toSorted((a, b) => Number(a.height.height - b.height.height));

@@ -235,7 +235,7 @@ export class DisputeGames {
   ): Promise<ReadonlySet<Address>> {
     const games = open.filter((game) => isListed(game, rules.gameTypes));
     const keys = games.map(({ game }) => blacklistedGameKey(view.state.stateMachineId, game.proxy));
-    const values = await this.#deps.hub.fetchStorage(keys, signal);
+    const values = await this.#deps.hub.reads.fetchStorage(keys, signal);
     return new Set(games.flatMap(({ game }, index) => values[index] === undefined ? [] : [game.proxy]));
   }
 

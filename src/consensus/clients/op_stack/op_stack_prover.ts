@@ -2,7 +2,7 @@
  * Prover of OP stack chains: claims are dispute games, or outputs of an oracle on chains without games. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/op-host/src/host.rs; docs/protocol/evm-consensus.md section 7.
  */
-import type { CheckFinding } from "../../../core/chains/port.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import {
   initialOpStackState,
   type OpStackConsensusState,
@@ -105,7 +105,7 @@ class OpStack implements RollupKind<OpStackConsensusState> {
 
   async #fetchStored(id: StateMachineId, signal: AbortSignal): Promise<Stored> {
     const keys = [disputeGameRulesKey(id), outputOracleKey(id)];
-    const [games, oracle] = await this.#deps.hub.fetchStorage(keys, signal);
+    const [games, oracle] = await this.#deps.hub.reads.fetchStorage(keys, signal);
     return {
       games: readStored(id, "dispute game factory", disputeGameRulesCodec, games),
       oracle: readStored(id, "output oracle", addressCodec, oracle),

@@ -3,7 +3,7 @@
  * parachain to the hub. Collators did this themselves until 2025; now relayers do. Start reading at {@link
  * createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
-import type { CheckFinding, FindingText } from "../../../core/chains/port.ts";
+import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import {
@@ -142,7 +142,7 @@ class ParachainProver implements ConsensusProver {
       return { kind: "nothing", reason: `parachain ${this.#paraId} has no head in ${newest}` };
     }
     const { height } = head.height;
-    const latest = await this.#deps.target.fetchLatestHeight(this.commitmentId, signal) ?? 0n;
+    const latest = await this.#deps.target.reads.fetchLatestHeight(this.commitmentId, signal) ?? 0n;
     if (height <= latest) return { kind: "nothing", reason: `${newest}, has no newer head` };
     if (!await this.#isWorthIt(head.commitment, latest, signal)) {
       const reason = `${newest}, has a newer head, but nothing was sent or received since block ${latest}: ` +
@@ -164,9 +164,9 @@ class ParachainProver implements ConsensusProver {
     const { target } = this.#deps;
     const at = { id: this.commitmentId, height: latest };
     const [known, updatedSec, nowSec] = await Promise.all([
-      target.fetchCommitment(at, signal),
-      target.fetchUpdateTime(at, signal),
-      target.fetchNowSec(signal),
+      target.reads.fetchCommitment(at, signal),
+      target.reads.fetchUpdateTime(at, signal),
+      target.reads.fetchNowSec(signal),
     ]);
     if (known === undefined || updatedSec === undefined || nowSec - updatedSec >= this.#quietHeadSec) {
       return true;
@@ -196,7 +196,7 @@ class ParachainProver implements ConsensusProver {
   }
 
   #fetchClient(signal: AbortSignal): Promise<ConsensusClientView | undefined> {
-    return this.#deps.target.fetchClient(this.consensusStateId, "best", signal);
+    return this.#deps.target.reads.fetchClient(this.consensusStateId, "best", signal);
   }
 
   #obstacleOf(client: ConsensusClientView | undefined): FindingText | undefined {
@@ -219,7 +219,7 @@ class ParachainProver implements ConsensusProver {
   /** Explains why the client accepts nothing of this parachain. */
   async #findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
     const keys = [followedParachainKey(this.#paraId), knownRelayHeightsKey()];
-    const [followed, heights] = await this.#deps.target.fetchStorage(keys, signal);
+    const [followed, heights] = await this.#deps.target.reads.fetchStorage(keys, signal);
     if (followed === undefined) {
       const text =
         `does not list parachain ${this.#paraId} in IsmpParachain.Parachains: nothing of it can be ` +
@@ -231,7 +231,7 @@ class ParachainProver implements ConsensusProver {
 
   async #requireFitness(client: ConsensusClientView, signal: AbortSignal): Promise<void> {
     const where = `client ${this.consensusStateId} of ${this.#target}`;
-    const unusable = findUnusableReason(where, client, await this.#deps.target.fetchNowSec(signal));
+    const unusable = findUnusableReason(where, client, await this.#deps.target.reads.fetchNowSec(signal));
     if (unusable === undefined) return;
     throw new ProverFault(unusable.code, this.chain, undefined, unusable.detail);
   }
@@ -239,14 +239,14 @@ class ParachainProver implements ConsensusProver {
   /** Fetches the newest relay chain block that a final block of the target builds on: no fork reverts it. */
   async #fetchKnown(signal: AbortSignal): Promise<KnownRelayBlock | undefined> {
     const { target } = this.#deps;
-    const [heights] = await target.fetchStorage([knownRelayHeightsKey()], signal, "final");
+    const [heights] = await target.reads.fetchStorage([knownRelayHeightsKey()], signal, "final");
     const height = heights &&
       this.#read(
         "KnownRelayHeights",
         () => decodeStrict(knownRelayHeightsCodec, heights, "KnownRelayHeights").at(-1),
       );
     if (height === undefined) return undefined;
-    const [root] = await target.fetchStorage([relayStateRootKey(height)], signal);
+    const [root] = await target.reads.fetchStorage([relayStateRootKey(height)], signal);
     return root && {
       height,
       stateRoot: this.#read("CurrentRelayChainStateRoots", () => decodeStrict(hash256, root, "H256")),

@@ -3,7 +3,7 @@
  * once, and again when the hub refuses the layout that it accepted before. Source: docs/protocol/evm-consensus.md
  * section 5.11.
  */
-import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
+import type { TargetUpdates } from "../../../core/chains/consensus_target.ts";
 import { type StateUpdate, stateUpdateCodecs, type UpdateLayout } from "./spec/update.ts";
 import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -17,7 +17,10 @@ const other: Readonly<Record<UpdateLayout, UpdateLayout>> = {
 
 /** Encodes updates in the hub's layout. */
 export class LayoutChoice {
-  readonly #deps: { readonly hub: Pick<ConsensusTarget, "dryRunUpdates">; readonly log: Log };
+  readonly #deps: {
+    readonly hub: { readonly updates: Pick<TargetUpdates, "dryRunUpdates"> };
+    readonly log: Log;
+  };
   readonly #id: ConsensusStateId;
   readonly #isFixed: boolean;
   #layout: UpdateLayout;
@@ -26,7 +29,7 @@ export class LayoutChoice {
   #isConfirmed = false;
 
   constructor(
-    deps: { readonly hub: Pick<ConsensusTarget, "dryRunUpdates">; readonly log: Log },
+    deps: { readonly hub: { readonly updates: Pick<TargetUpdates, "dryRunUpdates"> }; readonly log: Log },
     id: ConsensusStateId,
     layout: UpdateLayout | undefined,
   ) {
@@ -57,7 +60,7 @@ export class LayoutChoice {
   /** Dry runs an update; an unavailable hub counts as accepting it for now. */
   async #takes(bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
     try {
-      const refusal = await this.#deps.hub.dryRunUpdates(this.#id, [bytes], signal);
+      const refusal = await this.#deps.hub.updates.dryRunUpdates({ id: this.#id, proofs: [bytes] }, signal);
       if (refusal === undefined) this.#isConfirmed = true;
       return refusal === undefined;
     } catch (fault) {

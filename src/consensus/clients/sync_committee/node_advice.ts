@@ -1,5 +1,5 @@
 /** Advice on the beacon nodes of a chain from their capabilities. Pure. */
-import type { CheckFinding } from "../../../core/chains/port.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { EventCode } from "../../../core/telemetry/events.ts";
 import type { ServedRoutes } from "./probe_node.ts";
 

@@ -2,7 +2,7 @@
  * Dependencies and configured options of the prover of a beacon chain.
  */
 import type { EndpointUrl } from "../../../core/config/redact.ts";
-import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
+import type { TargetReads, TargetUpdates } from "../../../core/chains/consensus_target.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { UpdateLayout } from "./spec/update.ts";
 import type { Fetch } from "../../../core/rpc/http.ts";
@@ -15,10 +15,10 @@ import type { ProverOptions } from "../../prover.ts";
 
 /** Dependencies of the prover. */
 export interface SyncCommitteeProverDeps {
-  readonly hub: Pick<
-    ConsensusTarget,
-    "fetchClient" | "fetchLatestHeight" | "fetchNowSec" | "dryRunUpdates"
-  >;
+  readonly hub: {
+    readonly reads: Pick<TargetReads, "fetchClient" | "fetchLatestHeight" | "fetchNowSec">;
+    readonly updates: Pick<TargetUpdates, "dryRunUpdates">;
+  };
   /** Nodes of the execution chain. The prover does not close them. */
   readonly execution: RpcEndpointSet;
   /** For the beacon nodes. */

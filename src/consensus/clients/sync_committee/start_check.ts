@@ -1,5 +1,5 @@
 /** Start-up checks: networks of the nodes, and the client on the hub. */
-import type { CheckFinding } from "../../../core/chains/port.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { BeaconNode } from "./beacon_node.ts";

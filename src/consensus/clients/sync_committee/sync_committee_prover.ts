@@ -3,7 +3,7 @@
  * SyncCommitteeProver.next}: the light client strategy first, the block state strategy where nodes serve no light
  * clients.
  */
-import type { CheckFinding } from "../../../core/chains/port.ts";
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { ConsensusClientView } from "../../../core/chains/consensus_target.ts";
 import { decodeBeaconConsensusState } from "./spec/beacon_client.ts";
 import type { BeaconConsensusState } from "./spec/consensus_state.ts";
@@ -176,14 +176,14 @@ class SyncCommitteeProver implements ConsensusProver {
   /** Fetches the hub's state. @throws {ProverFault} `hub_state` */
   async #fetchTrusted(signal: AbortSignal): Promise<StoredState> {
     const { hub } = this.#deps;
-    const view = await hub.fetchClient(this.consensusStateId, "best", signal);
+    const view = await hub.reads.fetchClient(this.consensusStateId, "best", signal);
     if (view === undefined) {
       throw this.#hubFault(
         `the hub has no client ${this.consensusStateId}; governance creates it (log-consensus-state)`,
       );
     }
     const state = await this.#readClient(view, signal);
-    const height = await hub.fetchLatestHeight(this.commitmentId, signal);
+    const height = await hub.reads.fetchLatestHeight(this.commitmentId, signal);
     return { state, height, bytes: view.state };
   }
 
@@ -215,7 +215,7 @@ class SyncCommitteeProver implements ConsensusProver {
     const where = `client ${this.consensusStateId} of the hub`;
     const byOurs = findUnusableReason(where, view, BigInt(Math.floor(clock.now() / 1000)));
     const unusable = byOurs?.code === "expired"
-      ? findUnusableReason(where, view, await hub.fetchNowSec(signal))
+      ? findUnusableReason(where, view, await hub.reads.fetchNowSec(signal))
       : byOurs;
     if (unusable !== undefined) throw this.#hubFault(unusable.detail, { code: unusable.code });
   }

@@ -8,10 +8,10 @@ import { handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
 import type { Address } from "../../evm/address.ts";
 import type { Hex } from "../../encoding/bytes.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { Delivery, Refusal } from "../port.ts";
+import type { Delivery, Refusal } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, type Query } from "./queries.ts";
-import { callOne, RpcBatch } from "./rpc_batch.ts";
+import type { RpcBatch } from "./rpc_batch.ts";
 
 /** Calldata for checking whether a handler has `batchCall`. */
 const data = encodeFunctionData({
@@ -44,7 +44,7 @@ export function addBatchCheck(
   const known = context.hasBatchCall(handler);
   const asked = known === undefined ? batch.addOptional(batchCallSupport(handler)) : undefined;
   return () => {
-    if (asked !== undefined) note(context, handler, asked());
+    if (asked !== undefined) noteSupport(context, handler, asked());
     if (context.hasBatchCall(handler) !== false) return undefined;
     // A delivery at a height that is already known works step by step: `not_ready` leads to another attempt.
     return {
@@ -54,22 +54,8 @@ export function addBatchCheck(
   };
 }
 
-/** A revert means no. Other faults decide nothing. */
-function note(context: EvmContext, handler: Address, answer: Hex | RpcFault): void {
+/** Records what a handler answered: a revert means no, other faults decide nothing. */
+export function noteSupport(context: EvmContext, handler: Address, answer: Hex | RpcFault): void {
   if (!(answer instanceof RpcFault)) context.noteBatchCall(handler, isSupported(answer));
   else if (answer.code === "reverted") context.noteBatchCall(handler, false);
-}
-
-/** Returns whether the host's handler has `batchCall`. One request at most, none once it is known. */
-export async function fetchHasBatchCall(context: EvmContext, signal: AbortSignal): Promise<boolean> {
-  const { handler } = await context.hostParams.read(signal);
-  const known = context.hasBatchCall(handler);
-  if (known !== undefined) return known;
-  try {
-    note(context, handler, await callOne(context.at.endpoints, batchCallSupport(handler), { signal }));
-  } catch (fault) {
-    if (!(fault instanceof RpcFault) || fault.code !== "reverted") throw fault;
-    note(context, handler, fault);
-  }
-  return context.hasBatchCall(handler) === true;
 }

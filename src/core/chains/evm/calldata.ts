@@ -14,7 +14,7 @@ import {
 } from "../../evm/handler_calls.ts";
 import { leafPosition } from "../../merkle/mmr.ts";
 import type { Message } from "../../ismp/message.ts";
-import type { Delivery, DeliveryStep } from "../port.ts";
+import type { Delivery, DeliveryStep } from "../submission.ts";
 
 /**
  * Calldata for the handler of `host`.

@@ -7,7 +7,7 @@ import { hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import { type Certain, type ReadSince, UNSURE } from "../port.ts";
+import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, contractReadAt } from "./queries.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
@@ -21,35 +21,42 @@ const WITNESS_TIMEOUT_MS = 10_000;
 /** Adds reads at a block to a batch; the result is available after it was sent. */
 type AddReads<T> = (batch: RpcBatch, block: bigint) => () => readonly T[];
 
-/** Relayers of messages, as {@link readCertain} reads. */
-export async function fetchCertainReceipts(
-  context: EvmContext,
-  messages: readonly Message[],
-  since: ReadSince,
-  signal: AbortSignal,
-): Promise<readonly Certain<Uint8Array | undefined>[]> {
-  if (messages.length === 0) return [];
-  const add: AddReads<Uint8Array | undefined> = (batch, block) =>
-    addReceipts(context, batch, messages, block);
-  return await readCertain(context.at.endpoints, { add, count: messages.length, since }, signal);
-}
+/** Reads that two endpoints confirm. */
+export class EvmCertainReads implements CertainReads {
+  readonly #context: EvmContext;
 
-/** Fees of requests, as {@link readCertain} reads. */
-export async function fetchCertainFees(
-  context: EvmContext,
-  commitments: readonly Hash256[],
-  since: ReadSince,
-  signal: AbortSignal,
-): Promise<readonly Certain<bigint | undefined>[]> {
-  if (commitments.length === 0) return [];
-  const { host, endpoints } = context.at;
-  const add: AddReads<bigint | undefined> = (batch, block) => {
-    const slots = commitments.map((commitment) =>
-      batch.add(contractReadAt(block, host, hostReads.requestCommitments, commitment))
-    );
-    return () => slots.map((slot) => slot()?.fee);
-  };
-  return await readCertain(endpoints, { add, count: commitments.length, since }, signal);
+  constructor(context: EvmContext) {
+    this.#context = context;
+  }
+
+  /** Relayers of messages, as {@link readCertain} reads. */
+  async fetchCertainReceipts(
+    messages: readonly Message[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<Uint8Array | undefined>[]> {
+    if (messages.length === 0) return [];
+    const add: AddReads<Uint8Array | undefined> = (batch, block) =>
+      addReceipts(this.#context, batch, messages, block);
+    return await readCertain(this.#context.at.endpoints, { add, count: messages.length, since }, signal);
+  }
+
+  /** Fees of requests, as {@link readCertain} reads. */
+  async fetchCertainFees(
+    commitments: readonly Hash256[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<bigint | undefined>[]> {
+    if (commitments.length === 0) return [];
+    const { host, endpoints } = this.#context.at;
+    const add: AddReads<bigint | undefined> = (batch, block) => {
+      const slots = commitments.map((commitment) =>
+        batch.add(contractReadAt(block, host, hostReads.requestCommitments, commitment))
+      );
+      return () => slots.map((slot) => slot()?.fee);
+    };
+    return await readCertain(endpoints, { add, count: commitments.length, since }, signal);
+  }
 }
 
 /**

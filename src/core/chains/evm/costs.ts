@@ -2,8 +2,7 @@
  * Current cost of a transaction: gas price, and on rollups the price of publishing its data. Read along with other
  * queries, so it needs no round trip of its own. Source: docs/protocol/evm-host.md section 10.
  */
-import { parseTransaction } from "viem";
-import { type Hex, toHex } from "../../encoding/bytes.ts";
+import type { Hex } from "../../encoding/bytes.ts";
 import {
   arbGasInfo,
   type ArbitrumPrices,
@@ -18,15 +17,14 @@ import {
   type OperatorFee,
   operatorFeeWei,
   opStackOracle,
-  withoutSignature,
 } from "../../evm/fee_oracles.ts";
 import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { expectedGas, isArbitrum } from "./gas.ts";
+import { isArbitrum } from "./gas.ts";
 import { callResult, contractCode, gasPrice } from "./queries.ts";
-import { faultAt, RpcBatch } from "./rpc_batch.ts";
+import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 
 /** Costs of a transaction; of its data only if requested. */
 export interface Costs extends GasQuote {
@@ -143,28 +141,4 @@ function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {
 
 function higher(a: bigint, b: bigint | undefined): bigint {
   return b !== undefined && b > a ? b : a;
-}
-
-/** Fetches the current gas price. One request. */
-export async function fetchGasQuote(context: EvmContext, signal: AbortSignal): Promise<GasQuote> {
-  const batch = new RpcBatch(context.at.endpoints);
-  const costs = addCosts(context, batch);
-  await batch.send({ signal });
-  return { gasPriceWei: costs().gasPriceWei };
-}
-
-/**
- * Cost of a signed transaction besides gas, wei, when it uses the expected gas. One request on the OP stack, none on
- * other chains once known.
- */
-export async function fetchDataCost(
-  context: EvmContext,
-  raw: Uint8Array,
-  signal: AbortSignal,
-): Promise<bigint> {
-  if (isArbitrum(context.at.chainId) || context.isOpStack === false) return 0n;
-  const batch = new RpcBatch(context.at.endpoints);
-  const costs = addCosts(context, batch, withoutSignature(raw));
-  await batch.send({ signal });
-  return costs().dataCostWei(expectedGas(parseTransaction(toHex(raw)).gas ?? 0n));
 }

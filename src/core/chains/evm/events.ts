@@ -4,7 +4,7 @@
 import { fromHex } from "../../encoding/bytes.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { decodeHostLog, type HostEvent } from "../../evm/host_events.ts";
-import type { ChainEvent, EventPosition } from "../port.ts";
+import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { LogReader } from "./log_reader.ts";
 import { RequestGaps } from "./request_gaps.ts";
@@ -25,7 +25,7 @@ const topics = [
 ];
 
 /** Reads the events of one host and remembers the maximum range of its endpoints. */
-export class EventReader {
+export class EvmEvents implements ChainEvents {
   readonly #context: EvmContext;
   readonly #logs: LogReader;
   readonly #gaps: RequestGaps;
@@ -41,7 +41,7 @@ export class EventReader {
    * One request, more only if a range limit or the answer's size requires it. If an endpoint's logs lack requests of
    * the host, the next endpoint is used; requests found to be missing before `from` come with the next read.
    */
-  async fetch(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
+  async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const address = this.#context.at.host;
     const read = this.#gaps.begin(from);
     const range = { from: from > to ? from : read.from, to };

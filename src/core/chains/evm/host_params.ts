@@ -7,7 +7,7 @@ import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Simulation } from "../port.ts";
+import type { Simulation } from "../submission.ts";
 import { Cached } from "./cached.ts";
 import { hostChanges } from "./host_changes.ts";
 import { contractRead, type Query } from "./queries.ts";

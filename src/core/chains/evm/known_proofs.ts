@@ -3,8 +3,7 @@
  * wasted. Our own and foreign transactions in the node's mempool count as mined, for a while. Source:
  * docs/protocol/messaging.md section 7.2.3; polytope-labs/hyperbridge: evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
-import type { Hash256 } from "../../encoding/bytes.ts";
-import { toHash256 } from "../../encoding/bytes.ts";
+import { type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import { BeefyError } from "../../beefy/beefy_error.ts";
 import { readProofSubject } from "../../beefy/naive_proof.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
@@ -12,7 +11,7 @@ import { hostReads } from "../../evm/host_reads.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import { toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { Delivery } from "../port.ts";
+import type { Delivery } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type BlockTag, contractReadAt } from "./queries.ts";
 import type { RpcBatch } from "./rpc_batch.ts";

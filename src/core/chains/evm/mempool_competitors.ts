@@ -4,7 +4,7 @@
  */
 import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { Delivery } from "../port.ts";
+import type { Delivery } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, type SimulatedCall } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";

@@ -3,7 +3,7 @@
  * charged what it adds, so that consensus steps (the consensus proofs) are left for the messages to pay together.
  */
 import type { StepFrame } from "../../evm/trace.ts";
-import type { Delivery, DeliveryStep } from "../port.ts";
+import type { Delivery, DeliveryStep } from "../submission.ts";
 
 /** Base gas of every transaction (Ethereum yellow paper, appendix G). */
 const TRANSACTION_GAS = 21_000n;

@@ -7,7 +7,7 @@ import { hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type BlockTag, contractReadAt, type Query } from "./queries.ts";
-import { RpcBatch } from "./rpc_batch.ts";
+import type { RpcBatch } from "./rpc_batch.ts";
 
 /** Query of one receipt: posts by their own commitment, responses by that of the get request. */
 function receiptQuery(host: Address, message: Message, tag: BlockTag): Query<Address | undefined> {
@@ -32,17 +32,4 @@ export function addReceipts(
       const relayer = slot();
       return relayer === undefined ? undefined : fromHex(relayer);
     });
-}
-
-/** Fetches the relayer of each message, `undefined` if undelivered. One request. */
-export async function fetchReceipts(
-  context: EvmContext,
-  messages: readonly Message[],
-  signal: AbortSignal,
-): Promise<readonly (Uint8Array | undefined)[]> {
-  if (messages.length === 0) return [];
-  const batch = new RpcBatch(context.at.endpoints);
-  const receipts = addReceipts(context, batch, messages);
-  await batch.send({ signal });
-  return receipts();
 }

@@ -5,7 +5,7 @@
 import type { Hex } from "../../encoding/bytes.ts";
 import { decodeRevert, describeRevert, innermostRevert, type Revert } from "../../evm/reverts.ts";
 import type { RpcFault } from "../../rpc/fault.ts";
-import type { Refusal, RefusalCode } from "../port.ts";
+import type { Refusal, RefusalCode } from "../submission.ts";
 
 const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], RefusalCode>([
   ["DuplicateMessage", "duplicate"],

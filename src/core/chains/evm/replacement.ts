@@ -6,8 +6,8 @@ import { parseTransaction } from "viem";
 import { toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import type { SignedSubmission } from "../port.ts";
-import type { AccountNonces, ReplacementState } from "../replaceable.ts";
+import type { AccountNonces, Replacement, ReplacementState } from "../replacement.ts";
+import type { SignedSubmission } from "../submission.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type GasPrice, gasPriceFor } from "./gas.ts";
@@ -18,32 +18,99 @@ import { signCall } from "./signature.ts";
 /** Gas of a plain transfer; chains that also charge for layer 1 need more. */
 const TRANSFER_GAS = 21_000n;
 
-/** Fetches the market price, nonces and balance, and whether the submission still has an effect. One request. */
-export async function fetchReplacementState(
-  context: EvmContext,
-  submission: SignedSubmission,
-  signal: AbortSignal,
-): Promise<ReplacementState> {
-  const { endpoints, sender, gasPriceBufferPercent } = context.at;
-  const batch = new RpcBatch(endpoints);
-  const nonces = addNonces(context, batch);
-  const costs = addCosts(context, batch);
-  const balance = batch.add(accountBalance(sender));
-  const params = batch.add(context.hostParams.query);
-  const head = batch.add(blockAt("latest"));
-  const check = (place: FaultPlace): RpcFault | undefined =>
-    head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
-  await batch.send({ signal, check });
-  const baseFeeWei = head()?.baseFeePerGas ?? undefined;
-  const { gasPriceWei } = costs();
-  context.hostParams.note(params());
-  return {
-    offered: offeredPrice(submission),
-    market: gasPriceFor({ gasPriceWei, baseFeeWei }, gasPriceBufferPercent),
-    nonces: nonces(),
-    balanceWei: balance(),
-    isHandlerReplaced: !goesTo(submission, [sender, params().handler]),
-  };
+/** Replacement of our transactions. */
+export class EvmReplacement implements Replacement {
+  readonly #context: EvmContext;
+
+  constructor(context: EvmContext) {
+    this.#context = context;
+  }
+
+  /** Fetches the market price, nonces and balance, and whether the submission still has an effect. One request. */
+  async fetchReplacementState(
+    submission: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<ReplacementState> {
+    const { endpoints, sender, gasPriceBufferPercent } = this.#context.at;
+    const batch = new RpcBatch(endpoints);
+    const nonces = addNonces(this.#context, batch);
+    const costs = addCosts(this.#context, batch);
+    const balance = batch.add(accountBalance(sender));
+    const params = batch.add(this.#context.hostParams.query);
+    const head = batch.add(blockAt("latest"));
+    const check = (place: FaultPlace): RpcFault | undefined =>
+      head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
+    await batch.send({ signal, check });
+    const baseFeeWei = head()?.baseFeePerGas ?? undefined;
+    const { gasPriceWei } = costs();
+    this.#context.hostParams.note(params());
+    return {
+      offered: offeredPrice(submission),
+      market: gasPriceFor({ gasPriceWei, baseFeeWei }, gasPriceBufferPercent),
+      nonces: nonces(),
+      balanceWei: balance(),
+      isHandlerReplaced: !goesTo(submission, [sender, params().handler]),
+    };
+  }
+
+  /**
+   * Fetches the nonces of our account from the most advanced endpoint: a lagging one would make our own nonces look
+   * foreign. One request to each endpoint.
+   * @throws {RpcFault} when none answers.
+   */
+  async fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
+    let furthest: AccountNonces | undefined;
+    let fault: RpcFault | undefined;
+    for (const endpoint of this.#context.at.endpoints.each()) {
+      const batch = new RpcBatch(endpoint);
+      const nonces = addNonces(this.#context, batch);
+      try {
+        await batch.send({ signal, timeoutMs: NONCES_TIMEOUT_MS });
+      } catch (error) {
+        if (!(error instanceof RpcFault)) throw error;
+        fault ??= error;
+        continue;
+      }
+      const { latest, pending } = nonces();
+      furthest = {
+        latest: furthest === undefined || latest > furthest.latest ? latest : furthest.latest,
+        pending: furthest === undefined || pending > furthest.pending ? pending : furthest.pending,
+      };
+    }
+    if (furthest !== undefined) return furthest;
+    throw fault ?? new Error("A chain without endpoints");
+  }
+
+  /** Signs the same call at the same nonce with another price. No request. */
+  async resign(
+    submission: SignedSubmission,
+    price: GasPrice,
+  ): Promise<SignedSubmission> {
+    const nonce = ownNonce(this.#context, submission);
+    const { to, data, gas, value } = parseTransaction(toHex(submission.raw));
+    if (to === undefined || to === null || gas === undefined) throw new Error("The submission calls nothing");
+    const call = { to: toAddress(to), data: data ?? "0x", gasLimit: gas, valueWei: value ?? 0n } as const;
+    return await signCall(this.#context, call, { nonce, price, height: submission.madeAtHeight });
+  }
+
+  /** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
+  async cancel(
+    submission: SignedSubmission,
+    price: GasPrice,
+    signal: AbortSignal,
+  ): Promise<SignedSubmission> {
+    const { endpoints, sender } = this.#context.at;
+    const nonce = ownNonce(this.#context, submission);
+    const batch = new RpcBatch(endpoints);
+    const estimated = batch.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
+    await batch.send({ signal });
+    const estimate = estimated();
+    if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
+    const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;
+    const gasLimit = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
+    const call = { to: sender, data: "0x", gasLimit, valueWei: 0n } as const;
+    return await signCall(this.#context, call, { nonce, price, height: submission.madeAtHeight });
+  }
 }
 
 /** True when a submission calls one of these addresses; a cancelling transfer goes to ourselves. */
@@ -54,34 +121,6 @@ function goesTo({ raw }: SignedSubmission, addresses: readonly Address[]): boole
 
 /** Timeout per endpoint; a slower one is ignored. */
 const NONCES_TIMEOUT_MS = 10_000;
-
-/**
- * Fetches the nonces of our account from the most advanced endpoint: a lagging one would make our own nonces look
- * foreign. One request to each endpoint.
- * @throws {RpcFault} when none answers.
- */
-export async function fetchNonces(context: EvmContext, signal: AbortSignal): Promise<AccountNonces> {
-  let furthest: AccountNonces | undefined;
-  let fault: RpcFault | undefined;
-  for (const endpoint of context.at.endpoints.each()) {
-    const batch = new RpcBatch(endpoint);
-    const nonces = addNonces(context, batch);
-    try {
-      await batch.send({ signal, timeoutMs: NONCES_TIMEOUT_MS });
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-      fault ??= error;
-      continue;
-    }
-    const { latest, pending } = nonces();
-    furthest = {
-      latest: furthest === undefined || latest > furthest.latest ? latest : furthest.latest,
-      pending: furthest === undefined || pending > furthest.pending ? pending : furthest.pending,
-    };
-  }
-  if (furthest !== undefined) return furthest;
-  throw fault ?? new Error("A chain without endpoints");
-}
 
 /** Adds the nonces to a batch; a node that does not expose its mempool counts mined transactions. */
 function addNonces(context: EvmContext, batch: RpcBatch): () => AccountNonces {
@@ -104,39 +143,6 @@ function offeredPrice(submission: SignedSubmission): GasPrice {
     return { type: "eip1559", maxFeeWei: maxFeePerGas, maxPriorityFeeWei: maxPriorityFeePerGas ?? 0n };
   }
   throw new Error(`A submission of type ${signed.type} is not ours`);
-}
-
-/** Signs the same call at the same nonce with another price. No request. */
-export async function resign(
-  context: EvmContext,
-  submission: SignedSubmission,
-  price: GasPrice,
-): Promise<SignedSubmission> {
-  const nonce = ownNonce(context, submission);
-  const { to, data, gas, value } = parseTransaction(toHex(submission.raw));
-  if (to === undefined || to === null || gas === undefined) throw new Error("The submission calls nothing");
-  const call = { to: toAddress(to), data: data ?? "0x", gasLimit: gas, valueWei: value ?? 0n } as const;
-  return await signCall(context, call, { nonce, price, height: submission.madeAtHeight });
-}
-
-/** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
-export async function cancel(
-  context: EvmContext,
-  submission: SignedSubmission,
-  price: GasPrice,
-  signal: AbortSignal,
-): Promise<SignedSubmission> {
-  const { endpoints, sender } = context.at;
-  const nonce = ownNonce(context, submission);
-  const batch = new RpcBatch(endpoints);
-  const estimated = batch.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
-  await batch.send({ signal });
-  const estimate = estimated();
-  if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
-  const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;
-  const gasLimit = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
-  const call = { to: sender, data: "0x", gasLimit, valueWei: 0n } as const;
-  return await signCall(context, call, { nonce, price, height: submission.madeAtHeight });
 }
 
 function ownNonce(context: EvmContext, { account, nonce, chain }: SignedSubmission): bigint {

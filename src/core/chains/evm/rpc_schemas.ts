@@ -2,8 +2,7 @@
  * Schemas of answers of EVM nodes (ethereum/execution-apis: src/schemas), checked before anything is trusted.
  */
 import { z } from "zod";
-import { type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
-import { fromHex } from "../../encoding/bytes.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 
 /** Answer that does not have the shape of its method. */

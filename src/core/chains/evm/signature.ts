@@ -2,7 +2,7 @@
 import { fromHex, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import type { Signature } from "../../ismp/fees.ts";
-import type { SignedSubmission } from "../port.ts";
+import type { SignedSubmission } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type GasPrice, highestPriceWei } from "./gas.ts";
 

@@ -7,7 +7,7 @@
 import type { Hex } from "../../encoding/bytes.ts";
 import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import type { Delivery, Refusal, Simulation } from "../port.ts";
+import type { Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import type { Costs } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
@@ -33,25 +33,136 @@ import {
   type SimulationMethod,
   whileBehind,
 } from "./simulation_method.ts";
+import { Limit } from "../../runtime/limit.ts";
 
-/**
- * Simulates a delivery on top of the newest block: one request (with cached host parameters), which also reads the
- * costs. When all messages would be handled, a second one repeats it with exactly the gas limit and the price that
- * the transaction will have, so that no contract can distinguish them. One more for each method that turns out to be
- * missing, every ten minutes, and a few over two seconds where a node does not know the proof's height.
- */
-export async function simulate(
-  context: EvmContext,
-  delivery: Delivery,
-  signal: AbortSignal,
-): Promise<Simulation> {
-  const { handler } = await context.hostParams.read(signal);
-  const data = encodeDelivery(delivery, context.at.host);
-  const call = { from: context.at.sender, to: handler, data, ...await context.traceOptions(signal) };
-  const input = { delivery, messages: collectMessages(delivery), handler, call, isFirst: true };
-  return await simulateBy(context, input, tracing(context, input), signal) ??
-    await simulateBy(context, input, running(context), signal) ??
-    await simulateCalled(context, input, signal);
+/** Simulation of deliveries. */
+export class EvmSimulator implements Simulator {
+  readonly #context: EvmContext;
+  readonly #traces: Limit;
+
+  /** @param tracesAtOnce maximum number of concurrent simulations */
+  constructor(context: EvmContext, tracesAtOnce: number) {
+    this.#context = context;
+    this.#traces = new Limit(tracesAtOnce);
+  }
+
+  /** Simulates again if governance has replaced the handler since the host's parameters were read. */
+  simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
+    const once = (): Promise<Simulation> =>
+      this.#traces.run(() => this.#simulateOnce(delivery, signal), signal);
+    return this.#context.hostParams.simulate(once, signal);
+  }
+
+  /**
+   * Simulates a delivery on top of the newest block: one request (with cached host parameters), which also reads the
+   * costs. When all messages would be handled, a second one repeats it with exactly the gas limit and the price that
+   * the transaction will have, so that no contract can distinguish them. One more for each method that turns out to be
+   * missing, every ten minutes, and a few over two seconds where a node does not know the proof's height.
+   */
+  async #simulateOnce(
+    delivery: Delivery,
+    signal: AbortSignal,
+  ): Promise<Simulation> {
+    const { handler } = await this.#context.hostParams.read(signal);
+    const data = encodeDelivery(delivery, this.#context.at.host);
+    const call = {
+      from: this.#context.at.sender,
+      to: handler,
+      data,
+      ...await this.#context.traceOptions(signal),
+    };
+    const input = { delivery, messages: collectMessages(delivery), handler, call, isFirst: true };
+    return await this.#simulateBy(input, tracing(this.#context, input), signal) ??
+      await this.#simulateBy(input, running(this.#context), signal) ??
+      await this.#simulateCalled(input, signal);
+  }
+
+  /** Simulates by one method; `undefined` when it is not supported. */
+  async #simulateBy<T extends Outcome>(
+    input: SimulationInput,
+    method: SimulationMethod<T>,
+    signal: AbortSignal,
+  ): Promise<Simulation | undefined> {
+    const result = await this.#runKnowing(input, method, signal);
+    if (result.kind !== "shown") return result.kind === "refused" ? result : undefined;
+    const { costs, layer1Gas } = result;
+    const wideGas = result.outcome.gasUsed + layer1Gas;
+    const refusal = refusalOf(this.#context, input, { ...result.outcome, gasUsed: wideGas });
+    if (refusal !== undefined) return { kind: "refused", refusal };
+    const wanted = gasLimitFor(wideGas);
+    const gasLimit = wanted < input.call.gas ? wanted : input.call.gas;
+    const wide = accept(input, result.outcome, { gasUsed: wideGas, gasLimit, costs });
+    // Without receiving modules nothing can behave differently; if some fail, the caller tries without them.
+    if (input.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
+    const terms = exactTerms(this.#context, result, gasLimit);
+    const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false };
+    const exact = await this.#runKnowing(exactInput, method, signal);
+    if (exact.kind !== "shown") return exact.kind === "refused" ? exact : undefined;
+    const { outcome } = exact;
+    if (outcome.revertData !== undefined) {
+      return { kind: "refused", refusal: revertToRefusal(outcome.revertData, input.delivery.steps.length) };
+    }
+    // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
+    const gasUsed = method.capability === "tracing" ? outcome.gasUsed + layer1Gas : gasLimit;
+    return accept(input, outcome, { gasUsed, gasLimit, costs });
+  }
+
+  /** Runs a method on a node that knows the height of the messages' proof, if there is one soon. */
+  async #runKnowing<T extends Outcome>(
+    input: SimulationInput,
+    method: SimulationMethod<T>,
+    signal: AbortSignal,
+  ): Promise<MethodResult<T>> {
+    const work = {
+      simulateOnce: () => runMethod(this.#context, input, method, signal),
+      revertDataOf: (result: MethodResult<T>) =>
+        result.kind === "shown" ? result.outcome.revertData : undefined,
+    };
+    return await whileBehind(this.#context, input, work, signal);
+  }
+
+  /**
+   * Simulates by a plain call: every message of a call that does not revert counts as handled, which may be wrong. A
+   * module may use all the gas that it is given, so all of it counts as used.
+   */
+  async #simulateCalled(
+    input: SimulationInput,
+    signal: AbortSignal,
+  ): Promise<Simulation> {
+    const { delivery, messages, call } = input;
+    const simulateOnce = async (): Promise<{
+      readonly result: Hex | RpcFault;
+      readonly estimate: bigint | RpcFault;
+      readonly around: ReturnType<typeof addCostsAndChecks>;
+    }> => {
+      const batch = new RpcBatch(this.#context.at.endpoints);
+      const called = batch.addOptional(callResult(call));
+      const estimated = batch.addOptional(gasEstimate(call));
+      const around = addCostsAndChecks(this.#context, batch, input);
+      await batch.send({ signal });
+      return { result: called(), estimate: estimated(), around };
+    };
+    const { result, estimate, around } = await whileBehind(this.#context, input, {
+      simulateOnce,
+      revertDataOf: ({ result }) => result instanceof RpcFault ? result.data : undefined,
+    }, signal);
+    const refusal = around.refusal();
+    if (refusal !== undefined) return { kind: "refused", refusal };
+    if (result instanceof RpcFault) return refusedBy(result, delivery);
+    const known = estimate instanceof RpcFault ? undefined : estimate;
+    const gasLimit = untracedGasLimit(call.gas, messages.length, known);
+    const gasUsed = messages.length === 0 ? known ?? gasLimit : gasLimit;
+    const { gasPriceWei, dataCostWei } = around.costs();
+    return {
+      kind: "accepted",
+      handled: messages.map(() => true),
+      gasUsed,
+      gasLimit,
+      messageGas: attributeGas(delivery, { gasUsed, steps: undefined }),
+      gasPriceWei,
+      dataCostWei: dataCostWei(gasUsed),
+    };
+  }
 }
 
 /** Result of a simulation; `steps` if inner calls are visible. */
@@ -79,52 +190,6 @@ function isBlind({ logCount, steps, revertData }: TraceOutcome, messages: number
   if (logCount > 0 || revertData !== undefined || messages === 0) return false;
   const dispatches = steps.flatMap((step) => step.dispatches);
   return dispatches.length !== messages || dispatches.some(({ isModuleDone }) => isModuleDone);
-}
-
-/** Simulates by one method; `undefined` when it is not supported. */
-async function simulateBy<T extends Outcome>(
-  context: EvmContext,
-  input: SimulationInput,
-  method: SimulationMethod<T>,
-  signal: AbortSignal,
-): Promise<Simulation | undefined> {
-  const result = await runKnowing(context, input, method, signal);
-  if (result.kind !== "shown") return result.kind === "refused" ? result : undefined;
-  const { costs, layer1Gas } = result;
-  const wideGas = result.outcome.gasUsed + layer1Gas;
-  const refusal = refusalOf(context, input, { ...result.outcome, gasUsed: wideGas });
-  if (refusal !== undefined) return { kind: "refused", refusal };
-  const wanted = gasLimitFor(wideGas);
-  const gasLimit = wanted < input.call.gas ? wanted : input.call.gas;
-  const wide = accept(input, result.outcome, { gasUsed: wideGas, gasLimit, costs });
-  // Without receiving modules nothing can behave differently; if some fail, the caller tries without them.
-  if (input.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
-  const terms = exactTerms(context, result, gasLimit);
-  const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false };
-  const exact = await runKnowing(context, exactInput, method, signal);
-  if (exact.kind !== "shown") return exact.kind === "refused" ? exact : undefined;
-  const { outcome } = exact;
-  if (outcome.revertData !== undefined) {
-    return { kind: "refused", refusal: revertToRefusal(outcome.revertData, input.delivery.steps.length) };
-  }
-  // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
-  const gasUsed = method.capability === "tracing" ? outcome.gasUsed + layer1Gas : gasLimit;
-  return accept(input, outcome, { gasUsed, gasLimit, costs });
-}
-
-/** Runs a method on a node that knows the height of the messages' proof, if there is one soon. */
-async function runKnowing<T extends Outcome>(
-  context: EvmContext,
-  input: SimulationInput,
-  method: SimulationMethod<T>,
-  signal: AbortSignal,
-): Promise<MethodResult<T>> {
-  const work = {
-    simulateOnce: () => runMethod(context, input, method, signal),
-    revertDataOf: (result: MethodResult<T>) =>
-      result.kind === "shown" ? result.outcome.revertData : undefined,
-  };
-  return await whileBehind(context, input, work, signal);
 }
 
 /**
@@ -173,49 +238,5 @@ function accept(
     messageGas: attributeGas(delivery, { gasUsed, steps: outcome.steps }),
     gasPriceWei: costs.gasPriceWei,
     dataCostWei: costs.dataCostWei(gasUsed),
-  };
-}
-
-/**
- * Simulates by a plain call: every message of a call that does not revert counts as handled, which may be wrong. A
- * module may use all the gas that it is given, so all of it counts as used.
- */
-async function simulateCalled(
-  context: EvmContext,
-  input: SimulationInput,
-  signal: AbortSignal,
-): Promise<Simulation> {
-  const { delivery, messages, call } = input;
-  const simulateOnce = async (): Promise<{
-    readonly result: Hex | RpcFault;
-    readonly estimate: bigint | RpcFault;
-    readonly around: ReturnType<typeof addCostsAndChecks>;
-  }> => {
-    const batch = new RpcBatch(context.at.endpoints);
-    const called = batch.addOptional(callResult(call));
-    const estimated = batch.addOptional(gasEstimate(call));
-    const around = addCostsAndChecks(context, batch, input);
-    await batch.send({ signal });
-    return { result: called(), estimate: estimated(), around };
-  };
-  const { result, estimate, around } = await whileBehind(context, input, {
-    simulateOnce,
-    revertDataOf: ({ result }) => result instanceof RpcFault ? result.data : undefined,
-  }, signal);
-  const refusal = around.refusal();
-  if (refusal !== undefined) return { kind: "refused", refusal };
-  if (result instanceof RpcFault) return refusedBy(result, delivery);
-  const known = estimate instanceof RpcFault ? undefined : estimate;
-  const gasLimit = untracedGasLimit(call.gas, messages.length, known);
-  const gasUsed = messages.length === 0 ? known ?? gasLimit : gasLimit;
-  const { gasPriceWei, dataCostWei } = around.costs();
-  return {
-    kind: "accepted",
-    handled: messages.map(() => true),
-    gasUsed,
-    gasLimit,
-    messageGas: attributeGas(delivery, { gasUsed, steps: undefined }),
-    gasPriceWei,
-    dataCostWei: dataCostWei(gasUsed),
   };
 }

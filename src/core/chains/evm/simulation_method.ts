@@ -9,7 +9,7 @@ import { unsignedCall } from "../../evm/fee_oracles.ts";
 import type { HandledMessages } from "../../evm/handled_logs.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
-import type { Delivery, Refusal, Simulation } from "../port.ts";
+import type { Delivery, Refusal, Simulation } from "../submission.ts";
 import { addBatchCheck } from "./batching.ts";
 import { addCosts, type Costs } from "./costs.ts";
 import type { Capability, EvmContext, TraceOptions } from "./evm_context.ts";

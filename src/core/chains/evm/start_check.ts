@@ -8,7 +8,7 @@ import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/events.ts";
-import type { CheckFinding } from "../port.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import { batchCallSupport, isSupported } from "./batching.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";

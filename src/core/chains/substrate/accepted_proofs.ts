@@ -19,11 +19,11 @@ import {
 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
-import type { AcceptedProof, AcceptedProofIndex } from "../hub_accounts.ts";
+import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../hub.ts";
 import { readBlockEvents } from "./block_events.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
-import { decodeValue } from "./views.ts";
+import { decodeValue } from "./storage_values.ts";
 
 /** Blocks of one query. Events of a block are a few kilobytes. */
 const BLOCKS_PER_QUERY = 100n;
@@ -31,7 +31,7 @@ const BLOCKS_PER_QUERY = 100n;
 const rotationsCodec = orderedMap(u64, u64, compareIntegers);
 
 /** Finds accepted proofs; one per hub, so that missing capabilities of its node are detected once. */
-export class AcceptedProofs {
+export class SubstrateAcceptedProofs implements AcceptedProofs {
   readonly #node: SubstrateNode;
   #canQueryRanges = true;
 
@@ -44,13 +44,75 @@ export class AcceptedProofs {
    * blocks.
    * @throws {RpcFault} `lagging` when the node has not reached `to`.
    */
-  async fetch(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
+  async fetchAcceptedProofs(
+    from: bigint,
+    to: bigint,
+    signal: AbortSignal,
+  ): Promise<readonly AcceptedProof[]> {
     const proofs: AcceptedProof[] = [];
     for (let start = from; start <= to; start += BLOCKS_PER_QUERY) {
       const end = start + BLOCKS_PER_QUERY - 1n;
       proofs.push(...await this.#fetchChunk(start, end < to ? end : to, signal));
     }
     return proofs.sort((a, b) => compareIntegers(a.height, b.height));
+  }
+
+  /** Rotations that the hub still keeps: set to proven height, ascending by set; one round trip. */
+  async fetchRotations(
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<bigint, bigint>> {
+    const stored = await this.#node.client.call(calls.storage(beefyProofsKeys.rotationProofs()), signal);
+    return decodeValue(this.#node, stored, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ??
+      new Map();
+  }
+
+  /** Accepted proofs that the hub lists at its newest final block. Two round trips. */
+  async fetchAcceptedIndex(
+    signal: AbortSignal,
+  ): Promise<AcceptedProofIndex> {
+    const head = await this.#node.client.call(calls.finalizedHash(), signal);
+    const [rotations, messaging] = await this.#node.client.callAll([
+      calls.storage(beefyProofsKeys.rotationProofs(), head),
+      calls.storage(beefyProofsKeys.messagingProofs(), head),
+    ], signal);
+    return {
+      rotations: decodeValue(this.#node, rotations, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ??
+        new Map(),
+      messaging: decodeValue(this.#node, messaging, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [],
+    };
+  }
+
+  /**
+   * Fetches the bytes of a proof from the node's offchain database; one round trip when they are at the expected key. A
+   * height whose proof was a rotation has no messaging proof, and old rotations are stored under the key of their
+   * height (docs/protocol/messaging.md section 7.2.1).
+   * @throws {RpcFault} `missing_method` when the node does not expose its offchain database.
+   */
+  async fetchProofBytes(
+    { height, newSetId }: Pick<AcceptedProof, "height" | "newSetId">,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    const { client } = this.#node;
+    const byHeight = calls.offchainValue(offchainKeys.beefyMessagingProof(height));
+    if (newSetId !== undefined) {
+      const found = await client.call(calls.offchainValue(offchainKeys.beefyRotationProof(newSetId)), signal);
+      if (found !== undefined) return found;
+      const [old, index] = await client.callAll(
+        [byHeight, calls.storage(beefyProofsKeys.messagingProofs())],
+        signal,
+      );
+      const messaging = decodeValue(this.#node, index, list(u64), "BeefyConsensusProofs.MessagingProofs") ??
+        [];
+      // A rotation may prove a height that a messaging proof had already proven: then the bytes are that one's.
+      return messaging.includes(height) ? undefined : old;
+    }
+    const found = await client.call(byHeight, signal);
+    if (found !== undefined) return found;
+    for (const [setId, provenHeight] of await this.fetchRotations(signal)) {
+      if (provenHeight !== height) continue;
+      return await client.call(calls.offchainValue(offchainKeys.beefyRotationProof(setId)), signal);
+    }
+    return undefined;
   }
 
   /** Fetches a range; one that is too large, or takes too long, is fetched in halves. */
@@ -151,65 +213,6 @@ export class AcceptedProofs {
 function required<T>(outcome: T | RpcFault): T {
   if (outcome instanceof RpcFault) throw outcome;
   return outcome;
-}
-
-/** Rotations that the hub still keeps: set to proven height, ascending by set; one round trip. */
-export async function fetchRotations(
-  node: SubstrateNode,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<bigint, bigint>> {
-  const stored = await node.client.call(calls.storage(beefyProofsKeys.rotationProofs()), signal);
-  return decodeValue(node, stored, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ?? new Map();
-}
-
-/** Accepted proofs that the hub lists at its newest final block. Two round trips. */
-export async function fetchAcceptedIndex(
-  node: SubstrateNode,
-  signal: AbortSignal,
-): Promise<AcceptedProofIndex> {
-  const head = await node.client.call(calls.finalizedHash(), signal);
-  const [rotations, messaging] = await node.client.callAll([
-    calls.storage(beefyProofsKeys.rotationProofs(), head),
-    calls.storage(beefyProofsKeys.messagingProofs(), head),
-  ], signal);
-  return {
-    rotations: decodeValue(node, rotations, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ??
-      new Map(),
-    messaging: decodeValue(node, messaging, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [],
-  };
-}
-
-/**
- * Fetches the bytes of a proof from the node's offchain database; one round trip when they are at the expected key. A
- * height whose proof was a rotation has no messaging proof, and old rotations are stored under the key of their
- * height (docs/protocol/messaging.md section 7.2.1).
- * @throws {RpcFault} `missing_method` when the node does not expose its offchain database.
- */
-export async function fetchProofBytes(
-  node: SubstrateNode,
-  { height, newSetId }: Pick<AcceptedProof, "height" | "newSetId">,
-  signal: AbortSignal,
-): Promise<Uint8Array | undefined> {
-  const { client } = node;
-  const byHeight = calls.offchainValue(offchainKeys.beefyMessagingProof(height));
-  if (newSetId !== undefined) {
-    const found = await client.call(calls.offchainValue(offchainKeys.beefyRotationProof(newSetId)), signal);
-    if (found !== undefined) return found;
-    const [old, index] = await client.callAll(
-      [byHeight, calls.storage(beefyProofsKeys.messagingProofs())],
-      signal,
-    );
-    const messaging = decodeValue(node, index, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [];
-    // A rotation may prove a height that a messaging proof had already proven: then the bytes are that one's.
-    return messaging.includes(height) ? undefined : old;
-  }
-  const found = await client.call(byHeight, signal);
-  if (found !== undefined) return found;
-  for (const [setId, provenHeight] of await fetchRotations(node, signal)) {
-    if (provenHeight !== height) continue;
-    return await client.call(calls.offchainValue(offchainKeys.beefyRotationProof(setId)), signal);
-  }
-  return undefined;
 }
 
 /** The hub accepted a consensus proof about itself. */

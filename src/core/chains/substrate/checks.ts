@@ -7,12 +7,12 @@ import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding } from "../port.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import { Findings } from "./findings.ts";
 import { callLayouts } from "./layout.ts";
 import { chainHashFunction, type SubstrateNode } from "./node.ts";
 import { RuntimeFault } from "./runtime.ts";
-import { decodeValue } from "./views.ts";
+import { decodeValue } from "./storage_values.ts";
 
 /** Largest difference between this machine's clock and the chain's: docs/protocol/messaging.md section 4. */
 const MAX_CLOCK_DIFFERENCE_SEC = 30n;

@@ -4,7 +4,7 @@
  */
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
-import type { Refusal, SignedSubmission } from "../port.ts";
+import type { Refusal, SignedSubmission } from "../submission.ts";
 import { type BareExtrinsic, toSubmission, VALIDATE_METHOD, validationCall } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";

@@ -7,11 +7,11 @@ import { ismpKeys, mmrKeys } from "../../ismp/storage_keys.ts";
 import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { ChainEvent, EventPosition } from "../port.ts";
+import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import type { MissingMessages } from "./missing_messages.ts";
+import { MissingMessages } from "./missing_messages.ts";
 import type { SubstrateNode } from "./node.ts";
-import { decodeValue } from "./views.ts";
+import { decodeValue } from "./storage_values.ts";
 
 /** Blocks per query, as in upstream's relayer (tesseract/messaging/substrate/src/provider.rs). */
 export const BLOCKS_PER_QUERY = 100n;
@@ -19,117 +19,204 @@ export const BLOCKS_PER_QUERY = 100n;
 const METHOD = "ismp_queryEventsWithMetadata";
 const NO_TRANSACTION: Hash256 = `0x${"00".repeat(32)}`;
 
-/** Node of a chain, and the messages it lacks. */
-interface EventSource {
-  readonly node: SubstrateNode;
-  readonly missing: MissingMessages;
-}
+/** Events of one chain. */
+export class SubstrateEvents implements ChainEvents {
+  readonly #node: SubstrateNode;
+  readonly #missing: MissingMessages;
 
-/**
- * Fetches events of blocks `from` to `to`. A query that is too large, or takes too long, is split; so is one that
- * lacks messages, until their blocks are known, and those are skipped when the node keeps lacking them. So are blocks
- * whose states it has discarded.
- * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or
- * states.
- */
-export async function fetchEvents(
-  source: EventSource,
-  from: bigint,
-  to: bigint,
-  signal: AbortSignal,
-): Promise<readonly ChainEvent[]> {
-  const events: ChainEvent[] = [];
-  // The node walks back to the parent of `from`, which the genesis block does not have; it has no events either.
-  for (let start = from === 0n ? 1n : from; start <= to; start += BLOCKS_PER_QUERY) {
-    const end = start + BLOCKS_PER_QUERY - 1n;
-    events.push(...await fetchChunk(source, start, end < to ? end : to, signal));
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+    this.#missing = new MissingMessages(node.clock);
   }
-  return events;
-}
 
-async function fetchChunk(
-  source: EventSource,
-  from: bigint,
-  to: bigint,
-  signal: AbortSignal,
-): Promise<readonly ChainEvent[]> {
-  const middle = (from + to) / 2n;
-  const halves = async (): Promise<readonly ChainEvent[]> => {
-    const lower = await fetchChunk(source, from, middle, signal);
-    return [...lower, ...await fetchChunk(source, middle + 1n, to, signal)];
-  };
-  let found: Range;
-  try {
-    found = await queryRange(source.node, from, to, signal);
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    if (fault.code === "pruned") return await fetchKept(source, from, to, signal);
-    const isTooMuch = fault.code === "too_large" || fault.code === "timeout";
-    if (!isTooMuch || from === to) throw fault;
-    return await halves();
+  /**
+   * Fetches events of blocks `from` to `to`. A query that is too large, or takes too long, is split; so is one that
+   * lacks messages, until their blocks are known, and those are skipped when the node keeps lacking them. So are blocks
+   * whose states it has discarded.
+   * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or
+   * states.
+   */
+  async fetchEvents(
+    from: bigint,
+    to: bigint,
+    signal: AbortSignal,
+  ): Promise<readonly ChainEvent[]> {
+    const events: ChainEvent[] = [];
+    // The node walks back to the parent of `from`, which the genesis block does not have; it has no events either.
+    for (let start = from === 0n ? 1n : from; start <= to; start += BLOCKS_PER_QUERY) {
+      const end = start + BLOCKS_PER_QUERY - 1n;
+      events.push(...await this.#fetchChunk(start, end < to ? end : to, signal));
+    }
+    return events;
   }
-  if (found.missing > 0n) {
-    if (from !== to) return await halves();
-    reportMissing(source, from, found.missing);
-  } else if (found.dispatched > 0n) source.missing.noteComplete(from);
-  return toChainEvents(source.node, found.events);
-}
 
-/**
- * Fetches the part of a range whose states the node still has. Nodes discard the oldest states first, 256 blocks
- * behind the head by default (paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs).
- * @throws {RpcFault} `pruned` while the other blocks may be requested again.
- */
-async function fetchKept(
-  source: EventSource,
-  from: bigint,
-  to: bigint,
-  signal: AbortSignal,
-): Promise<readonly ChainEvent[]> {
-  const { node, missing } = source;
-  const kept = await findKept(node, from, to, signal);
-  const last = kept - 1n;
-  const what = from === last ? `block ${from}` : `blocks ${from} to ${last}`;
-  if (!missing.mayPass(from)) {
-    const cure = "use a node with --state-pruning archive (the default keeps 256 blocks)";
-    throw node.client.fault("pruned", METHOD, `the states of ${what} are discarded; ${cure}`);
+  async #fetchChunk(
+    from: bigint,
+    to: bigint,
+    signal: AbortSignal,
+  ): Promise<readonly ChainEvent[]> {
+    const middle = (from + to) / 2n;
+    const halves = async (): Promise<readonly ChainEvent[]> => {
+      const lower = await this.#fetchChunk(from, middle, signal);
+      return [...lower, ...await this.#fetchChunk(middle + 1n, to, signal)];
+    };
+    let found: Range;
+    try {
+      found = await this.#queryRange(from, to, signal);
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      if (fault.code === "pruned") return await this.#fetchKept(from, to, signal);
+      const isTooMuch = fault.code === "too_large" || fault.code === "timeout";
+      if (!isTooMuch || from === to) throw fault;
+      return await halves();
+    }
+    if (found.missing > 0n) {
+      if (from !== to) return await halves();
+      this.#reportMissing(from, found.missing);
+    } else if (found.dispatched > 0n) this.#missing.noteComplete(from);
+    return this.#toChainEvents(found.events);
   }
-  node.log.error("block_states_missing", { endpoint: node.client.host, from, to: last });
-  return kept > to ? [] : await fetchChunk(source, kept, to, signal);
-}
 
-/** First block after `from` whose events can be read and counted, which needs its parent's state; `to` + 1: none. */
-async function findKept(node: SubstrateNode, from: bigint, to: bigint, signal: AbortSignal): Promise<bigint> {
-  let [lost, kept] = [from, to + 1n];
-  while (kept - lost > 1n) {
-    const middle = (lost + kept) / 2n;
-    if (await hasState(node, middle - 1n, signal)) kept = middle;
-    else lost = middle;
+  /**
+   * Fetches the part of a range whose states the node still has. Nodes discard the oldest states first, 256 blocks
+   * behind the head by default (paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs).
+   * @throws {RpcFault} `pruned` while the other blocks may be requested again.
+   */
+  async #fetchKept(
+    from: bigint,
+    to: bigint,
+    signal: AbortSignal,
+  ): Promise<readonly ChainEvent[]> {
+    const kept = await this.#findKept(from, to, signal);
+    const last = kept - 1n;
+    const what = from === last ? `block ${from}` : `blocks ${from} to ${last}`;
+    if (!this.#missing.mayPass(from)) {
+      const cure = "use a node with --state-pruning archive (the default keeps 256 blocks)";
+      throw this.#node.client.fault("pruned", METHOD, `the states of ${what} are discarded; ${cure}`);
+    }
+    this.#node.log.error("block_states_missing", { endpoint: this.#node.client.host, from, to: last });
+    return kept > to ? [] : await this.#fetchChunk(kept, to, signal);
   }
-  return kept;
-}
 
-async function hasState(node: SubstrateNode, block: bigint, signal: AbortSignal): Promise<boolean> {
-  const [hash] = await node.client.callAll([calls.blockHash(block)], signal);
-  const [value] = await node.client.callAllSettled([calls.storage(counterOf(node), hash)], signal);
-  if (!(value instanceof RpcFault)) return true;
-  if (value.code !== "pruned") throw value;
-  return false;
+  /** First block after `from` whose events can be read and counted, which needs its parent's state; `to` + 1: none. */
+  async #findKept(from: bigint, to: bigint, signal: AbortSignal): Promise<bigint> {
+    let [lost, kept] = [from, to + 1n];
+    while (kept - lost > 1n) {
+      const middle = (lost + kept) / 2n;
+      if (await this.#hasState(middle - 1n, signal)) kept = middle;
+      else lost = middle;
+    }
+    return kept;
+  }
+
+  async #hasState(block: bigint, signal: AbortSignal): Promise<boolean> {
+    const [hash] = await this.#node.client.callAll([calls.blockHash(block)], signal);
+    const [value] = await this.#node.client.callAllSettled(
+      [calls.storage(counterOf(this.#node), hash)],
+      signal,
+    );
+    if (!(value instanceof RpcFault)) return true;
+    if (value.code !== "pruned") throw value;
+    return false;
+  }
+
+  /** Reports missing messages. @throws {RpcFault} `pruned` while the block may be requested again. */
+  #reportMissing(block: bigint, count: bigint): void {
+    const detail = `${count} messages of block ${block} are missing from the node's offchain database`;
+    if (!this.#missing.mayPass(block)) throw this.#node.client.fault("pruned", METHOD, detail);
+    this.#node.log.error(
+      "message_bodies_missing",
+      { endpoint: this.#node.client.host, block, messages: count },
+    );
+  }
+
+  async #queryRange(
+    from: bigint,
+    to: bigint,
+    signal: AbortSignal,
+  ): Promise<Range> {
+    // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
+    const [header, blocks, ...ends] = await this.#node.client.callAllSettled(
+      [calls.header(), ismpCalls.events(from, to), calls.blockHash(from - 1n), calls.blockHash(to)],
+      signal,
+    );
+    if (header instanceof RpcFault) throw header;
+    if (header === undefined || header.height < to) {
+      throw this.#node.client.fault("lagging", METHOD, `best block ${header?.height}, requested up to ${to}`);
+    }
+    if (blocks instanceof RpcFault) throw blocks;
+    this.#requireEveryBlock(blocks, from, to);
+    const events = inOrder(blocks);
+    const dispatched = await this.#countDispatched(ends, blocks, signal);
+    // Undecodable events count as dispatched ones: they are reported below and cannot be fetched again.
+    const found = events.filter(({ decoded }) => decoded.kind === "undecodable" || isDispatch(decoded.event));
+    const missing = dispatched - BigInt(found.length);
+    return { events, dispatched, missing: missing > 0n ? missing : 0n };
+  }
+
+  #requireEveryBlock(
+    blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>,
+    from: bigint,
+    to: bigint,
+  ): void {
+    const expected = to - from + 1n;
+    if (BigInt(blocks.size) !== expected) {
+      throw this.#node.client.fault("malformed", METHOD, `${blocks.size} of ${expected} blocks`);
+    }
+    for (const [hash, events] of blocks) {
+      for (const { meta } of events) {
+        const isHere = meta.blockHash === hash && meta.blockNumber >= from && meta.blockNumber <= to;
+        if (!isHere) {
+          throw this.#node.client.fault("malformed", METHOD, "an event of a block that was not requested");
+        }
+      }
+    }
+  }
+
+  /**
+   * Counts dispatched messages (requests and, on the hub, responses) by the chain's own counter: leaves of the MMR on
+   * the hub, the nonce elsewhere (only the hub routes requests of others). A node that lost bodies from its offchain
+   * database omits their events silently (polytope-labs/hyperbridge: modules/pallets/ismp/src/impls.rs,
+   * block_events_with_metadata). 0 when the runtime does not keep the counter.
+   */
+  async #countDispatched(
+    [before, last]: readonly [Hash256 | RpcFault | undefined, Hash256 | RpcFault | undefined],
+    blocks: ReadonlyMap<Hash256, unknown>,
+    signal: AbortSignal,
+  ): Promise<bigint> {
+    if (before instanceof RpcFault) throw before;
+    if (last instanceof RpcFault) throw last;
+    const isSameChain = before !== undefined && last !== undefined && blocks.has(last);
+    if (!isSameChain) throw this.#node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
+    const key = counterOf(this.#node);
+    const stored = await this.#node.client.callAll(
+      [calls.storage(key, before), calls.storage(key, last)],
+      signal,
+    );
+    const [atStart, atEnd] = stored.map((value) => decodeValue(this.#node, value, u64, "counter"));
+    return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
+  }
+
+  #toChainEvents(events: readonly EventWithMetadata[]): readonly ChainEvent[] {
+    return events.flatMap(({ meta, decoded }) => {
+      if (decoded.kind === "undecodable") {
+        // E.g. a destination that is not UTF-8: it cannot be delivered, and stopping here would stop everything else.
+        this.#node.log.warn("event_unreadable", {
+          height: meta.blockNumber,
+          transaction: meta.transactionHash,
+          error: decoded.error,
+        });
+        return [];
+      }
+      const transaction = meta.transactionHash === NO_TRANSACTION ? undefined : meta.transactionHash;
+      return [toChainEvent(decoded.event, { height: meta.blockNumber, transaction })];
+    });
+  }
 }
 
 /** Storage key of the chain's counter of dispatched messages. */
 function counterOf({ isHub }: SubstrateNode): Uint8Array {
   return isHub ? mmrKeys.numberOfLeaves() : ismpKeys.nonce();
-}
-
-/** Reports missing messages. @throws {RpcFault} `pruned` while the block may be requested again. */
-function reportMissing({ node, missing }: EventSource, block: bigint, count: bigint): void {
-  const detail = `${count} messages of block ${block} are missing from the node's offchain database`;
-  if (!missing.mayPass(block)) throw node.client.fault("pruned", METHOD, detail);
-  node.log.error(
-    "message_bodies_missing",
-    { endpoint: node.client.host, block, messages: count },
-  );
 }
 
 /** Events of a range, and how many of its messages the node left out. */
@@ -139,49 +226,6 @@ interface Range {
   readonly missing: bigint;
 }
 
-async function queryRange(
-  node: SubstrateNode,
-  from: bigint,
-  to: bigint,
-  signal: AbortSignal,
-): Promise<Range> {
-  // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
-  const [header, blocks, ...ends] = await node.client.callAllSettled(
-    [calls.header(), ismpCalls.events(from, to), calls.blockHash(from - 1n), calls.blockHash(to)],
-    signal,
-  );
-  if (header instanceof RpcFault) throw header;
-  if (header === undefined || header.height < to) {
-    throw node.client.fault("lagging", METHOD, `best block ${header?.height}, requested up to ${to}`);
-  }
-  if (blocks instanceof RpcFault) throw blocks;
-  requireEveryBlock(node, blocks, from, to);
-  const events = inOrder(blocks);
-  const dispatched = await countDispatched(node, ends, blocks, signal);
-  // Undecodable events count as dispatched ones: they are reported below and cannot be fetched again.
-  const found = events.filter(({ decoded }) => decoded.kind === "undecodable" || isDispatch(decoded.event));
-  const missing = dispatched - BigInt(found.length);
-  return { events, dispatched, missing: missing > 0n ? missing : 0n };
-}
-
-function requireEveryBlock(
-  node: SubstrateNode,
-  blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>,
-  from: bigint,
-  to: bigint,
-): void {
-  const expected = to - from + 1n;
-  if (BigInt(blocks.size) !== expected) {
-    throw node.client.fault("malformed", METHOD, `${blocks.size} of ${expected} blocks`);
-  }
-  for (const [hash, events] of blocks) {
-    for (const { meta } of events) {
-      const isHere = meta.blockHash === hash && meta.blockNumber >= from && meta.blockNumber <= to;
-      if (!isHere) throw node.client.fault("malformed", METHOD, "an event of a block that was not requested");
-    }
-  }
-}
-
 /** Orders the events: the answer is in the order of a hash map; only events contain their block number. */
 function inOrder(blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>): readonly EventWithMetadata[] {
   const withEvents = [...blocks.values()].filter((events) => events.length > 0);
@@ -189,46 +233,8 @@ function inOrder(blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>): re
   return withEvents.sort((a, b) => Number(numberOf(a) - numberOf(b))).flat();
 }
 
-/**
- * Counts dispatched messages (requests and, on the hub, responses) by the chain's own counter: leaves of the MMR on
- * the hub, the nonce elsewhere (only the hub routes requests of others). A node that lost bodies from its offchain
- * database omits their events silently (polytope-labs/hyperbridge: modules/pallets/ismp/src/impls.rs,
- * block_events_with_metadata). 0 when the runtime does not keep the counter.
- */
-async function countDispatched(
-  node: SubstrateNode,
-  [before, last]: readonly [Hash256 | RpcFault | undefined, Hash256 | RpcFault | undefined],
-  blocks: ReadonlyMap<Hash256, unknown>,
-  signal: AbortSignal,
-): Promise<bigint> {
-  if (before instanceof RpcFault) throw before;
-  if (last instanceof RpcFault) throw last;
-  const isSameChain = before !== undefined && last !== undefined && blocks.has(last);
-  if (!isSameChain) throw node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
-  const key = counterOf(node);
-  const stored = await node.client.callAll([calls.storage(key, before), calls.storage(key, last)], signal);
-  const [atStart, atEnd] = stored.map((value) => decodeValue(node, value, u64, "counter"));
-  return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
-}
-
 function isDispatch(event: IsmpEvent): boolean {
   return event.tag === "PostRequest" || event.tag === "GetRequest" || event.tag === "GetResponse";
-}
-
-function toChainEvents(node: SubstrateNode, events: readonly EventWithMetadata[]): readonly ChainEvent[] {
-  return events.flatMap(({ meta, decoded }) => {
-    if (decoded.kind === "undecodable") {
-      // E.g. a destination that is not UTF-8: it cannot be delivered, and stopping here would stop everything else.
-      node.log.warn("event_unreadable", {
-        height: meta.blockNumber,
-        transaction: meta.transactionHash,
-        error: decoded.error,
-      });
-      return [];
-    }
-    const transaction = meta.transactionHash === NO_TRANSACTION ? undefined : meta.transactionHash;
-    return [toChainEvent(decoded.event, { height: meta.blockNumber, transaction })];
-  });
 }
 
 function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {

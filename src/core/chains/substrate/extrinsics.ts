@@ -7,7 +7,7 @@ import type { Proof } from "../../ismp/proof.ts";
 import { requestSignerMessage, sr25519PublicKey, sr25519Signature } from "../../ismp/signed_messages.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
-import type { Delivery, Refusal, SignedSubmission } from "../port.ts";
+import type { Delivery, Refusal, SignedSubmission } from "../submission.ts";
 import { compressCall } from "./compression.ts";
 import { callLayouts } from "./layout.ts";
 import { chainHashFunction, type SubstrateNode } from "./node.ts";
@@ -54,6 +54,13 @@ export function plainSigner(relayer: Uint8Array | undefined): MessageSigner {
       throw new Error("There is no key to sign with");
     },
   };
+}
+
+/** How this relayer makes extrinsics for one chain. */
+export interface ExtrinsicOptions {
+  readonly signer: MessageSigner;
+  /** Maximum size of an extrinsic, bytes. */
+  readonly maxCallBytes: number;
 }
 
 /** Extrinsic and its hash. */

@@ -1,6 +1,6 @@
 /** Findings of start-up checks of a node. */
 import type { EventCode } from "../../telemetry/events.ts";
-import type { CheckFinding } from "../port.ts";
+import type { CheckFinding } from "../check_finding.ts";
 import type { SubstrateNode } from "./node.ts";
 
 /** Collects findings, each with the chain and endpoint it is about. */

@@ -11,8 +11,8 @@ import {
 } from "../../ismp/fees.ts";
 import { getRequestsWithProofCodec } from "../../ismp/ismp_message.ts";
 import type { Proof } from "../../ismp/proof.ts";
-import type { Refusal, SignedSubmission } from "../port.ts";
-import type { HubCallRefusal, RelayerHubCall } from "../hub_accounts.ts";
+import type { HubCallRefusal, RelayerHubCall, RelayerHubCalls } from "../hub.ts";
+import type { Refusal, SignedSubmission } from "../submission.ts";
 import { dryRunExtrinsic, type DryRunFailure, makeSubmission, toSizeRefusal } from "./dry_run.ts";
 import { compressCall } from "./compression.ts";
 import { bareExtrinsic } from "./extrinsics.ts";
@@ -20,9 +20,9 @@ import { callLayouts } from "./layout.ts";
 import { toRefusalCode } from "./module_errors.ts";
 import type { SubstrateNode } from "./node.ts";
 import { fetchProofContext } from "./proof_context.ts";
-import { fetchReceipts } from "./receipts.ts";
 import { findGetRefusal, findProofRefusal } from "./refusal.ts";
 import type { Runtime } from "./runtime.ts";
+import type { ChainReads } from "../reads.ts";
 
 /**
  * Encodes the call with the indexes of the runtime.
@@ -46,90 +46,93 @@ export function encodeHubCall(runtime: Runtime, call: RelayerHubCall): Uint8Arra
   }
 }
 
-/** Options besides the call. */
-export interface HubCallOptions {
-  /** Maximum size of an extrinsic, bytes. */
-  readonly maxCallBytes: number;
-}
+/** Calls of the hub. */
+export class SubstrateHubCalls implements RelayerHubCalls {
+  readonly #node: SubstrateNode;
+  readonly #maxCallBytes: number;
+  readonly #reads: Pick<ChainReads, "fetchReceipts">;
 
-/**
- * Dry-runs the call. One round trip if it would be accepted; else two: the pool gives no reason, so `system_dryRun`
- * is called for the pallet's error, and storage is read for what the proofs' heights lack.
- */
-export async function dryRunHubCall(
-  node: SubstrateNode,
-  call: RelayerHubCall,
-  options: HubCallOptions,
-  signal: AbortSignal,
-): Promise<HubCallRefusal | undefined> {
-  try {
-    return await ask(node, call, options, signal);
-  } catch (fault) {
-    return { ...toSizeRefusal(fault), error: undefined };
+  /** @param maxCallBytes maximum size of an extrinsic */
+  constructor(node: SubstrateNode, maxCallBytes: number, reads: Pick<ChainReads, "fetchReceipts">) {
+    this.#node = node;
+    this.#maxCallBytes = maxCallBytes;
+    this.#reads = reads;
   }
-}
 
-/** Creates the extrinsic, compressed if that helps. One round trip. @throws {RpcFault} `too_large`. */
-export async function prepareHubCall(
-  node: SubstrateNode,
-  call: RelayerHubCall,
-  { maxCallBytes }: HubCallOptions,
-  signal: AbortSignal,
-): Promise<SignedSubmission> {
-  return await makeSubmission(node, {
-    build: (runtime) => {
-      const encoded = encodeHubCall(runtime, call);
-      const isCompressible = call.kind === "accumulate";
-      return bareExtrinsic(node, isCompressible ? compressCall(node, runtime, encoded) : encoded);
-    },
-    maxCallBytes,
-  }, signal);
-}
+  /**
+   * Dry-runs the call. One round trip if it would be accepted; else two: the pool gives no reason, so `system_dryRun`
+   * is called for the pallet's error, and storage is read for what the proofs' heights lack.
+   */
+  async dryRunCall(
+    call: RelayerHubCall,
+    signal: AbortSignal,
+  ): Promise<HubCallRefusal | undefined> {
+    try {
+      return await this.#ask(call, signal);
+    } catch (fault) {
+      return { ...toSizeRefusal(fault), error: undefined };
+    }
+  }
 
-async function ask(
-  node: SubstrateNode,
-  call: RelayerHubCall,
-  { maxCallBytes }: HubCallOptions,
-  signal: AbortSignal,
-): Promise<HubCallRefusal | undefined> {
-  const { result, fetchDetail } = await dryRunExtrinsic(node, {
-    // Never compressed: the decompressor's own error could hide the pallet's.
-    build: (runtime) => bareExtrinsic(node, encodeHubCall(runtime, call)),
-    maxCallBytes,
-  }, signal);
-  if (result.kind === "valid") return undefined;
-  const more = fetchDetail?.().then((run) => run?.kind === "invalid" ? run : result);
-  return await explain(node, call, more ?? result, signal);
-}
+  /** Creates the extrinsic, compressed if that helps. One round trip. @throws {RpcFault} `too_large`. */
+  async prepareCall(
+    call: RelayerHubCall,
+    signal: AbortSignal,
+  ): Promise<SignedSubmission> {
+    return await makeSubmission(this.#node, {
+      build: (runtime) => {
+        const encoded = encodeHubCall(runtime, call);
+        const isCompressible = call.kind === "accumulate";
+        return bareExtrinsic(
+          this.#node,
+          isCompressible ? compressCall(this.#node, runtime, encoded) : encoded,
+        );
+      },
+      maxCallBytes: this.#maxCallBytes,
+    }, signal);
+  }
 
-async function explain(
-  node: SubstrateNode,
-  call: RelayerHubCall,
-  found: DryRunFailure | Promise<DryRunFailure>,
-  signal: AbortSignal,
-): Promise<HubCallRefusal> {
-  const [{ reason, error }, known] = await Promise.all([found, findReason(node, call, signal)]);
-  const code = toRefusalCode(error);
-  const isVague = code === "unspecified" || code === "bad_proof";
-  if (isVague && known !== undefined) return { ...known, error };
-  return { code, detail: error ?? reason, error };
-}
+  async #ask(
+    call: RelayerHubCall,
+    signal: AbortSignal,
+  ): Promise<HubCallRefusal | undefined> {
+    const { result, fetchDetail } = await dryRunExtrinsic(this.#node, {
+      // Never compressed: the decompressor's own error could hide the pallet's.
+      build: (runtime) => bareExtrinsic(this.#node, encodeHubCall(runtime, call)),
+      maxCallBytes: this.#maxCallBytes,
+    }, signal);
+    if (result.kind === "valid") return undefined;
+    const more = fetchDetail?.().then((run) => run?.kind === "invalid" ? run : result);
+    return await this.#explain(call, more ?? result, signal);
+  }
 
-/** Checks the rules that depend on storage only: the pallets report one error for all of them. */
-async function findReason(
-  node: SubstrateNode,
-  call: RelayerHubCall,
-  signal: AbortSignal,
-): Promise<Refusal | undefined> {
-  const proofs = proofsOf(call);
-  const gets = call.kind === "answerGets" ? call.answer.requests.map(getMessage) : [];
-  const [facts, receipts] = await Promise.all([
-    Promise.all(proofs.map(({ height }) => fetchProofContext(node, height, signal))),
-    fetchReceipts(node, gets, signal),
-  ]);
-  const nowSec = facts[0]?.nowSec ?? 0n;
-  const ofGets = call.kind === "answerGets" ? findGetRefusal(call.answer, { nowSec, receipts }) : undefined;
-  return ofGets ?? facts.map(findProofRefusal).find((refusal) => refusal !== undefined);
+  async #explain(
+    call: RelayerHubCall,
+    found: DryRunFailure | Promise<DryRunFailure>,
+    signal: AbortSignal,
+  ): Promise<HubCallRefusal> {
+    const [{ reason, error }, known] = await Promise.all([found, this.#findReason(call, signal)]);
+    const code = toRefusalCode(error);
+    const isVague = code === "unspecified" || code === "bad_proof";
+    if (isVague && known !== undefined) return { ...known, error };
+    return { code, detail: error ?? reason, error };
+  }
+
+  /** Checks the rules that depend on storage only: the pallets report one error for all of them. */
+  async #findReason(
+    call: RelayerHubCall,
+    signal: AbortSignal,
+  ): Promise<Refusal | undefined> {
+    const proofs = proofsOf(call);
+    const gets = call.kind === "answerGets" ? call.answer.requests.map(getMessage) : [];
+    const [facts, receipts] = await Promise.all([
+      Promise.all(proofs.map(({ height }) => fetchProofContext(this.#node, height, signal))),
+      this.#reads.fetchReceipts(gets, signal),
+    ]);
+    const nowSec = facts[0]?.nowSec ?? 0n;
+    const ofGets = call.kind === "answerGets" ? findGetRefusal(call.answer, { nowSec, receipts }) : undefined;
+    return ofGets ?? facts.map(findProofRefusal).find((refusal) => refusal !== undefined);
+  }
 }
 
 function proofsOf(call: RelayerHubCall): readonly Proof[] {

@@ -1,5 +1,5 @@
 /** Meaning of errors of the hub's pallets for a relayer. */
-import type { RefusalCode } from "../port.ts";
+import type { RefusalCode } from "../submission.ts";
 
 /** Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,outbound_consensus,outbound_request}.rs. */
 const codes: ReadonlyMap<string, RefusalCode> = new Map([

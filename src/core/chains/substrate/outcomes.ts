@@ -8,13 +8,14 @@ import type { StateMachineHeight } from "../../ismp/state_machine.ts";
 import { otherKeys } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../port.ts";
+import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../submission.ts";
 import type { UpdateOutcome } from "../consensus_target.ts";
 import { extrinsicHash } from "./extrinsics.ts";
 import { toRefusalCode } from "./module_errors.ts";
 import { readBlockEvents, readFields } from "./block_events.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
+import type { HubOutcomes } from "../hub.ts";
 
 /**
  * Blocks in which an extrinsic is searched. The pool drops messages after 25 (longevity: docs/protocol/hub.md section
@@ -65,7 +66,7 @@ interface WindowScan {
 }
 
 /** Finds extrinsics; one per chain, shared by all submissions, so that each block is read once. */
-export class Outcomes {
+export class SubstrateOutcomes implements HubOutcomes {
   readonly #node: SubstrateNode;
   /** Per block the extrinsics by hash, with their index. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
@@ -84,12 +85,12 @@ export class Outcomes {
    * Fetches the current outcome. One round trip while there are no new blocks, two with new blocks, three when found.
    * @throws {RpcFault}
    */
-  async fetch(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
-    return withoutHeights(await this.fetchUpdate(submission, signal));
+  async fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
+    return withoutHeights(await this.fetchUpdateOutcome(submission, signal));
   }
 
-  /** As {@link fetch}, with the heights of other chains that the extrinsic stored. @throws {RpcFault} */
-  async fetchUpdate(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
+  /** As {@link fetchOutcome}, with the heights of other chains that the extrinsic stored. @throws {RpcFault} */
+  async fetchUpdateOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
     const scan = await this.#scanWindow(submission, submission.madeAtHeight, signal);
     const { found } = await this.#search(submission, scan, signal);
     if (found === "forgotten") return { kind: "unknown" };
@@ -97,11 +98,11 @@ export class Outcomes {
   }
 
   /**
-   * As {@link fetch} for extrinsics that the pool keeps forever (pallet Relayer): searched in all blocks since they
+   * As {@link fetchOutcome} for extrinsics that the pool keeps forever (pallet Relayer): searched in all blocks since they
    * were created, a few windows at a time; final blocks are not read again. `pending` while blocks are left.
    * @throws {RpcFault}
    */
-  async fetchLasting(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
+  async fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
     let from = this.#progress.find(submission.hash) ?? submission.madeAtHeight;
     for (let window = 0; window < WINDOWS_PER_FETCH; window++) {
       const scan = await this.#scanWindow(submission, from, signal);

@@ -5,7 +5,8 @@ import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { bool, u64 } from "../../encoding/scale.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { ProofContext } from "./refusal.ts";
-import { updateTimeKey, Values } from "./views.ts";
+import { updateTimeKey } from "./reads.ts";
+import { Values } from "./storage_values.ts";
 
 /** Fetches the state at the best block; one round trip. */
 export async function fetchProofContext(

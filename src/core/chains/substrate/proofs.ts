@@ -1,52 +1,255 @@
-/** Proofs that this chain dispatched messages, in the form that the target host verifies. */
-import { type Hex, toHex } from "../../encoding/bytes.ts";
+/**
+ * Proofs about this chain: that it dispatched messages, in the form that the target host verifies; fees, receipts and
+ * state values, in the form of claims on the hub and answers to GET requests. Source of the keys and roots:
+ * docs/protocol/hub.md sections 6.1, 6.2 and 10.1.
+ */
+import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import { mmrProofCodec, type ProofKeys, stateMachineProofCodec } from "../../ismp/proof.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
 import { bytes, type Codec, decodeStrict, list, ScaleError } from "../../encoding/scale.ts";
-import type { TypedCall } from "../../rpc/substrate_calls.ts";
-import type { Chain, MessageProof } from "../port.ts";
+import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
+import type {
+  ChainProofs,
+  FeeProof,
+  MessageProof,
+  ProofVerifier,
+  ProvenBlock,
+  ReceiptProof,
+} from "../proofs.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import { fetchBlockHash } from "./reads.ts";
+import { readSubstrateProof } from "../../merkle/substrate_proof.ts";
+import { findConsensusDigest, requestMetadataCodec, requestReceiptCodec } from "../../ismp/host_state.ts";
+import { TrieError } from "../../merkle/trie_error.ts";
+import { storedSigner } from "../../ismp/signed_messages.ts";
 
 /** Maximum number of keys of one proof query; the nodes of the answers are joined. */
 const KEYS_PER_QUERY = 100;
 
-/**
- * Proves the messages at block `height`: by the MMR for EVM hosts, by the ISMP child trie for all others.
- * @throws {RpcFault} `not_found` when the chain has no such message at that height.
- */
-export async function proveMessages(
-  node: SubstrateNode,
-  messages: readonly Message[],
-  height: bigint,
-  target: Pick<Chain, "family">,
-  signal: AbortSignal,
-): Promise<MessageProof> {
-  return target.family === "evm"
-    ? await proveByMmr(node, messages, height, signal)
-    : await proveByState(node, messages, height, signal);
-}
+/** Proofs of the chain's messages and state. */
+export class SubstrateProofs implements ChainProofs {
+  readonly #node: SubstrateNode;
 
-async function proveByMmr(
-  node: SubstrateNode,
-  messages: readonly Message[],
-  height: bigint,
-  signal: AbortSignal,
-): Promise<MessageProof> {
-  const encoded = await node.client.call(ismpCalls.mmrProof(height, leavesOf(messages)), signal);
-  const proof = decode(node, mmrProofCodec, encoded, "mmr_queryProof");
-  if (proof.leafIndicesAndPos.length !== messages.length) {
-    const found = proof.leafIndicesAndPos.length;
-    throw node.client.fault("malformed", "mmr_queryProof", `${found} leaves for ${messages.length} messages`);
+  constructor(node: SubstrateNode) {
+    this.#node = node;
   }
-  return {
-    kind: "mmr",
-    height: { id: node.id, height },
-    leafCount: proof.leafCount,
-    items: proof.items,
-    leafIndices: proof.leafIndicesAndPos.map(({ leafIndex }) => leafIndex),
-  };
+
+  /**
+   * Proves the messages at block `height`: by the MMR for EVM hosts, by the ISMP child trie for all others.
+   * @throws {RpcFault} `not_found` when the chain has no such message at that height.
+   */
+  async proveMessages(
+    messages: readonly Message[],
+    { height, target }: { readonly height: bigint; readonly target: ProofVerifier },
+    signal: AbortSignal,
+  ): Promise<MessageProof> {
+    return target.capabilities.hubProofs === "mmr"
+      ? await this.#proveByMmr(messages, height, signal)
+      : await this.#proveByState(messages, height, signal);
+  }
+
+  /**
+   * Proves `RequestCommitments`, and returns the fees that the hub will read from the proof: it is read below the root
+   * in the block's own header. Two round trips.
+   * @throws {RpcFault} `malformed` when the node's proof does not fit that root.
+   */
+  async proveFees(
+    commitments: readonly Hash256[],
+    { height }: ProvenBlock,
+    signal: AbortSignal,
+  ): Promise<FeeProof> {
+    const keys = commitments.map(childTrieKeys.requestCommitment);
+    const { proof, values } = await this.#proveAndRead(keys, height, signal);
+    return { proof, fees: keys.map((key) => this.#readFee(values.get(toHex(key)))) };
+  }
+
+  /**
+   * Proves `RequestReceipts`, and returns what the hub will read from the proof: it is read below the root in the
+   * block's own header. Two round trips.
+   * @throws {RpcFault} `malformed` when the node's proof does not fit that root.
+   */
+  async proveReceipts(
+    commitments: readonly Hash256[],
+    { height }: ProvenBlock,
+    signal: AbortSignal,
+  ): Promise<ReceiptProof> {
+    const keys = commitments.map(childTrieKeys.requestReceipt);
+    const { proof, values } = await this.#proveAndRead(keys, height, signal);
+    return { proof, relayers: keys.map((key) => this.#readRelayer(values.get(toHex(key)))) };
+  }
+
+  /** Proves values of the main trie at exactly `height`; one round trip, three where the node lacks `ismp_queryStateProof`. */
+  async proveState(
+    keys: readonly Uint8Array[],
+    { height }: ProvenBlock,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
+    try {
+      const nodes = await this.#fetchProofNodes(keys, (part) => ismpCalls.stateProof(height, part), signal);
+      return this.#encodeStateProof(nodes);
+    } catch (fault) {
+      if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
+      const block = await fetchBlockHash(this.#node, height, signal);
+      return this.#encodeStateProof(await this.#node.client.call(calls.readProof(keys, block), signal));
+    }
+  }
+
+  async #proveByMmr(
+    messages: readonly Message[],
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<MessageProof> {
+    const encoded = await this.#node.client.call(ismpCalls.mmrProof(height, leavesOf(messages)), signal);
+    const proof = this.#decode(mmrProofCodec, encoded, "mmr_queryProof");
+    if (proof.leafIndicesAndPos.length !== messages.length) {
+      const found = proof.leafIndicesAndPos.length;
+      throw this.#node.client.fault(
+        "malformed",
+        "mmr_queryProof",
+        `${found} leaves for ${messages.length} messages`,
+      );
+    }
+    return {
+      kind: "mmr",
+      height: { id: this.#node.id, height },
+      leafCount: proof.leafCount,
+      items: proof.items,
+      leafIndices: proof.leafIndicesAndPos.map(({ leafIndex }) => leafIndex),
+    };
+  }
+
+  async #proveByState(
+    messages: readonly Message[],
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<MessageProof> {
+    const keys = messages.map((message) =>
+      message.kind === "getResponse"
+        ? childTrieKeys.responseCommitment(message.commitment)
+        : childTrieKeys.requestCommitment(message.commitment)
+    );
+    const nodes = await this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal);
+    return { kind: "state", height: { id: this.#node.id, height }, proof: this.#encodeStateProof(nodes) };
+  }
+
+  /**
+   * Fetches trie nodes that prove `keys`, each once; one round trip.
+   * @param query requests the proof of some of the keys.
+   */
+  async #fetchProofNodes(
+    keys: readonly Uint8Array[],
+    query: (keys: readonly Uint8Array[]) => TypedCall<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<readonly Uint8Array[]> {
+    const queries = [];
+    for (let start = 0; start < keys.length; start += KEYS_PER_QUERY) {
+      queries.push(query(keys.slice(start, start + KEYS_PER_QUERY)));
+    }
+    const nodes = new Map<Hex, Uint8Array>();
+    for (const [index, answer] of (await this.#node.client.callAll(queries, signal)).entries()) {
+      const part = this.#decode(list(bytes), answer, queries[index]?.method ?? "proof");
+      for (const trieNode of part) nodes.set(toHex(trieNode), trieNode);
+    }
+    return [...nodes.values()];
+  }
+
+  /** Content of a `Proof` about this chain. */
+  #encodeStateProof(storageProof: readonly Uint8Array[]): Uint8Array {
+    return stateMachineProofCodec.enc({ hasher: this.#node.hashing, storageProof });
+  }
+
+  #decode<T>(codec: Codec<T>, encoded: Uint8Array, method: string): T {
+    try {
+      return decodeStrict(codec, encoded, "Proof");
+    } catch (error) {
+      if (error instanceof ScaleError) throw this.#node.client.fault("malformed", method, error.message);
+      throw error;
+    }
+  }
+
+  /** Proves values of the child trie, and reads the proof below the root of the block's header. */
+  async #proveAndRead(
+    keys: readonly Uint8Array[],
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<{ readonly proof: Uint8Array; readonly values: ReturnType<typeof readSubstrateProof> }> {
+    const [nodes, root] = await Promise.all([
+      this.#proveInChildTrie(keys, height, signal),
+      this.#fetchChildTrieRoot(height, signal),
+    ]);
+    return { proof: this.#encodeStateProof(nodes), values: this.#readProof({ root, nodes, keys }) };
+  }
+
+  #proveInChildTrie(
+    keys: readonly Uint8Array[],
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<readonly Uint8Array[]> {
+    return this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal);
+  }
+
+  async #fetchChildTrieRoot(
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<Hash256> {
+    const { client } = this.#node;
+    const block = await fetchBlockHash(this.#node, height, signal);
+    const header = await client.call(calls.header(block), signal);
+    if (header === undefined) throw client.fault("pruned", "chain_getHeader", `no header of block ${height}`);
+    try {
+      const digest = findConsensusDigest(header.fields.logs);
+      if (digest !== undefined) return digest.childTrieRoot;
+    } catch (error) {
+      if (!(error instanceof ScaleError)) throw error;
+    }
+    throw client.fault("malformed", "chain_getHeader", `block ${height} announces no ISMP roots`);
+  }
+
+  #readProof(
+    proof: {
+      readonly root: Hash256;
+      readonly nodes: readonly Uint8Array[];
+      readonly keys: readonly Uint8Array[];
+    },
+  ): ReturnType<typeof readSubstrateProof> {
+    try {
+      return readSubstrateProof({ ...proof, hasher: this.#node.hashing });
+    } catch (error) {
+      if (!(error instanceof TrieError)) throw error;
+      throw this.#node.client.fault(
+        "malformed",
+        "ismp_queryChildTrieProof",
+        `the proof does not verify: ${error.code}`,
+      );
+    }
+  }
+
+  #readFee(value: Uint8Array | undefined): bigint {
+    if (value === undefined) return 0n;
+    try {
+      return decodeStrict(requestMetadataCodec, value, "RequestCommitments").fee.fee;
+    } catch (error) {
+      if (!(error instanceof ScaleError)) throw error;
+      throw this.#node.client.fault("malformed", "ismp_queryChildTrieProof", error.message);
+    }
+  }
+
+  /**
+   * Reads the relayer as the hub does (polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs,
+   * decode_receipt_relayer).
+   */
+  #readRelayer(value: Uint8Array | undefined): Uint8Array | undefined {
+    if (value === undefined) return undefined;
+    try {
+      return storedSigner(decodeStrict(requestReceiptCodec, value, "RequestReceipts"));
+    } catch (error) {
+      if (!(error instanceof ScaleError)) throw error;
+      throw this.#node.client.fault("malformed", "ismp_queryChildTrieProof", error.message);
+    }
+  }
 }
 
 /**
@@ -59,55 +262,4 @@ function leavesOf(messages: readonly Message[]): ProofKeys {
   if (responses === 0) return { tag: "Requests", value };
   if (responses === messages.length) return { tag: "Responses", value };
   throw new Error("One proof cannot be of requests and of responses");
-}
-
-async function proveByState(
-  node: SubstrateNode,
-  messages: readonly Message[],
-  height: bigint,
-  signal: AbortSignal,
-): Promise<MessageProof> {
-  const keys = messages.map((message) =>
-    message.kind === "getResponse"
-      ? childTrieKeys.responseCommitment(message.commitment)
-      : childTrieKeys.requestCommitment(message.commitment)
-  );
-  const nodes = await fetchProofNodes(node, keys, (part) => ismpCalls.childTrieProof(height, part), signal);
-  return { kind: "state", height: { id: node.id, height }, proof: encodeStateProof(node, nodes) };
-}
-
-/**
- * Fetches trie nodes that prove `keys`, each once; one round trip.
- * @param query requests the proof of some of the keys.
- */
-export async function fetchProofNodes(
-  node: SubstrateNode,
-  keys: readonly Uint8Array[],
-  query: (keys: readonly Uint8Array[]) => TypedCall<Uint8Array>,
-  signal: AbortSignal,
-): Promise<readonly Uint8Array[]> {
-  const queries = [];
-  for (let start = 0; start < keys.length; start += KEYS_PER_QUERY) {
-    queries.push(query(keys.slice(start, start + KEYS_PER_QUERY)));
-  }
-  const nodes = new Map<Hex, Uint8Array>();
-  for (const [index, answer] of (await node.client.callAll(queries, signal)).entries()) {
-    const part = decode(node, list(bytes), answer, queries[index]?.method ?? "proof");
-    for (const trieNode of part) nodes.set(toHex(trieNode), trieNode);
-  }
-  return [...nodes.values()];
-}
-
-/** Content of a `Proof` about this chain. */
-export function encodeStateProof(node: SubstrateNode, storageProof: readonly Uint8Array[]): Uint8Array {
-  return stateMachineProofCodec.enc({ hasher: node.hashing, storageProof });
-}
-
-function decode<T>(node: SubstrateNode, codec: Codec<T>, encoded: Uint8Array, method: string): T {
-  try {
-    return decodeStrict(codec, encoded, "Proof");
-  } catch (error) {
-    if (error instanceof ScaleError) throw node.client.fault("malformed", method, error.message);
-    throw error;
-  }
 }

@@ -4,7 +4,7 @@ import { requestReceiptCodec, responseReceiptCodec } from "../../ismp/host_state
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { SubstrateNode } from "./node.ts";
-import { decodeValue } from "./views.ts";
+import { decodeValue } from "./storage_values.ts";
 
 /** Reads of the messages' receipts, to be joined with others in one round trip. */
 export function receiptCalls(
@@ -25,17 +25,6 @@ export function readReceipts(
       ? decodeValue(node, stored[index], requestReceiptCodec, "RequestReceipts")
       : decodeValue(node, stored[index], responseReceiptCodec, "ResponseReceipts")?.relayer
   );
-}
-
-/** Fetches the relayer per message; one round trip. */
-export async function fetchReceipts(
-  node: SubstrateNode,
-  messages: readonly Message[],
-  signal: AbortSignal,
-): Promise<readonly (Uint8Array | undefined)[]> {
-  if (messages.length === 0) return [];
-  const reads = receiptCalls(await node.childTrie.key(signal), messages);
-  return readReceipts(node, messages, await node.client.callAll(reads, signal));
 }
 
 /**

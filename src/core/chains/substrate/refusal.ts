@@ -7,7 +7,7 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import { commitmentOfGet } from "../../ismp/commitment.ts";
 import type { GetRequestsWithProof } from "../../ismp/ismp_message.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
-import type { Delivery, DeliveryStep, Refusal } from "../port.ts";
+import type { Delivery, DeliveryStep, Refusal } from "../submission.ts";
 
 /** State of the host about the chain that a proof is about. */
 export interface ProofContext {

@@ -4,10 +4,10 @@ import type { StateMachine } from "../../ismp/state_machine.ts";
 import { relayerKeys, storagePrefix } from "../../ismp/storage_keys.ts";
 import { bytes, decodeStrict, ScaleError, u128, u256, u64 } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { ClaimStatus } from "../hub_accounts.ts";
-import { fetchRequestMetadata } from "./fee_proofs.ts";
+import type { ClaimStatus, HubRewards, RelayerAccounts } from "../hub.ts";
+import { fetchRequestMetadata } from "./fees.ts";
 import type { SubstrateNode } from "./node.ts";
-import { decodeValue, Values } from "./views.ts";
+import { decodeValue, Values } from "./storage_values.ts";
 
 /**
  * Default if none is set, whatever the decimals: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs,
@@ -22,104 +22,120 @@ const KEYS_PER_PAGE = 1000;
 /** Blake2_128 before the key itself (Blake2_128Concat). */
 const HASH_BYTES = 16;
 
-/** Per request whether its fee was accumulated; one round trip. */
-export async function fetchClaimStatus(
-  node: SubstrateNode,
-  commitments: readonly Hash256[],
-  signal: AbortSignal,
-): Promise<readonly ClaimStatus[]> {
-  const found = await fetchRequestMetadata(node, commitments, signal);
-  return found.map((metadata) => {
-    if (metadata === undefined) return "unknown";
-    return metadata.claimed ? "claimed" : "unclaimed";
-  });
-}
+/** Accounts in the pallet's storage. */
+export class SubstrateRelayerAccounts implements RelayerAccounts {
+  readonly #node: SubstrateNode;
 
-/** `Relayer.Fees`; one round trip. */
-export async function fetchFeeBalance(
-  node: SubstrateNode,
-  chain: StateMachine,
-  address: Uint8Array,
-  signal: AbortSignal,
-): Promise<bigint> {
-  const stored = await node.client.call(calls.storage(relayerKeys.fees(chain, address)), signal);
-  return decodeValue(node, stored, u256, "Relayer.Fees") ?? 0n;
-}
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+  }
 
-/** `Relayer.MinimumWithdrawalAmount`; one round trip. */
-export async function fetchMinimumWithdrawal(
-  node: SubstrateNode,
-  chain: StateMachine,
-  signal: AbortSignal,
-): Promise<bigint> {
-  const stored = await node.client.call(calls.storage(relayerKeys.minimumWithdrawalAmount(chain)), signal);
-  return decodeValue(node, stored, u256, "Relayer.MinimumWithdrawalAmount") ?? DEFAULT_MINIMUM_WITHDRAWAL;
-}
+  /** Per request whether its fee was accumulated; one round trip. */
+  async fetchClaimStatus(
+    commitments: readonly Hash256[],
+    signal: AbortSignal,
+  ): Promise<readonly ClaimStatus[]> {
+    const found = await fetchRequestMetadata(this.#node, commitments, signal);
+    return found.map((metadata) => {
+      if (metadata === undefined) return "unknown";
+      return metadata.claimed ? "claimed" : "unclaimed";
+    });
+  }
 
-/** `Relayer.Nonce`; one round trip. */
-export async function fetchRelayerNonce(
-  node: SubstrateNode,
-  address: Uint8Array,
-  chain: StateMachine,
-  signal: AbortSignal,
-): Promise<bigint> {
-  const stored = await node.client.call(calls.storage(relayerKeys.nonce(address, chain)), signal);
-  return decodeValue(node, stored, u64, "Relayer.Nonce") ?? 0n;
-}
+  /** `Relayer.Fees`; one round trip. */
+  async fetchFeeBalance(
+    chain: StateMachine,
+    address: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<bigint> {
+    const stored = await this.#node.client.call(calls.storage(relayerKeys.fees(chain, address)), signal);
+    return decodeValue(this.#node, stored, u256, "Relayer.Fees") ?? 0n;
+  }
 
-/** Reward for a rotation, and whether that of `setId` was claimed; one round trip. */
-export async function fetchRotationReward(
-  node: SubstrateNode,
-  chain: StateMachine,
-  setId: bigint,
-  signal: AbortSignal,
-): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
-  const amount = relayerKeys.outboundConsensusDeliveryReward(chain);
-  const claimed = relayerKeys.outboundConsensusRotationsClaimed(chain, setId);
-  const stored = await node.client.readStorage([amount, claimed], undefined, signal);
-  return {
-    amount: new Values(node, stored).read(amount, u128, "Relayer.OutboundConsensusDeliveryReward") ?? 0n,
-    // The value is a unit: no bytes.
-    isClaimed: stored.get(toHex(claimed)) !== undefined,
-  };
-}
+  /** `Relayer.MinimumWithdrawalAmount`; one round trip. */
+  async fetchMinimumWithdrawal(
+    chain: StateMachine,
+    signal: AbortSignal,
+  ): Promise<bigint> {
+    const stored = await this.#node.client.call(
+      calls.storage(relayerKeys.minimumWithdrawalAmount(chain)),
+      signal,
+    );
+    return decodeValue(this.#node, stored, u256, "Relayer.MinimumWithdrawalAmount") ??
+      DEFAULT_MINIMUM_WITHDRAWAL;
+  }
 
-/** True when the reward of a request was paid; one round trip. */
-export async function fetchIsRequestClaimed(
-  node: SubstrateNode,
-  commitment: Hash256,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const key = relayerKeys.outboundRequestsClaimed(commitment);
-  return await node.client.call(calls.storage(key), signal) !== undefined;
-}
-
-/** Modules with a reward above zero, by their id in hex; two round trips for up to 1000 modules. */
-export async function fetchRewardedModules(
-  node: SubstrateNode,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, bigint>> {
-  const prefix = storagePrefix("Relayer", "OutboundRequestDeliveryReward");
-  const rewards = new Map<string, bigint>();
-  let start: Uint8Array | undefined;
-  for (;;) {
-    const keys = await node.client.call(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
-    if (keys.length === 0) return rewards;
-    const values = new Values(node, await node.client.readStorage(keys, undefined, signal));
-    for (const key of keys) {
-      const reward = values.read(key, u128, "Relayer.OutboundRequestDeliveryReward") ?? 0n;
-      if (reward > 0n) rewards.set(toHex(readModule(node, key.slice(prefix.length + HASH_BYTES))), reward);
-    }
-    if (keys.length < KEYS_PER_PAGE) return rewards;
-    start = keys.at(-1);
+  /** `Relayer.Nonce`; one round trip. */
+  async fetchRelayerNonce(
+    address: Uint8Array,
+    chain: StateMachine,
+    signal: AbortSignal,
+  ): Promise<bigint> {
+    const stored = await this.#node.client.call(calls.storage(relayerKeys.nonce(address, chain)), signal);
+    return decodeValue(this.#node, stored, u64, "Relayer.Nonce") ?? 0n;
   }
 }
 
-function readModule(node: SubstrateNode, encoded: Uint8Array): Uint8Array {
-  try {
-    return decodeStrict(bytes, encoded, "ModuleId");
-  } catch (error) {
-    if (!(error instanceof ScaleError)) throw error;
-    throw node.client.fault("malformed", "state_getKeysPaged", error.message);
+/** Rewards in the pallet's storage. */
+export class SubstrateHubRewards implements HubRewards {
+  readonly #node: SubstrateNode;
+
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+  }
+
+  /** Reward for a rotation, and whether that of `setId` was claimed; one round trip. */
+  async fetchRotationReward(
+    chain: StateMachine,
+    setId: bigint,
+    signal: AbortSignal,
+  ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
+    const amount = relayerKeys.outboundConsensusDeliveryReward(chain);
+    const claimed = relayerKeys.outboundConsensusRotationsClaimed(chain, setId);
+    const stored = await this.#node.client.readStorage([amount, claimed], undefined, signal);
+    return {
+      amount: new Values(this.#node, stored).read(amount, u128, "Relayer.OutboundConsensusDeliveryReward") ??
+        0n,
+      // The value is a unit: no bytes.
+      isClaimed: stored.get(toHex(claimed)) !== undefined,
+    };
+  }
+
+  /** True when the reward of a request was paid; one round trip. */
+  async fetchIsRequestClaimed(
+    commitment: Hash256,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const key = relayerKeys.outboundRequestsClaimed(commitment);
+    return await this.#node.client.call(calls.storage(key), signal) !== undefined;
+  }
+
+  /** Modules with a reward above zero, by their id in hex; two round trips for up to 1000 modules. */
+  async fetchRewardedModules(
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, bigint>> {
+    const prefix = storagePrefix("Relayer", "OutboundRequestDeliveryReward");
+    const rewards = new Map<string, bigint>();
+    let start: Uint8Array | undefined;
+    for (;;) {
+      const keys = await this.#node.client.call(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
+      if (keys.length === 0) return rewards;
+      const values = new Values(this.#node, await this.#node.client.readStorage(keys, undefined, signal));
+      for (const key of keys) {
+        const reward = values.read(key, u128, "Relayer.OutboundRequestDeliveryReward") ?? 0n;
+        if (reward > 0n) rewards.set(toHex(this.#readModule(key.slice(prefix.length + HASH_BYTES))), reward);
+      }
+      if (keys.length < KEYS_PER_PAGE) return rewards;
+      start = keys.at(-1);
+    }
+  }
+
+  #readModule(encoded: Uint8Array): Uint8Array {
+    try {
+      return decodeStrict(bytes, encoded, "ModuleId");
+    } catch (error) {
+      if (!(error instanceof ScaleError)) throw error;
+      throw this.#node.client.fault("malformed", "state_getKeysPaged", error.message);
+    }
   }
 }

@@ -3,9 +3,9 @@
  * rows are isolated; nothing is sent here.
  * Rules: docs/protocol/messaging.md sections 14.2 and 14.3.
  */
-import type { FeeChain } from "../../../core/chains/fees.ts";
-import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
-import type { Refusal } from "../../../core/chains/port.ts";
+import type { RelayerHubCall } from "../../../core/chains/hub.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { Refusal } from "../../../core/chains/submission.ts";
 import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
 import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
 import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
@@ -141,7 +141,7 @@ async function dryRunClaim(
   const permission = await permit(context, group, signal);
   const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails: permission?.details };
   const call: RelayerHubCall = { kind: "accumulate", proof };
-  const refusal = await context.hub.dryRunCall(call, signal);
+  const refusal = await context.hub.hubCalls.dryRunCall(call, signal);
   if (refusal === undefined) {
     return { kind: "ready", claim: { group, call, nonce: permission?.nonce }, ...nothingLeftOut };
   }
@@ -181,10 +181,14 @@ async function proveClaim(context: FeeContext, group: ClaimGroup, signal: AbortS
   const dest = chainOf(context, group.dest);
   try {
     const [fees, receipts] = await Promise.all([
-      context.hub.fetchStateRoot({ id: source.id, height: sourceHeight }, signal)
-        .then((root) => source.proveFees(commitments, sourceHeight, signal, root)),
-      context.hub.fetchStateRoot({ id: dest.id, height: destHeight }, signal)
-        .then((root) => dest.proveReceipts(commitments, destHeight, signal, root)),
+      context.hub.reads.fetchStateRoot({ id: source.id, height: sourceHeight }, signal)
+        .then((root) =>
+          source.proofs.proveFees(commitments, { height: sourceHeight, stateRoot: root }, signal)
+        ),
+      context.hub.reads.fetchStateRoot({ id: dest.id, height: destHeight }, signal)
+        .then((root) =>
+          dest.proofs.proveReceipts(commitments, { height: destHeight, stateRoot: root }, signal)
+        ),
     ]);
     const proof = {
       commitments,
@@ -230,10 +234,10 @@ export function readNonce(
   { nonceOf }: ClaimBeneficiary,
   signal: AbortSignal,
 ): Promise<bigint> {
-  return context.hub.fetchRelayerNonce(nonceOf.address, nonceOf.chain, signal);
+  return context.hub.accounts.fetchRelayerNonce(nonceOf.address, nonceOf.chain, signal);
 }
 
-function chainOf(context: FeeContext, name: StateMachine): FeeChain {
+function chainOf(context: FeeContext, name: StateMachine): Chain {
   const chain = context.chains.get(name);
   if (chain === undefined) throw new Error(`${name} is not configured`);
   return chain;

@@ -2,8 +2,9 @@
  * Processes the unclaimed deliveries of one pair once: rows that end without a claim are recorded, and at most one
  * claim is sent. Works from the database alone, so a restart or another run continues where this one stopped.
  */
-import type { FeeChain } from "../../../core/chains/fees.ts";
-import { type Refusal, UNSURE } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import { UNSURE } from "../../../core/chains/reads.ts";
+import type { Refusal } from "../../../core/chains/submission.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { bisectClaims, readNonce, type ReadyClaim } from "./claim_attempt.ts";
 import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
@@ -24,8 +25,8 @@ import { toFee18 } from "../../relay/decisions/money.ts";
 /** Input for one pass over a pair. */
 export interface PairInput {
   readonly pair: ClaimPair;
-  readonly source: FeeChain;
-  readonly dest: FeeChain;
+  readonly source: Chain;
+  readonly dest: Chain;
   /** Heights of both chains known to the hub. */
   readonly sourceHeights: KnownHeights;
   readonly destHeights: KnownHeights;
@@ -146,13 +147,15 @@ class PairPass {
     const { source, sourceHeights } = this.#input;
     const commitments = rows.map(({ commitment }) => commitment);
     const [fees, statuses] = await Promise.all([
-      source.fetchFees(commitments, this.#signal),
-      hub.fetchClaimStatus(commitments, this.#signal),
+      source.fees.fetchFees(commitments, this.#signal),
+      hub.accounts.fetchClaimStatus(commitments, this.#signal),
     ]);
     // Without a fee a row ends for good, so that is confirmed first: a node may lag behind the request or its raised fee.
     const feeless = commitments.filter((_, index) => (fees[index] ?? 0n) === 0n);
     const since = { height: sourceHeights.newest };
-    const certain = feeless.length === 0 ? [] : await source.fetchCertainFees(feeless, since, this.#signal);
+    const certain = feeless.length === 0
+      ? []
+      : await source.certain.fetchCertainFees(feeless, since, this.#signal);
     const certainOf = new Map(feeless.map((commitment, index) => [commitment, certain[index] ?? UNSURE]));
     const requests = new Map<Hash256, ClaimedRequest>();
     ledger.transaction(() => {

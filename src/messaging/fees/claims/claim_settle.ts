@@ -2,8 +2,8 @@
  * Determines the outcome of the claims in the journal and records it. A row counts as claimed only when a final block
  * of the hub says so (I7).
  */
-import type { ClaimStatus } from "../../../core/chains/hub_accounts.ts";
-import type { BlockRef } from "../../../core/chains/port.ts";
+import type { ClaimStatus } from "../../../core/chains/hub.ts";
+import type { BlockRef } from "../../../core/chains/submission.ts";
 import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
 import type { DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";
 
@@ -51,7 +51,10 @@ async function applyFinal(
   const { id } = work.row;
   const { submissions, deliveries } = context.ledger;
   const items = submissions.itemsOf(id);
-  const statuses = await context.hub.fetchClaimStatus(items.map(({ commitment }) => commitment), signal);
+  const statuses = await context.hub.accounts.fetchClaimStatus(
+    items.map(({ commitment }) => commitment),
+    signal,
+  );
   const paid: DeliveryRow[] = [];
   const unpaid: DeliveryRow[] = [];
   context.ledger.transaction(() => {
@@ -137,7 +140,10 @@ async function settleOrphans(
   );
   const orphans = claiming.filter((row) => !carried.has(rowKey(row)));
   if (orphans.length === 0) return false;
-  const statuses = await context.hub.fetchClaimStatus(orphans.map(({ commitment }) => commitment), signal);
+  const statuses = await context.hub.accounts.fetchClaimStatus(
+    orphans.map(({ commitment }) => commitment),
+    signal,
+  );
   context.ledger.transaction(() => {
     for (const [index, { commitment, dest }] of orphans.entries()) {
       if (deliveries.find(commitment, dest)?.claimState !== "claiming") continue;

@@ -3,8 +3,8 @@
  * ours makes the row claimable; without a receipt the message returns to its leg; another relayer's receipt ends it.
  * Source: docs/protocol/messaging.md section 14.2, step 5.
  */
-import type { FeeChain } from "../../../core/chains/fees.ts";
-import { UNSURE } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import { UNSURE } from "../../../core/chains/reads.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { routeName } from "./claim_context.ts";
 import { judgeLost } from "./claim_results.ts";
@@ -43,7 +43,7 @@ export async function reviewLost(context: FeeContext, signal: AbortSignal): Prom
 
 /** Lost rows of one destination. */
 interface LostRows {
-  readonly dest: FeeChain;
+  readonly dest: Chain;
   readonly rows: readonly DeliveryRow[];
 }
 
@@ -52,8 +52,12 @@ async function reviewOn(
   { dest, rows }: LostRows,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const height = await dest.fetchFinalHeight(signal);
-  const { relayers } = await dest.proveReceipts(rows.map(({ commitment }) => commitment), height, signal);
+  const height = await dest.reads.fetchFinalHeight(signal);
+  const { relayers } = await dest.proofs.proveReceipts(
+    rows.map(({ commitment }) => commitment),
+    { height },
+    signal,
+  );
   const unsure = await findUnsure(context, { dest, rows, relayers, height }, signal);
   context.ledger.transaction(() => {
     for (const [index, row] of rows.entries()) {
@@ -79,7 +83,7 @@ async function findUnsure(
     return isOurs || message === undefined ? [] : [{ row, relayer, message: parseRow(message) }];
   });
   const messages = doubtful.map(({ message }) => message);
-  const certain = await shown.dest.fetchCertainReceipts(messages, { height: shown.height }, signal);
+  const certain = await shown.dest.certain.fetchCertainReceipts(messages, { height: shown.height }, signal);
   return new Set(
     doubtful.filter(({ row, relayer }, index) => {
       const receipt = certain[index] ?? UNSURE;

@@ -1,7 +1,7 @@
 /** Builds and sends the claim of one reward, and tracks it. Rules: docs/protocol/messaging.md section 17. */
-import type { FeeChain } from "../../../core/chains/fees.ts";
-import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
-import type { Refusal } from "../../../core/chains/port.ts";
+import type { RelayerHubCall } from "../../../core/chains/hub.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { Refusal } from "../../../core/chains/submission.ts";
 import { equalBytes, fromHex, type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { contractSlotKey, epochRelayerSlot } from "../../../core/evm/host_storage.ts";
@@ -39,7 +39,7 @@ export async function claimReward(
     ? await rotationCall(context, { ...claim, chain }, signal)
     : await requestCall(context, { ...claim, chain }, signal);
   if (call === undefined) return applyNoReceipt(context, row);
-  const refusal = await context.hub.dryRunCall(call, signal);
+  const refusal = await context.hub.hubCalls.dryRunCall(call, signal);
   if (refusal !== undefined) return applyRefusal(context, row, refusal);
   const item = toRewardItem(row);
   const sent = await context.calls.send({
@@ -54,7 +54,7 @@ export async function claimReward(
 
 /** Reward with the chain that proves it. */
 interface ChainReward extends RewardClaim {
-  readonly chain: FeeChain;
+  readonly chain: Chain;
 }
 
 async function rotationCall(
@@ -66,8 +66,8 @@ async function rotationCall(
   if (host === undefined) return undefined;
   const setId = BigInt(row.reference);
   const key = contractSlotKey(host, epochRelayerSlot(setId));
-  const stateRoot = await context.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
-  const proof = await chain.proveState([key], proofHeight, signal, stateRoot);
+  const stateRoot = await context.hub.reads.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
+  const proof = await chain.proofs.proveState([key], { height: proofHeight, stateRoot }, signal);
   const { digest } = consensusClaimMessage({ setId, destChain: row.chain, payee });
   const signature = await chain.signDigest(fromHex(digest));
   const stateProof = proofAt(chain, proofHeight, proof);
@@ -81,12 +81,11 @@ async function requestCall(
   signal: AbortSignal,
 ): Promise<RelayerHubCall | undefined> {
   const commitment = toHash256(row.reference);
-  const stateRoot = await context.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
-  const { proof, relayers: [relayer] } = await chain.proveReceipts(
+  const stateRoot = await context.hub.reads.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
+  const { proof, relayers: [relayer] } = await chain.proofs.proveReceipts(
     [commitment],
-    proofHeight,
+    { height: proofHeight, stateRoot },
     signal,
-    stateRoot,
   );
   const isOurs = relayer !== undefined && chain.relayer !== undefined && equalBytes(relayer, chain.relayer);
   if (!isOurs) return undefined;
@@ -97,7 +96,7 @@ async function requestCall(
   return { kind: "claimRequest", claim: { request, stateProof, payee, signature } };
 }
 
-function proofAt(chain: FeeChain, height: bigint, proof: Uint8Array): Proof {
+function proofAt(chain: Chain, height: bigint, proof: Uint8Array): Proof {
   return { height: { id: chain.id, height }, proof };
 }
 

@@ -57,7 +57,9 @@ export class RewardRounds {
       chains.map((chain, index) => [chain.id.stateMachine, known[index]?.matured]),
     );
     const hasRequests = rows.some(({ kind }) => kind === "request");
-    const listed = hasRequests ? await context.hub.fetchRewardedModules(signal) : new Map<string, bigint>();
+    const listed = hasRequests
+      ? await context.hub.rewards.fetchRewardedModules(signal)
+      : new Map<string, bigint>();
     const views = new Map<string, HubView>();
     for (const row of rows) {
       const height = matured.get(row.chain);
@@ -81,11 +83,15 @@ export class RewardRounds {
   ): Promise<HubView> {
     const { hub } = this.#context;
     if (row.kind === "rotation") {
-      const { amount, isClaimed } = await hub.fetchRotationReward(row.chain, BigInt(row.reference), signal);
+      const { amount, isClaimed } = await hub.rewards.fetchRotationReward(
+        row.chain,
+        BigInt(row.reference),
+        signal,
+      );
       return { isClaimed, offered: amount };
     }
     const { from } = decodeStrict(postRequestCodec, row.payload, "PostRequest");
-    const isClaimed = await hub.fetchIsRequestClaimed(toHash256(row.reference), signal);
+    const isClaimed = await hub.rewards.fetchIsRequestClaimed(toHash256(row.reference), signal);
     return { isClaimed, offered: listed.get(toHex(from)) ?? 0n };
   }
 

@@ -44,7 +44,7 @@ export class PaymentBundles {
     const follower = this.#followers.get(chain) ??
       new ProofFollower(leg.bundles, { clock, log, everyMs: leg.pollIntervalMs });
     this.#followers.set(chain, follower);
-    const view = await leg.target.fetchView(leg.source.id, signal);
+    const view = await leg.target.reads.fetchView(leg.source.id, signal);
     const found = await follower.poll(view, signal);
     if (found?.height === undefined || found.height < payment.hubBlock) return undefined;
     // Proofs in flight are awaited, whoever paid for them.

@@ -3,7 +3,7 @@
  * in a lost database. The cursor moves together with the rows.
  * Rules: docs/protocol/messaging.md section 16.4.
  */
-import type { ChainEvent } from "../../../core/chains/port.ts";
+import type { ChainEvent } from "../../../core/chains/reads.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { u128 } from "../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../core/evm/address.ts";
@@ -35,7 +35,7 @@ interface FoundPost extends PaymentPost {
 
 /** Scans new blocks up to the hub's final block; returns that block. */
 export async function scanPayments(context: FeeContext, signal: AbortSignal): Promise<bigint> {
-  const final = await context.hub.fetchFinalHeight(signal);
+  const final = await context.hub.reads.fetchFinalHeight(signal);
   const isFirst = context.ledger.meta.find(CURSOR) === undefined;
   try {
     return await scanUpTo(context, final, signal);
@@ -56,7 +56,7 @@ async function scanUpTo(context: FeeContext, final: bigint, signal: AbortSignal)
   for (;;) {
     const chunk = nextChunk(scanned, final, perQuery);
     if (chunk === undefined) return scanned;
-    const posts = postsIn(await context.hub.fetchEvents(chunk.from, chunk.to, signal));
+    const posts = postsIn(await context.hub.events.fetchEvents(chunk.from, chunk.to, signal));
     for (const { name, chain } of payingChains(context)) {
       if (posts.some(({ request }) => request.dest === name)) await context.units.tryLearn(chain, signal);
     }

@@ -3,7 +3,7 @@
  * request. The row is on disk before the request is sent (I8). Rules: docs/protocol/messaging.md sections 16.1 and
  * 16.2.
  */
-import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { equalBytes, fromHex, toHex } from "../../../core/encoding/bytes.ts";
 import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import { isNonceTaken } from "../claims/claim_pair.ts";
@@ -74,8 +74,8 @@ async function decide(
   signal: AbortSignal,
 ): Promise<WithdrawalDecision> {
   const [available, hubMinimum, feeTokenDecimals] = await Promise.all([
-    context.hub.fetchFeeBalance(paying.name, account.address, signal),
-    context.hub.fetchMinimumWithdrawal(paying.name, signal),
+    context.hub.accounts.fetchFeeBalance(paying.name, account.address, signal),
+    context.hub.accounts.fetchMinimumWithdrawal(paying.name, signal),
     context.units.learn(paying.chain, signal),
   ]);
   const { minimumAmount } = context.withdrawals;
@@ -91,8 +91,8 @@ async function sendOrder(
   const key = findKey(context, address);
   if (key === undefined) throw new Error("A fee account has no key");
   const [nonce, hubBlock] = await Promise.all([
-    context.hub.fetchRelayerNonce(address, paying.name, signal),
-    context.hub.fetchHeight(signal),
+    context.hub.accounts.fetchRelayerNonce(address, paying.name, signal),
+    context.hub.reads.fetchHeight(signal),
   ]);
   const { digest } = withdrawMessage({ nonce, destChain: paying.name, beneficiary });
   const signature = await key.signDigest(fromHex(digest));
@@ -102,7 +102,7 @@ async function sendOrder(
     account: toHex(address),
     amount: context.units.text(paying.name, amount),
   };
-  const refusal = await context.hub.dryRunCall(call, signal);
+  const refusal = await context.hub.hubCalls.dryRunCall(call, signal);
   if (refusal !== undefined) {
     context.log.warn("withdrawal_rejected", { ...fields, detail: refusal.detail });
     return "refused";
@@ -156,7 +156,7 @@ async function logWithoutKey(
   { address, chain }: NonceOwner,
   signal: AbortSignal,
 ): Promise<void> {
-  const available = await context.hub.fetchFeeBalance(chain, address, signal);
+  const available = await context.hub.accounts.fetchFeeBalance(chain, address, signal);
   if (available === 0n) return;
   context.log.warn("fee_account_unconfigured", {
     chain,

@@ -109,11 +109,11 @@ export class WithdrawalSteps {
     // While the request is pending its block is better evidence than its nonce.
     const isOut = order === "gone" || order === "unsent" || order === "refused";
     const nonce = isOut
-      ? await context.hub.fetchRelayerNonce(row.address, row.chain, signal)
+      ? await context.hub.accounts.fetchRelayerNonce(row.address, row.chain, signal)
       : row.nonce ?? 0n;
     const isUsed = row.nonce !== undefined && nonce > row.nonce;
     if (isUsed && !this.#nonceUsedAt.has(row.id)) {
-      this.#nonceUsedAt.set(row.id, await context.hub.fetchHeight(signal));
+      this.#nonceUsedAt.set(row.id, await context.hub.reads.fetchHeight(signal));
     }
     const decidedAt = status?.kind === "final" ? status.block.height : this.#nonceUsedAt.get(row.id);
     const isRead = decidedAt !== undefined && scannedTo >= decidedAt;
@@ -150,7 +150,7 @@ export class WithdrawalSteps {
     const maxGasPriceWei = worth &&
       coveringPriceWei({ gas, dataCostWei, offered18: worth.budget18, price27: simulation.price27 });
     this.#simulations.set(row.id, { simulation, maxGasPriceWei });
-    const balanceWei = await paying.chain.fetchBalance(signal);
+    const balanceWei = await paying.chain.gas?.fetchBalance(signal);
     const funds = balanceWei === undefined ? undefined : { balanceWei, neededWei: simulation.neededWei };
     return { ...seen, funds, worth };
   }
@@ -195,17 +195,17 @@ export class WithdrawalSteps {
     signal: AbortSignal,
   ): Promise<ReceiptSeen> {
     const message = paymentMessage(dispatchOf(row));
-    const [receipt] = await chain.fetchReceipts([message], signal);
+    const [receipt] = await chain.reads.fetchReceipts([message], signal);
     if (receipt === undefined) {
       this.#receiptAt.delete(row.id);
       return "none";
     }
     const seenAt = this.#receiptAt.get(row.id);
     if (seenAt === undefined) {
-      this.#receiptAt.set(row.id, await chain.fetchHeight(signal));
+      this.#receiptAt.set(row.id, await chain.reads.fetchHeight(signal));
       return "seen";
     }
-    if (await chain.fetchFinalHeight(signal) < seenAt) return "seen";
+    if (await chain.reads.fetchFinalHeight(signal) < seenAt) return "seen";
     // No leg handles a message that waits for its withdrawal: it ends here, whoever delivered it.
     const { ledger } = this.#context;
     const open = ledger.transaction(() =>

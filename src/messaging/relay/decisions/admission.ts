@@ -3,8 +3,8 @@
  * Rules: docs/protocol/hub.md section 9: every POST is charged the length of its ABI encoding, every answer to a GET
  * that of the response, which holds the request.
  */
-import type { RefusalCode } from "../../../core/chains/port.ts";
-import type { SenderLimit } from "../../../core/chains/hub_accounts.ts";
+import type { SenderLimit } from "../../../core/chains/hub.ts";
+import type { RefusalCode } from "../../../core/chains/submission.ts";
 import { abiEncodeGet, abiEncodePost } from "../../../core/ismp/commitment.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 

@@ -3,7 +3,7 @@
  * a revert. Pure. Rules: docs/protocol/messaging.md sections 8.4, 10.3, 10.4 and 11.2. A mined transaction is not a
  * delivery; only the host's event or receipt is.
  */
-import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/port.ts";
+import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
 import type { HoldReason, TerminalReason } from "../../ledger/ledger.ts";
 import type { RetryClass } from "./retry_schedule.ts";

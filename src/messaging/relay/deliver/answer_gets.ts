@@ -3,9 +3,8 @@
  * read, at exactly the block that was asked for, and submits both to the hub, which creates the response.
  * Source: docs/protocol/messaging.md section 12.1; polytope-labs/hyperbridge: modules/pallets/state-coprocessor.
  */
-import type { MessageProof } from "../../../core/chains/port.ts";
-import { UnprovableKeyError } from "../../../core/chains/fees.ts";
-import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../../core/chains/hub.ts";
+import { type MessageProof, UnprovableKeyError } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { GetRequest, Message } from "../../../core/ismp/message.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -49,7 +48,7 @@ export async function answerGets(
   const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
   const ready = [...fresh, ...refused];
   if (ready.length === 0) return { hasMore };
-  const receipts = await leg.target.fetchReceipts(ready.map(({ message }) => message), leg.signal);
+  const receipts = await leg.target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
   const open = await takeDelivered(leg, { candidates: ready, receipts });
   for (const group of groupGets(open, ({ message }) => getOf(message), MAX_AT_ONCE)) {
     const work = {
@@ -87,8 +86,8 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
   if (waits !== undefined) return holdAll(work, waits);
   let values: Uint8Array;
   try {
-    const stateRoot = await leg.target.fetchStateRoot({ id: dest.id, height: first.height }, signal);
-    values = await dest.proveState(collectKeys(requests), first.height, signal, stateRoot);
+    const stateRoot = await leg.target.reads.fetchStateRoot({ id: dest.id, height: first.height }, signal);
+    values = await dest.proofs.proveState(collectKeys(requests), { height: first.height, stateRoot }, signal);
   } catch (error) {
     if (!(error instanceof UnprovableKeyError)) throw error;
     const { message: detail } = error;
@@ -135,8 +134,8 @@ async function heightIsNotReady(
   height: bigint,
 ): Promise<GroupHold | undefined> {
   const [view, updatedAtSec] = await Promise.all([
-    leg.target.fetchView(dest.id, leg.signal),
-    leg.target.fetchUpdateTime({ id: dest.id, height }, leg.signal),
+    leg.target.reads.fetchView(dest.id, leg.signal),
+    leg.target.reads.fetchUpdateTime({ id: dest.id, height }, leg.signal),
   ]);
   if (updatedAtSec === undefined) {
     return view.height > height
@@ -161,10 +160,9 @@ async function proveRequests(
   { leg, group, sourceHeight }: GetGroupInput,
 ): Promise<MessageProof | undefined> {
   try {
-    return await leg.source.proveMessages(
+    return await leg.source.proofs.proveMessages(
       group.map(({ message }) => message),
-      sourceHeight,
-      leg.target,
+      { height: sourceHeight, target: leg.target },
       leg.signal,
     );
   } catch (error) {

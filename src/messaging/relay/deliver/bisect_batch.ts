@@ -2,7 +2,8 @@
  * Finds the messages of a batch that the target accepts, and proves exactly those together. A single bad message makes
  * the target refuse the whole batch, so a refused batch is bisected until the bad ones are isolated.
  */
-import type { Delivery, MessageProof, Refusal, Simulation } from "../../../core/chains/port.ts";
+import type { MessageProof } from "../../../core/chains/proofs.ts";
+import type { Delivery, Refusal, Simulation } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
 import { bisect } from "../decisions/batch.ts";
@@ -47,7 +48,7 @@ type Attempt =
 async function attempt(
   leg: LegRun,
   { messages, height, consensusProofs }: BisectInput,
-  proving = leg.source.proveMessages(messages, height, leg.target, leg.signal),
+  proving = leg.source.proofs.proveMessages(messages, { height, target: leg.target }, leg.signal),
 ): Promise<Attempt> {
   let proof: MessageProof;
   try {
@@ -58,7 +59,7 @@ async function attempt(
   }
   const consensus = consensusProofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
   const delivery: Delivery = { steps: [...consensus, { kind: "messages", messages, proof }] };
-  const simulation = await leg.target.simulate(delivery, leg.signal);
+  const simulation = await leg.target.simulator.simulate(delivery, leg.signal);
   return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
 }
 

@@ -9,7 +9,8 @@ import type { MessageRow } from "../../ledger/ledger.ts";
 import { hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
 import { countCallBytes, deliverDue } from "./deliver.ts";
 import { type Bundles, type NextProofs, ProofFollower } from "./proof_follower.ts";
-import type { CounterpartyView, Delivery, Simulation } from "../../../core/chains/port.ts";
+import type { CounterpartyView } from "../../../core/chains/reads.ts";
+import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import { type BatchOffer, decideBatch } from "../decisions/profit.ts";
 import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
@@ -48,7 +49,7 @@ export async function simulateAlone(
   proofs: readonly Uint8Array[],
 ): Promise<{ readonly delivery: Delivery; readonly simulation: Accepted } | undefined> {
   const delivery: Delivery = { steps: proofs.map((proof) => ({ kind: "consensus", proof })) };
-  const simulation = await leg.target.simulate(delivery, leg.signal);
+  const simulation = await leg.target.simulator.simulate(delivery, leg.signal);
   if (simulation.kind === "accepted") return { delivery, simulation };
   const { code, detail } = simulation.refusal;
   leg.log.warn("rotations_rejected", { leg: legName(leg), code, detail });
@@ -261,7 +262,7 @@ async function sendAhead(
   const travelling = leg.ledger.transaction(() => leaveSuspended(leg, ready));
   const above = travelling.filter(({ row }) => row.seenAtHeight > view.height);
   if (above.length === 0) return "held";
-  const receipts = await leg.target.fetchReceipts(above.map(({ message }) => message), leg.signal);
+  const receipts = await leg.target.reads.fetchReceipts(above.map(({ message }) => message), leg.signal);
   const open = await takeDelivered(leg, { candidates: above, receipts });
   if (open.length === 0) return "held";
   const simulated = await simulateAlone(leg, proofs);

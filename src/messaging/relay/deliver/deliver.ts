@@ -2,7 +2,8 @@
  * Delivery of due messages on a leg: finds the ones that the target accepts, and sends them. While one batch is signed
  * and sent, the next one is prepared (receipts, proof, simulation): see {@link deliverBatches}.
  */
-import type { CounterpartyView, MessageProof } from "../../../core/chains/port.ts";
+import type { MessageProof } from "../../../core/chains/proofs.ts";
+import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { packApart } from "../decisions/batch.ts";
@@ -212,9 +213,13 @@ async function prepareBatch(
   if (batch.length === 0) return { ready: [], again: [], postponed };
   const messages = batch.map(({ message }) => message);
   // Hardly any message already has a receipt, so the proof of all is fetched in parallel: one round trip less.
-  const proving = leg.source.proveMessages(messages, facts.proofHeight, leg.target, leg.signal);
+  const proving = leg.source.proofs.proveMessages(
+    messages,
+    { height: facts.proofHeight, target: leg.target },
+    leg.signal,
+  );
   proving.catch(() => undefined); // handled where it is awaited
-  const receipts = await leg.target.fetchReceipts(messages, leg.signal);
+  const receipts = await leg.target.reads.fetchReceipts(messages, leg.signal);
   const open = await takeDelivered(leg, { candidates: batch, receipts });
   const prepared = await prepare(round, open, open.length === batch.length ? proving : undefined);
   return { ...prepared, postponed };
@@ -314,7 +319,7 @@ async function settleUnspendable(
   const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
   const { ready, hasMore } = listReady(leg, { ...facts, isWanted });
   if (ready.length === 0) return hasMore;
-  const receipts = await target.fetchReceipts(ready.map(({ message }) => message), leg.signal);
+  const receipts = await target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
   const open = await takeDelivered(leg, { candidates: ready, receipts });
   const nowMs = leg.clock.now();
   leg.ledger.transaction(() => {

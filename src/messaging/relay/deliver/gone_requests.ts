@@ -5,9 +5,10 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import { toReceiptKey, toRequest } from "../decisions/route.ts";
 import type { LegProfit, LegRun, RelayDeps } from "../leg.ts";
 import type { Candidate, Refused } from "../messages.ts";
+import type { CertainReads, ChainReads } from "../../../core/chains/reads.ts";
 
 /** Chain on which a request was made. */
-export type RequestChain = Pick<Chain, "id" | "fetchCertainFees">;
+export type RequestChain = Pick<Chain, "id"> & { readonly certain: Pick<CertainReads, "fetchCertainFees"> };
 
 /**
  * Finds the requests that no longer exist on `chain`. Nodes that have not reached the block in which they were seen do
@@ -18,7 +19,7 @@ async function findGone(
   requests: {
     readonly chain: RequestChain;
     /** Other end of the leg, which knows a block of the chain. */
-    readonly other: Pick<Chain, "id" | "fetchView">;
+    readonly other: Pick<Chain, "id"> & { readonly reads: Pick<ChainReads, "fetchView"> };
     readonly commitments: readonly Hash256[];
   },
   signal: AbortSignal,
@@ -27,11 +28,11 @@ async function findGone(
   if (commitments.length === 0) return new Set();
   try {
     // Messages routed by the hub are in a block that the hub knows, whether or not we read it there.
-    let { height } = await other.fetchView(chain.id, signal);
+    let { height } = await other.reads.fetchView(chain.id, signal);
     for (const row of context.ledger.messages.findAll(commitments, other.id.stateMachine)) {
       if (row !== undefined && row.seenAtHeight > height) height = row.seenAtHeight;
     }
-    const fees = await chain.fetchCertainFees(commitments, { height }, signal);
+    const fees = await chain.certain.fetchCertainFees(commitments, { height }, signal);
     return new Set(commitments.filter((_, index) => {
       const fee = fees[index];
       return fee?.kind === "certain" && fee.value === undefined;

@@ -3,8 +3,10 @@
  * 7.2): the hub accepted them, and an EVM host takes proofs and messages in one transaction. Rotations are never
  * skipped; who pays for them is decided elsewhere.
  */
-import type { Chain, CounterpartyView } from "../../../core/chains/port.ts";
-import type { AcceptedProof, ConsensusProofTarget, RelayerHub } from "../../../core/chains/hub_accounts.ts";
+import type { AcceptedProof, AcceptedProofs } from "../../../core/chains/hub.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { HubLightClient } from "../../../core/chains/hub_client.ts";
+import type { ChainReads, CounterpartyView } from "../../../core/chains/reads.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
@@ -12,15 +14,15 @@ import { newestProof, planRotations, type RotationStep } from "../../../core/cha
 import { fittingProofs, MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 
 /** Hub as the source of the consensus proofs that it accepted. */
-export type ProofSource = Pick<
-  RelayerHub,
-  "fetchFinalHeight" | "fetchAcceptedProofs" | "fetchProofBytes" | "fetchRotations"
->;
+export interface ProofSource {
+  readonly reads: Pick<ChainReads, "fetchFinalHeight">;
+  readonly acceptedProofs: Pick<AcceptedProofs, "fetchAcceptedProofs" | "fetchProofBytes" | "fetchRotations">;
+}
 
 /** Hub as the source of consensus proofs, and the host that receives them. */
 export interface Bundles {
   readonly hub: ProofSource;
-  readonly receiver: Chain & ConsensusProofTarget;
+  readonly receiver: Pick<Chain, "id"> & { readonly hubClient: HubLightClient };
 }
 
 /** Result of a poll of the hub. */
@@ -210,8 +212,8 @@ export class ProofFollower {
     if (this.#canBundle === undefined) {
       const { receiver } = this.#bundles;
       const [hasBatchCall, setId] = await Promise.all([
-        receiver.fetchHasBatchCall(signal),
-        receiver.fetchAuthoritySetId(signal),
+        receiver.hubClient.fetchHasBatchCall(signal),
+        receiver.hubClient.fetchAuthoritySetId(signal),
       ]);
       if (hasBatchCall && setId !== undefined) this.#canBundle = true;
       else this.#noteUnable();
@@ -227,8 +229,8 @@ export class ProofFollower {
   ): Promise<readonly RotationStep[] | undefined> {
     this.#missing = undefined;
     const [setId, rotations] = await Promise.all([
-      this.#bundles.receiver.fetchAuthoritySetId(signal),
-      this.#bundles.hub.fetchRotations(signal),
+      this.#bundles.receiver.hubClient.fetchAuthoritySetId(signal),
+      this.#bundles.hub.acceptedProofs.fetchRotations(signal),
     ]);
     if (setId === undefined) return undefined;
     const plan = planRotations(rotations, { setId, newest });
@@ -263,12 +265,12 @@ export class ProofFollower {
 
   async #searchNow(view: CounterpartyView, signal: AbortSignal): Promise<void> {
     const { hub } = this.#bundles;
-    const head = await hub.fetchFinalHeight(signal);
+    const head = await hub.reads.fetchFinalHeight(signal);
     const floor = head > SEARCHED_BLOCKS ? head - SEARCHED_BLOCKS : 0n;
     // A proof about a height is accepted in a later block.
     const from = [this.#searchedTo, view.height, floor].reduce((a, b) => a > b ? a : b) + 1n;
     if (from <= head) {
-      const found = await hub.fetchAcceptedProofs(from, head, signal);
+      const found = await hub.acceptedProofs.fetchAcceptedProofs(from, head, signal);
       this.#proofs = [...this.#proofs, ...found];
       this.#searchedTo = head;
       if (found.some(({ newSetId }) => newSetId !== undefined)) this.#missing = undefined;
@@ -298,7 +300,7 @@ export class ProofFollower {
   #loadOne(wanted: Wanted, signal: AbortSignal): Promise<Uint8Array | undefined> {
     const known = this.#loaded.find((one) => isSame(one.wanted, wanted));
     if (known !== undefined) return Promise.resolve(known.bytes);
-    return this.#bundles.hub.fetchProofBytes(wanted, signal);
+    return this.#bundles.hub.acceptedProofs.fetchProofBytes(wanted, signal);
   }
 }
 

@@ -81,8 +81,8 @@ async function readFees(
     try {
       const keys = members.map(({ message }) => toReceiptKey(message));
       const [units, decimals] = await Promise.all([
-        chain.fetchFees(keys, context.signal),
-        chain.fetchFeeTokenDecimals(context.signal),
+        chain.fees.fetchFees(keys, context.signal),
+        chain.fees.fetchFeeTokenDecimals(context.signal),
       ]);
       for (const [index, { row }] of members.entries()) {
         const fee = units[index];
@@ -112,7 +112,7 @@ async function readBudgets(
   });
   if (chain === undefined || payments.length === 0) return budgets;
   try {
-    const decimals = await chain.fetchFeeTokenDecimals(context.signal);
+    const decimals = await chain.fees.fetchFeeTokenDecimals(context.signal);
     for (const { commitment, amount } of payments) {
       budgets.set(commitment, { kind: "fee", fee18: paymentBudget18(toFee18(amount, decimals)) });
     }
@@ -142,7 +142,7 @@ export async function readTransactionRevenue(
   });
   if (candidates.length === 0) return await readProofRevenue(context, row);
   if (candidates.some((candidate) => candidate.row.state !== "submitted")) return { kind: "none" };
-  const receipts = await target.fetchReceipts(candidates.map(({ message }) => message), signal);
+  const receipts = await target.reads.fetchReceipts(candidates.map(({ message }) => message), signal);
   if (receipts.some((receipt) => receipt !== undefined)) return { kind: "none" };
   if (profit === undefined || profit.minimumPercent === 0) return { kind: "any" };
   const revenues = await readRevenues({ ...context, profit }, candidates);

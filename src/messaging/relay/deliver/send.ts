@@ -2,6 +2,7 @@
  * Signs a deliverable batch, writes it to the journal, and only then sends it to the target
  * (docs/architecture/messaging.md, I3). Receipts are read again while signing (I5).
  */
+import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type {
   BroadcastResult,
   Delivery,
@@ -9,8 +10,7 @@ import type {
   SignedSubmission,
   SigningResult,
   Simulation,
-} from "../../../core/chains/port.ts";
-import type { RelayerHubCall } from "../../../core/chains/hub_accounts.ts";
+} from "../../../core/chains/submission.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -84,7 +84,7 @@ export async function sendConsensus(
 ): Promise<ConsensusResult> {
   const sendNow = async (): Promise<ConsensusResult> => {
     const hints = { nonceAtLeast: nextNonce(leg), maxGasPriceWei };
-    const signing = await leg.target.sign(delivery, simulation, hints, leg.signal);
+    const signing = await leg.target.sender.sign(delivery, { simulation, ...hints }, leg.signal);
     if (signing.kind === "refused") noteRefusedFunds(leg, signing.refusal);
     if (signing.kind === "proofs_known") {
       noteProofsKnown(leg, signing);
@@ -133,7 +133,11 @@ async function sendInTurn(
 ): Promise<SendResult> {
   const { part, candidates } = work;
   const hints = { nonceAtLeast: nextNonce(leg), maxGasPriceWei: work.maxGasPriceWei };
-  const signing = await leg.target.sign(part.delivery, part.simulation, hints, leg.signal);
+  const signing = await leg.target.sender.sign(
+    part.delivery,
+    { simulation: part.simulation, ...hints },
+    leg.signal,
+  );
   if (signing.kind === "overtaken") {
     const work = { candidates, receipts: signing.receipts };
     return { sent: 0, again: await takeDelivered(leg, work) };
@@ -273,7 +277,7 @@ async function broadcastJournalled(
   if (submission === undefined) throw new Error(`Submission ${work.id} is not in the journal`);
   let result: BroadcastResult;
   try {
-    result = await leg.target.broadcast(submission, leg.signal);
+    result = await leg.target.sender.broadcast(submission, leg.signal);
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
     leg.log.warn("broadcast_unknown", {

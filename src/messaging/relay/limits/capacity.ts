@@ -2,7 +2,8 @@
  * Room on a target: how many transactions may wait for inclusion at the same time, and how many bytes of proofs and
  * messages one of them may hold.
  */
-import type { Chain, SignedSubmission } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { SignedSubmission } from "../../../core/chains/submission.ts";
 import type { SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
 import { isSpendingStopped, isUnfunded } from "./spending.ts";
@@ -48,8 +49,8 @@ export function roomForMessages(
   context: TargetContext,
   proofs: readonly Uint8Array[],
 ): number {
-  const { family, limits } = context.target;
-  if (family !== "evm") return limits.maxCallBytes;
+  const { capabilities, limits } = context.target;
+  if (!capabilities.hasNodeSizeLimit) return limits.maxCallBytes;
   const taken = proofs.reduce((sum, { length }) => sum + length, 0);
   return Math.min(limits.maxCallBytes, maxTransactionBytes(context) - taken);
 }

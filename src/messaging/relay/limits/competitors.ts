@@ -24,8 +24,8 @@ const competitionSchema = z.object({
 });
 
 /** True when a late delivery costs gas; refused unsigned extrinsics cost nothing. */
-export function losesGasOnRace(target: Pick<Chain, "family">): boolean {
-  return target.family === "evm";
+export function losesGasOnRace(target: Pick<Chain, "capabilities">): boolean {
+  return target.capabilities.losesGasOnRace;
 }
 
 /** Reads the state of competition on the target. */
@@ -106,12 +106,12 @@ export class CompetitorDeliveries {
       // Rows of the current millisecond may still be written.
       const untilMs = nowMs - 1;
       if (this.#page(untilMs, 1).length > 0) {
-        this.#watched = { untilMs, height: await this.#context.target.fetchHeight(signal) };
+        this.#watched = { untilMs, height: await this.#context.target.reads.fetchHeight(signal) };
       }
       return false;
     }
     const { untilMs, height } = this.#watched;
-    if (await this.#context.target.fetchFinalHeight(signal) < height) return false;
+    if (await this.#context.target.reads.fetchFinalHeight(signal) < height) return false;
     const { hasChanges, isSure } = await this.#confirm({ untilMs, height }, signal);
     if (!isSure) return hasChanges; // checked again later
     this.#finalUntilMs = untilMs;
@@ -143,11 +143,11 @@ export class CompetitorDeliveries {
       const rows = this.#page(untilMs, MAX_RECEIPTS_AT_ONCE, last);
       if (rows.length === 0) return { hasChanges, isSure };
       last = rows.at(-1);
-      const receipts = await this.#context.target.fetchReceipts(rows.map(parseRow), signal);
+      const receipts = await this.#context.target.reads.fetchReceipts(rows.map(parseRow), signal);
       const missing = rows.filter((_, index) => receipts[index] === undefined);
       if (missing.length === 0) continue;
       // A lagging node has not seen them yet: delivering again would waste gas.
-      const certain = await this.#context.target.fetchCertainReceipts(
+      const certain = await this.#context.target.certain.fetchCertainReceipts(
         missing.map(parseRow),
         { height },
         signal,

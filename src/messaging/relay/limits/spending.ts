@@ -3,7 +3,8 @@
  * `maximum_daily_loss`, and an account that cannot pay. Kept in the ledger, so that it survives restarts and legs and
  * settling agree. What counts as lost is in `messaging/ledger/spending.ts`.
  */
-import type { Chain, Refusal, SpentGas, SubmissionOutcome } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { Refusal, SpentGas, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type {
   Allowance,
   MessageRow,
@@ -47,7 +48,7 @@ export function decideAllowance(
   leg: Leg,
   rows: readonly MessageRow[],
 ): Allowance | undefined {
-  if (leg.target.family !== "evm") return { rule: "free" };
+  if (leg.target.gas === undefined) return { rule: "free" };
   if (leg.profit === undefined || leg.profit.minimumPercent === 0) return { rule: "no_minimum" };
   const offers = rows.filter((row) => !isOwnPayment(leg, row))
     .flatMap(({ offeredUsd18 }) => offeredUsd18 === undefined ? [] : [offeredUsd18]);
@@ -150,7 +151,7 @@ export async function reviewLoss(
 ): Promise<void> {
   const { settings: { maxDailyLossMicroUsd: limit }, target } = context;
   const chain = target.id.stateMachine;
-  if (target.family !== "evm") return;
+  if (target.gas === undefined) return;
   if (limit === undefined) return resumeSpending(context);
   const nowMs = context.clock.now();
   const { spending } = context.ledger;

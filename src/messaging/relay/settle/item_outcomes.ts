@@ -2,7 +2,7 @@
  * Applies the outcome of a submission to its messages, journal items and delivery records. Everything here belongs in
  * one ledger transaction with the change of the submission itself (docs/architecture/messaging.md, I4).
  */
-import type { RefusalCode } from "../../../core/chains/port.ts";
+import type { RefusalCode } from "../../../core/chains/submission.ts";
 import {
   type DeliveryBlock,
   mayFollow,

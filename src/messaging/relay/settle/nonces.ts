@@ -2,7 +2,7 @@
  * Nonces of our account on a target: several transactions at one of them, unused ones below ours (gaps), and ones that
  * another program used. What each means is decided in `decisions/nonces.ts`.
  */
-import type { SubmissionOutcome } from "../../../core/chains/port.ts";
+import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { planNonces, settleNonce } from "../decisions/nonces.ts";
 import { reopen } from "./item_outcomes.ts";
@@ -34,7 +34,10 @@ interface CompetingSubmission {
 export async function settleSameNonce(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
   const competitors: CompetingSubmission[] = [];
   for (const row of rows) {
-    competitors.push({ row, outcome: await context.target.fetchOutcome(row.submission, context.signal) });
+    competitors.push({
+      row,
+      outcome: await context.target.outcomes.fetchOutcome(row.submission, context.signal),
+    });
   }
   // Each `replaced` was looked up twice, so that a block that arrived in between cannot cause it.
   const isFinal = competitors.every(({ outcome }) => outcome.kind === "replaced");
@@ -130,7 +133,7 @@ export async function fillGaps(context: Settling, replacing: ReplacementContext)
   const waiting = listWaiting(context);
   const oldestMs = waiting.reduce((ms, { createdAtMs }) => Math.min(ms, createdAtMs), Infinity);
   if (context.clock.now() - oldestMs < GAP_AFTER_MS || isSpendingStopped(context)) return false;
-  const nonces = await replacing.chain.fetchNonces(signal);
+  const nonces = await replacing.replacement.fetchNonces(signal);
   const plan = planNonces({
     journal: waiting.flatMap(({ id, submission: { nonce } }) => nonce === undefined ? [] : [{ id, nonce }]),
     latestNonce: nonces.latest,
@@ -164,10 +167,10 @@ function listWaiting(context: Settling): SubmissionRow[] {
  */
 async function fillGap(
   context: Settling,
-  { chain }: ReplacementContext,
+  { replacement }: ReplacementContext,
   { old, nonce }: { readonly old: SubmissionRow; readonly nonce: bigint },
 ): Promise<boolean> {
-  const terms = await chain.fetchReplacementState(old.submission, context.signal);
+  const terms = await replacement.fetchReplacementState(old.submission, context.signal);
   const { cancelCapWei } = priceCaps({
     income: { kind: "none" },
     gas: 0n,
@@ -180,7 +183,7 @@ async function fillGap(
   const isMarketAffordable = highestPriceWei(terms.market) <= cancelCapWei;
   const price = bumped ?? (isMarketAffordable ? terms.market : undefined);
   if (price === undefined) return false;
-  const submission = await chain.cancel({ ...old.submission, nonce }, price, context.signal);
+  const submission = await replacement.cancel({ ...old.submission, nonce }, price, context.signal);
   await sendReplacement(context, { old, submission, kind: "cancel", why: "gap" });
   return true;
 }

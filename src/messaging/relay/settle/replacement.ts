@@ -4,9 +4,10 @@
  * journal before it is sent (docs/architecture/messaging.md, I3). When and at which price is decided in
  * `core/chains/replacement_policy.ts` and `decisions/gas_price.ts`.
  */
-import type { BroadcastResult, Chain, SignedSubmission } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { ReplacementState } from "../../../core/chains/replacement.ts";
+import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
 import { expectedGas, type GasPrice, highestPriceWei } from "../../../core/chains/evm/gas.ts";
-import type { ReplacementState } from "../../../core/chains/replaceable.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import {
@@ -48,14 +49,14 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   const { nonce, newest, dearest } = place;
   if (context.clock.now() < dearest.createdAtMs + STUCK_AFTER_MS) return false;
   if (isSpendingStopped(context)) return false;
-  const terms = await replacing.chain.fetchReplacementState(dearest.submission, signal);
+  const terms = await replacing.replacement.fetchReplacementState(dearest.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
   const facts = await readPriceCapInput(context, replacing, { newest, dearest, terms });
   if (facts === undefined) return false;
   const ofNewest = newest.id === dearest.id
     ? terms
-    : await replacing.chain.fetchReplacementState(newest.submission, signal);
+    : await replacing.replacement.fetchReplacementState(newest.submission, signal);
   const caps = priceCaps(facts);
   const decide = (price: GasPrice): ReplacementDecision =>
     decideReplacement({
@@ -74,7 +75,7 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   // A price that nodes refused while the market was higher binds nobody after it has fallen.
   const decision = wanted.kind === "rebroadcast" ? decide(ofNewest.offered) : wanted;
   reportShortfall(context, facts, terms);
-  return await apply(context, { chain: replacing.chain, newest }, decision);
+  return await apply(context, { ...replacing, newest }, decision);
 }
 
 function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
@@ -103,7 +104,7 @@ async function readPriceCapInput(
     : await readTransactionRevenue(context, newest);
   if (income === undefined) return undefined;
   const dataCostWei = income.kind === "fees" || income.kind === "reward"
-    ? await replacing.chain.fetchDataCost(newest.submission.raw, context.signal)
+    ? await replacing.gas.fetchDataCost(newest.submission.raw, context.signal)
     : 0n;
   const marketWei = highestPriceWei(terms.market);
   return {
@@ -131,7 +132,7 @@ function reportShortfall(context: Settling, facts: PriceCapInput, terms: Replace
 
 async function apply(
   context: Settling,
-  { chain, newest }: Pick<ReplacementContext, "chain"> & Pick<Place, "newest">,
+  { replacement, newest }: Pick<ReplacementContext, "replacement"> & Pick<Place, "newest">,
   decision: ReplacementDecision,
 ): Promise<boolean> {
   switch (decision.kind) {
@@ -139,7 +140,7 @@ async function apply(
     case "look_up":
       return false; // the next round sees what was mined
     case "replace": {
-      const submission = await chain.resign(newest.submission, decision.price);
+      const submission = await replacement.resign(newest.submission, decision.price);
       await sendReplacement(context, {
         old: newest,
         submission,
@@ -149,12 +150,12 @@ async function apply(
       return true;
     }
     case "cancel": {
-      const submission = await chain.cancel(newest.submission, decision.price, context.signal);
+      const submission = await replacement.cancel(newest.submission, decision.price, context.signal);
       await sendReplacement(context, { old: newest, submission, kind: "cancel", why: decision.why });
       return true;
     }
     case "rebroadcast":
-      await context.target.broadcast(newest.submission, context.signal);
+      await context.target.sender.broadcast(newest.submission, context.signal);
       return false;
   }
 }
@@ -194,7 +195,7 @@ export async function sendReplacement(context: Settling, successor: Successor): 
   );
   let result: BroadcastResult;
   try {
-    result = await target.broadcast(submission, signal);
+    result = await target.sender.broadcast(submission, signal);
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
     context.ledger.transaction(() => noteNoAnswer(context, id));
@@ -249,7 +250,7 @@ export async function settleUnknown(context: Settling, row: SubmissionRow): Prom
   }
   if (isBeingSent(context, row)) return false;
   if (row.submission.nonce !== undefined) return await broadcastAgain(context, row);
-  const head = await target.fetchHeight(signal);
+  const head = await target.reads.fetchHeight(signal);
   if (head < row.submission.madeAtHeight + EXTRINSIC_PATIENCE_BLOCKS) return false;
   await settleByReceipts(context, row, { state: "dropped", detail: "left the transaction pool" });
   return true;
@@ -288,14 +289,14 @@ async function broadcastAgain(context: Settling, row: SubmissionRow): Promise<bo
   const messages = context.ledger.submissions.itemsOf(row.id).map((item) =>
     parseRow(readMessageRow(context, item))
   );
-  const receipts = await target.fetchReceipts(messages, signal);
+  const receipts = await target.reads.fetchReceipts(messages, signal);
   if (isOwn(target, receipts) && context.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
   const mustStay = holdsNonceForOthers(context, row);
   if (!mustStay && receipts.some((receipt) => receipt !== undefined)) {
     await settleByReceipts(context, row, { state: "dropped", detail: "delivered meanwhile" });
     return true;
   }
-  const result = await target.broadcast(row.submission, signal);
+  const result = await target.sender.broadcast(row.submission, signal);
   switch (result.kind) {
     case "sent":
     case "alreadyKnown":

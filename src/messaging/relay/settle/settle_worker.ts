@@ -2,7 +2,8 @@
  * Loop that settles the submissions of one target, from the journal alone, so that submissions of an earlier run are
  * settled too. Recording an outcome is in `settlement.ts`; several transactions of one nonce are in `nonces.ts`.
  */
-import type { Chain, SubmissionOutcome } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
 import type { Wake } from "../../../core/runtime/wake.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
@@ -136,7 +137,7 @@ export async function settleAll(
   await reviewLoss(context);
   const places = listPlaces(context);
   const needsFinal = places.some((rows) => rows.some(({ state }) => state === "included"));
-  const finalHeight = needsFinal ? await target.fetchFinalHeight(signal) : 0n;
+  const finalHeight = needsFinal ? await target.reads.fetchFinalHeight(signal) : 0n;
   let waiting = 0;
   let hasChanges = false;
   let fault: RpcFault | undefined;
@@ -190,7 +191,7 @@ function requestOutcomes(
   return new Map(places.flatMap(([row, ...others]) => {
     if (row === undefined || others.length > 0) return [];
     const outcome = limit.run(
-      () => context.target.fetchOutcome(row.submission, context.signal),
+      () => context.target.outcomes.fetchOutcome(row.submission, context.signal),
       context.signal,
     );
     outcome.catch(() => undefined); // handled where it is awaited
@@ -224,7 +225,7 @@ async function settleOne(
   row: SubmissionRow,
   requested: Promise<SubmissionOutcome> | undefined,
 ): Promise<boolean> {
-  const outcome = await (requested ?? context.target.fetchOutcome(row.submission, context.signal));
+  const outcome = await (requested ?? context.target.outcomes.fetchOutcome(row.submission, context.signal));
   switch (outcome.kind) {
     case "included":
       return outcome.succeeded

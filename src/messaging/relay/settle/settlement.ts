@@ -2,7 +2,8 @@
  * Records what became of one submission: its own effect, or what the receipts of its messages say. Outcome and delivery
  * records are one ledger transaction (docs/architecture/messaging.md, I4).
  */
-import type { Chain, RefusalCode, SubmissionOutcome } from "../../../core/chains/port.ts";
+import type { Chain } from "../../../core/chains/port.ts";
+import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { isLostRace, outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
@@ -131,10 +132,10 @@ export async function settleByReceipts(
   const items = all.filter(({ commitment }) => !end.carried?.has(commitment));
   const messages = items.map((item) => parseRow(readMessageRow(context, item)));
   const height = end.block?.height;
-  const found = await target.fetchCertainReceipts(messages, { height }, signal);
+  const found = await target.certain.fetchCertainReceipts(messages, { height }, signal);
   // An uncertain receipt is read again before the message is sent again.
   const receipts = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
-  const head = await target.fetchHeight(signal);
+  const head = await target.reads.fetchHeight(signal);
   const ourself = ourselfOn(target);
   const outcomes = outcomesFromReceipts(receipts, ourself);
   const isRace = isLostRace(outcomes);

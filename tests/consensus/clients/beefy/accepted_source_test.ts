@@ -5,7 +5,8 @@ import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
 import type { HostChain } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import type { EventCode } from "../../../../src/core/telemetry/events.ts";
-import { altered, ProvenHub, relay, startHost } from "./fixture.ts";
+import { ProvenHub, relay, startHost } from "./fixture.ts";
+import { withMethods } from "../../../support/with_methods.ts";
 
 for (const missed of [1, 3, 4, 7]) {
   Deno.test(`beefy: ${missed} missed rotations are caught up in order, at most three in a transaction`, async () => {
@@ -74,13 +75,17 @@ Deno.test("beefy: a host that moves on between look and signature is noticed, an
   let raced = 0;
   await using slow = relay(hub, target, {
     chain: (chain) =>
-      altered(chain, {
-        simulate: async (delivery, signal) => {
-          const simulation = await chain.simulate(delivery, signal);
-          raced++;
-          await competitor.until("the competitor", async () =>
-            (await target.state()).current.id === hub.state.current.id);
-          return simulation;
+      withMethods(chain, {
+        simulator: {
+          simulate: async (delivery, signal) => {
+            const simulation = await chain.simulator.simulate(delivery, signal);
+            raced++;
+            await competitor.until(
+              "the competitor",
+              async () => (await target.state()).current.id === hub.state.current.id,
+            );
+            return simulation;
+          },
         },
       }),
   });
@@ -101,15 +106,17 @@ Deno.test("beefy: of two relayers that do not see each other's transactions one 
   await hub.rotate();
   await target.host.node.setAutomine(false);
   const blind = (chain: HostChain): HostChain =>
-    altered(chain, {
-      fetchConsensusView: async (...asked) => {
-        const view = await chain.fetchConsensusView(...asked);
-        return {
-          ...view,
-          pendingHeight: view.state?.latestHeight ?? 0n,
-          pendingSetId: view.state?.current.id ?? 0n,
-        };
-      },
+    withMethods(chain, {
+      hubClient: withMethods(chain.hubClient, {
+        fetchConsensusView: async (...asked) => {
+          const view = await chain.hubClient.fetchConsensusView(...asked);
+          return {
+            ...view,
+            pendingHeight: view.state?.latestHeight ?? 0n,
+            pendingSetId: view.state?.current.id ?? 0n,
+          };
+        },
+      }),
     });
   await using one = relay(hub, target, { chain: blind });
   await using two = relay(hub, target, { chain: blind, account: "relayer2" });
@@ -310,11 +317,13 @@ Deno.test("beefy: an endpoint that is wrong once about a host's client is asked 
   let asked = 0;
   await using relayer = relay(hub, target, {
     chain: (chain) =>
-      altered(chain, {
-        fetchClientKind: async (...which) => {
-          asked++;
-          return asked === 1 ? "other" : await chain.fetchClientKind(...which);
-        },
+      withMethods(chain, {
+        hubClient: withMethods(chain.hubClient, {
+          fetchClientKind: async (...which) => {
+            asked++;
+            return asked === 1 ? "other" : await chain.hubClient.fetchClientKind(...which);
+          },
+        }),
       }),
   });
   await relayer.until(
@@ -334,14 +343,16 @@ Deno.test("beefy: what a node refuses as too large goes in smaller parts, and th
   const sizes: number[] = [];
   await using relayer = relay(hub, target, {
     chain: (chain) =>
-      altered(chain, {
-        broadcast: (submission, signal) => {
-          sizes.push(submission.raw.length);
-          const [first = 0] = sizes;
-          if (submission.raw.length < first) return chain.broadcast(submission, signal);
-          const detail = "oversized data";
-          return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail } });
-        },
+      withMethods(chain, {
+        sender: withMethods(chain.sender, {
+          broadcast: (submission, signal) => {
+            sizes.push(submission.raw.length);
+            const [first = 0] = sizes;
+            if (submission.raw.length < first) return chain.sender.broadcast(submission, signal);
+            const detail = "oversized data";
+            return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail } });
+          },
+        }),
       }),
   });
   const isNewest = async (): Promise<boolean> => (await target.state()).current.id === hub.state.current.id;
@@ -358,12 +369,14 @@ Deno.test("beefy: a proof that fits into no transaction is named with what helps
   let sent = 0;
   await using relayer = relay(hub, target, {
     chain: (chain) =>
-      altered(chain, {
-        broadcast: () => {
-          sent++;
-          const detail = "oversized data: transaction size 153000, limit 131072";
-          return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail } });
-        },
+      withMethods(chain, {
+        sender: withMethods(chain.sender, {
+          broadcast: () => {
+            sent++;
+            const detail = "oversized data: transaction size 153000, limit 131072";
+            return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail } });
+          },
+        }),
       }),
   });
   await relayer.looks(1);

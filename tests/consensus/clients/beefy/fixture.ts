@@ -9,8 +9,8 @@ import { HubWork } from "../../../../src/consensus/clients/beefy/hub_work.ts";
 import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
 import { createRelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
-import type { ChainEvent } from "../../../../src/core/chains/port.ts";
-import type { AcceptedProof, AcceptedProofIndex } from "../../../../src/core/chains/hub_accounts.ts";
+import type { AcceptedProof, AcceptedProofIndex } from "../../../../src/core/chains/hub.ts";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { buildNaiveProof } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
@@ -67,7 +67,7 @@ export class ProvenHub implements AcceptedProofsHub {
   readonly #bytes = new Map<string, Uint8Array>();
   readonly #events: ChainEvent[] = [];
   /** Ranges that were asked for events. */
-  readonly reads: (readonly [from: bigint, to: bigint])[] = [];
+  readonly askedRanges: (readonly [from: bigint, to: bigint])[] = [];
 
   private constructor(relay: RelayChainNode, heights: { now: number }) {
     this.relay = relay;
@@ -84,6 +84,18 @@ export class ProvenHub implements AcceptedProofsHub {
       ...options,
     });
     return new ProvenHub(relay, heights);
+  }
+
+  get reads(): this {
+    return this;
+  }
+
+  get events(): this {
+    return this;
+  }
+
+  get acceptedProofs(): this {
+    return this;
   }
 
   /** Newest height of the hub. */
@@ -190,7 +202,7 @@ export class ProvenHub implements AcceptedProofsHub {
   }
 
   fetchEvents(from: bigint, to: bigint): Promise<readonly ChainEvent[]> {
-    this.reads.push([from, to]);
+    this.askedRanges.push([from, to]);
     return Promise.resolve(this.#events.filter(({ at }) => at.height >= from && at.height <= to));
   }
 
@@ -413,14 +425,4 @@ export function relay(
 function jsonValue(_key: string, value: unknown): unknown {
   if (value instanceof Error) return String(value);
   return typeof value === "bigint" ? String(value) : value;
-}
-
-/** The chain with other answers in some places. */
-export function altered(chain: HostChain, changes: Partial<HostChain>): HostChain {
-  return new Proxy(chain, {
-    get: (_, name) => {
-      const value: unknown = Reflect.get(Object.hasOwn(changes, name) ? changes : chain, name);
-      return typeof value === "function" ? value.bind(chain) : value;
-    },
-  });
 }

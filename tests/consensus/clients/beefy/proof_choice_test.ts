@@ -13,8 +13,8 @@ import {
   lastMountainHeight,
   leafCountAt,
 } from "../../../../src/consensus/clients/beefy/proof_choice.ts";
-import type { ChainEvent } from "../../../../src/core/chains/port.ts";
-import type { HostConsensusView } from "../../../../src/core/chains/evm_follower.ts";
+import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { lastMountainBlocks } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
@@ -145,18 +145,26 @@ Deno.test("beefy: blocks with small last mountains come first, those before the 
 
 /** A hub whose events are scripted. */
 class EventHub {
-  readonly events: ChainEvent[] = [];
-  readonly reads: string[] = [];
+  readonly chainEvents: ChainEvent[] = [];
+  readonly asked: string[] = [];
   /** Newest final block. */
   final = 1_000_000n;
+
+  get events(): this {
+    return this;
+  }
+
+  get reads(): this {
+    return this;
+  }
 
   fetchFinalHeight(): Promise<bigint> {
     return Promise.resolve(this.final);
   }
 
   fetchEvents(from: bigint, to: bigint): Promise<readonly ChainEvent[]> {
-    this.reads.push(`${from}-${to}`);
-    return Promise.resolve(this.events.filter(({ at }) => at.height >= from && at.height <= to));
+    this.asked.push(`${from}-${to}`);
+    return Promise.resolve(this.chainEvents.filter(({ at }) => at.height >= from && at.height <= to));
   }
 }
 
@@ -201,7 +209,7 @@ Deno.test("beefy: requests to a chain, answers for it and handled timeouts of it
   ];
   for (const [event, expected] of cases) {
     const hub = new EventHub();
-    hub.events.push(event);
+    hub.chainEvents.push(event);
     const work = new HubWork(hub, [chain, other]);
     assert.equal(await work.hasWork(chain, 10n, 30n, signal), expected, JSON.stringify(event.kind));
     assert.equal(await work.hasWork(chain, 20n, 30n, signal), false);
@@ -213,15 +221,15 @@ Deno.test("beefy: every block of the hub is read once for all chains, and no mor
   const hub = new EventHub();
   const work = new HubWork(hub, [chain, other]);
   assert.equal(await work.hasWork(chain, 100n, 350n, signal), false);
-  assert.deepEqual(hub.reads, ["251-350", "151-250", "101-150"]);
+  assert.deepEqual(hub.asked, ["251-350", "151-250", "101-150"]);
   assert.equal(await work.hasWork(other, 100n, 350n, signal), false);
-  assert.equal(hub.reads.length, 3);
+  assert.equal(hub.asked.length, 3);
   assert.equal(await work.hasWork(other, 90n, 360n, signal), false);
-  assert.deepEqual(hub.reads.slice(3), ["351-360", "91-100"]);
-  hub.events.push(post(other, 370n));
+  assert.deepEqual(hub.asked.slice(3), ["351-360", "91-100"]);
+  hub.chainEvents.push(post(other, 370n));
   assert.equal(await work.hasWork(other, 360n, 380n, signal), true);
   assert.equal(await work.hasWork(chain, 360n, 380n, signal), false);
-  assert.equal(hub.reads.length, 6);
+  assert.equal(hub.asked.length, 6);
   const fresh = new HubWork(new EventHub(), [chain]);
   const newest = SEARCHED_BLOCKS * 3n;
   assert.equal(await fresh.hasWork(chain, newest - SEARCHED_BLOCKS, newest, signal), false);
@@ -233,32 +241,35 @@ Deno.test("beefy: blocks that are not final on the hub's node are read again unt
   hub.final = 15n;
   const work = new HubWork(hub, [chain]);
   assert.equal(await work.hasWork(chain, 10n, 20n, signal), false);
-  assert.deepEqual(hub.reads, ["11-15", "16-20"]);
+  assert.deepEqual(hub.asked, ["11-15", "16-20"]);
   // The node followed a fork.
-  hub.events.push(post(chain, 18n));
+  hub.chainEvents.push(post(chain, 18n));
   assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
   // And it comes back to it: what was said of a block that is not final is not kept.
-  hub.events.length = 0;
+  hub.chainEvents.length = 0;
   assert.equal(await work.hasWork(chain, 16n, 20n, signal), false);
-  assert.deepEqual(hub.reads.slice(2), ["16-20", "17-20"]);
+  assert.deepEqual(hub.asked.slice(2), ["16-20", "17-20"]);
   hub.final = 20n;
-  hub.events.push(post(chain, 18n));
+  hub.chainEvents.push(post(chain, 18n));
   assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
   assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
-  assert.deepEqual(hub.reads.slice(4), ["16-20"]);
+  assert.deepEqual(hub.asked.slice(4), ["16-20"]);
   hub.final = 5n;
   assert.equal(await work.hasWork(chain, 20n, 20n + SEARCHED_BLOCKS + 1n, signal), true, "too many to read");
-  assert.equal(hub.reads.length, 5);
+  assert.equal(hub.asked.length, 5);
 });
 
 Deno.test("beefy: blocks that the hub's node has pruned count as work", async () => {
   const fetchEvents = (): Promise<never> => Promise.reject(faultOf("pruned", "KUSAMA-4009"));
   const finalAt = (height: bigint) => (): Promise<bigint> => Promise.resolve(height);
   for (const fetchFinalHeight of [finalAt(20n), finalAt(0n)]) {
-    const work = new HubWork({ fetchEvents, fetchFinalHeight }, [chain]);
+    const work = new HubWork({ events: { fetchEvents }, reads: { fetchFinalHeight } }, [chain]);
     assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
   }
   const unreachable = (): Promise<never> => Promise.reject(faultOf("unreachable"));
-  const down = new HubWork({ fetchEvents: unreachable, fetchFinalHeight: finalAt(20n) }, [chain]);
+  const down = new HubWork({
+    events: { fetchEvents: unreachable },
+    reads: { fetchFinalHeight: finalAt(20n) },
+  }, [chain]);
   await assert.rejects(down.hasWork(chain, 10n, 20n, signal), { code: "unreachable" });
 });

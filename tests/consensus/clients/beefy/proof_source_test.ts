@@ -1,15 +1,8 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
 import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
-import {
-  altered,
-  type FollowingHost,
-  ProvenHub,
-  relay,
-  relaySource,
-  renameLeafPallet,
-  startHost,
-} from "./fixture.ts";
+import { type FollowingHost, ProvenHub, relay, relaySource, renameLeafPallet, startHost } from "./fixture.ts";
+import { withMethods } from "../../../support/with_methods.ts";
 
 /** Only the relay chain is asked. */
 function only(source: HostProofSource): { readonly sources: () => readonly HostProofSource[] } {
@@ -256,16 +249,18 @@ Deno.test("beefy prover: a change of the set that a competitor proves by another
       account: "relayer2",
       sources: () => [source],
       chain: (chain) =>
-        altered(chain, {
-          simulate: async (...delivery) => {
-            const simulation = await chain.simulate(...delivery);
-            raced++;
-            await using competitor = relay(hub, target);
-            await competitor.until(
-              "the newest set",
-              async () => await setOf(target) === hub.state.current.id,
-            );
-            return simulation;
+        withMethods(chain, {
+          simulator: {
+            simulate: async (...delivery) => {
+              const simulation = await chain.simulator.simulate(...delivery);
+              raced++;
+              await using competitor = relay(hub, target);
+              await competitor.until(
+                "the newest set",
+                async () => await setOf(target) === hub.state.current.id,
+              );
+              return simulation;
+            },
           },
         }),
     });

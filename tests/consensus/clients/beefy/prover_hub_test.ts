@@ -24,14 +24,18 @@ function scene(own: Hash256, main: Hash256): { readonly hub: ProverHub; readonly
   });
   const hub = new ProverHub({
     hub: parseStateMachine("KUSAMA-4009"),
-    events: {
-      fetchEvents: (from, to) => {
-        asked.push(`events ${from} to ${to}`);
-        return Promise.resolve([]);
+    hubNode: {
+      events: {
+        fetchEvents: (from, to) => {
+          asked.push(`events ${from} to ${to}`);
+          return Promise.resolve([]);
+        },
       },
-      fetchFinalHeight: () => {
-        asked.push("events final");
-        return Promise.resolve(7n);
+      reads: {
+        fetchFinalHeight: () => {
+          asked.push("events final");
+          return Promise.resolve(7n);
+        },
       },
       close: () => {
         asked.push("events closed");
@@ -46,10 +50,10 @@ function scene(own: Hash256, main: Hash256): { readonly hub: ProverHub; readonly
 
 Deno.test("prover hub: a node with the hub's first block is asked for events, and compared once", async () => {
   const { hub, asked } = scene(genesis(1), genesis(1));
-  assert.deepEqual(await hub.fetchEvents(5n, 9n, never), []);
+  assert.deepEqual(await hub.events.fetchEvents(5n, 9n, never), []);
   assert.deepEqual(await hub.check(never), []);
-  await hub.fetchEvents(10n, 11n, never);
-  assert.equal(await hub.fetchFinalHeight(never), 7n);
+  await hub.events.fetchEvents(10n, 11n, never);
+  assert.equal(await hub.reads.fetchFinalHeight(never), 7n);
   await hub.close();
   assert.deepEqual(asked, [
     "para.example.org block 0",
@@ -71,7 +75,7 @@ Deno.test("prover hub: a node of another chain is a fatal finding, and no event 
   assert.match(finding?.text ?? "", /para\.example\.org is a node of another chain than hub\.example\.org/);
   const isRefusal = (error: unknown): boolean =>
     error instanceof RpcFault && error.code === "wrong_chain" && error.reaction === "stop";
-  await assert.rejects(hub.fetchEvents(1n, 2n, never), isRefusal);
-  await assert.rejects(hub.fetchFinalHeight(never), isRefusal);
+  await assert.rejects(hub.events.fetchEvents(1n, 2n, never), isRefusal);
+  await assert.rejects(hub.reads.fetchFinalHeight(never), isRefusal);
   assert.equal(asked.some((each) => each.startsWith("events")), false);
 });

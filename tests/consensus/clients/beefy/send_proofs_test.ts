@@ -9,7 +9,7 @@ import type {
   BroadcastResult,
   SignedSubmission,
   SubmissionOutcome,
-} from "../../../../src/core/chains/port.ts";
+} from "../../../../src/core/chains/submission.ts";
 import type { GasPrice } from "../../../../src/core/chains/evm/gas.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { ShutdownRequested } from "../../../../src/core/runtime/signals.ts";
@@ -28,6 +28,22 @@ class OneNonce implements SendingChain {
   faults = 0;
   #made = 0;
 
+  get simulator(): this {
+    return this;
+  }
+
+  get sender(): this {
+    return this;
+  }
+
+  get outcomes(): this {
+    return this;
+  }
+
+  get replacement(): this {
+    return this;
+  }
+
   #submission(priceWei: bigint): SignedSubmission {
     const hash = toHash256(new Uint8Array(32).fill(++this.#made));
     this.prices.set(hash, priceWei);
@@ -43,26 +59,26 @@ class OneNonce implements SendingChain {
     };
   }
 
-  simulate: SendingChain["simulate"] = () => {
+  simulate: SendingChain["simulator"]["simulate"] = () => {
     const zero = { gasUsed: 1n, gasLimit: 1n, gasPriceWei: 1n, dataCostWei: 0n };
     return Promise.resolve({ kind: "accepted", handled: [], messageGas: [], ...zero });
   };
-  sign: SendingChain["sign"] = () => {
+  sign: SendingChain["sender"]["sign"] = () => {
     this.log.push("sign");
     return Promise.resolve({ kind: "signed", submission: this.#submission(100n) });
   };
-  broadcast: SendingChain["broadcast"] = (submission) => {
+  broadcast: SendingChain["sender"]["broadcast"] = (submission) => {
     this.log.push(`send at ${this.prices.get(submission.hash)}`);
     return Promise.resolve(this.broadcasting());
   };
-  fetchOutcome: SendingChain["fetchOutcome"] = (submission) => {
+  fetchOutcome: SendingChain["outcomes"]["fetchOutcome"] = (submission) => {
     if (this.faults > 0) {
       this.faults--;
       return Promise.reject(faultOf("timeout"));
     }
     return Promise.resolve(this.outcome(submission));
   };
-  fetchReplacementState: SendingChain["fetchReplacementState"] = (submission) => {
+  fetchReplacementState: SendingChain["replacement"]["fetchReplacementState"] = (submission) => {
     const priceOf = (gasPriceWei: bigint): GasPrice => ({ type: "legacy", gasPriceWei });
     return Promise.resolve({
       offered: priceOf(this.prices.get(submission.hash) ?? 0n),
@@ -72,11 +88,11 @@ class OneNonce implements SendingChain {
       isHandlerReplaced: false,
     });
   };
-  resign: SendingChain["resign"] = (_, price) => {
+  resign: SendingChain["replacement"]["resign"] = (_, price) => {
     this.log.push("resign");
     return Promise.resolve(this.#submission(price.type === "legacy" ? price.gasPriceWei : 0n));
   };
-  cancel: SendingChain["cancel"] = (_, price) => {
+  cancel: SendingChain["replacement"]["cancel"] = (_, price) => {
     this.log.push("cancel");
     return Promise.resolve(this.#submission(price.type === "legacy" ? price.gasPriceWei : 0n));
   };

@@ -1,6 +1,6 @@
 /** A BSC-type chain in memory: headers made by the rule of the devnet's validators, and a hub that follows it. */
 import type { ConsensusClientView, ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
-import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
 import {
   BSC_UNBONDING_SEC,
@@ -14,7 +14,6 @@ import { decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/veri
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
-import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
 import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
@@ -145,28 +144,29 @@ export class MemoryBscHub {
     return {
       id: { stateMachine: "KUSAMA-4009" as never, consensusStateId: toConsensusStateId("PAS0") },
       check: () => Promise.resolve([]),
-      fetchClient: (_, block): Promise<ConsensusClientView> =>
-        Promise.resolve({
-          clientId: this.clientId,
-          state: bscConsensusStateCodec.enc(block === "final" ? this.finalState ?? this.state : this.state),
-          updatedSec: this.updatedSec,
-          unbondingSec: BSC_UNBONDING_SEC,
-          isFrozen: this.isFrozen,
-        }),
-      fetchLatestHeight: () => Promise.resolve(this.state.finalizedHeight),
-      fetchCommitment: nothing,
-      fetchUpdateTime: nothing,
-      fetchNowSec: () => Promise.resolve(this.nowSec),
-      fetchStorage: (keys) =>
-        Promise.resolve(
-          keys.map((key) =>
-            toHex(key) === toHex(epochLengthKey()) ? epochLengthCodec.enc(this.epochLength) : undefined
+      reads: {
+        fetchClient: (_, block): Promise<ConsensusClientView> =>
+          Promise.resolve({
+            clientId: this.clientId,
+            state: bscConsensusStateCodec.enc(block === "final" ? this.finalState ?? this.state : this.state),
+            updatedSec: this.updatedSec,
+            unbondingSec: BSC_UNBONDING_SEC,
+            isFrozen: this.isFrozen,
+          }),
+        fetchLatestHeight: () => Promise.resolve(this.state.finalizedHeight),
+        fetchCommitment: nothing,
+        fetchUpdateTime: nothing,
+        fetchNowSec: () => Promise.resolve(this.nowSec),
+        fetchStorage: (keys) =>
+          Promise.resolve(
+            keys.map((key) =>
+              toHex(key) === toHex(epochLengthKey()) ? epochLengthCodec.enc(this.epochLength) : undefined
+            ),
           ),
-        ),
-      dryRunUpdates: nothing,
-      prepareUpdates: nothing,
-      broadcast: nothing,
-      fetchUpdateOutcome: nothing,
+      },
+      updates: { dryRunUpdates: nothing, prepareUpdates: nothing },
+      sender: { broadcast: nothing },
+      outcomes: { fetchUpdateOutcome: nothing },
       close: () => Promise.resolve(),
     };
   }

@@ -135,7 +135,7 @@ export class Fixture implements AsyncDisposable {
 
   /** What the chain's client trusts now. */
   async fetchTrusted(): Promise<GrandpaConsensusState> {
-    const client = await this.target.fetchClient(this.hubId.consensusStateId, "best", never);
+    const client = await this.target.reads.fetchClient(this.hubId.consensusStateId, "best", never);
     if (client === undefined) throw new Error("The chain has no client of the hub");
     return decodeGrandpaState(client.state);
   }

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { findDigest } from "../../../../devnet/hub/digest.ts";
 import { GRANDPA_CLIENT_ID } from "../../../../src/consensus/clients/grandpa/target_client.ts";
@@ -13,6 +12,7 @@ import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clie
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { faultOf } from "../../fault_of.ts";
 import { Fixture, type FoundUpdates, never } from "./fixture.ts";
+import { withMethods } from "../../../support/with_methods.ts";
 
 /** Why a look failed. */
 /** Headers in a proof. */
@@ -37,7 +37,7 @@ Deno.test("GRANDPA prover: a chain follows the hub block by block, with the root
     const roots = findDigest(header.digest, "ISMP", consensusDigestCodec);
     const time = findDigest(header.digest, "ISTM", timestampDigestCodec);
     const at = { id: fixture.hubId, height: BigInt(header.number) };
-    assert.deepEqual(await fixture.target.fetchCommitment(at, never), {
+    assert.deepEqual(await fixture.target.reads.fetchCommitment(at, never), {
       timestampSec: time?.timestampSec,
       overlayRoot: roots?.mmrRoot,
       stateRoot: roots?.childTrieRoot,
@@ -300,7 +300,10 @@ Deno.test("GRANDPA prover: a proof that another relayer was faster with changes 
   // The set that signed it is not the trusted one any more.
   fixture.passSessions(1);
   const { proofs } = await twice();
-  const refusal = await fixture.target.dryRunUpdates(fixture.hubId.consensusStateId, proofs, never);
+  const refusal = await fixture.target.updates.dryRunUpdates(
+    { id: fixture.hubId.consensusStateId, proofs },
+    never,
+  );
   assert.equal(refusal?.code, "bad_proof");
 });
 
@@ -369,12 +372,10 @@ Deno.test("GRANDPA prover: a client that nobody has updated for too long is name
   fixture.advance();
   const { target } = fixture;
   let ageSec = 0n;
-  const old: ConsensusTarget = new Proxy(target, {
-    get: (_, name) => {
-      if (name === "fetchNowSec") return async () => await target.fetchNowSec(never) + ageSec;
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
+  const old = withMethods(target, {
+    reads: withMethods(target.reads, {
+      fetchNowSec: async () => await target.reads.fetchNowSec(never) + ageSec,
+    }),
   });
   const prover = fixture.prover({}, { target: old });
   assert.equal((await prover.next(never)).kind, "updates");
@@ -441,7 +442,7 @@ Deno.test("GRANDPA prover: a standalone chain is proved by its own headers, para
     const known = isStandalone ? fixture.relay.finalized.number : fixture.hub.finalized.number;
     const id = { stateMachine, consensusStateId: fixture.hubId.consensusStateId };
     assert.equal(node.latestHeight(id), BigInt(known));
-    const commitment = await fixture.target.fetchCommitment({ id, height: BigInt(known) }, never);
+    const commitment = await fixture.target.reads.fetchCommitment({ id, height: BigInt(known) }, never);
     const stateRoot = isStandalone
       ? fixture.relay.header(known).stateRoot
       : fixture.hub.finalizedHeader.stateRoot;

@@ -28,6 +28,7 @@ import {
   relayParentOf,
   startSubstrateChain,
 } from "../../../../devnet/chains/substrate_chains.ts";
+import { withMethods } from "../../../support/with_methods.ts";
 
 export const never: AbortSignal = new AbortController().signal;
 
@@ -149,8 +150,9 @@ export class Fixture implements AsyncDisposable {
     const hub = this.hub.identity.stateMachine;
     const target = this.connect(to);
     const fetchNowSec = async (signal: AbortSignal): Promise<bigint> =>
-      await target.fetchNowSec(signal) + (laterSec?.() ?? 0n);
-    return createParachainProver({ relay: reader.chain, target: withMethod(target, { fetchNowSec }) }, {
+      await target.reads.fetchNowSec(signal) + (laterSec?.() ?? 0n);
+    const later = withMethods(target, { reads: withMethods(target.reads, { fetchNowSec }) });
+    return createParachainProver({ relay: reader.chain, target: later }, {
       ...of,
       intervalMs: 300_000,
       hub,
@@ -218,14 +220,4 @@ export interface ProverChanges extends Partial<ParachainProverOptions> {
   readonly relayUrl?: string;
   /** By how much the clock of the chain that is told goes ahead. */
   readonly laterSec?: () => bigint;
-}
-
-/** The adapter with one method of its own. */
-function withMethod(target: ConsensusTarget, own: Partial<ConsensusTarget>): ConsensusTarget {
-  return new Proxy(target, {
-    get: (_, name) => {
-      const value: unknown = Reflect.get(Object.hasOwn(own, name) ? own : target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
 }

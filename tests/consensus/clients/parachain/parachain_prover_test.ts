@@ -45,7 +45,10 @@ Deno.test("parachain prover: a sibling follows the hub, with the roots and the t
     assert.equal(fixture.knownOfHub, BigInt(hub.number));
     const roots = findDigest(hub.digest, "ISMP", consensusDigestCodec);
     const time = findDigest(hub.digest, "ISTM", timestampDigestCodec);
-    const commitment = await target.fetchCommitment({ id: fixture.hubId, height: BigInt(hub.number) }, never);
+    const commitment = await target.reads.fetchCommitment(
+      { id: fixture.hubId, height: BigInt(hub.number) },
+      never,
+    );
     assert.deepEqual(commitment, {
       timestampSec: time?.timestampSec,
       overlayRoot: roots?.mmrRoot,
@@ -67,7 +70,7 @@ Deno.test("parachain prover: the hub follows a sibling, also one of several", as
   await fixture.submit(fixture.hub, finding);
   assert.equal(fixture.knownOfSibling, BigInt(sibling.number));
   const target = fixture.connect(fixture.hub);
-  const commitment = await target.fetchCommitment(
+  const commitment = await target.reads.fetchCommitment(
     { id: fixture.chainId, height: BigInt(sibling.number) },
     never,
   );

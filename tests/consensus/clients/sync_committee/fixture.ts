@@ -2,8 +2,8 @@
  * A beacon chain, beacon nodes of it that misbehave each in its own way, and a hub that takes what it verifies: all
  * that the prover sees.
  */
-import type { ConsensusClientView } from "../../../../src/core/chains/consensus_target.ts";
-import type { Refusal } from "../../../../src/core/chains/port.ts";
+import type { ConsensusClientView, Updates } from "../../../../src/core/chains/consensus_target.ts";
+import type { Refusal } from "../../../../src/core/chains/submission.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import {
   decodeBeaconConsensusState,
@@ -75,6 +75,14 @@ export class MemoryBeaconHub {
 
   constructor(readonly layout: UpdateLayout = "current") {}
 
+  get reads(): this {
+    return this;
+  }
+
+  get updates(): this {
+    return this;
+  }
+
   start(state: Uint8Array): void {
     this.view = {
       clientId: sepolia.clientId,
@@ -113,7 +121,7 @@ export class MemoryBeaconHub {
     return Promise.resolve(this.nowSec);
   }
 
-  dryRunUpdates(_id: unknown, proofs: readonly Uint8Array[]): Promise<Refusal | undefined> {
+  dryRunUpdates({ proofs }: Updates): Promise<Refusal | undefined> {
     this.tried.push(...proofs);
     const isReadable = proofs.every((proof) => {
       try {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { DeliveryStep } from "../../../../src/core/chains/port.ts";
+import type { DeliveryStep } from "../../../../src/core/chains/submission.ts";
 import { collectMessages, encodeDelivery } from "../../../../src/core/chains/evm/calldata.ts";
 import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";

@@ -1,9 +1,8 @@
 /** Reads that may end a message, at endpoints that are behind, disagree, or do not answer. */
 import assert from "node:assert/strict";
-import type { Certain } from "../../../../src/core/chains/port.ts";
+import type { Certain } from "../../../../src/core/chains/reads.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
-import type { Answerer, ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { ScriptedError } from "../../../support/scripted_rpc.ts";
+import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
 import { blockHash, chainAt, node, post, zeros } from "./scripted_node.ts";
 
@@ -32,16 +31,20 @@ Deno.test("certain reads: a node that has not reached the block has no say, alon
   await using behind = nodeAt(0x10, 100, zeros(2));
   await using ahead = nodeAt(0x30, 500, receipt);
   const since = { height: 0x20n };
-  assert.deepEqual(await chainAt([behind]).chain.fetchCertainReceipts([post(1n)], since, never), [unsure]);
+  assert.deepEqual(await chainAt([behind]).chain.certain.fetchCertainReceipts([post(1n)], since, never), [
+    unsure,
+  ]);
   const both = chainAt([behind, ahead]).chain;
-  assert.deepEqual(await both.fetchCertainReceipts([post(1n)], since, never), [certain(fromHex(relayer))]);
+  assert.deepEqual(await both.certain.fetchCertainReceipts([post(1n)], since, never), [
+    certain(fromHex(relayer)),
+  ]);
 });
 
 Deno.test("certain reads: a node whose clock is before the timeout cannot say that nobody delivered", async () => {
   await using early = nodeAt(0x30, 100, zeros(2));
   const { chain } = chainAt([early]);
-  assert.deepEqual(await chain.fetchCertainReceipts([post(1n)], { timeSec: 101n }, never), [unsure]);
-  assert.deepEqual(await chain.fetchCertainReceipts([post(1n)], { timeSec: 100n }, never), [
+  assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], { timeSec: 101n }, never), [unsure]);
+  assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], { timeSec: 100n }, never), [
     certain(undefined),
   ]);
 });
@@ -51,12 +54,12 @@ Deno.test("certain reads: two endpoints are asked at a block that both have, and
   await using two = nodeAt(0x2e, 490, receipt);
   await using three = nodeAt(0x2f, 495, zeros(2));
   const disagreeing = chainAt([one, two, three]).chain;
-  assert.deepEqual(await disagreeing.fetchCertainReceipts([post(1n)], {}, never), [unsure]);
+  assert.deepEqual(await disagreeing.certain.fetchCertainReceipts([post(1n)], {}, never), [unsure]);
   const tags = [one, two].map((rpc) => rpc.calls.find(({ method }) => method === "eth_call")?.params[1]);
   assert.deepEqual(tags, ["0x2e", "0x2e"]);
   assert.equal(three.requests.length, 0);
   const agreeing = chainAt([one, three]).chain;
-  assert.deepEqual(await agreeing.fetchCertainReceipts([post(1n)], {}, never), [certain(undefined)]);
+  assert.deepEqual(await agreeing.certain.fetchCertainReceipts([post(1n)], {}, never), [certain(undefined)]);
 });
 
 Deno.test("certain reads: an endpoint that does not answer leaves its say to the others; with none nothing is certain", async () => {
@@ -65,15 +68,17 @@ Deno.test("certain reads: an endpoint that does not answer leaves its say to the
   dead.failAlways({ kind: "status", status: 502 });
   const since = { height: 0x20n };
   const commitments = [post(1n).commitment];
-  assert.deepEqual(await chainAt([dead, alive]).chain.fetchCertainFees(commitments, since, never), [
+  assert.deepEqual(await chainAt([dead, alive]).chain.certain.fetchCertainFees(commitments, since, never), [
     certain(undefined),
   ]);
-  assert.deepEqual(await chainAt([dead]).chain.fetchCertainFees(commitments, since, never), [unsure]);
+  assert.deepEqual(await chainAt([dead]).chain.certain.fetchCertainFees(commitments, since, never), [unsure]);
 });
 
 Deno.test("certain reads: behind one URL a node that is behind refuses the block by its number, so nothing ends", async () => {
   await using mixed = nodeAt(0x30, 500, zeros(2));
   mixed.on("eth_call", () => new ScriptedError(-32000, "header not found"));
   const { chain } = chainAt([mixed]);
-  assert.deepEqual(await chain.fetchCertainFees([post(1n).commitment], { height: 0x20n }, never), [unsure]);
+  assert.deepEqual(await chain.certain.fetchCertainFees([post(1n).commitment], { height: 0x20n }, never), [
+    unsure,
+  ]);
 });

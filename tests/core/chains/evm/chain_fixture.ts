@@ -1,23 +1,21 @@
 /**
  * An EVM chain adapter for tests, and messages of a devnet hub proved to it.
  */
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
 import type {
-  Chain,
   Delivery,
-  MessageProof,
   SignedSubmission,
   Simulation,
   SubmissionOutcome,
-} from "../../../../src/core/chains/port.ts";
+} from "../../../../src/core/chains/submission.ts";
 import {
   createEvmChain,
   type EvmChain,
   type EvmChainOptions,
 } from "../../../../src/core/chains/evm/evm_chain.ts";
-import type { EvmFollower } from "../../../../src/core/chains/evm_follower.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
-import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
-import { fromHex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { postMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import {
@@ -49,7 +47,7 @@ export const hub: StateMachineId = {
 
 /** An adapter with what it logged and how many HTTP requests it made. */
 export interface ChainUnderTest {
-  readonly chain: EvmChain & EvmFollower;
+  readonly chain: EvmChain;
   readonly log: RecordedLog;
   readonly requests: { count: number };
 }
@@ -112,7 +110,7 @@ export async function accepted(
   chain: Chain,
   delivery: Delivery,
 ): Promise<Extract<Simulation, { kind: "accepted" }>> {
-  const simulation = await chain.simulate(delivery, never);
+  const simulation = await chain.simulator.simulate(delivery, never);
   if (simulation.kind !== "accepted") throw new Error(`Refused: ${simulation.refusal.detail}`);
   return simulation;
 }
@@ -120,7 +118,11 @@ export async function accepted(
 /** A delivery that the chain takes, signed. */
 export async function signed(chain: Chain, delivery: Delivery): Promise<SignedSubmission> {
   const hints = { nonceAtLeast: undefined };
-  const result = await chain.sign(delivery, await accepted(chain, delivery), hints, never);
+  const result = await chain.sender.sign(
+    delivery,
+    { simulation: await accepted(chain, delivery), ...hints },
+    never,
+  );
   if (result.kind !== "signed") throw new Error(`Not signed: ${JSON.stringify(result)}`);
   return result.submission;
 }
@@ -131,7 +133,7 @@ export async function includedOutcome(
   submission: SignedSubmission,
 ): Promise<Extract<SubmissionOutcome, { kind: "included" }>> {
   for (let attempt = 0; attempt < 200; attempt++) {
-    const outcome = await chain.fetchOutcome(submission, never);
+    const outcome = await chain.outcomes.fetchOutcome(submission, never);
     if (outcome.kind === "included") return outcome;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import type { Chain, Delivery, ProofVerifier } from "../../../../src/core/chains/port.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { ProofVerifier } from "../../../../src/core/chains/proofs.ts";
+import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostSlots, requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
@@ -40,32 +42,32 @@ import {
 const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
 const target: ProofVerifier = {
   id: hub,
-  family: "substrate",
-  fetchStateRoot: () => Promise.resolve(undefined),
+  capabilities: { hubProofs: "state" },
+  reads: { fetchStateRoot: () => Promise.resolve(undefined) },
 };
 const noHints = { nonceAtLeast: undefined };
 
 Deno.test("evm chain: what was dispatched is read as events and proved so that the hub's verifier takes it", async () => {
   await withHost(31401, async (host) => {
     const { chain, requests } = chainOf(host);
-    const before = await chain.fetchHeight(never);
+    const before = await chain.reads.fetchHeight(never);
     await sendPings(host, { dest: "EVM-31402", to: host.addresses.ping, count: 5 });
     await sendGet(host, {
       dest: "EVM-31402",
       height: 7n,
       keys: ["0x2222222222222222222222222222222222222222"],
     });
-    const height = await chain.fetchHeight(never);
+    const height = await chain.reads.fetchHeight(never);
 
     requests.count = 0;
-    const events = await chain.fetchEvents(before + 1n, height, never);
+    const events = await chain.events.fetchEvents(before + 1n, height, never);
     assert.equal(requests.count, 1);
     const messages = events.flatMap((event): Message[] => event.kind === "message" ? [event.message] : []);
     assert.deepEqual(messages.map(({ kind }) => kind), ["post", "post", "post", "post", "post", "get"]);
     assert.ok(events.every(({ at }) => at.height > before && at.transaction !== undefined));
 
     requests.count = 0;
-    const proof = await chain.proveMessages(messages, height, target, never);
+    const proof = await chain.proofs.proveMessages(messages, { height, target }, never);
     assert.equal(requests.count, 1);
     assert.equal(proof.kind, "state");
     assert.deepEqual(proof.height, { id: chain.id, height });
@@ -80,11 +82,14 @@ Deno.test("evm chain: what was dispatched is read as events and proved so that t
     const otherSlot = fromHex(requestSenderSlot(toHash256(new Uint8Array(32))));
     assert.throws(() => requireSlots({ ...subject, slots: [otherSlot] }), ProofRefusal);
 
-    const tooEarly = await faultOf(chain.proveMessages(messages, before, target, never));
+    const tooEarly = await faultOf(chain.proofs.proveMessages(messages, { height: before, target }, never));
     assert.equal(tooEarly.code, "not_found");
-    assert.equal((await faultOf(chain.proveMessages(messages, height + 50n, target, never))).code, "pruned");
-    assert.equal((await faultOf(chain.fetchEvents(before, height + 50n, never))).code, "lagging");
-    assert.deepEqual(await chain.fetchEvents(1n, 0n, never), []);
+    assert.equal(
+      (await faultOf(chain.proofs.proveMessages(messages, { height: height + 50n, target }, never))).code,
+      "pruned",
+    );
+    assert.equal((await faultOf(chain.events.fetchEvents(before, height + 50n, never))).code, "lagging");
+    assert.deepEqual(await chain.events.fetchEvents(1n, 0n, never), []);
   });
 });
 
@@ -103,36 +108,41 @@ function stalledAt(url: string, old: bigint): Fetch {
 Deno.test("evm chain: a proof that leads to another root than the hub's is refused, its endpoint named, the next asked", async () => {
   await withHost(31451, async (host) => {
     const honest = chainOf(host).chain;
-    const before = await honest.fetchHeight(never);
+    const before = await honest.reads.fetchHeight(never);
     await sendPings(host, { dest: "EVM-31402", to: host.addresses.ping, count: 2 });
-    const height = await honest.fetchHeight(never);
-    const events = await honest.fetchEvents(before + 1n, height, never);
+    const height = await honest.reads.fetchHeight(never);
+    const events = await honest.events.fetchEvents(before + 1n, height, never);
     const messages = events.flatMap((event): Message[] => event.kind === "message" ? [event.message] : []);
     const stateRoot = toHash256((await host.reader.getBlock({ blockNumber: height })).stateRoot);
     const asked: bigint[] = [];
     const taker: ProofVerifier = {
       ...target,
-      fetchStateRoot: (of) => {
-        asked.push(of.height);
-        return Promise.resolve(stateRoot);
+      reads: {
+        fetchStateRoot: (of) => {
+          asked.push(of.height);
+          return Promise.resolve(stateRoot);
+        },
       },
     };
-    const expected = await honest.proveMessages(messages, height, taker, never);
+    const expected = await honest.proofs.proveMessages(messages, { height, target: taker }, never);
     assert.deepEqual(asked, [height]);
 
     const good = host.rpcUrl;
     const bad = good.replace("127.0.0.1", "localhost");
     const badHost = new URL(bad).host;
     const { chain, log } = chainOf(host, [bad, good], {}, stalledAt(bad, before));
-    assert.deepEqual(await chain.proveMessages(messages, height, taker, never), expected);
+    assert.deepEqual(await chain.proofs.proveMessages(messages, { height, target: taker }, never), expected);
     const [warning] = log.lines.filter(({ level }) => level === "warn");
     assert.deepEqual([warning?.event, warning?.fields.storedRoot], ["endpoint_proof_invalid", true]);
     assert.equal(warning?.fields.endpoint, badHost);
 
     const commitments = messages.map(({ commitment }) => commitment);
     const alone = chainOf(host, [bad], {}, stalledAt(bad, before)).chain;
-    assert.equal((await faultOf(alone.proveFees(commitments, height, never, stateRoot))).code, "malformed");
-    const fault = await faultOf(alone.proveMessages(messages, height, taker, never));
+    assert.equal(
+      (await faultOf(alone.proofs.proveFees(commitments, { height, stateRoot }, never))).code,
+      "malformed",
+    );
+    const fault = await faultOf(alone.proofs.proveMessages(messages, { height, target: taker }, never));
     assert.deepEqual([fault.code, fault.where.endpointHost], ["malformed", badHost]);
   });
 });
@@ -141,29 +151,29 @@ Deno.test("evm chain: heights, times and the view of the hub are those of the co
   await withHost(31403, async (host) => {
     const { chain, requests } = chainOf(host);
     requests.count = 0;
-    const empty = await chain.fetchView(hub, never);
+    const empty = await chain.reads.fetchView(hub, never);
     assert.equal(requests.count, 1);
     assert.equal(empty.isFrozen, false);
     assert.equal(empty.challengePeriodSec, 0n);
-    assert.equal(await chain.fetchUpdateTime({ id: hub, height: 77n }, never), undefined);
+    assert.equal(await chain.reads.fetchUpdateTime({ id: hub, height: 77n }, never), undefined);
 
     await proveFromHub(host, [postTo(host, 1n)], 77n);
     await setChallengePeriod(host, 33n);
     await freezeHost(host, "incoming");
-    const view = await chain.fetchView(hub, never);
+    const view = await chain.reads.fetchView(hub, never);
     assert.deepEqual({ ...view, nowSec: 0n }, {
       height: 77n,
       nowSec: 0n,
       challengePeriodSec: 33n,
       isFrozen: true,
     });
-    const head = await chain.fetchHeight(never);
-    const time = await chain.fetchUpdateTime({ id: hub, height: 77n }, never) ?? 0n;
-    assert.ok(time > 0n && time <= await chain.fetchBlockTime(head, never));
-    assert.equal((await faultOf(chain.fetchBlockTime(head + 9n, never))).code, "lagging");
-    assert.equal(await chain.fetchFinalHeight(never), head - 2n);
+    const head = await chain.reads.fetchHeight(never);
+    const time = await chain.reads.fetchUpdateTime({ id: hub, height: 77n }, never) ?? 0n;
+    assert.ok(time > 0n && time <= await chain.reads.fetchBlockTime(head, never));
+    assert.equal((await faultOf(chain.reads.fetchBlockTime(head + 9n, never))).code, "lagging");
+    assert.equal(await chain.reads.fetchFinalHeight(never), head - 2n);
     await vetoHub(host, 77n);
-    const events = await chain.fetchEvents(1n, await chain.fetchHeight(never), never);
+    const events = await chain.events.fetchEvents(1n, await chain.reads.fetchHeight(never), never);
     assert.deepEqual(
       events.flatMap((event) =>
         event.kind === "updated" || event.kind === "vetoed"
@@ -183,14 +193,14 @@ Deno.test("evm chain: a hundred messages with a hub proof are delivered in five 
     await chain.check(hub, never);
     requests.count = 0;
 
-    assert.ok((await chain.fetchReceipts(messages, never)).every((receipt) => receipt === undefined));
+    assert.ok((await chain.reads.fetchReceipts(messages, never)).every((receipt) => receipt === undefined));
     const simulation = await accepted(chain, delivery);
     assert.deepEqual(simulation.handled, messages.map(() => true));
     assert.ok(simulation.gasLimit > simulation.gasUsed && simulation.gasUsed > 1_000_000n);
-    const signing = await chain.sign(delivery, simulation, noHints, never);
+    const signing = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
     assert.equal(signing.kind, "signed");
     const { submission } = signing;
-    assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
+    assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "sent" });
     assert.equal(requests.count, 5);
 
     const outcome = await includedOutcome(chain, submission);
@@ -199,15 +209,15 @@ Deno.test("evm chain: a hundred messages with a hub proof are delivered in five 
     assert.equal(outcome.refusal, undefined);
     assert.deepEqual(outcome.handled, messages.map(({ commitment }) => ({ commitment, relayer })));
     assert.equal(await countReceived(host), 100n);
-    const receipts = await chain.fetchReceipts(messages, never);
+    const receipts = await chain.reads.fetchReceipts(messages, never);
     assert.ok(receipts.every((receipt) => receipt !== undefined && toHex(receipt) === toHex(relayer)));
-    const handled = await chain.fetchEvents(outcome.block.height, outcome.block.height, never);
+    const handled = await chain.events.fetchEvents(outcome.block.height, outcome.block.height, never);
     assert.deepEqual(handled.map((event) => event.kind), messages.map(() => "handled"));
 
     await host.node.mine({ blocks: 3 });
     assert.equal((await includedOutcome(chain, submission)).isFinal, true);
     // The same bytes again: the nonce is used, by themselves.
-    assert.deepEqual(await chain.broadcast(submission, never), { kind: "nonceUsed" });
+    assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "nonceUsed" });
   });
 });
 
@@ -222,16 +232,16 @@ Deno.test("evm chain: proofs that advance the host are distinguished from those 
       const simulation = await accepted(chain, delivery);
       const first = await signed(chain, delivery);
       const hints = { nonceAtLeast: (first.nonce ?? 0n) + 1n };
-      const second = await chain.sign(delivery, simulation, hints, never);
+      const second = await chain.sender.sign(delivery, { simulation, ...hints }, never);
       assert.ok(second.kind === "signed");
       const advanced: (boolean | undefined)[] = [];
       for (const submission of [first, second.submission]) {
-        await chain.broadcast(submission, never);
+        await chain.sender.broadcast(submission, never);
         const outcome = await includedOutcome(chain, submission);
         assert.equal(outcome.succeeded, true);
         advanced.push(outcome.advancedClient);
       }
-      const third = await chain.sign(delivery, simulation, noHints, never);
+      const third = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
       assert.deepEqual(third, { kind: "proofs_known", from: "blocks" });
       return advanced;
     };
@@ -256,14 +266,14 @@ Deno.test("evm chain: a message whose module fails is accepted but not handled, 
     const simulation = await accepted(chain, delivery);
     assert.deepEqual(simulation.handled, [true, false, false, true]);
     const submission = await signed(chain, delivery);
-    await chain.broadcast(submission, never);
+    await chain.sender.broadcast(submission, never);
     const outcome = await includedOutcome(chain, submission);
     assert.deepEqual(outcome.handled.map(({ commitment }) => commitment), [
       messages[0]?.commitment,
       messages[3]?.commitment,
     ]);
     assert.deepEqual(
-      (await chain.fetchReceipts(messages, never)).map((receipt) => receipt !== undefined),
+      (await chain.reads.fetchReceipts(messages, never)).map((receipt) => receipt !== undefined),
       [true, false, false, true],
     );
   });
@@ -280,7 +290,7 @@ Deno.test("evm chain: a callback that needs much gas gets it, although it would 
     const messages = [postTo(host, 1n, { body: burn(1_400_000) }), postTo(host, 2n, { body: burn(300_000) })];
     const submission = await signed(chain, deliveryOf(messages, await proveFromHub(host, messages, 10n)));
     assert.ok((submission.gasLimit ?? 0n) < 4_000_000n);
-    await chain.broadcast(submission, never);
+    await chain.sender.broadcast(submission, never);
     const outcome = await includedOutcome(chain, submission);
     assert.deepEqual(
       outcome.handled.map(({ commitment }) => commitment),
@@ -289,7 +299,10 @@ Deno.test("evm chain: a callback that needs much gas gets it, although it would 
 
     // More than any transaction of the chain may use: the callback fails, and the simulation sees it.
     const greedy = [postTo(host, 3n, { body: burn(17_000_000) })];
-    const simulation = await chain.simulate(deliveryOf(greedy, await proveFromHub(host, greedy, 11n)), never);
+    const simulation = await chain.simulator.simulate(
+      deliveryOf(greedy, await proveFromHub(host, greedy, 11n)),
+      never,
+    );
     assert.notDeepEqual(simulation.kind === "accepted" ? simulation.handled : [], [true]);
   });
 });
@@ -297,8 +310,10 @@ Deno.test("evm chain: a callback that needs much gas gets it, although it would 
 Deno.test("evm chain: what the handler refuses is a refusal with its code and step", async () => {
   await withHost(31406, async (host) => {
     const { chain } = chainOf(host);
-    const refusalOf = async (delivery: Parameters<Chain["simulate"]>[0]): Promise<readonly unknown[]> => {
-      const simulation = await chain.simulate(delivery, never);
+    const refusalOf = async (
+      delivery: Parameters<Chain["simulator"]["simulate"]>[0],
+    ): Promise<readonly unknown[]> => {
+      const simulation = await chain.simulator.simulate(delivery, never);
       return simulation.kind === "refused"
         ? [simulation.refusal.code, simulation.refusal.detail, simulation.refusal.step]
         : ["accepted"];
@@ -350,20 +365,24 @@ Deno.test("evm chain: a message that somebody delivers before us is noticed when
     const late = await signed(chain, delivery);
     // The competitor uses the same account here, so ours goes one nonce higher and reverts.
     const first = await signed(competitor, delivery);
-    const second = await chain.sign(delivery, simulation, { nonceAtLeast: (late.nonce ?? 0n) + 1n }, never);
+    const second = await chain.sender.sign(
+      delivery,
+      { simulation, nonceAtLeast: (late.nonce ?? 0n) + 1n },
+      never,
+    );
     assert.equal(second.kind, "signed");
     assert.equal(second.submission.nonce, (first.nonce ?? 0n) + 1n);
-    await competitor.broadcast(first, never);
+    await competitor.sender.broadcast(first, never);
     await includedOutcome(competitor, first);
 
-    const overtaken = await chain.sign(delivery, simulation, noHints, never);
+    const overtaken = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
     assert.equal(overtaken.kind, "overtaken");
     assert.deepEqual(overtaken.receipts.map((receipt) => receipt && toHex(receipt)), [
       toHex(relayer),
       toHex(relayer),
     ]);
 
-    await chain.broadcast(second.submission, never);
+    await chain.sender.broadcast(second.submission, never);
     const outcome = await includedOutcome(chain, second.submission);
     assert.equal(outcome.succeeded, false);
     assert.deepEqual(outcome.handled, []);
@@ -386,14 +405,14 @@ Deno.test("evm chain: a competitor's delivery that waits in the pool is noticed 
     const simulation = await accepted(chain, delivery);
     const submission = await signed(competitor, theirs);
     await host.node.setAutomine(false);
-    await competitor.broadcast(submission, never);
-    const signing = await chain.sign(delivery, simulation, noHints, never);
+    await competitor.sender.broadcast(submission, never);
+    const signing = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
     assert.deepEqual(signing, {
       kind: "refused",
       refusal: { code: "duplicate", detail: "a delivery of it is pending in the mempool", messages: [1] },
     });
     await host.node.dropTransaction({ hash: submission.hash });
-    assert.equal((await chain.sign(delivery, simulation, noHints, never)).kind, "signed");
+    assert.equal((await chain.sender.sign(delivery, { simulation, ...noHints }, never)).kind, "signed");
   });
 });
 
@@ -403,21 +422,21 @@ Deno.test("evm chain: a submission is pending, unknown or replaced as the chain 
     const messages = [postTo(host, 1n)];
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
     const submission = await signed(chain, delivery);
-    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "unknown" });
+    assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "unknown" });
     await host.node.setAutomine(false);
-    assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
-    assert.deepEqual(await chain.broadcast(submission, never), { kind: "alreadyKnown" });
-    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "pending" });
+    assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "sent" });
+    assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "alreadyKnown" });
+    assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "pending" });
     await host.node.dropTransaction({ hash: submission.hash });
-    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "unknown" });
+    assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "unknown" });
     await host.node.setAutomine(true);
     await host.transact(DEVNET_ACCOUNTS.relayer, {
       to: DEVNET_ACCOUNTS.user.address,
       data: "0x",
       valueWei: 1n,
     });
-    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "replaced" });
-    assert.deepEqual(await chain.broadcast(submission, never), { kind: "nonceUsed" });
+    assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "replaced" });
+    assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "nonceUsed" });
   });
 });
 
@@ -428,7 +447,7 @@ Deno.test("evm chain: signing refuses what the account cannot pay and notices an
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
     const simulation = await accepted(chain, delivery);
     await host.node.setBalance({ address: DEVNET_ACCOUNTS.relayer.address, value: 1000n });
-    const poor = await chain.sign(delivery, simulation, noHints, never);
+    const poor = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
     assert.equal(poor.kind === "refused" ? poor.refusal.code : poor.kind, "insufficient_funds");
     await host.node.setBalance({ address: DEVNET_ACCOUNTS.relayer.address, value: 10n ** 18n });
 
@@ -438,7 +457,7 @@ Deno.test("evm chain: signing refuses what the account cannot pay and notices an
       index: Number(hostSlots.handler),
       value: handlerWord,
     });
-    const moved = await chain.sign(delivery, simulation, noHints, never);
+    const moved = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
     assert.equal(moved.kind === "refused" ? moved.refusal.code : moved.kind, "not_ready");
   });
 });

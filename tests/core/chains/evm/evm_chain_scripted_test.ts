@@ -1,22 +1,23 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
-import type { Chain, SignedSubmission, Simulation } from "../../../../src/core/chains/port.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { SignedSubmission, Simulation } from "../../../../src/core/chains/submission.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
-import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import {
   type Answerer,
   type ArrivedCall,
   ScriptedError,
-  ScriptedRpc,
+  type ScriptedRpc,
 } from "../../../support/scripted_rpc.ts";
 import { faultOf, hub, never } from "./chain_fixture.ts";
 import { blockHash, chainAt, deliveryOfPosts, host, node, post, zeros } from "./scripted_node.ts";
+import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
+import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
 
 const noHints = { nonceAtLeast: undefined };
 
@@ -33,7 +34,7 @@ function accept(gasUsed = 100_000n): Extract<Simulation, { kind: "accepted" }> {
 }
 
 async function sign(chain: Chain): Promise<SignedSubmission> {
-  const result = await chain.sign(deliveryOfPosts(1), accept(), noHints, never);
+  const result = await chain.sender.sign(deliveryOfPosts(1), { simulation: accept(), ...noHints }, never);
   if (result.kind !== "signed") throw new Error(`Not signed: ${result.kind}`);
   return result.submission;
 }
@@ -84,10 +85,10 @@ Deno.test("evm chain: receipts of responses are filed under the request, and all
         : `0x${word("ab".repeat(20))}`,
   });
   const { chain, requests } = chainAt([rpc]);
-  const receipts = await chain.fetchReceipts([post(1n), response], never);
+  const receipts = await chain.reads.fetchReceipts([post(1n), response], never);
   assert.deepEqual(receipts, [fromHex("ab".repeat(20)), fromHex("cd".repeat(20))]);
   assert.equal(requests.count, 1);
-  assert.deepEqual(await chain.fetchReceipts([], never), []);
+  assert.deepEqual(await chain.reads.fetchReceipts([], never), []);
   assert.equal(requests.count, 1);
 });
 
@@ -138,7 +139,7 @@ Deno.test("evm chain: events come in the order of block and log, without removed
     ],
   });
   const { chain, requests } = chainAt([rpc]);
-  const events = await chain.fetchEvents(0x20n, 0x21n, never);
+  const events = await chain.events.fetchEvents(0x20n, 0x21n, never);
   assert.deepEqual(events.map((event) => event.kind === "updated" ? event.height : undefined), [1n, 2n, 3n]);
   assert.equal(requests.count, 1);
   const [filter] = rpc.calls.find(({ method }) => method === "eth_getLogs")?.params ?? [];
@@ -150,7 +151,7 @@ Deno.test("evm chain: a log that cannot be read is skipped with one warning; its
   const broken = { ...updatedLog(1n, 0x20, 0), data: "0x1234" };
   await using rpc = node({ eth_getLogs: () => [broken, updatedLog(2n, 0x20, 1)] });
   const { chain, log } = chainAt([rpc]);
-  const events = await chain.fetchEvents(0x20n, 0x20n, never);
+  const events = await chain.events.fetchEvents(0x20n, 0x20n, never);
   assert.deepEqual(events.map(({ kind }) => kind), ["updated"]);
   assert.equal(log.events("warn").length, 1);
 });
@@ -164,17 +165,17 @@ Deno.test("evm chain: a range that is too wide is halved until it fits, and the 
       : [updatedLog(BigInt(from), from, 0)];
   });
   const { chain } = chainAt([rpc]);
-  const events = await chain.fetchEvents(1n, 40n, never);
+  const events = await chain.events.fetchEvents(1n, 40n, never);
   assert.deepEqual(ranges(rpc), [[1, 40], [1, 20], [1, 10], [11, 20], [21, 30], [31, 40]]);
   assert.deepEqual(events.map((event) => event.at.height), [1n, 11n, 21n, 31n]);
-  await chain.fetchEvents(41n, 60n, never);
+  await chain.events.fetchEvents(41n, 60n, never);
   assert.deepEqual(ranges(rpc).slice(6), [[41, 50], [51, 60]]);
 });
 
 Deno.test("evm chain: halving ends at one block; then the fault is the caller's (F8)", async () => {
   await using rpc = node({ eth_getLogs: () => new ScriptedError(-32000, "block range too large") });
   const { chain } = chainAt([rpc]);
-  assert.equal((await faultOf(chain.fetchEvents(1n, 8n, never))).code, "range_too_wide");
+  assert.equal((await faultOf(chain.events.fetchEvents(1n, 8n, never))).code, "range_too_wide");
   assert.deepEqual(ranges(rpc), [[1, 8], [1, 4], [1, 2], [1, 1]]);
 });
 
@@ -196,7 +197,7 @@ for (
       );
     } else rpc.onBatch((calls) => isTooMuch(rangeOf(calls)) ? { kind: "status", status: 504 } : undefined);
     const { chain } = chainAt([rpc]);
-    await chain.fetchEvents(1n, 40n, never);
+    await chain.events.fetchEvents(1n, 40n, never);
     assert.deepEqual(ranges(rpc), [[1, 40], [1, 20], [1, 10], [11, 20], [21, 30], [31, 40]]);
   });
 }
@@ -205,7 +206,7 @@ Deno.test("evm chain: an endpoint that is down is not asked for less: the caller
   await using rpc = node();
   rpc.failAlways({ kind: "status", status: 504 });
   const { chain } = chainAt([rpc]);
-  assert.equal((await faultOf(chain.fetchEvents(1n, 40n, never))).code, "timeout");
+  assert.equal((await faultOf(chain.events.fetchEvents(1n, 40n, never))).code, "timeout");
   assert.deepEqual(ranges(rpc), [[1, 40]]);
 });
 
@@ -218,15 +219,15 @@ Deno.test("evm chain: each endpoint is asked for what it can do: the width is it
   });
   const { chain } = chainAt([narrow, wide]);
   // The second one serves what is too much for the first, which is asked for less from then on.
-  await chain.fetchEvents(1n, 16n, never);
+  await chain.events.fetchEvents(1n, 16n, never);
   assert.deepEqual(ranges(wide), [[1, 16]]);
-  await chain.fetchEvents(17n, 32n, never);
+  await chain.events.fetchEvents(17n, 32n, never);
   assert.deepEqual(ranges(narrow), [[1, 16], [17, 24], [25, 32]]);
   assert.equal(ranges(wide).length, 1);
   for (let from = 33; from < 33 + 14 * 8; from += 8) {
-    await chain.fetchEvents(BigInt(from), BigInt(from + 7), never);
+    await chain.events.fetchEvents(BigInt(from), BigInt(from + 7), never);
   }
-  await chain.fetchEvents(201n, 216n, never);
+  await chain.events.fetchEvents(201n, 216n, never);
   assert.deepEqual(ranges(narrow).at(-1), [201, 216]);
 });
 
@@ -240,7 +241,7 @@ Deno.test("evm chain: what is too wide is narrowed also behind an endpoint that 
     return isTooMuch ? new ScriptedError(-32000, "block range too large") : [];
   });
   const { chain } = chainAt([behind, narrow]);
-  await chain.fetchEvents(33n, 72n, never);
+  await chain.events.fetchEvents(33n, 72n, never);
   assert.deepEqual(ranges(narrow), [[33, 72], [33, 52], [33, 42], [43, 52], [53, 62], [63, 72]]);
 });
 
@@ -248,12 +249,12 @@ Deno.test("evm chain: one block that is too much for an endpoint is asked of the
   await using small = node({ eth_getLogs: () => new ScriptedError(-32000, "response size exceeded") });
   await using large = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
   const { chain } = chainAt([small, large]);
-  assert.equal((await chain.fetchEvents(0x30n, 0x30n, never)).length, 1);
+  assert.equal((await chain.events.fetchEvents(0x30n, 0x30n, never)).length, 1);
 });
 
 Deno.test("evm chain: the configured batch size bounds every query", async () => {
   await using rpc = node();
-  await chainAt([rpc], { queryBatchSizeBlocks: 4 }).chain.fetchEvents(1n, 10n, never);
+  await chainAt([rpc], { queryBatchSizeBlocks: 4 }).chain.events.fetchEvents(1n, 10n, never);
   assert.deepEqual(ranges(rpc), [[1, 4], [5, 8], [9, 10]]);
 });
 
@@ -261,8 +262,11 @@ Deno.test("evm chain: an endpoint that has not reached the last block is skipped
   await using behind = node({ eth_blockNumber: () => "0x20" });
   await using ahead = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
   const { chain } = chainAt([behind, ahead]);
-  assert.equal((await chain.fetchEvents(0x10n, 0x30n, never)).length, 1);
-  assert.equal((await faultOf(chainAt([behind]).chain.fetchEvents(0x10n, 0x30n, never))).code, "lagging");
+  assert.equal((await chain.events.fetchEvents(0x10n, 0x30n, never)).length, 1);
+  assert.equal(
+    (await faultOf(chainAt([behind]).chain.events.fetchEvents(0x10n, 0x30n, never))).code,
+    "lagging",
+  );
 });
 
 Deno.test("evm chain: after half an answer or a wrong shape of the first endpoint the second is asked", async () => {
@@ -270,9 +274,9 @@ Deno.test("evm chain: after half an answer or a wrong shape of the first endpoin
   await using good = node();
   const { chain } = chainAt([broken, good]);
   broken.failNext({ kind: "half" });
-  assert.equal(await chain.fetchHeight(never), 0x100n);
-  assert.deepEqual(await chain.fetchReceipts([post(1n)], never), [undefined]);
-  assert.equal((await faultOf(chainAt([broken]).chain.fetchEvents(1n, 2n, never))).code, "malformed");
+  assert.equal(await chain.reads.fetchHeight(never), 0x100n);
+  assert.deepEqual(await chain.reads.fetchReceipts([post(1n)], never), [undefined]);
+  assert.equal((await faultOf(chainAt([broken]).chain.events.fetchEvents(1n, 2n, never))).code, "malformed");
 });
 
 Deno.test("evm chain: with five URLs a delivery takes as many requests as with one", async () => {
@@ -284,16 +288,16 @@ Deno.test("evm chain: with five URLs a delivery takes as many requests as with o
   try {
     const { chain, requests } = chainAt(rpcs);
     const delivery = deliveryOfPosts(100);
-    await chain.fetchView(hub, never).catch(() => undefined);
+    await chain.reads.fetchView(hub, never).catch(() => undefined);
     requests.count = 0;
-    await chain.fetchReceipts(
+    await chain.reads.fetchReceipts(
       delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []),
       never,
     );
-    await chain.simulate(delivery, never);
-    const signing = await chain.sign(delivery, accept(), noHints, never);
+    await chain.simulator.simulate(delivery, never);
+    const signing = await chain.sender.sign(delivery, { simulation: accept(), ...noHints }, never);
     assert.ok(signing.kind === "signed");
-    await chain.broadcast(signing.submission, never);
+    await chain.sender.broadcast(signing.submission, never);
     // The fifth is the host's parameters, which a check at start leaves in the cache.
     assert.equal(requests.count, 5);
     assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [0, 0, 0, 0]);
@@ -329,18 +333,18 @@ Deno.test("evm chain: without the tag `finalized`, 64 blocks below the head are 
   );
   const clock = new FakeClock();
   const { chain } = chainAt([rpc], {}, clock);
-  assert.equal(await chain.fetchFinalHeight(never), 0x100n - 64n);
-  assert.equal(await chain.fetchFinalHeight(never), 0x100n - 64n);
+  assert.equal(await chain.reads.fetchFinalHeight(never), 0x100n - 64n);
+  assert.equal(await chain.reads.fetchFinalHeight(never), 0x100n - 64n);
   assert.equal(rpc.calls.filter(({ method }) => method === "eth_getBlockByNumber").length, 1);
   rpc.on("eth_getBlockByNumber", () => ({ number: "0xf0", hash: blockHash, timestamp: "0x1" }));
   await clock.advance(10 * 60_000);
-  assert.equal(await chain.fetchFinalHeight(never), 0xf0n);
+  assert.equal(await chain.reads.fetchFinalHeight(never), 0xf0n);
 });
 
 Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that does not revert counts as handled and as using all its gas, reported once", async () => {
   await using rpc = node();
   const { chain, log } = chainAt([rpc]);
-  const simulation = await chain.simulate(deliveryOfPosts(2), never);
+  const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
   assert.deepEqual(simulation, {
     kind: "accepted",
     handled: [true, true],
@@ -350,12 +354,12 @@ Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that doe
     gasPriceWei: 100n,
     dataCostWei: 0n,
   });
-  await chain.simulate(deliveryOfPosts(1), never);
+  await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(log.events("warn").length, 1);
   assert.equal(rpc.calls.filter(({ method }) => method === "debug_traceCall").length, 1);
 
   rpc.on("eth_call", () => new ScriptedError(3, "execution reverted", "0x2ad4ae2e"));
-  const refused = await chain.simulate(deliveryOfPosts(1), never);
+  const refused = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(refused.kind === "refused" ? refused.refusal.code : refused.kind, "duplicate");
 });
 
@@ -365,14 +369,14 @@ Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than t
     eth_getBalance: () => "0x3b9aca00",
   });
   const { chain } = chainAt([rpc], { clientType: "Erigon" });
-  const simulation = await chain.simulate(deliveryOfPosts(1), never);
+  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(simulation.kind, "accepted");
   const [call] = rpc.calls.find(({ method }) => method === "debug_traceCall")?.params ?? [];
   const text = JSON.stringify(call);
   assert.match(text, /"gasPrice":"0x64"/);
   assert.match(text, /"gas":"0x989680"/);
   await using geth = node({ debug_traceCall: () => traceVector.succeeds.trace });
-  await chainAt([geth]).chain.simulate(deliveryOfPosts(1), never);
+  await chainAt([geth]).chain.simulator.simulate(deliveryOfPosts(1), never);
   const traced = geth.calls.filter(({ method }) => method === "debug_traceCall");
   assert.ok(traced.length === 1 && !JSON.stringify(traced).includes("gasPrice"));
 });
@@ -384,7 +388,7 @@ Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer
     eth_estimateGas: () => "0x200000",
   });
   const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
-  const simulation = await chain.simulate(deliveryOfPosts(1), never);
+  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(simulation.kind === "accepted" ? simulation.gasUsed : undefined, 0x200000n);
   assert.equal(requests.count, 2);
 });
@@ -392,7 +396,7 @@ Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer
 Deno.test("evm chain: a trace beyond the chain's limit is too large (F13)", async () => {
   await using rpc = node({ debug_traceCall: () => ({ ...traceVector.succeeds.trace, gasUsed: "0xf42400" }) });
   const { chain } = chainAt([rpc]);
-  const simulation = await chain.simulate(deliveryOfPosts(1), never);
+  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, "too_large");
 });
 
@@ -423,7 +427,7 @@ Deno.test("evm chain: above the price that the fees pay for nothing is signed, a
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
   const signAt = async (maxGasPriceWei: bigint): Promise<unknown> => {
     const hints = { nonceAtLeast: undefined, maxGasPriceWei };
-    const result = await chain.sign(deliveryOfPosts(1), accept(), hints, never);
+    const result = await chain.sender.sign(deliveryOfPosts(1), { simulation: accept(), ...hints }, never);
     return result.kind === "signed" ? result.submission.gasPriceWei : JSON.stringify(result);
   };
   assert.match(String(await signAt(99n)), /too_expensive.*gas costs 100 wei now, its fees pay for 99 wei/);
@@ -444,7 +448,10 @@ Deno.test("evm chain: the journal's nonce wins when it is higher than the chain'
   await using rpc = node();
   const { chain } = chainAt([rpc]);
   for (const [atLeast, nonce] of [[undefined, 5n], [3n, 5n], [9n, 9n]] as const) {
-    const result = await chain.sign(deliveryOfPosts(1), accept(), { nonceAtLeast: atLeast }, never);
+    const result = await chain.sender.sign(deliveryOfPosts(1), {
+      simulation: accept(),
+      nonceAtLeast: atLeast,
+    }, never);
     assert.equal(result.kind === "signed" ? result.submission.nonce : result.kind, nonce);
   }
 });
@@ -475,7 +482,7 @@ for (const [error, result] of broadcasts) {
   Deno.test(`evm chain: broadcast answered by "${error.message}"`, async () => {
     await using rpc = node({ eth_sendRawTransaction: () => error });
     const { chain } = chainAt([rpc]);
-    assert.deepEqual(await chain.broadcast(await sign(chain), never), result);
+    assert.deepEqual(await chain.sender.broadcast(await sign(chain), never), result);
   });
 }
 
@@ -484,7 +491,7 @@ Deno.test("evm chain: a broadcast without an answer is a fault, not a result", a
   const { chain } = chainAt([rpc]);
   const submission = await sign(chain);
   rpc.failNext({ kind: "cut" });
-  assert.equal((await faultOf(chain.broadcast(submission, never))).code, "malformed");
+  assert.equal((await faultOf(chain.sender.broadcast(submission, never))).code, "malformed");
 });
 
 Deno.test("evm chain: a transaction that is mined between the calls of a batch is not taken for replaced", async () => {
@@ -499,7 +506,7 @@ Deno.test("evm chain: a transaction that is mined between the calls of a batch i
       ++looks === 1 ? null : { blockNumber: "0xf1", blockHash, status: "0x1", gasUsed: "0x5208", logs: [] },
   );
   requests.count = 0;
-  const outcome = await chain.fetchOutcome(submission, never);
+  const outcome = await chain.outcomes.fetchOutcome(submission, never);
   assert.equal(outcome.kind, "included");
   assert.equal(requests.count, 2);
 });
@@ -512,13 +519,13 @@ Deno.test("evm chain: one endpoint's word that the nonce was used by another cou
   const { chain } = chainAt([rpc], {}, clock);
   const submission = await sign(chain);
   for (const each of [rpc, other]) each.on("eth_getTransactionCount", () => "0x6");
-  assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "pending" });
+  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "pending" });
   await clock.advance(14_000);
-  assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "pending" });
+  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "pending" });
   await clock.advance(1_000);
-  assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "replaced" });
+  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "replaced" });
   const both = chainAt([rpc, other]).chain;
-  assert.deepEqual(await both.fetchOutcome(submission, never), { kind: "replaced" });
+  assert.deepEqual(await both.outcomes.fetchOutcome(submission, never), { kind: "replaced" });
 });
 
 Deno.test("evm chain: a node behind that has not our transaction's block does not make it another program's", async () => {
@@ -530,7 +537,7 @@ Deno.test("evm chain: a node behind that has not our transaction's block does no
   behind.on("eth_getTransactionCount", () => "0x6");
   ahead.on("eth_getTransactionCount", () => "0x6");
   ahead.on("eth_getTransactionByHash", () => ({ hash: submission.hash }));
-  assert.equal((await chain.fetchOutcome(submission, never)).kind, "included");
+  assert.equal((await chain.outcomes.fetchOutcome(submission, never)).kind, "included");
 });
 
 Deno.test("evm chain: the nonces of the account are those of the endpoint that is furthest", async () => {
@@ -538,11 +545,20 @@ Deno.test("evm chain: the nonces of the account are those of the endpoint that i
     tag === "pending" ? pending : latest;
   await using behind = node({ eth_getTransactionCount: counts("0x5", "0x8") });
   await using ahead = node({ eth_getTransactionCount: counts("0x8", "0x8") });
-  assert.deepEqual(await chainAt([behind, ahead]).chain.fetchNonces(never), { latest: 8n, pending: 8n });
+  assert.deepEqual(await chainAt([behind, ahead]).chain.replacement.fetchNonces(never), {
+    latest: 8n,
+    pending: 8n,
+  });
   ahead.failAlways({ kind: "status", status: 502 });
-  assert.deepEqual(await chainAt([behind, ahead]).chain.fetchNonces(never), { latest: 5n, pending: 8n });
+  assert.deepEqual(await chainAt([behind, ahead]).chain.replacement.fetchNonces(never), {
+    latest: 5n,
+    pending: 8n,
+  });
   behind.failAlways({ kind: "status", status: 502 });
-  assert.equal((await faultOf(chainAt([behind, ahead]).chain.fetchNonces(never))).code, "server_error");
+  assert.equal(
+    (await faultOf(chainAt([behind, ahead]).chain.replacement.fetchNonces(never))).code,
+    "server_error",
+  );
 });
 
 Deno.test("evm chain: handled events count only when the host itself emitted them (F15)", async () => {
@@ -562,7 +578,7 @@ Deno.test("evm chain: handled events count only when the host itself emitted the
     }),
   });
   const { chain } = chainAt([rpc]);
-  const outcome = await chain.fetchOutcome(await sign(chain), never);
+  const outcome = await chain.outcomes.fetchOutcome(await sign(chain), never);
   assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
   assert.deepEqual(outcome.handled, [{ commitment: blockHash, relayer: fromHex("ab".repeat(20)) }]);
 });
@@ -583,7 +599,7 @@ Deno.test("evm chain: what a transaction cost is what its receipt says, with the
   const { chain } = chainAt([rpc]);
   const submission = await sign(chain);
   const spent = async (): Promise<unknown> => {
-    const outcome = await chain.fetchOutcome(submission, never);
+    const outcome = await chain.outcomes.fetchOutcome(submission, never);
     return outcome.kind === "included" ? outcome.spent : outcome.kind;
   };
   assert.deepEqual(await spent(), { gasUsed: 21_000n, gasPriceWei: 80n, dataCostWei: 10_000n });
@@ -606,7 +622,7 @@ Deno.test("evm chain: a reverted transaction that ran out of gas says so", async
     }),
   });
   const { chain } = chainAt([rpc]);
-  const outcome = await chain.fetchOutcome(await sign(chain), never);
+  const outcome = await chain.outcomes.fetchOutcome(await sign(chain), never);
   assert.ok(outcome.kind === "included" && !outcome.succeeded && !outcome.isFinal);
   assert.deepEqual(outcome.refusal, { code: "unspecified", detail: "ran out of gas (limit 200000)" });
 });

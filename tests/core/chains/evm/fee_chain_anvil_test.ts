@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { UnprovableKeyError } from "../../../../src/core/chains/fees.ts";
+import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot } from "../../../../src/core/evm/host_storage.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
@@ -30,9 +30,9 @@ const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
 
 async function dispatched(host: IsmpHost, count: number, fee: bigint): Promise<readonly Hash256[]> {
   const { chain } = chainOf(host);
-  const from = await chain.fetchHeight(never);
+  const from = await chain.reads.fetchHeight(never);
   await sendPings(host, { dest: "EVM-1", to: host.addresses.ping, count, fee });
-  const events = await chain.fetchEvents(from + 1n, await chain.fetchHeight(never), never);
+  const events = await chain.events.fetchEvents(from + 1n, await chain.reads.fetchHeight(never), never);
   return events.flatMap((event) => event.kind === "message" ? [event.message.commitment] : []);
 }
 
@@ -42,12 +42,11 @@ Deno.test("fees: what requests put up is read in one request; unknown requests h
     const free = await dispatched(host, 1, 0n);
     const paid = await dispatched(host, 2, 777n);
     requests.count = 0;
-    const fees = await chain.fetchFees([...paid, unknown, ...free], never);
+    const fees = await chain.fees.fetchFees([...paid, unknown, ...free], never);
     assert.deepEqual(fees, [777n, 777n, undefined, 0n]);
     assert.equal(requests.count, 1);
-    assert.deepEqual(await chain.fetchFees([], never), []);
-    assert.equal(chain.hasGas, true);
-    assert.equal(await chain.fetchBalance(never), await host.reader.getBalance(DEVNET_ACCOUNTS.relayer));
+    assert.deepEqual(await chain.fees.fetchFees([], never), []);
+    assert.equal(await chain.gas.fetchBalance(never), await host.reader.getBalance(DEVNET_ACCOUNTS.relayer));
   });
 });
 
@@ -56,29 +55,29 @@ Deno.test("fees: decimals are cached, and the router's price is scaled by them; 
   const setting = { hub, decimals: 6, feeTokenPerNative: 2_500_000_000n };
   await withHost(31441, async (host) => {
     const { chain, requests } = chainOf(host);
-    assert.equal(await chain.fetchFeeTokenDecimals(never), 6);
+    assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 6);
     assert.equal(requests.count, 2);
-    assert.equal(await chain.fetchFeeTokenDecimals(never), 6);
+    assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 6);
     assert.equal(requests.count, 2);
-    assert.equal(await chain.fetchRouterPrice(never), 2500n * 10n ** 27n);
+    assert.equal(await chain.gas.fetchRouterPrice(never), 2500n * 10n ** 27n);
     assert.equal(requests.count, 4);
     await setNativePrice(host, 3_000_000_000n);
-    assert.equal(await chain.fetchRouterPrice(never), 3000n * 10n ** 27n);
+    assert.equal(await chain.gas.fetchRouterPrice(never), 3000n * 10n ** 27n);
     assert.equal(requests.count, 5);
     await setNativePrice(host, 0n);
-    assert.equal(await chain.fetchRouterPrice(never), undefined);
-    assert.equal(await chainOf(host, ["http://127.0.0.1:1"]).chain.fetchRouterPrice(never), undefined);
+    assert.equal(await chain.gas.fetchRouterPrice(never), undefined);
+    assert.equal(await chainOf(host, ["http://127.0.0.1:1"]).chain.gas.fetchRouterPrice(never), undefined);
     await updateHostParams(host, { uniswapV2: "0x0000000000000000000000000000000000000000" });
-    assert.equal(await chainOf(host).chain.fetchRouterPrice(never), undefined);
+    assert.equal(await chainOf(host).chain.gas.fetchRouterPrice(never), undefined);
     const gone = new AbortController();
     gone.abort(new Error("shut down"));
-    await assert.rejects(chainOf(host).chain.fetchRouterPrice(gone.signal), /shut down/);
+    await assert.rejects(chainOf(host).chain.gas.fetchRouterPrice(gone.signal), /shut down/);
   }, setting);
   await withHost(31442, async (host) => {
-    assert.equal(await chainOf(host).chain.fetchRouterPrice(never), 10n ** 27n);
+    assert.equal(await chainOf(host).chain.gas.fetchRouterPrice(never), 10n ** 27n);
   });
   await withHost(31443, async (host) => {
-    const fault = await faultOf(chainOf(host).chain.fetchFeeTokenDecimals(never));
+    const fault = await faultOf(chainOf(host).chain.fees.fetchFeeTokenDecimals(never));
     assert.equal(fault.code, "malformed");
   }, { decimals: 19 });
 });
@@ -86,12 +85,12 @@ Deno.test("fees: decimals are cached, and the router's price is scaled by them; 
 Deno.test("fees: the source side of a claim proves fee and existence, and refuses unknown requests", async () => {
   await withHost(31444, async (host) => {
     const { chain, requests } = chainOf(host);
-    const before = await chain.fetchHeight(never);
+    const before = await chain.reads.fetchHeight(never);
     const commitments = await dispatched(host, 3, 12_345n);
-    const height = await chain.fetchHeight(never);
+    const height = await chain.reads.fetchHeight(never);
     await host.node.mine({ blocks: 3 });
     requests.count = 0;
-    const { proof: bytes, fees } = await chain.proveFees(commitments, height, never);
+    const { proof: bytes, fees } = await chain.proofs.proveFees(commitments, { height }, never);
     assert.equal(requests.count, 1);
     assert.deepEqual(fees, [12_345n, 12_345n, 12_345n]);
     const block = await host.reader.getBlock({ blockNumber: height });
@@ -103,8 +102,11 @@ Deno.test("fees: the source side of a claim proves fee and existence, and refuse
       keys,
     });
     assert.deepEqual(keys.map((key) => values.get(toHex(key))), keys.map(() => fromHex("0x823039")));
-    assert.equal((await faultOf(chain.proveFees([unknown], height, never))).code, "not_found");
-    assert.equal((await faultOf(chain.proveFees(commitments, before, never))).code, "not_found");
+    assert.equal((await faultOf(chain.proofs.proveFees([unknown], { height }, never))).code, "not_found");
+    assert.equal(
+      (await faultOf(chain.proofs.proveFees(commitments, { height: before }, never))).code,
+      "not_found",
+    );
   });
 });
 
@@ -114,15 +116,19 @@ Deno.test("fees: the destination side of a claim names the relayers that its own
     const messages = [postTo(host, 1n), postTo(host, 2n)];
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
     const submission = await signed(chain, delivery);
-    await chain.broadcast(submission, never);
+    await chain.sender.broadcast(submission, never);
     const { block } = await includedOutcome(chain, submission);
     const commitments = [...messages.map(({ commitment }) => commitment), unknown];
     requests.count = 0;
-    const { proof, relayers } = await chain.proveReceipts(commitments, block.height, never);
+    const { proof, relayers } = await chain.proofs.proveReceipts(
+      commitments,
+      { height: block.height },
+      never,
+    );
     assert.equal(requests.count, 1);
     assert.deepEqual(relayers, [relayer, relayer, undefined]);
     assert.ok(proof.length > 500);
-    const earlier = await chain.proveReceipts(commitments, block.height - 1n, never);
+    const earlier = await chain.proofs.proveReceipts(commitments, { height: block.height - 1n }, never);
     assert.deepEqual(earlier.relayers, [undefined, undefined, undefined]);
 
     // A node whose proof is that of another state is not believed; the next one is asked.
@@ -133,12 +139,16 @@ Deno.test("fees: the destination side of a claim names the relayers that its own
         : result
     );
     const fault = await faultOf(
-      chainOf(host, undefined, {}, lying).chain.proveReceipts(commitments, block.height, never),
+      chainOf(host, undefined, {}, lying).chain.proofs.proveReceipts(
+        commitments,
+        { height: block.height },
+        never,
+      ),
     );
     assert.equal(fault.code, "malformed");
     const none = chainOf(host, undefined, {}, fetchWithout("eth_getProof")).chain;
     assert.equal(
-      (await faultOf(none.proveReceipts(commitments, block.height, never))).code,
+      (await faultOf(none.proofs.proveReceipts(commitments, { height: block.height }, never))).code,
       "missing_method",
     );
   });
@@ -149,7 +159,7 @@ Deno.test("fees: state values are proven at exactly one height, over several con
     const { chain, requests } = chainOf(host);
     const [commitment] = await dispatched(host, 1, 500n);
     assert.ok(commitment !== undefined);
-    const height = await chain.fetchHeight(never);
+    const height = await chain.reads.fetchHeight(never);
     await dispatched(host, 2, 9n);
     const at = (address: string, slot: bigint): Uint8Array =>
       concatBytes(fromHex(address), fromHex(toHash256(slot.toString(16).padStart(64, "0"))));
@@ -163,7 +173,7 @@ Deno.test("fees: state values are proven at exactly one height, over several con
     ];
     const [first = new Uint8Array()] = keys;
     requests.count = 0;
-    const bytes = await chain.proveState([...keys, first], height, never);
+    const bytes = await chain.proofs.proveState([...keys, first], { height }, never);
     assert.equal(requests.count, 1);
     const block = await host.reader.getBlock({ blockNumber: height });
     const values = readEvmState({
@@ -183,7 +193,7 @@ Deno.test("fees: state values are proven at exactly one height, over several con
 
     const refusal = async (...wrong: readonly Uint8Array[]): Promise<unknown> => {
       try {
-        await chain.proveState([first, ...wrong], height, never);
+        await chain.proofs.proveState([first, ...wrong], { height }, never);
       } catch (error) {
         if (error instanceof UnprovableKeyError) return [error.code, error.key];
         throw error;
@@ -195,7 +205,10 @@ Deno.test("fees: state values are proven at exactly one height, over several con
       assert.deepEqual(await refusal(key), ["unsupported_key_length", key]);
     }
     assert.deepEqual(await refusal(new Uint8Array(20).fill(0xee)), ["account_not_present", undefined]);
-    assert.equal((await faultOf(chain.proveState(keys, height + 500n, never))).code, "pruned");
+    assert.equal(
+      (await faultOf(chain.proofs.proveState(keys, { height: height + 500n }, never))).code,
+      "pruned",
+    );
   });
 });
 
@@ -228,21 +241,21 @@ function prunedBelow(height: bigint): Fetch {
 Deno.test("proofs: endpoints are asked at the hub's height, and those without it are named with what serves it", async () => {
   await withHost(31450, async (host) => {
     const { chain } = chainOf(host);
-    const height = await chain.fetchHeight(never);
-    assert.deepEqual(await chain.checkProofs(height, never), []);
-    await chain.requireProofs(height, never);
-    await chain.requireProofs(1n, never); // before the host was deployed there is nothing to prove
+    const height = await chain.reads.fetchHeight(never);
+    assert.deepEqual(await chain.proofChecks.checkProofs(height, never), []);
+    await chain.proofChecks.requireProofs(height, never);
+    await chain.proofChecks.requireProofs(1n, never); // before the host was deployed there is nothing to prove
 
     await sendPings(host, { dest: "EVM-1", to: host.addresses.ping, count: 1, fee: 0n });
     const full = chainOf(host, [host.rpcUrl], {}, prunedBelow(height + 1n)).chain;
-    const [finding, ...others] = await full.checkProofs(height, never);
+    const [finding, ...others] = await full.proofChecks.checkProofs(height, never);
     assert.deepEqual([finding?.severity, others], ["warning", []]);
     const text = finding?.text ?? "";
     assert.match(text, new RegExp(`^EVM-31450: no eth_getProof of block ${height}, .* \\(pruned\\)`));
     assert.match(text, /nothing is delivered to this chain until an endpoint serves it/);
     assert.match(text, /--gcmode=archive.*--rpc\.eth-proof-window.*--prune\.include-commitment-history/);
-    assert.equal((await faultOf(full.requireProofs(height, never))).code, "pruned");
-    await full.requireProofs(height + 1n, never);
+    assert.equal((await faultOf(full.proofChecks.requireProofs(height, never))).code, "pruned");
+    await full.proofChecks.requireProofs(height + 1n, never);
 
     const lying = chainOf(
       host,
@@ -254,12 +267,15 @@ Deno.test("proofs: endpoints are asked at the hub's height, and those without it
           : result
       ),
     ).chain;
-    assert.match((await lying.checkProofs(height, never))[0]?.text ?? "", /a proof that does not verify/);
-    assert.equal((await faultOf(lying.requireProofs(height, never))).code, "malformed");
+    assert.match(
+      (await lying.proofChecks.checkProofs(height, never))[0]?.text ?? "",
+      /a proof that does not verify/,
+    );
+    assert.equal((await faultOf(lying.proofChecks.requireProofs(height, never))).code, "malformed");
 
     const two = chainOf(host, ["http://127.0.0.1:1", host.rpcUrl]).chain;
-    const [half] = await two.checkProofs(height, never);
+    const [half] = await two.proofChecks.checkProofs(height, never);
     assert.match(half?.text ?? "", /at 127\.0\.0\.1:1 \(unreachable\); the other endpoints are used;/);
-    await two.requireProofs(height, never);
+    await two.proofChecks.requireProofs(height, never);
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { SignedSubmission } from "../../../../src/core/chains/port.ts";
+import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -46,9 +46,9 @@ Deno.test("host changes: a handler that governance replaced is read at once, the
   await using rpc = hostWith(() => handler);
   const { chain, log } = chainAt([rpc]);
   const delivery = deliveryOfPosts(1);
-  assert.equal((await chain.simulate(delivery, never)).kind, "accepted");
+  assert.equal((await chain.simulator.simulate(delivery, never)).kind, "accepted");
   handler = newHandler;
-  assert.equal((await chain.simulate(delivery, never)).kind, "accepted");
+  assert.equal((await chain.simulator.simulate(delivery, never)).kind, "accepted");
   const [line, ...more] = log.lines.filter(({ event }) => event === "host_changed");
   assert.deepEqual(more, []);
   assert.equal(line?.level, "info");
@@ -60,14 +60,18 @@ Deno.test("host changes: a waiting transaction to a handler that governance repl
   await using rpc = hostWith(() => handler);
   const { chain } = chainAt([rpc]);
   const delivery = deliveryOfPosts(1);
-  const simulation = await chain.simulate(delivery, never);
+  const simulation = await chain.simulator.simulate(delivery, never);
   assert.ok(simulation.kind === "accepted");
-  const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+  const signing = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
   assert.ok(signing.kind === "signed");
   const { submission } = signing;
-  const cancelling = await chain.cancel(submission, { type: "legacy", gasPriceWei: 1_000n }, never);
+  const cancelling = await chain.replacement.cancel(
+    submission,
+    { type: "legacy", gasPriceWei: 1_000n },
+    never,
+  );
   const isReplaced = async (of: SignedSubmission): Promise<boolean> =>
-    (await chain.fetchReplacementState(of, never)).isHandlerReplaced;
+    (await chain.replacement.fetchReplacementState(of, never)).isHandlerReplaced;
   assert.equal(await isReplaced(submission), false);
   handler = newHandler;
   assert.equal(await isReplaced(submission), true);
@@ -78,7 +82,7 @@ Deno.test("host changes: a handler that the host refuses although it names it is
   await using rpc = hostWith(() => newHandler);
   answerParams(rpc, () => hostVector.reads.hostParams.result);
   const { chain, log } = chainAt([rpc]);
-  const simulation = await chain.simulate(deliveryOfPosts(1), never);
+  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.equal(simulation.kind === "refused" && simulation.refusal.code, "handler_replaced");
   assert.deepEqual(log.events("info").filter((event) => event === "host_changed"), []);
 });
@@ -91,10 +95,10 @@ for (const name of ["consensusClient", "feeToken", "hostManager"] as const) {
     answerParams(rpc, () => paramsWith(before, now));
     const clock = new FakeClock();
     const { chain, log } = chainAt([rpc], {}, clock);
-    await chain.simulate(deliveryOfPosts(1), never);
+    await chain.simulator.simulate(deliveryOfPosts(1), never);
     now = newHandler;
     await clock.advance(5 * 60_000);
-    for (let round = 0; round < 3; round++) await chain.simulate(deliveryOfPosts(1), never);
+    for (let round = 0; round < 3; round++) await chain.simulator.simulate(deliveryOfPosts(1), never);
     const told = log.lines.filter(({ event }) => event === "host_changed");
     assert.deepEqual(told.map(({ fields }) => fields[name]), [`${before} -> ${newHandler}`]);
   });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters } from "viem";
-import type { Delivery, SigningResult, Simulation } from "../../../../src/core/chains/port.ts";
+import type { Delivery, SigningResult, Simulation } from "../../../../src/core/chains/submission.ts";
 import { fromHex, type Hex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
@@ -60,7 +60,7 @@ function sign(chain: ReturnType<typeof chainAt>["chain"], delivery: Delivery): P
     gasPriceWei: 100n,
     dataCostWei: 0n,
   };
-  return chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+  return chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
 }
 
 const unknown: Knowledge = { state: before };
@@ -70,7 +70,7 @@ for (const [what, delivery] of [["alone", alone], ["in front of messages", bundl
   Deno.test(`known proofs: a proof ${what} that is news to the host is signed, and asking takes no request of its own`, async () => {
     await using rpc = nodeWith({ latest: unknown, pending: unknown });
     const { chain, requests } = chainAt([rpc]);
-    await chain.fetchHasBatchCall(never);
+    await chain.hubClient.fetchHasBatchCall(never);
     requests.count = 0;
     assert.equal((await sign(chain, delivery)).kind, "signed");
     assert.equal(requests.count, 1);

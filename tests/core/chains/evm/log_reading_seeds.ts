@@ -3,7 +3,7 @@
  * ranges or take too long. A failing seed is run alone with
  * SEED=123 deno test -A tests/core/chains/evm/log_reading_seeds_test.ts
  */
-import type { ChainEvent } from "../../../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
@@ -99,7 +99,7 @@ class Reader {
     const to = Math.min(this.#endpoints.head - KNOWN_LAG, this.#cursor + this.#plan.width);
     if (from > to) return false;
     try {
-      const events = await this.#clock.run(this.#chain.fetchEvents(BigInt(from), BigInt(to), never));
+      const events = await this.#clock.run(this.#chain.events.fetchEvents(BigInt(from), BigInt(to), never));
       this.#take(events, { from, to });
       this.#cursor = to;
       return true;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { SigningResult, Simulation } from "../../../../src/core/chains/port.ts";
+import type { SigningResult, Simulation } from "../../../../src/core/chains/submission.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -20,7 +20,7 @@ const simulation: Extract<Simulation, { kind: "accepted" }> = {
 type Signing = ReturnType<typeof chainAt>["chain"];
 
 function sign(chain: Signing): Promise<SigningResult> {
-  return chain.sign(deliveryOfPosts(2), simulation, { nonceAtLeast: undefined }, never);
+  return chain.sender.sign(deliveryOfPosts(2), { simulation, nonceAtLeast: undefined }, never);
 }
 
 /** `pending` answers calls on top of the pool. */
@@ -53,7 +53,7 @@ Deno.test("pool: a competitor's delivery that waits names the message; after a m
     kind: "refused",
     refusal: { code: "duplicate", detail: "a delivery of it is pending in the mempool", messages: [1] },
   };
-  await chain.fetchHasBatchCall(never);
+  await chain.hubClient.fetchHasBatchCall(never);
   requests.count = 0;
   assert.deepEqual(await sign(chain), refused);
   assert.equal(requests.count, 2);
@@ -66,7 +66,7 @@ Deno.test("pool: a competitor's delivery that waits names the message; after a m
 Deno.test("pool: without a competitor signing takes one request", async () => {
   await using rpc = nodeWith(() => "0x");
   const { chain, requests } = chainAt([rpc]);
-  await chain.fetchHasBatchCall(never);
+  await chain.hubClient.fetchHasBatchCall(never);
   requests.count = 0;
   assert.equal((await sign(chain)).kind, "signed");
   assert.equal(requests.count, 1);

@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, ok } from "node:assert/strict";
 import fc from "fast-check";
-import type { Delivery, DeliveryStep } from "../../../../src/core/chains/port.ts";
+import type { Delivery, DeliveryStep } from "../../../../src/core/chains/submission.ts";
 import { attributeGas } from "../../../../src/core/chains/evm/message_gas.ts";
 import { postMessage } from "../../../../src/core/ismp/commitment.ts";
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { faultToRefusal, revertToRefusal } from "../../../../src/core/chains/evm/refusals.ts";
-import type { RefusalCode } from "../../../../src/core/chains/port.ts";
+import type { RefusalCode } from "../../../../src/core/chains/submission.ts";
 import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { encodeErrorResult, toFunctionSelector } from "viem";
 import { reactionTo, RpcFault } from "../../../../src/core/rpc/fault.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseTransaction } from "viem";
-import type { Delivery, SignedSubmission } from "../../../../src/core/chains/port.ts";
+import type { Delivery, SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { bumpPrice } from "../../../../src/core/chains/replacement_policy.ts";
@@ -30,12 +30,15 @@ async function deliveryTo(host: IsmpHost): Promise<Delivery> {
 async function sendUnderpriced(host: IsmpHost, chain: EvmChain): Promise<SignedSubmission> {
   const submission = await signed(chain, await deliveryTo(host));
   await host.node.setAutomine(false);
-  assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
+  assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "sent" });
   return submission;
 }
 
-async function raised(chain: EvmChain, of: SignedSubmission): Promise<Parameters<EvmChain["resign"]>[1]> {
-  const { offered, market } = await chain.fetchReplacementState(of, never);
+async function raised(
+  chain: EvmChain,
+  of: SignedSubmission,
+): Promise<Parameters<EvmChain["replacement"]["resign"]>[1]> {
+  const { offered, market } = await chain.replacement.fetchReplacementState(of, never);
   const price = bumpPrice(offered, market, { capWei: undefined });
   assert.ok(price !== undefined);
   return price;
@@ -45,9 +48,9 @@ Deno.test("replacement: terms are price, market, nonces and balance at one momen
   await withHost(31450, async (host) => {
     const { chain, requests } = chainOf(host);
     const submission = await sendUnderpriced(host, chain);
-    await chain.fetchGasQuote(never);
+    await chain.gas.fetchGasQuote(never);
     requests.count = 0;
-    const terms = await chain.fetchReplacementState(submission, never);
+    const terms = await chain.replacement.fetchReplacementState(submission, never);
     assert.equal(requests.count, 1);
     const { maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(submission.raw));
     assert.deepEqual(terms.offered, {
@@ -58,9 +61,9 @@ Deno.test("replacement: terms are price, market, nonces and balance at one momen
     assert.equal(terms.market.type, "eip1559");
     const nonce = submission.nonce ?? 0n;
     assert.deepEqual(terms.nonces, { latest: nonce, pending: nonce + 1n });
-    assert.equal(terms.balanceWei, await chain.fetchBalance(never));
+    assert.equal(terms.balanceWei, await chain.gas.fetchBalance(never));
     requests.count = 0;
-    assert.deepEqual(await chain.fetchNonces(never), terms.nonces);
+    assert.deepEqual(await chain.replacement.fetchNonces(never), terms.nonces);
     assert.equal(requests.count, 1);
   });
 });
@@ -71,7 +74,7 @@ Deno.test("replacement: the same call at the same nonce for more takes the place
     const submission = await sendUnderpriced(host, chain);
     requests.count = 0;
     const price = await raised(chain, submission);
-    const second = await chain.resign(submission, price);
+    const second = await chain.replacement.resign(submission, price);
     assert.equal(requests.count, 1);
     assert.notEqual(second.hash, submission.hash);
     const [before, after] = [submission, second].map(({ raw }) => parseTransaction(toHex(raw)));
@@ -81,10 +84,10 @@ Deno.test("replacement: the same call at the same nonce for more takes the place
       [before.nonce, before.to, before.data, before.gas, before.chainId],
     );
     assert.equal(second.madeAtHeight, submission.madeAtHeight);
-    assert.deepEqual(await chain.broadcast(second, never), { kind: "sent" });
+    assert.deepEqual(await chain.sender.broadcast(second, never), { kind: "sent" });
     await host.node.mine({ blocks: 1 });
     assert.equal((await includedOutcome(chain, second)).succeeded, true);
-    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "replaced" });
+    assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "replaced" });
     assert.equal(await countReceived(host), 1n);
   });
 });
@@ -93,10 +96,13 @@ Deno.test("replacement: a price that the node does not take for a replacement is
   await withHost(31452, async (host) => {
     const { chain } = chainOf(host);
     const submission = await sendUnderpriced(host, chain);
-    const { offered } = await chain.fetchReplacementState(submission, never);
+    const { offered } = await chain.replacement.fetchReplacementState(submission, never);
     assert.ok(offered.type === "eip1559");
-    const lower = await chain.resign(submission, { ...offered, maxFeeWei: offered.maxFeeWei - 1n });
-    assert.deepEqual(await chain.broadcast(lower, never), { kind: "underpriced" });
+    const lower = await chain.replacement.resign(submission, {
+      ...offered,
+      maxFeeWei: offered.maxFeeWei - 1n,
+    });
+    assert.deepEqual(await chain.sender.broadcast(lower, never), { kind: "underpriced" });
   });
 });
 
@@ -106,7 +112,7 @@ Deno.test("replacement: a cancelled delivery is never mined, and its nonce is us
     const submission = await sendUnderpriced(host, chain);
     const price = await raised(chain, submission);
     requests.count = 0;
-    const cancellation = await chain.cancel(submission, price, never);
+    const cancellation = await chain.replacement.cancel(submission, price, never);
     assert.equal(requests.count, 1);
     const { to, value, data, gas, nonce } = parseTransaction(toHex(cancellation.raw));
     assert.equal(to?.toLowerCase(), submission.account);
@@ -116,15 +122,15 @@ Deno.test("replacement: a cancelled delivery is never mined, and its nonce is us
       21_000n,
       submission.nonce ?? 0n,
     ]);
-    await chain.broadcast(cancellation, never);
+    await chain.sender.broadcast(cancellation, never);
     await host.node.mine({ blocks: 1 });
     const outcome = await includedOutcome(chain, cancellation);
     assert.deepEqual([outcome.succeeded, outcome.handled], [true, []]);
-    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "replaced" });
+    assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "replaced" });
     assert.equal(await countReceived(host), 0n);
     // Without an estimate it is the gas of a plain transfer.
     const plain = chainOf(host, undefined, {}, fetchWithout("eth_estimateGas")).chain;
-    assert.equal((await plain.cancel(submission, price, never)).gasLimit, 21_000n);
+    assert.equal((await plain.replacement.cancel(submission, price, never)).gasLimit, 21_000n);
   });
 });
 
@@ -133,7 +139,7 @@ Deno.test("replacement: what another account signed is not replaced", async () =
     const submission = await signed(chainOf(host).chain, await deliveryTo(host));
     const other = chainOf(host, undefined, { signer: new Secret(DEVNET_KEYS.relayer2) }).chain;
     const price = { type: "legacy", gasPriceWei: 1n } as const;
-    await assert.rejects(other.resign(submission, price), /not one of this account/);
-    await assert.rejects(other.cancel(submission, price, never), /not one of this account/);
+    await assert.rejects(other.replacement.resign(submission, price), /not one of this account/);
+    await assert.rejects(other.replacement.cancel(submission, price, never), /not one of this account/);
   });
 });

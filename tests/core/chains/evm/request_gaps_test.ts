@@ -1,6 +1,6 @@
 /** Endpoints whose logs lack requests that the host has dispatched. */
 import assert from "node:assert/strict";
-import type { ChainEvent } from "../../../../src/core/chains/port.ts";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
@@ -44,7 +44,7 @@ Deno.test("request gaps: an endpoint that answers with an empty list is named an
   await using behind = indexed([0, 1, 2, 3]);
   await using complete = indexed([]);
   const { chain, log, requests } = chainAt([behind, complete]);
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
   assert.equal(requests.count, 2);
   const [warning] = log.lines.filter(({ level }) => level === "warn");
   assert.equal(warning?.event, "endpoint_logs_incomplete");
@@ -55,75 +55,75 @@ Deno.test("request gaps: an endpoint that answers with an empty list is named an
 Deno.test("request gaps: one log that is missing in the middle is no answer, and is there when the index has caught up", async () => {
   await using rpc = indexed([1]);
   const { chain } = chainAt([rpc]);
-  assert.equal((await faultOf(chain.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   rpc.lacks.clear();
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
 });
 
 Deno.test("request gaps: what nobody tells of for ten minutes is given up with its blocks and nonces, and the rest continues", async () => {
   await using rpc = indexed([1]);
   const clock = new FakeClock();
   const { chain, log } = chainAt([rpc], {}, clock);
-  assert.equal((await faultOf(chain.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(599_000);
-  assert.equal((await faultOf(chain.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(1_000);
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n, 2n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 2n]);
   const given = log.lines.find(({ event }) => event === "requests_missing");
   assert.deepEqual([given?.level, given?.fields.first_nonce, given?.fields.from_block], ["warn", 1n, 0x20n]);
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x30n, never)), [3n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [3n]);
 });
 
 Deno.test("request gaps: where nobody keeps the state, the next request shows what was missing before, and it is read again", async () => {
   await using rpc = indexed([1, 2], 0x1000);
   const { chain } = chainAt([rpc]);
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n]);
-  assert.equal((await faultOf(chain.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
+  assert.equal((await faultOf(chain.events.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
   rpc.lacks.clear();
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x31n, 0x40n, never)), []);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x31n, 0x40n, never)), []);
 });
 
 Deno.test("request gaps: what was missing is read again also where it shows in a later query of a read", async () => {
   await using rpc = indexed([1, 2], 0x1000);
   const { chain, log } = chainAt([rpc], { queryBatchSizeBlocks: 4 });
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
   for (let turn = 0; turn < 2; turn++) {
-    assert.equal((await faultOf(chain.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
+    assert.equal((await faultOf(chain.events.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
   }
   const told = log.linesOf("host_logs_reread");
   assert.deepEqual(told.map(({ fields }) => [fields.first_nonce, fields.last_nonce]), [[1n, 2n]]);
   rpc.lacks.clear();
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
 });
 
 Deno.test("request gaps: a read that fails after its first query forgets nothing of what was read before", async () => {
   await using rpc = indexed([1, 2], 0x1000);
   const { chain } = chainAt([rpc], { queryBatchSizeBlocks: 4 });
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
   let requests = 0;
   rpc.onBatch(() => ++requests === 2 ? { kind: "status", status: 500 } : undefined);
-  assert.equal((await faultOf(chain.fetchEvents(0x27n, 0x2en, never))).code, "server_error");
+  assert.equal((await faultOf(chain.events.fetchEvents(0x27n, 0x2en, never))).code, "server_error");
   rpc.onBatch(() => undefined);
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x2en, never)), []);
-  assert.equal((await faultOf(chain.fetchEvents(0x2fn, 0x30n, never))).code, "lagging");
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x2en, never)), []);
+  assert.equal((await faultOf(chain.events.fetchEvents(0x2fn, 0x30n, never))).code, "lagging");
   rpc.lacks.clear();
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x2fn, 0x30n, never)), [0n, 1n, 2n, 3n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x2fn, 0x30n, never)), [0n, 1n, 2n, 3n]);
 });
 
 Deno.test("request gaps: what is not in the index yet is not given up together with what has been missing for long", async () => {
   await using rpc = indexed([1]);
   const clock = new FakeClock();
   const { chain } = chainAt([rpc], {}, clock);
-  assert.equal((await faultOf(chain.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(600_000);
   rpc.lacks.add(3);
-  assert.equal((await faultOf(chain.fetchEvents(0x20n, 0x30n, never))).code, "lagging");
+  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x30n, never))).code, "lagging");
   rpc.lacks.delete(3);
-  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x30n, never)), [0n, 2n, 3n]);
+  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x30n, never)), [0n, 2n, 3n]);
 });
 
 Deno.test("request gaps: blocks before the host was there are read like others", async () => {
   await using rpc = node({ eth_call: () => "0x" });
-  assert.deepEqual(await chainAt([rpc]).chain.fetchEvents(1n, 0x10n, never), []);
+  assert.deepEqual(await chainAt([rpc]).chain.events.fetchEvents(1n, 0x10n, never), []);
 });

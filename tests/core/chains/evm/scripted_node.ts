@@ -1,6 +1,6 @@
 /** A scripted node of chain 1 with a host on it, and deliveries to it. */
 import { encodeAbiParameters, pad } from "viem";
-import type { Delivery } from "../../../../src/core/chains/port.ts";
+import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { type Hex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";

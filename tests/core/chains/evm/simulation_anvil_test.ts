@@ -6,7 +6,8 @@ import {
   serializeTransaction,
   type TransactionSerializable,
 } from "viem";
-import type { Delivery, MessageProof } from "../../../../src/core/chains/port.ts";
+import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
+import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { expectedGas } from "../../../../src/core/chains/evm/gas.ts";
 import {
   concatBytes,
@@ -137,7 +138,7 @@ Deno.test("simulation: modules that behave only while they are imagined are seen
           const messages = [hostilePost(host, to, BigInt(index), body)];
           const height = await host.reader.getBlockNumber();
           const delivery = deliveryOf(messages, await proveFromHub(host, messages, height));
-          const simulation = await chain.simulate(delivery, never);
+          const simulation = await chain.simulator.simulate(delivery, never);
           if (simulation.kind === "accepted" && simulation.handled[0] === true) taken.push(body);
         }
       }
@@ -163,7 +164,7 @@ Deno.test("simulation: a module whose trace is too large is refused, and not acc
     const codes: string[] = [];
     for (const [index, messages] of [[good, bad], [bad], [good]].entries()) {
       const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n + BigInt(index)));
-      const simulation = await chain.simulate(delivery, never);
+      const simulation = await chain.simulator.simulate(delivery, never);
       codes.push(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind);
     }
     assert.deepEqual(codes, ["untraceable", "untraceable", "accepted"]);
@@ -177,7 +178,7 @@ Deno.test("simulation: without traces a delivery that reverts is refused with it
     assert.ok(step !== undefined);
     for (const missing of [["debug_traceCall"], ["debug_traceCall", "eth_simulateV1"]]) {
       const { chain } = chainOf(host, undefined, {}, fetchWithout(...missing));
-      const simulation = await chain.simulate({ steps: [step, step] }, never);
+      const simulation = await chain.simulator.simulate({ steps: [step, step] }, never);
       assert.deepEqual(simulation, {
         kind: "refused",
         refusal: { code: "duplicate", detail: "BatchCallFailed[1]: DuplicateMessage", step: 1 },
@@ -189,9 +190,9 @@ Deno.test("simulation: without traces a delivery that reverts is refused with it
 /** The answer of the hub to the only get that the host asked. */
 async function answerFor(host: IsmpHost): Promise<Extract<Message, { kind: "getResponse" }>> {
   const { chain } = chainOf(host);
-  const from = await chain.fetchHeight(never);
+  const from = await chain.reads.fetchHeight(never);
   await sendGet(host, { dest: "EVM-1", height: 7n, keys: ["0x2222222222222222222222222222222222222222"] });
-  const events = await chain.fetchEvents(from + 1n, await chain.fetchHeight(never), never);
+  const events = await chain.events.fetchEvents(from + 1n, await chain.reads.fetchHeight(never), never);
   const [get] = events.flatMap((event) =>
     event.kind === "message" && event.message.kind === "get" ? [event.message.request] : []
   );
@@ -253,8 +254,8 @@ Deno.test("simulation: consensus, posts and get responses travel in one batchCal
     const answer = await answerFor(host);
     const delivery = await bundle(host, posts, answer);
     await chain.check(hub, never);
-    assert.equal(await chain.fetchHasBatchCall(never), true);
-    const setId = await chain.fetchAuthoritySetId(never);
+    assert.equal(await chain.hubClient.fetchHasBatchCall(never), true);
+    const setId = await chain.hubClient.fetchAuthoritySetId(never);
     assert.ok(setId !== undefined);
     requests.count = 0;
     const simulation = await accepted(chain, delivery);
@@ -268,17 +269,17 @@ Deno.test("simulation: consensus, posts and get responses travel in one batchCal
     assert.ok(simulation.messageGas.every((gas) => gas < 200_000n));
 
     const submission = await signed(chain, delivery);
-    await chain.broadcast(submission, never);
+    await chain.sender.broadcast(submission, never);
     const outcome = await includedOutcome(chain, submission);
     assert.deepEqual(outcome.handled.map(({ commitment }) => commitment), [
       ...posts.map(({ commitment }) => commitment),
       answer.requestCommitment,
     ]);
     assert.equal(await countReceived(host), 2n);
-    assert.equal(await chain.fetchAuthoritySetId(never), setId + 1n);
+    assert.equal(await chain.hubClient.fetchAuthoritySetId(never), setId + 1n);
 
     // Once more, the client knows the state already; the posts are what fails.
-    const again = await chain.simulate(delivery, never);
+    const again = await chain.simulator.simulate(delivery, never);
     assert.deepEqual(again.kind === "refused" ? [again.refusal.code, again.refusal.step] : again.kind, [
       "duplicate",
       1,
@@ -286,7 +287,7 @@ Deno.test("simulation: consensus, posts and get responses travel in one batchCal
     const [consensus, ...rest] = delivery.steps;
     assert.ok(consensus?.kind === "consensus");
     const spoiled = { kind: "consensus", proof: consensus.proof.slice(0, -40) } as const;
-    const broken = await chain.simulate({ steps: [spoiled, ...rest] }, never);
+    const broken = await chain.simulator.simulate({ steps: [spoiled, ...rest] }, never);
     assert.equal(broken.kind === "refused" ? broken.refusal.step : broken.kind, 0);
   });
 });
@@ -313,12 +314,12 @@ Deno.test("simulation: a handler without batchCall is distinguished, and several
     const [step] = deliveryOf(messages, await proveFromHub(host, messages, 10n)).steps;
     assert.ok(step !== undefined);
     for (let round = 0; round < 2; round++) {
-      const simulation = await chain.simulate({ steps: [step, step] }, never);
+      const simulation = await chain.simulator.simulate({ steps: [step, step] }, never);
       assert.equal(simulation.kind, "refused");
       assert.equal(simulation.refusal.code, "not_ready");
       assert.match(simulation.refusal.detail, /has no batchCall/);
     }
-    assert.equal(await chain.fetchHasBatchCall(never), false);
+    assert.equal(await chain.hubClient.fetchHasBatchCall(never), false);
     assert.equal(probes, 1);
     // One of them asks for the host's parameters.
     assert.equal(requests.count, 3);
@@ -347,15 +348,15 @@ Deno.test("simulation: on the OP stack data and operator are paid for beside gas
     assert.equal((await accepted(chain, delivery)).dataCostWei, layer1Wei);
     await setOpStackPrices(host, opStackPrices);
     requests.count = 0;
-    assert.deepEqual(await chain.fetchGasQuote(never), { gasPriceWei: await host.reader.getGasPrice() });
+    assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: await host.reader.getGasPrice() });
     assert.equal(requests.count, 1);
-    const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+    const signing = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
     assert.ok(signing.kind === "signed");
     const { raw } = signing.submission;
     // What was considered covers the transaction that is sent, by no more than its numbers may be shorter.
     const charged = chainCharge(host, raw);
     assert.ok(charged <= layer1Wei && charged * 100n >= layer1Wei * 95n, `${charged} of ${layer1Wei}`);
-    const dataCost = await chain.fetchDataCost(raw, never);
+    const dataCost = await chain.gas.fetchDataCost(raw, never);
     assert.equal(dataCost, charged + operatorFee(expectedGas(simulation.gasLimit)));
   });
 });
@@ -385,10 +386,10 @@ Deno.test("signing: an account that can pay for gas and not for what the OP stac
     const forGas = simulation.gasLimit * price * 5n / 4n;
     await host.node.setBalance({ address, value: forGas + simulation.dataCostWei * 2n });
     const hints = { nonceAtLeast: undefined };
-    assert.equal((await chain.sign(delivery, simulation, hints, never)).kind, "signed");
+    assert.equal((await chain.sender.sign(delivery, { simulation, ...hints }, never)).kind, "signed");
     await setOpStackPrices(host, { ...opStackPrices, l1BaseFeeWei: 10n ** 15n });
     await host.node.setBalance({ address, value: forGas * 2n });
-    const signing = await chain.sign(delivery, simulation, hints, never);
+    const signing = await chain.sender.sign(delivery, { simulation, ...hints }, never);
     assert.equal(signing.kind === "refused" ? signing.refusal.code : signing.kind, "insufficient_funds");
   });
 });
@@ -396,9 +397,9 @@ Deno.test("signing: an account that can pay for gas and not for what the OP stac
 Deno.test("simulation: elsewhere nothing is asked about data cost once the chain is known", async () => {
   await withHost(31436, async (host) => {
     const { chain, requests } = chainOf(host);
-    await chain.fetchGasQuote(never);
+    await chain.gas.fetchGasQuote(never);
     requests.count = 0;
-    assert.equal(await chain.fetchDataCost(new Uint8Array(1000), never), 0n);
+    assert.equal(await chain.gas.fetchDataCost(new Uint8Array(1000), never), 0n);
     assert.equal(requests.count, 0);
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters, parseTransaction, serializeTransaction } from "viem";
-import type { Simulation } from "../../../../src/core/chains/port.ts";
+import type { Simulation } from "../../../../src/core/chains/submission.ts";
 import { encodeDelivery } from "../../../../src/core/chains/evm/calldata.ts";
 import { toQuantity } from "../../../../src/core/chains/evm/queries.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -62,19 +62,19 @@ Deno.test("simulation: a tracer that leaves logs out counts as missing for ten m
   const clock = new FakeClock();
   const { chain, log, requests } = chainAt([rpc], {}, clock);
   const delivery = deliveryOfPosts(2);
-  const first = await chain.simulate(delivery, never);
+  const first = await chain.simulator.simulate(delivery, never);
   assert.deepEqual(handledOf(first), [false, true]);
   assert.deepEqual(first.kind === "accepted" ? [first.gasUsed, first.messageGas] : [], [
     0x8000n,
     [0x4000n, 0x4000n],
   ]);
   requests.count = 0;
-  assert.deepEqual(handledOf(await chain.simulate(delivery, never)), [false, true]);
+  assert.deepEqual(handledOf(await chain.simulator.simulate(delivery, never)), [false, true]);
   assert.deepEqual([requests.count, countOf(rpc, "debug_traceCall")], [1, 1]);
   assert.deepEqual([log.events("info").length, log.events("warn").length], [1, 0]);
   await clock.advance(10 * 60_000);
   rpc.on("debug_traceCall", () => trace(true));
-  const traced = await chain.simulate(delivery, never);
+  const traced = await chain.simulator.simulate(delivery, never);
   assert.deepEqual(handledOf(traced), [true, false]);
   assert.deepEqual(traced.kind === "accepted" ? traced.messageGas : [], [0x9000n, 0x7000n]);
 });
@@ -83,16 +83,19 @@ Deno.test("simulation: an endpoint whose traces come without logs is skipped for
   await using blind = node({ debug_traceCall: () => trace(false), eth_simulateV1: () => ran() });
   await using seeing = node({ debug_traceCall: () => trace(true) });
   const { chain } = chainAt([blind, seeing]);
-  assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(2), never)), [true, false]);
+  assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
   assert.equal(countOf(blind, "eth_simulateV1"), 0);
-  assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(2), never)), [true, false]);
+  assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
   assert.equal(countOf(blind, "debug_traceCall"), 1);
 });
 
 Deno.test("simulation: only the top call of a trace says nothing", async () => {
   const top = { type: "CALL", input: "0x698b1267", gasUsed: "0x10000" };
   await using rpc = node({ debug_traceCall: () => top, eth_simulateV1: () => ran() });
-  assert.deepEqual(handledOf(await chainAt([rpc]).chain.simulate(deliveryOfPosts(2), never)), [false, true]);
+  assert.deepEqual(handledOf(await chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(2), never)), [
+    false,
+    true,
+  ]);
 });
 
 const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
@@ -112,7 +115,7 @@ const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, s
 for (const [name, changes, code] of refusals) {
   Deno.test(`simulation: eth_simulateV1 refuses a delivery: ${name}`, async () => {
     await using rpc = node({ eth_simulateV1: () => ran(changes) });
-    const simulation = await chainAt([rpc]).chain.simulate(deliveryOfPosts(1), never);
+    const simulation = await chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never);
     assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, code);
   });
 }
@@ -158,7 +161,7 @@ for (const [name, method, unknown, known] of behind) {
         return asked++ < behindFor ? unknown : known;
       });
       const { chain } = chainAt([rpc], {}, clock);
-      const simulation = await whileTimePasses(clock, chain.simulate(deliveryOfPosts(2), never));
+      const simulation = await whileTimePasses(clock, chain.simulator.simulate(deliveryOfPosts(2), never));
       assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, expected);
     }
   });
@@ -168,10 +171,10 @@ Deno.test("simulation: what a node refuses for other reasons is looked at in ano
   const no: Answerer = () => new ScriptedError(-32000, "this is not for you");
   await using rpc = node({ debug_traceCall: no, eth_simulateV1: no });
   const { chain, log } = chainAt([rpc]);
-  assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(1), never)), [true]);
+  assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(1), never)), [true]);
   assert.deepEqual([...log.events("info"), ...log.events("warn")], []);
   rpc.on("eth_simulateV1", () => ran({ logs: [] }));
-  assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(1), never)), [false]);
+  assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(1), never)), [false]);
 });
 
 /** Shows a transfer of nothing, and answers everything else with an error. */
@@ -194,7 +197,7 @@ for (
     const { chain, log } = chainAt([rpc]);
     for (const count of [1, 2]) {
       const before = countOf(rpc, "debug_traceCall");
-      const simulation = await chain.simulate(deliveryOfPosts(count), never);
+      const simulation = await chain.simulator.simulate(deliveryOfPosts(count), never);
       assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, "untraceable");
       const tries = rpc.calls.slice().filter(({ method, params: [call] }) =>
         method === "debug_traceCall" && !JSON.stringify(call).includes('"data":"0x"')
@@ -205,13 +208,13 @@ for (
     assert.deepEqual([...log.events("info"), ...log.events("warn")], []);
     // The endpoint is well: nothing keeps the next question waiting.
     rpc.on("debug_traceCall", () => trace(true));
-    assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(2), never)), [true, false]);
+    assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
   });
 }
 
 Deno.test("simulation: a node that traces nothing for now is a fault of the node, not of the delivery", async () => {
   await using rpc = node({ debug_traceCall: () => new ScriptedError(-32603, "Internal error") });
-  const fault = await faultOf(chainAt([rpc]).chain.simulate(deliveryOfPosts(1), never));
+  const fault = await faultOf(chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never));
   assert.equal(fault.code, "server_error");
 });
 
@@ -221,7 +224,7 @@ Deno.test("simulation: a delivery of consensus proofs alone that no trace shows 
     eth_simulateV1: () => ran({ logs: [] }),
   });
   const steps = [{ kind: "consensus", proof: new Uint8Array(10) }] as const;
-  assert.equal((await chainAt([rpc]).chain.simulate({ steps }, never)).kind, "accepted");
+  assert.equal((await chainAt([rpc]).chain.simulator.simulate({ steps }, never)).kind, "accepted");
 });
 
 Deno.test("simulation: the trace that counts has the gas limit and the price of the transaction, and the sender's own balance", async () => {
@@ -236,12 +239,12 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
     }),
   });
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
-  const simulation = await chain.simulate(deliveryOfPosts(1), never);
+  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.ok(simulation.kind === "accepted");
   const traced = (): readonly unknown[] =>
     rpc.calls.filter(({ method }) => method === "debug_traceCall").at(-1)?.params ?? [];
   const [call, , options] = traced();
-  const signed = await chain.sign(deliveryOfPosts(1), simulation, { nonceAtLeast: undefined }, never);
+  const signed = await chain.sender.sign(deliveryOfPosts(1), { simulation, nonceAtLeast: undefined }, never);
   assert.ok(signed.kind === "signed");
   const { gas, maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(signed.submission.raw));
   const { gas: gasTraced, maxFeePerGas: feeTraced, maxPriorityFeePerGas: tipTraced } = Object(call);
@@ -253,10 +256,10 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
 
   // An account that could not pay is imagined with just enough, so that what is missing is told when signing.
   rpc.on("eth_getBalance", () => "0x7");
-  await chain.simulate(deliveryOfPosts(1), never);
+  await chain.simulator.simulate(deliveryOfPosts(1), never);
   const { stateOverrides } = Object(traced()[2]);
   assert.deepEqual(Object.values(stateOverrides), [{ balance: toQuantity(BigInt(gas ?? 0) * 130n) }]);
-  const refused = await chain.sign(deliveryOfPosts(1), simulation, { nonceAtLeast: undefined }, never);
+  const refused = await chain.sender.sign(deliveryOfPosts(1), { simulation, nonceAtLeast: undefined }, never);
   assert.equal(refused.kind === "refused" ? refused.refusal.code : refused.kind, "insufficient_funds");
 });
 
@@ -270,7 +273,7 @@ Deno.test("simulation: by eth_simulateV1 all the gas that may be paid for counts
       baseFeePerGas: "0x50",
     }),
   });
-  const simulation = await chainAt([rpc]).chain.simulate(deliveryOfPosts(1), never);
+  const simulation = await chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.ok(simulation.kind === "accepted");
   assert.deepEqual([simulation.gasUsed, simulation.messageGas], [simulation.gasLimit, [simulation.gasLimit]]);
   const [blocks] = rpc.calls.filter(({ method }) => method === "eth_simulateV1").at(-1)?.params ?? [];
@@ -283,7 +286,10 @@ Deno.test("simulation: by eth_simulateV1 all the gas that may be paid for counts
 Deno.test("simulation: an answer of eth_simulateV1 for no call or several is malformed", async () => {
   for (const answer of [[], [{ calls: [] }], {}]) {
     await using rpc = node({ eth_simulateV1: () => answer });
-    assert.equal((await faultOf(chainAt([rpc]).chain.simulate(deliveryOfPosts(1), never))).code, "malformed");
+    assert.equal(
+      (await faultOf(chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never))).code,
+      "malformed",
+    );
   }
 });
 
@@ -301,10 +307,10 @@ Deno.test("simulation: on Arbitrum the price is the higher of the node's and the
       eth_simulateV1: () => ran(),
     });
     const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
-    assert.deepEqual(await chain.fetchGasQuote(never), { gasPriceWei: expected });
+    assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: expected });
     assert.equal(requests.count, 1);
-    assert.equal(await chain.fetchDataCost(new Uint8Array(9), never), 0n);
-    const simulation = await chain.simulate(deliveryOfPosts(2), never);
+    assert.equal(await chain.gas.fetchDataCost(new Uint8Array(9), never), 0n);
+    const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
     assert.deepEqual(
       simulation.kind === "accepted" ? [simulation.gasPriceWei, simulation.gasUsed] : simulation.kind,
       [expected, 0x30000n],
@@ -329,7 +335,7 @@ Deno.test("simulation: on Arbitrum the gas that pays for layer 1 is counted when
   });
   const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
   const gasOf = async (): Promise<readonly [bigint, bigint]> => {
-    const simulation = await chain.simulate(deliveryOfPosts(2), never);
+    const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
     assert.ok(simulation.kind === "accepted");
     return [simulation.gasUsed, simulation.gasLimit];
   };
@@ -356,9 +362,9 @@ Deno.test("simulation: an OP-stack chain that does not tell the data cost is a f
     },
   });
   const { chain } = chainAt([rpc]);
-  assert.deepEqual(await chain.fetchGasQuote(never), { gasPriceWei: 200n });
-  assert.equal((await faultOf(chain.fetchDataCost(fromHex(rawTransaction), never))).code, "reverted");
-  assert.equal((await faultOf(chain.simulate(deliveryOfPosts(2), never))).code, "reverted");
+  assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: 200n });
+  assert.equal((await faultOf(chain.gas.fetchDataCost(fromHex(rawTransaction), never))).code, "reverted");
+  assert.equal((await faultOf(chain.simulator.simulate(deliveryOfPosts(2), never))).code, "reverted");
 });
 
 Deno.test("simulation: a node that fails once at the oracle's price does not make a chain of the OP stack another one", async () => {
@@ -377,9 +383,9 @@ Deno.test("simulation: a node that fails once at the oracle's price does not mak
     },
   });
   const { chain } = chainAt([rpc]);
-  assert.notEqual((await faultOf(chain.simulate(deliveryOfPosts(2), never))).reaction, "drop");
+  assert.notEqual((await faultOf(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "drop");
   isFailing = false;
-  const simulation = await chain.simulate(deliveryOfPosts(2), never);
+  const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
   assert.ok(simulation.kind === "accepted");
   assert.ok(simulation.dataCostWei >= 1_000n, `${simulation.dataCostWei}`);
 });
@@ -395,5 +401,5 @@ Deno.test("simulation: on Arbitrum a price that a node fails to tell is a fault,
     eth_estimateGas: () => new ScriptedError(-32000, "gas required exceeds allowance (32000000)"),
   });
   const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
-  assert.notEqual((await faultOf(chain.simulate(deliveryOfPosts(2), never))).reaction, "drop");
+  assert.notEqual((await faultOf(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "drop");
 });

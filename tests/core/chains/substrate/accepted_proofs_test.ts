@@ -63,12 +63,12 @@ const expected = [
 
 Deno.test("accepted proofs: a range is read by one query and told by proven height", async () => {
   const { chain, run, trips } = scriptHub(eventsOf(events, 12));
-  assert.deepEqual(await run(chain.fetchAcceptedProofs(5n, 11n, signal)), expected);
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), expected);
   trips();
-  await run(chain.fetchAcceptedProofs(5n, 11n, signal));
+  await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal));
   assert.equal(trips(), 2);
-  assert.deepEqual(await run(chain.fetchAcceptedProofs(7n, 8n, signal)), []);
-  assert.deepEqual(await run(chain.fetchAcceptedProofs(6n, 6n, signal)), [expected[1]]);
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(7n, 8n, signal)), []);
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(6n, 6n, signal)), [expected[1]]);
   await chain.close();
 });
 
@@ -79,9 +79,9 @@ Deno.test("accepted proofs: a node without the range query is read block by bloc
     refusals += 1;
     throw new ScriptedError(-32601, "RPC call is unsafe to be called externally");
   });
-  assert.deepEqual(await run(chain.fetchAcceptedProofs(5n, 11n, signal)), expected);
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), expected);
   trips();
-  assert.deepEqual(await run(chain.fetchAcceptedProofs(5n, 11n, signal)), expected);
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), expected);
   // Hashes, then the events of all blocks and the versions at both ends.
   assert.equal(trips(), 3);
   assert.equal(refusals, 1);
@@ -90,9 +90,9 @@ Deno.test("accepted proofs: a node without the range query is read block by bloc
 
 Deno.test("accepted proofs: a range beyond the head is lagging, and so is a block that was replaced", async () => {
   const { node, chain, run } = scriptHub(eventsOf(events, 12));
-  await assert.rejects(run(chain.fetchAcceptedProofs(5n, 13n, signal)), faultWith("lagging"));
+  await assert.rejects(run(chain.acceptedProofs.fetchAcceptedProofs(5n, 13n, signal)), faultWith("lagging"));
   node.answer("state_queryStorage", () => [{ block: hashOf("fork"), changes: [["0x01", accepted(1n)]] }]);
-  await assert.rejects(run(chain.fetchAcceptedProofs(5n, 11n, signal)), faultWith("lagging"));
+  await assert.rejects(run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), faultWith("lagging"));
   await chain.close();
 });
 
@@ -115,7 +115,7 @@ Deno.test("accepted proofs: a range over an upgrade is decoded by the runtime of
     },
     state_getMetadata: (block) => toHex(runtimeAt(block).metadata),
   });
-  assert.deepEqual(await run(chain.fetchAcceptedProofs(5n, 11n, signal)), [
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), [
     { height: 70n, newSetId: undefined, atBlock: 6n },
     { height: 71n, newSetId: 2n, atBlock: 9n },
   ]);
@@ -126,7 +126,7 @@ Deno.test("accepted proofs: wide ranges are asked in hundreds, too large ones in
   const { node, chain, run } = scriptHub(eventsOf(new Map([[6, accepted(1n)], [205, accepted(2n)]]), 210));
   const wide = [1n, 2n];
   const heights = async (): Promise<unknown> =>
-    (await run(chain.fetchAcceptedProofs(1n, 210n, signal))).map(({ height }) => height);
+    (await run(chain.acceptedProofs.fetchAcceptedProofs(1n, 210n, signal))).map(({ height }) => height);
   assert.deepEqual(await heights(), wide);
   const queries = (): number =>
     node.exchanges.filter(({ methods }) => methods.includes("state_queryStorage")).length;
@@ -168,7 +168,7 @@ Deno.test("accepted proofs: bytes lie under the height, or under the set of a ro
   const blobs = new Map([[byHeight(70n), "0x00aa"], [bySet(4n), "0x01bb"], [byHeight(68n), "0x00cc"]]);
   const { chain, run, trips } = scriptHub(offchain(blobs));
   const fetch = async (height: bigint, newSetId?: bigint): Promise<string | undefined> => {
-    const bytes = await run(chain.fetchProofBytes({ height, newSetId }, signal));
+    const bytes = await run(chain.acceptedProofs.fetchProofBytes({ height, newSetId }, signal));
     return bytes === undefined ? undefined : toHex(bytes);
   };
   assert.equal(await fetch(70n), "0x00aa");
@@ -182,22 +182,34 @@ Deno.test("accepted proofs: a rotation's height leads to its set, an old rotatio
   const blobs = new Map([[bySet(4n), "0x01bb"], [byHeight(90n), "0x01dd"]]);
   const { chain, run } = scriptHub(offchain(blobs, [[3n, 60n], [4n, 68n]]));
   assert.deepEqual(
-    await run(chain.fetchProofBytes({ height: 68n, newSetId: undefined }, signal)),
+    await run(chain.acceptedProofs.fetchProofBytes({ height: 68n, newSetId: undefined }, signal)),
     fromHex("0x01bb"),
   );
   assert.deepEqual(
-    await run(chain.fetchProofBytes({ height: 90n, newSetId: 5n }, signal)),
+    await run(chain.acceptedProofs.fetchProofBytes({ height: 90n, newSetId: 5n }, signal)),
     fromHex("0x01dd"),
   );
-  assert.equal(await run(chain.fetchProofBytes({ height: 60n, newSetId: undefined }, signal)), undefined);
-  assert.equal(await run(chain.fetchProofBytes({ height: 71n, newSetId: undefined }, signal)), undefined);
-  assert.equal(await run(chain.fetchProofBytes({ height: 71n, newSetId: 9n }, signal)), undefined);
+  assert.equal(
+    await run(chain.acceptedProofs.fetchProofBytes({ height: 60n, newSetId: undefined }, signal)),
+    undefined,
+  );
+  assert.equal(
+    await run(chain.acceptedProofs.fetchProofBytes({ height: 71n, newSetId: undefined }, signal)),
+    undefined,
+  );
+  assert.equal(
+    await run(chain.acceptedProofs.fetchProofBytes({ height: 71n, newSetId: 9n }, signal)),
+    undefined,
+  );
   await chain.close();
 });
 
 Deno.test("accepted proofs: a messaging proof at the height of a rotation is not taken for the rotation (F16)", async () => {
   const { chain, run } = scriptHub(offchain(new Map([[byHeight(70n), "0x01dd"]])));
-  assert.equal(await run(chain.fetchProofBytes({ height: 70n, newSetId: 5n }, signal)), undefined);
+  assert.equal(
+    await run(chain.acceptedProofs.fetchProofBytes({ height: 70n, newSetId: 5n }, signal)),
+    undefined,
+  );
   await chain.close();
 });
 
@@ -207,7 +219,7 @@ Deno.test("accepted proofs: a node that hides its offchain database lacks the me
     throw new ScriptedError(-32601, "RPC call is unsafe to be called externally");
   });
   await assert.rejects(
-    run(chain.fetchProofBytes({ height: 1n, newSetId: undefined }, signal)),
+    run(chain.acceptedProofs.fetchProofBytes({ height: 1n, newSetId: undefined }, signal)),
     faultWith("missing_method"),
   );
   await chain.close();
@@ -215,14 +227,14 @@ Deno.test("accepted proofs: a node that hides its offchain database lacks the me
 
 Deno.test("accepted proofs: rotations are a map of sets to heights", async () => {
   const { node, chain, run } = scriptHub(offchain(new Map(), [[3n, 60n], [4n, 68n]]));
-  assert.deepEqual([...await run(chain.fetchRotations(signal))], [[3n, 60n], [4n, 68n]]);
+  assert.deepEqual([...await run(chain.acceptedProofs.fetchRotations(signal))], [[3n, 60n], [4n, 68n]]);
   node.answer("state_getStorage", () => null);
-  assert.equal((await run(chain.fetchRotations(signal))).size, 0);
+  assert.equal((await run(chain.acceptedProofs.fetchRotations(signal))).size, 0);
   node.answer(
     "state_getStorage",
     () => toHex(orderedMap(u64, u64, compareIntegers).enc(new Map([[1n, 2n]])).slice(1)),
   );
-  await assert.rejects(run(chain.fetchRotations(signal)), faultWith("malformed"));
+  await assert.rejects(run(chain.acceptedProofs.fetchRotations(signal)), faultWith("malformed"));
   await chain.close();
 });
 
@@ -242,13 +254,16 @@ Deno.test("accepted proofs: what the hub keeps is listed at its final block, wit
       return stored.get(String(key)) ?? null;
     },
   });
-  assert.deepEqual(await run(chain.fetchAcceptedIndex(signal)), {
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedIndex(signal)), {
     rotations: new Map([[4n, 68n], [5n, 90n]]),
     messaging: [70n, 80n],
   });
   trips();
   node.answer("state_getStorage", () => null);
-  assert.deepEqual(await run(chain.fetchAcceptedIndex(signal)), { rotations: new Map(), messaging: [] });
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedIndex(signal)), {
+    rotations: new Map(),
+    messaging: [],
+  });
   assert.equal(trips(), 2);
   await chain.close();
 });

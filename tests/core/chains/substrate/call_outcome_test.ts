@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { SignedSubmission } from "../../../../src/core/chains/port.ts";
+import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import { fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../../src/core/encoding/hash.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
@@ -55,7 +55,7 @@ function scriptNode(
 Deno.test("call outcome: a call is found far beyond the window of messages, a few windows at a time", async () => {
   const nodeState = { best: 600, finalized: 598, holder: 500, isPending: false, events: "0x00" };
   const hub = scriptNode(nodeState);
-  const fetch = (): Promise<unknown> => hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  const fetch = (): Promise<unknown> => hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
   assert.deepEqual(await fetch(), { kind: "pending" });
   // Four windows of 64 blocks.
   assert.equal(hub.bodies(), 256);
@@ -68,7 +68,7 @@ Deno.test("call outcome: a call is found far beyond the window of messages, a fe
     refusal: undefined,
   });
   assert.equal(hub.bodies(), 512);
-  assert.equal((await hub.run(hub.chain.fetchCallOutcome(submission, signal))).kind, "included");
+  assert.equal((await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal))).kind, "included");
   // What is known to be without the call is not read again.
   assert.equal(hub.bodies(), 512);
   await hub.chain.close();
@@ -86,14 +86,14 @@ Deno.test("call outcome: while it is in the pool each new block is read once", a
   for (let height = 8; height <= 300; height++) {
     nodeState.best = height;
     nodeState.finalized = height - 2;
-    const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+    const outcome = await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
     assert.equal(outcome.kind, "pending");
   }
   assert.equal(hub.bodies(), 300 - 5 + 1);
   nodeState.best = 301;
   nodeState.holder = 301;
   nodeState.isPending = false;
-  const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  const outcome = await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
   assert.ok(outcome.kind === "included");
   assert.deepEqual([outcome.block.height, outcome.isFinal], [301n, false]);
   await hub.chain.close();
@@ -101,7 +101,7 @@ Deno.test("call outcome: while it is in the pool each new block is read once", a
 
 Deno.test("call outcome: a call that failed in its block names the pallet's error", async () => {
   const hub = scriptNode({ best: 20, finalized: 18, holder: 9, isPending: false, events: failed });
-  const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  const outcome = await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
   assert.ok(outcome.kind === "included");
   assert.equal(outcome.succeeded, false);
   assert.deepEqual(outcome.refusal, { code: "unknown_message", detail: "Relayer.MissingCommitments" });
@@ -111,7 +111,7 @@ Deno.test("call outcome: a call that failed in its block names the pallet's erro
 Deno.test("call outcome: neither in a block nor in the pool is unknown, once all blocks are read", async () => {
   const nodeState = { best: 20, finalized: 18, holder: undefined, isPending: false, events: "0x00" };
   const hub = scriptNode(nodeState);
-  const fetch = (): Promise<unknown> => hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  const fetch = (): Promise<unknown> => hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
   assert.deepEqual(await fetch(), { kind: "unknown" });
   nodeState.best = 400;
   nodeState.finalized = 398;
@@ -140,10 +140,10 @@ Deno.test("call outcome: blocks that are not final are looked at again when othe
   hub.node.answer("chain_getBlock", (hash) => ({
     block: { extrinsics: hash === hashOf("b40 fork") ? [inherent, toHex(raw)] : [inherent] },
   }));
-  assert.equal((await hub.run(hub.chain.fetchCallOutcome(submission, signal))).kind, "pending");
+  assert.equal((await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal))).kind, "pending");
   fork = " fork";
   nodeState.isPending = false;
-  const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  const outcome = await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
   assert.deepEqual(outcome.kind === "included" && outcome.block, { height: 40n, hash: hashOf("b40 fork") });
   await hub.chain.close();
 });
@@ -152,7 +152,7 @@ Deno.test("call outcome: a node without the bodies of old blocks is a fault, not
   const hub = scriptNode({ best: 200, finalized: 198, holder: undefined, isPending: false, events: "0x00" });
   hub.node.answer("chain_getBlock", () => null);
   await assert.rejects(
-    hub.run(hub.chain.fetchCallOutcome(submission, signal)),
+    hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal)),
     (error: unknown) => error instanceof RpcFault && error.code === "pruned",
   );
   await hub.chain.close();
@@ -162,7 +162,7 @@ Deno.test("call outcome: a foreign event that cannot be read is skipped with a w
   // An event of extrinsic 0 whose pallet the metadata does not have, before those of the call.
   const events = "0x08" + "0000000000fd0302aabb00" + failed.slice(4);
   const hub = scriptNode({ best: 20, finalized: 18, holder: 9, isPending: false, events });
-  const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  const outcome = await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
   assert.ok(outcome.kind === "included");
   assert.equal(outcome.refusal?.detail, "Relayer.MissingCommitments");
   const [warning, ...more] = hub.log.lines.filter(({ level }) => level === "warn");
@@ -179,7 +179,7 @@ Deno.test("call outcome: the events of a block are read with the runtime that ex
     asked.push(block);
     return { specName: "nexus", specVersion: 1 };
   });
-  await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
   assert.deepEqual(asked, [hashOf("b8")]);
   await hub.chain.close();
 });

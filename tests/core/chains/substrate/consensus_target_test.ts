@@ -52,7 +52,10 @@ function refuseMethod(hub: Hub, refused: string): void {
 Deno.test("consensus hub: every message carries our sr25519 signature of its proof's hash", async () => {
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated);
-  const submission = await connection.hub.prepareUpdates(opState, proofs.opStack, signal);
+  const submission = await connection.hub.updates.prepareUpdates(
+    { id: opState, proofs: proofs.opStack },
+    signal,
+  );
   assert.equal(submission.madeAtHeight, BigInt(simulated.best.number));
   assert.equal(submission.account, undefined);
   const messages = decodeStrict(ismpMessagesCodec, decodeBareExtrinsic(submission.raw).slice(2), "messages");
@@ -76,8 +79,8 @@ Deno.test("consensus hub: every message carries our sr25519 signature of its pro
 Deno.test("consensus hub: an extrinsic without updates is a defect of the caller", async () => {
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated);
-  await assert.rejects(connection.hub.prepareUpdates(id, [], signal), /no update/);
-  await assert.rejects(connection.hub.dryRunUpdates(id, [], signal), /no update/);
+  await assert.rejects(connection.hub.updates.prepareUpdates({ id, proofs: [] }, signal), /no update/);
+  await assert.rejects(connection.hub.updates.dryRunUpdates({ id, proofs: [] }, signal), /no update/);
 });
 
 Deno.test("consensus hub: each method takes one round trip, or the number that is written here", async () => {
@@ -86,29 +89,44 @@ Deno.test("consensus hub: each method takes one round trip, or the number that i
   const { hub, trips } = connection;
   const counted = async (work: () => Promise<unknown>): Promise<number> => (await trips(work))[1];
   // Version and metadata are read once.
-  await hub.fetchCommitment({ id: ethereum, height: 1n }, signal);
-  assert.equal(await counted(() => hub.fetchClient(id, "best", signal)), 1);
-  assert.equal(await counted(() => hub.fetchClient(id, "final", signal)), 2);
-  assert.equal(await counted(() => hub.fetchLatestHeight(ethereum, signal)), 1);
-  assert.equal(await counted(() => hub.fetchCommitment({ id: ethereum, height: 1n }, signal)), 1);
-  assert.equal(await counted(() => hub.fetchUpdateTime({ id: ethereum, height: 1n }, signal)), 1);
-  assert.equal(await counted(() => hub.fetchNowSec(signal)), 1);
-  assert.equal(await counted(() => hub.dryRunUpdates(opState, proofs.opStack, signal)), 1);
+  await hub.reads.fetchCommitment({ id: ethereum, height: 1n }, signal);
+  assert.equal(await counted(() => hub.reads.fetchClient(id, "best", signal)), 1);
+  assert.equal(await counted(() => hub.reads.fetchClient(id, "final", signal)), 2);
+  assert.equal(await counted(() => hub.reads.fetchLatestHeight(ethereum, signal)), 1);
+  assert.equal(await counted(() => hub.reads.fetchCommitment({ id: ethereum, height: 1n }, signal)), 1);
+  assert.equal(await counted(() => hub.reads.fetchUpdateTime({ id: ethereum, height: 1n }, signal)), 1);
+  assert.equal(await counted(() => hub.reads.fetchNowSec(signal)), 1);
+  assert.equal(
+    await counted(() => hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal)),
+    1,
+  );
   // The pool gives no reason: the second finds out whether the client takes updates at all.
-  assert.equal(await counted(() => hub.dryRunUpdates(opState, [Uint8Array.of(1)], signal)), 2);
-  assert.equal(await counted(() => hub.prepareUpdates(opState, proofs.opStack, signal)), 1);
-  const submission = await hub.prepareUpdates(opState, proofs.opStack, signal);
-  assert.equal(await counted(() => hub.broadcast(submission, signal)), 1);
-  await hub.fetchUpdateOutcome(submission, signal);
-  assert.equal(await counted(() => hub.fetchUpdateOutcome(submission, signal)), 1);
+  assert.equal(
+    await counted(() => hub.updates.dryRunUpdates({ id: opState, proofs: [Uint8Array.of(1)] }, signal)),
+    2,
+  );
+  assert.equal(
+    await counted(() => hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal)),
+    1,
+  );
+  const submission = await hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal);
+  assert.equal(await counted(() => hub.sender.broadcast(submission, signal)), 1);
+  await hub.outcomes.fetchUpdateOutcome(submission, signal);
+  assert.equal(await counted(() => hub.outcomes.fetchUpdateOutcome(submission, signal)), 1);
 });
 
 Deno.test("consensus hub: updates above the size limit are refused before they are sent", async () => {
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated, { maxCallBytes: 1000 });
   const { hub } = connection;
-  assert.equal((await hub.dryRunUpdates(opState, proofs.opStack, signal))?.code, "too_large");
-  await assert.rejects(hub.prepareUpdates(opState, proofs.opStack, signal), faultWith("too_large"));
+  assert.equal(
+    (await hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal))?.code,
+    "too_large",
+  );
+  await assert.rejects(
+    hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal),
+    faultWith("too_large"),
+  );
 });
 
 Deno.test("consensus hub: without the pool's runtime API a dry run decides, without both nothing does", async () => {
@@ -116,8 +134,8 @@ Deno.test("consensus hub: without the pool's runtime API a dry run decides, with
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
   refuseMethod(simulated, "TaggedTransactionQueue_validate_transaction");
-  assert.equal(await hub.dryRunUpdates(opState, proofs.opStack, signal), undefined);
-  assert.deepEqual(await hub.dryRunUpdates(opState, [Uint8Array.of(1)], signal), {
+  assert.equal(await hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal), undefined);
+  assert.deepEqual(await hub.updates.dryRunUpdates({ id: opState, proofs: [Uint8Array.of(1)] }, signal), {
     code: "bad_proof",
     detail: "Ismp.InvalidMessage",
   });
@@ -126,16 +144,19 @@ Deno.test("consensus hub: without the pool's runtime API a dry run decides, with
     call.method === "system_dryRun"
       ? { kind: "error", code: -32601, message: "Method not found" }
       : fault?.(call);
-  await assert.rejects(hub.dryRunUpdates(opState, proofs.opStack, signal), faultWith("missing_method"));
+  await assert.rejects(
+    hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal),
+    faultWith("missing_method"),
+  );
 });
 
 Deno.test("consensus hub: bytes that the pool bans for a while are a fault, no refusal", async () => {
   await using simulated = await startConsensusHub({ pool: { banMs: 60_000 } });
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
-  const submission = await hub.prepareUpdates(opState, [Uint8Array.of(1)], signal);
-  assert.equal((await hub.broadcast(submission, signal)).kind, "refused");
-  await assert.rejects(hub.broadcast(submission, signal), faultWith("pool_dropped"));
+  const submission = await hub.updates.prepareUpdates({ id: opState, proofs: [Uint8Array.of(1)] }, signal);
+  assert.equal((await hub.sender.broadcast(submission, signal)).kind, "refused");
+  await assert.rejects(hub.sender.broadcast(submission, signal), faultWith("pool_dropped"));
 });
 
 Deno.test("consensus hub: the check of a right configuration finds nothing, others are named", async (t) => {
@@ -218,8 +239,8 @@ Deno.test("consensus hub: a node without state_queryStorageAt is read value by v
       return null;
     },
   });
-  assert.equal(await run(chain.fetchClient(toConsensusStateId("ETH0"), "best", signal)), undefined);
-  assert.deepEqual(await run(chain.fetchStorage([fromHex("0x12"), fromHex("0x34")], signal)), [
+  assert.equal(await run(chain.reads.fetchClient(toConsensusStateId("ETH0"), "best", signal)), undefined);
+  assert.deepEqual(await run(chain.reads.fetchStorage([fromHex("0x12"), fromHex("0x34")], signal)), [
     undefined,
     undefined,
   ]);
@@ -243,9 +264,9 @@ Deno.test("consensus hub: older releases keep commitments and their times under 
     state_getMetadata: () => toHex(metadata),
     state_getStorage: (name) => stored.get(name) ?? null,
   });
-  assert.deepEqual(await run(chain.fetchCommitment(at, signal)), commitment);
-  assert.equal(await run(chain.fetchUpdateTime(at, signal)), 77n);
-  assert.equal(await run(chain.fetchCommitment({ ...at, height: 8n }, signal)), undefined);
+  assert.deepEqual(await run(chain.reads.fetchCommitment(at, signal)), commitment);
+  assert.equal(await run(chain.reads.fetchUpdateTime(at, signal)), 77n);
+  assert.equal(await run(chain.reads.fetchCommitment({ ...at, height: 8n }, signal)), undefined);
   await chain.close();
 });
 
@@ -261,17 +282,17 @@ Deno.test("consensus hub: values are read at the block that was asked for, and w
     state_getStorage: () => "0x01",
   });
   await assert.rejects(
-    run(chain.fetchClient(toConsensusStateId("ETH0"), "final", signal)),
+    run(chain.reads.fetchClient(toConsensusStateId("ETH0"), "final", signal)),
     faultWith("malformed"),
   );
   await assert.rejects(
-    run(chain.fetchClient(toConsensusStateId("ETH0"), "best", signal)),
+    run(chain.reads.fetchClient(toConsensusStateId("ETH0"), "best", signal)),
     faultWith("malformed"),
   );
   assert.deepEqual(asked, [hashOf("final"), undefined]);
-  await assert.rejects(run(chain.fetchLatestHeight(ethereum, signal)), faultWith("malformed"));
+  await assert.rejects(run(chain.reads.fetchLatestHeight(ethereum, signal)), faultWith("malformed"));
   await assert.rejects(
-    run(chain.fetchCommitment({ id: ethereum, height: 1n }, signal)),
+    run(chain.reads.fetchCommitment({ id: ethereum, height: 1n }, signal)),
     faultWith("malformed"),
   );
   await chain.close();

@@ -38,8 +38,8 @@ Deno.test("events: blocks whose states are discarded are asked for again, then s
     );
     return true;
   };
-  const fetch = (from: bigint): ReturnType<typeof chain.fetchEvents> =>
-    chain.fetchEvents(from, newest, signal);
+  const fetch = (from: bigint): ReturnType<typeof chain.events.fetchEvents> =>
+    chain.events.fetchEvents(from, newest, signal);
 
   await assert.rejects(fetch(2n), refused(2n));
   laterMs = 9 * 60_000;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../../src/core/chains/port.ts";
+import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import {
   deliveryExtrinsic,
   keySigner,

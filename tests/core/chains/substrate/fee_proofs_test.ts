@@ -70,25 +70,21 @@ Deno.test("fees: fees are what the child trie says, in one message", async () =>
       return found === paid ? toHex(metadata) : null;
     },
   }, { hashing: "Blake2" });
-  assert.deepEqual(await run(chain.fetchFees([paid, absent], signal)), [1_500_000n, undefined]);
+  assert.deepEqual(await run(chain.fees.fetchFees([paid, absent], signal)), [1_500_000n, undefined]);
   trips();
-  await run(chain.fetchFees([paid, absent], signal));
+  await run(chain.fees.fetchFees([paid, absent], signal));
   assert.equal(trips(), 1);
-  assert.deepEqual(await run(chain.fetchFees([], signal)), []);
+  assert.deepEqual(await run(chain.fees.fetchFees([], signal)), []);
   assert.equal(trips(), 0);
   await chain.close();
 });
 
-Deno.test("fees: a chain without gas, prices and balances says so, and takes its decimals from the configuration", async () => {
+Deno.test("fees: a chain without gas has no part for it, and takes its decimals from the configuration", async () => {
   const { chain, run } = scriptChain({});
-  assert.equal(chain.hasGas, false);
-  assert.equal(await run(chain.fetchFeeTokenDecimals(signal)), 6);
-  assert.equal(await run(chain.fetchRouterPrice(signal)), undefined);
-  assert.deepEqual(await run(chain.fetchGasQuote(signal)), { gasPriceWei: 0n });
-  assert.equal(await run(chain.fetchDataCost(new Uint8Array(100), signal)), 0n);
-  assert.equal(await run(chain.fetchBalance(signal)), undefined);
+  assert.equal(chain.gas, undefined);
+  assert.equal(await run(chain.fees.fetchFeeTokenDecimals(signal)), 6);
   const other = scriptChain({}, { feeTokenDecimals: 18 });
-  assert.equal(await other.run(other.chain.fetchFeeTokenDecimals(signal)), 18);
+  assert.equal(await other.run(other.chain.fees.fetchFeeTokenDecimals(signal)), 18);
   await Promise.all([chain.close(), other.chain.close()]);
 });
 
@@ -96,7 +92,7 @@ for (const hashing of ["Keccak", "Blake2"] as const) {
   Deno.test(`fees: ${hashing} proofs of fees and receipts verify below the root of the header`, async () => {
     const trie = trieOf(hashing, relayer);
     const { chain, run, trips } = scriptChain(nodeOf(trie), { hashing });
-    const proved = await run(chain.proveFees([paid, absent], 9n, signal));
+    const proved = await run(chain.proofs.proveFees([paid, absent], { height: 9n }, signal));
     assert.deepEqual(proved.fees, [1_500_000n, 0n]);
     const fees = decodeStrict(stateMachineProofCodec, proved.proof, "StateMachineProof");
     assert.equal(fees.hasher, hashing);
@@ -109,7 +105,7 @@ for (const hashing of ["Keccak", "Blake2"] as const) {
     });
     assert.deepEqual(shown.get(toHex(key)), metadata);
     assert.equal(trips(), 3);
-    const receipts = await run(chain.proveReceipts([delivered, absent, paid], 9n, signal));
+    const receipts = await run(chain.proofs.proveReceipts([delivered, absent, paid], { height: 9n }, signal));
     assert.deepEqual(receipts.relayers, [relayer, undefined, new Uint8Array(20).fill(1)]);
     assert.equal(decodeStrict(stateMachineProofCodec, receipts.proof, "Proof").hasher, hashing);
     assert.equal(trips(), 3);
@@ -123,23 +119,34 @@ Deno.test("fees: a receipt that holds a signature names its signer, as the hub r
     value: { publicKey: relayer, signature: new Uint8Array(64).fill(3) },
   });
   const { chain, run } = scriptChain(nodeOf(trieOf("Keccak", signature)));
-  assert.deepEqual((await run(chain.proveReceipts([delivered], 9n, signal))).relayers, [relayer]);
+  assert.deepEqual((await run(chain.proofs.proveReceipts([delivered], { height: 9n }, signal))).relayers, [
+    relayer,
+  ]);
   await chain.close();
 });
 
 Deno.test("fees: a proof that does not fit the header's root is no proof", async () => {
   const { chain, run } = scriptChain(nodeOf(trieOf("Keccak", relayer), hashOf("another root")));
-  await assert.rejects(run(chain.proveReceipts([delivered], 9n, signal)), faultWith("malformed"));
-  await assert.rejects(run(chain.proveFees([paid], 9n, signal)), faultWith("malformed"));
+  await assert.rejects(
+    run(chain.proofs.proveReceipts([delivered], { height: 9n }, signal)),
+    faultWith("malformed"),
+  );
+  await assert.rejects(run(chain.proofs.proveFees([paid], { height: 9n }, signal)), faultWith("malformed"));
   await chain.close();
 });
 
 Deno.test("fees: a header without ISMP roots is malformed, a height beyond the head is lagging", async () => {
   const { node, chain, run } = scriptChain(nodeOf(trieOf("Keccak", relayer)));
   node.answer("chain_getHeader", () => headerJson(9));
-  await assert.rejects(run(chain.proveReceipts([delivered], 9n, signal)), faultWith("malformed"));
+  await assert.rejects(
+    run(chain.proofs.proveReceipts([delivered], { height: 9n }, signal)),
+    faultWith("malformed"),
+  );
   node.answer("chain_getBlockHash", () => null);
-  await assert.rejects(run(chain.proveReceipts([delivered], 9n, signal)), faultWith("lagging"));
+  await assert.rejects(
+    run(chain.proofs.proveReceipts([delivered], { height: 9n }, signal)),
+    faultWith("lagging"),
+  );
   await chain.close();
 });
 
@@ -153,7 +160,7 @@ Deno.test("fees: state values are proven at the height asked for, also by the st
     },
   });
   const prove = async (): Promise<unknown> => {
-    const proof = await run(chain.proveState([key], 9n, signal));
+    const proof = await run(chain.proofs.proveState([key], { height: 9n }, signal));
     const { storageProof: nodes, hasher } = decodeStrict(stateMachineProofCodec, proof, "Proof");
     return readSubstrateProof({ root: trie.root(), hasher, nodes, keys: [key] }).get(toHex(key));
   };
@@ -167,8 +174,8 @@ Deno.test("fees: state values are proven at the height asked for, also by the st
       return { at, proof: trie.prove([key]).map(toHex) };
     },
   });
-  const proof = await standard.run(standard.chain.proveState([key], 9n, signal));
-  assert.equal(toHex(proof), toHex(await run(chain.proveState([key], 9n, signal))));
+  const proof = await standard.run(standard.chain.proofs.proveState([key], { height: 9n }, signal));
+  assert.equal(toHex(proof), toHex(await run(chain.proofs.proveState([key], { height: 9n }, signal))));
   await Promise.all([chain.close(), standard.chain.close()]);
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { zstdDecompressSync } from "node:zlib";
-import type { Delivery } from "../../../../src/core/chains/port.ts";
-import type { RelayerHubCall } from "../../../../src/core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../../../src/core/chains/hub.ts";
+import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { encodeHubCall } from "../../../../src/core/chains/substrate/hub_calls.ts";
 import { loadRuntime, RuntimeFault } from "../../../../src/core/chains/substrate/runtime.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -79,14 +79,14 @@ for (const [vector, call] of known) {
 
   Deno.test(`hub calls: ${vector} becomes the known extrinsic with its hash, in one message`, async () => {
     const { chain, run, trips } = scriptHub({ chain_getHeader: () => headerJson(77) });
-    const { hash, raw, madeAtHeight, account } = await run(chain.prepareCall(call, signal));
+    const { hash, raw, madeAtHeight, account } = await run(chain.hubCalls.prepareCall(call, signal));
     const expected = hubScale(`call.nexus.${vector}`);
     assert.equal(toHex(raw), expected.bareExtrinsicV4);
     assert.equal(hash, expected.bareExtrinsicHashKeccak);
     assert.deepEqual([madeAtHeight, account], [77n, undefined]);
     // Version and metadata are read once.
     assert.equal(trips(), 3);
-    await run(chain.prepareCall(call, signal));
+    await run(chain.hubCalls.prepareCall(call, signal));
     assert.equal(trips(), 1);
     await chain.close();
   });
@@ -155,9 +155,9 @@ function ready(change: { readonly ageSec?: bigint } = {}): Map<string, string> {
 
 Deno.test("hub calls: a call that the pool would take is not refused, and that takes one message", async () => {
   const { chain, run, trips } = scriptHub(withValidity(VALID, undefined));
-  assert.equal(await run(chain.dryRunCall(accumulate, signal)), undefined);
+  assert.equal(await run(chain.hubCalls.dryRunCall(accumulate, signal)), undefined);
   trips();
-  assert.equal(await run(chain.dryRunCall(accumulate, signal)), undefined);
+  assert.equal(await run(chain.hubCalls.dryRunCall(accumulate, signal)), undefined);
   assert.equal(trips(), 1);
   await chain.close();
 });
@@ -245,7 +245,7 @@ const refusals: readonly (readonly [
 for (const [sentence, call, node, expected] of refusals) {
   Deno.test(`hub calls: ${sentence}`, async () => {
     const { chain, run } = scriptHub(node);
-    const refusal = await run(chain.dryRunCall(call, signal));
+    const refusal = await run(chain.hubCalls.dryRunCall(call, signal));
     assert.deepEqual([refusal?.code, refusal?.error], expected);
     await chain.close();
   });
@@ -260,7 +260,7 @@ Deno.test("hub calls: of an answer the timed out and the answered requests are n
   const ask = async (requests: typeof gets): Promise<unknown> => {
     const call: RelayerHubCall = { kind: "answerGets", answer: { ...answer, requests } };
     const { chain, run } = scriptHub(withValidity(INVALID_CALL, moduleError(58, 0), stored));
-    const refusal = await run(chain.dryRunCall(call, signal));
+    const refusal = await run(chain.hubCalls.dryRunCall(call, signal));
     await chain.close();
     return [refusal?.code, refusal?.messages];
   };
@@ -286,14 +286,17 @@ Deno.test("hub calls: a node without the pool's API is asked for a dry run alone
     },
   };
   const { node, chain, run } = scriptHub(refuses);
-  assert.equal((await run(chain.dryRunCall(accumulate, signal)))?.error, "Relayer.MissingCommitments");
+  assert.equal(
+    (await run(chain.hubCalls.dryRunCall(accumulate, signal)))?.error,
+    "Relayer.MissingCommitments",
+  );
   node.answer("system_dryRun", () => "0x0000");
-  assert.equal(await run(chain.dryRunCall(accumulate, signal)), undefined);
+  assert.equal(await run(chain.hubCalls.dryRunCall(accumulate, signal)), undefined);
   node.answer("system_dryRun", () => {
     throw new ScriptedError(-32601, "Method not found");
   });
   await assert.rejects(
-    run(chain.dryRunCall(accumulate, signal)),
+    run(chain.hubCalls.dryRunCall(accumulate, signal)),
     (error: unknown) => error instanceof RpcFault && error.code === "missing_method",
   );
   await chain.close();
@@ -301,7 +304,7 @@ Deno.test("hub calls: a node without the pool's API is asked for a dry run alone
 
 Deno.test("hub calls: what exceeds the size limit is refused without asking", async () => {
   const { node, chain, run } = scriptHub(withValidity(VALID, undefined), { maxCallBytes: 100 });
-  assert.equal((await run(chain.dryRunCall(accumulate, signal)))?.code, "too_large");
+  assert.equal((await run(chain.hubCalls.dryRunCall(accumulate, signal)))?.code, "too_large");
   assert.equal(node.exchanges.some(({ methods }) => methods.includes("state_call")), false);
   await chain.close();
 });
@@ -313,7 +316,7 @@ Deno.test("hub calls: a claim that shrinks by a fifth is sent compressed, and un
     proof: { ...proof, sourceProof: { ...proof.sourceProof, proof: new Uint8Array(5_000).fill(9) } },
   };
   const { chain, run } = scriptHub({ chain_getHeader: () => headerJson(77) });
-  const call = decodeBareExtrinsic((await run(chain.prepareCall(large, signal))).raw);
+  const call = decodeBareExtrinsic((await run(chain.hubCalls.prepareCall(large, signal))).raw);
   // Pallet CallDecompressor of nexus, call decompress_call.
   assert.deepEqual([...call.slice(0, 2)], [54, 0]);
   const { compressed, size } = decodeStrict(
@@ -368,8 +371,10 @@ Deno.test("hub chain: what a Substrate host does not take is refused by value, w
     dataCostWei: 0n,
   } as const;
   for (const [delivery, code, step] of cases) {
-    const simulated = await run(chain.simulate(delivery, signal));
-    const signed = await run(chain.sign(delivery, accepted, { nonceAtLeast: undefined }, signal));
+    const simulated = await run(chain.simulator.simulate(delivery, signal));
+    const signed = await run(
+      chain.sender.sign(delivery, { simulation: accepted, nonceAtLeast: undefined }, signal),
+    );
     for (const result of [simulated, signed]) {
       assert.ok(result.kind === "refused");
       assert.deepEqual([result.refusal.code, result.refusal.step], [code, step]);
@@ -400,10 +405,10 @@ Deno.test("hub chain: responses bound for EVM hosts are proven as leaves of thei
       stateMachine: parseStateMachine("EVM-1"),
       consensusStateId: answer.source.height.id.consensusStateId,
     },
-    family: "evm",
-    fetchStateRoot: () => Promise.resolve(undefined),
+    capabilities: { hubProofs: "mmr" },
+    reads: { fetchStateRoot: () => Promise.resolve(undefined) },
   } as const;
-  const proof = await run(chain.proveMessages([response], 40n, target, signal));
+  const proof = await run(chain.proofs.proveMessages([response], { height: 40n, target }, signal));
   assert.deepEqual(proof, {
     kind: "mmr",
     height: { id: chain.id, height: 40n },

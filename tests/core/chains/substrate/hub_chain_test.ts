@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Delivery, SignedSubmission } from "../../../../src/core/chains/port.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
+import type { Delivery, SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -46,9 +46,9 @@ async function deliveryOf(hub: Hub, height: bigint, ...requests: readonly PostRe
 }
 
 async function signed(chain: HubChain, delivery: Delivery): Promise<SignedSubmission> {
-  const simulation = await chain.simulate(delivery, signal);
+  const simulation = await chain.simulator.simulate(delivery, signal);
   assert.ok(simulation.kind === "accepted", simulation.kind === "refused" ? simulation.refusal.detail : "");
-  const result = await chain.sign(delivery, simulation, hints, signal);
+  const result = await chain.sender.sign(delivery, { simulation, ...hints }, signal);
   assert.ok(result.kind === "signed");
   return result.submission;
 }
@@ -63,10 +63,10 @@ Deno.test("hub chain: a delivery is simulated, signed, sent, found in its block,
   const { chain } = connection;
   const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
   const submission = await signed(chain, delivery);
-  assert.deepEqual(await chain.fetchOutcome(submission, signal), { kind: "unknown" });
-  assert.deepEqual(await chain.broadcast(submission, signal), { kind: "sent" });
-  assert.deepEqual(await chain.broadcast(submission, signal), { kind: "alreadyKnown" });
-  assert.deepEqual(await chain.fetchOutcome(submission, signal), { kind: "pending" });
+  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
+  assert.deepEqual(await chain.sender.broadcast(submission, signal), { kind: "sent" });
+  assert.deepEqual(await chain.sender.broadcast(submission, signal), { kind: "alreadyKnown" });
+  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { kind: "pending" });
   const block = hub.produceBlock();
   const expected = {
     kind: "included",
@@ -76,11 +76,11 @@ Deno.test("hub chain: a delivery is simulated, signed, sent, found in its block,
     handled: [post(1n), post(2n)].map((each) => ({ commitment: commitmentOfPost(each), relayer: relayerId })),
     refusal: undefined,
   } as const;
-  assert.deepEqual(await chain.fetchOutcome(submission, signal), expected);
+  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), expected);
   hub.produceBlock();
   hub.produceBlock();
-  assert.deepEqual(await chain.fetchOutcome(submission, signal), { ...expected, isFinal: true });
-  assert.deepEqual(await chain.fetchReceipts([postMessage(post(1n)), postMessage(post(3n))], signal), [
+  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { ...expected, isFinal: true });
+  assert.deepEqual(await chain.reads.fetchReceipts([postMessage(post(1n)), postMessage(post(3n))], signal), [
     relayerId,
     undefined,
   ]);
@@ -93,11 +93,11 @@ Deno.test("hub chain: an outcome is found by a program that was started later", 
   {
     await using first = connect(hub);
     submission = await signed(first.chain, delivery);
-    await first.chain.broadcast(submission, signal);
+    await first.chain.sender.broadcast(submission, signal);
   }
   for (let count = 0; count < 20; count++) hub.produceBlock();
   await using second = connect(hub);
-  const outcome = await second.chain.fetchOutcome(submission, signal);
+  const outcome = await second.chain.outcomes.fetchOutcome(submission, signal);
   assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
 });
 
@@ -106,14 +106,14 @@ Deno.test("hub chain: an extrinsic in a final block whose events the node has pr
   const delivery = await deliveryOf(hub, 10n, post(1n));
   await using connection = connect(hub);
   const submission = await signed(connection.chain, delivery);
-  await connection.chain.broadcast(submission, signal);
+  await connection.chain.sender.broadcast(submission, signal);
   for (let count = 0; count < 20; count++) hub.produceBlock();
   // What a node started with --state-pruning says of a state that it has not any more.
   hub.fault = ({ method }) =>
     method === "state_getStorage"
       ? { kind: "error", code: 4003, message: "Client error: UnknownBlock: State already discarded for 0x12" }
       : undefined;
-  assert.deepEqual(await connection.chain.fetchOutcome(submission, signal), { kind: "unknown" });
+  assert.deepEqual(await connection.chain.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
 });
 
 Deno.test("hub chain: a restart of the node in between is survived", async () => {
@@ -124,12 +124,12 @@ Deno.test("hub chain: a restart of the node in between is survived", async () =>
   const submission = await signed(chain, delivery);
   await hub.stop();
   hub.start();
-  assert.deepEqual((await chain.fetchView(sender, signal)).height, 10n);
-  await chain.broadcast(submission, signal);
+  assert.deepEqual((await chain.reads.fetchView(sender, signal)).height, 10n);
+  await chain.sender.broadcast(submission, signal);
   hub.produceBlock();
   await hub.stop();
   hub.start();
-  const outcome = await chain.fetchOutcome(submission, signal);
+  const outcome = await chain.outcomes.fetchOutcome(submission, signal);
   assert.equal(outcome.kind === "included" && outcome.succeeded, true);
 });
 
@@ -139,9 +139,9 @@ Deno.test("hub chain: receipts name the hub key when there is one", async () => 
   await using connection = connect(hub, { signer: new Secret(toHex(seed)) });
   const { chain } = connection;
   const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-  await chain.broadcast(submission, signal);
+  await chain.sender.broadcast(submission, signal);
   hub.produceBlock();
-  const [receipt] = await chain.fetchReceipts([postMessage(post(1n))], signal);
+  const [receipt] = await chain.reads.fetchReceipts([postMessage(post(1n))], signal);
   assert.deepEqual(receipt, sr25519PublicKey(seed));
   assert.deepEqual(chain.relayer, receipt);
 });
@@ -151,14 +151,14 @@ Deno.test("hub chain: what was delivered by others since the simulation is seen 
   await using ours = connect(hub);
   await using theirs = connect(hub, { relayerId: new Uint8Array(20).fill(9) });
   const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
-  const simulation = await ours.chain.simulate(delivery, signal);
+  const simulation = await ours.chain.simulator.simulate(delivery, signal);
   assert.ok(simulation.kind === "accepted");
   const [step] = delivery.steps;
   assert.ok(step?.kind === "messages");
   const onlyFirst: Delivery = { steps: [{ ...step, messages: step.messages.slice(0, 1) }] };
-  await theirs.chain.broadcast(await signed(theirs.chain, onlyFirst), signal);
+  await theirs.chain.sender.broadcast(await signed(theirs.chain, onlyFirst), signal);
   hub.produceBlock();
-  assert.deepEqual(await ours.chain.sign(delivery, simulation, hints, signal), {
+  assert.deepEqual(await ours.chain.sender.sign(delivery, { simulation, ...hints }, signal), {
     kind: "overtaken",
     receipts: [new Uint8Array(20).fill(9), undefined],
   });
@@ -174,11 +174,11 @@ Deno.test("hub chain: an extrinsic overtaken in the pool fails in its block with
   const one: Delivery = { steps: [{ ...step, messages: step.messages.slice(0, 1) }] };
   const [first, second] = [await signed(theirs.chain, one), await signed(ours.chain, both)];
   assert.notEqual(first.hash, second.hash);
-  await theirs.chain.broadcast(first, signal);
+  await theirs.chain.sender.broadcast(first, signal);
   // Another grouping has another tag, so the pool takes both.
-  assert.deepEqual(await ours.chain.broadcast(second, signal), { kind: "sent" });
+  assert.deepEqual(await ours.chain.sender.broadcast(second, signal), { kind: "sent" });
   hub.produceBlock();
-  const outcome = await ours.chain.fetchOutcome(second, signal);
+  const outcome = await ours.chain.outcomes.fetchOutcome(second, signal);
   assert.ok(outcome.kind === "included");
   assert.equal(outcome.succeeded, false);
   assert.deepEqual(outcome.handled, []);
@@ -191,8 +191,8 @@ Deno.test("hub chain: the same requests of another relayer in the pool count as 
   await using theirs = connect(hub, { relayerId: new Uint8Array(20).fill(9) });
   const delivery = await deliveryOf(hub, 10n, post(1n));
   const [first, second] = [await signed(theirs.chain, delivery), await signed(ours.chain, delivery)];
-  assert.deepEqual(await theirs.chain.broadcast(first, signal), { kind: "sent" });
-  assert.deepEqual(await ours.chain.broadcast(second, signal), { kind: "alreadyKnown" });
+  assert.deepEqual(await theirs.chain.sender.broadcast(first, signal), { kind: "sent" });
+  assert.deepEqual(await ours.chain.sender.broadcast(second, signal), { kind: "alreadyKnown" });
 });
 
 Deno.test("hub chain: refusals name the rule", async () => {
@@ -200,7 +200,7 @@ Deno.test("hub chain: refusals name the rule", async () => {
   await using connection = connect(hub);
   const { chain } = connection;
   const refusal = async (delivery: Delivery): Promise<string> => {
-    const result = await chain.simulate(delivery, signal);
+    const result = await chain.simulator.simulate(delivery, signal);
     return result.kind === "refused" ? `${result.refusal.code} ${result.refusal.step ?? ""}` : result.kind;
   };
   const good = await deliveryOf(hub, 10n, post(1n));
@@ -215,7 +215,7 @@ Deno.test("hub chain: refusals name the rule", async () => {
   assert.equal(await refusal({ steps: [other] }), "unspecified ");
   const twice = { ...step, messages: [...step.messages, ...step.messages] };
   assert.equal(await refusal({ steps: [twice] }), "duplicate 0");
-  await chain.broadcast(await signed(chain, good), signal);
+  await chain.sender.broadcast(await signed(chain, good), signal);
   hub.produceBlock();
   assert.equal(await refusal(good), "duplicate 0");
   const waiting = await deliveryOf(hub, 13n, post(3n));
@@ -237,8 +237,8 @@ Deno.test("hub chain: messages of a chain that the beacon client does not list a
   await using connection = connect(hub);
   const { chain } = connection;
   const delivery = await deliveryOf(hub, 10n, post(1n));
-  assert.equal((await chain.simulate(delivery, signal)).kind, "accepted");
-  assert.equal(await chain.findUnlisted(sender, signal), undefined);
+  assert.equal((await chain.simulator.simulate(delivery, signal)).kind, "accepted");
+  assert.equal(await chain.counterparties.findUnlisted(sender, signal), undefined);
   const cause =
     "does not accept messages of EVM-1 yet: IsmpSyncCommitteeEth.SupportedStatemachines does not list " +
     "it. Governance adds it with IsmpSyncCommitteeEth.add_state_machine";
@@ -250,17 +250,21 @@ Deno.test("hub chain: messages of a chain that the beacon client does not list a
   };
   const submission = await signed(chain, delivery);
   await change(false);
-  assert.equal((await chain.broadcast(submission, signal)).kind, "refused");
+  assert.equal((await chain.sender.broadcast(submission, signal)).kind, "refused");
   assert.equal(hub.rejections.at(-1)?.code, "BadProof");
   assert.equal(hub.rejections.at(-1)?.ismp, "unsupported_state_machine");
-  const refused = await chain.simulate(delivery, signal);
+  const refused = await chain.simulator.simulate(delivery, signal);
   assert.deepEqual(refused, {
     kind: "refused",
     refusal: { code: "not_ready", detail: `the hub ${cause}`, step: 0 },
   });
-  assert.equal(await chain.findUnlisted(sender, signal), cause);
-  assert.equal(await chain.findUnlisted(receiver, signal), undefined, "BSC's client has no list");
-  const findings = await chain.checkCounterparty({ id: sender, ismpHost: senderHost }, signal);
+  assert.equal(await chain.counterparties.findUnlisted(sender, signal), cause);
+  assert.equal(
+    await chain.counterparties.findUnlisted(receiver, signal),
+    undefined,
+    "BSC's client has no list",
+  );
+  const findings = await chain.counterparties.checkCounterparty({ id: sender, ismpHost: senderHost }, signal);
   assert.deepEqual(findings.map(({ severity }) => severity), ["warning"]);
   assert.match(
     findings[0]?.text ?? "",
@@ -268,15 +272,15 @@ Deno.test("hub chain: messages of a chain that the beacon client does not list a
   );
 
   await change(true);
-  assert.equal((await chain.simulate(delivery, signal)).kind, "accepted");
-  assert.equal(await chain.findUnlisted(sender, signal), undefined);
+  assert.equal((await chain.simulator.simulate(delivery, signal)).kind, "accepted");
+  assert.equal(await chain.counterparties.findUnlisted(sender, signal), undefined);
 });
 
 Deno.test("hub chain: a delivery above the size limit is refused, so that it can be split", async () => {
   await using hub = await startTestHub();
   await using connection = connect(hub, { maxCallBytes: 200 });
   const delivery = await deliveryOf(hub, 10n, post(1n));
-  const simulation = await connection.chain.simulate(delivery, signal);
+  const simulation = await connection.chain.simulator.simulate(delivery, signal);
   assert.equal(simulation.kind === "refused" && simulation.refusal.code, "too_large");
 });
 
@@ -292,12 +296,12 @@ Deno.test("hub chain: a delivery that shrinks by a fifth travels compressed and 
     call.slice(0, 2),
     RuntimeMetadata.load("gargantua").callIndex("CallDecompressor", "decompress_call"),
   );
-  assert.deepEqual(await chain.broadcast(submission, signal), { kind: "sent" });
+  assert.deepEqual(await chain.sender.broadcast(submission, signal), { kind: "sent" });
   hub.produceBlock();
-  const outcome = await chain.fetchOutcome(submission, signal);
+  const outcome = await chain.outcomes.fetchOutcome(submission, signal);
   assert.ok(outcome.kind === "included" && outcome.succeeded);
   assert.deepEqual(outcome.handled.map(({ commitment }) => commitment), posts.map(commitmentOfPost));
-  const refused = await chain.simulate(delivery, signal);
+  const refused = await chain.simulator.simulate(delivery, signal);
   assert.equal(refused.kind === "refused" && refused.refusal.code, "duplicate");
   assert.deepEqual(refused.kind === "refused" && refused.refusal.messages, posts.map((_, index) => index));
 });
@@ -311,7 +315,7 @@ Deno.test("hub chain: an extrinsic that became invalid is refused by the pool", 
   const frozen = hub.freezeClient(sender.consensusStateId);
   hub.produceBlock();
   await frozen;
-  const result = await chain.broadcast(submission, signal);
+  const result = await chain.sender.broadcast(submission, signal);
   assert.ok(result.kind === "refused");
   assert.match(result.refusal.detail, /bad signature/);
 });
@@ -322,13 +326,13 @@ Deno.test("hub chain: events come in order, of every kind, with the transaction 
   const { chain } = connection;
   for (let round = 1n; round <= 5n; round++) {
     const submission = await signed(chain, await deliveryOf(hub, 10n * round, post(round)));
-    await chain.broadcast(submission, signal);
+    await chain.sender.broadcast(submission, signal);
     hub.produceBlock();
   }
   const vetoed = hub.veto({ id: sender, height: 50n });
   hub.produceBlock();
   await vetoed;
-  const events = await chain.fetchEvents(0n, BigInt(hub.best.number), signal);
+  const events = await chain.events.fetchEvents(0n, BigInt(hub.best.number), signal);
   const heights = events.map((event) => event.at.height);
   assert.deepEqual(heights, heights.toSorted((a, b) => Number(a - b)));
   const messages = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
@@ -346,9 +350,9 @@ Deno.test("hub chain: a range beyond the node's head is lagging (F8)", async () 
   await using hub = await startTestHub();
   await using connection = connect(hub);
   const best = BigInt(hub.best.number);
-  await assert.rejects(connection.chain.fetchEvents(1n, best + 1n, signal), faultWith("lagging"));
-  assert.deepEqual(await connection.chain.fetchEvents(best, best, signal), []);
-  assert.deepEqual(await connection.chain.fetchEvents(0n, 0n, signal), []);
+  await assert.rejects(connection.chain.events.fetchEvents(1n, best + 1n, signal), faultWith("lagging"));
+  assert.deepEqual(await connection.chain.events.fetchEvents(best, best, signal), []);
+  assert.deepEqual(await connection.chain.events.fetchEvents(0n, 0n, signal), []);
 });
 
 Deno.test("hub chain: a range wider than 100 blocks, and one that is too large, are asked in parts", async () => {
@@ -356,16 +360,22 @@ Deno.test("hub chain: a range wider than 100 blocks, and one that is too large, 
   await using connection = connect(hub);
   const { chain } = connection;
   const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-  await chain.broadcast(submission, signal);
+  await chain.sender.broadcast(submission, signal);
   for (let count = 0; count < 230; count++) hub.produceBlock();
   const to = BigInt(hub.best.number);
-  assert.equal((await chain.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length, 1);
+  assert.equal(
+    (await chain.events.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length,
+    1,
+  );
   assert.equal(hub.callCounts.get("ismp_queryEventsWithMetadata"), 3);
   hub.fault = ({ method, params: [from, until] }) =>
     method === "ismp_queryEventsWithMetadata" && Number(until) - Number(from) >= 30
       ? { kind: "error", code: -32008, message: "Response is too big" }
       : undefined;
-  assert.equal((await chain.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length, 1);
+  assert.equal(
+    (await chain.events.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length,
+    1,
+  );
 });
 
 Deno.test("hub chain: half an answer, and a node that lost a request's body, are faults", async () => {
@@ -373,10 +383,10 @@ Deno.test("hub chain: half an answer, and a node that lost a request's body, are
   await using connection = connect(hub);
   const { chain } = connection;
   const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-  await chain.broadcast(submission, signal);
+  await chain.sender.broadcast(submission, signal);
   hub.produceBlock();
   const to = BigInt(hub.best.number);
-  assert.equal((await chain.fetchEvents(1n, to, signal)).length > 0, true);
+  assert.equal((await chain.events.fetchEvents(1n, to, signal)).length > 0, true);
   const blocks = Array.from(
     { length: Number(to) },
     (_, index) => [`0x${String(index).padStart(64, "0")}`, []],
@@ -385,7 +395,7 @@ Deno.test("hub chain: half an answer, and a node that lost a request's body, are
     method === "ismp_queryEventsWithMetadata"
       ? { kind: "result", result: Object.fromEntries(blocks.slice(1)) }
       : undefined;
-  await assert.rejects(chain.fetchEvents(1n, to, signal), faultWith("malformed"));
+  await assert.rejects(chain.events.fetchEvents(1n, to, signal), faultWith("malformed"));
   // All blocks are there, but without the request.
   const named = await Promise.all(
     blocks.map(async (_, index) => {
@@ -401,7 +411,7 @@ Deno.test("hub chain: half an answer, and a node that lost a request's body, are
     const [first, last] = params.map(Number);
     return { kind: "result", result: Object.fromEntries(named.slice((first ?? 1) - 1, last)) };
   };
-  await assert.rejects(chain.fetchEvents(1n, to, signal), faultWith("pruned"));
+  await assert.rejects(chain.events.fetchEvents(1n, to, signal), faultWith("pruned"));
 });
 
 Deno.test("hub chain: proofs for EVM chains verify against the hub's MMR, in the order asked", async () => {
@@ -409,16 +419,15 @@ Deno.test("hub chain: proofs for EVM chains verify against the hub's MMR, in the
   await using connection = connect(hub);
   const { chain } = connection;
   const requests = [1n, 2n, 3n].map((nonce) => post(nonce));
-  await chain.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
+  await chain.sender.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
   hub.produceBlock();
   hub.produceBlock();
   hub.produceBlock();
   const height = BigInt(hub.finalized.number);
   const asked = [requests[2], requests[0]].flatMap((each) => each === undefined ? [] : [postMessage(each)]);
-  const proof = await chain.proveMessages(
+  const proof = await chain.proofs.proveMessages(
     asked,
-    height,
-    { id: receiver, family: "evm", fetchStateRoot },
+    { height, target: { id: receiver, capabilities: { hubProofs: "mmr" }, reads: { fetchStateRoot } } },
     signal,
   );
   assert.ok(proof.kind === "mmr");
@@ -433,10 +442,9 @@ Deno.test("hub chain: proofs for EVM chains verify against the hub's MMR, in the
     leaves.map(([index, request]) => ({ index, hash: commitmentOfPost(request) })),
   );
   await assert.rejects(
-    chain.proveMessages(
+    chain.proofs.proveMessages(
       [postMessage(post(9n))],
-      height,
-      { id: receiver, family: "evm", fetchStateRoot },
+      { height, target: { id: receiver, capabilities: { hubProofs: "mmr" }, reads: { fetchStateRoot } } },
       signal,
     ),
     faultWith("not_found"),
@@ -448,10 +456,13 @@ Deno.test("hub chain: proofs for Substrate chains hold the requests' commitments
   await using connection = connect(hub);
   const { chain } = connection;
   const requests = Array.from({ length: 130 }, (_, index) => post(BigInt(index)));
-  await chain.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
+  await chain.sender.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
   const { number } = hub.produceBlock();
-  const target = { id: receiver, family: "substrate", fetchStateRoot } as const;
-  const proof = await chain.proveMessages(requests.map(postMessage), BigInt(number), target, signal);
+  const target = { id: receiver, capabilities: { hubProofs: "state" }, reads: { fetchStateRoot } } as const;
+  const proof = await chain.proofs.proveMessages(requests.map(postMessage), {
+    height: BigInt(number),
+    target,
+  }, signal);
   assert.ok(proof.kind === "state");
   const { hasher, storageProof } = decodeStrict(stateMachineProofCodec, proof.proof, "StateMachineProof");
   assert.equal(hasher, "Keccak");
@@ -476,19 +487,19 @@ Deno.test("hub chain: views, heights and times are read from the chain", async (
   const { chain } = connection;
   await deliveryOf(hub, 10n, post(1n));
   hub.produceBlock();
-  assert.equal(await chain.fetchHeight(signal), BigInt(hub.best.number));
-  assert.equal(await chain.fetchFinalHeight(signal), BigInt(hub.finalized.number));
+  assert.equal(await chain.reads.fetchHeight(signal), BigInt(hub.best.number));
+  assert.equal(await chain.reads.fetchFinalHeight(signal), BigInt(hub.finalized.number));
   const nowSec = BigInt(Math.floor(hub.nowMs / 1000));
-  const view = await chain.fetchView(sender, signal);
+  const view = await chain.reads.fetchView(sender, signal);
   assert.equal(view.nowSec >= nowSec - 2n && view.nowSec <= nowSec, true);
   assert.deepEqual({ ...view, nowSec }, { height: 10n, nowSec, challengePeriodSec: 0n, isFrozen: false });
   const unknown = { stateMachine: parseStateMachine("EVM-9"), consensusStateId: toConsensusStateId("NONE") };
-  assert.equal((await chain.fetchView(unknown, signal)).height, 0n);
-  const stored = await chain.fetchUpdateTime({ id: sender, height: 10n }, signal);
+  assert.equal((await chain.reads.fetchView(unknown, signal)).height, 0n);
+  const stored = await chain.reads.fetchUpdateTime({ id: sender, height: 10n }, signal);
   assert.equal(stored !== undefined && stored >= nowSec - 2n && stored <= nowSec, true);
-  assert.equal(await chain.fetchUpdateTime({ id: sender, height: 11n }, signal), undefined);
-  assert.equal(await chain.fetchBlockTime(BigInt(hub.best.number), signal) >= nowSec - 2n, true);
-  await assert.rejects(chain.fetchBlockTime(10_000n, signal), faultWith("lagging"));
+  assert.equal(await chain.reads.fetchUpdateTime({ id: sender, height: 11n }, signal), undefined);
+  assert.equal(await chain.reads.fetchBlockTime(BigInt(hub.best.number), signal) >= nowSec - 2n, true);
+  await assert.rejects(chain.reads.fetchBlockTime(10_000n, signal), faultWith("lagging"));
 });
 
 Deno.test("hub chain: each method takes one round trip, or the number that is written here", async () => {
@@ -499,27 +510,27 @@ Deno.test("hub chain: each method takes one round trip, or the number that is wr
   const messages = [postMessage(post(1n)), postMessage(post(2n))];
   const counted = async (work: () => Promise<unknown>): Promise<number> => (await trips(work))[1];
   // Version and metadata are read once, like the name of the child trie.
-  await chain.simulate(delivery, signal);
-  await chain.broadcast(await signed(chain, delivery), signal);
+  await chain.simulator.simulate(delivery, signal);
+  await chain.sender.broadcast(await signed(chain, delivery), signal);
   hub.produceBlock();
-  await chain.fetchReceipts(messages, signal);
+  await chain.reads.fetchReceipts(messages, signal);
   const next = await deliveryOf(hub, 11n, post(3n));
   const best = BigInt(hub.best.number);
-  const simulation = await chain.simulate(next, signal);
+  const simulation = await chain.simulator.simulate(next, signal);
   assert.ok(simulation.kind === "accepted");
-  assert.equal(await counted(() => chain.fetchView(sender, signal)), 1);
-  assert.equal(await counted(() => chain.fetchHeight(signal)), 1);
-  assert.equal(await counted(() => chain.fetchFinalHeight(signal)), 2);
-  assert.equal(await counted(() => chain.fetchUpdateTime({ id: sender, height: 10n }, signal)), 1);
-  assert.equal(await counted(() => chain.fetchReceipts(messages, signal)), 1);
-  assert.equal(await counted(() => chain.simulate(next, signal)), 1);
-  assert.equal(await counted(() => chain.sign(next, simulation, hints, signal)), 1);
+  assert.equal(await counted(() => chain.reads.fetchView(sender, signal)), 1);
+  assert.equal(await counted(() => chain.reads.fetchHeight(signal)), 1);
+  assert.equal(await counted(() => chain.reads.fetchFinalHeight(signal)), 2);
+  assert.equal(await counted(() => chain.reads.fetchUpdateTime({ id: sender, height: 10n }, signal)), 1);
+  assert.equal(await counted(() => chain.reads.fetchReceipts(messages, signal)), 1);
+  assert.equal(await counted(() => chain.simulator.simulate(next, signal)), 1);
+  assert.equal(await counted(() => chain.sender.sign(next, { simulation, ...hints }, signal)), 1);
   // The second reads the counter of messages at both ends of the range.
-  assert.equal(await counted(() => chain.fetchEvents(1n, best, signal)), 2);
+  assert.equal(await counted(() => chain.events.fetchEvents(1n, best, signal)), 2);
   const submission = await signed(chain, next);
-  assert.equal(await counted(() => chain.broadcast(submission, signal)), 1);
-  await chain.fetchOutcome(submission, signal);
-  assert.equal(await counted(() => chain.fetchOutcome(submission, signal)), 1);
+  assert.equal(await counted(() => chain.sender.broadcast(submission, signal)), 1);
+  await chain.outcomes.fetchOutcome(submission, signal);
+  assert.equal(await counted(() => chain.outcomes.fetchOutcome(submission, signal)), 1);
 });
 
 Deno.test("hub chain: the check of a right configuration finds nothing", async () => {
@@ -528,7 +539,10 @@ Deno.test("hub chain: the check of a right configuration finds nothing", async (
   const { chain } = connection;
   await deliveryOf(hub, 10n, post(1n));
   assert.deepEqual(await chain.check(chain.id, signal), []);
-  assert.deepEqual(await chain.checkCounterparty({ id: sender, ismpHost: senderHost }, signal), []);
+  assert.deepEqual(
+    await chain.counterparties.checkCounterparty({ id: sender, ismpHost: senderHost }, signal),
+    [],
+  );
 });
 
 Deno.test("hub chain: the check names the wrong chain, the wrong hashing and missing methods", async () => {
@@ -575,14 +589,17 @@ Deno.test("hub chain: a wrong consensus state id or host contract of a chain is 
   await deliveryOf(hub, 10n, post(1n));
   const { chain } = connection;
   const wrongId = { ...sender, consensusStateId: toConsensusStateId("ARB0") };
-  const [byId] = await chain.checkCounterparty({ id: wrongId }, signal);
+  const [byId] = await chain.counterparties.checkCounterparty({ id: wrongId }, signal);
   assert.equal(byId?.severity, "fatal");
   assert.match(
     byId?.text ?? "",
     /does not know EVM-1 by consensus_state_id "ARB0"; it knows that chain by "ETH0"/,
   );
   const other = { stateMachine: parseStateMachine("EVM-777"), consensusStateId: toConsensusStateId("ETH0") };
-  const [byChain, byHost] = await chain.checkCounterparty({ id: other, ismpHost: senderHost }, signal);
+  const [byChain, byHost] = await chain.counterparties.checkCounterparty(
+    { id: other, ismpHost: senderHost },
+    signal,
+  );
   assert.match(byChain?.text ?? "", /it knows EVM-1\/ETH0/);
   assert.match(byHost?.text ?? "", /knows no host contract of EVM-777/);
   const created = hub.createConsensusClient({
@@ -595,14 +612,14 @@ Deno.test("hub chain: a wrong consensus state id or host contract of a chain is 
   hub.produceBlock();
   await created;
   const young = { stateMachine: parseStateMachine("EVM-777"), consensusStateId: toConsensusStateId("NEW0") };
-  const [byHeight] = await chain.checkCounterparty({ id: young }, signal);
+  const [byHeight] = await chain.counterparties.checkCounterparty({ id: young }, signal);
   assert.equal(byHeight?.severity, "fatal");
   assert.match(
     byHeight?.text ?? "",
     /has a light client "NEW0", but no height of EVM-777 yet: a consensus relayer/,
   );
   const wrongHost = fromHex(`0x${"01".repeat(20)}`);
-  const [host] = await chain.checkCounterparty({ id: sender, ismpHost: wrongHost }, signal);
+  const [host] = await chain.counterparties.checkCounterparty({ id: sender, ismpHost: wrongHost }, signal);
   assert.equal(host?.severity, "fatal");
   assert.match(host?.text ?? "", new RegExp(`as ${toHex(senderHost)}; set ismp_host`));
 });
@@ -612,7 +629,7 @@ Deno.test("hub chain: after a runtime upgrade the metadata is read again before 
   await using connection = connect(hub);
   const { chain, log } = connection;
   const delivery = await deliveryOf(hub, 10n, post(1n));
-  await chain.simulate(delivery, signal);
+  await chain.simulator.simulate(delivery, signal);
   assert.equal(hub.callCounts.get("state_getMetadata"), 1);
   hub.fault = ({ method }) =>
     method === "state_getRuntimeVersion"
@@ -633,11 +650,11 @@ Deno.test("hub chain: without the pool's runtime API a dry run decides", async (
       ? { kind: "error", code: -32601, message: "Method not found" }
       : undefined;
   const delivery = await deliveryOf(hub, 10n, post(1n));
-  assert.equal((await connection.chain.simulate(delivery, signal)).kind, "accepted");
+  assert.equal((await connection.chain.simulator.simulate(delivery, signal)).kind, "accepted");
   const [step] = delivery.steps;
   assert.ok(step?.kind === "messages");
   const wrong: Delivery = { steps: [{ ...step, messages: [postMessage(post(9n))] }] };
-  const refused = await connection.chain.simulate(wrong, signal);
+  const refused = await connection.chain.simulator.simulate(wrong, signal);
   assert.ok(refused.kind === "refused");
   assert.match(refused.refusal.detail, /^Ismp\.InvalidMessage: /);
 });
@@ -651,9 +668,9 @@ Deno.test("hub chain: where the pool is hidden, an extrinsic is pending until it
       ? { kind: "error", code: -32601, message: "RPC call is unsafe to be called externally" }
       : undefined;
   const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-  assert.deepEqual(await chain.fetchOutcome(submission, signal), { kind: "pending" });
+  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { kind: "pending" });
   for (let count = 0; count < 70; count++) hub.produceBlock();
-  assert.deepEqual(await chain.fetchOutcome(submission, signal), { kind: "unknown" });
+  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
 });
 
 Deno.test("hub chain: an event that cannot be read is skipped and told, the others are kept", async () => {
@@ -670,7 +687,7 @@ Deno.test("hub chain: an event that cannot be read is skipped and told, the othe
   ];
   hub.fault = ({ method }) =>
     method === "ismp_queryEventsWithMetadata" ? { kind: "result", result: { [hash]: events } } : undefined;
-  const found = await chain.fetchEvents(BigInt(number), BigInt(number), signal);
+  const found = await chain.events.fetchEvents(BigInt(number), BigInt(number), signal);
   assert.deepEqual(found.map((event) => event.kind), ["handled"]);
   assert.deepEqual(log.lines.map(({ level, event }) => [level, event]), [
     ["warn", "event_unreadable"],

@@ -1,6 +1,5 @@
 /** The hub's adapter over a real WebSocket to a simulated hub, with its messages counted. */
-import type { FeeChain } from "../../../../src/core/chains/fees.ts";
-import type { RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
+import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
@@ -16,7 +15,7 @@ export const relayerId: Uint8Array = new Uint8Array(20).fill(5);
 
 /** A connected adapter. */
 export interface Connection extends AsyncDisposable {
-  readonly chain: RelayerHub & FeeChain;
+  readonly chain: HubChain;
   readonly log: RecordedLog;
   /** Messages that `work` sends; every one is a round trip. */
   trips<T>(work: () => Promise<T>): Promise<readonly [result: T, messages: number]>;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { DeliveryStep } from "../../../../src/core/chains/port.ts";
+import type { DeliveryStep } from "../../../../src/core/chains/submission.ts";
 import { findRefusal, type StepContext } from "../../../../src/core/chains/substrate/refusal.ts";
 import { postMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { PostRequest } from "../../../../src/core/ismp/message.ts";

@@ -52,23 +52,26 @@ Deno.test("accounts: balances, minimums and nonces are read under their keys, ea
     ]),
   );
   const { chain } = hub;
-  assert.equal(await once(hub, () => chain.fetchFeeBalance(chain56, address, signal)), 5n * 10n ** 30n);
-  assert.equal(await once(hub, () => chain.fetchMinimumWithdrawal(chain56, signal)), 7n);
-  assert.equal(await once(hub, () => chain.fetchRelayerNonce(address, chain56, signal)), 4n);
-  const other = parseStateMachine("EVM-1");
-  assert.equal(await once(hub, () => chain.fetchFeeBalance(other, address, signal)), 0n);
   assert.equal(
-    await once(hub, () => chain.fetchMinimumWithdrawal(other, signal)),
+    await once(hub, () => chain.accounts.fetchFeeBalance(chain56, address, signal)),
+    5n * 10n ** 30n,
+  );
+  assert.equal(await once(hub, () => chain.accounts.fetchMinimumWithdrawal(chain56, signal)), 7n);
+  assert.equal(await once(hub, () => chain.accounts.fetchRelayerNonce(address, chain56, signal)), 4n);
+  const other = parseStateMachine("EVM-1");
+  assert.equal(await once(hub, () => chain.accounts.fetchFeeBalance(other, address, signal)), 0n);
+  assert.equal(
+    await once(hub, () => chain.accounts.fetchMinimumWithdrawal(other, signal)),
     10_000_000_000_000_000_000n,
   );
-  assert.equal(await once(hub, () => chain.fetchRelayerNonce(address, other, signal)), 0n);
+  assert.equal(await once(hub, () => chain.accounts.fetchRelayerNonce(address, other, signal)), 0n);
   await chain.close();
 });
 
 Deno.test("accounts: a balance that is no U256 is malformed", async () => {
   const hub = holding(new Map([[toHex(relayerKeys.fees(chain56, address)), "0x0102"]]));
   await assert.rejects(
-    hub.run(hub.chain.fetchFeeBalance(chain56, address, signal)),
+    hub.run(hub.chain.accounts.fetchFeeBalance(chain56, address, signal)),
     (error: unknown) => error instanceof RpcFault && error.code === "malformed",
   );
   await hub.chain.close();
@@ -89,7 +92,7 @@ Deno.test("accounts: requests are claimed, unclaimed or unknown", async () => {
       [toHex(childTrieKeys.requestCommitment(two)), metadata(false)],
     ]),
   );
-  const ask = (): Promise<unknown> => hub.chain.fetchClaimStatus([one, two, three], signal);
+  const ask = (): Promise<unknown> => hub.chain.accounts.fetchClaimStatus([one, two, three], signal);
   assert.deepEqual(await hub.run(ask()), ["claimed", "unclaimed", "unknown"]);
   assert.deepEqual(await once(hub, ask), ["claimed", "unclaimed", "unknown"]);
   await hub.chain.close();
@@ -105,13 +108,17 @@ Deno.test("accounts: rewards of rotations and of requests tell whether they are 
     ]),
   );
   const { chain } = hub;
-  const reward = (setId: bigint): Promise<unknown> => chain.fetchRotationReward(chain56, setId, signal);
+  const reward = (setId: bigint): Promise<unknown> =>
+    chain.rewards.fetchRotationReward(chain56, setId, signal);
   assert.deepEqual(await once(hub, () => reward(3n)), { amount: 9n, isClaimed: true });
   assert.deepEqual(await once(hub, () => reward(4n)), { amount: 9n, isClaimed: false });
-  const none = await once(hub, () => chain.fetchRotationReward(parseStateMachine("EVM-1"), 3n, signal));
+  const none = await once(
+    hub,
+    () => chain.rewards.fetchRotationReward(parseStateMachine("EVM-1"), 3n, signal),
+  );
   assert.deepEqual(none, { amount: 0n, isClaimed: false });
-  assert.equal(await once(hub, () => chain.fetchIsRequestClaimed(hashOf("claimed"), signal)), true);
-  assert.equal(await once(hub, () => chain.fetchIsRequestClaimed(hashOf("open"), signal)), false);
+  assert.equal(await once(hub, () => chain.rewards.fetchIsRequestClaimed(hashOf("claimed"), signal)), true);
+  assert.equal(await once(hub, () => chain.rewards.fetchIsRequestClaimed(hashOf("open"), signal)), false);
   await chain.close();
 });
 
@@ -122,7 +129,7 @@ Deno.test("accounts: more modules than one page holds are all found, those witho
   );
   const other = `${toHex(storagePrefix("Relayer", "Fees"))}00`;
   const hub = holding(new Map([...entries, [other, "0x00"]]));
-  const found = await hub.run(hub.chain.fetchRewardedModules(signal));
+  const found = await hub.run(hub.chain.rewards.fetchRewardedModules(signal));
   assert.equal(hub.trips(), 6);
   assert.equal(found.size, 2_000);
   assert.equal(found.get(toHex(modules[2_000] ?? address)), 2_000n);
@@ -143,9 +150,9 @@ Deno.test("accounts: a page that is exactly full is followed by an empty one", a
       toHex(u128.enc(1n)),
     ])),
   );
-  assert.equal((await hub.run(hub.chain.fetchRewardedModules(signal))).size, 1_000);
+  assert.equal((await hub.run(hub.chain.rewards.fetchRewardedModules(signal))).size, 1_000);
   assert.equal(hub.trips(), 3);
   const empty = holding(new Map());
-  assert.equal((await once(empty, () => empty.chain.fetchRewardedModules(signal))).size, 0);
+  assert.equal((await once(empty, () => empty.chain.rewards.fetchRewardedModules(signal))).size, 0);
   await Promise.all([hub.chain.close(), empty.chain.close()]);
 });

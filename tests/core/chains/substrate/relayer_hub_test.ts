@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/port.ts";
-import type { RelayerHub, RelayerHubCall } from "../../../../src/core/chains/hub_accounts.ts";
+import type { HubChain, RelayerHubCall } from "../../../../src/core/chains/hub.ts";
+import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/submission.ts";
 import { fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
   contractSlotKey,
@@ -54,8 +54,8 @@ const token = 10n ** 18n;
 const payee: Hash256 = `0x${"77".repeat(32)}`;
 const evmTarget = {
   id: sender,
-  family: "evm",
-  fetchStateRoot: () => Promise.resolve(undefined),
+  capabilities: { hubProofs: "mmr" },
+  reads: { fetchStateRoot: () => Promise.resolve(undefined) },
 } as const;
 
 function startRelayerHub(): Promise<Hub> {
@@ -66,27 +66,27 @@ function startRelayerHub(): Promise<Hub> {
   });
 }
 
-async function send(chain: RelayerHub, call: RelayerHubCall): Promise<SignedSubmission> {
-  assert.equal(await chain.dryRunCall(call, signal), undefined);
-  const submission = await chain.prepareCall(call, signal);
-  assert.deepEqual(await chain.broadcast(submission, signal), { kind: "sent" });
+async function send(chain: HubChain, call: RelayerHubCall): Promise<SignedSubmission> {
+  assert.equal(await chain.hubCalls.dryRunCall(call, signal), undefined);
+  const submission = await chain.hubCalls.prepareCall(call, signal);
+  assert.deepEqual(await chain.sender.broadcast(submission, signal), { kind: "sent" });
   return submission;
 }
 
 /** Sends a call and makes the block that takes it final. */
-async function include(hub: Hub, chain: RelayerHub, call: RelayerHubCall): Promise<SubmissionOutcome> {
+async function include(hub: Hub, chain: HubChain, call: RelayerHubCall): Promise<SubmissionOutcome> {
   const submission = await send(chain, call);
   hub.produceBlock();
   hub.produceBlock();
-  return await chain.fetchCallOutcome(submission, signal);
+  return await chain.outcomes.fetchCallOutcome(submission, signal);
 }
 
 function isFinalSuccess(outcome: SubmissionOutcome): boolean {
   return outcome.kind === "included" && outcome.isFinal && outcome.succeeded;
 }
 
-async function refusalOf(chain: RelayerHub, call: RelayerHubCall): Promise<string> {
-  const refusal = await chain.dryRunCall(call, signal);
+async function refusalOf(chain: HubChain, call: RelayerHubCall): Promise<string> {
+  const refusal = await chain.hubCalls.dryRunCall(call, signal);
   return refusal === undefined ? "taken" : `${refusal.code} ${refusal.error}`;
 }
 
@@ -100,12 +100,16 @@ Deno.test("relayer hub: fees are accumulated once, and seen in status, balance a
   const { chain } = connection;
   const work = await paidWork(hub, [3n * token, 8n * token]);
   const unknown: Hash256 = `0x${"ee".repeat(32)}`;
-  const status = (): Promise<unknown> => chain.fetchClaimStatus([...work.commitments, unknown], signal);
+  const status = (): Promise<unknown> =>
+    chain.accounts.fetchClaimStatus([...work.commitments, unknown], signal);
   assert.deepEqual(await status(), ["unclaimed", "unclaimed", "unknown"]);
   const call = accumulate(await work.prove());
   assert.equal(isFinalSuccess(await include(hub, chain, call)), true);
   assert.deepEqual(await status(), ["claimed", "claimed", "unknown"]);
-  assert.equal(await chain.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 11n * token);
+  assert.equal(
+    await chain.accounts.fetchFeeBalance(sender.stateMachine, relayerAddress, signal),
+    11n * token,
+  );
   assert.equal(await refusalOf(chain, call), "unknown_message Relayer.MissingCommitments");
 });
 
@@ -151,8 +155,8 @@ Deno.test("relayer hub: of two claims for one request the second fails in its bl
   const both = await send(chain, accumulate(await work.prove()));
   const one = await send(chain, accumulate(await work.prove([first])));
   hub.produceBlock();
-  assert.equal((await chain.fetchCallOutcome(both, signal)).kind, "included");
-  const outcome = await chain.fetchCallOutcome(one, signal);
+  assert.equal((await chain.outcomes.fetchCallOutcome(both, signal)).kind, "included");
+  const outcome = await chain.outcomes.fetchCallOutcome(one, signal);
   assert.ok(outcome.kind === "included");
   assert.equal(outcome.succeeded, false);
   assert.deepEqual(outcome.refusal, { code: "unknown_message", detail: "Relayer.MissingCommitments" });
@@ -164,7 +168,8 @@ Deno.test("relayer hub: a beneficiary is credited by the deliverer's signature o
   const { chain } = connection;
   const work = await paidWork(hub, [5n]);
   const beneficiary = new Uint8Array(20).fill(0x66);
-  const nonce = (): Promise<bigint> => chain.fetchRelayerNonce(relayerAddress, sender.stateMachine, signal);
+  const nonce = (): Promise<bigint> =>
+    chain.accounts.fetchRelayerNonce(relayerAddress, sender.stateMachine, signal);
   const signedWith = (value: bigint): WithdrawalProof["beneficiaryDetails"] => {
     const message = beneficiaryMessage({ nonce: value, sourceChain: sender.stateMachine, beneficiary });
     return [beneficiary, evmSignature(message.digest, relayerKey)];
@@ -174,8 +179,8 @@ Deno.test("relayer hub: a beneficiary is credited by the deliverer's signature o
   assert.equal(await refusalOf(chain, await claim(1n)), "unspecified Relayer.InvalidPublicKey");
   assert.equal(isFinalSuccess(await include(hub, chain, await claim(await nonce()))), true);
   assert.equal(await nonce(), 1n);
-  assert.equal(await chain.fetchFeeBalance(sender.stateMachine, beneficiary, signal), 5n);
-  assert.equal(await chain.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 0n);
+  assert.equal(await chain.accounts.fetchFeeBalance(sender.stateMachine, beneficiary, signal), 5n);
+  assert.equal(await chain.accounts.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 0n);
 });
 
 Deno.test("relayer hub: a withdrawal below the minimum is refused, one above it becomes a request", async () => {
@@ -184,17 +189,17 @@ Deno.test("relayer hub: a withdrawal below the minimum is refused, one above it 
   const { chain } = connection;
   const work = await paidWork(hub, [9n * token, 2n * token]);
   void hub.governance.setHostParams(sender.stateMachine, senderHostParams);
-  assert.equal(await chain.fetchMinimumWithdrawal(sender.stateMachine, signal), 10n * token);
+  assert.equal(await chain.accounts.fetchMinimumWithdrawal(sender.stateMachine, signal), 10n * token);
   const order: RelayerHubCall = { kind: "withdraw", data: withdrawal(0n) };
   await include(hub, chain, accumulate(await work.prove(work.commitments.slice(0, 1))));
   assert.equal(await refusalOf(chain, order), "unspecified Relayer.NotEnoughBalance");
   void hub.governance.setMinimumWithdrawal(sender.stateMachine, 9n * token);
   hub.produceBlock();
-  assert.equal(await chain.fetchMinimumWithdrawal(sender.stateMachine, signal), 9n * token);
+  assert.equal(await chain.accounts.fetchMinimumWithdrawal(sender.stateMachine, signal), 9n * token);
   const outcome = await include(hub, chain, order);
   assert.ok(isFinalSuccess(outcome) && outcome.kind === "included");
   const { height } = outcome.block;
-  const events = await chain.fetchEvents(height, height, signal);
+  const events = await chain.events.fetchEvents(height, height, signal);
   const sent = events.flatMap((event) =>
     event.kind === "message" && event.message.kind === "post" ? [event.message.request] : []
   );
@@ -202,7 +207,7 @@ Deno.test("relayer hub: a withdrawal below the minimum is refused, one above it 
     sender.stateMachine,
     "ISMP-RLYR",
   ]]);
-  assert.equal(await chain.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 0n);
+  assert.equal(await chain.accounts.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 0n);
   assert.equal(await refusalOf(chain, order), "unspecified Relayer.InvalidPublicKey");
 });
 
@@ -212,17 +217,17 @@ Deno.test("relayer hub: a call is found by a program that was started long after
   let submission: SignedSubmission;
   {
     await using first = connect(hub);
-    submission = await first.chain.prepareCall(accumulate(await work.prove()), signal);
+    submission = await first.chain.hubCalls.prepareCall(accumulate(await work.prove()), signal);
   }
   for (let count = 0; count < 100; count++) hub.produceBlock();
   await using second = connect(hub);
-  assert.deepEqual(await second.chain.fetchCallOutcome(submission, signal), { kind: "unknown" });
-  await second.chain.broadcast(submission, signal);
-  assert.deepEqual(await second.chain.fetchCallOutcome(submission, signal), { kind: "pending" });
+  assert.deepEqual(await second.chain.outcomes.fetchCallOutcome(submission, signal), { kind: "unknown" });
+  await second.chain.sender.broadcast(submission, signal);
+  assert.deepEqual(await second.chain.outcomes.fetchCallOutcome(submission, signal), { kind: "pending" });
   for (let count = 0; count < 100; count++) hub.produceBlock();
-  assert.equal(isFinalSuccess(await second.chain.fetchCallOutcome(submission, signal)), true);
+  assert.equal(isFinalSuccess(await second.chain.outcomes.fetchCallOutcome(submission, signal)), true);
   await using third = connect(hub);
-  assert.equal(isFinalSuccess(await third.chain.fetchCallOutcome(submission, signal)), true);
+  assert.equal(isFinalSuccess(await third.chain.outcomes.fetchCallOutcome(submission, signal)), true);
 });
 
 const heldSlot = word(3n);
@@ -266,12 +271,12 @@ Deno.test("relayer hub: an answered get becomes a response that is proven for it
     answer.requests.map(commitmentOfGet),
   );
   const { height } = outcome.block;
-  const events = await chain.fetchEvents(height, height, signal);
+  const events = await chain.events.fetchEvents(height, height, signal);
   const responses = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
   assert.deepEqual(responses.map(({ kind }) => kind), ["getResponse", "getResponse"]);
-  const proof = await chain.proveMessages(responses, height, evmTarget, signal);
+  const proof = await chain.proofs.proveMessages(responses, { height, target: evmTarget }, signal);
   assert.deepEqual(proof.kind === "mmr" && proof.leafIndices, [0n, 1n]);
-  assert.deepEqual(await chain.fetchReceipts(answer.requests.map(getMessage), signal), [
+  assert.deepEqual(await chain.reads.fetchReceipts(answer.requests.map(getMessage), signal), [
     answer.address,
     answer.address,
   ]);
@@ -324,7 +329,7 @@ Deno.test("relayer hub: the reward of a rotation is claimed once", async () => {
       },
     };
   };
-  const reward = (): Promise<unknown> => chain.fetchRotationReward(receiver.stateMachine, 7n, signal);
+  const reward = (): Promise<unknown> => chain.rewards.fetchRotationReward(receiver.stateMachine, 7n, signal);
   assert.equal(await refusalOf(chain, await claim(7n)), "unspecified Relayer.OutboundNoRewardConfigured");
   assert.deepEqual(await reward(), { amount: 0n, isClaimed: false });
   void hub.governance.setConsensusReward(receiver.stateMachine, 10n ** 12n);
@@ -364,17 +369,17 @@ Deno.test("relayer hub: the reward of a request of the hub is listed by module a
       signature: evmSignature(digest, relayerKey),
     },
   });
-  assert.equal((await chain.fetchRewardedModules(signal)).size, 0);
+  assert.equal((await chain.rewards.fetchRewardedModules(signal)).size, 0);
   void hub.governance.setRequestReward(from, 10n ** 12n);
   void hub.governance.setBalance(treasuryAccount, 10n ** 13n);
   hub.produceBlock();
-  assert.deepEqual([...await chain.fetchRewardedModules(signal)], [[toHex(from), 10n ** 12n]]);
+  assert.deepEqual([...await chain.rewards.fetchRewardedModules(signal)], [[toHex(from), 10n ** 12n]]);
   const unknown = await claimOf({ ...request, nonce: 9n });
   assert.equal(await refusalOf(chain, unknown), "unknown_message Relayer.OutboundRequestNotKnown");
-  assert.equal(await chain.fetchIsRequestClaimed(commitment, signal), false);
+  assert.equal(await chain.rewards.fetchIsRequestClaimed(commitment, signal), false);
   const call = await claimOf(request);
   assert.equal(isFinalSuccess(await include(hub, chain, call)), true);
-  assert.equal(await chain.fetchIsRequestClaimed(commitment, signal), true);
+  assert.equal(await chain.rewards.fetchIsRequestClaimed(commitment, signal), true);
   assert.equal(await refusalOf(chain, call), "duplicate Relayer.OutboundRequestAlreadyClaimed");
 });
 
@@ -425,14 +430,14 @@ Deno.test("relayer hub: accepted proofs are found in a range, with their bytes, 
   assert.deepEqual(expected.map(({ newSetId }) => newSetId), [undefined, 2n]);
   await using connection = connect(hub);
   const { chain } = connection;
-  assert.deepEqual(await chain.fetchAcceptedProofs(from, to, signal), expected);
-  const [, trips] = await connection.trips(() => chain.fetchAcceptedProofs(from, to, signal));
+  assert.deepEqual(await chain.acceptedProofs.fetchAcceptedProofs(from, to, signal), expected);
+  const [, trips] = await connection.trips(() => chain.acceptedProofs.fetchAcceptedProofs(from, to, signal));
   assert.equal(trips, 2);
-  assert.deepEqual([...await chain.fetchRotations(signal)], [[2n, rotation.height]]);
+  assert.deepEqual([...await chain.acceptedProofs.fetchRotations(signal)], [[2n, rotation.height]]);
   const bytesOf = async (
     proof: { height: bigint; newSetId: bigint | undefined },
   ): Promise<string | undefined> => {
-    const bytes = await chain.fetchProofBytes(proof, signal);
+    const bytes = await chain.acceptedProofs.fetchProofBytes(proof, signal);
     return bytes === undefined ? undefined : toHex(bytes);
   };
   assert.equal(await bytesOf(messaging), messagingBytes);
@@ -445,9 +450,9 @@ Deno.test("relayer hub: accepted proofs are found in a range, with their bytes, 
       ? { kind: "error", code: -32601, message: "Method not found" }
       : undefined;
   await using safe = connect(hub);
-  assert.deepEqual(await safe.chain.fetchAcceptedProofs(from, to, signal), expected);
+  assert.deepEqual(await safe.chain.acceptedProofs.fetchAcceptedProofs(from, to, signal), expected);
   await assert.rejects(
-    safe.chain.fetchProofBytes(messaging, signal),
+    safe.chain.acceptedProofs.fetchProofBytes(messaging, signal),
     (error: unknown) => error instanceof RpcFault && error.code === "missing_method",
   );
 });
@@ -466,13 +471,13 @@ Deno.test("relayer hub: receipts on the hub itself are proven below the root of 
       proof: { kind: "state", height: { id: sender, height: 10n }, proof: await source.prove([request]) },
     }],
   } as const;
-  const simulation = await chain.simulate(delivery, signal);
+  const simulation = await chain.simulator.simulate(delivery, signal);
   assert.ok(simulation.kind === "accepted");
-  const signed = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
   assert.ok(signed.kind === "signed");
-  await chain.broadcast(signed.submission, signal);
+  await chain.sender.broadcast(signed.submission, signal);
   const height = BigInt(hub.produceBlock().number);
   const other: Hash256 = `0x${"ee".repeat(32)}`;
-  const shown = await chain.proveReceipts([message.commitment, other], height, signal);
+  const shown = await chain.proofs.proveReceipts([message.commitment, other], { height }, signal);
   assert.deepEqual(shown.relayers, [relayerId, undefined]);
 });

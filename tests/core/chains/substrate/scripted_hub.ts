@@ -1,6 +1,6 @@
 /** The hub's adapter, or that of another Substrate chain, behind a scripted node with the runtime of nexus. */
-import type { FeeChain } from "../../../../src/core/chains/fees.ts";
-import type { ProofLister, RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
+import type { HubChain } from "../../../../src/core/chains/hub.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import { createHubTarget } from "../../../../src/core/chains/substrate/consensus_target.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
@@ -81,7 +81,7 @@ function script<T>(
 export function scriptHub(
   methods: Script,
   change: Partial<SubstrateChainOptions> = {},
-): Scripted<RelayerHub & ProofLister & FeeChain> {
+): Scripted<HubChain> {
   return script(createHubChain, methods, change);
 }
 
@@ -95,7 +95,7 @@ export function scriptConsensusHub(methods: Script): Scripted<ConsensusTarget> {
 export function scriptChain(
   methods: Script,
   change: Partial<SubstrateChainOptions> = {},
-): Scripted<FeeChain> {
+): Scripted<Chain> {
   return script(createSubstrateChain, methods, {
     id: { stateMachine: parseStateMachine("POLKADOT-2030"), consensusStateId: toConsensusStateId("DOT0") },
     ...change,

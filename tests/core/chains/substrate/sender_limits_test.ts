@@ -47,17 +47,20 @@ Deno.test("sender limits: allow list, subscriptions, seller and blocked senders 
     },
   });
   // The runtime is read once, with the first question of all.
-  await hub.run(hub.chain.fetchSenderLimits(chain1, [names.listed], signal));
+  await hub.run(hub.chain.senderLimits.fetchSenderLimits(chain1, [names.listed], signal));
   hub.trips();
-  assert.deepEqual(await hub.run(hub.chain.fetchSenderLimits(chain1, Object.values(names), signal)), [
-    free,
-    metered(75n),
-    metered(0n),
-    metered(0n),
-    free,
-    metered(9n),
-    { kind: "blocked" },
-  ]);
+  assert.deepEqual(
+    await hub.run(hub.chain.senderLimits.fetchSenderLimits(chain1, Object.values(names), signal)),
+    [
+      free,
+      metered(75n),
+      metered(0n),
+      metered(0n),
+      free,
+      metered(9n),
+      { kind: "blocked" },
+    ],
+  );
   assert.equal(hub.trips(), 1);
   await hub.chain.close();
 });
@@ -76,10 +79,22 @@ Deno.test("sender limits: they are those that the hub goes by", async () => {
   });
   hub.produceBlock();
   const asked = [names.listed, names.rich, names.stranger];
-  assert.deepEqual(await chain.fetchSenderLimits(chain1, asked, signal), [free, metered(700n), metered(0n)]);
+  assert.deepEqual(await chain.senderLimits.fetchSenderLimits(chain1, asked, signal), [
+    free,
+    metered(700n),
+    metered(0n),
+  ]);
   hub.advanceTime(61_000);
   hub.produceBlock();
-  assert.deepEqual(await chain.fetchSenderLimits(chain1, asked, signal), [free, metered(0n), metered(0n)]);
-  const elsewhere = await chain.fetchSenderLimits(parseStateMachine("EVM-56"), [names.listed], signal);
+  assert.deepEqual(await chain.senderLimits.fetchSenderLimits(chain1, asked, signal), [
+    free,
+    metered(0n),
+    metered(0n),
+  ]);
+  const elsewhere = await chain.senderLimits.fetchSenderLimits(
+    parseStateMachine("EVM-56"),
+    [names.listed],
+    signal,
+  );
   assert.deepEqual(elsewhere, [metered(0n)]);
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Chain, SignedSubmission } from "../../../../src/core/chains/port.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -113,7 +114,7 @@ function eventScripts(dispatched: bigint): Readonly<Record<string, ScriptedMetho
 
 Deno.test("substrate chain: requests are counted by the nonce, and u64 arrive without loss", async () => {
   const { clock, chain } = setUp(eventScripts(1n));
-  assert.deepEqual(await clock.run(chain.fetchEvents(1n, 2n, signal)), [
+  assert.deepEqual(await clock.run(chain.events.fetchEvents(1n, 2n, signal)), [
     { kind: "message", message: postMessage(request), at: { height: 2n, transaction: hashOf("x") } },
   ]);
   await chain.close();
@@ -121,7 +122,7 @@ Deno.test("substrate chain: requests are counted by the nonce, and u64 arrive wi
 
 Deno.test("substrate chain: a node without the body of a request is found out by the nonce", async () => {
   const { clock, chain } = setUp(eventScripts(2n));
-  await assert.rejects(clock.run(chain.fetchEvents(1n, 2n, signal)), faultWith("pruned"));
+  await assert.rejects(clock.run(chain.events.fetchEvents(1n, 2n, signal)), faultWith("pruned"));
   await chain.close();
 });
 
@@ -129,12 +130,12 @@ Deno.test("substrate chain: messages that a node continues lacking are named and
   const { clock, log, chain } = setUp(eventScripts(3n));
   for (let minute = 0; minute < 10; minute++) {
     await assert.rejects(
-      clock.run(chain.fetchEvents(1n, 3n, signal)),
+      clock.run(chain.events.fetchEvents(1n, 3n, signal)),
       (fault: unknown) => fault instanceof RpcFault && /2 messages of block 2/.test(fault.detail ?? ""),
     );
     await clock.advance(60_000);
   }
-  const events = await clock.run(chain.fetchEvents(1n, 3n, signal));
+  const events = await clock.run(chain.events.fetchEvents(1n, 3n, signal));
   assert.deepEqual(events.map(({ kind, at }) => [kind, at.height]), [["message", 2n]]);
   const [line] = log.lines.filter(({ level }) => level === "error");
   assert.equal(line?.event, "message_bodies_missing");
@@ -146,7 +147,7 @@ Deno.test("substrate chain: messages that a node continues lacking are named and
 Deno.test("substrate chain: a reorganisation between the answers is lagging", async () => {
   const { clock, node, chain } = setUp(eventScripts(1n));
   node.answer("chain_getBlockHash", (height) => hashOf(`other ${height}`));
-  await assert.rejects(clock.run(chain.fetchEvents(1n, 2n, signal)), faultWith("lagging"));
+  await assert.rejects(clock.run(chain.events.fetchEvents(1n, 2n, signal)), faultWith("lagging"));
   await chain.close();
 });
 
@@ -161,7 +162,7 @@ for (const name of ["ISMPv2", "ISMP"] as const) {
         return toHex(bytes.enc(relayer));
       },
     });
-    const read = (): Promise<unknown> => clock.run(chain.fetchReceipts([postMessage(request)], signal));
+    const read = (): Promise<unknown> => clock.run(chain.reads.fetchReceipts([postMessage(request)], signal));
     assert.deepEqual(await read(), [relayer]);
     assert.deepEqual(await read(), [relayer]);
     assert.deepEqual(tries, [toHex(childTrieKey(name)), toHex(childTrieKey(name))]);
@@ -179,7 +180,7 @@ Deno.test("substrate chain: a read is asked again after a lost connection, a sub
     return header(9, hashOf("b8"));
   };
   node.answer("chain_getHeader", dropOnce);
-  assert.equal(await clock.run(chain.fetchHeight(signal)), 9n);
+  assert.equal(await clock.run(chain.reads.fetchHeight(signal)), 9n);
   assert.equal(asked, 2);
   let sent = 0;
   node.answer("author_submitExtrinsic", () => {
@@ -187,7 +188,7 @@ Deno.test("substrate chain: a read is asked again after a lost connection, a sub
     node.drop();
     return hashOf("x");
   });
-  await assert.rejects(clock.run(chain.broadcast(submission, signal)), faultWith("unreachable"));
+  await assert.rejects(clock.run(chain.sender.broadcast(submission, signal)), faultWith("unreachable"));
   assert.equal(sent, 1);
   await chain.close();
 });
@@ -229,7 +230,7 @@ Deno.test("substrate chain: an outcome follows the extrinsic through a reorganis
     },
   });
   const fetch = async (): Promise<unknown> => {
-    const outcome = await clock.run(chain.fetchOutcome(submission, signal));
+    const outcome = await clock.run(chain.outcomes.fetchOutcome(submission, signal));
     return outcome.kind === "included"
       ? [outcome.block, outcome.isFinal, outcome.handled.length]
       : outcome.kind;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../../src/core/chains/port.ts";
-import type { FeeChain } from "../../../../src/core/chains/fees.ts";
-import type { RelayerHubCall } from "../../../../src/core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../../../src/core/chains/hub.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -30,7 +30,7 @@ const unit = 10n ** 12n;
 const seed = new Uint8Array(32).fill(5);
 const account = sr25519PublicKey(seed);
 
-function connectChain(node: Hub, hashing: HashAlgorithm): FeeChain & AsyncDisposable {
+function connectChain(node: Hub, hashing: HashAlgorithm): Chain & AsyncDisposable {
   const deps = {
     clock: systemClock,
     randomness: seededRandomness(2),
@@ -52,25 +52,25 @@ function connectChain(node: Hub, hashing: HashAlgorithm): FeeChain & AsyncDispos
 
 /** Carries messages of `from`, proven at `height`, to `to`; its next block takes them. */
 async function carry(
-  from: FeeChain,
+  from: Chain,
   messages: readonly Message[],
   height: bigint,
-  to: FeeChain,
+  to: Chain,
   target: Hub,
 ): Promise<void> {
-  const proof = await from.proveMessages(messages, height, to, signal);
+  const proof = await from.proofs.proveMessages(messages, { height, target: to }, signal);
   await deliver({ steps: [{ kind: "messages", messages, proof }] }, to, target);
 }
 
-async function deliver(delivery: Delivery, to: FeeChain, target: Hub): Promise<void> {
-  const simulation = await to.simulate(delivery, signal);
+async function deliver(delivery: Delivery, to: Chain, target: Hub): Promise<void> {
+  const simulation = await to.simulator.simulate(delivery, signal);
   assert.ok(simulation.kind === "accepted", simulation.kind === "refused" ? simulation.refusal.detail : "");
-  const signed = await to.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  const signed = await to.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
   assert.ok(signed.kind === "signed");
-  assert.deepEqual(await to.broadcast(signed.submission, signal), { kind: "sent" });
+  assert.deepEqual(await to.sender.broadcast(signed.submission, signal), { kind: "sent" });
   target.produceBlock();
   target.produceBlock();
-  const outcome = await to.fetchOutcome(signed.submission, signal);
+  const outcome = await to.outcomes.fetchOutcome(signed.submission, signal);
   assert.ok(outcome.kind === "included" && outcome.succeeded && outcome.isFinal);
 }
 
@@ -100,14 +100,14 @@ for (const [hashing, childTrie] of kinds) {
     two.chain.produceBlock();
     two.chain.produceBlock();
     const { request, commitment } = await sending;
-    const best = await chain.fetchHeight(signal);
-    const events = await chain.fetchEvents(0n, best, signal);
+    const best = await chain.reads.fetchHeight(signal);
+    const events = await chain.events.fetchEvents(0n, best, signal);
     const found = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
     assert.deepEqual(found, [postMessage(request)]);
     const height = await two.update(two.chain, two.hub);
     await carry(chain, found, height, hub, two.hub);
-    assert.deepEqual(await hub.fetchReceipts(found, signal), [account]);
-    assert.deepEqual(await chain.fetchFees([commitment], signal), [5n * unit]);
+    assert.deepEqual(await hub.reads.fetchReceipts(found, signal), [account]);
+    assert.deepEqual(await chain.fees.fetchFees([commitment], signal), [5n * unit]);
 
     const dest = await commitBlock(two.hub, receiver, 20n, [[
       requestReceiptSlot(commitment),
@@ -119,7 +119,7 @@ for (const [hashing, childTrie] of kinds) {
         commitments: [commitment],
         sourceProof: {
           height: { id: chain.id, height },
-          proof: (await chain.proveFees([commitment], height, signal)).proof,
+          proof: (await chain.proofs.proveFees([commitment], { height }, signal)).proof,
         },
         destProof: {
           height: { id: receiver, height: 20n },
@@ -128,10 +128,10 @@ for (const [hashing, childTrie] of kinds) {
         beneficiaryDetails: undefined,
       },
     };
-    assert.equal(await hub.dryRunCall(claim, signal), undefined);
-    await hub.broadcast(await hub.prepareCall(claim, signal), signal);
+    assert.equal(await hub.hubCalls.dryRunCall(claim, signal), undefined);
+    await hub.sender.broadcast(await hub.hubCalls.prepareCall(claim, signal), signal);
     two.hub.produceBlock();
-    assert.equal(await hub.fetchFeeBalance(stateMachine, relayerAddress, signal), 5n * unit);
+    assert.equal(await hub.accounts.fetchFeeBalance(stateMachine, relayerAddress, signal), 5n * unit);
   });
 
   Deno.test(`two chains: a delivery to a ${hashing} chain with trie ${childTrie} is claimed by its receipt`, async () => {
@@ -151,14 +151,14 @@ for (const [hashing, childTrie] of kinds) {
     await deliver({ steps: [{ kind: "messages", messages: [message], proof }] }, hub, two.hub);
     const hubHeight = await two.update(two.hub, two.chain);
     await carry(hub, [message], hubHeight, chain, two.chain);
-    assert.deepEqual(await chain.fetchReceipts([message], signal), [account]);
+    assert.deepEqual(await chain.reads.fetchReceipts([message], signal), [account]);
 
     const height = await two.update(two.chain, two.hub);
     const other: Hash256 = `0x${"ee".repeat(32)}`;
-    const shown = await chain.proveReceipts([commitment, other], height, signal);
+    const shown = await chain.proofs.proveReceipts([commitment, other], { height }, signal);
     assert.deepEqual(shown.relayers, [account, undefined]);
     // Our key of the chain names our account on the sender.
-    const nonce = await hub.fetchRelayerNonce(account, sender.stateMachine, signal);
+    const nonce = await hub.accounts.fetchRelayerNonce(account, sender.stateMachine, signal);
     const beneficiary = new Uint8Array(20).fill(0x66);
     const { digest } = beneficiaryMessage({ nonce, sourceChain: sender.stateMachine, beneficiary });
     const claim: RelayerHubCall = {
@@ -171,15 +171,15 @@ for (const [hashing, childTrie] of kinds) {
         },
         destProof: {
           height: { id: chain.id, height },
-          proof: (await chain.proveReceipts([commitment], height, signal)).proof,
+          proof: (await chain.proofs.proveReceipts([commitment], { height }, signal)).proof,
         },
         beneficiaryDetails: [beneficiary, await chain.signDigest(fromHex(digest))],
       },
     };
-    assert.equal(await hub.dryRunCall(claim, signal), undefined);
-    await hub.broadcast(await hub.prepareCall(claim, signal), signal);
+    assert.equal(await hub.hubCalls.dryRunCall(claim, signal), undefined);
+    await hub.sender.broadcast(await hub.hubCalls.prepareCall(claim, signal), signal);
     two.hub.produceBlock();
-    assert.equal(await hub.fetchFeeBalance(sender.stateMachine, beneficiary, signal), 7n);
-    assert.equal(await hub.fetchRelayerNonce(account, sender.stateMachine, signal), 1n);
+    assert.equal(await hub.accounts.fetchFeeBalance(sender.stateMachine, beneficiary, signal), 7n);
+    assert.equal(await hub.accounts.fetchRelayerNonce(account, sender.stateMachine, signal), 1n);
   });
 }

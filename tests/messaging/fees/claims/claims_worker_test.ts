@@ -128,7 +128,7 @@ Deno.test("claims: a source that does not know the request leaves the row alone 
   const scene = await sceneWith();
   const [commitment = hashOf(0)] = scene.deliver(1);
   await scene.blocks(5);
-  scene.chain(a).fees.delete(commitment);
+  scene.chain(a).paidFees.delete(commitment);
   scene.chain(a).areWitnessesUp = false;
   const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
@@ -514,7 +514,7 @@ Deno.test("claims: a raise that a reorganisation took away holds up nothing", as
   const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
   assert.deepEqual(scene.claims(), []);
-  scene.chain(a).fees.set(commitment, one);
+  scene.chain(a).paidFees.set(commitment, one);
   scene.chain(a).feesBefore.clear();
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 1 });

@@ -72,7 +72,7 @@ Deno.test("rewards: only requests of the hub's listed modules are recorded, each
 
 Deno.test("rewards: a rotation and a listed request are claimed for the hub account, final before they count", async () => {
   const scene = await sceneWith();
-  scene.hub.rewards.set(`rotation ${a} 7`, 3n);
+  scene.hub.offeredRewards.set(`rotation ${a} 7`, 3n);
   const { height } = scene.node(a).head;
   scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
   const commitment = deliverListed(scene, 1n);
@@ -91,7 +91,7 @@ Deno.test("rewards: a rotation and a listed request are claimed for the hub acco
 
 Deno.test("rewards: they wait for a height of the chain on the hub, and without a hub signer forever", async () => {
   const scene = await sceneWith();
-  scene.hub.rewards.set(`rotation ${a} 7`, 3n);
+  scene.hub.offeredRewards.set(`rotation ${a} 7`, 3n);
   const height = scene.node(a).head.height + 20n;
   scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
   assert.equal(await new RewardRounds(scene.context).run(never), 0);
@@ -105,7 +105,7 @@ Deno.test("rewards: they wait for a height of the chain on the hub, and without 
 Deno.test("rewards: what was paid, is not offered or is not ours ends without a claim", async () => {
   const scene = await sceneWith();
   const { height } = scene.node(a).head;
-  scene.hub.rewards.set(`rotation ${a} 1`, 3n);
+  scene.hub.offeredRewards.set(`rotation ${a} 1`, 3n);
   scene.hub.paidRewards.add(`rotation ${a} 1`);
   scene.ledger.transaction(() => {
     for (const setId of [1n, 2n]) recordRotationReward(scene.ledger, { chain: a, height, setId });
@@ -119,7 +119,7 @@ Deno.test("rewards: what was paid, is not offered or is not ours ends without a 
 
 Deno.test("rewards: a refusal that may pass is tried again after ten minutes", async () => {
   const scene = await sceneWith();
-  scene.hub.rewards.set(`rotation ${a} 7`, 3n);
+  scene.hub.offeredRewards.set(`rotation ${a} 7`, 3n);
   const { height } = scene.node(a).head;
   scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
   await scene.blocks(5);
@@ -138,7 +138,7 @@ Deno.test("rewards: the worker claims by itself, oldest first", async () => {
   const { height } = scene.node(a).head;
   scene.ledger.transaction(() => {
     for (const [index, setId] of [9n, 3n, 5n].entries()) {
-      scene.hub.rewards.set(`rotation ${a} ${setId}`, 1n);
+      scene.hub.offeredRewards.set(`rotation ${a} ${setId}`, 1n);
       recordRotationReward(scene.ledger, { chain: a, height: height - BigInt(index), setId });
     }
   });
@@ -157,7 +157,7 @@ for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcom
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
         const scene = new Scene({ chains: [a], hasHubSigner: true, ledger });
         await scene.blocks(8);
-        scene.hub.rewards.set(`rotation ${a} 7`, 3n);
+        scene.hub.offeredRewards.set(`rotation ${a} 7`, 3n);
         const { height } = scene.node(a).head;
         scene.ledger.transaction(() =>
           void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n })

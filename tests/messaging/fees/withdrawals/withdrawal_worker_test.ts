@@ -219,11 +219,11 @@ async function foreignDelivery(scene: Scene, commitment: string): Promise<boolea
     )[0];
   if (message === undefined) return false;
   const view = await other.fetchView(scene.hub.id, never);
-  const proof = await scene.hub.proveMessages([message], view.height, other, never);
+  const proof = await scene.hub.proveMessages([message], { height: view.height, target: other }, never);
   const delivery = { steps: [{ kind: "messages" as const, messages: [message], proof }] };
   const simulation = await other.simulate(delivery, never);
   if (simulation.kind !== "accepted") return false;
-  const signing = await other.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+  const signing = await other.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
   if (signing.kind !== "signed") return false;
   await other.broadcast(signing.submission, never);
   await scene.blocks(1);

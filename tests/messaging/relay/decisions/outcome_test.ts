@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { SubmissionOutcome } from "../../../../src/core/chains/port.ts";
+import type { SubmissionOutcome } from "../../../../src/core/chains/submission.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import {
   isLostRace,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Chain, Simulation } from "../../../../src/core/chains/port.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type { Simulation } from "../../../../src/core/chains/submission.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { type BisectResult, findDeliverable } from "../../../../src/messaging/relay/deliver/bisect_batch.ts";
 import { forge } from "../../../support/memory_host.ts";
@@ -19,7 +20,7 @@ async function prepare(count: number, way: "in" | "out" = "out"): Promise<Case> 
   const messages = await fixture.sendFrom(source, target, count);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = way === "in" ? relayer.leg(relayer.one, relayer.hub) : relayer.leg(relayer.hub, relayer.two);
-  const { height } = await leg.target.fetchView(leg.source.id, relayer.signal);
+  const { height } = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
   return {
     fixture,
     relayer,
@@ -125,7 +126,7 @@ Deno.test("findDeliverable: a duplicate, an expired message and one for another 
   await fixture.update(fixture.hub, fixture.two);
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const leg = competitor.leg(competitor.hub, competitor.two);
-  const { height } = await leg.target.fetchView(leg.source.id, competitor.signal);
+  const { height } = await leg.target.reads.fetchView(leg.source.id, competitor.signal);
   const [duplicate] = messages;
   assert.ok(duplicate !== undefined);
   const { accepted: [part] } = await findDeliverable(leg, {
@@ -136,8 +137,7 @@ Deno.test("findDeliverable: a duplicate, an expired message and one for another 
   assert.ok(part !== undefined);
   const signed = await competitor.two.sign(
     part.delivery,
-    part.simulation,
-    { nonceAtLeast: undefined },
+    { simulation: part.simulation, nonceAtLeast: undefined },
     competitor.signal,
   );
   assert.ok(signed.kind === "signed");
@@ -155,7 +155,7 @@ Deno.test("findDeliverable: a duplicate, an expired message and one for another 
 Deno.test("findDeliverable: one message that the source cannot prove does not hold up the others", async () => {
   const { fixture, relayer, messages } = await prepare(6);
   const leg = relayer.leg(relayer.hub, relayer.two);
-  const { height } = await leg.target.fetchView(leg.source.id, relayer.signal);
+  const { height } = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
   const ghost = fixture.message();
   const { accepted, refused } = await findDeliverable(
     leg,
@@ -185,7 +185,7 @@ Deno.test("findDeliverable: a refused proof in front of the messages is nobody's
   for (const [found, reported] of [["unspecified", "bad_proof"], ["bad_proof", "bad_proof"]] as const) {
     const { relayer, messages } = await prepare(9);
     const leg = relayer.leg(relayer.hub, relayer.two);
-    const { height } = await leg.target.fetchView(leg.source.id, relayer.signal);
+    const { height } = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
     let simulations = 0;
     const target: Chain = Object.assign(Object.create(leg.target), {
       simulate: (): Promise<Simulation> => {

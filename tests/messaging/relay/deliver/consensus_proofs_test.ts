@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../../src/core/chains/port.ts";
+import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
@@ -534,8 +534,7 @@ async function competitorOf(fixture: Fixture, relayer: Relayer): Promise<() => v
   assert.ok(simulation.kind === "accepted");
   const signing = await competitor.two.sign(
     delivery,
-    simulation,
-    { nonceAtLeast: undefined },
+    { simulation, nonceAtLeast: undefined },
     competitor.signal,
   );
   assert.ok(signing.kind === "signed");
@@ -709,10 +708,8 @@ for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
     await running(relayer, leg, async () => {
       await fixture.blocks(5);
       await fixture.clock.advance(STUCK_AFTER_MS);
-      const replacing = {
-        chain: new MemoryReplacing(fixture.two, relayer.two, fixture.clock),
-        profit: leg.profit,
-      };
+      const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+      const replacing = { replacement, gas: replacement, profit: leg.profit };
       await settleAll({ ...relayer.on(relayer.two), replacing });
       const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
       assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);

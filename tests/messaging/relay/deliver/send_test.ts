@@ -77,15 +77,18 @@ Deno.test("send: what others deliver while we sign is ended, and the rest is pro
   const [taken] = messages;
   assert.ok(taken !== undefined);
   const theirs = competitor.leg(competitor.hub, competitor.two);
-  const view = await theirs.target.fetchView(theirs.source.id, competitor.signal);
-  const proof = await competitor.hub.proveMessages([taken], view.height, competitor.two, competitor.signal);
+  const view = await theirs.target.reads.fetchView(theirs.source.id, competitor.signal);
+  const proof = await competitor.hub.proveMessages(
+    [taken],
+    { height: view.height, target: competitor.two },
+    competitor.signal,
+  );
   const delivery = { steps: [{ kind: "messages" as const, messages: [taken], proof }] };
   const simulation = await competitor.two.simulate(delivery, competitor.signal);
   assert.ok(simulation.kind === "accepted");
   const signed = await competitor.two.sign(
     delivery,
-    simulation,
-    { nonceAtLeast: undefined },
+    { simulation, nonceAtLeast: undefined },
     competitor.signal,
   );
   assert.ok(signed.kind === "signed");

@@ -1,6 +1,6 @@
 /** What the ledger of spending says of transactions, and the daily limit of losses. */
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../../src/core/chains/port.ts";
+import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { Ledger, SpendingRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
@@ -34,8 +34,8 @@ function prepare(
 }
 
 async function settle({ relayer, profit, fixture }: Case): Promise<void> {
-  const chain = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
-  await settleAll({ ...relayer.on(relayer.two), replacing: { chain, profit } });
+  const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+  await settleAll({ ...relayer.on(relayer.two), replacing: { replacement, gas: replacement, profit } });
 }
 
 /** Sends what is due; messages that others may want are left to them for a while. */
@@ -69,14 +69,17 @@ function told({ relayer }: Case, code: EventCode): readonly unknown[] {
 async function overtake(fixture: Fixture, messages: readonly Message[]): Promise<void> {
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const { height } = await competitor.two.fetchView(competitor.hub.id, competitor.signal);
-  const proof = await competitor.hub.proveMessages(messages, height, competitor.two, competitor.signal);
+  const proof = await competitor.hub.proveMessages(
+    messages,
+    { height, target: competitor.two },
+    competitor.signal,
+  );
   const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
   const simulation = await competitor.two.simulate(delivery, competitor.signal);
   assert.ok(simulation.kind === "accepted");
   const signed = await competitor.two.sign(
     delivery,
-    simulation,
-    { nonceAtLeast: undefined },
+    { simulation, nonceAtLeast: undefined },
     competitor.signal,
   );
   assert.ok(signed.kind === "signed");
@@ -158,7 +161,7 @@ Deno.test("spending: proofs that the host already had are distinguished from tho
   const delivery: Delivery = { steps: known.map((proof) => ({ kind: "consensus", proof })) };
   work.relayer.two.reportsKnownProofs = false;
   for (let time = 0; time < 2; time++) {
-    const simulation = await work.leg.target.simulate(delivery, work.relayer.signal);
+    const simulation = await work.leg.target.simulator.simulate(delivery, work.relayer.signal);
     assert.ok(simulation.kind === "accepted");
     const consensus = { delivery, simulation, why: "ahead of messages" } as const;
     assert.equal(await sendConsensus(work.leg, consensus), "sent");

@@ -46,7 +46,7 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
     // Every proof is one of a height of its own, with exactly the messages of the batch. What waits is mined with it.
     let height = 10n;
     const turn = new Limit(1);
-    const proveMessages: Chain["proveMessages"] = (batch) =>
+    const proveMessages: Chain["proofs"]["proveMessages"] = (batch) =>
       turn.run(async () => {
         await misbehave(BURNS);
         await host.node.setAutomine(true);
@@ -54,8 +54,8 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
         await misbehave(BEHAVES);
         return proof;
       }, never);
-    const broadcast = chain.broadcast.bind(chain);
-    chain.broadcast = (...args) =>
+    const broadcast = chain.sender.broadcast.bind(chain.sender);
+    chain.sender.broadcast = (...args) =>
       turn.run(async () => {
         await host.node.setAutomine(false);
         return await broadcast(...args);
@@ -71,7 +71,7 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
         state === (commitment === spoiler.commitment ? "held" : "delivered")
       );
     for (let round = 0; round < 8 && !isOver(); round++) {
-      const view = await chain.fetchView(hub, never);
+      const view = await chain.reads.fetchView(hub, never);
       const facts = { view, proofHeight: 1n, consensusProofs: [] };
       await deliverDue(leg, facts);
       // Mined while it misbehaves; simulated while it does not.

@@ -58,7 +58,7 @@ async function waiting(host: IsmpHost): Promise<Waiting> {
     items,
     legSource: hub.stateMachine,
   });
-  assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
+  assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "sent" });
   ledger.submissions.update(id, { state: "broadcast" });
   const log = new RecordedLog();
   const deps: RelayDeps = { ledger, clock, random: seededRandomness(1), log };
@@ -71,7 +71,7 @@ async function waiting(host: IsmpHost): Promise<Waiting> {
     hubTokenPrice27: ONE_DOLLAR_27,
   };
   const settle = async (): Promise<void> =>
-    void await settleAll({ ...deps, settings, target: chain, signal: never, replacing: { chain } });
+    void await settleAll({ ...deps, settings, target: chain, signal: never, replacing: chain });
   const patience = async (): Promise<void> => {
     await clock.advance(STUCK_AFTER_MS);
     await settle();
@@ -110,13 +110,13 @@ Deno.test("replacement on a node (F3): the original is mined after the replaceme
   await withHost(31471, async (host) => {
     const work = await waiting(host);
     const { chain } = work;
-    const broadcast = chain.broadcast.bind(chain);
-    chain.broadcast = async (...args) => {
+    const broadcast = chain.sender.broadcast.bind(chain.sender);
+    chain.sender.broadcast = async (...args) => {
       await host.node.mine({ blocks: 1 });
       return await broadcast(...args);
     };
     await work.patience();
-    chain.broadcast = broadcast;
+    chain.sender.broadcast = broadcast;
     assert.deepEqual(work.states(), ["delivery broadcast", "delivery signed"]);
     await mine(work);
     assert.deepEqual(work.states(), ["delivery final", "delivery replaced"]);

@@ -40,7 +40,8 @@ async function waiting(ledger?: Ledger, fixture = new Fixture()): Promise<Waitin
 
 function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<SettleRound> {
   const how: ReplacementContext = {
-    chain: replacing,
+    replacement: replacing,
+    gas: replacing,
     profit,
   };
   return settleAll({ ...relayer.on(relayer.two), replacing: how });
@@ -75,9 +76,13 @@ async function mine(work: Waiting): Promise<void> {
 function paying(dollars18: bigint): LegProfit {
   const fees: FeeReader = {
     id: { stateMachine: names.one, consensusStateId: toConsensusStateId("ETH0") },
-    fetchFees: (keys) => Promise.resolve(keys.map(() => dollars18)),
-    fetchCertainFees: (keys) => Promise.resolve(keys.map(() => ({ kind: "certain", value: dollars18 }))),
-    fetchFeeTokenDecimals: () => Promise.resolve(18),
+    fees: {
+      fetchFees: (keys) => Promise.resolve(keys.map(() => dollars18)),
+      fetchFeeTokenDecimals: () => Promise.resolve(18),
+    },
+    certain: {
+      fetchCertainFees: (keys) => Promise.resolve(keys.map(() => ({ kind: "certain", value: dollars18 }))),
+    },
   };
   return {
     minimumPercent: 10,

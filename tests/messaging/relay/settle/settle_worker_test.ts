@@ -41,14 +41,17 @@ function record({ ledger }: Relayer, { commitment }: Message): ReturnType<Ledger
 async function raceWith(fixture: Fixture, messages: readonly Message[], number = 2): Promise<Relayer> {
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number });
   const { height } = await competitor.two.fetchView(competitor.hub.id, competitor.signal);
-  const proof = await competitor.hub.proveMessages(messages, height, competitor.two, competitor.signal);
+  const proof = await competitor.hub.proveMessages(
+    messages,
+    { height, target: competitor.two },
+    competitor.signal,
+  );
   const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
   const simulation = await competitor.two.simulate(delivery, competitor.signal);
   assert.ok(simulation.kind === "accepted");
   const signed = await competitor.two.sign(
     delivery,
-    simulation,
-    { nonceAtLeast: undefined },
+    { simulation, nonceAtLeast: undefined },
     competitor.signal,
   );
   assert.ok(signed.kind === "signed");

@@ -3,10 +3,9 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/ismp-optimism/src/lib.rs (verify_consensus),
  * modules/ismp/clients/optimism/src/lib.rs.
  */
-import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import { fromHex } from "../../../../core/encoding/bytes.ts";
 import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";

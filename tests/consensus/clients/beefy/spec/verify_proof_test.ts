@@ -51,7 +51,7 @@ import {
 } from "../../../../../src/core/evm/beefy_client_state.ts";
 import { decodeStrict, u64 } from "../../../../../src/core/encoding/scale.ts";
 import { bagPeaks } from "../../../../../src/core/merkle/mmr.ts";
-import { readVectors, VectorNode } from "../../../vector_node.ts";
+import { readVectors, type VectorNode } from "../../../vector_node.ts";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import fc from "fast-check";
 import { authoritiesRoot } from "../../../../../devnet/relay/validators.ts";

@@ -32,7 +32,7 @@ import {
   toConsensusStateId,
 } from "../../../../../src/core/ismp/state_machine.ts";
 import type { StateCommitment } from "../../../../../src/core/ismp/state_commitment.ts";
-import { readVectors, VectorNode } from "../../../vector_node.ts";
+import { readVectors, type VectorNode } from "../../../vector_node.ts";
 
 const accepted = (await readVectors("grandpa-accepted.json")).list("cases");
 const rejected = (await readVectors("grandpa-rejected.json")).list("cases");

@@ -1,7 +1,9 @@
 import { deepStrictEqual as equal, notDeepStrictEqual as differs, throws } from "node:assert/strict";
 import { toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
-import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import type { SyncCommitteeErrorCode } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
+import {
+  SyncCommitteeError,
+  type SyncCommitteeErrorCode,
+} from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { verifyBeaconUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
 import {
   type BeaconNetwork,
@@ -16,8 +18,10 @@ import {
   signingRoot,
   syncCommitteeDomain,
 } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
-import type { StateUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
-import { countSigners } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
+import {
+  countSigners,
+  type StateUpdate,
+} from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import {
   updateSigningRoot,
   verifyUpdate,

@@ -3,7 +3,7 @@
  * replace and at which price is decided in `replacement_policy.ts` and `messaging/relay/decisions/nonces.ts`. Source
  * of the rules: docs/protocol/messaging.md section 10.3.
  */
-import type { SignedSubmission } from "./port.ts";
+import type { SignedSubmission } from "./submission.ts";
 import type { GasPrice } from "./evm/gas.ts";
 
 /** Nonces of our account as a node reports them. */
@@ -29,8 +29,8 @@ export interface ReplacementState {
   readonly isHandlerReplaced: boolean;
 }
 
-/** Chain on which a transaction can replace another one with the same nonce. */
-export interface ReplaceableChain {
+/** Replacement of transactions by others with the same nonce. */
+export interface Replacement {
   /** One round trip. */
   fetchReplacementState(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementState>;
   /** Nonces of our account. One round trip. */

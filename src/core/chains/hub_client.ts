@@ -1,6 +1,6 @@
 /**
- * EVM host that follows the hub's consensus: the state of its BEEFY client, and whether it accepts proofs now. Source
- * of the rules: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
+ * Light client of the hub in an EVM host: the state of the BEEFY client, and whether it accepts proofs now. Source of
+ * the rules: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
 import type { Address } from "../evm/address.ts";
 import type { BeefyClientState } from "../evm/beefy_client_state.ts";
@@ -42,8 +42,12 @@ export type ConsensusClientKind =
   /** A client of 2025 or of another chain: our calls would revert. */
   | "other";
 
-/** An EVM chain whose host follows the hub. */
-export interface EvmFollower {
+/** Light client of the hub in a host that takes consensus proofs of the hub as part of deliveries. */
+export interface HubLightClient {
+  /** Id of the current authority set of the host's client; `undefined` when the host has another client. */
+  fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined>;
+  /** True when the handler has `batchCall`: proofs of the hub and messages fit into one transaction. */
+  fetchHasBatchCall(signal: AbortSignal): Promise<boolean>;
   /** One round trip. */
   fetchConsensusView(hub: StateMachineId, signal: AbortSignal): Promise<HostConsensusView>;
   /** One round trip. */

@@ -1,0 +1,119 @@
+/** View of the hub in the host's BEEFY client, and the kind of that client. */
+import { encodeFunctionData, parseAbi } from "viem";
+import type { Hex } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
+import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
+import { hostReads } from "../../evm/host_reads.ts";
+import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import type { ConsensusClientKind, HostConsensusView, HubLightClient } from "../hub_client.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { callResult, contractRead, contractReadAt } from "./queries.ts";
+import { callOne, RpcBatch } from "./rpc_batch.ts";
+import { batchCallSupport, noteSupport } from "./batching.ts";
+
+/** The hub's light client in the host. */
+export class EvmHubClient implements HubLightClient {
+  readonly #context: EvmContext;
+
+  constructor(context: EvmContext) {
+    this.#context = context;
+  }
+
+  /** Fetches the id of the client's authority set. One request. */
+  async fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined> {
+    const { endpoints, host } = this.#context.at;
+    const state = await callOne(endpoints, contractRead(host, hostReads.consensusState), { signal });
+    return decodeBeefyClientState(state)?.current.id;
+  }
+
+  /** Returns whether the host's handler has `batchCall`. One request at most, none once it is known. */
+  async fetchHasBatchCall(signal: AbortSignal): Promise<boolean> {
+    const { handler } = await this.#context.hostParams.read(signal);
+    const known = this.#context.hasBatchCall(handler);
+    if (known !== undefined) return known;
+    try {
+      noteSupport(
+        this.#context,
+        handler,
+        await callOne(this.#context.at.endpoints, batchCallSupport(handler), { signal }),
+      );
+    } catch (fault) {
+      if (!(fault instanceof RpcFault) || fault.code !== "reverted") throw fault;
+      noteSupport(this.#context, handler, fault);
+    }
+    return this.#context.hasBatchCall(handler) === true;
+  }
+
+  /** Reads the host. One request; all getters at the newest block, besides the check of the mempool. */
+  async fetchConsensusView(
+    hub: StateMachineId,
+    signal: AbortSignal,
+  ): Promise<HostConsensusView> {
+    const { endpoints, host } = this.#context.at;
+    const paraId = toParaId(hub.stateMachine);
+    const batch = new RpcBatch(endpoints);
+    const bytes = batch.add(contractRead(host, hostReads.consensusState));
+    const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
+    const params = batch.add(this.#context.hostParams.query);
+    const nowSec = batch.add(contractRead(host, hostReads.timestamp));
+    const updatedSec = batch.add(contractRead(host, hostReads.consensusUpdateTime));
+    const frozen = batch.add(contractRead(host, hostReads.frozen));
+    const pending = this.#context.isUnsupported("mempool")
+      ? undefined
+      : batch.addOptional(contractReadAt("pending", host, hostReads.consensusState));
+    await batch.send({ signal });
+    this.#context.hostParams.note(params());
+    const state = decodeBeefyClientState(bytes());
+    const inPool = pending?.();
+    const poolState = inPool === undefined || inPool instanceof RpcFault
+      ? undefined
+      : decodeBeefyClientState(inPool);
+    const known = state?.latestHeight ?? 0n;
+    const hasPending = poolState !== undefined && poolState.latestHeight > known;
+    const newest = hasPending ? poolState : state;
+    const status = frozen();
+    return {
+      state,
+      consensusClient: params().consensusClient,
+      // The host initialises a known para id with height 1, which has no commitment.
+      hubHeight: height() <= 1n ? 0n : height(),
+      acceptsHub: height() !== 0n,
+      nowSec: nowSec(),
+      updatedSec: updatedSec(),
+      unstakingSec: params().unStakingPeriodSec,
+      challengePeriodSec: params().challengePeriodSec,
+      isFrozen: status === "incoming" || status === "all",
+      pendingHeight: newest?.latestHeight ?? 0n,
+      pendingSetId: newest?.current.id ?? 0n,
+    };
+  }
+
+  /** Probes a consensus client. One request; a revert counts as an answer. */
+  async fetchClientKind(
+    client: Address,
+    signal: AbortSignal,
+  ): Promise<ConsensusClientKind> {
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const verifier = batch.addOptional(callResult({ to: client, data: verifierOfSignatures }));
+    await batch.send({ signal });
+    return isAddress(verifier()) ? "router" : "other";
+  }
+}
+
+const routerAbi = parseAbi(["function ecdsaBeefy() view returns (address)"]);
+
+/**
+ * Only a router knows its verifiers. Standalone verifiers claim the router's interface too, but expect proofs without
+ * the byte for their kind (docs/protocol/hub-consensus.md section 9).
+ */
+const verifierOfSignatures = encodeFunctionData({ abi: routerAbi, functionName: "ecdsaBeefy" });
+
+/** True for a word that may be an address. @throws {RpcFault} when the fault says nothing about the contract. */
+function isAddress(answer: Hex | RpcFault): boolean {
+  if (!(answer instanceof RpcFault)) {
+    return answer.length === 66 && BigInt(answer) !== 0n && BigInt(answer) >> 160n === 0n;
+  }
+  if (answer.code === "reverted" || answer.code === "refused") return false;
+  throw answer;
+}

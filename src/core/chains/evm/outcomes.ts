@@ -1,0 +1,197 @@
+/** Finds the outcomes of transactions that were sent, also before a restart. */
+import { parseTransaction } from "viem";
+import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
+import { toAddress } from "../../evm/address.ts";
+import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../evm/handler_calls.ts";
+import { decodeHostLogs } from "../../evm/host_events.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { accountNonce, callResult, isTransactionKnown, transactionReceipt } from "./queries.ts";
+import { RpcBatch } from "./rpc_batch.ts";
+import { faultToRefusal } from "./refusals.ts";
+import type { Receipt } from "./rpc_schemas.ts";
+import { addFinalHeight } from "./reads.ts";
+
+/** Age of the first sign that a nonce was used by another transaction at which one endpoint suffices, ms. */
+const REPLACED_AFTER_MS = 15_000;
+/** Timeout per endpoint; a slower one is ignored. */
+const WITNESS_TIMEOUT_MS = 10_000;
+
+/** Search for our transactions. */
+export class EvmOutcomes implements Outcomes {
+  readonly #context: EvmContext;
+
+  constructor(context: EvmContext) {
+    this.#context = context;
+  }
+
+  /** Fetches the outcome of a submission. One request; more when it reverted, or seems to be replaced. */
+  async fetchOutcome(
+    submission: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<SubmissionOutcome> {
+    const { account, nonce, hash } = submission;
+    if (account === undefined || nonce === undefined) {
+      throw new Error("A submission without account or nonce");
+    }
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const used = batch.add(accountNonce(toAddress(account)));
+    const known = batch.add(isTransactionKnown(hash));
+    const receipt = batch.add(transactionReceipt(hash));
+    const final = addFinalHeight(this.#context, batch);
+    await batch.send({ signal });
+    const found = receipt();
+    if (found !== undefined) {
+      return await this.#included(submission, { found, final: final.height() }, signal);
+    }
+    if (known()) return { kind: "pending" };
+    if (used() <= nonce) return { kind: "unknown" };
+    return await this.#afterNonceWasUsed(submission, signal);
+  }
+
+  /**
+   * Handles a used nonce of an unknown transaction. The calls of a batch may fall on both sides of a new block, and
+   * endpoints may lag, alone or behind one URL: all are queried again, and the transaction counts as replaced only when
+   * two of them report it, or one does twice some time apart. Until then it may be in a block.
+   */
+  async #afterNonceWasUsed(
+    submission: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<SubmissionOutcome> {
+    const { hash } = submission;
+    let witnesses = 0;
+    for (const endpoint of this.#context.at.endpoints.each()) {
+      const say = await this.#fetchOutcomeAt(endpoint, submission, signal);
+      if (say === undefined) continue;
+      if (say.kind !== "replaced") {
+        this.#context.forgetReplaced(hash);
+        return say;
+      }
+      witnesses++;
+    }
+    const isLasting = witnesses > 0 && this.#context.noteReplaced(hash) >= REPLACED_AFTER_MS;
+    return witnesses >= 2 || isLasting ? { kind: "replaced" } : { kind: "pending" };
+  }
+
+  /** Outcome of a transaction at one endpoint; `undefined` when it does not answer, or has not seen the nonce used. */
+  async #fetchOutcomeAt(
+    endpoint: RpcEndpointSet,
+    submission: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<SubmissionOutcome | undefined> {
+    const { account, nonce, hash } = submission;
+    if (account === undefined || nonce === undefined) {
+      throw new Error("A submission without account or nonce");
+    }
+    const batch = new RpcBatch(endpoint);
+    const used = batch.add(accountNonce(toAddress(account)));
+    const receipt = batch.add(transactionReceipt(hash));
+    const known = batch.add(isTransactionKnown(hash));
+    const final = addFinalHeight(this.#context, batch);
+    try {
+      await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
+    } catch (fault) {
+      if (fault instanceof RpcFault) return undefined;
+      throw fault;
+    }
+    const found = receipt();
+    if (found !== undefined) {
+      return await this.#included(submission, { found, final: final.height() }, signal);
+    }
+    if (known()) return { kind: "pending" };
+    return used() > nonce ? { kind: "replaced" } : undefined;
+  }
+
+  async #included(
+    submission: SignedSubmission,
+    facts: { readonly found: Receipt; readonly final: bigint },
+    signal: AbortSignal,
+  ): Promise<SubmissionOutcome> {
+    const { found, final } = facts;
+    const succeeded = found.status !== 0n;
+    const logs = decodeHostLogs(found.logs, this.#context.at.host);
+    return {
+      kind: "included",
+      block: { height: found.blockNumber, hash: found.blockHash },
+      isFinal: found.blockNumber <= final,
+      succeeded,
+      handled: succeeded ? handledIn(logs) : [],
+      advancedClient: carriesProofs(submission)
+        ? logs.some(({ decoded }) => decoded.kind === "event" && CLIENT_ADVANCING.has(decoded.event.tag))
+        : undefined,
+      spent: {
+        gasUsed: found.gasUsed,
+        // Nodes older than London do not report it; then the offered price counts.
+        gasPriceWei: found.effectiveGasPrice ?? submission.gasPriceWei ?? 0n,
+        dataCostWei: found.l1Fee ?? 0n,
+      },
+      refusal: succeeded ? undefined : await this.#reasonOf(submission, found, signal),
+    };
+  }
+
+  /** Reason of a revert, as far as calling it again on top of its block shows. */
+  async #reasonOf(
+    submission: SignedSubmission,
+    found: Receipt,
+    signal: AbortSignal,
+  ): Promise<Refusal> {
+    const { to, data, gas } = parseTransaction(toHex(submission.raw));
+    const calldata = data ?? "0x";
+    if (gas !== undefined && found.gasUsed * 64n >= gas * 63n) {
+      return { code: "unspecified", detail: `ran out of gas (limit ${gas})` };
+    }
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const call = {
+      from: toAddress(submission.account ?? ""),
+      to: toAddress(to ?? ""),
+      data: calldata,
+      gas,
+    };
+    const replayed = batch.addOptional(callResult(call, found.blockNumber));
+    await batch.send({ signal });
+    const result = replayed();
+    if (!(result instanceof RpcFault)) {
+      return { code: "unspecified", detail: "reverted, but not when called on top of its block" };
+    }
+    return faultToRefusal(result, stepsOf(calldata)) ??
+      { code: "unspecified", detail: `reverted; the reason could not be read: ${result.code}` };
+  }
+}
+
+function carriesProofs({ raw }: SignedSubmission): boolean {
+  const call = callOf(parseTransaction(toHex(raw)).data ?? "0x");
+  const calls = call?.tag === "batchCall" ? call.value.calls : [call];
+  return calls.some((one) => one?.tag === "handleConsensus");
+}
+
+/** Events of a host when hub proofs advanced its client. */
+const CLIENT_ADVANCING: ReadonlySet<string> = new Set(["StateMachineUpdated", "NewEpoch"]);
+
+function handledIn(
+  logs: ReturnType<typeof decodeHostLogs>,
+): Extract<SubmissionOutcome, { kind: "included" }>["handled"] {
+  return logs.flatMap(({ decoded }) => {
+    if (decoded.kind !== "event") return [];
+    const { event } = decoded;
+    if (event.tag !== "PostRequestHandled" && event.tag !== "GetRequestHandled") return [];
+    return [{ commitment: event.value.commitment, relayer: fromHex(event.value.relayer) }];
+  });
+}
+
+/** Number of steps of a delivery; 1 for other transactions, such as cancellations. */
+function stepsOf(calldata: Hex): number {
+  const call = callOf(calldata);
+  return call?.tag === "batchCall" ? call.value.calls.length : 1;
+}
+
+/** Decodes the handler's call; `undefined`: the transaction is none, such as a cancellation. */
+function callOf(calldata: Hex): HandlerCall | undefined {
+  try {
+    return decodeHandlerCall(calldata);
+  } catch (error) {
+    if (error instanceof HandlerCallError) return undefined;
+    throw error;
+  }
+}

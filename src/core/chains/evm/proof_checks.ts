@@ -1,0 +1,108 @@
+/**
+ * Start-up check of what claims need: whether any endpoint proves the host's state at the height that the hub knows.
+ * Node facts: ethereum/go-ethereum: docs/fundamentals/archive.md; paradigmxyz/reth and ethereum-optimism/op-reth:
+ * `--rpc.eth-proof-window`; erigontech/erigon 3.3: `--prune.include-commitment-history`; NethermindEth/nethermind:
+ * `Pruning.Mode`; besu-eth/besu: `--data-storage-format`; OffchainLabs/nitro: `--execution.caching.archive`.
+ */
+import { fromHex, toHex } from "../../encoding/bytes.ts";
+import { requestSenderSlot } from "../../evm/host_storage.ts";
+import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import type { EndpointReport } from "../../rpc/endpoint_set.ts";
+import type { CheckFinding } from "../check_finding.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { type Query, stateRootAt, storageProof } from "./queries.ts";
+import { readAnswer } from "./rpc_batch.ts";
+import { type ChainProofs, type ProofChecks, UnprovableKeyError } from "../proofs.ts";
+
+/** Proofs of old blocks require disk reads; one hanging endpoint must not use up the whole check. */
+const ENDPOINT_TIMEOUT_MS = 20_000;
+
+/** Sentence that lists the nodes that can prove old state. */
+const PROOF_NODES: string = "what serves it: Geth and op-geth with --state.scheme=hash --gcmode=archive " +
+  "(others keep 128 blocks), Reth and op-reth with a wide --rpc.eth-proof-window (default 0), Erigon from 3.3 on with " +
+  "--prune.include-commitment-history, Nethermind with --Pruning.Mode=None, Besu with --data-storage-format=FOREST, " +
+  "Nitro with --execution.caching.archive, and archive plans of providers";
+
+/** A commitment that no host has: its slot is provably empty. */
+const anyCommitment = toHex(new Uint8Array(32));
+
+/** Slot of the host whose proof stands for all others. */
+const PROBED_SLOT = requestSenderSlot(anyCommitment);
+
+/** Checks of what the endpoints can prove. */
+export class EvmProofChecks implements ProofChecks {
+  readonly #context: EvmContext;
+  readonly #proofs: ChainProofs;
+
+  constructor(context: EvmContext, proofs: ChainProofs) {
+    this.#context = context;
+    this.#proofs = proofs;
+  }
+
+  async requireProofs(height: bigint, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#proofs.proveState([fromHex(PROBED_SLOT)], { height }, signal);
+    } catch (error) {
+      // The host is younger than that height: the proof shows it, and there is nothing to claim yet.
+      if (!(error instanceof UnprovableKeyError)) throw error;
+    }
+  }
+
+  /**
+   * Requests a proof at `height`, the hub's latest of this chain, from every endpoint, and reports those that return
+   * none.
+   */
+  async checkProofs(
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<readonly CheckFinding[]> {
+    const { endpoints, host, id: { stateMachine: chain } } = this.#context.at;
+    const root = stateRootAt(height);
+    const proof = storageProof(host, [PROBED_SLOT], height);
+    const conditions = { signal, timeoutMs: ENDPOINT_TIMEOUT_MS };
+    const reports = await endpoints.callEach([root.call, proof.call], conditions);
+    const failures = reports.flatMap((report) => {
+      const failure = failureOf(report);
+      return failure === undefined ? [] : [`${report.host} (${failure})`];
+    });
+    if (failures.length === 0) return [];
+    const missing = `no eth_getProof of block ${height}, the newest that the hub knows, at ${
+      failures.join(", ")
+    }`;
+    const consequence = failures.length < reports.length
+      ? "the other endpoints are used"
+      : "nothing is delivered to this chain until an endpoint serves it, because no fee could be claimed, and " +
+        "messages from it cannot be proved";
+    return [{
+      severity: "warning",
+      event: "state_proofs_unavailable",
+      text: `${chain}: ${missing}; ${consequence}; ${PROOF_NODES}`,
+    }];
+
+    /** Problem of an endpoint's answers, if any. */
+    function failureOf(report: EndpointReport): string | undefined {
+      if (report.kind === "fault") return report.fault.code;
+      const place = { chain, endpointHost: report.host, method: proof.call.method };
+      const read = <T>(query: Query<T>, index: number): T => {
+        const answer = report.answers[index];
+        if (answer === undefined) throw new Error("A query without an answer");
+        return readAnswer(query, answer, place);
+      };
+      try {
+        const stateRoot = read(root, 0);
+        if (stateRoot === undefined) return "lagging";
+        const keys = [fromHex(PROBED_SLOT)];
+        readEvmState({ stateRoot, host: fromHex(host), proof: buildEvmStateProof([read(proof, 1)]), keys });
+        return undefined;
+      } catch (error) {
+        if (error instanceof RpcFault) return error.code;
+        if (!(error instanceof EvmProofError)) throw error;
+        // Before the host was deployed there is nothing to prove, and the proof shows it.
+        return error.code === "account_not_present"
+          ? undefined
+          : `a proof that does not verify: ${error.code}`;
+      }
+    }
+  }
+}

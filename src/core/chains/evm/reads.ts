@@ -1,0 +1,138 @@
+/** Heights and times: of the chain itself, and of a counterparty as its host knows it; receipts of its host. */
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { hostReads } from "../../evm/host_reads.ts";
+import { type StateMachineHeight, type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import type { ChainReads, CounterpartyView } from "../reads.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { blockAt, blockNumber, contractRead } from "./queries.ts";
+import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import type { Message } from "../../ismp/message.ts";
+import { addReceipts } from "./receipts.ts";
+
+/** Finality depth if the tag `finalized` is unknown: two epochs of Ethereum. */
+const FINALITY_DEPTH = 64n;
+
+/** Final height, read as part of a batch. */
+export interface FinalHeightSlot {
+  /** Available after the batch was sent. */
+  readonly height: () => bigint;
+}
+
+/** Adds the queries for the final height to a batch. */
+export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeightSlot {
+  const head = batch.add(blockNumber);
+  if (context.isUnsupported("finalized")) return { height: () => below(head()) };
+  const block = batch.addOptional(blockAt("finalized"));
+  const height = (): bigint => {
+    const found = block();
+    if (found instanceof RpcFault || found === undefined) {
+      // A node that is only slow or busy may well know the tag.
+      if (found === undefined || found.reaction === "drop") context.noteUnsupported("finalized");
+      return below(head());
+    }
+    return found.number;
+  };
+  return { height };
+}
+
+function below(head: bigint): bigint {
+  return head > FINALITY_DEPTH ? head - FINALITY_DEPTH : 0n;
+}
+
+/** Reads of the chain and of its host at the newest block. */
+export class EvmReads implements ChainReads {
+  readonly #context: EvmContext;
+
+  constructor(context: EvmContext) {
+    this.#context = context;
+  }
+
+  fetchHeight(signal: AbortSignal): Promise<bigint> {
+    return callOne(this.#context.at.endpoints, blockNumber, { signal });
+  }
+
+  /** Newest final block. One request. */
+  async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const final = addFinalHeight(this.#context, batch);
+    await batch.send({ signal });
+    return final.height();
+  }
+
+  /** Unix seconds of a block. One request. @throws {RpcFault} `lagging` when there is no such block yet. */
+  async fetchBlockTime(
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<bigint> {
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const block = batch.add(blockAt(height));
+    const check = (place: Parameters<typeof faultAt>[1]): RpcFault | undefined =>
+      block() === undefined ? faultAt("lagging", place, `no block ${height} yet`) : undefined;
+    await batch.send({ signal, check });
+    const found = block();
+    if (found === undefined) throw new Error("The block was checked");
+    return found.timestamp;
+  }
+
+  /** Fetches the host's view of the hub. One request; all getters at the newest block. */
+  async fetchView(
+    counterparty: StateMachineId,
+    signal: AbortSignal,
+  ): Promise<CounterpartyView> {
+    const { endpoints, host } = this.#context.at;
+    const batch = new RpcBatch(endpoints);
+    const paraId = toParaId(counterparty.stateMachine);
+    const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
+    const now = batch.add(contractRead(host, hostReads.timestamp));
+    const period = batch.add(contractRead(host, hostReads.challengePeriod));
+    const frozen = batch.add(contractRead(host, hostReads.frozen));
+    await batch.send({ signal });
+    const status = frozen();
+    return {
+      // The host initialises a known para id with height 1, which has no commitment.
+      height: height() <= 1n ? 0n : height(),
+      nowSec: now(),
+      challengePeriodSec: period(),
+      isFrozen: status === "incoming" || status === "all",
+    };
+  }
+
+  /** Fetches when the commitment of a hub height was stored, Unix seconds. One request. */
+  async fetchUpdateTime(
+    { id, height }: StateMachineHeight,
+    signal: AbortSignal,
+  ): Promise<bigint | undefined> {
+    const { endpoints, host } = this.#context.at;
+    const read = contractRead(
+      host,
+      hostReads.stateMachineCommitmentUpdateTime,
+      toParaId(id.stateMachine),
+      height,
+    );
+    const time = await callOne(endpoints, read, { signal });
+    return time === 0n ? undefined : time;
+  }
+
+  /** Fetches the state root of a hub block as the host stores it. One request. */
+  async fetchStateRoot(
+    { id, height }: StateMachineHeight,
+    signal: AbortSignal,
+  ): Promise<Hash256 | undefined> {
+    const { endpoints, host } = this.#context.at;
+    const read = contractRead(host, hostReads.stateMachineCommitment, toParaId(id.stateMachine), height);
+    return (await callOne(endpoints, read, { signal }))?.stateRoot;
+  }
+
+  /** Fetches the relayer of each message, `undefined` if undelivered. One request. */
+  async fetchReceipts(
+    messages: readonly Message[],
+    signal: AbortSignal,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    if (messages.length === 0) return [];
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const receipts = addReceipts(this.#context, batch, messages);
+    await batch.send({ signal });
+    return receipts();
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Signs a delivery after an accepted simulation: everything that may have changed is read again first. Broadcasts what
+ * was signed.
+ */
+import { unsignedCall } from "../../evm/fee_oracles.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import type {
+  BroadcastResult,
+  Delivery,
+  Refusal,
+  Sender,
+  SignedSubmission,
+  SigningInput,
+  SigningResult,
+} from "../submission.ts";
+import { collectMessages, encodeDelivery } from "./calldata.ts";
+import { addCosts } from "./costs.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { capPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
+import { addKnownProofs } from "./known_proofs.ts";
+import { addMempoolCheck, findContested } from "./mempool_competitors.ts";
+import { accountBalance, accountNonce, blockAt, rawTransaction } from "./queries.ts";
+import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import { addReceipts } from "./receipts.ts";
+import { signCall } from "./signature.ts";
+import { faultToRefusal } from "./refusals.ts";
+
+/** Signing and broadcasting from our account. */
+export class EvmSender implements Sender {
+  readonly #context: EvmContext;
+
+  constructor(context: EvmContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Reads receipts, the host's view of the hub, handler, nonce, price and balance in one request and signs. Nothing is
+   * sent. The same request checks whether a competitor's delivery of one of the messages is in the node's mempool; if
+   * so, a second one finds out which.
+   */
+  async sign(
+    delivery: Delivery,
+    { simulation: { gasLimit }, nonceAtLeast, maxGasPriceWei: capWei }: SigningInput,
+    signal: AbortSignal,
+  ): Promise<SigningResult> {
+    const { chainId, endpoints, sender, gasPriceBufferPercent } = this.#context.at;
+    const { handler } = await this.#context.hostParams.read(signal);
+    const data = encodeDelivery(delivery, this.#context.at.host);
+    const messages = collectMessages(delivery);
+    const batch = new RpcBatch(endpoints);
+    const receipts = addReceipts(this.#context, batch, messages);
+    const imagined = { from: sender, to: handler, data, gas: gasLimit };
+    const known = addKnownProofs(this.#context, batch, delivery);
+    const isContested = addMempoolCheck(this.#context, batch, { delivery, call: imagined });
+    const params = batch.add(this.#context.hostParams.query);
+    const nonce = batch.add(accountNonce(sender));
+    const costs = addCosts(this.#context, batch, unsignedCall({ chainId, to: handler, data }));
+    const balance = batch.add(accountBalance(sender));
+    const head = batch.add(blockAt("latest"));
+    const check = (place: FaultPlace): RpcFault | undefined =>
+      head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
+    await batch.send({ signal, check });
+
+    const delivered = receipts();
+    if (delivered.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts: delivered };
+    const from = known();
+    if (from !== undefined) return { kind: "proofs_known", from };
+    if (this.#context.hostParams.note(params())) {
+      return refused({ code: "not_ready", detail: "the host has another handler since the simulation" });
+    }
+    if (isContested()) {
+      const contested = await findContested(this.#context, messages, signal);
+      if (contested.length > 0) {
+        return refused({
+          code: "duplicate",
+          detail: "a delivery of it is pending in the mempool",
+          messages: contested,
+        });
+      }
+    }
+    const block = head();
+    if (block === undefined) throw new Error("The block was checked");
+    const { gasPriceWei, dataCostWei } = costs();
+    const market = { gasPriceWei, baseFeeWei: block.baseFeePerGas ?? undefined };
+    const nowWei = currentPriceWei(market);
+    if (capWei !== undefined && nowWei > capWei) {
+      const detail = `gas costs ${nowWei} wei now, its fees pay for ${capWei} wei`;
+      return refused({ code: "too_expensive", detail });
+    }
+    const wanted = gasPriceFor(market, gasPriceBufferPercent);
+    const price = capWei === undefined ? wanted : capPrice(wanted, capWei);
+    const neededWei = gasLimit * highestPriceWei(price) + dataCostWei(gasLimit);
+    if (balance() < neededWei) {
+      const missingWei = neededWei - balance();
+      const detail =
+        `${sender} has ${balance()} wei and may need ${neededWei} wei: ${missingWei} wei are missing`;
+      return refused({ code: "insufficient_funds", detail });
+    }
+    const atLeast = nonceAtLeast ?? 0n;
+    const situation = { nonce: nonce() > atLeast ? nonce() : atLeast, price, height: block.number };
+    const call = { to: params().handler, data, gasLimit, valueWei: 0n };
+    return { kind: "signed", submission: await signCall(this.#context, call, situation) };
+  }
+
+  /** Broadcasts the bytes. One request. */
+  async broadcast(
+    submission: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<BroadcastResult> {
+    try {
+      await callOne(this.#context.at.endpoints, rawTransaction(submission.raw), { signal });
+      return { kind: "sent" };
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      return broadcastResultOf(fault);
+    }
+  }
+}
+
+function broadcastResultOf(fault: RpcFault): BroadcastResult {
+  const detail = fault.detail ?? fault.code;
+  switch (fault.code) {
+    case "already_known":
+      return { kind: "alreadyKnown" };
+    case "nonce_too_low":
+      return { kind: "nonceUsed" };
+    case "underpriced":
+      return { kind: "underpriced" };
+    case "insufficient_funds":
+      return { kind: "refused", refusal: { code: "insufficient_funds", detail } };
+    case "too_large":
+      return { kind: "refused", refusal: { code: "too_large", detail } };
+    case "reverted":
+      return { kind: "refused", refusal: faultToRefusal(fault, 1) ?? { code: "unspecified", detail } };
+    case "nonce_too_high":
+    case "refused":
+      return { kind: "refused", refusal: { code: "unspecified", detail } };
+    default:
+      // Nothing is known about the bytes: they may have arrived.
+      throw fault;
+  }
+}
+
+/** Minimum gas price in the next block, as far as the node knows. */
+function currentPriceWei(
+  { gasPriceWei, baseFeeWei = 0n }: { readonly gasPriceWei: bigint; readonly baseFeeWei: bigint | undefined },
+): bigint {
+  return gasPriceWei > baseFeeWei ? gasPriceWei : baseFeeWei;
+}
+
+function refused(refusal: Refusal): SigningResult {
+  return { kind: "refused", refusal };
+}

@@ -1,0 +1,46 @@
+/** Fees of requests of this chain, as its metadata of the requests has them. */
+import type { SubstrateNode } from "./node.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { type RequestMetadata, requestMetadataCodec } from "../../ismp/host_state.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import { childTrieKeys } from "../../ismp/storage_keys.ts";
+import { decodeValue } from "./storage_values.ts";
+import type { ChainFees } from "../fees.ts";
+
+/** Fetches this chain's metadata of requests that it dispatched or routed, by commitment; one round trip. */
+export async function fetchRequestMetadata(
+  node: SubstrateNode,
+  commitments: readonly Hash256[],
+  signal: AbortSignal,
+): Promise<readonly (RequestMetadata | undefined)[]> {
+  if (commitments.length === 0) return [];
+  const trie = await node.childTrie.key(signal);
+  const reads = commitments.map((each) => calls.childStorage(trie, childTrieKeys.requestCommitment(each)));
+  const stored = await node.client.callAll(reads, signal);
+  return stored.map((value) => decodeValue(node, value, requestMetadataCodec, "RequestCommitments"));
+}
+
+/** Fees of the chain's requests. */
+export class SubstrateFees implements ChainFees {
+  readonly #node: SubstrateNode;
+  readonly #decimals: number;
+
+  /** @param decimals of the fee token: chains do not report them */
+  constructor(node: SubstrateNode, decimals: number) {
+    this.#node = node;
+    this.#decimals = decimals;
+  }
+
+  fetchFeeTokenDecimals(): Promise<number> {
+    return Promise.resolve(this.#decimals);
+  }
+
+  /** Fetches the fee paid here per commitment; one round trip. */
+  async fetchFees(
+    commitments: readonly Hash256[],
+    signal: AbortSignal,
+  ): Promise<readonly (bigint | undefined)[]> {
+    const found = await fetchRequestMetadata(this.#node, commitments, signal);
+    return found.map((metadata) => metadata?.fee.fee);
+  }
+}

@@ -1,0 +1,150 @@
+/** Heights, times and the chain's view of a counterparty: plain reads of storage. */
+import { concatBytes, type Hash256 } from "../../encoding/bytes.ts";
+import {
+  type StateMachineHeight,
+  stateMachineHeightCodec,
+  type StateMachineId,
+} from "../../ismp/state_machine.ts";
+import { blake2Concat, ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../ismp/storage_keys.ts";
+import { bool, u64 } from "../../encoding/scale.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { ChainReads, CounterpartyView } from "../reads.ts";
+import type { SubstrateNode } from "./node.ts";
+import { decodeValue, Values } from "./storage_values.ts";
+import { type StateCommitment, stateCommitmentCodec } from "../../ismp/state_commitment.ts";
+import type { Message } from "../../ismp/message.ts";
+import { readReceipts, receiptCalls } from "./receipts.ts";
+
+/** Reads of the chain's storage at its best block. */
+export class SubstrateReads implements ChainReads {
+  readonly #node: SubstrateNode;
+
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+  }
+
+  /** Best block. */
+  async fetchHeight(signal: AbortSignal): Promise<bigint> {
+    const header = await this.#node.client.call(calls.header(), signal);
+    if (header === undefined) throw this.#node.client.fault("malformed", "chain_getHeader", "no best block");
+    return header.height;
+  }
+
+  /** Newest finalized block. Two round trips: the node names it by hash only. */
+  async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
+    const hash = await this.#node.client.call(calls.finalizedHash(), signal);
+    const header = await this.#node.client.call(calls.header(hash), signal);
+    if (header === undefined) {
+      throw this.#node.client.fault("lagging", "chain_getHeader", "no header of the final block");
+    }
+    return header.height;
+  }
+
+  /** Unix seconds of a block; the genesis block has no time and gives 0. */
+  async fetchBlockTime(
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<bigint> {
+    const hash = await fetchBlockHash(this.#node, height, signal);
+    const stored = await this.#node.client.call(calls.storage(otherKeys.timestampNow(), hash), signal);
+    return (decodeValue(this.#node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
+  }
+
+  /** Fetches the chain's view of `counterparty`, at one block in one round trip. */
+  async fetchView(
+    counterparty: StateMachineId,
+    signal: AbortSignal,
+  ): Promise<CounterpartyView> {
+    const keys = {
+      height: ismpKeys.latestStateMachineHeight(counterparty),
+      now: otherKeys.timestampNow(),
+      period: ismpKeys.challengePeriod(counterparty),
+      frozen: ismpKeys.frozenConsensusClients(counterparty.consensusStateId),
+    };
+    const stored = await this.#node.client.readStorage(Object.values(keys), undefined, signal);
+    const values = new Values(this.#node, stored);
+    return {
+      height: values.read(keys.height, u64, "LatestStateMachineHeight") ?? 0n,
+      nowSec: (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n,
+      challengePeriodSec: values.read(keys.period, u64, "ChallengePeriod") ?? 0n,
+      isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
+    };
+  }
+
+  /** Fetches when the commitment of `height` was stored, Unix seconds. */
+  async fetchUpdateTime(
+    height: StateMachineHeight,
+    signal: AbortSignal,
+  ): Promise<bigint | undefined> {
+    const key = await updateTimeKey(this.#node, height, signal);
+    const stored = await this.#node.client.call(calls.storage(key), signal);
+    return decodeValue(this.#node, stored, u64, "StateMachineUpdateTime");
+  }
+
+  /** Root in the commitment of a counterparty's block. One round trip. */
+  async fetchStateRoot(
+    of: StateMachineHeight,
+    signal: AbortSignal,
+  ): Promise<Hash256 | undefined> {
+    return (await this.fetchCommitment(of, signal))?.stateRoot;
+  }
+
+  /**
+   * Fetches the commitment of one height. Releases up to July 2025 keep it in `StateCommitments` (Blake2_128Concat of
+   * the height): docs/protocol/hub.md section 6.
+   */
+  async fetchCommitment(
+    of: StateMachineHeight,
+    signal: AbortSignal,
+  ): Promise<StateCommitment | undefined> {
+    const runtime = await this.#node.runtimes.current(signal);
+    const isBounded = runtime.hasStorage("Ismp", "BoundedStateCommitments") ||
+      !runtime.hasStorage("Ismp", "StateCommitments");
+    const key = isBounded ? ismpKeys.boundedStateCommitments(of.id, of.height) : olderCommitmentKey(of);
+    const stored = await this.#node.client.call(calls.storage(key), signal);
+    return decodeValue(this.#node, stored, stateCommitmentCodec, "StateCommitment");
+  }
+
+  /** Fetches the relayer per message; one round trip. */
+  async fetchReceipts(
+    messages: readonly Message[],
+    signal: AbortSignal,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    if (messages.length === 0) return [];
+    const reads = receiptCalls(await this.#node.childTrie.key(signal), messages);
+    return readReceipts(this.#node, messages, await this.#node.client.callAll(reads, signal));
+  }
+}
+
+/** Hash of the block at `height`. @throws {RpcFault} `lagging` when the node has none. */
+export async function fetchBlockHash(
+  node: SubstrateNode,
+  height: bigint,
+  signal: AbortSignal,
+): Promise<Hash256> {
+  const hash = await node.client.call(calls.blockHash(height), signal);
+  if (hash === undefined) throw node.client.fault("lagging", "chain_getBlockHash", `no block ${height}`);
+  return hash;
+}
+
+/**
+ * Key of the time at which a commitment was stored. Releases up to July 2025 keep it in `StateMachineUpdateTime`
+ * (Twox64Concat of the height): docs/protocol/hub.md section 6.
+ */
+export async function updateTimeKey(
+  node: SubstrateNode,
+  height: StateMachineHeight,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const runtime = await node.runtimes.current(signal);
+  if (!runtime.hasStorage("Ismp", "StateMachineUpdateTime")) {
+    return ismpKeys.boundedStateMachineUpdateTime(height.id, height.height);
+  }
+  const key = twoxConcat(stateMachineHeightCodec.enc(height));
+  return concatBytes(storagePrefix("Ismp", "StateMachineUpdateTime"), key);
+}
+
+function olderCommitmentKey(of: StateMachineHeight): Uint8Array {
+  const key = blake2Concat(stateMachineHeightCodec.enc(of));
+  return concatBytes(storagePrefix("Ismp", "StateCommitments"), key);
+}

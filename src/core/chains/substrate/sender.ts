@@ -1,0 +1,73 @@
+/** Creates the extrinsics of deliveries, submits them to the transaction pool, and maps its answers to outcomes. */
+import { RpcFault } from "../../rpc/fault.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type {
+  BroadcastResult,
+  Delivery,
+  Sender,
+  SignedSubmission,
+  SigningInput,
+  SigningResult,
+} from "../submission.ts";
+import type { SubstrateNode } from "./node.ts";
+import {
+  collectMessages,
+  deliveryExtrinsic,
+  type ExtrinsicOptions,
+  readDelivery,
+  toSubmission,
+} from "./extrinsics.ts";
+import { readReceipts, receiptCalls } from "./receipts.ts";
+import { requireSize, withCurrentRuntime } from "./dry_run.ts";
+
+/** Makes extrinsics, and submits them to the transaction pool. */
+export class SubstrateSender implements Sender {
+  readonly #node: SubstrateNode;
+  readonly #options: ExtrinsicOptions;
+
+  constructor(node: SubstrateNode, options: ExtrinsicOptions) {
+    this.#node = node;
+    this.#options = options;
+  }
+
+  /** One round trip: version, best block and receipts are read together. Unsigned extrinsics have no nonce. */
+  async sign(delivery: Delivery, _input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
+    const posts = readDelivery(delivery);
+    if (posts.kind === "refused") return posts;
+    const { signer, maxCallBytes } = this.#options;
+    const node = this.#node;
+    const messages = collectMessages(delivery);
+    const reads = receiptCalls(await node.childTrie.key(signal), messages);
+    const { extrinsic, header, receipts } = await withCurrentRuntime(node, async (runtime) => {
+      const built = deliveryExtrinsic(node, runtime, posts.steps, signer);
+      const [version, best, ...stored] = await node.client.callAll(
+        [calls.runtimeVersion(), calls.header(), ...reads],
+        signal,
+      );
+      return { version, extrinsic: built, header: best, receipts: readReceipts(node, messages, stored) };
+    }, signal);
+    if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
+    if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
+    requireSize(node, extrinsic, maxCallBytes);
+    return { kind: "signed", submission: toSubmission(node, extrinsic, header.height) };
+  }
+
+  /**
+   * Submits an extrinsic. One round trip. @throws {RpcFault} also `pool_dropped`: the pool is full, or bans these bytes
+   * for a while.
+   */
+  async broadcast(
+    submission: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<BroadcastResult> {
+    try {
+      await this.#node.client.call(calls.submit(submission.raw), signal);
+      return { kind: "sent" };
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      if (fault.code === "already_known" || fault.code === "pool_conflict") return { kind: "alreadyKnown" };
+      if (fault.code !== "pool_invalid") throw fault;
+      return { kind: "refused", refusal: { code: "unspecified", detail: fault.detail ?? fault.code } };
+    }
+  }
+}
