@@ -41,6 +41,10 @@ const LONGEST: readonly string[] = [
   "tests/scenario/endpoints_test.ts",
   "tests/scenario/outcomes_test.ts",
   "tests/scenario/withdrawals_test.ts",
+  "tests/scenario/profit_test.ts",
+  "tests/scenario/consensus_rollups_test.ts",
+  "tests/scenario/profiles_test.ts",
+  "tests/scenario/database_test.ts",
   "tests/release/ways_test.ts",
 ];
 

@@ -23,7 +23,7 @@ export const PROVING_ROLE: DevnetRole = "relayer2";
 const QUIET_ROTATIONS = 3;
 const BUSY_ROTATIONS = 1;
 /** How long a chain may take to follow one. */
-const ROTATION_MS = 30_000;
+const ROTATION_MS = 120_000;
 /** How the programs are called in tables. */
 const PROGRAMS = ["causeway-consensus", "causeway"] as const;
 

@@ -263,8 +263,9 @@ async function fromSource(stage: Stage): Promise<void> {
     stage,
     startBlock(await readBlock("docs/install.md", "From source", 1), { ...options, cwd: checkout }),
   );
-  // What the container is made of; published files of the other folder must be the same.
-  await runBlock((await readBlock("docs/install.md", "In a container", 0)).split("\n")[0] ?? "", {
+  // What the container is made of; published files of the other folder must be the same. It was built above.
+  const [packing = ""] = (await readBlock("docs/install.md", "In a container", 0)).split("\n");
+  await runBlock(`${packing} --no-build`, {
     ...options,
     cwd: checkout,
   });
