@@ -81,7 +81,7 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
     const settling = {
       ...context,
       target: leg.target,
-      replacing: replacingOf(entry, leg),
+      replacing: createReplacement(entry, leg),
       sources: [hub],
       everyMs: Math.min(leg.pollIntervalMs, SETTLE_EVERY_MS),
       wake: leg.settleWake,
@@ -106,7 +106,7 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
  * Creates the replacement context of EVM chains, whose transactions have nonces; a replacement's price stays below the
  * revenue of its messages.
  */
-function replacingOf({ chain }: ConfiguredChain, { profit }: Leg): ReplacementContext | undefined {
+function createReplacement({ chain }: ConfiguredChain, { profit }: Leg): ReplacementContext | undefined {
   const { replacement, gas } = chain;
   return replacement === undefined || gas === undefined ? undefined : { replacement, gas, profit };
 }

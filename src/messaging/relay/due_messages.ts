@@ -63,13 +63,13 @@ export function listReady(
   });
   const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
   const wanted = provable.filter(({ kind }) => facts.isWanted(kind));
-  const ready = leg.ledger.transaction(() => readyOnes(leg, wanted, facts.view));
+  const ready = leg.ledger.transaction(() => routeAgain(leg, wanted, facts.view));
   const isFull = provable.length === limit;
   return { ready, hasMore: isFull && wanted.length > 0, isFull, last: provable.at(-1) };
 }
 
 /** Routes due rows again, since clocks and configuration change. */
-function readyOnes(
+function routeAgain(
   leg: Leg,
   rows: readonly MessageRow[],
   view: CounterpartyView,
@@ -143,7 +143,7 @@ export async function listAdmitted(
   }
   const max = leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
   const work = { leg, allowances: new Allowances() };
-  await wakeCovered(work);
+  await wakeAffordable(work);
   const fresh = await fill(work, { ...facts, refused: "without" }, max);
   const share = Math.max(1, Math.floor(leg.target.limits.maxMessagesPerStep / REFUSED_SHARE));
   const page: Ready = listReady(leg, { ...facts, refused: "only", limit: share });
@@ -194,7 +194,7 @@ async function fill(
 }
 
 /** Makes messages due at once whose sender has bandwidth again. */
-async function wakeCovered(work: Admission): Promise<void> {
+async function wakeAffordable(work: Admission): Promise<void> {
   const { leg, allowances } = work;
   const { messages } = leg.ledger;
   const nowMs = leg.clock.now();

@@ -1,6 +1,11 @@
 /**
- * Leg: one hop of a message, from the source chain that is scanned to the target chain that is delivered to. A message
- * from A to B takes two legs (A to hub, hub to B), and each leg has its own row for it.
+ * The relay carries messages over legs. A leg is one hop of a message, from the source chain that is scanned to the
+ * target chain that is delivered to: a message from A to B takes two legs (A to hub, hub to B), each with its own row.
+ *
+ * Start reading here: a leg is the one context that everything on its way is handed. Then `leg_worker.ts` (one round),
+ * `scan.ts` (events become rows), `due_messages.ts` (which rows are due), `deliver/` (a batch: prove, simulate, select,
+ * send) and `settle/` (what became of it). `messages.ts` and `receipts.ts` change rows, `limits/` remembers what a
+ * target allows now, `decisions/` decides and does nothing else.
  */
 import type { ChainGas } from "../../core/chains/fees.ts";
 import type { HubRewards, RelayerHubCalls, SenderLimits } from "../../core/chains/hub.ts";

@@ -24,7 +24,7 @@ import { type DeliveryOutcome, judgeRefusal } from "./decisions/outcome.ts";
 import { logTransition } from "../message_log.ts";
 import { isRefusedForGood, NEVER_MS, nextAttemptMs, type RetryClass } from "./decisions/retry_schedule.ts";
 
-function leafOf(message: Message): Leaf {
+function toLeaf(message: Message): Leaf {
   switch (message.kind) {
     case "post":
       return { tag: "Request", value: { tag: "Post", value: message.request } };
@@ -53,7 +53,7 @@ export function toMessageRow(
     module: request.from,
     nonce: request.nonce,
     timeoutSec: request.timeoutTimestampSec,
-    encoded: leafCodec.enc(leafOf(message)),
+    encoded: leafCodec.enc(toLeaf(message)),
     ...found,
   };
 }
@@ -199,8 +199,8 @@ export function hold(
   { retryClass: wanted, notBeforeMs = 0, ...why }: HoldWhy,
 ): void {
   const attempts = row.attempts + 1;
-  const isDearAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
-  const retryClass = isDearAlone ? "transient" : wanted;
+  const isUnprofitableAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
+  const retryClass = isUnprofitableAlone ? "transient" : wanted;
   const nowMs = context.clock.now();
   const isRefused = retryClass === "hub_refused";
   const counts = isRefused ? { attempts, refusals: row.refusals + 1 } : { attempts };
@@ -240,7 +240,7 @@ export function markRefused(
   switch (verdict.kind) {
     case "hold":
       return hold(context, row, { ...verdict, detail });
-    case "park":
+    case "hold_for_good":
       transition(context, row, { to: "held", reason: verdict.reason, detail, nextAttemptAtMs: NEVER_MS });
       return;
     case "end":

@@ -21,7 +21,7 @@ import { recordRequestReward } from "../fees/rewards/reward_record.ts";
  * Ends the candidates that have a receipt and returns the others: receipts are confirmed first, and a message waits if
  * endpoints disagree about its receipt.
  */
-export async function takeDelivered(
+export async function endDelivered(
   leg: LegRun,
   work: {
     readonly candidates: readonly Candidate[];
@@ -36,7 +36,7 @@ export async function takeDelivered(
     leg.signal,
   );
   const certainOf = new Map(seen.map(({ message }, index) => [message, certain[index] ?? UNSURE]));
-  const open = await endDelivered(leg, {
+  const open = await endConfirmed(leg, {
     candidates: work.candidates,
     receiptOf: (message) => {
       const found = certainOf.get(message);
@@ -58,7 +58,7 @@ export async function takeDelivered(
  * transaction in the journal (a lost database, say) becomes a delivery record whose block is the head at which it was
  * seen.
  */
-async function endDelivered(
+async function endConfirmed(
   leg: LegRun,
   work: {
     readonly candidates: readonly Candidate[];
@@ -121,7 +121,7 @@ export async function expire(
       else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
     }
     const receiptOf = (message: Message): Uint8Array | undefined => relayerOf.get(message);
-    await endDelivered(leg, { candidates, receiptOf });
+    await endConfirmed(leg, { candidates, receiptOf });
     leg.ledger.transaction(() => {
       for (const row of leg.ledger.messages.findAll(rows.map(({ commitment }) => commitment), target)) {
         if (row === undefined || row.state === "submitted" || isTerminal(row.state)) continue;

@@ -26,7 +26,7 @@ import type { WithdrawalRow } from "../../ledger/ledger.ts";
 import { coveringPriceWei } from "../../relay/decisions/gas_price.ts";
 import { paymentBudget18, toFee18 } from "../../relay/decisions/money.ts";
 import { isSpendingStopped } from "../../relay/limits/spending.ts";
-import { takeDelivered } from "../../relay/receipts.ts";
+import { endDelivered } from "../../relay/receipts.ts";
 
 /** An open withdrawal and the chain that pays it out. */
 interface Payout {
@@ -213,7 +213,7 @@ export class WithdrawalSteps {
     );
     if (open !== undefined) {
       const work = { candidates: [{ row: open, message }], receipts: [receipt] };
-      await takeDelivered({ ...this.#context.legTo(name), signal }, work);
+      await endDelivered({ ...this.#context.legTo(name), signal }, work);
     }
     return "final";
   }

@@ -47,23 +47,26 @@ export function pack<Item>(
 /**
  * Packs items of which some may only be sent in small batches, apart from the others: members of batches that reverted.
  * The batches are in the order of their first items.
- * @param limitOf most items of a batch with that item; `undefined`: as many as fit
  */
 export function packApart<Item>(
   items: readonly Item[],
-  bytesOf: (item: Item) => number,
-  limitOf: (item: Item) => number | undefined,
+  measure: {
+    readonly bytesOf: (item: Item) => number;
+    /** Maximum number of items of a batch with that item; `undefined`: as many as fit. */
+    readonly limitOf: (item: Item) => number | undefined;
+  },
   limits: { readonly maxCount: number; readonly maxBytes: number },
 ): Packing<Item> {
+  const { bytesOf, limitOf } = measure;
   const groups = new Map<number | undefined, Item[]>();
   for (const item of items) groups.set(limitOf(item), [...groups.get(limitOf(item)) ?? [], item]);
   const packings = [...groups].map(([limit, members]) =>
     pack(members, bytesOf, { ...limits, maxCount: Math.min(limits.maxCount, limit ?? Infinity) })
   );
   const place = new Map(items.map((item, index) => [item, index]));
-  const placeOf = ([first]: readonly Item[]): number => first === undefined ? 0 : place.get(first) ?? 0;
+  const findNonceSlot = ([first]: readonly Item[]): number => first === undefined ? 0 : place.get(first) ?? 0;
   return {
-    batches: packings.flatMap(({ batches }) => batches).sort((a, b) => placeOf(a) - placeOf(b)),
+    batches: packings.flatMap(({ batches }) => batches).sort((a, b) => findNonceSlot(a) - findNonceSlot(b)),
     tooLarge: packings.flatMap(({ tooLarge }) => tooLarge),
   };
 }

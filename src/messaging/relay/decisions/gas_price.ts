@@ -83,7 +83,7 @@ export type TransactionRevenue =
 
 /** Input of the price caps. */
 export interface PriceCapInput extends Usage {
-  readonly income: TransactionRevenue;
+  readonly revenue: TransactionRevenue;
   readonly gasLimit: bigint;
   /** Current maximum market price per unit of gas, wei. */
   readonly marketWei: bigint;
@@ -111,18 +111,18 @@ export function priceCaps(facts: PriceCapInput): PriceCaps {
 }
 
 function wantedCap(facts: PriceCapInput, multiple: bigint): bigint {
-  const { income, gas, dataCostWei } = facts;
-  switch (income.kind) {
+  const { revenue, gas, dataCostWei } = facts;
+  switch (revenue.kind) {
     case "any":
       return multiple;
     case "none":
       return 0n;
     case "reward": {
-      const { offered18, price27 } = income;
+      const { offered18, price27 } = revenue;
       return coveringPriceWei({ gas, dataCostWei, offered18, price27 }) ?? multiple;
     }
     case "fees": {
-      const { offered18, price27, profitPercent } = income;
+      const { offered18, price27, profitPercent } = revenue;
       return breakEvenGasPriceWei({ gas, dataCostWei, offered18, price27, profitPercent }) ?? multiple;
     }
   }

@@ -68,7 +68,7 @@ export type RefusalVerdict =
     readonly reason: TerminalReason;
   }
   /** Held for good: no transaction of the chain can carry it. */
-  | { readonly kind: "park"; readonly reason: HoldReason };
+  | { readonly kind: "hold_for_good"; readonly reason: HoldReason };
 
 /** Judges one refusal; `targetIsHub` because the hub's refusals are mostly temporary and retries cost nothing. */
 export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: boolean): RefusalVerdict {
@@ -81,7 +81,7 @@ export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: bo
     case "unknown_message":
       return { kind: "end", state: "gone", reason: "request_unknown" };
     case "too_large":
-      return { kind: "park", reason: "too_large" };
+      return { kind: "hold_for_good", reason: "too_large" };
     case "duplicate":
       return { kind: "hold", reason: "race", retryClass: "transient" };
     case "bad_proof":

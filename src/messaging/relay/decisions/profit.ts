@@ -82,9 +82,9 @@ export type ProfitDecision =
     readonly kind: "deliver";
     /**
      * `profitable`: the fee covers it; `no_minimum`: the operator wants everything delivered; `always`: its class does
-     * not pay; `carried`: others of a pooled batch pay for it.
+     * not pay.
      */
-    readonly why: "profitable" | "no_minimum" | "always" | "carried";
+    readonly why: "profitable" | "no_minimum" | "always";
     readonly numbers: ProfitNumbers;
   }
   | { readonly kind: "hold"; readonly reason: ProfitHold; readonly numbers: ProfitNumbers };
@@ -132,13 +132,6 @@ export interface ProofUsage extends Usage {
   readonly isSentAnyway: boolean;
 }
 
-/**
- * Rule for sharing the cost. `own_share`: each message pays for what it adds, together they pay for the consensus
- * proofs. `pooled`: only the sums count, so a message with a high fee may carry one with a low fee. `alone`: each
- * message pays for all of the consensus proofs.
- */
-export type Accounting = "own_share" | "pooled" | "alone";
-
 /** Decision about one message of a batch. */
 export type BatchVerdict =
   | (ProfitDecision & { readonly id: string })
@@ -168,38 +161,31 @@ export interface BatchDecision {
 /**
  * Accepts the batch, or what is left of it after dropping its worst messages one by one: the sum of the fees must reach
  * the sum of the requirements. Each requirement is rounded as for a message alone, so a message that pays for itself
- * never spoils a batch, and without consensus proofs `own_share` equals the rule for single messages. Consensus proofs
- * that are sent anyway cost the messages nothing.
+ * never spoils a batch, and without consensus proofs the rule is that for single messages. Consensus proofs that are
+ * sent anyway cost the messages nothing.
  */
 export function decideBatch(
   offers: readonly BatchOffer[],
   consensusProofs: ProofUsage,
   rule: ProfitRule,
-  accounting: Accounting = "own_share",
 ): BatchDecision {
   const isSunk = consensusProofs.isSentAnyway ||
     offers.some((offer) => isAlwaysDelivered(offer.paymentClass));
-  const charged = accounting === "alone" ? offers.map((offer) => withProofs(offer, consensusProofs)) : offers;
   const verdicts = new Map<string, BatchVerdict>(
-    charged.map((offer) => [offer.id, { ...decideProfit(offer, rule), id: offer.id }]),
+    offers.map((offer) => [offer.id, { ...decideProfit(offer, rule), id: offer.id }]),
   );
   if (verdicts.size !== offers.length) throw new Error("Two messages of a batch have the same id");
-  const owed18 = isSunk || accounting === "alone" ? 0n : requirement(consensusProofs, rule);
+  const owed18 = isSunk ? 0n : requirement(consensusProofs, rule);
   if (rule.profitPercent !== 0) {
-    const paying = charged.filter((offer) => isPriced(verdicts.get(offer.id)));
-    const dropped = dropWorst(paying.map(({ id }) => surplusOf(verdicts.get(id))), owed18, accounting);
-    for (const { id } of paying) verdicts.set(id, judge(verdicts.get(id), dropped.has(id)));
+    const priced = [...verdicts.values()].filter(isPriced);
+    for (const id of dropWorst(priced.map(toSurplus), owed18)) {
+      const verdict = verdicts.get(id);
+      if (verdict?.kind !== "deliver") continue;
+      const { numbers } = verdict;
+      verdicts.set(id, { id, kind: "hold", reason: "consensus_proofs_unprofitable", numbers });
+    }
   }
   return collect(offers, verdicts, rule.profitPercent === 0 ? requirement(consensusProofs, rule) : owed18);
-}
-
-function withProofs(offer: BatchOffer, consensusProofs: ProofUsage): BatchOffer {
-  if (consensusProofs.isSentAnyway) return offer;
-  return {
-    ...offer,
-    gas: offer.gas + consensusProofs.gas,
-    dataCostWei: offer.dataCostWei + consensusProofs.dataCostWei,
-  };
 }
 
 function requirement(consensusProofs: ProofUsage, rule: ProfitRule): bigint | undefined {
@@ -208,8 +194,7 @@ function requirement(consensusProofs: ProofUsage, rule: ProfitRule): bigint | un
 }
 
 /** True for messages whose fee was compared: neither always delivered nor of unknown fee or price. */
-function isPriced(verdict: BatchVerdict | undefined): boolean {
-  if (verdict === undefined) return false;
+function isPriced(verdict: BatchVerdict): boolean {
   return verdict.kind === "deliver" ? verdict.why === "profitable" : verdict.reason === "unprofitable";
 }
 
@@ -219,12 +204,11 @@ interface Surplus {
   readonly surplus18: bigint;
 }
 
-function surplusOf(verdict: BatchVerdict | undefined): Surplus {
-  const { fee18, required18 } = verdict?.numbers ?? {};
-  if (verdict === undefined || fee18 === undefined || required18 === undefined) {
+function toSurplus({ id, numbers: { fee18, required18 } }: BatchVerdict): Surplus {
+  if (fee18 === undefined || required18 === undefined) {
     throw new Error("A message without a price was compared");
   }
-  return { id: verdict.id, surplus18: fee18 - required18 };
+  return { id, surplus18: fee18 - required18 };
 }
 
 /**
@@ -233,7 +217,6 @@ function surplusOf(verdict: BatchVerdict | undefined): Surplus {
 function dropWorst(
   surpluses: readonly Surplus[],
   owed18: bigint | undefined,
-  accounting: Accounting,
 ): ReadonlySet<string> {
   if (owed18 === undefined) return new Set(surpluses.map(({ id }) => id));
   const worstFirst = surpluses.toSorted((a, b) =>
@@ -242,22 +225,11 @@ function dropWorst(
   let sum18 = worstFirst.reduce((sum, { surplus18 }) => sum + surplus18, 0n);
   const dropped = new Set<string>();
   for (const { id, surplus18 } of worstFirst) {
-    if (sum18 >= owed18 && (accounting === "pooled" || surplus18 >= 0n)) break;
+    if (sum18 >= owed18 && surplus18 >= 0n) break;
     dropped.add(id);
     sum18 -= surplus18;
   }
   return dropped;
-}
-
-function judge(verdict: BatchVerdict | undefined, isDropped: boolean): BatchVerdict {
-  if (verdict === undefined) throw new Error("A message without a verdict was compared");
-  const { id, numbers } = verdict;
-  if (isDropped) {
-    return verdict.kind === "hold"
-      ? verdict
-      : { id, kind: "hold", reason: "consensus_proofs_unprofitable", numbers };
-  }
-  return verdict.kind === "deliver" ? verdict : { id, kind: "deliver", why: "carried", numbers };
 }
 
 function collect(

@@ -16,7 +16,7 @@ import { listAdmitted } from "../due_messages.ts";
 import type { DeliveryInput } from "./deliver.ts";
 import { type GetAnswering, legName, type LegRun, type StateProver } from "../leg.ts";
 import { type Candidate, hold, type HoldWhy, stillOpen, transition } from "../messages.ts";
-import { takeDelivered } from "../receipts.ts";
+import { endDelivered } from "../receipts.ts";
 import { sendHubCall } from "./send.ts";
 import { ABOUT_A_MESSAGE } from "./bisect_batch.ts";
 
@@ -49,8 +49,8 @@ export async function answerGets(
   const ready = [...fresh, ...refused];
   if (ready.length === 0) return { hasMore };
   const receipts = await leg.target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
-  const open = await takeDelivered(leg, { candidates: ready, receipts });
-  for (const group of groupGets(open, ({ message }) => getOf(message), MAX_AT_ONCE)) {
+  const open = await endDelivered(leg, { candidates: ready, receipts });
+  for (const group of groupGets(open, ({ message }) => requireGet(message), MAX_AT_ONCE)) {
     const work = {
       leg,
       answering,
@@ -68,7 +68,7 @@ export async function answerGets(
   return { hasMore };
 }
 
-function getOf(message: Message): GetRequest {
+function requireGet(message: Message): GetRequest {
   if (message.kind !== "get") throw new Error(`${message.commitment} is not a GET request`);
   return message.request;
 }
@@ -76,7 +76,7 @@ function getOf(message: Message): GetRequest {
 async function answerGroup(work: GetGroupInput): Promise<void> {
   const { leg, answering, group } = work;
   const { signal } = leg;
-  const requests = group.map(({ message }) => getOf(message));
+  const requests = group.map(({ message }) => requireGet(message));
   const [first] = requests;
   const dest = first === undefined ? undefined : answering.chains.get(first.dest);
   if (first === undefined || dest === undefined) {
@@ -91,7 +91,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
   } catch (error) {
     if (!(error instanceof UnprovableKeyError)) throw error;
     const { message: detail } = error;
-    return await apart(work, {
+    return await answerSeparately(work, {
       reason: "proof_unavailable",
       detail,
       retryClass: "hub_waiting",
@@ -101,7 +101,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
   const proof = await proveRequests(work);
   if (proof === undefined) {
     const detail = "the source cannot prove the request";
-    return await apart(work, { reason: "proof_unavailable", detail, retryClass: "hub_waiting" });
+    return await answerSeparately(work, { reason: "proof_unavailable", detail, retryClass: "hub_waiting" });
   }
   if (proof.kind !== "state") throw new Error("The hub takes state proofs only");
   const call: RelayerHubCall = {
@@ -121,8 +121,8 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
     }
     // An invalid proof is an endpoint's fault, which another proof fixes.
     return code === "bad_proof"
-      ? await apart(work, { reason: "proof_unavailable", detail, retryClass: "transient" })
-      : await apart(work, { reason: "hub_refused", detail, retryClass: "hub_refused" });
+      ? await answerSeparately(work, { reason: "proof_unavailable", detail, retryClass: "transient" })
+      : await answerSeparately(work, { reason: "hub_refused", detail, retryClass: "hub_refused" });
   }
   await sendHubCall(leg, { hub: answering.hub, call, candidates: group });
 }
@@ -175,7 +175,7 @@ async function proveRequests(
 type GroupHold = HoldWhy & { readonly isForGood?: boolean };
 
 /** Splits a group that cannot be answered together into single requests; a single request is held. */
-async function apart(work: GetGroupInput, why: GroupHold): Promise<void> {
+async function answerSeparately(work: GetGroupInput, why: GroupHold): Promise<void> {
   if (work.group.length === 1) return holdAll(work, why);
   for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });
 }

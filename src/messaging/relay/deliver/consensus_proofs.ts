@@ -23,10 +23,10 @@ import {
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, hold, stillOpen } from "../messages.ts";
-import { takeDelivered } from "../receipts.ts";
+import { endDelivered } from "../receipts.ts";
 import { readRevenues } from "./revenue.ts";
 import { type ConsensusResult, isProofUnderWay, sendConsensus } from "./send.ts";
-import { leaveSuspended } from "../limits/suspension.ts";
+import { holdSuspended } from "../limits/suspension.ts";
 
 /** Proofs to send in one transaction without messages. */
 export interface ProofsAlone {
@@ -259,15 +259,15 @@ async function sendAhead(
   const { view, height, proofs, left } = work;
   const isWanted = (kind: Candidate["row"]["kind"]): boolean => kind !== "get";
   const { ready } = listReady(leg, { view, proofHeight: height, isWanted });
-  const travelling = leg.ledger.transaction(() => leaveSuspended(leg, ready));
+  const travelling = leg.ledger.transaction(() => holdSuspended(leg, ready));
   const above = travelling.filter(({ row }) => row.seenAtHeight > view.height);
   if (above.length === 0) return "held";
   const receipts = await leg.target.reads.fetchReceipts(above.map(({ message }) => message), leg.signal);
-  const open = await takeDelivered(leg, { candidates: above, receipts });
+  const open = await endDelivered(leg, { candidates: above, receipts });
   if (open.length === 0) return "held";
   const simulated = await simulateAlone(leg, proofs);
   if (simulated === undefined) return "refused";
-  const { isPaid, maxGasPriceWei } = await paysFor(
+  const { isPaid, maxGasPriceWei } = await decideAhead(
     leg,
     { open, ...simulated, ...work, total: proofs.length + left },
   );
@@ -278,7 +278,7 @@ async function sendAhead(
 /**
  * Decides whether the messages pay for the proofs, and up to which gas price; otherwise they are held with the numbers.
  */
-async function paysFor(
+async function decideAhead(
   leg: LegRun,
   work: {
     readonly open: readonly Candidate[];

@@ -10,7 +10,7 @@ import { packApart } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { competitorBackoffMs } from "../decisions/competition.ts";
 import { listAdmitted, listReady, withoutRefusedSenders } from "../due_messages.ts";
-import { expire, takeDelivered } from "../receipts.ts";
+import { endDelivered, expire } from "../receipts.ts";
 import { confirmUnknown } from "./gone_requests.ts";
 import { countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
 import type { Leg, LegRun, RelayContext } from "../leg.ts";
@@ -18,7 +18,7 @@ import { type Candidate, hold, markRefused, type Refused, stillOpen, transition 
 import { losesGasOnRace, readCompetition } from "../limits/competitors.ts";
 import { send, type SendInput } from "./send.ts";
 import { findDeliverable } from "./bisect_batch.ts";
-import { leaveSuspended } from "../limits/suspension.ts";
+import { holdSuspended } from "../limits/suspension.ts";
 import { filterProfitable } from "./profitability.ts";
 import { findSpendingStop, isUnfunded } from "../limits/spending.ts";
 
@@ -52,15 +52,15 @@ export async function deliverDue(
 ): Promise<DeliveryRound> {
   await expire(leg, facts.view.nowSec);
   const room = countRoom(leg);
-  if (room === 0) return { sent: 0, hasMore: await settleUnspendable(leg, facts) };
+  if (room === 0) return { sent: 0, hasMore: await holdUnspendable(leg, facts) };
   const max = facts.consensusProofs.length > 0 ? 1 : room;
   // GET requests are answered, not delivered: see answer_gets.ts.
   const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
   const wanted = { ...facts, isWanted, batches: max };
   const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
   const [candidates, refusedBefore] = leg.ledger.transaction(() => [
-    leaveToOthers(leg, leaveSuspended(leg, fresh)),
-    leaveToOthers(leg, refused),
+    leaveToCompetitors(leg, holdSuspended(leg, fresh)),
+    leaveToCompetitors(leg, refused),
   ]);
   // Every row left out was held.
   if (candidates.length + refusedBefore.length === 0) return { sent: 0, hasMore };
@@ -81,7 +81,7 @@ export async function deliverDue(
 }
 
 /** Holds messages that faster competitors may deliver first. */
-function leaveToOthers(leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
+function leaveToCompetitors(leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
   const { target, pollIntervalMs } = leg;
   if (!losesGasOnRace(target) || target.relayer === undefined) return candidates;
   const competition = readCompetition(leg);
@@ -127,7 +127,10 @@ function firstBatches(
   // One kind per step, requests before responses: the rest follows in the next round.
   const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
   const ofKind = candidates.filter(({ row }) => row.kind === kind);
-  const { batches, tooLarge } = packApart(ofKind, countCallBytes, ({ row }) => row.batchLimit, limits);
+  const { batches, tooLarge } = packApart(ofKind, {
+    bytesOf: countCallBytes,
+    limitOf: ({ row }) => row.batchLimit,
+  }, limits);
   for (const { row } of tooLarge) {
     const bytes = countCallBytes({ row });
     // Next to a large proof there is less room: then the proof is sent ahead.
@@ -220,7 +223,7 @@ async function prepareBatch(
   );
   proving.catch(() => undefined); // handled where it is awaited
   const receipts = await leg.target.reads.fetchReceipts(messages, leg.signal);
-  const open = await takeDelivered(leg, { candidates: batch, receipts });
+  const open = await endDelivered(leg, { candidates: batch, receipts });
   const prepared = await prepare(round, open, open.length === batch.length ? proving : undefined);
   return { ...prepared, postponed };
 }
@@ -244,7 +247,7 @@ async function prepare(
   const ready: SendInput[] = [];
   const again: Candidate[] = [];
   for (const part of accepted) {
-    const deliverable = part.messages.map((message) => candidateOf(open, message));
+    const deliverable = part.messages.map((message) => findCandidate(open, message));
     const input = { part, candidates: deliverable };
     const { candidates, maxGasPriceWei } = await filterProfitable(leg, input);
     if (candidates.length < deliverable.length) again.push(...candidates); // the proof covers the whole part
@@ -293,13 +296,13 @@ function markAllRefused(
       ...why,
       code: consensusProofs.length > 0 && code === "too_large" ? "not_ready" : code,
     };
-    for (const { row } of stillOpen(context, [candidateOf(candidates, item.message)])) {
+    for (const { row } of stillOpen(context, [findCandidate(candidates, item.message)])) {
       markRefused(context, row, item);
     }
   }
 }
 
-function candidateOf(candidates: readonly Candidate[], message: Message): Candidate {
+function findCandidate(candidates: readonly Candidate[], message: Message): Candidate {
   const found = candidates.find((candidate) => candidate.message === message);
   if (found === undefined) throw new Error(`Message ${message.commitment} is not part of this batch`);
   return found;
@@ -309,7 +312,7 @@ function candidateOf(candidates: readonly Candidate[], message: Message): Candid
 const RECEIPTS_PAUSE_MS = 10 * 60_000;
 
 /** Ends the due messages that have a receipt and holds the others; true when there are more. */
-async function settleUnspendable(
+async function holdUnspendable(
   leg: LegRun,
   facts: { readonly view: CounterpartyView; readonly proofHeight: bigint },
 ): Promise<boolean> {
@@ -320,7 +323,7 @@ async function settleUnspendable(
   const { ready, hasMore } = listReady(leg, { ...facts, isWanted });
   if (ready.length === 0) return hasMore;
   const receipts = await target.reads.fetchReceipts(ready.map(({ message }) => message), leg.signal);
-  const open = await takeDelivered(leg, { candidates: ready, receipts });
+  const open = await endDelivered(leg, { candidates: ready, receipts });
   const nowMs = leg.clock.now();
   leg.ledger.transaction(() => {
     for (const { row } of open) {

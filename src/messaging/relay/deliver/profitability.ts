@@ -123,14 +123,14 @@ function defer(
       retryClass: verdict.reason === "unprofitable" ? "failed" : "transient",
       ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
       ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
-      ...detailOf(context.settings, revenue),
+      ...explainReward(context.settings, revenue),
     });
     return false;
   });
 }
 
 /** Explains why a reward counts for nothing. */
-function detailOf(
+function explainReward(
   { hubTokenPrice27 }: Pick<RelaySettings, "hubTokenPrice27">,
   revenue: Revenue | undefined,
 ): { readonly detail?: string } {

@@ -91,7 +91,7 @@ export class ProofFollower {
     | undefined;
   #missingSet: bigint | undefined;
   #hasReportedNode = false;
-  #hasToldLarge = false;
+  #hasReportedLarge = false;
   /** Time since which the node lacks wanted bytes, and whether that was reported. */
   #missingBytes: { readonly sinceMs: number; readonly isReported: boolean } | undefined;
   /** Loaded bytes, newest last. */
@@ -175,16 +175,16 @@ export class ProofFollower {
   /** True for a proof that is too large for any transaction, which is logged once. */
   #isTooLarge({ length }: Uint8Array, maxBytes: number): boolean {
     if (length <= maxBytes) {
-      this.#hasToldLarge = false;
+      this.#hasReportedLarge = false;
       return false;
     }
-    if (!this.#hasToldLarge) {
+    if (!this.#hasReportedLarge) {
       this.#deps.log.error(
         "proof_too_large",
         { chain: this.#bundles.receiver.id.stateMachine, bytes: length, maxBytes },
       );
     }
-    this.#hasToldLarge = true;
+    this.#hasReportedLarge = true;
     return true;
   }
 

@@ -26,9 +26,9 @@ import {
   type RelayDeps,
 } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, transitionAll } from "../messages.ts";
-import { takeDelivered } from "../receipts.ts";
+import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
-import { leaveSuspended } from "../limits/suspension.ts";
+import { holdSuspended } from "../limits/suspension.ts";
 import { noteTooLarge } from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
@@ -140,7 +140,7 @@ async function sendInTurn(
   );
   if (signing.kind === "overtaken") {
     const work = { candidates, receipts: signing.receipts };
-    return { sent: 0, again: await takeDelivered(leg, work) };
+    return { sent: 0, again: await endDelivered(leg, work) };
   }
   if (signing.kind === "proofs_known") {
     // The messages stay due: the next round proves them at the height that the chain knows then.
@@ -157,11 +157,11 @@ async function sendInTurn(
       });
       return { sent: 0, again: stillOpen(leg, candidates) };
     }
-    return { sent: 0, again: takeRefusal(leg, candidates, signing.refusal) };
+    return { sent: 0, again: applyRefusal(leg, candidates, signing.refusal) };
   }
   leg.signal.throwIfAborted();
   // Settling may have found meanwhile that delivering them would waste gas.
-  const open = leg.ledger.transaction(() => leaveSuspended(leg, stillOpen(leg, candidates)));
+  const open = leg.ledger.transaction(() => holdSuspended(leg, stillOpen(leg, candidates)));
   if (open.length < candidates.length) return { sent: 0, again: open };
   const { submission } = signing;
   const { steps } = part.delivery;
@@ -228,7 +228,7 @@ async function journalAndSend(
  * Records that the target refuses a batch that it accepted in simulation; returns the messages worth another attempt
  * now. A batch that is too large may be sent in two halves; messages that the refusal does not concern continue.
  */
-function takeRefusal(
+function applyRefusal(
   context: RelayContext,
   candidates: readonly Candidate[],
   refusal: Refusal,
@@ -244,11 +244,11 @@ function takeRefusal(
       return stillOpen(context, first);
     }
     const about = refusal.messages?.map((index) => candidates[index]?.message);
-    const isMeant = ({ message }: Candidate): boolean => about?.includes(message) ?? true;
-    for (const { row, message } of open.filter(isMeant)) {
+    const isConcerned = ({ message }: Candidate): boolean => about?.includes(message) ?? true;
+    for (const { row, message } of open.filter(isConcerned)) {
       markRefused(context, row, { message, code, detail });
     }
-    return open.filter((candidate) => !isMeant(candidate));
+    return open.filter((candidate) => !isConcerned(candidate));
   });
 }
 
@@ -304,7 +304,7 @@ async function broadcastJournalled(
       return;
     case "underpriced":
     case "refused":
-      takeBack(leg, { ...work, result });
+      releaseRejected(leg, { ...work, result });
   }
 }
 
@@ -317,7 +317,7 @@ export function noteNoAnswer(context: RelayDeps, id: number): void {
 }
 
 /** Releases the messages of a transaction that the chain did not accept. */
-function takeBack(
+function releaseRejected(
   leg: Leg,
   work: {
     readonly id: number;

@@ -53,7 +53,7 @@ export function rememberCompetitors(
 }
 
 /** Records consensus proofs of ours that were mined after another relayer's. Call it within a ledger transaction. */
-export function rememberVainProofs(context: TargetContext): void {
+export function rememberWastedProofs(context: TargetContext): void {
   noteCompetition(context, { relayers: [], isLoss: true });
 }
 
@@ -159,12 +159,12 @@ export class CompetitorDeliveries {
       });
       if (gone.length === 0) continue;
       hasChanges = true;
-      this.#takeBack(gone);
+      this.#makeDue(gone);
     }
   }
 
   /** Makes messages due again whose deliveries were reorganised away. */
-  #takeBack(gone: readonly MessageRow[]): void {
+  #makeDue(gone: readonly MessageRow[]): void {
     const { ledger, clock } = this.#context;
     ledger.transaction(() => {
       for (const { commitment, target } of gone) {

@@ -87,7 +87,7 @@ export function noteSpent(
   const { paid } = outcome;
   if (paid === undefined) return;
   const items = context.ledger.submissions.itemsOf(row.id);
-  const result = outcome.reverted ?? resultOf(row, items, outcome.advancedClient);
+  const result = outcome.reverted ?? classifyResult(row, items, outcome.advancedClient);
   context.ledger.spending.note(row.id, {
     ...paid,
     result,
@@ -95,7 +95,7 @@ export function noteSpent(
   });
 }
 
-function resultOf(
+function classifyResult(
   row: SubmissionRow,
   items: readonly SubmissionItemRow[],
   advancedClient: boolean | undefined,

@@ -140,7 +140,7 @@ function wakeSuspended(
 }
 
 /** Holds the messages of suspended pairs, except one of each pair that may be retried now. */
-export function leaveSuspended(
+export function holdSuspended(
   leg: Leg,
   candidates: readonly Candidate[],
 ): readonly Candidate[] {

@@ -186,14 +186,14 @@ export interface NoEffect {
  * Schedules another attempt for an undelivered message: soon after a lost race, in a smaller batch after a revert
  * together with others, and later when it made a transaction revert by itself.
  */
-export function tryAgain(context: TargetContext, why: NoEffect): void {
+export function scheduleRetry(context: TargetContext, why: NoEffect): void {
   const message = readMessageRow(context, why.item);
   if (!isOursAlone(context, why.row, message)) return;
   const nowMs = context.clock.now();
   const pauseMs = Math.round(context.random.fraction() * RACE_PAUSE_MS);
   const { detail } = why;
   if (why.isRace || !why.isReverted) {
-    const waitMs = Math.max(pauseMs, leftToOthersMs(context, message));
+    const waitMs = Math.max(pauseMs, backoffMs(context, message));
     transition(context, message, {
       to: "ready",
       reason: why.reason ?? "race",
@@ -214,7 +214,7 @@ export function tryAgain(context: TargetContext, why: NoEffect): void {
     });
     return;
   }
-  if (verdict.kind === "alone") releaseOthers(context, message);
+  if (verdict.kind === "alone") liftBatchLimits(context, message);
   if (countReverts(context, message) < PROMPT_ATTEMPTS) {
     const attempts = message.attempts + 1;
     transition(context, message, {
@@ -235,11 +235,11 @@ export function tryAgain(context: TargetContext, why: NoEffect): void {
  * Lifts batch limits once the reason of a revert is found: messages that were unprofitable in small batches may use
  * large ones again.
  */
-function releaseOthers(context: RelayDeps, { source, target }: MessageRow): void {
+function liftBatchLimits(context: RelayDeps, { source, target }: MessageRow): void {
   context.ledger.messages.liftBatchLimits(source, target, "unprofitable");
 }
 
-function leftToOthersMs(context: TargetContext, message: MessageRow): number {
+function backoffMs(context: TargetContext, message: MessageRow): number {
   if (!losesGasOnRace(context.target) || context.target.relayer === undefined) return 0;
   const facts = { height: message.seenAtHeight, ourself: context.target.relayer, pollIntervalMs: 0 };
   return competitorBackoffMs(readCompetition(context), facts);

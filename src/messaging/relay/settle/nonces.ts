@@ -10,7 +10,7 @@ import { replaceStuck, sendReplacement, settleUnknown } from "./replacement.ts";
 import {
   type Included,
   isKnownBlock,
-  noteInPool,
+  notePending,
   settleByReceipts,
   settleRevert,
   settleSuccess,
@@ -51,17 +51,17 @@ export async function settleSameNonce(context: Settling, rows: readonly Submissi
     case "mined": {
       const winner = competitors.find(({ row }) => row.id === settled.id);
       if (winner?.outcome.kind !== "included") throw new Error("What was mined is not in a block");
-      return await takeWinner(context, { ...winner, outcome: winner.outcome }, competitors);
+      return await settleMined(context, { ...winner, outcome: winner.outcome }, competitors);
     }
     case "foreign":
-      return await takeForeign(context, competitors);
+      return await settleForeign(context, competitors);
     case "open":
-      return await continueNonce(context, competitors);
+      return await settleOpen(context, competitors);
   }
 }
 
 /** Settles the messages of the mined transaction; the others release messages that only they carried. */
-async function takeWinner(
+async function settleMined(
   context: Settling,
   { row, outcome }: { readonly row: SubmissionRow; readonly outcome: Included },
   competitors: readonly CompetingSubmission[],
@@ -84,14 +84,17 @@ async function takeWinner(
   for (const loser of losers) await settleByReceipts(context, loser, { state: "replaced", carried, ...end });
   if (isEnded) return losers.length > 0;
   const winner = submissions.find(row.id) ?? row;
-  const isNews = outcome.succeeded
+  const hasChanges = outcome.succeeded
     ? await settleSuccess(context, winner, outcome)
     : await settleRevert(context, winner, outcome);
-  return isNews || losers.length > 0;
+  return hasChanges || losers.length > 0;
 }
 
 /** Handles a nonce used by a foreign transaction: receipts give the outcome of the messages. */
-async function takeForeign(context: Settling, competitors: readonly CompetingSubmission[]): Promise<boolean> {
+async function settleForeign(
+  context: Settling,
+  competitors: readonly CompetingSubmission[],
+): Promise<boolean> {
   const open = competitors.map(({ row }) => row).filter(isOpen);
   reportForeign(context, open[0]?.submission.nonce);
   for (const row of open) await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" });
@@ -102,19 +105,19 @@ async function takeForeign(context: Settling, competitors: readonly CompetingSub
  * Handles a nonce without a mined transaction: records those that a node knows, replaces one that waits too long,
  * broadcasts the newest.
  */
-async function continueNonce(
+async function settleOpen(
   context: Settling,
   competitors: readonly CompetingSubmission[],
 ): Promise<boolean> {
-  let isNews = false;
+  let hasChanges = false;
   for (const { row, outcome } of competitors) {
     if (!isOpen(row)) continue;
-    if (outcome.kind === "pending" && noteInPool(context, row)) isNews = true;
+    if (outcome.kind === "pending" && notePending(context, row)) hasChanges = true;
     if (outcome.kind === "unknown" && row.state === "included" && await settleUnknown(context, row)) {
-      isNews = true;
+      hasChanges = true;
     }
   }
-  if (isNews) return true;
+  if (hasChanges) return true;
   if (await replaceStuck(context, competitors.map(({ row }) => row))) return true;
   const newest = competitors.findLast(({ row }) => isOpen(row));
   return newest?.outcome.kind === "unknown" && await settleUnknown(context, newest.row);
@@ -144,15 +147,15 @@ export async function fillGaps(context: Settling, replacing: ReplacementContext)
   const rowsAt = (nonce: bigint): SubmissionRow[] =>
     context.ledger.submissions.listByNonce(target.id.stateMachine, account, nonce);
   noteForeign(context, plan.foreign.find((nonce) => rowsAt(nonce).length === 0));
-  let isNews = false;
+  let hasChanges = false;
   for (const nonce of plan.gaps) {
     const rows = rowsAt(nonce);
     // A transaction in a block is not gone: this node has not seen that block.
     if (rows.some(({ block }) => block !== undefined)) continue;
     const old = rows.at(-1) ?? waiting[0];
-    if (old !== undefined && await fillGap(context, replacing, { old, nonce })) isNews = true;
+    if (old !== undefined && await fillGap(context, replacing, { old, nonce })) hasChanges = true;
   }
-  return isNews;
+  return hasChanges;
 }
 
 /** Lists transactions with nonces that are not in a block. */
@@ -172,7 +175,7 @@ async function fillGap(
 ): Promise<boolean> {
   const terms = await replacement.fetchReplacementState(old.submission, context.signal);
   const { cancelCapWei } = priceCaps({
-    income: { kind: "none" },
+    revenue: { kind: "none" },
     gas: 0n,
     gasLimit: 0n,
     dataCostWei: 0n,

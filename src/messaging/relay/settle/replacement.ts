@@ -27,12 +27,12 @@ import { reopen } from "./item_outcomes.ts";
 import { settleByReceipts } from "./settlement.ts";
 
 /** Nonce whose transactions are pending. */
-interface Place {
+interface NonceSlot {
   readonly nonce: bigint;
   /** Newest transaction that may still be mined according to the journal. */
   readonly newest: SubmissionRow;
   /** Newest transaction ever signed, with the highest price. */
-  readonly dearest: SubmissionRow;
+  readonly highestPriced: SubmissionRow;
   /** Number of deliveries after the first open one. */
   readonly replacements: number;
 }
@@ -44,17 +44,17 @@ interface Place {
  */
 export async function replaceStuck(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
   const { replacing, signal } = context;
-  const place = placeOf(rows);
-  if (replacing === undefined || place === undefined) return false;
-  const { nonce, newest, dearest } = place;
-  if (context.clock.now() < dearest.createdAtMs + STUCK_AFTER_MS) return false;
+  const slot = findNonceSlot(rows);
+  if (replacing === undefined || slot === undefined) return false;
+  const { nonce, newest, highestPriced } = slot;
+  if (context.clock.now() < highestPriced.createdAtMs + STUCK_AFTER_MS) return false;
   if (isSpendingStopped(context)) return false;
-  const terms = await replacing.replacement.fetchReplacementState(dearest.submission, signal);
+  const terms = await replacing.replacement.fetchReplacementState(highestPriced.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
-  const facts = await readPriceCapInput(context, replacing, { newest, dearest, terms });
+  const facts = await readPriceCapInput(context, replacing, { newest, highestPriced, terms });
   if (facts === undefined) return false;
-  const ofNewest = newest.id === dearest.id
+  const ofNewest = newest.id === highestPriced.id
     ? terms
     : await replacing.replacement.fetchReplacementState(newest.submission, signal);
   const caps = priceCaps(facts);
@@ -64,8 +64,8 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
       price,
       isCancel: newest.kind === "cancel",
       isHandlerReplaced: ofNewest.isHandlerReplaced,
-      replacements: place.replacements,
-      sentAtMs: dearest.createdAtMs,
+      replacements: slot.replacements,
+      sentAtMs: highestPriced.createdAtMs,
       nowMs: context.clock.now(),
       latestNonce: terms.nonces.latest,
       market: terms.market,
@@ -78,37 +78,41 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   return await apply(context, { ...replacing, newest }, decision);
 }
 
-function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
+function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
   const open = rows.filter(({ state }) => unresolvedSubmissionStates.some((other) => other === state));
   const [first] = open;
   const newest = open.at(-1);
-  const dearest = rows.at(-1);
+  const highestPriced = rows.at(-1);
   const nonce = newest?.submission.nonce;
-  if (first === undefined || newest === undefined || dearest === undefined || nonce === undefined) {
+  if (first === undefined || newest === undefined || highestPriced === undefined || nonce === undefined) {
     return undefined;
   }
   const replacements = rows.filter(({ id, kind }) => id > first.id && kind === "delivery").length;
-  return { nonce, newest, dearest, replacements };
+  return { nonce, newest, highestPriced, replacements };
 }
 
 /** Reads the input of the price caps; `undefined`: not known yet. */
 async function readPriceCapInput(
   context: Settling,
   replacing: ReplacementContext,
-  at: { readonly newest: SubmissionRow; readonly dearest: SubmissionRow; readonly terms: ReplacementState },
+  at: {
+    readonly newest: SubmissionRow;
+    readonly highestPriced: SubmissionRow;
+    readonly terms: ReplacementState;
+  },
 ): Promise<PriceCapInput | undefined> {
   const { newest, terms } = at;
   const gasLimit = newest.submission.gasLimit ?? 0n;
-  const income = newest.kind === "cancel"
+  const revenue = newest.kind === "cancel"
     ? { kind: "none" as const }
     : await readTransactionRevenue(context, newest);
-  if (income === undefined) return undefined;
-  const dataCostWei = income.kind === "fees" || income.kind === "reward"
+  if (revenue === undefined) return undefined;
+  const dataCostWei = revenue.kind === "fees" || revenue.kind === "reward"
     ? await replacing.gas.fetchDataCost(newest.submission.raw, context.signal)
     : 0n;
   const marketWei = highestPriceWei(terms.market);
   return {
-    income,
+    revenue,
     gas: expectedGas(gasLimit),
     gasLimit,
     dataCostWei,
@@ -119,7 +123,7 @@ async function readPriceCapInput(
 
 /** Reports the shortfall when the account cannot pay for the next higher price. */
 function reportShortfall(context: Settling, facts: PriceCapInput, terms: ReplacementState): void {
-  if (facts.income.kind === "none") return;
+  if (facts.revenue.kind === "none") return;
   const wanted = bumpPrice(terms.offered, terms.market, { capWei: undefined });
   if (wanted === undefined) return;
   const missingWei = shortfallWei(facts, highestPriceWei(wanted));
@@ -132,7 +136,7 @@ function reportShortfall(context: Settling, facts: PriceCapInput, terms: Replace
 
 async function apply(
   context: Settling,
-  { replacement, newest }: Pick<ReplacementContext, "replacement"> & Pick<Place, "newest">,
+  { replacement, newest }: Pick<ReplacementContext, "replacement"> & Pick<NonceSlot, "newest">,
   decision: ReplacementDecision,
 ): Promise<boolean> {
   switch (decision.kind) {
@@ -201,10 +205,10 @@ export async function sendReplacement(context: Settling, successor: Successor): 
     context.ledger.transaction(() => noteNoAnswer(context, id));
     return;
   }
-  takeAnswer(context, id, result);
+  applyBroadcast(context, id, result);
 }
 
-function takeAnswer(context: Settling, id: number, result: BroadcastResult): void {
+function applyBroadcast(context: Settling, id: number, result: BroadcastResult): void {
   const { submissions } = context.ledger;
   switch (result.kind) {
     case "sent":

@@ -19,7 +19,7 @@ import { confirmFoundReceipts } from "../receipts.ts";
 import { fillGaps, reportForeign, settleSameNonce } from "./nonces.ts";
 import { reviewLoss } from "../limits/spending.ts";
 import { replaceStuck, settleUnknown } from "./replacement.ts";
-import { noteInPool, settleByReceipts, settleRevert, settleSuccess } from "./settlement.ts";
+import { notePending, settleByReceipts, settleRevert, settleSuccess } from "./settlement.ts";
 
 /** Divisor of the poll interval when a worker waits for the result. */
 const SOONER = 8;
@@ -115,7 +115,7 @@ const ABOUT_THE_ENDPOINT: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
 ]);
 
 /** Maximum number of outcomes polled concurrently. */
-const ASKED_AT_ONCE = 4;
+const MAX_OUTCOMES_AT_ONCE = 4;
 
 /** Result of a settling round. */
 export interface SettleRound {
@@ -135,8 +135,8 @@ export async function settleAll(
   const { target, replacing, signal } = context;
   // Includes what an earlier round recorded, even if it did not complete.
   await reviewLoss(context);
-  const places = listPlaces(context);
-  const needsFinal = places.some((rows) => rows.some(({ state }) => state === "included"));
+  const groups = groupByNonce(context);
+  const needsFinal = groups.some((rows) => rows.some(({ state }) => state === "included"));
   const finalHeight = needsFinal ? await target.reads.fetchFinalHeight(signal) : 0n;
   let waiting = 0;
   let hasChanges = false;
@@ -152,12 +152,12 @@ export async function settleAll(
       return true;
     }
   };
-  const due = places.filter((rows) =>
+  const due = groups.filter((rows) =>
     !rows.some(({ state, block }) => state === "included" && (block?.height ?? 0n) > finalHeight)
   );
   const requested = requestOutcomes(context, due);
   for (const rows of due) {
-    const isSettled = await attempt(() => settlePlace(context, rows, requested));
+    const isSettled = await attempt(() => settleGroup(context, rows, requested));
     if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
   }
   if (replacing !== undefined) await attempt(() => fillGaps(context, replacing));
@@ -168,15 +168,15 @@ export async function settleAll(
 }
 
 /** Lists unresolved deliveries and cancellations, grouped by nonce, oldest first. */
-function listPlaces(context: Settling): SubmissionRow[][] {
-  const places = new Map<string, SubmissionRow[]>();
+function groupByNonce(context: Settling): SubmissionRow[][] {
+  const groups = new Map<string, SubmissionRow[]>();
   for (const row of context.ledger.submissions.listUnresolved(context.target.id.stateMachine)) {
     if (row.kind !== "delivery" && row.kind !== "cancel") continue;
     const { account, nonce } = row.submission;
     const key = account === undefined || nonce === undefined ? `row ${row.id}` : `${account} ${nonce}`;
-    places.set(key, [...places.get(key) ?? [], row]);
+    groups.set(key, [...groups.get(key) ?? [], row]);
   }
-  return [...places.values()];
+  return [...groups.values()];
 }
 
 /** Outcomes requested in advance, by submission. */
@@ -185,10 +185,10 @@ type RequestedOutcomes = ReadonlyMap<number, Promise<SubmissionOutcome>>;
 /** Requests the outcomes of submissions that share their nonce with no other in the list, a few concurrently. */
 function requestOutcomes(
   context: Settling,
-  places: readonly (readonly SubmissionRow[])[],
+  groups: readonly (readonly SubmissionRow[])[],
 ): RequestedOutcomes {
-  const limit = new Limit(ASKED_AT_ONCE);
-  return new Map(places.flatMap(([row, ...others]) => {
+  const limit = new Limit(MAX_OUTCOMES_AT_ONCE);
+  return new Map(groups.flatMap(([row, ...others]) => {
     if (row === undefined || others.length > 0) return [];
     const outcome = limit.run(
       () => context.target.outcomes.fetchOutcome(row.submission, context.signal),
@@ -200,7 +200,7 @@ function requestOutcomes(
 }
 
 /** Settles the submissions of one nonce. True when something changed. */
-async function settlePlace(
+async function settleGroup(
   context: Settling,
   rows: readonly SubmissionRow[],
   requested: RequestedOutcomes,
@@ -232,7 +232,7 @@ async function settleOne(
         ? settleSuccess(context, row, outcome)
         : await settleRevert(context, row, outcome);
     case "pending":
-      return noteInPool(context, row) || await replaceStuck(context, [row]);
+      return notePending(context, row) || await replaceStuck(context, [row]);
     case "replaced":
       reportForeign(context, row.submission.nonce);
       await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" });

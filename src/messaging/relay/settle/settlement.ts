@@ -7,10 +7,10 @@ import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submis
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { isLostRace, outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
-import { applyOutcome, applyOutcomes, finalise, reopen, tryAgain } from "./item_outcomes.ts";
+import { applyOutcome, applyOutcomes, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
-import { rememberCompetitors, rememberVainProofs, rememberWin } from "../limits/competitors.ts";
+import { rememberCompetitors, rememberWastedProofs, rememberWin } from "../limits/competitors.ts";
 import { noteSpent, type Paid, readPaid } from "../limits/spending.ts";
 
 /** Submission that is in a block. */
@@ -19,7 +19,7 @@ export type Included = Extract<SubmissionOutcome, { kind: "included" }>;
 /**
  * Records that a submission is pending (again): its block was reorganised, or the response to the broadcast was lost.
  */
-export function noteInPool(context: RelayDeps, row: SubmissionRow): boolean {
+export function notePending(context: RelayDeps, row: SubmissionRow): boolean {
   if (row.state === "broadcast") return false;
   context.ledger.transaction(() => reopen(context, row));
   return true;
@@ -72,7 +72,7 @@ function recordInclusion(context: Settling, row: SubmissionRow, outcome: Include
   applyOutcomes(context, { row, ourself, seen }, ends);
   if (row.kind !== "delivery") return;
   if (outcome.advancedClient !== false) return rememberWin(context);
-  rememberVainProofs(context);
+  rememberWastedProofs(context);
   context.log.info("proofs_wasted", {
     chain: context.target.id.stateMachine,
     transaction: row.submission.hash,
@@ -154,7 +154,7 @@ export async function settleByReceipts(
       const outcome = outcomes[index] ?? "undelivered";
       applyOutcome(context, { row, item, outcome, ourself, seen: { kind: "receipt", head } });
       if (outcome === "undelivered") {
-        tryAgain(context, { row, item, isRace, isReverted, members: all.length, ...end });
+        scheduleRetry(context, { row, item, isRace, isReverted, members: all.length, ...end });
       }
     }
     context.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });

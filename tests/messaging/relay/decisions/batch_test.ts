@@ -59,7 +59,10 @@ Deno.test("pack: what may only go in small batches goes apart from the rest, in 
     { id: 6 },
     { id: 7, bytes: 101 },
   ];
-  const { batches, tooLarge } = packApart(items, ({ bytes = 1 }) => bytes, ({ limit }) => limit, {
+  const { batches, tooLarge } = packApart(items, {
+    bytesOf: ({ bytes = 1 }) => bytes,
+    limitOf: ({ limit }) => limit,
+  }, {
     maxCount: 100,
     maxBytes: 100,
   });

@@ -7,7 +7,7 @@ import {
 } from "../../../../src/messaging/relay/decisions/gas_price.ts";
 
 const rich: PriceCapInput = {
-  income: { kind: "any" },
+  revenue: { kind: "any" },
   gas: 100_000n,
   gasLimit: 150_000n,
   dataCostWei: 0n,
@@ -24,15 +24,15 @@ Deno.test("price cap: without a minimum profit it is a multiple of the market", 
 });
 
 Deno.test("price cap: with one it is the price at which the fees just pay", () => {
-  const { capWei } = priceCaps({ ...rich, income: { ...fees, offered18: 110_000n * 5_000n } });
+  const { capWei } = priceCaps({ ...rich, revenue: { ...fees, offered18: 110_000n * 5_000n } });
   assert.equal(capWei, 5_000n);
-  assert.equal(priceCaps({ ...rich, income: { ...fees, offered18: 0n } }).capWei, 0n);
+  assert.equal(priceCaps({ ...rich, revenue: { ...fees, offered18: 0n } }).capWei, 0n);
   const unknown = { ...fees, price27: undefined, offered18: 10n ** 18n };
-  assert.equal(priceCaps({ ...rich, income: unknown }).capWei, 0n, "an unknown price pays for nothing");
+  assert.equal(priceCaps({ ...rich, revenue: unknown }).capWei, 0n, "an unknown price pays for nothing");
 });
 
 Deno.test("price cap: what is not wanted any more may cost nothing, its cancellation may", () => {
-  const { capWei, cancelCapWei } = priceCaps({ ...rich, income: { kind: "none" } });
+  const { capWei, cancelCapWei } = priceCaps({ ...rich, revenue: { kind: "none" } });
   assert.equal(capWei, 0n);
   assert.equal(cancelCapWei, MAX_TIMES_MARKET * 1_000n);
 });

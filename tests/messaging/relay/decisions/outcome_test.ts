@@ -47,7 +47,7 @@ Deno.test("outcomes: receipts tell ours from others' and from none", () => {
   assert.equal(isLostRace(["undelivered", "delivered"]), false);
 });
 
-Deno.test("refusals: what a chain refuses is held, ended or suspended by its reason (F18)", () => {
+Deno.test("refusals: what a chain refuses is held, ended or held for good by its reason (F18)", () => {
   assert.deepEqual(judgeRefusal("timed_out", true), {
     kind: "hold",
     reason: "too_close_to_timeout",
@@ -76,7 +76,7 @@ Deno.test("refusals: what a chain refuses is held, ended or suspended by its rea
   for (const code of ["no_bandwidth", "blocked_sender"] as const) {
     assert.deepEqual(judgeRefusal(code, true), { kind: "hold", reason: code, retryClass: "hub_refused" });
   }
-  assert.equal(judgeRefusal("too_large", false).kind, "park");
+  assert.equal(judgeRefusal("too_large", false).kind, "hold_for_good");
   for (const code of ["duplicate", "not_ready", "host_frozen", "handler_replaced", "bad_proof"] as const) {
     const verdict = judgeRefusal(code, false);
     assert.equal(verdict.kind === "hold" && verdict.retryClass, "transient");

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
-  type Accounting,
   type BatchDecision,
   type BatchOffer,
   decideBatch,
@@ -62,32 +61,18 @@ Deno.test("batch: a message that does not pay for itself is dropped, the rest st
   assert.deepEqual(ids(decision), { deliver: ["b", "c"], hold: ["a:unprofitable"] });
 });
 
-Deno.test("batch: pooled, a rich message carries a poor one, and the worst are dropped until the rest pays (F22)", () => {
+Deno.test("batch: a rich message carries no poor one, which is dropped before the rest pays for the proofs (F22)", () => {
   const offers = [offer("a", 0n), offer("b", 1_350n), offer("c", 50n)];
-  const carried = decideBatch(offers, consensusProofs, rule, "pooled");
-  // 1,400 do not pay for 1,100 + 330; without a they pay for 1,100 + 220.
-  assert.deepEqual(ids(carried), { deliver: ["b", "c"], hold: ["a:unprofitable"] });
-  assert.equal(carried.deliver.find(({ id }) => id === "c")?.kind, "deliver");
   assert.deepEqual(ids(decideBatch(offers, consensusProofs, rule)), {
     deliver: ["b"],
     hold: ["a:unprofitable", "c:unprofitable"],
   });
 });
 
-Deno.test("batch: alone, each message pays for all of the consensus proofs", () => {
-  const offers = [offer("a", 1_209n), offer("b", 1_210n), offer("c", 5_000n)];
-  assert.deepEqual(ids(decideBatch(offers, consensusProofs, rule, "alone")), {
-    deliver: ["b", "c"],
-    hold: ["a:unprofitable"],
-  });
-});
-
 Deno.test("batch: a mandatory rotation pays for itself", () => {
   const rotation = { ...consensusProofs, isSentAnyway: true };
-  for (const accounting of ["own_share", "pooled", "alone"] as const) {
-    const decision = decideBatch([offer("a", 110n), offer("b", 109n)], rotation, rule, accounting);
-    assert.deepEqual(ids(decision), { deliver: ["a"], hold: ["b:unprofitable"] });
-  }
+  const decision = decideBatch([offer("a", 110n), offer("b", 109n)], rotation, rule);
+  assert.deepEqual(ids(decision), { deliver: ["a"], hold: ["b:unprofitable"] });
 });
 
 Deno.test("batch: neither a rewarded request nor a payment of our own takes the consensus proofs along for nothing", () => {
@@ -149,12 +134,11 @@ const rules = fc.record({
   price27: fc.option(fc.bigInt({ min: 10n ** 26n, max: 10n ** 28n }), { nil: undefined, freq: 8 }),
   profitPercent: fc.integer({ min: 0, max: 150 }),
 });
-const accountings = fc.constantFrom<Accounting>("own_share", "pooled", "alone");
 
 Deno.test("batch: a set that does not pay is never delivered", () => {
-  fc.assert(fc.property(offers, consensusCosts, rules, accountings, (batch, front, market, accounting) => {
+  fc.assert(fc.property(offers, consensusCosts, rules, (batch, front, market) => {
     fc.pre(market.profitPercent > 0);
-    const { deliver } = decideBatch(batch, front, market, accounting);
+    const { deliver } = decideBatch(batch, front, market);
     const paying = batch.filter(({ id }) => deliver.some((verdict) => verdict.id === id));
     if (paying.length === 0) return;
     const isSunk = front.isSentAnyway;
@@ -182,8 +166,8 @@ Deno.test("batch: in its own share each delivered message also pays for itself",
 });
 
 Deno.test("batch: 0 percent delivers everything", () => {
-  fc.assert(fc.property(offers, consensusCosts, rules, accountings, (batch, front, market, accounting) => {
-    const { hold } = decideBatch(batch, front, { ...market, profitPercent: 0 }, accounting);
+  fc.assert(fc.property(offers, consensusCosts, rules, (batch, front, market) => {
+    const { hold } = decideBatch(batch, front, { ...market, profitPercent: 0 });
     assert.deepEqual(hold, []);
   }));
 });
@@ -197,30 +181,20 @@ Deno.test("batch: without a consensus proofs the rule is that of single messages
 });
 
 Deno.test("batch: one more message never costs another its delivery", () => {
-  fc.assert(fc.property(offers, consensusCosts, rules, accountings, (batch, front, market, accounting) => {
-    const [added, ...rest] = batch;
-    fc.pre(added !== undefined && accounting !== "pooled");
-    const before = decideBatch(rest, front, market, accounting).deliver.map(({ id }) => id);
-    const after = new Set(decideBatch(batch, front, market, accounting).deliver.map(({ id }) => id));
-    assert.ok(before.every((id) => after.has(id)));
-  }));
-});
-
-Deno.test("batch: pooled, one more message that pays for itself never costs another its delivery", () => {
   fc.assert(fc.property(offers, consensusCosts, rules, (batch, front, market) => {
     const [added, ...rest] = batch;
-    fc.pre(added !== undefined && decideProfit(added, market).kind === "deliver");
-    const before = decideBatch(rest, front, market, "pooled").deliver.map(({ id }) => id);
-    const after = new Set(decideBatch(batch, front, market, "pooled").deliver.map(({ id }) => id));
+    fc.pre(added !== undefined);
+    const before = decideBatch(rest, front, market).deliver.map(({ id }) => id);
+    const after = new Set(decideBatch(batch, front, market).deliver.map(({ id }) => id));
     assert.ok(before.every((id) => after.has(id)));
   }));
 });
 
 Deno.test("batch: the order of the messages does not matter", () => {
-  fc.assert(fc.property(offers, consensusCosts, rules, accountings, (batch, front, market, accounting) => {
+  fc.assert(fc.property(offers, consensusCosts, rules, (batch, front, market) => {
     const sorted = (decision: BatchDecision): string[] => ids(decision).deliver.sort();
-    const forward = decideBatch(batch, front, market, accounting);
-    const backward = decideBatch(batch.toReversed(), front, market, accounting);
+    const forward = decideBatch(batch, front, market);
+    const backward = decideBatch(batch.toReversed(), front, market);
     assert.deepEqual(sorted(forward), sorted(backward));
     assert.deepEqual(forward.numbers, backward.numbers);
   }));
