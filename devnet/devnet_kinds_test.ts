@@ -155,7 +155,7 @@ Deno.test("devnet: Substrate chains and the hub know each other by proofs alone,
   );
 });
 
-Deno.test("devnet: chains that nobody could prove are refused before anything of them runs", async () => {
+Deno.test("devnet: chains that cannot be proved are refused before anything starts", async () => {
   for (
     const [stateMachine, change] of [
       ["POLKADOT-2000", {}],

@@ -9,7 +9,7 @@ import { delivered, sendPing, waitForDelivery, waitUntil } from "./traffic/messa
 import { UpdateBoard } from "./terminal/update_board.ts";
 import { FIRST_BEEFY_SET } from "./relay/validators.ts";
 
-Deno.test("devnet: one consensus relayer proves all chains; the hub's events tell how often", async () => {
+Deno.test("devnet: one consensus relayer proves all chains; the hub's events count the updates", async () => {
   await using devnet = await startDevnet({ feeds: "together" });
   const updates = new UpdateBoard(devnet);
   await waitUntil("two updates of each chain", async () => {
@@ -40,7 +40,7 @@ Deno.test("devnet: chains and hub know each other when it is ready, and continue
   );
 });
 
-Deno.test("devnet: a message is sent with its commitment, and nobody delivers it without a relayer", async () => {
+Deno.test("devnet: a message is sent with its commitment, and is not delivered without a relayer", async () => {
   await using devnet = await startDevnet();
   const sent = [
     ...await sendPing(devnet, { from: "A", to: "B", count: 3, timeoutSec: 600n }),
@@ -65,7 +65,7 @@ Deno.test("devnet: a message is sent with its commitment, and nobody delivers it
   await assert.rejects(waitForDelivery(devnet, sent, { deadlineMs: 300 }), { code: "not_delivered" });
 });
 
-Deno.test("devnet: consensus relayers bring every session to hosts, heights where there is work, and all to Substrate chains", async () => {
+Deno.test("devnet: consensus relayers deliver every session to hosts, heights where messages wait, and both to Substrate chains", async () => {
   await using devnet = await startDevnet({
     kinds: ["bsc"],
     substrateChains: [{ stateMachine: "SUBSTRATE-abcd", blockTimeMs: 400 }],

@@ -165,7 +165,7 @@ for (const [what, files, expected] of wrong) {
   });
 }
 
-Deno.test("the check of the layout leaves alone what only looks like a violation", () => {
+Deno.test("the check of the layout accepts what only resembles a violation", () => {
   const text = `
 /* Deno.args, fetch(url), console.log */
 // setTimeout(() => 1)

@@ -71,7 +71,7 @@ function heights(id: StateMachineId, ...all: readonly (bigint | undefined)[]): r
   return all.map((height) => ({ id, height }));
 }
 
-Deno.test("hub: two chained updates of a beacon chain are taken in one extrinsic, and its events tell both heights", async () => {
+Deno.test("hub: two chained updates of a beacon chain are taken in one extrinsic, and its events name both heights", async () => {
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated);
   const { hub } = connection;

@@ -339,7 +339,7 @@ Deno.test("relayer: a rotation's first deliverer is paid from the treasury, once
   deepEqual(unit, new Uint8Array());
 });
 
-Deno.test("relayer: the deliverer of a listed module's request is paid, whoever else asks", async () => {
+Deno.test("relayer: the deliverer of a listed module's request is paid, and no other account that asks", async () => {
   await using hub = await startRelayerHub();
   const { governance } = hub;
   const from = new TextEncoder().encode("ISMP-RLYR");

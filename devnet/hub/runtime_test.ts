@@ -29,7 +29,7 @@ async function lastEvents(hub: Hub): Promise<unknown[]> {
   return Object.values(Object(answer)).flat();
 }
 
-Deno.test("oracle: an update stores new heights only and tells the highest one", async () => {
+Deno.test("oracle: an update stores new heights only and reports the highest one", async () => {
   await using hub = await startTestHub();
   const at = (
     height: bigint,

@@ -110,7 +110,7 @@ async function deliveryTo(
   );
 }
 
-Deno.test("spent gas: a node's traces tell which transactions of relayers, and what in them, were for nothing", () =>
+Deno.test("spent gas: wasted transactions, and wasted parts of them, are found in a node's traces", () =>
   withHost(31441, async (host) => {
     const { relayer, user } = DEVNET_ACCOUNTS;
     const to = host.addresses.handler;

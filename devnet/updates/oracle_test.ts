@@ -28,7 +28,7 @@ class Ends {
   };
 }
 
-Deno.test("oracle: tells each new final height once, in both directions", async () => {
+Deno.test("oracle: proves each new final height once, in both directions", async () => {
   const ends = new Ends();
   await using oracle = new Oracle({ hub: HUB, chains: [ends.chain] });
   assert.equal(await oracle.step({ from: CHAIN, to: HUB }), 0n);

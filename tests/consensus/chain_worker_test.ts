@@ -61,7 +61,7 @@ class Scene {
   }
 }
 
-Deno.test("chain worker: it looks at once, and then every interval", async () => {
+Deno.test("chain worker: it polls at once, and then every interval", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", { intervalMs: 60_000 });
   await scene.clock.advance(180_000);
@@ -81,7 +81,7 @@ Deno.test("chain worker: while nothing is to prove it says so every five minutes
   await scene.end();
 });
 
-Deno.test("chain worker: an update is submitted and told, and more of them follow at once", async () => {
+Deno.test("chain worker: an update is submitted and logged, and further ones follow at once", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
     prepare: (made) => made.find = (look) => updateTo(BigInt(look * 10), look < 3),
@@ -176,7 +176,7 @@ Deno.test("chain worker: an update that no extrinsic carries is an error with wh
   await scene.end();
 });
 
-Deno.test("chain worker: a client that nothing brings further is looked at every ten minutes", async () => {
+Deno.test("chain worker: a client that cannot be advanced is polled every ten minutes", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
     prepare: (made) => {
@@ -257,7 +257,7 @@ Deno.test("chain worker: a lying endpoint is an error that names it, one that se
   await scene.end();
 });
 
-Deno.test("chain worker: a node without a needed method is asked every minute, and the operator told what helps", async () => {
+Deno.test("chain worker: a node without a needed method is asked every minute, and the operator learns what helps", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
     prepare: (made) =>
@@ -281,7 +281,7 @@ Deno.test("chain worker: a node without a needed method is asked every minute, a
   await scene.end();
 });
 
-Deno.test("chain worker: a look that never ends is reported every five minutes and ended after thirty", async () => {
+Deno.test("chain worker: a poll that never ends is reported every five minutes and ended after thirty", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
     prepare: (made) => made.find = () => new Promise(() => {}),
@@ -310,7 +310,7 @@ Deno.test("chain worker: one failing chain of three stops neither of the others"
   await scene.end();
 });
 
-Deno.test("chain worker: a rollup is looked at again as soon as the hub knows a newer block of its L1", async () => {
+Deno.test("chain worker: a rollup is polled again as soon as the hub knows a newer block of its L1", async () => {
   const scene = new Scene();
   const eth = idOf("EVM-1/ETH0");
   const rollup = scene.start("EVM-10/OPT0", { storedUnder: "ETH0", l1: eth });
@@ -349,7 +349,7 @@ Deno.test("chain worker: a new height does not shorten the pause after a failure
   await scene.end();
 });
 
-Deno.test("chain worker: a chain that did not answer at the start is checked first, and not looked at before", async () => {
+Deno.test("chain worker: a chain that did not answer at the start is checked first, and not polled before", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
     isUnchecked: true,
@@ -365,7 +365,7 @@ Deno.test("chain worker: a chain that did not answer at the start is checked fir
   await scene.end();
 });
 
-Deno.test("chain worker: a defect is thrown on to the supervisor", async () => {
+Deno.test("chain worker: a defect is rethrown to the supervisor", async () => {
   const scene = new Scene();
   scene.start("EVM-1/ETH0", {
     prepare: (made) =>

@@ -86,7 +86,7 @@ Deno.test("monitor: the line names the pair, the last height, the age by both cl
   });
 });
 
-Deno.test("monitor: each chain is looked at, whatever is wrong with the others", async () => {
+Deno.test("monitor: each chain is checked, whatever is wrong with the others", async () => {
   const { clock, hub, log, start } = scene();
   const broken = idOf("EVM-137/POLY");
   const fetchLatestHeight = hub.fetchLatestHeight.bind(hub);

@@ -73,7 +73,7 @@ class Scene {
   }
 }
 
-Deno.test("run: every chain is looked at until a signal ends it with 0, and everything is closed", async () => {
+Deno.test("run: every chain is polled until a signal ends it with 0, and everything is closed", async () => {
   const scene = new Scene();
   const run = scene.run();
   await scene.clock.advance(700_000);
@@ -353,7 +353,7 @@ Deno.test("run: chains that the hub's beacon client does not list are named at t
   }
 });
 
-Deno.test("log-consensus-state: a rollup's text says what governance has to tell the client of its L1", async () => {
+Deno.test("log-consensus-state: a rollup's text says what governance has to set in the client of its L1", async () => {
   const { printed } = await logState(new Scene(), "EVM-421614");
   const [, after] = printed.split("\n\nGovernance must call as well:\n");
   const lines = rollupCalls.map((each) => `${each.call}: ${each.arguments}; otherwise ${each.otherwise}`);

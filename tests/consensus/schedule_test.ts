@@ -10,7 +10,7 @@ import {
 
 const pace = { intervalMs: 300_000, spentMs: 0 };
 
-Deno.test("schedule: the interval counts from one poll to the next, whatever the look took", () => {
+Deno.test("schedule: the interval counts from one poll to the next, however long the poll took", () => {
   const nothing: PollResult = { kind: "nothing", againInMs: undefined };
   assert.deepEqual(planPause(nothing, { intervalMs: 300_000, spentMs: 20_000 }, 4, 0), {
     delayMs: 280_000,
@@ -33,7 +33,7 @@ Deno.test("schedule: what is still behind continues at once, what has caught up 
   assert.equal(planPause({ kind: "updated", hasMore: false }, pace, 0, 0).delayMs, 300_000);
 });
 
-Deno.test("schedule: failures wait 1 s, 2 s, 4 s and so on up to a minute, and no news ends that", () => {
+Deno.test("schedule: failures wait 1 s, 2 s, 4 s and so on up to a minute, and a poll without an update resets that", () => {
   const delays: number[] = [];
   let failures = 0;
   for (let count = 0; count < 8; count++) {

@@ -59,7 +59,7 @@ Deno.test("submit: nothing is asked or sent when the hub knows the height alread
   assert.deepEqual([tried, hub.sent], [0, []]);
 });
 
-Deno.test("submit: a refusal of the question is reported and nothing is sent, unless somebody was faster", async () => {
+Deno.test("submit: a refusal of the question is reported and nothing is sent, unless another relayer was faster", async () => {
   const { hub, submit } = scene();
   hub.refusals.push(badProof);
   assert.deepEqual(await submit(), { kind: "refused", refusal: badProof });
@@ -69,7 +69,7 @@ Deno.test("submit: a refusal of the question is reported and nothing is sent, un
   assert.deepEqual(hub.sent, []);
 });
 
-Deno.test("submit: of two relayers that bring the same signers the second is overtaken, not refused", async () => {
+Deno.test("submit: of two relayers that deliver the same signers the second is overtaken, not refused", async () => {
   const { hub, submitSigners } = scene();
   const byOther = (): void => void hub.states.set(id.consensusStateId, Uint8Array.of(2));
   hub.refusals.push(badProof);

@@ -51,7 +51,7 @@ Deno.test("listed modules: changes are noticed within ten minutes; a fault keeps
   });
 });
 
-Deno.test("listed modules: without an account that could be paid the list is empty and nobody is asked", async () => {
+Deno.test("listed modules: without an account that could be paid the list is empty and no request is made", async () => {
   await withList(false, async (list, fixture, relayer) => {
     await fixture.clock.advance(700_000);
     assert.deepEqual([list.current(), list.worker], [new Map(), undefined]);

@@ -215,6 +215,6 @@ async function askOutcome(chain: EvmChain, submission: SignedSubmission): Promis
     return answers.length > 0;
   }, { deadlineMs: 30_000 });
   const [outcome] = answers;
-  if (outcome === undefined) throw new Error("An outcome was told");
+  if (outcome === undefined) throw new Error("An outcome was reported");
   return outcome;
 }

@@ -75,7 +75,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "geth: the consensus relayer brings rotations and heights of the hub",
+  name: "geth: the consensus relayer delivers rotations and heights of the hub",
   ignore,
   fn: (t) =>
     playConsensus(t, { ...GETHS, acceptsProofs: {} }, async (scene) => {

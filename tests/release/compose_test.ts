@@ -5,7 +5,7 @@ import { runOnce } from "../scenario/support/run_once.ts";
 import { haveCommands } from "./support/debian.ts";
 
 Deno.test({
-  name: "compose: both programs start as nobody in particular, without rights, each in its own directory",
+  name: "compose: both programs start as an unprivileged user, each in its own directory",
   ignore: !await haveCommands({ "podman-compose": "podman-compose", podman: "podman" }),
   fn: async () => {
     const args = ["--dry-run", "-f", `${REPOSITORY}/compose.yaml`, "up"];

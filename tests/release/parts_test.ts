@@ -31,7 +31,7 @@ Deno.test("release: only the tag of the version in deno.json is accepted", () =>
   }
 });
 
-Deno.test("bundle: paths into the package cache lose where it is and which registry it is of", () => {
+Deno.test("consensus proofs: paths into the package cache lose where it is and which registry it is of", () => {
   const expected = '// npm/viem/2.57.1/index.js\n  "npm/@a/b/1.0.0/x.js"(exports) {}';
   for (const cache of ["../../root/.cache/deno/npm", "../../../a+b (c)/npm", "build/npm"]) {
     for (const host of ["registry.example.org", "127.0.0.1_4873"]) {
@@ -46,7 +46,7 @@ Deno.test("bundle: paths into the package cache lose where it is and which regis
   ]);
 });
 
-Deno.test("bundle: files are named by the order in which they are named, and references follow", () => {
+Deno.test("consensus proofs: files are named by the order in which they are named, and references follow", () => {
   const bundled = (a: string, b: string): Map<string, string> =>
     new Map([
       [a, `import { x } from "./main.js";\nexport const y = "./missing.js";`],

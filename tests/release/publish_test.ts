@@ -64,7 +64,7 @@ Deno.test("publish: images of both programs, then a release of each with all of 
   ]);
 });
 
-Deno.test("publish: a preview is marked as one and is nobody's latest", async () => {
+Deno.test("publish: a preview is marked as one and is never the latest", async () => {
   const { code, calls } = await publish(["v1.2.3-rc.1", "0123abc", "ghcr.io/a"]);
   assert.equal(code, 0);
   assert.ok(calls.every((call) => !call.includes("latest")));

@@ -126,7 +126,7 @@ Deno.test("command line: log lines have colours on a terminal, unless NO_COLOR f
 
 Deno.test("command line of a working relayer", async (t) => {
   await using devnet = await startSceneDevnet();
-  await t.step("a relayer whose log nobody reads any more continues relaying", () => playUnreadLog(devnet));
+  await t.step("a relayer whose log has lost its reader continues relaying", () => playUnreadLog(devnet));
   await t.step(
     "command line: SIGTERM and SIGINT end a working relayer with 0, all sent is in the journal (F27)",
     () => playSignals(devnet),

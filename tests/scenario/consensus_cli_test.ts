@@ -107,7 +107,7 @@ Deno.test("consensus command line: a folder of --cache that does not exist is na
     assert.match(stdout, /nowhere\/.*\[cache_unusable\]/);
   }));
 
-Deno.test("consensus command line: --cache makes one file for each beacon chain, for nobody else to read", () =>
+Deno.test("consensus command line: --cache makes one file for each beacon chain, readable by its owner only", () =>
   inFolder(edited(), async (folder) => {
     // Ends before anything is connected: this chain is not configured.
     const { code } = await run(["--config=consensus.toml", "--cache=.", "--base=EVM-5"], folder);

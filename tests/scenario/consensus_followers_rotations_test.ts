@@ -69,7 +69,7 @@ Deno.test("Substrate chains follow the hub over changes of the authority set", (
     const all = [...chains, long];
     let relayer: RelayerProcess;
 
-    await scene.step("all chains learn of the hub, and of a new set within its session", async () => {
+    await scene.step("all chains get the hub's heights, and a new set within its session", async () => {
       relayer = await scene.start(telling(all));
       await Promise.all(all.map((chain) => chain.untilKnows(1n)));
       relay.rotate();

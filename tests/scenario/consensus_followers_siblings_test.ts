@@ -51,7 +51,7 @@ Deno.test("the hub and a parachain beside it follow each other by their heads on
     };
     let relayer: RelayerProcess;
 
-    await scene.step("both become current of each other, whoever votes on the relay chain", async () => {
+    await scene.step("both are kept current of each other, whoever votes on the relay chain", async () => {
       relayer = await scene.start({ hubType: "grandpa" });
       await both();
       relay.rotate();

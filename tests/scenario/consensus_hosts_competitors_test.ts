@@ -52,7 +52,7 @@ async function race(
   assert.equal(linesOf() - before, vain.length);
 }
 
-Deno.test("two relayers tell a host of the hub", (t) =>
+Deno.test("two relayers update a host", (t) =>
   playConsensus(t, { kinds: ["bsc"], hubBlockTimeMs: 200, acceptsProofs: {} }, async (scene) => {
     const { devnet } = scene;
     const { chains } = devnet;
@@ -66,17 +66,20 @@ Deno.test("two relayers tell a host of the hub", (t) =>
     });
 
     for (const sessions of SESSIONS) {
-      await scene.step(`both at once bring what ${sessions} sessions make, and none pays twice`, () =>
-        race(
-          scene,
-          both,
-          () => beginSessions(devnet, sessions, true),
-          () => untilHostsKnow(devnet, chains),
-        ));
+      await scene.step(
+        `both at once deliver what ${sessions} sessions make, and neither pays twice`,
+        () =>
+          race(
+            scene,
+            both,
+            () => beginSessions(devnet, sessions, true),
+            () => untilHostsKnow(devnet, chains),
+          ),
+      );
     }
 
     await scene.step(
-      "both at once bring a message's height, until one notices the other in time",
+      "both at once deliver a message's height, until one notices the other in time",
       async () => {
         await waitUntil("one of them notices", async () => {
           let posted = 0n;

@@ -67,7 +67,7 @@ Deno.test("hosts that take nothing", (t) =>
     });
 
     await scene.step(
-      "a host that is thawed continues by itself, and was looked at once a minute",
+      "a host that is thawed continues by itself, and was polled once a minute",
       async () => {
         assert.equal(looks(), 0);
         await freezeHost(frozen.host, "none");

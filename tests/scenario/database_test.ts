@@ -182,7 +182,7 @@ Deno.test("database: while any other program holds the file, neither relayer nor
   });
 });
 
-Deno.test("database: a damaged file is refused and left for its owner to look at", async () => {
+Deno.test("database: a damaged file is refused and left as it is", async () => {
   await inFolder(async (folder) => {
     const path = await makeDatabase(folder);
     const database = new DatabaseSync(path);

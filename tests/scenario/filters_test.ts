@@ -17,7 +17,7 @@ Deno.test("filters (F21)", async (t) => {
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
 
   await t.step(
-    "module_filter lets listed senders through, in whatever case they are written, and nobody else",
+    "module_filter lets listed senders through, in upper or lower case, and no others",
     () =>
       playSceneOn(devnet, async (scene) => {
         // viem writes addresses in mixed case; the user's own account sends without an application.

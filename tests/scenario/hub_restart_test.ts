@@ -22,7 +22,7 @@ async function assertHubMissed(process: RelayerProcess, host: string, detail: Re
   await assertNothingLeaked([process]);
 }
 
-Deno.test("hub restart: a working relayer waits and continues; one that starts meanwhile says what it misses", async () => {
+Deno.test("hub restart: a working relayer waits and continues; one that starts meanwhile says what is missing", async () => {
   await using devnet = await startSceneDevnet();
   const [a] = devnet.chains;
   assert.ok(a !== undefined);

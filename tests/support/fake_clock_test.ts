@@ -40,7 +40,7 @@ Deno.test("fake clock: an aborted sleep rejects with the reason and leaves no ti
   await rejects(clock.sleep(10, stop.signal), { message: "stop" });
 });
 
-Deno.test("fake clock: run tells of promises that will never settle", async () => {
+Deno.test("fake clock: run reports promises that will never settle", async () => {
   const clock = new FakeClock(0);
   await rejects(clock.run(new Promise(() => {})), /Nobody waits/);
   const endless = async (): Promise<void> => {

@@ -118,7 +118,7 @@ Deno.test("REST endpoint set: a route that an endpoint lacks is asked of it last
   equal(await endpointSet.ask({ route, asksAgain: false }, work, never), "a");
 });
 
-Deno.test("REST endpoint set: what is no fault of an endpoint is thrown on", async () => {
+Deno.test("REST endpoint set: an error that is no endpoint fault is rethrown", async () => {
   const defect = new TypeError("defect");
   await rejects(endpointSetOf(["a", "b"]).ask({ route }, () => Promise.reject(defect), never), defect);
   throws(() => endpointSetOf([]), RangeError);

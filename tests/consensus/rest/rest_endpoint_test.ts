@@ -224,7 +224,7 @@ Deno.test("rest: the first byte of a stream may take longer than the ones after 
   ok(begun < 10_000, `${begun}`);
 });
 
-Deno.test("rest: what `take` throws ends the stream and is thrown on", async () => {
+Deno.test("rest: what `take` throws ends the stream and is rethrown", async () => {
   const node = endpoint(() => new Response(pieces([Uint8Array.of(1)], "silence"), { headers: octets }));
   const problem = new RangeError("no");
   let thrown: unknown;

@@ -147,7 +147,7 @@ for (
       price: legacy(1_250n),
       why: "handler_replaced",
     }],
-    ["a stuck cancel is cancelled again, whatever the delivery is worth", {
+    ["a waiting cancellation is replaced again, whatever the delivery is worth", {
       isCancel: true,
       capWei: 0n,
       replacements: 1,
@@ -165,7 +165,7 @@ for (
     }],
   ] as const
 ) {
-  Deno.test(`stuck: ${name}`, () => {
+  Deno.test(`replacement: ${name}`, () => {
     assert.deepEqual(decideReplacement({ ...waiting, ...change }), decision);
   });
 }

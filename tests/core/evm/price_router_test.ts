@@ -36,7 +36,7 @@ for (
   });
 }
 
-Deno.test("router: a wrapper that answers with one amount is believed where the fee token is the native one", () => {
+Deno.test("router: a wrapper that answers with one amount is accepted where the fee token is the native one", () => {
   const wrapped = decodeRouterPrice(amounts(10n ** 18n), 18);
   assert.deepEqual(wrapped, { kind: "price", price27: 10n ** 27n });
   assert.deepEqual(decodeRouterPrice(amounts(10n ** 18n), 6), { kind: "failed", code: "malformed" });

@@ -95,7 +95,7 @@ Deno.test("trace: an event below a failed frame is undone, a failed sibling does
   equal(readTrace(sibling, host).posts.size, 1);
 });
 
-Deno.test("trace: a transaction that reverts delivers nothing and tells its revert data", () => {
+Deno.test("trace: a transaction that reverts delivers nothing and has its revert data", () => {
   const reverted = { ...quiet, error: "execution reverted", output: "0x2AD4ae2e", logs: [handled] };
   equal(readTrace(reverted, host), {
     posts: new Set(),

@@ -81,7 +81,7 @@ for (
     "refused",
   ] as const
 ) {
-  Deno.test(`pool: after ${code} of the first endpoint the second is asked`, async () => {
+  Deno.test(`endpoint set: after ${code} of the first endpoint the second is asked`, async () => {
     const [a, b] = [new Scripted("a", [code]), new Scripted("b")];
     assert.equal(await endpointSet([a, b]).request(head, { signal: never }), "b eth_blockNumber");
     assert.deepEqual([a.requests.length, b.requests.length], [1, 1]);
@@ -98,7 +98,7 @@ for (
     "underpriced",
   ] as const
 ) {
-  Deno.test(`pool: ${code} is the answer to the question, nobody else is asked`, async () => {
+  Deno.test(`endpoint set: ${code} is the answer to the request, no other endpoint is asked`, async () => {
     const [a, b] = [new Scripted("a"), new Scripted("b")];
     a.answer = () => ({ kind: "fault", fault: fault(code, "a") });
     assert.equal((await faultOf(endpointSet([a, b]).request(head, { signal: never }))).code, code);
@@ -245,7 +245,7 @@ Deno.test("endpoint set: an endpoint without a method is asked last for it, and 
   assert.equal(a.requests.length, 3);
 });
 
-Deno.test("endpoint set: when nobody has a method, one endpoint says so and the others are left alone", async () => {
+Deno.test("endpoint set: when no endpoint has a method, one says so and the others are not asked", async () => {
   const endpoints = ["a", "b", "c"].map((host) => {
     const endpoint = new Scripted(host);
     endpoint.answer = () => ({ kind: "fault", fault: fault("missing_method", host, trace.method) });
@@ -366,7 +366,7 @@ Deno.test("endpoint set: no more requests at once to one endpoint than allowed",
   assert.equal(a.requests.length, 20);
 });
 
-Deno.test("endpoint set: an abort is no fault and asks nobody else", async () => {
+Deno.test("endpoint set: an abort is no fault, and no other endpoint is asked", async () => {
   const abort = new AbortController();
   const [a, b] = [new Scripted("a"), new Scripted("b")];
   a.answer = (): RpcAnswer => {

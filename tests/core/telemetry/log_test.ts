@@ -124,7 +124,7 @@ Deno.test("log: braces in a text are no placeholders", () => {
   match(lines[0] ?? "", /Node said \{x\} and \{\{y\}\} x=1$/);
 });
 
-Deno.test("log: nobody's words start a line of their own or move the cursor", () => {
+Deno.test("log: no text starts a line of its own or moves the cursor", () => {
   const { lines, log } = newScene();
   const words = "no\n2026 ERROR fake \u001b[31m\u2028x";
   log.info("transaction_rejected", { detail: words, explanation: words, leg: "a\nb" });
@@ -342,7 +342,7 @@ Deno.test("output: much of one stretch of work is not gathered without bound", (
   ok(length >= 60_000, `${length}`);
 });
 
-Deno.test("output: an error is handed over at once", () => {
+Deno.test("output: an error is written at once", () => {
   const seen: string[] = [];
   const { log } = newScene({ write: (line) => seen.push(line), flush: () => seen.push("flush") });
   log.info("batch_sent");

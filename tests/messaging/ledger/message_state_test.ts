@@ -16,7 +16,7 @@ Deno.test("message states: a second attempt never starts while one is unresolved
   for (const state of messageStates) equal(mayFollow(state, "submitted"), state === "ready", state);
 });
 
-Deno.test("message states: nothing ends what has timed out or is gone, and nothing brings it back", () => {
+Deno.test("message states: nothing ends what has timed out or is gone, and nothing reopens it", () => {
   for (const to of messageStates) {
     for (const from of ["timed_out", "gone"] as const) equal(mayFollow(from, to), false);
   }

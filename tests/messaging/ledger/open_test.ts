@@ -86,7 +86,7 @@ Deno.test("open: places where no database can be are named, with what to do", ()
     throwsFault(() => openLedger("/dev/null", { clock }), "not_a_file", /not a regular file/);
   }));
 
-Deno.test("open: a directory of the system that nobody may write to", () => {
+Deno.test("open: a read-only directory of the system", () => {
   throws(() => openLedger("/sys/causeway-test.db", { clock }), (error) => {
     ok(error instanceof LedgerFault);
     // Containers mount /sys read-only, other machines refuse the new file.
@@ -96,7 +96,7 @@ Deno.test("open: a directory of the system that nobody may write to", () => {
   });
 });
 
-Deno.test("open: without permission the text tells the owner and how to change it", () =>
+Deno.test("open: without permission the text names the owner and how to change it", () =>
   withDirectory(async (directory) => {
     const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
     const { stderr, success } = await new Deno.Command(Deno.execPath(), {

@@ -70,7 +70,7 @@ Deno.test(
 );
 
 Deno.test(
-  "spending: a block that goes away takes the cost back, another one brings it again",
+  "spending: a block that goes away removes the cost, another one adds it again",
   scene((ledger) => {
     const id = ledger.submissions.record(entry(1));
     ledger.submissions.update(id, { state: "included", block });

@@ -224,7 +224,7 @@ Deno.test(
 );
 
 Deno.test(
-  "deliveries: what nobody pays for is no_fee from the start, and several become final together",
+  "deliveries: what has no fee is no_fee from the start, and several become final together",
   scene((ledger) => {
     for (const number of [1, 2, 3]) {
       ledger.deliveries.record(newDelivery(number, { isFinal: false, isPaid: number !== 2 }));

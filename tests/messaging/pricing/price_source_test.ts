@@ -104,7 +104,7 @@ Deno.test("price source: the second source is asked when the first is silent for
   assert.deepEqual(price.failures, [{ origin: "etherscan", code: "timeout" }]);
 });
 
-Deno.test("price source: a jump is believed when the second source confirms it, and not otherwise", async () => {
+Deno.test("price source: a jump is accepted when the second source confirms it, and not otherwise", async () => {
   const clock = new FakeClock();
   const first = scripted("etherscan", quotePrice(dollars(3_000n)), quotePrice(dollars(1n)));
   const second = scripted("router", quotePrice(dollars(2_900n)));

@@ -13,7 +13,7 @@ async function withMessage(): Promise<
   return { fixture, relayer: new Relayer(fixture, memoryLedger(fixture)), message };
 }
 
-Deno.test("handler: what was signed for the old one reverts, nobody is to blame, and the message goes through the new one", async () => {
+Deno.test("handler change: what was signed for the old handler reverts, no message is blamed, and the delivery goes through the new one", async () => {
   const { fixture, relayer, message } = await withMessage();
   const leg = outbound(relayer);
   assert.equal((await round(relayer, leg)).sent, 1);
@@ -31,7 +31,7 @@ Deno.test("handler: what was signed for the old one reverts, nobody is to blame,
   assert.equal(fixture.two.reverted().length, 1);
 });
 
-Deno.test("handler: while the endpoint that tells the host's parameters is behind, messages are held and nothing is paid", async () => {
+Deno.test("handler change: while the endpoint with the host's parameters is behind, messages are held and nothing is paid", async () => {
   const { fixture, relayer, message } = await withMessage();
   const leg = outbound(relayer);
   // The parameters are known before governance acts.

@@ -126,7 +126,7 @@ for (
     ["in", "The light client is frozen", "client_frozen"],
   ] as const
 ) {
-  Deno.test(`leg: ${what}: told within a round, once, and again when it is over`, async () => {
+  Deno.test(`leg: ${what}: logged within a round, once, and again when it is over`, async () => {
     const fixture = new Fixture();
     await withLeg(fixture, way, async (relayer) => {
       const target = way === "out" ? fixture.two : fixture.hub;
@@ -308,7 +308,7 @@ Deno.test("leg: messages that expire while they wait are ended by the target's c
   });
 });
 
-Deno.test("settle worker: rows that no open transaction carries are looked at again after a start", async () => {
+Deno.test("settle worker: rows that no open transaction carries are settled again after a start", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(message !== undefined);

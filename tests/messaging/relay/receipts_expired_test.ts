@@ -42,7 +42,7 @@ Deno.test("expire: what we delivered before the database was lost is ours also w
   assert.equal(relayer.ledger.deliveries.find(message.commitment, names.two)?.isFinal, true);
 });
 
-Deno.test("expire: a receipt of another relayer ends a message as theirs, none as timed out", async () => {
+Deno.test("expire: a receipt of another relayer ends a message as delivered by them, none as timed out", async () => {
   const fixture = new Fixture();
   const [theirs] = await sendExpiring(fixture, 1);
   await deliver(fixture, 2);

@@ -118,7 +118,7 @@ for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last"
   });
 }
 
-Deno.test("scan: the order of events and events told twice make no difference (F11)", async () => {
+Deno.test("scan: the order of events and repeated events make no difference (F11)", async () => {
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.one, fixture.hub, 5);
   await withLedger(fixture, async (ledger) => {
@@ -186,7 +186,7 @@ Deno.test("scan: a first start begins at the height that the target knows", asyn
   });
 });
 
-Deno.test("scan: after a week without the program, blocks older than seven days are left out and told", async () => {
+Deno.test("scan: after a week without the program, blocks older than seven days are left out and reported", async () => {
   const fixture = new Fixture();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
   const before = fixture.one.head.height;
@@ -261,7 +261,7 @@ for (const [what, listed, expected] of fromHub) {
 }
 
 for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as const) {
-  Deno.test(`scan: requests of the hub that wait for its list stand in nobody's way, and are ${then} then`, async () => {
+  Deno.test(`scan: requests of the hub that wait for its list delay no others, and are ${then} then`, async () => {
     const fixture = new Fixture();
     const waiting = await fixture.sendFrom(fixture.hub, fixture.two, 3, { source: names.hub });
     const users = await fixture.sendFrom(fixture.hub, fixture.two, 2);

@@ -140,7 +140,7 @@ Deno.test("simulation: a claim in a block that is reorganised away is made again
   assert.ok(lost > 0, "claims were in blocks that went away");
 });
 
-Deno.test("simulation: a nonce that a reorganisation takes from another program holds up nothing of ours (F18)", async () => {
+Deno.test("simulation: a nonce that a reorganisation takes from another program delays none of our messages (F18)", async () => {
   await runUntil(2, {
     first: 440,
     planOf: (seed) => {
@@ -216,7 +216,7 @@ Deno.test("simulation: what a transaction of a lost database delivers before our
   });
 });
 
-Deno.test("simulation: a delivery of ours that a reorganisation gives to another relayer is not recorded any more (I4)", async () => {
+Deno.test("simulation: our delivery that a reorganisation gives to another relayer is not recorded any more (I4)", async () => {
   await runUntil(3, {
     first: 300,
     planOf: (seed) => quiet(seed, { reorgPercent: 40, hasCompetitor: true, hubFinalityLag: 3n }),

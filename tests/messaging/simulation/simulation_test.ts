@@ -4,6 +4,6 @@
  */
 import { runSeedsOfCommit } from "./seeds.ts";
 
-Deno.test("simulation, first half of the commit's seeds: every funded message arrives once, every delivery of ours is paid (F27)", async () => {
+Deno.test("simulation, first half of the commit's seeds: every funded message arrives once, each of our deliveries is paid (F27)", async () => {
   await runSeedsOfCommit("first half");
 });

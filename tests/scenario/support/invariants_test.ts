@@ -332,7 +332,7 @@ Deno.test("invariants: I9, sent for less than it costs although a profit is aske
   assert.deepEqual(broken({}, offering(150n), asking("50 %")), []);
 });
 
-Deno.test("invariants: I15, a cost that is not on record, nobody paid, or was not allowed", () => {
+Deno.test("invariants: I15, a cost that was not recorded, not paid, or not allowed", () => {
   const spending = (changes: Partial<LedgerSnapshot["spending"][number]>): readonly string[] =>
     broken({ spending: [spent(2, B, changes)] });
   const free = { result: undefined, costWei: undefined, minedAtMs: undefined };

@@ -11,7 +11,7 @@ import { rollupId, withArbitrum } from "./fixture.ts";
 
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
 
-Deno.test("arbitrum: each assertion brings the hub forward, once", async () => {
+Deno.test("arbitrum: each assertion advances the hub once", async () => {
   await withArbitrum("ArbitrumBold", async (fixture) => {
     const { contracts, hub, l2 } = fixture;
     const prover = fixture.prover();
@@ -28,7 +28,7 @@ Deno.test("arbitrum: each assertion brings the hub forward, once", async () => {
   });
 });
 
-Deno.test("arbitrum: each node of a rollup from before BoLD brings the hub forward, and a false one does not", async () => {
+Deno.test("arbitrum: each node of a rollup from before BoLD advances the hub, and a false one does not", async () => {
   await withArbitrum("ArbitrumOrbit", async (fixture) => {
     const { contracts, hub, l2 } = fixture;
     const prover = fixture.prover();

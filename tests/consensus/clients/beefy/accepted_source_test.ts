@@ -25,7 +25,7 @@ for (const missed of [1, 3, 4, 7]) {
   });
 }
 
-Deno.test("beefy: a proof without a rotation is delivered only when it brings something for the chain", async () => {
+Deno.test("beefy: a proof without a rotation is delivered only when messages for the chain need it", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
   await using other = await startHost(hub, { chainId: 31338 });
@@ -67,7 +67,7 @@ Deno.test("beefy: what another relayer delivers costs nothing, and two at once p
   assert.equal(await target.sent("relayer2"), before);
 });
 
-Deno.test("beefy: a host that moves on between look and signature is noticed, and nothing is paid", async () => {
+Deno.test("beefy: a host that advances between poll and signature is noticed, and nothing is paid", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
   await using competitor = relay(hub, target, { account: "relayer2" });
@@ -150,7 +150,7 @@ Deno.test("beefy: another relayer's proof in the node's pool is waited for", asy
   assert.equal(await target.sent(), 0);
 });
 
-Deno.test("beefy: a transaction that is stuck is sent again for more, and followed to its end", async () => {
+Deno.test("beefy: a transaction that waits too long is sent again for more, and followed to its end", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
   await hub.rotate();

@@ -14,7 +14,7 @@ async function setOf(target: FollowingHost): Promise<bigint> {
 }
 
 for (const missed of [1, 3, 4, 7]) {
-  Deno.test(`beefy prover: ${missed} sessions that nobody proved are caught up, three in a transaction`, async () => {
+  Deno.test(`beefy prover: ${missed} unproved sessions are caught up, three in a transaction`, async () => {
     await using hub = await ProvenHub.start({ validators: 7 });
     await using target = await startHost(hub);
     for (let each = 0; each < missed; each++) await hub.rotate(false);
@@ -31,7 +31,7 @@ for (const missed of [1, 3, 4, 7]) {
 }
 
 for (const [name, missing] of [["made by the node", []], ["built again", ["mmr_generateProof"]]] as const) {
-  Deno.test(`beefy prover: a head that brings messages is proved, with leaves ${name}`, async () => {
+  Deno.test(`beefy prover: a head with messages is proved, with leaves ${name}`, async () => {
     await using hub = await ProvenHub.start({ missingMethods: missing, validators: 5 });
     await using target = await startHost(hub);
     const source = relaySource(hub, target);

@@ -223,7 +223,7 @@ Deno.test("beefy: what waits too long and is no longer needed is cancelled at on
   assert.equal((await made.clock.run(sending)).kind, "mined");
 });
 
-Deno.test("beefy: a transaction that no node knows any more is handed over again", async () => {
+Deno.test("beefy: a transaction that no node knows any more is sent again", async () => {
   const made = scene();
   made.chain.outcome = () => ({ kind: "unknown" });
   const sending = made.send();
@@ -271,7 +271,7 @@ Deno.test("beefy: a stopping program waits some seconds for what it has sent", a
   assert.deepEqual(told.fields, { transaction: [...late.chain.prices.keys()][0] });
 });
 
-Deno.test("beefy: endpoints that do not tell what became of a transaction are reported once while they fail", async () => {
+Deno.test("beefy: endpoints that do not know the outcome of a transaction are reported once while they fail", async () => {
   const made = scene();
   const sending = made.send();
   const warnings = (): number => made.log.events("warn").length;

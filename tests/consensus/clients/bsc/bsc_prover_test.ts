@@ -44,7 +44,7 @@ function changing(epoch: bigint): readonly number[] {
   return [1, 2, 3, 4, 5].slice(0, 4 + Number(epoch % 2n)).map((at) => at + start);
 }
 
-Deno.test("a BSC prover brings the block before the last pair that was voted for", async () => {
+Deno.test("a BSC prover proves the block before the last pair that was voted for", async () => {
   const { chain, hub, look } = stage();
   chain.head = 17n;
   const found = await look();
@@ -87,7 +87,7 @@ Deno.test("a BSC prover follows four epochs with changing sets, looking as often
   assert.ok(prover.intervalMs <= Number(EPOCH) * 1_000 / 10, "several looks fall into an epoch of 40 s");
 });
 
-Deno.test("a BSC prover advances as often as is configured, and brings rotations in between", async () => {
+Deno.test("a BSC prover advances as often as configured, with rotations in between", async () => {
   const { chain, hub, prover } = stage({ setOf: changing });
   const takenAt: [bigint, bigint][] = [];
   // Blocks of one second, looked at every second.
@@ -116,7 +116,7 @@ Deno.test("a BSC prover advances as often as is configured, and brings rotations
 });
 
 for (const age of [1n, 2n, 3n]) {
-  Deno.test(`nobody is accused around a rotation when votes are for targets ${age} blocks older`, async () => {
+  Deno.test(`no endpoint is accused around a rotation when votes are for targets ${age} blocks older`, async () => {
     const turnLength = 2;
     const { chain, hub, look } = stage({ setOf: changing, turnLength, voting: () => ({ age }) });
     for (let head = EPOCH - 3n; head < 3n * EPOCH; head++) {
@@ -128,7 +128,7 @@ for (const age of [1n, 2n, 3n]) {
   });
 }
 
-Deno.test("nobody is accused when the old set's votes cannot stage the next set, or it is not known who signs", async () => {
+Deno.test("no endpoint is accused when the old set's votes cannot stage the next set, or it is not known who signs", async () => {
   // The first votes of the epoch that suffice are those of the set that it announces.
   const { chain, look } = stage({
     setOf: changing,
@@ -147,7 +147,7 @@ Deno.test("nobody is accused when the old set's votes cannot stage the next set,
   );
 });
 
-Deno.test("a new BSC client whose set does not sign yet accuses nobody", async () => {
+Deno.test("a new BSC client whose set does not sign yet accuses no endpoint", async () => {
   const { chain, look } = stage({
     setOf: (epoch) => epoch < 3n ? [1, 2, 3, 4, 5, 6, 7] : [2, 3, 4, 5, 6],
     turnLength: 2,
@@ -226,7 +226,7 @@ Deno.test("a BSC prover with a restart in between continues where the hub is", a
   assert.equal(hub.state.currentEpoch, 1n);
 });
 
-Deno.test("a BSC prover tells that nothing can bring back a client that missed its epoch", async () => {
+Deno.test("a BSC prover reports that a client that missed its epoch is unrecoverable", async () => {
   const { chain, hub, look, prover } = stage({ setOf: changing });
   chain.head = EPOCH + 3n;
   await look();

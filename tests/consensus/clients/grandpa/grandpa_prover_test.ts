@@ -367,7 +367,7 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
   assert.match((await faultOf(unknown.next(never))).detail, /does not exist/);
 });
 
-Deno.test("GRANDPA prover: a client that nobody has updated for too long is named, and nothing is made for it", async () => {
+Deno.test("GRANDPA prover: an expired client is named, and no update is made for it", async () => {
   await using fixture = await Fixture.start();
   fixture.advance();
   const { target } = fixture;
@@ -450,7 +450,7 @@ Deno.test("GRANDPA prover: a standalone chain is proved by its own headers, para
   }
 });
 
-Deno.test("GRANDPA prover: sets whose blocks the node has pruned are passed without heads, and the last proof brings them", async () => {
+Deno.test("GRANDPA prover: sets whose blocks the node has pruned are passed without heads, which the last proof has", async () => {
   await using fixture = await Fixture.start({ relay: { keepStates: 8 } });
   const { currentSetId } = await fixture.fetchTrusted();
   fixture.passSessions(2, 12);

@@ -28,7 +28,7 @@ async function mineL2({ nodes }: OpStackFixture, blocks = 1): Promise<void> {
   await createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) }).mine({ blocks });
 }
 
-Deno.test("op stack: each game that is proposed brings the hub forward, once", async () => {
+Deno.test("op stack: each proposed game advances the hub once", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, hub, nodes } = fixture;
     const prover = fixture.prover();
@@ -51,7 +51,7 @@ Deno.test("op stack: each game that is proposed brings the hub forward, once", a
   });
 });
 
-Deno.test("op stack: games of every kind are taken as long as nobody contests them", async () => {
+Deno.test("op stack: games of every kind are used while they are not contested", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, hub, nodes } = fixture;
     const prover = fixture.prover();
@@ -89,7 +89,7 @@ Deno.test("op stack: a game that is challenged between two polls is skipped", as
   });
 });
 
-Deno.test("op stack: of several games the highest true one is proved, whatever else somebody claims", async () => {
+Deno.test("op stack: of several games the highest true one is proved, whatever else is claimed", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, hub, nodes } = fixture;
     const older = await contracts.proposeOutput(nodes.l2);
@@ -118,7 +118,7 @@ Deno.test("op stack: of several games the highest true one is proved, whatever e
   });
 });
 
-Deno.test("op stack: a false claim is given up after some looks", async () => {
+Deno.test("op stack: a false claim is given up after some polls", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, nodes } = fixture;
     await contracts.proposeOutput(nodes.l2, { claim: `0x${"11".repeat(32)}` });
@@ -272,7 +272,7 @@ Deno.test("op stack: the respected game type orders those of the hub, and leaves
   });
 });
 
-Deno.test("op stack: a proposer that moved to another type that the hub lists is followed, and told", async () => {
+Deno.test("op stack: a proposer that moved to another type that the hub lists is followed and reported", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, hub, nodes } = fixture;
     const prover = fixture.prover({ options: { respectedGameType: gameTypes.aggregate } });

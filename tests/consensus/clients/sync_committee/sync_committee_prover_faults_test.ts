@@ -185,7 +185,7 @@ Deno.test("sync committee prover: blocks and states that lie are found without l
   }
 });
 
-Deno.test("sync committee prover: answers of a wrong length or shape are refused, not believed", async () => {
+Deno.test("sync committee prover: answers of a wrong length or shape are refused", async () => {
   const { fixture } = await newsFor(["honest"]);
   await using _ = fixture;
   const shapes: readonly ((body: unknown) => unknown)[] = [

@@ -181,7 +181,7 @@ Deno.test("sync committee prover: what a node lacks is not asked for at every po
   equal(await askedFor("/proof/"), 1);
 });
 
-Deno.test("sync committee prover: an execution node that tells false withdrawals, or none, costs bytes only", async () => {
+Deno.test("sync committee prover: false or missing withdrawals of an execution node cost bytes only", async () => {
   await using fixture = await Fixture.start({ without: ["lodestarProof"] });
   const prover = fixture.prover();
   await fixture.startClient(prover);
@@ -206,7 +206,7 @@ Deno.test("sync committee prover: an execution node that tells false withdrawals
   match((await fixture.follow(prover))[0]?.summary ?? "", /by historical summaries of honest/);
 });
 
-Deno.test("sync committee prover: a finalized state that is not found yet is awaited, then told", async () => {
+Deno.test("sync committee prover: a finalized state that is not found yet is awaited, then reported", async () => {
   await using fixture = await Fixture.start();
   const prover = fixture.prover(["young"]);
   await fixture.startClient(prover);

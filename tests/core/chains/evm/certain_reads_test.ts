@@ -40,7 +40,7 @@ Deno.test("certain reads: a node that has not reached the block has no say, alon
   ]);
 });
 
-Deno.test("certain reads: a node whose clock is before the timeout cannot say that nobody delivered", async () => {
+Deno.test("certain reads: a node whose clock is before the timeout is no evidence that the message was not delivered", async () => {
   await using early = nodeAt(0x30, 100, zeros(2));
   const { chain } = chainAt([early]);
   assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], { timeSec: 101n }, never), [unsure]);

@@ -352,7 +352,7 @@ Deno.test("evm chain: what the handler refuses is a refusal with its code and st
   });
 });
 
-Deno.test("evm chain: a message that somebody delivers before us is noticed when signing, or explains the revert", async () => {
+Deno.test("evm chain: a message that another relayer delivers first is noticed when signing, or explains the revert", async () => {
   await withHost(31407, async (host) => {
     const { chain } = chainOf(host);
     const competitor = chainUnderTest([host.rpcUrl], {

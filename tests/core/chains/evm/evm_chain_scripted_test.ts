@@ -245,7 +245,7 @@ Deno.test("evm chain: what is too wide is narrowed also behind an endpoint that 
   assert.deepEqual(ranges(narrow), [[33, 72], [33, 52], [33, 42], [43, 52], [53, 62], [63, 72]]);
 });
 
-Deno.test("evm chain: one block that is too much for an endpoint is asked of the others before anybody gives up", async () => {
+Deno.test("evm chain: one block that is too much for an endpoint is asked of the other endpoints first", async () => {
   await using small = node({ eth_getLogs: () => new ScriptedError(-32000, "response size exceeded") });
   await using large = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
   const { chain } = chainAt([small, large]);

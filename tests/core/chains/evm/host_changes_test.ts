@@ -41,7 +41,7 @@ function hostWith(handler: () => string): ScriptedRpc {
   return rpc;
 }
 
-Deno.test("host changes: a handler that governance replaced is read at once, the simulation repeated, one line told", async () => {
+Deno.test("host changes: a handler that governance replaced is read at once, the simulation repeated, one line logged", async () => {
   let handler: string = oldHandler;
   await using rpc = hostWith(() => handler);
   const { chain, log } = chainAt([rpc]);

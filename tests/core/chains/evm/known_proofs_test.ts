@@ -67,7 +67,7 @@ const unknown: Knowledge = { state: before };
 const stale: Knowledge = { state: after };
 
 for (const [what, delivery] of [["alone", alone], ["in front of messages", bundle]] as const) {
-  Deno.test(`known proofs: a proof ${what} that is news to the host is signed, and asking takes no request of its own`, async () => {
+  Deno.test(`known proofs: a proof ${what} that the host does not know is signed, and asking takes no request of its own`, async () => {
     await using rpc = nodeWith({ latest: unknown, pending: unknown });
     const { chain, requests } = chainAt([rpc]);
     await chain.hubClient.fetchHasBatchCall(never);

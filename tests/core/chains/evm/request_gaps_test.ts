@@ -60,7 +60,7 @@ Deno.test("request gaps: one log that is missing in the middle is no answer, and
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
 });
 
-Deno.test("request gaps: what nobody tells of for ten minutes is given up with its blocks and nonces, and the rest continues", async () => {
+Deno.test("request gaps: what no endpoint reports for ten minutes is given up with its blocks and nonces, and the rest continues", async () => {
   await using rpc = indexed([1]);
   const clock = new FakeClock();
   const { chain, log } = chainAt([rpc], {}, clock);
@@ -74,7 +74,7 @@ Deno.test("request gaps: what nobody tells of for ten minutes is given up with i
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [3n]);
 });
 
-Deno.test("request gaps: where nobody keeps the state, the next request shows what was missing before, and it is read again", async () => {
+Deno.test("request gaps: where no endpoint keeps the state, the next request shows what was missing before, and it is read again", async () => {
   await using rpc = indexed([1, 2], 0x1000);
   const { chain } = chainAt([rpc]);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);

@@ -68,7 +68,7 @@ function mixedPosts(host: IsmpHost): readonly Message[] {
 
 const sum = (parts: readonly bigint[]): bigint => parts.reduce((total, part) => total + part, 0n);
 
-Deno.test("simulation: a trace tells per message whether it is handled and what gas it adds, and the price (F14)", async () => {
+Deno.test("simulation: a trace shows per message whether it is handled and what gas it adds, and the price (F14)", async () => {
   await withHost(31430, async (host) => {
     const { chain, requests } = chainOf(host);
     const messages = mixedPosts(host);

@@ -57,7 +57,7 @@ function handledOf(simulation: Simulation): readonly boolean[] {
   return simulation.handled;
 }
 
-Deno.test("simulation: a tracer that leaves logs out counts as missing for ten minutes; eth_simulateV1 tells", async () => {
+Deno.test("simulation: a tracer that leaves logs out counts as missing for ten minutes; eth_simulateV1 is used", async () => {
   await using rpc = node({ debug_traceCall: () => trace(false), eth_simulateV1: () => ran() });
   const clock = new FakeClock();
   const { chain, log, requests } = chainAt([rpc], {}, clock);
@@ -167,7 +167,7 @@ for (const [name, method, unknown, known] of behind) {
   });
 }
 
-Deno.test("simulation: what a node refuses for other reasons is looked at in another way, and asked again next time", async () => {
+Deno.test("simulation: what a node refuses for other reasons is simulated in another way, and asked again next time", async () => {
   const no: Answerer = () => new ScriptedError(-32000, "this is not for you");
   await using rpc = node({ debug_traceCall: no, eth_simulateV1: no });
   const { chain, log } = chainAt([rpc]);
@@ -348,7 +348,7 @@ Deno.test("simulation: on Arbitrum the gas that pays for layer 1 is counted when
   assert.ok(gasLimit > gasUsed);
 });
 
-Deno.test("simulation: an OP-stack chain that does not tell the data cost is a fault, never a cost of 0", async () => {
+Deno.test("simulation: an OP-stack chain without a data cost is a fault, never a cost of 0", async () => {
   const word = `0x${"00".repeat(31)}c8`;
   await using rpc = node({
     eth_getCode: () => "0x60",
@@ -390,7 +390,7 @@ Deno.test("simulation: a node that fails once at the oracle's price does not mak
   assert.ok(simulation.dataCostWei >= 1_000n, `${simulation.dataCostWei}`);
 });
 
-Deno.test("simulation: on Arbitrum a price that a node fails to tell is a fault, never a cost of 0", async () => {
+Deno.test("simulation: on Arbitrum a price that cannot be read is a fault, never a cost of 0", async () => {
   await using rpc = node({
     eth_chainId: () => "0xa4b1",
     eth_call: ([call]) =>

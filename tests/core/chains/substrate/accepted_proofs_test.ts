@@ -61,7 +61,7 @@ const expected = [
   { height: 80n, newSetId: undefined, atBlock: 11n },
 ];
 
-Deno.test("accepted proofs: a range is read by one query and told by proven height", async () => {
+Deno.test("accepted proofs: a range is read by one query and listed by proven height", async () => {
   const { chain, run, trips } = scriptHub(eventsOf(events, 12));
   assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), expected);
   trips();

@@ -120,7 +120,7 @@ Deno.test("call outcome: neither in a block nor in the pool is unknown, once all
   await hub.chain.close();
 });
 
-Deno.test("call outcome: blocks that are not final are looked at again when others take their place", async () => {
+Deno.test("call outcome: blocks that are not final are read again when others replace them", async () => {
   const nodeState = {
     best: 100,
     finalized: 30,

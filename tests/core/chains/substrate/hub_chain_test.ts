@@ -673,7 +673,7 @@ Deno.test("hub chain: where the pool is hidden, an extrinsic is pending until it
   assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
 });
 
-Deno.test("hub chain: an event that cannot be read is skipped and told, the others are kept", async () => {
+Deno.test("hub chain: an event that cannot be read is skipped and reported, the others are kept", async () => {
   await using hub = await startTestHub();
   await using connection = connect(hub);
   const { chain, log } = connection;

@@ -98,7 +98,7 @@ Deno.test("accounts: requests are claimed, unclaimed or unknown", async () => {
   await hub.chain.close();
 });
 
-Deno.test("accounts: rewards of rotations and of requests tell whether they are gone", async () => {
+Deno.test("accounts: rewards of rotations and of requests show whether they are gone", async () => {
   const hub = holding(
     new Map([
       [toHex(relayerKeys.outboundConsensusDeliveryReward(chain56)), toHex(u128.enc(9n))],

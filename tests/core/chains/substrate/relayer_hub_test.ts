@@ -286,7 +286,7 @@ Deno.test("relayer hub: an answered get becomes a response that is proven for it
   );
 });
 
-Deno.test("relayer hub: refused answers have the reason that the pallet does not tell", async () => {
+Deno.test("relayer hub: refused answers have a reason that the pallet does not give", async () => {
   await using hub = await startRelayerHub();
   await using connection = connect(hub);
   const { chain } = connection;

@@ -27,7 +27,7 @@ for (const [answer, expected] of validations) {
   });
 }
 
-Deno.test("validity: dry runs tell the module's error", async () => {
+Deno.test("validity: dry runs return the module's error", async () => {
   const { specName, specVersion, metadata } = hubMetadata("nexus-head");
   const runtime = await loadRuntime("POLKADOT-3367", { specName, specVersion }, metadata);
   const read = (answer: string): string => {

@@ -193,7 +193,7 @@ for (
     ["a delivering key that is gone", foreignKey, ourKey, undefined],
   ] as const
 ) {
-  Deno.test(`claims: with ${name} ${beneficiary === undefined ? "nobody else" : "our address there"} is credited`, () => {
+  Deno.test(`claims: with ${name} ${beneficiary === undefined ? "no other account" : "our address there"} is credited`, () => {
     const group = onlyGroup(planClaims([row(1, { relayer })], facts({ ownAddress: () => own })));
     assert.deepEqual(
       group.beneficiary,

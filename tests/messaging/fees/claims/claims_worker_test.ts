@@ -162,7 +162,7 @@ Deno.test("claims: a receipt of another relayer and a reorganised one are lost b
   assert.deepEqual(scene.claims(), [[good]]);
 });
 
-Deno.test("claims: a lost receipt is looked for again: back again it is claimed, foreign or gone it leaves", async () => {
+Deno.test("claims: a lost receipt is searched again: ours is claimed, a foreign or missing one is dropped", async () => {
   const scene = await sceneWith();
   const [foreign = hashOf(0), back = hashOf(0), gone = hashOf(0)] = scene.deliver(3);
   const { height } = scene.node(b).head;
@@ -181,7 +181,7 @@ Deno.test("claims: a lost receipt is looked for again: back again it is claimed,
   assert.equal(scene.ledger.deliveries.find(gone, b), undefined);
 });
 
-Deno.test("claims: another's receipt instead of ours ends a delivery only when endpoints agree on it", async () => {
+Deno.test("claims: another relayer's receipt ends a delivery only when endpoints agree on it", async () => {
   const scene = await sceneWith();
   const message = postMessage({
     source: a,
@@ -383,7 +383,7 @@ Deno.test("claims: the worker claims by itself, also what was recorded while it 
   assert.deepEqual(scene.states(), { claimed: 10 });
 });
 
-Deno.test("claims: without an answer to the broadcast the claim is looked for, and sent again when it never arrived (F19)", async () => {
+Deno.test("claims: without an answer to the broadcast the claim is searched, and sent again when it never arrived (F19)", async () => {
   for (const kind of ["throw", "loseAnswer"] as const) {
     const scene = await sceneWith();
     scene.deliver(3);

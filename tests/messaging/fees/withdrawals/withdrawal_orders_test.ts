@@ -72,7 +72,7 @@ for (
   });
 }
 
-Deno.test("withdrawal threshold: the decision tells all three numbers", () => {
+Deno.test("withdrawal threshold: the decision has all three numbers", () => {
   assert.deepEqual(decideWithdrawal({ ...usdc, hubMinimum: undefined, available: 5n }).numbers, {
     available: 5n,
     configuredMinimum: 100_000_000n,

@@ -190,7 +190,7 @@ function delivery(
   return { of: "delivering", nowMs: NOW, receipt: "none", submission, frequencySec: 86_400, ...change };
 }
 
-Deno.test("withdrawal: a delivery ends with the final receipt, whoever made it and whatever became of ours", () => {
+Deno.test("withdrawal: a delivery ends with the final receipt, whoever delivered, and whatever the outcome of ours", () => {
   for (const submission of ["pending", "handled", "failed"] as const) {
     const step = stepWithdrawal(delivering, delivery(submission, { receipt: "final" }));
     assert.equal(step.change.state, "done");
@@ -218,7 +218,7 @@ Deno.test("withdrawal: failed deliveries are tried three times within a round, t
   assert.equal(pauseAfter(3, 5), 5_000);
 });
 
-Deno.test("withdrawal: an observation of another state is a defect, and so is a payment that nobody wrote", () => {
+Deno.test("withdrawal: an observation of another state is a defect, and so is a payment that was never recorded", () => {
   assert.throws(() => stepWithdrawal(requested, chain()));
   assert.throws(() => stepWithdrawal({ ...dispatched, dispatch: undefined }, chain()));
 });

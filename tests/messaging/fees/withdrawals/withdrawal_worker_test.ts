@@ -127,7 +127,7 @@ Deno.test("withdrawals: hub account only, chain address only, both: each is sign
   }
 });
 
-Deno.test("withdrawals: an address of earlier deliveries is emptied if its key is there, and told if it is not", async () => {
+Deno.test("withdrawals: an address of earlier deliveries is emptied if its key is there, and reported if it is not", async () => {
   const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
   scene.deliver(1, { source: a, dest: b });
   scene.hub.credit(a, toEvmAddress(keyOf(2)), 200n * one);
@@ -160,7 +160,7 @@ const lone = {
   body: new Uint8Array(),
 };
 
-Deno.test("withdrawals: a payment that another relayer delivered is done without a transaction of ours (F25)", async () => {
+Deno.test("withdrawals: a payment that another relayer delivered is done without a transaction (F25)", async () => {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.context);
@@ -294,7 +294,7 @@ Deno.test("withdrawals: a payment that is mined without effect comes back, and i
   assert.equal(paidOn(scene, a), 1);
 });
 
-Deno.test("withdrawals: an account without gas tells its exact shortfall once, and pays when it is funded", async () => {
+Deno.test("withdrawals: the exact shortfall of an account without gas is logged once, and pays when it is funded", async () => {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
   scene.chain(a).balanceWei = 1n;

@@ -67,7 +67,7 @@ Deno.test("ScanWidth: chunks of a busy chain shrink to about a thousand events, 
   );
 });
 
-Deno.test("ScanWidth: a chunk that was short for want of blocks tells nothing of wider ones", () => {
+Deno.test("ScanWidth: a chunk that was short for want of blocks says nothing about wider ones", () => {
   const width = new ScanWidth();
   const before = width.next(undefined);
   for (let chunk = 0; chunk < 10; chunk++) width.learn({ blocks: before - 1n, events: 0 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { judgeRevert } from "../../../../src/messaging/relay/decisions/outcome.ts";
 
-Deno.test("revert: members of a batch are halved until one stands alone; what is about the chain blames nobody", () => {
+Deno.test("revert: members of a batch are halved until one stands alone; a revert that concerns the chain blames no message", () => {
   const limits: number[] = [];
   for (let carried = 100;;) {
     const verdict = judgeRevert({ carried, code: "unspecified" });

@@ -40,7 +40,7 @@ Deno.test("outcomes: an event with another commitment delivers nothing (F15)", (
   ]);
 });
 
-Deno.test("outcomes: receipts tell ours from others' and from none", () => {
+Deno.test("outcomes: receipts distinguish ours, another relayer's and none", () => {
   const outcomes = outcomesFromReceipts([us, other, undefined], us);
   assert.deepEqual(outcomes, ["delivered", "delivered_by_other", "undelivered"]);
   assert.equal(isLostRace(outcomes), true);

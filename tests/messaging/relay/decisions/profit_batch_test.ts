@@ -87,7 +87,7 @@ Deno.test("batch: neither a rewarded request nor a payment of our own takes the 
   }
 });
 
-Deno.test("batch: without a price nothing goes out, whatever it brings in", () => {
+Deno.test("batch: without a price nothing goes out, whatever it earns", () => {
   const unknown = { ...rule, price27: undefined };
   const rich = 10n ** 30n;
   const offers = [offer("a", rich), offer("l", rich, 100n, "listed_hub_request")];

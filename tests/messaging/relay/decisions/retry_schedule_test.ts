@@ -57,7 +57,7 @@ Deno.test("retries: what the hub refuses ends after ten times or 30 days, unless
   assert.equal(ends(10, day, 31 * day), true, "a timeout in the far future is none");
 });
 
-Deno.test("retries: what no node traces is looked at again after 10 min at first, then up to every 6 h", () => {
+Deno.test("retries: what no node traces is tried again after 10 min at first, then up to every 6 h", () => {
   assert.deepEqual(delays("slow", [1, 2, 3, 6, 7, 50]), [
     600_000,
     1_200_000,

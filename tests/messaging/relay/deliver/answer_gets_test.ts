@@ -174,7 +174,7 @@ Deno.test("answer: a request that its source cannot prove holds up no other one"
   ]);
 });
 
-Deno.test("answer: what another relayer answers before we submit ends as theirs (F23)", async () => {
+Deno.test("answer: what another relayer answers before we submit ends as delivered by them (F23)", async () => {
   const { fixture, relayer, leg, ask } = await prepare();
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const chains = new Map([[names.one, competitor.one], [names.two, competitor.two]]);

@@ -38,7 +38,7 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
-Deno.test("findDeliverable: a good batch costs one proof and one simulation", async () => {
+Deno.test("bisect: a good batch costs one proof and one simulation", async () => {
   const { relayer, messages, run } = await prepare(100);
   const { accepted, refused } = await run();
   assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 100)]);
@@ -52,7 +52,7 @@ Deno.test("findDeliverable: a good batch costs one proof and one simulation", as
 });
 
 for (const bad of [0, 41, 99]) {
-  Deno.test(`findDeliverable: one bad message out of 100, at place ${bad}, does not hold up the others (F14)`, async () => {
+  Deno.test(`bisect: one bad message out of 100, at place ${bad}, does not hold up the others (F14)`, async () => {
     const { relayer, fixture, messages, run } = await prepare(100, "in");
     fixture.hub.failing.add(messages[bad]?.commitment ?? "0x");
     const { accepted, refused } = await run();
@@ -67,7 +67,7 @@ for (const bad of [0, 41, 99]) {
   });
 }
 
-Deno.test("findDeliverable: two messages that only fail together travel apart (F14)", async () => {
+Deno.test("bisect: two messages that only fail together travel apart (F14)", async () => {
   const { fixture, messages, run } = await prepare(8);
   const [first, last] = [messages[1], messages[6]];
   assert.ok(first !== undefined && last !== undefined);
@@ -77,7 +77,7 @@ Deno.test("findDeliverable: two messages that only fail together travel apart (F
   assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 4), range(4, 8)]);
 });
 
-Deno.test("findDeliverable: when every message is bad, each is refused and nothing is accepted", async () => {
+Deno.test("bisect: when every message is bad, each is refused and nothing is accepted", async () => {
   const { fixture, messages, run } = await prepare(7, "in");
   for (const { commitment } of messages) fixture.hub.failing.add(commitment);
   const { accepted, refused } = await run();
@@ -85,7 +85,7 @@ Deno.test("findDeliverable: when every message is bad, each is refused and nothi
   assert.deepEqual(numbers(refused.map(({ message }) => message), messages), range(0, 7));
 });
 
-Deno.test("findDeliverable: one message whose trace is too large is found, refused alone, and the others are taken", async () => {
+Deno.test("bisect: one message whose trace is too large is found, refused alone, and the others are taken", async () => {
   const { fixture, messages, run } = await prepare(8);
   fixture.two.untraceable.add(messages[5]?.commitment ?? "0x");
   const { accepted, refused } = await run();
@@ -95,7 +95,7 @@ Deno.test("findDeliverable: one message whose trace is too large is found, refus
   ]);
 });
 
-Deno.test("findDeliverable: a refusal about the chain is not taken apart", async () => {
+Deno.test("bisect: a refusal about the chain is not taken apart", async () => {
   const { relayer, fixture, run } = await prepare(50);
   fixture.two.freeze(true);
   await fixture.blocks(1);
@@ -106,7 +106,7 @@ Deno.test("findDeliverable: a refusal about the chain is not taken apart", async
   assert.equal(relayer.two.calls.filter((method) => method === "simulate").length, 1);
 });
 
-Deno.test("findDeliverable: a message whose module would fail unnoticed is taken out of the batch (F14)", async () => {
+Deno.test("bisect: a message whose module would fail unnoticed is taken out of the batch (F14)", async () => {
   const { fixture, messages, run } = await prepare(5);
   fixture.two.failing.add(messages[2]?.commitment ?? "0x");
   const { accepted, refused } = await run();
@@ -116,7 +116,7 @@ Deno.test("findDeliverable: a message whose module would fail unnoticed is taken
   ]);
 });
 
-Deno.test("findDeliverable: a duplicate, an expired message and one for another chain are distinguished (F14)", async () => {
+Deno.test("bisect: a duplicate, an expired message and one for another chain are distinguished (F14)", async () => {
   const fixture = new Fixture();
   const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 2n;
   const changes = [{}, { timeoutTimestampSec: soon }, { dest: names.one }, {}];
@@ -152,7 +152,7 @@ Deno.test("findDeliverable: a duplicate, an expired message and one for another 
   assert.deepEqual([...codes].sort(), [[0, "duplicate"], [1, "timed_out"], [2, "bad_destination"]]);
 });
 
-Deno.test("findDeliverable: one message that the source cannot prove does not hold up the others", async () => {
+Deno.test("bisect: one message that the source cannot prove does not hold up the others", async () => {
   const { fixture, relayer, messages } = await prepare(6);
   const leg = relayer.leg(relayer.hub, relayer.two);
   const { height } = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
@@ -165,7 +165,7 @@ Deno.test("findDeliverable: one message that the source cannot prove does not ho
   assert.deepEqual(refused.map(({ message, code }) => [message, code]), [[ghost, "bad_proof"]]);
 });
 
-Deno.test("findDeliverable: a forged proof is refused by every host", async () => {
+Deno.test("bisect: a forged proof is refused by every host", async () => {
   for (const way of ["in", "out"] as const) {
     const { relayer, run } = await prepare(2, way);
     for (const chain of [relayer.one, relayer.hub]) chain.alterProof = forge;
@@ -175,13 +175,13 @@ Deno.test("findDeliverable: a forged proof is refused by every host", async () =
   }
 });
 
-Deno.test("findDeliverable: an endpoint that does not answer is the leg's matter, not the messages'", async () => {
+Deno.test("bisect: an endpoint that does not answer is the leg's matter, not the messages'", async () => {
   const { relayer, run } = await prepare(2);
   relayer.two.faults.add("simulate", { kind: "throw", code: "unreachable" });
   await assert.rejects(run(), { code: "unreachable" });
 });
 
-Deno.test("findDeliverable: a refused proof in front of the messages is nobody's fault, and costs one simulation", async () => {
+Deno.test("bisect: a refused proof in front of the messages blames no message, and costs one simulation", async () => {
   for (const [found, reported] of [["unspecified", "bad_proof"], ["bad_proof", "bad_proof"]] as const) {
     const { relayer, messages } = await prepare(9);
     const leg = relayer.leg(relayer.hub, relayer.two);

@@ -71,7 +71,7 @@ const stateOf = (relayer: Relayer, message: Message | undefined): unknown[] => {
   return [state, reason];
 };
 
-Deno.test("bundle: proof and messages go in one transaction, without anybody's update", async () => {
+Deno.test("consensus proofs: proof and messages go in one transaction, without another relayer's update", async () => {
   const { fixture, relayer, leg } = await prepare();
   const messages = await pay(fixture, [0n, 0n]);
   await prove(fixture);
@@ -83,7 +83,7 @@ Deno.test("bundle: proof and messages go in one transaction, without anybody's u
   });
 });
 
-Deno.test("bundle: nothing is sent while no message is due, and an old proof is not sent again (F16)", async () => {
+Deno.test("consensus proofs: nothing is sent while no message is due, and an old proof is not sent again (F16)", async () => {
   const { fixture, relayer, leg } = await prepare();
   await prove(fixture);
   await running(relayer, leg, async () => {
@@ -100,7 +100,7 @@ Deno.test("bundle: nothing is sent while no message is due, and an old proof is 
   });
 });
 
-Deno.test("bundle: a message that pays for itself but not for the proof waits for another relayer's update", async () => {
+Deno.test("consensus proofs: a message that pays for itself but not for the proof waits for another relayer's update", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   const required18 = COST_18 + COST_18 / 10n;
   const [message] = await pay(fixture, [required18]);
@@ -118,7 +118,7 @@ Deno.test("bundle: a message that pays for itself but not for the proof waits fo
   });
 });
 
-Deno.test("bundle: messages that are one unit short of the proof wait, and go together with a later one", async () => {
+Deno.test("consensus proofs: messages that are one unit short of the proof wait, and go together with a later one", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   const required18 = COST_18 + COST_18 / 10n;
   // The proof costs as much as three messages; each of these has one and a half left over.
@@ -137,7 +137,7 @@ Deno.test("bundle: messages that are one unit short of the proof wait, and go to
   });
 });
 
-Deno.test("bundle: a message times out also on a host that never learned a height of the hub", async () => {
+Deno.test("consensus proofs: a message times out also on a host that never learned a height of the hub", async () => {
   const fixture = new Fixture({ two: { setId: 0n } });
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = relayer.leg(relayer.hub, relayer.two, {
@@ -157,7 +157,7 @@ Deno.test("bundle: a message times out also on a host that never learned a heigh
   });
 });
 
-Deno.test("bundle: what the host can verify already neither pays for a newer proof nor waits for it", async () => {
+Deno.test("consensus proofs: what the host can verify already neither pays for a newer proof nor waits for it", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   const [known] = await payAndUpdate(fixture, [COST_18 + COST_18 / 10n]);
   const [poor] = await pay(fixture, [COST_18 + COST_18 / 10n]);
@@ -170,7 +170,7 @@ Deno.test("bundle: what the host can verify already neither pays for a newer pro
   });
 });
 
-Deno.test("bundle: what the host can verify is sent before the hub is asked for proofs at all", async () => {
+Deno.test("consensus proofs: what the host can verify is sent before the hub is asked for proofs at all", async () => {
   const { fixture, relayer, leg } = await prepare();
   await payAndUpdate(fixture, [0n]);
   await prove(fixture);
@@ -197,7 +197,7 @@ const caughtUp: readonly [number, readonly string[][]][] = [
   [4, [["consensus", "consensus", "consensus"], ["consensus", "consensus", "messages"]]],
 ];
 for (const [rotations, steps] of caughtUp) {
-  Deno.test(`bundle: ${rotations} rotations that a host lacks go with the messages that pay for them, at most three proofs at a time`, async () => {
+  Deno.test(`consensus proofs: ${rotations} rotations that a host lacks go with the messages that pay for them, at most three proofs at a time`, async () => {
     const { fixture, relayer, leg } = await prepare({ percent: 10 });
     for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
     const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
@@ -216,7 +216,7 @@ for (const [rotations, steps] of caughtUp) {
 }
 
 for (const rotations of [1, 3]) {
-  Deno.test(`bundle: ${rotations} rotations are not bought for a message that does not pay for all of them`, async () => {
+  Deno.test(`consensus proofs: ${rotations} rotations are not bought for a message that does not pay for all of them`, async () => {
     const { fixture, relayer, leg } = await prepare({ percent: 10 });
     for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
     const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
@@ -230,7 +230,7 @@ for (const rotations of [1, 3]) {
   });
 }
 
-Deno.test("bundle: rotations alone are nobody's purpose without a hub account that is rewarded", async () => {
+Deno.test("consensus proofs: rotations alone are not sent without a hub account that is rewarded", async () => {
   const { fixture, relayer, leg } = await prepare();
   for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
   await running(relayer, leg, async () => {
@@ -254,7 +254,7 @@ const unrewarded: readonly [string, CaseOptions, string][] = [
   }, "token_price_unknown"],
 ];
 for (const [what, options, reason] of unrewarded) {
-  Deno.test(`bundle: no rotation goes alone while the hub ${what}, and one line says so`, async () => {
+  Deno.test(`consensus proofs: no rotation goes alone while the hub ${what}, and one line says so`, async () => {
     const { fixture, relayer, leg } = await prepare(options);
     await prove(fixture, "rotation");
     await running(relayer, leg, async () => {
@@ -270,7 +270,7 @@ for (const [what, options, reason] of unrewarded) {
 }
 
 for (const [rotations, groups] of [[1, [1]], [3, [3]], [4, [3, 1]], [7, [3, 3, 1]]] as const) {
-  Deno.test(`bundle: a host ${rotations} rotations behind is caught up in order where the hub's reward pays, three at a time, then messages go (F16)`, async () => {
+  Deno.test(`consensus proofs: a host ${rotations} rotations behind is caught up in order where the hub's reward pays, three at a time, then messages go (F16)`, async () => {
     const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
     for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
     const [message] = await pay(fixture, [0n]);
@@ -286,7 +286,7 @@ for (const [rotations, groups] of [[1, [1]], [3, [3]], [4, [3, 1]], [7, [3, 3, 1
   });
 }
 
-Deno.test("bundle: rotations that are rewarded go without any message, also those from before the blocks that are searched", async () => {
+Deno.test("consensus proofs: rotations that are rewarded go without any message, also those from before the blocks that are searched", async () => {
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   await prove(fixture, "rotation");
   await fixture.blocks(2_010);
@@ -299,7 +299,7 @@ Deno.test("bundle: rotations that are rewarded go without any message, also thos
   });
 });
 
-Deno.test("bundle: a rotation that is not mined yet is not sent again, and messages continue beside it", async () => {
+Deno.test("consensus proofs: a rotation that is not mined yet is not sent again, and messages continue beside it", async () => {
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   await prove(fixture, "rotation");
   fixture.two.isFull = true;
@@ -312,7 +312,7 @@ Deno.test("bundle: a rotation that is not mined yet is not sent again, and messa
   });
 });
 
-Deno.test("bundle: a rotation that the chain does not take holds up no message that it can verify", async () => {
+Deno.test("consensus proofs: a rotation that the chain does not take holds up no message that it can verify", async () => {
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   const [message] = await payAndUpdate(fixture, [0n]);
   await prove(fixture, "rotation");
@@ -332,7 +332,7 @@ Deno.test("bundle: a rotation that the chain does not take holds up no message t
   });
 });
 
-Deno.test("bundle: rotations of ECDSA are sliced by bytes, so that no node refuses a transaction above 128 KiB", async () => {
+Deno.test("consensus proofs: rotations of ECDSA are sliced by bytes, so that no node refuses a transaction above 128 KiB", async () => {
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   relayer.hub.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 131_072;
@@ -351,7 +351,7 @@ Deno.test("bundle: rotations of ECDSA are sliced by bytes, so that no node refus
   });
 });
 
-Deno.test("bundle: what a node refuses as too large goes in smaller parts, and a restart knows it", async () => {
+Deno.test("consensus proofs: what a node refuses as too large goes in smaller parts, and a restart knows it", async () => {
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   relayer.hub.proofBytes = 30_000;
   fixture.two.maxTransactionBytes = 70_000;
@@ -375,7 +375,7 @@ Deno.test("bundle: what a node refuses as too large goes in smaller parts, and a
   });
 });
 
-Deno.test("bundle: where a proof leaves no room for messages, it goes ahead of those that pay for it", async () => {
+Deno.test("consensus proofs: where a proof leaves no room for messages, it goes ahead of those that pay for it", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 93_100;
@@ -393,7 +393,7 @@ Deno.test("bundle: where a proof leaves no room for messages, it goes ahead of t
   });
 });
 
-Deno.test("bundle: a proof that no transaction carries is one error line, and is not sent again and again", async () => {
+Deno.test("consensus proofs: a proof that no transaction carries is one error line, and is not sent again and again", async () => {
   const { fixture, relayer, leg } = await prepare();
   relayer.hub.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 60_000;
@@ -409,7 +409,7 @@ Deno.test("bundle: a proof that no transaction carries is one error line, and is
   });
 });
 
-Deno.test("bundle: a gap in the rotations is one error line; nothing is sent that would not help (F16)", async () => {
+Deno.test("consensus proofs: a gap in the rotations is one error line; nothing is sent that would not help (F16)", async () => {
   const { fixture, relayer, leg } = await prepare();
   for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
   fixture.hub.dropRotation(2n);
@@ -427,7 +427,7 @@ Deno.test("bundle: a gap in the rotations is one error line; nothing is sent tha
 });
 
 for (const method of ["simulate", "broadcast"]) {
-  Deno.test(`bundle: a competitor that moves the host on before ${method} costs nothing but time (F16)`, async () => {
+  Deno.test(`consensus proofs: a competitor that moves the host on before ${method} costs nothing but time (F16)`, async () => {
     const { fixture, relayer, leg } = await prepare();
     const messages = await pay(fixture, [0n, 0n]);
     await prove(fixture);
@@ -445,7 +445,7 @@ for (const method of ["simulate", "broadcast"]) {
   });
 }
 
-Deno.test("bundle: a host with a challenge period never gets a bundle (F17)", async () => {
+Deno.test("consensus proofs: a host with a challenge period never gets a bundle (F17)", async () => {
   const { fixture, relayer, leg } = await prepare({ challengePeriodSec: 5n });
   const [message] = await pay(fixture, [0n]);
   await prove(fixture);
@@ -465,7 +465,7 @@ const downgrades: readonly [string, (relayer: Relayer, fixture: Fixture) => void
   ["the handler has no batchCall", (relayer) => void (relayer.two.hasBatchCall = false), 0],
 ];
 for (const [why, spoil, warnings] of downgrades) {
-  Deno.test(`bundle: when ${why}, messages wait for others' updates, with ${warnings} warnings`, async () => {
+  Deno.test(`consensus proofs: when ${why}, messages wait for others' updates, with ${warnings} warnings`, async () => {
     const { fixture, relayer, leg } = await prepare();
     spoil(relayer, fixture);
     const [message] = await pay(fixture, [0n]);
@@ -482,7 +482,7 @@ for (const [why, spoil, warnings] of downgrades) {
 }
 
 for (const [why, spoil] of downgrades) {
-  Deno.test(`bundle: after an hour it is asked again whether ${why}`, async () => {
+  Deno.test(`consensus proofs: after an hour it is asked again whether ${why}`, async () => {
     const { fixture, relayer, leg } = await prepare();
     spoil(relayer, fixture);
     const [message] = await pay(fixture, [0n]);
@@ -501,7 +501,7 @@ for (const [why, spoil] of downgrades) {
   });
 }
 
-Deno.test("bundle: a proof whose bytes the node lacks is asked for until they are there (F16)", async () => {
+Deno.test("consensus proofs: a proof whose bytes the node lacks is asked for until they are there (F16)", async () => {
   const { fixture, relayer, leg } = await prepare();
   const [message] = await pay(fixture, [0n]);
   await fixture.blocks(2);
@@ -542,7 +542,7 @@ async function competitorOf(fixture: Fixture, relayer: Relayer): Promise<() => v
 }
 
 for (const isMined of [true, false]) {
-  Deno.test(`bundle: a proof that another relayer ${isMined ? "has delivered" : "has in the mempool"} when ours is signed is dropped, and the messages go without it`, async () => {
+  Deno.test(`consensus proofs: a proof that another relayer ${isMined ? "has delivered" : "has in the mempool"} when ours is signed is dropped, and the messages go without it`, async () => {
     const { fixture, relayer, leg } = await prepare();
     const [message] = await pay(fixture, [0n]);
     await prove(fixture);
@@ -566,7 +566,7 @@ for (const isMined of [true, false]) {
 }
 
 for (const reward18 of [PROOF_COST_18, undefined]) {
-  Deno.test(`bundle: a rotation that another relayer has in the mempool is not bought ${reward18 === undefined ? "for messages" : "for its reward"}`, async () => {
+  Deno.test(`consensus proofs: a rotation that another relayer has in the mempool is not bought ${reward18 === undefined ? "for messages" : "for its reward"}`, async () => {
     const { fixture, relayer, leg } = await prepare(reward18 === undefined ? {} : { reward18 });
     const [message] = await pay(fixture, [0n]);
     await prove(fixture, "rotation");
@@ -584,7 +584,7 @@ for (const reward18 of [PROOF_COST_18, undefined]) {
   });
 }
 
-Deno.test("bundle: who has paid for another relayer's proof leaves the next messages to it first", async () => {
+Deno.test("consensus proofs: who has paid for another relayer's proof leaves the next messages to it first", async () => {
   const { fixture, relayer, leg } = await prepare();
   await pay(fixture, [0n]);
   await prove(fixture);
@@ -605,7 +605,7 @@ Deno.test("bundle: who has paid for another relayer's proof leaves the next mess
   });
 });
 
-Deno.test("bundle: while one is on its way no second proof is paid for", async () => {
+Deno.test("consensus proofs: while one is on its way no second proof is paid for", async () => {
   const { fixture, relayer, leg } = await prepare();
   await running(relayer, leg, async () => {
     // Transactions that went through make room for several at a time.
@@ -646,7 +646,7 @@ function spikeAfterSimulation({ fixture, relayer }: Pick<Case, "fixture" | "rela
   };
 }
 
-Deno.test("bundle: rewarded rotations are not signed when gas has become more expensive than the reward, also without a minimum profit", async () => {
+Deno.test("consensus proofs: rewarded rotations are not signed when gas has become more expensive than the reward, also without a minimum profit", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 0, reward18: PROOF_COST_18 });
   await prove(fixture, "rotation");
   const calm = spikeAfterSimulation({ fixture, relayer });
@@ -659,7 +659,7 @@ Deno.test("bundle: rewarded rotations are not signed when gas has become more ex
   });
 });
 
-Deno.test("bundle: proofs ahead of messages are not signed when gas has become more expensive than these messages pay for", async () => {
+Deno.test("consensus proofs: proofs ahead of messages are not signed when gas has become more expensive than these messages pay for", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 93_100;
@@ -677,7 +677,7 @@ Deno.test("bundle: proofs ahead of messages are not signed when gas has become m
   });
 });
 
-Deno.test("bundle: no proof goes ahead of messages that are suspended", async () => {
+Deno.test("consensus proofs: no proof goes ahead of messages that are suspended", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   relayer.hub.proofBytes = 92_000;
   const refused = { submission: { raw: new Uint8Array(94_000) }, detail: "limit 93100" };
@@ -701,7 +701,7 @@ Deno.test("bundle: no proof goes ahead of messages that are suspended", async ()
 });
 
 for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
-  Deno.test(`bundle: rewarded rotations that wait are followed by a ${expected} where the reward is ${times} times what they cost`, async () => {
+  Deno.test(`consensus proofs: rewarded rotations that wait are followed by a ${expected} where the reward is ${times} times what they cost`, async () => {
     const { fixture, relayer, leg } = await prepare({ reward18: times * PROOF_COST_18 });
     await prove(fixture, "rotation");
     fixture.two.isFull = true;

@@ -171,7 +171,7 @@ Deno.test("profitability: a request that a node behind does not know yet waits, 
   assert.equal((await round(relayer, leg)).sent, 1);
 });
 
-Deno.test("profitability: a request that nobody knows does not end while no second opinion is to be had", async () => {
+Deno.test("profitability: a request that no endpoint knows does not end without a second endpoint", async () => {
   const { relayer, fixture, first } = await prepare([REQUIRED_18]);
   const { leg } = withProfitRule(relayer);
   fixture.one.forget(first.commitment);

@@ -45,7 +45,7 @@ const deaths: readonly [string, string, "before" | "after"][] = [
 for (const [when, method, moment] of deaths) {
   for (const mined of [false, true]) {
     const then = mined ? "mined before the restart" : "not mined yet at the restart";
-    Deno.test(`send: death ${when} loses nothing and sends nothing twice (${then}) (F2)`, async () => {
+    Deno.test(`send: a crash ${when} loses nothing and sends nothing twice (${then}) (F2)`, async () => {
       const fixture = new Fixture();
       const messages = await fixture.sendFrom(fixture.hub, fixture.two, 3);
       await withLedger(fixture, async (ledger, reopen) => {
@@ -135,7 +135,7 @@ Deno.test("send: when the answer to the broadcast is lost, nothing else is sent 
   assert.equal(hasRoom(leg), true);
 });
 
-Deno.test("send: bytes that never arrived are handed over again", async () => {
+Deno.test("send: bytes that never arrived are sent again", async () => {
   const { relayer, fixture, first, leg } = await prepare(1);
   relayer.two.faults.add("broadcast", { kind: "throw", code: "unreachable" });
   await round(relayer, leg);
@@ -386,7 +386,7 @@ Deno.test("send: when sending fails the batch prepared meanwhile stays as due as
   assert.equal((await round(relayer, leg)).sent, 4);
 });
 
-Deno.test("send: a fault of the source while proving is thrown on, and nothing is marked (F12)", async () => {
+Deno.test("send: a fault of the source while proving is rethrown, and no row changes (F12)", async () => {
   const { relayer, first, leg } = await prepare(1);
   relayer.hub.faults.add("proveMessages", { kind: "throw", code: "pruned" });
   await assert.rejects(round(relayer, leg), (error: unknown) => error instanceof RpcFault);

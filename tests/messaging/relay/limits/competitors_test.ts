@@ -26,7 +26,7 @@ async function prepare(): Promise<Case> {
   return { fixture, relayer, message };
 }
 
-Deno.test("others: a delivery that a reorganisation takes away comes back to us", async () => {
+Deno.test("competitors: a message whose delivery a reorganisation removes is delivered by us", async () => {
   const { fixture, relayer, message } = await prepare();
   fixture.two.reorganise(1, "forget");
   assert.deepEqual(delivered(fixture.two), []);
@@ -40,7 +40,7 @@ Deno.test("others: a delivery that a reorganisation takes away comes back to us"
   });
 });
 
-Deno.test("others: a delivery that becomes final is read once more and left alone", async () => {
+Deno.test("competitors: a delivery that becomes final is read once more and left alone", async () => {
   const { fixture, relayer, message } = await prepare();
   await running(relayer, outbound(relayer), async () => {
     await fixture.blocks(130);
@@ -52,7 +52,7 @@ Deno.test("others: a delivery that becomes final is read once more and left alon
   });
 });
 
-Deno.test("others: a start looks at the last hour again, and at nothing older", async () => {
+Deno.test("competitors: a start checks the last hour again, and nothing older", async () => {
   for (const [waitMs, state] of [[1_800_000, "ready"], [3_700_000, "delivered_by_other"]] as const) {
     const { fixture, relayer, message } = await prepare();
     fixture.two.reorganise(1, "forget");
@@ -66,7 +66,7 @@ Deno.test("others: a start looks at the last hour again, and at nothing older", 
   }
 });
 
-Deno.test("others: a receipt that a second endpoint does not confirm ends nothing; the message waits and is looked at again", async () => {
+Deno.test("competitors: a receipt that a second endpoint does not confirm ends nothing; the message waits and is checked again", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(message !== undefined);
@@ -85,7 +85,7 @@ Deno.test("others: a receipt that a second endpoint does not confirm ends nothin
 });
 
 for (const hasWitness of [true, false]) {
-  Deno.test(`others: a node that is behind takes back no delivery that is final, ${hasWitness ? "with" : "without"} a second opinion`, async () => {
+  Deno.test(`competitors: a node that is behind takes back no delivery that is final, ${hasWitness ? "with" : "without"} a second opinion`, async () => {
     const { fixture, relayer, message } = await prepare();
     const others = new CompetitorDeliveries(relayer.on(relayer.two));
     relayer.two.areWitnessesUp = hasWitness;

@@ -104,7 +104,7 @@ Deno.test("spending: a delivery by the profit rule cost what its receipt says an
   ]);
 });
 
-Deno.test("spending: without a minimum nobody knows yet what a delivery earned; until then it counts as lost", async () => {
+Deno.test("spending: without a minimum the revenue of a delivery is unknown until the claim; until then it counts as lost", async () => {
   const work = prepare(0);
   await payAndUpdate(work.fixture, [COST_18 * 2n]);
   await deliver(work);
@@ -288,7 +288,7 @@ Deno.test("daily loss: a waiting transaction is not replaced while the limit is 
   assert.deepEqual(told(work, "transaction_replaced"), []);
 });
 
-Deno.test("daily loss: while nobody knows the price, what was spent stops it", async () => {
+Deno.test("daily loss: without a price, what was spent stops it", async () => {
   const work = prepare(0, { settings: { maxDailyLossMicroUsd: 1_000_000n } });
   const unpriced = { ...work, profit: profitOf(work.relayer, 0, "none") };
   await payAndUpdate(work.fixture, [0n]);

@@ -24,7 +24,7 @@ const BEHAVES: Hex = "0x600160005260206000f3";
 /** Says that it is an application, and burns all the gas that a message gives it. */
 const BURNS: Hex = "0x36602510601157600160005260206000f35bfe";
 
-Deno.test("spoiler on a node: a module that burns a batch's gas only when it is mined holds up nobody else for good", async () => {
+Deno.test("reverting message on a node: a module that burns a batch's gas only when mined delays no other message for good", async () => {
   await withHost(31475, async (host) => {
     const { chain } = chainOf(host);
     const target = chain.id.stateMachine;

@@ -28,7 +28,7 @@ function spoil(fixture: Fixture, message: Message | undefined): Message {
   return message;
 }
 
-Deno.test("spoiler: a batch that one message makes revert goes in halves until that one stands alone, and the others arrive", async () => {
+Deno.test("reverting message: a batch that one message makes revert goes in halves until that one stands alone, and the others arrive", async () => {
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 20);
   const spoiler = spoil(fixture, messages[7]);
@@ -44,7 +44,7 @@ Deno.test("spoiler: a batch that one message makes revert goes in halves until t
   assert.equal(nextAttemptAtMs, NEVER_MS, "it made a transaction revert by itself");
 });
 
-Deno.test("spoiler: two of them in one batch are both found, and nobody waits for longer than a round", async () => {
+Deno.test("reverting message: two of them in one batch are both found, and no other message waits for longer than a round", async () => {
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 16);
   const bad = [spoil(fixture, messages[0]), spoil(fixture, messages[9])];
@@ -62,7 +62,7 @@ Deno.test("spoiler: two of them in one batch are both found, and nobody waits fo
   assert.deepEqual(bad.map((message) => relayer.row(message).reason), ["reverted", "reverted"]);
 });
 
-Deno.test("spoiler: after a restart the members of a reverted batch still go in halves, fresh messages apart from them", async () => {
+Deno.test("reverting message: after a restart the members of a reverted batch still go in halves, fresh messages apart from them", async () => {
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 8);
   spoil(fixture, messages[3]);
@@ -82,7 +82,7 @@ Deno.test("spoiler: after a restart the members of a reverted batch still go in 
   });
 });
 
-Deno.test("spoiler: what does not pay in the small batch it got is tried again, and goes once it does", async () => {
+Deno.test("reverting message: what does not pay in the small batch it got is tried again, and goes once it does", async () => {
   const fixture = new Fixture();
   const messages = await payAndUpdate(fixture, Array.from({ length: 4 }, () => 2n * COST_18));
   const spoiler = spoil(fixture, messages[0]);
@@ -103,7 +103,7 @@ Deno.test("spoiler: what does not pay in the small batch it got is tried again, 
   assert.equal(relayer.row(spoiler).reason, "reverted");
 });
 
-Deno.test("spoiler: a host that froze meanwhile is nobody's fault, and the batch stays together", async () => {
+Deno.test("reverting message: after a host froze no message is blamed, and the batch stays together", async () => {
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 4);
   const relayer = new Relayer(fixture, memoryLedger(fixture));

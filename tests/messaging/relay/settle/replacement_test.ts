@@ -177,7 +177,7 @@ Deno.test("replacement: what calls a handler that governance replaced is cancell
   assert.equal(work.fixture.two.reverted().length, 0);
 });
 
-Deno.test("replacement (F3): neither is mined and no node knows any hash: the newest is handed over again", async () => {
+Deno.test("replacement (F3): neither is mined and no node knows any hash: the newest is sent again", async () => {
   const work = await waiting();
   await patience(work);
   work.fixture.two.clearMempool();
@@ -211,7 +211,7 @@ for (const when of ["before", "after"] as const) {
     const name = `${when} the broadcast of a replacement, ${
       isMined ? "one of them mined" : "nothing mined"
     } meanwhile`;
-    Deno.test(`replacement (F2): death ${name}, loses nothing and sends nothing twice`, async () => {
+    Deno.test(`replacement (F2): a crash ${name}, loses nothing and sends nothing twice`, async () => {
       const fixture = new Fixture();
       await withLedger(fixture, async (ledger, reopen) => {
         const work = await waiting(ledger, fixture);
@@ -399,7 +399,7 @@ Deno.test("balance (F18): an empty account suspends its chain: one check a minut
   assert.ok(relayer.log.events("info").includes("balance_restored"));
 });
 
-Deno.test("replacement (F18): a strange nonce in the pool is reported when a later poll confirms it, a passing one never", async () => {
+Deno.test("replacement (F18): a foreign nonce in the mempool is reported when a later poll confirms it, a passing one never", async () => {
   const work = await waiting();
   const warnings = (): number =>
     work.relayer.log.events("warn").filter((event) => event === "account_shared").length;

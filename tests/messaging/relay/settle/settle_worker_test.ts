@@ -224,7 +224,7 @@ Deno.test("settle: a transaction that another one replaced gives its messages ba
   assert.equal(relayer.row(first).state, "ready");
 });
 
-Deno.test("settle: a transaction that no node knows is handed over again", async () => {
+Deno.test("settle: a transaction that no node knows is sent again", async () => {
   const { fixture, relayer, first } = await sent(1);
   fixture.two.clearMempool();
   assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
@@ -249,7 +249,7 @@ Deno.test("settle: our receipts from one node are no reason to give up a transac
   assert.equal(record(relayer, first)?.txHash, submission.submission.hash);
 });
 
-Deno.test("settle: our receipts without their transaction end it when the nodes have had time to learn of it", async () => {
+Deno.test("settle: our receipts without their transaction settle it when the nodes have had time to see it", async () => {
   const { fixture, relayer, first } = await sent(2);
   await fixture.blocks(1);
   relayer.two.fetchOutcome = () => Promise.resolve({ kind: "unknown" });
@@ -281,7 +281,7 @@ Deno.test("settle: an extrinsic that left the pool is given up after three block
   assert.equal(relayer.ledger.deliveries.find(first.commitment, names.hub)?.claimState, "no_fee");
 });
 
-Deno.test("settle: an equal batch of another relayer in the pool of the hub ends as theirs", async () => {
+Deno.test("settle: an equal batch of another relayer in the hub's pool ends as delivered by them", async () => {
   const fixture = new Fixture();
   const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(first !== undefined);
@@ -424,7 +424,7 @@ Deno.test("settle: while a reverted transaction is not final, its messages may g
   assert.equal(record(relayer, first)?.txHash, relayer.submissions(first)[1]?.submission.hash);
 });
 
-Deno.test("settle: bytes that are being handed over are left alone until there is an answer", async () => {
+Deno.test("settle: bytes that are being sent are left alone until there is an answer", async () => {
   const fixture = new Fixture();
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.ok(first !== undefined);
@@ -482,7 +482,7 @@ async function foundReceipt(): Promise<Case> {
   return { fixture, relayer, leg, messages, first };
 }
 
-Deno.test("settle: a receipt of ours without a transaction is recorded, and final once it is confirmed", async () => {
+Deno.test("settle: our receipt without a transaction is recorded, and final once it is confirmed", async () => {
   const { fixture, relayer, first } = await foundReceipt();
   assert.equal(relayer.row(first).state, "delivered");
   assert.equal(relayer.submissions(first).length, 0);
@@ -495,7 +495,7 @@ Deno.test("settle: a receipt of ours without a transaction is recorded, and fina
   assert.equal(record(relayer, first)?.claimState, "unclaimed");
 });
 
-Deno.test("settle: a found receipt that a reorganisation removes brings its message back", async () => {
+Deno.test("settle: a found receipt that a reorganisation removes reopens its message", async () => {
   const { fixture, relayer, leg, first } = await foundReceipt();
   fixture.two.reorganise(1, "forget");
   await fixture.blocks(6);

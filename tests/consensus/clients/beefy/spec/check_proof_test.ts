@@ -43,7 +43,7 @@ Deno.test("a zero-knowledge proof leads to the state and the height that the con
   ]);
 });
 
-Deno.test("what a client knows already, or signed by a set that it does not know, is found without asking anybody", () => {
+Deno.test("what a client knows already, or signed by a set that it does not know, is found without a request", () => {
   const trusted = stateOf(sp1.bytes("trusted_state_abi"));
   const proof = sp1.bytes("proof");
   const { state } = checkProof(trusted, proof);
