@@ -1,19 +1,20 @@
 /** Program from parsed arguments to exit status: configuration, log, signals, and the relayer itself. */
-import type { ConsensusConfig } from "./config/schema.ts";
-import { readConsensusConfig } from "./config/read.ts";
-import type { StateMachine } from "../core/ismp/state_machine.ts";
-import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { dropFileAccess } from "../core/runtime/file_access.ts";
-import { openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
-import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
-import { systemRandomness } from "../core/runtime/randomness.ts";
-import { systemClock } from "../core/runtime/system_clock.ts";
 import type { ProgramCommand, RunArguments } from "./arguments.ts";
+import { readConsensusConfig } from "./config/read.ts";
+import type { ConsensusConfig } from "./config/schema.ts";
 import { connectChains, isProved } from "./connect.ts";
 import { logConsensusState } from "./initial_state.ts";
+import { openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
 import { runConsensus } from "./run.ts";
 import type { RunDeps } from "./session.ts";
+import { listSecrets } from "../core/config/redact.ts";
+import type { StateMachine } from "../core/ismp/state_machine.ts";
+import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
+import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import { dropFileAccess } from "../core/runtime/file_access.ts";
+import { systemRandomness } from "../core/runtime/randomness.ts";
+import { systemClock } from "../core/runtime/system_clock.ts";
 
 /** Runs the relayer until it is stopped, or a command until it is done. */
 export function runProgram(
@@ -22,7 +23,7 @@ export function runProgram(
 ): Promise<ExitCode> {
   const options = {
     reading: readConsensusConfig({ readFile: world.readFile }, args.config),
-    secretsOf,
+    secretsOf: listSecrets,
     hasResult: command.kind === "logConsensusState",
   };
   return runApp(world, args, options, async (config, { log, print, signal }) => {
@@ -57,10 +58,4 @@ function openCachedTexts(
       return [[stateMachine, openPersistedText(`${base}/${stateMachine}.${cachedAs}`)]];
     }),
   );
-}
-
-/** Secrets that no log line may contain. Explorer keys are not parsed, since this program does not use them. */
-function secretsOf(config: ConsensusConfig): readonly string[] {
-  const keys = [config.hub.substrate.signer, ...config.chains.map(({ signer }) => signer)];
-  return keys.flatMap((secret) => secret === undefined ? [] : [secret.reveal()]);
 }

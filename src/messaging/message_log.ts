@@ -1,7 +1,7 @@
 /** Log line for each transition of a message. */
 import type { EventCode } from "../core/telemetry/events.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
-import { formatUsd18 } from "./money_text.ts";
+import { formatDecimal } from "../core/encoding/decimal.ts";
 
 /** Log event of each message state. */
 const eventByState = {
@@ -84,7 +84,7 @@ export function logTransition(log: Log, transition: MessageTransition): void {
     from: from ?? "new",
     to,
     ...rest,
-    requiredUsd: requiredUsd18 === undefined ? undefined : formatUsd18(requiredUsd18),
-    offeredUsd: offeredUsd18 === undefined ? undefined : formatUsd18(offeredUsd18),
+    requiredUsd: requiredUsd18 === undefined ? undefined : formatDecimal(requiredUsd18, 18),
+    offeredUsd: offeredUsd18 === undefined ? undefined : formatDecimal(offeredUsd18, 18),
   });
 }

@@ -1,4 +1,5 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
+import { listSecrets } from "../core/config/redact.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
@@ -8,7 +9,6 @@ import { systemClock } from "../core/runtime/system_clock.ts";
 import type { ProgramCommand, RunArguments } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
 import { readMessagingConfig } from "./config/read.ts";
-import type { MessagingConfig } from "./config/schema.ts";
 import { connectChains } from "./connect.ts";
 import { openLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
@@ -19,7 +19,7 @@ export function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const reading = readMessagingConfig({ readFile: world.readFile }, args.config);
-  return runApp(world, args, { reading, secretsOf }, async (config, { log, print, signal }) => {
+  return runApp(world, args, { reading, secretsOf: listSecrets }, async (config, { log, print, signal }) => {
     const base = { clock: systemClock, random: systemRandomness, log };
     const deps: CommandDeps = {
       ...base,
@@ -36,11 +36,4 @@ export function runProgram(
     if (command.kind === "relay") return await runRelayer(deps, config, signal);
     return await command.run({ deps, config, signal });
   });
-}
-
-/** Lists the secrets that no log line may contain. */
-function secretsOf(config: MessagingConfig): readonly string[] {
-  const keys = [config.hub.signer, ...config.chains.map(({ signer }) => signer)];
-  const apiKeys = config.chains.flatMap((chain) => chain.type === "evm" ? [chain.etherscanApiKey] : []);
-  return [...keys, ...apiKeys].flatMap((secret) => secret === undefined ? [] : [secret.reveal()]);
 }

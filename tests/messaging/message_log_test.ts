@@ -1,7 +1,6 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
 import { messageReasons, messageStates } from "../../src/messaging/ledger/ledger.ts";
 import { logTransition, transitionLevel } from "../../src/messaging/message_log.ts";
-import { formatUsd18 } from "../../src/messaging/money_text.ts";
 import { hashOf } from "../support/ledger_rows.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 
@@ -46,19 +45,4 @@ Deno.test("message line: no state and no reason makes an error line", () => {
   for (const to of messageStates) {
     for (const reason of messageReasons) notEqual(transitionLevel({ to, reason }), "error");
   }
-});
-
-Deno.test("dollars: integers with 18 decimals get their point, exactly", () => {
-  deepEqual(
-    [0n, 1n, -1n, 10n ** 18n, 12_345n * 10n ** 16n, -25n * 10n ** 17n, 2n ** 128n].map(formatUsd18),
-    [
-      "0",
-      "0.000000000000000001",
-      "-0.000000000000000001",
-      "1",
-      "123.45",
-      "-2.5",
-      "340282366920938463463.374607431768211456",
-    ],
-  );
 });

@@ -37,6 +37,15 @@ export class Secret<T> {
   }
 }
 
+/** Lists the secrets of a configuration, at any depth: texts that no log line may contain. */
+export function listSecrets(config: unknown): readonly string[] {
+  if (config instanceof Secret) {
+    const value: unknown = config.reveal();
+    return typeof value === "string" ? [value] : [];
+  }
+  return typeof config === "object" && config !== null ? Object.values(config).flatMap(listSecrets) : [];
+}
+
 /**
  * URL of an endpoint whose user info, path and query may hold keys. Text, JSON and inspection give the
  * redacted form; {@link EndpointUrl.reveal} gives the whole URL to the code that connects.

@@ -3,6 +3,7 @@ import { inspect } from "node:util";
 import {
   endpointHost,
   EndpointUrl,
+  listSecrets,
   looksSecret,
   quoted,
   redactUrl,
@@ -16,6 +17,14 @@ Deno.test("redaction: a secret gives its value to reveal() only", () => {
   const seen = [`${secret}`, JSON.stringify({ secret }), inspect({ secret }), Deno.inspect([secret])];
   assert.deepEqual(seen, ["[secret]", '{"secret":"[secret]"}', "{ secret: [secret] }", "[ [secret] ]"]);
   assert.deepEqual(Object.entries({ ...secret }), []);
+});
+
+Deno.test("redaction: the secrets of a configuration are found at any depth, and nothing else", () => {
+  const chains = [{ signer: new Secret("one"), etherscanApiKey: undefined }, { signer: new Secret("two") }];
+  const hub = { signer: new Secret("three"), endpoints: [new EndpointUrl("wss://hub.example.org/key")] };
+  const found = listSecrets({ hub, chains, relayer: { percent: 1, hosts: null, since: 5n } });
+  assert.deepEqual(found, ["three", "one", "two"]);
+  assert.deepEqual([listSecrets("one"), listSecrets(undefined)], [[], []]);
 });
 
 Deno.test("redaction: an endpoint shows scheme, host and port only", () => {

@@ -65,3 +65,20 @@ Deno.test("decimal: rescaling up is exact, down it rounds down", () => {
   assert.equal(rescale(1_599n, 3, 1), 15n);
   assert.equal(rescale(7n, 5, 5), 7n);
 });
+
+Deno.test("decimals: integers get their point, exactly", () => {
+  assert.deepEqual(
+    [0n, 1n, -1n, 10n ** 18n, 12_345n * 10n ** 16n, -25n * 10n ** 17n, 2n ** 128n].map((amount) =>
+      formatDecimal(amount, 18)
+    ),
+    [
+      "0",
+      "0.000000000000000001",
+      "-0.000000000000000001",
+      "1",
+      "123.45",
+      "-2.5",
+      "340282366920938463463.374607431768211456",
+    ],
+  );
+});
