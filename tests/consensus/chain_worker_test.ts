@@ -10,7 +10,7 @@ import {
   firstState,
   idOf,
   included,
-  MemoryUpdatesHub,
+  MemoryTarget,
   ScriptedProver,
   updateTo,
 } from "../support/memory_updates.ts";
@@ -21,7 +21,7 @@ const checked = { kind: "checked", findings: [] } as const;
 
 class Scene {
   readonly clock = new FakeClock();
-  readonly hub = new MemoryUpdatesHub(this.clock);
+  readonly hub = new MemoryTarget({ clock: this.clock });
   readonly log = new RecordedLog();
   readonly notifier = new HeightNotifier();
   readonly stop = new AbortController();
@@ -126,8 +126,8 @@ Deno.test("chain worker: a competitor's update is no fault, neither before nor w
 Deno.test("chain worker: after another's update ours is made again at once", async () => {
   const scene = new Scene();
   const { consensusStateId } = idOf("EVM-1/ETH0");
-  scene.hub.states.set(consensusStateId, firstState);
-  scene.hub.onTry = () => scene.hub.states.set(consensusStateId, Uint8Array.of(2));
+  scene.hub.setState(consensusStateId, firstState);
+  scene.hub.onTry = () => scene.hub.setState(consensusStateId, Uint8Array.of(2));
   scene.hub.refusals.push({ code: "unspecified", detail: "BadProof" });
   const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(60_000);

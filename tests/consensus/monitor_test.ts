@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { UpdateLimit } from "../../src/consensus/config/values.ts";
 import { isTooOld, monitorWorker, StallFault } from "../../src/consensus/monitor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { faultOf, idOf, MemoryUpdatesHub } from "../support/memory_updates.ts";
+import { faultOf, idOf, MemoryTarget } from "../support/memory_updates.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 
 const eth = idOf("EVM-1/ETH0");
@@ -10,7 +10,7 @@ const bsc = idOf("EVM-56/BSC0");
 
 interface Scene {
   readonly clock: FakeClock;
-  readonly hub: MemoryUpdatesHub;
+  readonly hub: MemoryTarget;
   readonly log: RecordedLog;
   /** Starts it; gives what it ended with, once it has. */
   readonly start: (...limits: UpdateLimit[]) => { readonly fault: () => unknown; readonly stop: () => void };
@@ -18,7 +18,7 @@ interface Scene {
 
 function scene(): Scene {
   const clock = new FakeClock();
-  const hub = new MemoryUpdatesHub(clock);
+  const hub = new MemoryTarget({ clock });
   const log = new RecordedLog();
   return {
     clock,
@@ -130,7 +130,7 @@ Deno.test("monitor: what cannot be asked or was never updated ends nothing, and 
 Deno.test("monitor: of a Substrate chain that follow the hub both directions are watched", async () => {
   const { clock, hub, log } = scene();
   const id = idOf("SUBSTRATE-dest/SUB0");
-  const target = Object.assign(new MemoryUpdatesHub(clock), { id });
+  const target = Object.assign(new MemoryTarget({ clock }), { id });
   hub.store(id, 5n);
   target.store(hub.id, 9n);
   let fault: unknown;

@@ -11,7 +11,7 @@ import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state
 import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { faultOf, idOf, MemoryUpdatesHub, ScriptedProver, updateTo } from "../support/memory_updates.ts";
+import { faultOf, idOf, MemoryTarget, ScriptedProver, updateTo } from "../support/memory_updates.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
 import { GOOD_CONSENSUS_TOML, goodFiles } from "./config/wrong_configs.ts";
@@ -25,7 +25,7 @@ function configOf(toml: string): ConsensusConfig {
 
 class Scene {
   readonly clock = new FakeClock();
-  readonly hub = new MemoryUpdatesHub(this.clock);
+  readonly hub = new MemoryTarget({ clock: this.clock });
   readonly log = new RecordedLog();
   readonly stop = new AbortController();
   readonly eth = new ScriptedProver(this.clock, { id: "EVM-11155111/ETH0" });
@@ -335,7 +335,7 @@ const rollupCalls = [
 Deno.test("run: chains that the hub's beacon client does not list are named at the start, rollups by their L1's", async () => {
   for (const isListed of [false, true]) {
     const scene = new Scene();
-    for (const id of ["ETH0", "BSC0"]) scene.hub.states.set(toConsensusStateId(id), new Uint8Array());
+    for (const id of ["ETH0", "BSC0"]) scene.hub.setState(toConsensusStateId(id), new Uint8Array());
     if (isListed) scene.hub.fetchStorage = (keys) => Promise.resolve(keys.map(() => Uint8Array.of(1)));
     const running = scene.run();
     await scene.clock.advance(1_000);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Refusal } from "../../src/core/chains/submission.ts";
 import { type FoundUpdates, type SubmitResult, submitUpdates } from "../../src/consensus/submit.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { firstState, idOf, included, MemoryUpdatesHub, proofOf } from "../support/memory_updates.ts";
+import { firstState, idOf, included, MemoryTarget, proofOf } from "../support/memory_updates.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 
 const id = idOf("EVM-1/ETH0");
@@ -11,7 +11,7 @@ const badProof: Refusal = { code: "unspecified", detail: "BadProof" };
 
 interface Scene {
   readonly clock: FakeClock;
-  readonly hub: MemoryUpdatesHub;
+  readonly hub: MemoryTarget;
   readonly log: RecordedLog;
   readonly submit: (height?: bigint, signal?: AbortSignal) => Promise<SubmitResult>;
   /** An update that brings signers only. */
@@ -20,10 +20,10 @@ interface Scene {
 
 function scene(): Scene {
   const clock = new FakeClock();
-  const hub = new MemoryUpdatesHub(clock);
+  const hub = new MemoryTarget({ clock });
   const log = new RecordedLog();
   hub.commitmentsOf.set(id.consensusStateId, id);
-  hub.states.set(id.consensusStateId, firstState);
+  hub.setState(id.consensusStateId, firstState);
   const submitHeight = (height: bigint | undefined, signal: AbortSignal): Promise<SubmitResult> => {
     const found: FoundUpdates = {
       chain: id.stateMachine,
@@ -71,7 +71,7 @@ Deno.test("submit: a refusal of the question is reported and nothing is sent, un
 
 Deno.test("submit: of two relayers that deliver the same signers the second is overtaken, not refused", async () => {
   const { hub, submitSigners } = scene();
-  const byOther = (): void => void hub.states.set(id.consensusStateId, Uint8Array.of(2));
+  const byOther = (): void => void hub.setState(id.consensusStateId, Uint8Array.of(2));
   hub.refusals.push(badProof);
   assert.deepEqual(await submitSigners(), { kind: "refused", refusal: badProof });
   hub.refusals.push(badProof);
@@ -79,7 +79,7 @@ Deno.test("submit: of two relayers that deliver the same signers the second is o
   assert.deepEqual(await submitSigners(), { kind: "overtaken", hubHeight: undefined });
   hub.onTry = undefined;
   for (const outcome of [included(false, badProof), included(false), { kind: "unknown" } as const]) {
-    hub.states.set(id.consensusStateId, firstState);
+    hub.setState(id.consensusStateId, firstState);
     hub.plannedOutcomes.push(outcome);
     assert.notEqual((await submitSigners()).kind, "overtaken");
     hub.plannedOutcomes.push(outcome);
@@ -93,7 +93,7 @@ Deno.test("submit: an update that does not fit any more after another one, lower
   hub.refusals.push(badProof);
   hub.onTry = () => {
     hub.store(id, 15n);
-    hub.states.set(id.consensusStateId, Uint8Array.of(2));
+    hub.setState(id.consensusStateId, Uint8Array.of(2));
   };
   assert.deepEqual(await submit(20n), { kind: "overtaken", hubHeight: undefined });
   hub.broadcasts.push({ kind: "underpriced" });

@@ -4,12 +4,15 @@ import type { BroadcastResult, Refusal, SignedSubmission } from "../../src/core/
 import type {
   ConsensusClientView,
   ConsensusTarget,
+  HubBlock,
   UpdateOutcome,
   Updates,
 } from "../../src/core/chains/consensus_target.ts";
+import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { hash256 } from "../../src/core/encoding/scale.ts";
-import type { StateCommitment } from "../../src/core/ismp/state_commitment.ts";
+import type { IntermediateState, StateCommitment } from "../../src/core/ismp/state_commitment.ts";
 import {
+  type ConsensusClientId,
   type ConsensusStateId,
   parseStateMachine,
   type StateMachine,
@@ -34,28 +37,64 @@ export function faultOf(code: RpcFaultCode, chain = "EVM-1"): RpcFault {
   return new RpcFault(code, reactionTo(code), { chain, endpointHost: "node.example.org", method: "any" });
 }
 
-/** Proof bytes that the hub in memory takes: they say which height they bring. */
+/** Proof bytes that say which height they bring. */
 export function proofOf(height: bigint): Uint8Array {
   return new TextEncoder().encode(String(height));
 }
 
-interface Stored {
-  height: bigint;
-  updatedSec: bigint;
-}
+/** What a light client makes of an update. @throws {Error} with a `code` when it refuses. */
+export type UpdateRules = (
+  proof: Uint8Array,
+  client: { readonly id: ConsensusStateId; readonly state: Uint8Array },
+  target: MemoryTarget,
+) => { readonly state: Uint8Array; readonly commitments: readonly IntermediateState[] };
 
-/** Takes every update, in the block after the next poll, unless told otherwise. */
-export class MemoryUpdatesHub implements ConsensusTarget {
-  readonly id = idOf("KUSAMA-4009/PAS0");
-  readonly #clock: Clock;
-  readonly #stored = new Map<string, Stored>();
-  readonly #prepared = new Map<string, { readonly id: ConsensusStateId; readonly height: bigint }>();
+/** What the target says to an update. */
+export type Verdict =
+  /** Taken; the height that it stored, `undefined` when the target knew as much before. */
+  | { readonly kind: "accepted"; readonly stored: bigint | undefined }
+  | { readonly kind: "refused"; readonly code: string };
+
+/** Rules for proofs that say which height they bring, see {@link proofOf}. */
+export const heightRules: UpdateRules = (proof, { id, state }, target) => {
+  const under = target.commitmentsOf.get(id);
+  const height = BigInt(new TextDecoder().decode(proof));
+  return { state, commitments: under === undefined ? [] : [{ height: { id: under, height }, commitment }] };
+};
+
+const commitment: StateCommitment = {
+  timestampSec: 0n,
+  overlayRoot: undefined,
+  stateRoot: hash256.dec(new Uint8Array(32)),
+};
+
+/**
+ * The hub in memory, as a target of updates: it holds clients, raw storage and commitments, and takes what the rules
+ * of its clients take. Every answer can be scripted.
+ */
+export class MemoryTarget implements ConsensusTarget {
+  readonly id: StateMachineId = idOf("KUSAMA-4009/PAS0");
+  readonly clients = new Map<ConsensusStateId, ConsensusClientView>();
+  /** What clients trust at the final block, where that lags behind. */
+  readonly finalStates = new Map<ConsensusStateId, Uint8Array>();
+  /** Raw values by hex of the key. */
+  readonly storage = new Map<string, Uint8Array>();
+  readonly #rules: UpdateRules;
+  readonly #readNowSec: () => bigint;
+  #setNowSec: bigint | undefined;
+  readonly #commitments = new Map<
+    string,
+    { readonly commitment: StateCommitment; readonly storedSec: bigint }
+  >();
+  readonly #latest = new Map<string, bigint>();
+  readonly #prepared = new Map<
+    string,
+    { readonly id: ConsensusStateId; readonly proofs: readonly Uint8Array[] }
+  >();
   #made = 0;
-  /** Under which each client's heights are stored. */
+  /** Under which each client's heights are stored, by {@link heightRules}. */
   readonly commitmentsOf = new Map<ConsensusStateId, StateMachineId>();
-  /** What clients trust; absent ones do not exist. */
-  readonly states = new Map<ConsensusStateId, Uint8Array>();
-  /** Heights of the proofs of every extrinsic that was sent, in order. */
+  /** Heights of the last proofs of every extrinsic that was sent, in order. */
   readonly sent: bigint[] = [];
   /** Replaces the answers, one after the other; then the usual ones. */
   readonly refusals: (Refusal | undefined)[] = [];
@@ -69,8 +108,9 @@ export class MemoryUpdatesHub implements ConsensusTarget {
   isClosed = false;
   onTry: (() => void) | undefined;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor({ clock, rules = heightRules }: { readonly clock?: Clock; readonly rules?: UpdateRules } = {}) {
+    this.#rules = rules;
+    this.#readNowSec = (): bigint => BigInt(Math.floor((clock?.now() ?? 0) / 1_000)) + this.aheadSec;
   }
 
   get reads(): this {
@@ -89,13 +129,84 @@ export class MemoryUpdatesHub implements ConsensusTarget {
     return this;
   }
 
-  /** Somebody's update. */
-  store(id: StateMachineId, height: bigint): void {
-    this.#stored.set(stateMachineIdKey(id), { height, updatedSec: this.#nowSec() });
+  /** Its clock, Unix seconds: that of the machine until it is set. */
+  get nowSec(): bigint {
+    return this.#setNowSec ?? this.#readNowSec();
   }
 
-  #nowSec(): bigint {
-    return BigInt(Math.floor(this.#clock.now() / 1_000)) + this.aheadSec;
+  set nowSec(value: bigint) {
+    this.#setNowSec = value;
+  }
+
+  /** Creates a client. */
+  addClient(id: ConsensusStateId, clientId: ConsensusClientId, state: Uint8Array): void {
+    this.clients.set(id, { clientId, state, updatedSec: 0n, unbondingSec: 2n ** 64n - 1n, isFrozen: false });
+  }
+
+  /** Sets what a client trusts, and creates the client if there is none. */
+  setState(id: ConsensusStateId, state: Uint8Array): void {
+    const known = this.clients.get(id);
+    if (known === undefined) this.addClient(id, toConsensusClientId("BEAC"), state);
+    else this.clients.set(id, { ...known, state });
+  }
+
+  /** Sets or removes a stored value. */
+  put(key: Uint8Array, value: Uint8Array | undefined): void {
+    if (value === undefined) this.storage.delete(toHex(key));
+    else this.storage.set(toHex(key), value);
+  }
+
+  /** Stores a commitment, unless the target knows as much. */
+  commit({ height, commitment }: IntermediateState): bigint | undefined {
+    const latest = this.#latest.get(stateMachineIdKey(height.id));
+    if (latest !== undefined && latest >= height.height) return undefined;
+    this.#commitments.set(heightKey(height), { commitment, storedSec: this.nowSec });
+    this.#latest.set(stateMachineIdKey(height.id), height.height);
+    return height.height;
+  }
+
+  /** Another relayer's update. */
+  store(id: StateMachineId, height: bigint): void {
+    this.commit({ height: { id, height }, commitment });
+  }
+
+  /** Forgets a commitment, as the hub does with old ones. */
+  forget(height: StateMachineHeight): void {
+    this.#commitments.delete(heightKey(height));
+  }
+
+  /** Another block is the best one, at which an older height was the newest. */
+  rewind({ id, height }: StateMachineHeight): void {
+    this.#latest.set(stateMachineIdKey(id), height);
+  }
+
+  /** State root of a stored commitment. */
+  stateRoot(height: StateMachineHeight): Hash256 | undefined {
+    return this.#commitments.get(heightKey(height))?.commitment.stateRoot;
+  }
+
+  /** Takes updates of a client as one extrinsic; the heights that were stored. @throws what the rules throw. */
+  accept(id: ConsensusStateId, proofs: readonly Uint8Array[]): readonly StateMachineHeight[] {
+    const known = this.clients.get(id);
+    let state = known?.state ?? new Uint8Array();
+    const commitments = proofs.flatMap((proof) => {
+      const verified = this.#rules(proof, { id, state }, this);
+      state = verified.state;
+      return verified.commitments;
+    });
+    if (known !== undefined) this.clients.set(id, { ...known, state });
+    return commitments.filter((one) => this.commit(one) !== undefined).map(({ height }) => height);
+  }
+
+  /** What the runtime makes of a consensus message. */
+  submit(id: ConsensusStateId, proof: Uint8Array): Verdict {
+    if (!this.clients.has(id)) throw new Error(`The hub has no client ${id}`);
+    try {
+      return { kind: "accepted", stored: this.accept(id, [proof]).at(-1)?.height };
+    } catch (error) {
+      if (error instanceof Error && "code" in error) return { kind: "refused", code: String(error.code) };
+      throw error;
+    }
   }
 
   #answer<T>(value: T): Promise<T> {
@@ -106,49 +217,48 @@ export class MemoryUpdatesHub implements ConsensusTarget {
     return this.#answer(this.findings);
   }
 
-  fetchClient(id: ConsensusStateId): Promise<ConsensusClientView | undefined> {
-    const state = this.states.get(id);
-    const clientId = toConsensusClientId("BEAC");
-    return this.#answer(state && { clientId, state, updatedSec: 0n, unbondingSec: 1n, isFrozen: false });
+  fetchClient(id: ConsensusStateId, block?: HubBlock): Promise<ConsensusClientView | undefined> {
+    const client = this.clients.get(id);
+    const finalState = block === "final" ? this.finalStates.get(id) : undefined;
+    return this.#answer(client && { ...client, state: finalState ?? client.state });
   }
 
   fetchLatestHeight(of: StateMachineId): Promise<bigint | undefined> {
-    return this.#answer(this.#stored.get(stateMachineIdKey(of))?.height);
+    return this.#answer(this.#latest.get(stateMachineIdKey(of)));
   }
 
-  fetchCommitment(): Promise<StateCommitment | undefined> {
-    return this.#answer(undefined);
+  fetchCommitment(of: StateMachineHeight): Promise<StateCommitment | undefined> {
+    return this.#answer(this.#commitments.get(heightKey(of))?.commitment);
   }
 
   fetchUpdateTime(of: StateMachineHeight): Promise<bigint | undefined> {
-    const stored = this.#stored.get(stateMachineIdKey(of.id));
-    return this.#answer(stored?.height === of.height ? stored.updatedSec : undefined);
+    return this.#answer(this.#commitments.get(heightKey(of))?.storedSec);
   }
 
   fetchNowSec(): Promise<bigint> {
-    return this.#answer(this.#nowSec());
+    return this.#answer(this.nowSec);
   }
 
   fetchStorage(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
-    return this.#answer(keys.map(() => undefined));
+    return this.#answer(keys.map((key) => this.storage.get(toHex(key))));
   }
 
-  dryRunUpdates(): Promise<Refusal | undefined> {
+  dryRunUpdates(_updates: Updates): Promise<Refusal | undefined> {
     this.onTry?.();
     return this.#answer(this.refusals.shift());
   }
 
   prepareUpdates({ id, proofs }: Updates): Promise<SignedSubmission> {
     const hash = hash256.dec(new Uint8Array(32).fill(++this.#made));
-    const height = BigInt(new TextDecoder().decode(proofs.at(-1)));
-    this.#prepared.set(hash, { id, height });
+    this.#prepared.set(hash, { id, proofs });
     const none = { account: undefined, nonce: undefined, gasPriceWei: undefined, gasLimit: undefined };
     const raw = new Uint8Array();
     return this.#answer({ hash, chain: this.id.stateMachine, raw, ...none, madeAtHeight: 1n });
   }
 
   broadcast({ hash }: SignedSubmission): Promise<BroadcastResult> {
-    this.sent.push(this.#prepared.get(hash)?.height ?? 0n);
+    const last = this.#prepared.get(hash)?.proofs.at(-1);
+    this.sent.push(BigInt(new TextDecoder().decode(last)));
     return this.#answer(this.broadcasts.shift() ?? { kind: "sent" });
   }
 
@@ -158,15 +268,7 @@ export class MemoryUpdatesHub implements ConsensusTarget {
       return this.#answer(scripted ?? { kind: "pending" });
     }
     const prepared = this.#prepared.get(hash);
-    const id = prepared && this.commitmentsOf.get(prepared.id);
-    const advanced: StateMachineHeight[] = [];
-    if (prepared !== undefined && id !== undefined) {
-      const known = this.#stored.get(stateMachineIdKey(id))?.height ?? 0n;
-      if (prepared.height > known) {
-        this.store(id, prepared.height);
-        advanced.push({ id, height: prepared.height });
-      }
-    }
+    const advanced = prepared === undefined ? [] : this.accept(prepared.id, prepared.proofs).slice(-1);
     return this.#answer({ ...included(true), advanced });
   }
 
@@ -174,6 +276,10 @@ export class MemoryUpdatesHub implements ConsensusTarget {
     this.isClosed = true;
     return Promise.resolve();
   }
+}
+
+function heightKey({ id, height }: StateMachineHeight): string {
+  return `${stateMachineIdKey(id)}/${height}`;
 }
 
 /** An extrinsic in block 7. */

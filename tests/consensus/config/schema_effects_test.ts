@@ -9,7 +9,7 @@ import { allKeys, type Section } from "../../../src/core/config/schema.ts";
 import { ShutdownRequested } from "../../../src/core/runtime/signals.ts";
 import { consensusReference } from "../../docs/support/config_reference.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { MemoryUpdatesHub, ScriptedProver } from "../../support/memory_updates.ts";
+import { MemoryTarget, ScriptedProver } from "../../support/memory_updates.ts";
 import { recordReads } from "../../support/read_recorder.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
@@ -69,7 +69,7 @@ async function readsOf(toml: string): Promise<readonly string[]> {
     const deps = { clock, random: fixedRandomness(0), log: new RecordedLog() };
     const { hub, proved, hubConsensus, hubState } = connectChains(deps, watched);
     const stop = new AbortController();
-    const memory = new MemoryUpdatesHub(clock);
+    const memory = new MemoryTarget({ clock });
     const prover = new ScriptedProver(clock, { id: "EVM-97/BSC0" });
     const run = runConsensus(
       {

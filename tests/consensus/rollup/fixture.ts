@@ -16,7 +16,7 @@ import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../../devnet/evm/anvil.ts";
 import type { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import type { FakeHub, Verdict } from "./fake_hub.ts";
+import type { MemoryTarget, Verdict } from "../../support/memory_updates.ts";
 
 /** A signal that is never aborted. */
 export const never: AbortSignal = new AbortController().signal;
@@ -59,7 +59,7 @@ export function readerOf(
 }
 
 /** The L1's own client moves to the newest block of a node. */
-export async function advanceL1(hub: FakeHub, l1: NodePlace): Promise<bigint> {
+export async function advanceL1(hub: MemoryTarget, l1: NodePlace): Promise<bigint> {
   const { header } = await fetchRollupBlock(l1);
   const commitment = {
     timestampSec: header.timestampSec,
@@ -77,7 +77,7 @@ export function updatesOf(finding: ProverFinding): Extract<ProverFinding, { kind
 }
 
 /** Looks once, hands the update to the hub, and gives the height that it stored. Fails unless it is as announced. */
-export async function relay(hub: FakeHub, prover: ConsensusProver): Promise<bigint> {
+export async function relay(hub: MemoryTarget, prover: ConsensusProver): Promise<bigint> {
   const { proofs, height } = updatesOf(await prover.next(never));
   assert.equal(proofs.length, 1);
   const [proof = new Uint8Array(0)] = proofs;

@@ -28,7 +28,8 @@ import { MESSAGE_PASSER } from "../../../devnet/evm/rollup_games.ts";
 import { fetchRollupBlock } from "../../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { ScriptedRpc } from "../../support/scripted_rpc.ts";
-import { FakeHub } from "./fake_hub.ts";
+import { MemoryTarget } from "../../support/memory_updates.ts";
+import { rollupRules } from "./rollup_rules.ts";
 import { l1Id, never, readerOf, reasonForNothing } from "./fixture.ts";
 
 const opt0 = toConsensusStateId("OPT0");
@@ -45,7 +46,7 @@ function opStackState(
 /** A prover for an OP stack chain whose nodes answer chain ids only. */
 async function withOptimism(
   work: (fixture: {
-    readonly hub: FakeHub;
+    readonly hub: MemoryTarget;
     readonly l1: ScriptedRpc;
     readonly l2: ScriptedRpc;
     prover(id?: ConsensusStateId, options?: Partial<RollupOptions>): ConsensusProver;
@@ -53,7 +54,7 @@ async function withOptimism(
 ): Promise<void> {
   await using l1 = new ScriptedRpc({ eth_chainId: () => "0xaa36a7" });
   await using l2 = new ScriptedRpc({ eth_chainId: () => "0xaa37dc" });
-  const hub = new FakeHub();
+  const hub = new MemoryTarget({ rules: rollupRules });
   const log = new RecordedLog();
   const prover = (id = opt0, options: Partial<RollupOptions> = {}): ConsensusProver =>
     createOpStackProver({
@@ -182,7 +183,7 @@ Deno.test("rollup: the initial state is about the rollup's newest block, under i
   await using node = await startAnvil({ chainId: 11155420 });
   const { header } = await fetchRollupBlock(node);
   const log = new RecordedLog();
-  const hub = new FakeHub();
+  const hub = new MemoryTarget({ rules: rollupRules });
   const reader = readerOf(11155420, [node.rpcUrl], log);
   const options = {
     stateMachine: optimism.stateMachine,

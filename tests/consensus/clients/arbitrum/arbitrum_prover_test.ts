@@ -129,9 +129,9 @@ Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out c
     const assertion = await contracts.createAssertion(l2);
     await fixture.advanceL1();
     const key = blacklistedClaimKey(rollupId, assertion.assertionHash);
-    hub.store(key, new Uint8Array(0));
+    hub.put(key, new Uint8Array(0));
     await reasonForNothing(fixture.prover());
-    hub.store(key, undefined);
+    hub.put(key, undefined);
     const prover = fixture.prover();
     fixture.setRollup(undefined);
     assert.match(await reasonForNothing(prover), /the hub holds no rollup contract/);

@@ -27,7 +27,8 @@ import {
 } from "../../../../devnet/evm/rollup_assertions.ts";
 import { connectRollupL1, type NodePlace } from "../../../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
-import { FakeHub } from "../../rollup/fake_hub.ts";
+import { MemoryTarget } from "../../../support/memory_updates.ts";
+import { rollupRules } from "../../rollup/rollup_rules.ts";
 import { advanceL1, l1Id, type Nodes, readerOf, startNodes } from "../../rollup/fixture.ts";
 
 /** The rollup under the name of its own client. */
@@ -49,7 +50,7 @@ export interface ArbitrumFixture {
   readonly nodes: Nodes;
   /** The rollup as it is shown to others. */
   readonly l2: NodePlace;
-  readonly hub: FakeHub;
+  readonly hub: MemoryTarget;
   readonly contracts: ArbitrumL1;
   readonly log: RecordedLog;
   /** A prover that has not looked yet. */
@@ -71,7 +72,7 @@ export async function withArbitrum(
   await using shown = await startHeaderRewriter({ upstream: nodes.l2.rpcUrl, rule: withSendRoots });
   const contracts = await deployArbitrumL1(connectRollupL1(nodes.l1));
   const core = toAddress(consensusType === "ArbitrumBold" ? contracts.rollup : contracts.nodeRollup);
-  const hub = new FakeHub();
+  const hub = new MemoryTarget({ rules: rollupRules });
   const log = new RecordedLog();
   const state = initialArbitrumState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
   hub.addClient(
@@ -80,7 +81,7 @@ export async function withArbitrum(
     arbitrumConsensusStateCodec.enc({ ...state, consensusType }),
   );
   const setRollup: ArbitrumFixture["setRollup"] = (address) =>
-    hub.store(rollupCoreKey(rollupId), address && addressCodec.enc(address));
+    hub.put(rollupCoreKey(rollupId), address && addressCodec.enc(address));
   setRollup(core);
   const node = createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) });
   await work({

@@ -1,5 +1,5 @@
 /** A BSC-type chain in memory: headers made by the rule of the devnet's validators, and a hub that follows it. */
-import type { ConsensusClientView, ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
+import type { ConsensusClientView } from "../../../../src/core/chains/consensus_target.ts";
 import { type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
 import {
@@ -10,14 +10,18 @@ import {
 } from "../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
 import { epochLengthCodec, epochLengthKey } from "../../../../src/consensus/clients/bsc/spec/hub_storage.ts";
 import type { BlockRange } from "../../../../src/consensus/clients/bsc/spec/plan_update.ts";
-import { decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
+import {
+  decodeBscState,
+  decodeBscUpdate,
+  verifyBscUpdate,
+} from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
 import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
-import { verifyBscUpdates } from "./spec/verify_updates.ts";
+import { MemoryTarget, type UpdateRules } from "../../../support/memory_updates.ts";
 
 const found = findBscNetwork(97);
 if (found === undefined) throw new Error("Chapel is not known");
@@ -114,60 +118,68 @@ export class MemoryBscChain {
   }
 }
 
-/** A hub with one client of the chain, which takes what the rules take. */
-export class MemoryBscHub {
-  state: BscConsensusState;
-  /** The state at the hub's final block, where that lags behind. */
-  finalState: BscConsensusState | undefined;
-  readonly epochLength: bigint;
-  isFrozen = false;
-  /** The hub's clock, and when the client was updated last: Unix seconds. */
-  nowSec = 1_000_000n;
-  updatedSec = 0n;
-  clientId = toConsensusClientId("BSCP");
+/** What the hub's client makes of an update, with the length of epochs that the hub stores. */
+const bscRules: UpdateRules = (proof, client, target) => {
+  const epochLength = target.storage.get(toHex(epochLengthKey()));
+  const { consensusState, commitment } = verifyBscUpdate(
+    decodeBscState(client.state),
+    decodeBscUpdate(proof),
+    {
+      network: chapel,
+      epochLength: epochLength && epochLengthCodec.dec(epochLength),
+      consensusStateId: client.id,
+    },
+  );
+  return { state: bscConsensusStateCodec.enc(consensusState), commitments: [commitment] };
+};
 
+/** A hub with one client of the chain. */
+export class MemoryBscHub extends MemoryTarget {
   constructor(chain: MemoryBscChain, epochLength: bigint, epoch = 0n) {
-    this.epochLength = epochLength;
-    this.state = initialBscState(chapel, chain.at(epoch * epochLength).header, epochLength);
+    super({ rules: bscRules });
+    this.nowSec = 1_000_000n;
+    this.put(epochLengthKey(), epochLengthCodec.enc(epochLength));
+    const first = initialBscState(chapel, chain.at(epoch * epochLength).header, epochLength);
+    this.addClient(BSC0, toConsensusClientId("BSCP"), bscConsensusStateCodec.enc(first));
+    this.change({ unbondingSec: BSC_UNBONDING_SEC });
+  }
+
+  get #client(): ConsensusClientView {
+    const client = this.clients.get(BSC0);
+    if (client === undefined) throw new Error("The hub has no client");
+    return client;
+  }
+
+  /** Changes the client as governance does. */
+  change(fields: Partial<ConsensusClientView>): void {
+    this.clients.set(BSC0, { ...this.#client, ...fields });
+  }
+
+  get updatedSec(): bigint {
+    return this.#client.updatedSec;
+  }
+
+  get state(): BscConsensusState {
+    return decodeBscState(this.#client.state);
+  }
+
+  set state(state: BscConsensusState) {
+    this.setState(BSC0, bscConsensusStateCodec.enc(state));
+  }
+
+  /** The state at the hub's final block, where that lags behind. */
+  set finalState(state: BscConsensusState | undefined) {
+    if (state === undefined) this.finalStates.delete(BSC0);
+    else this.finalStates.set(BSC0, bscConsensusStateCodec.enc(state));
   }
 
   /** Takes updates as one extrinsic. @throws {BscError} */
-  accept(proofs: readonly Uint8Array[]): void {
-    const updates = proofs.map((proof) => decodeBscUpdate(proof));
-    const facts = { network: chapel, epochLength: this.epochLength, consensusStateId: BSC0 };
-    this.state = verifyBscUpdates(this.state, updates, facts).consensusState;
-    this.updatedSec = this.nowSec;
+  take(proofs: readonly Uint8Array[]): void {
+    this.accept(BSC0, proofs);
+    this.change({ updatedSec: this.nowSec });
   }
 
-  get port(): ConsensusTarget {
-    const nothing = (): Promise<never> => Promise.reject(new Error("Provers send nothing"));
-    return {
-      id: { stateMachine: "KUSAMA-4009" as never, consensusStateId: toConsensusStateId("PAS0") },
-      check: () => Promise.resolve([]),
-      reads: {
-        fetchClient: (_, block): Promise<ConsensusClientView> =>
-          Promise.resolve({
-            clientId: this.clientId,
-            state: bscConsensusStateCodec.enc(block === "final" ? this.finalState ?? this.state : this.state),
-            updatedSec: this.updatedSec,
-            unbondingSec: BSC_UNBONDING_SEC,
-            isFrozen: this.isFrozen,
-          }),
-        fetchLatestHeight: () => Promise.resolve(this.state.finalizedHeight),
-        fetchCommitment: nothing,
-        fetchUpdateTime: nothing,
-        fetchNowSec: () => Promise.resolve(this.nowSec),
-        fetchStorage: (keys) =>
-          Promise.resolve(
-            keys.map((key) =>
-              toHex(key) === toHex(epochLengthKey()) ? epochLengthCodec.enc(this.epochLength) : undefined
-            ),
-          ),
-      },
-      updates: { dryRunUpdates: nothing, prepareUpdates: nothing },
-      sender: { broadcast: nothing },
-      outcomes: { fetchUpdateOutcome: nothing },
-      close: () => Promise.resolve(),
-    };
+  override fetchLatestHeight(): Promise<bigint | undefined> {
+    return Promise.resolve(this.state.finalizedHeight);
   }
 }

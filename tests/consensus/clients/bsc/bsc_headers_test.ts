@@ -29,7 +29,7 @@ Deno.test("updates built from the headers of a node over HTTP are accepted, acro
     { stateMachine: parseStateMachine("EVM-97"), urls: [new EndpointUrl(shown.rpcUrl)] },
   );
   const hub = new MemoryBscHub(new MemoryBscChain({ epochLength: 20n }), 20n);
-  const prover = createBscProver({ hub: hub.port, headers: bscHeadersOf(reader) }, {
+  const prover = createBscProver({ hub, headers: bscHeadersOf(reader) }, {
     stateMachine: parseStateMachine("EVM-97"),
     consensusStateId: BSC0,
     epochLength: 20n,
@@ -41,7 +41,7 @@ Deno.test("updates built from the headers of a node over HTTP are accepted, acro
   await mine(node.rpcUrl, 33);
   const found = await prover.next(signal);
   assert.ok(found.kind === "updates");
-  hub.accept(found.proofs);
+  hub.take(found.proofs);
   assert.equal(hub.state.finalizedHeight, 31n);
   assert.equal(hub.state.currentEpoch, 1n);
 });

@@ -23,7 +23,7 @@ function stage(options: Partial<BscChainOptions> = {}, epoch = 0n): Scene {
   const epochLength = options.epochLength ?? EPOCH;
   const chain = new MemoryBscChain({ epochLength, ...options });
   const hub = new MemoryBscHub(chain, epochLength, epoch);
-  const prover = createBscProver({ hub: hub.port, headers: chain.reader }, {
+  const prover = createBscProver({ hub, headers: chain.reader }, {
     stateMachine: parseStateMachine("EVM-97"),
     consensusStateId: BSC0,
     epochLength,
@@ -31,7 +31,7 @@ function stage(options: Partial<BscChainOptions> = {}, epoch = 0n): Scene {
   });
   const look = async (): Promise<ProverFinding> => {
     const found = await prover.next(signal);
-    if (found.kind === "updates") hub.accept(found.proofs);
+    if (found.kind === "updates") hub.take(found.proofs);
     hub.nowSec += 300n;
     return found;
   };
@@ -97,7 +97,7 @@ Deno.test("a BSC prover advances as often as configured, with rotations in betwe
     const found = await prover.next(signal);
     if (found.kind === "nothing") continue;
     const { currentEpoch, nextValidators } = hub.state;
-    hub.accept(found.proofs);
+    hub.take(found.proofs);
     const isRotation = hub.state.currentEpoch > currentEpoch || hub.state.nextValidators !== nextValidators;
     if (!isRotation) takenAt.push([head, hub.nowSec]);
   }
@@ -242,11 +242,16 @@ Deno.test("a BSC prover reports that a client that missed its epoch is unrecover
 
 for (
   const [what, code, change, expected] of [
-    ["frozen", "frozen", (hub: MemoryBscHub) => hub.isFrozen = true, /client BSC0 of the hub is frozen/],
+    [
+      "frozen",
+      "frozen",
+      (hub: MemoryBscHub) => hub.change({ isFrozen: true }),
+      /client BSC0 of the hub is frozen/,
+    ],
     [
       "of another type",
       "hub_state",
-      (hub: MemoryBscHub) => hub.clientId = toConsensusClientId("BEAC"),
+      (hub: MemoryBscHub) => hub.change({ clientId: toConsensusClientId("BEAC") }),
       /client BSC0 of the hub is BEAC, not of BSC/,
     ],
   ] as const
@@ -278,7 +283,7 @@ for (const [what, lie] of Object.entries(lies)) {
     chain.lie = lie;
     const outcome = await prover.next(signal).catch((error: unknown) => error);
     assert.ok(outcome instanceof Error || (outcome as ProverFinding).kind === "nothing");
-    assert.equal(hub.state, before);
+    assert.deepEqual(hub.state, before);
     chain.lie = undefined;
     assert.equal((await look()).kind, "updates", "an honest node does afterwards");
   });
@@ -295,7 +300,7 @@ Deno.test("a node whose headers fit together but not with the votes is named, an
     return byte === undefined ? header : { ...header, extraData: header.extraData.with(at, byte ^ 1) };
   };
   const proverAt = (hosts: readonly string[]): ConsensusProver =>
-    createBscProver({ hub: hub.port, headers: { ...chain.reader, hosts } }, {
+    createBscProver({ hub, headers: { ...chain.reader, hosts } }, {
       stateMachine: parseStateMachine("EVM-97"),
       consensusStateId: BSC0,
       epochLength: EPOCH,
@@ -327,8 +332,8 @@ Deno.test("the check of a BSC chain compares epoch length, chain id and the hub'
     ...chain.reader,
     fetchChainIds: () => Promise.resolve([{ host: "bsc.example", kind: "id" as const, chainId: 56n }]),
   };
-  const port = { ...hub.port, fetchClient: () => Promise.resolve(undefined) };
-  const prover = createBscProver({ hub: port, headers }, {
+  hub.clients.delete(BSC0);
+  const prover = createBscProver({ hub, headers }, {
     stateMachine: parseStateMachine("EVM-97"),
     consensusStateId: BSC0,
     epochLength: 1000n,

@@ -29,7 +29,8 @@ import {
 } from "../../../../devnet/evm/rollup_games.ts";
 import { connectRollupL1 } from "../../../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
-import { FakeHub } from "../../rollup/fake_hub.ts";
+import { MemoryTarget } from "../../../support/memory_updates.ts";
+import { rollupRules } from "../../rollup/rollup_rules.ts";
 import { advanceL1, l1Id, type Nodes, readerOf, startNodes } from "../../rollup/fixture.ts";
 
 /** The rollup under the name of its own client. */
@@ -50,7 +51,7 @@ export interface ProverChoice {
 /** All of it. */
 export interface OpStackFixture {
   readonly nodes: Nodes;
-  readonly hub: FakeHub;
+  readonly hub: MemoryTarget;
   readonly contracts: OpStackL1;
   readonly log: RecordedLog;
   /** A prover that has not looked yet. */
@@ -68,12 +69,12 @@ export async function withOpStack(work: (fixture: OpStackFixture) => Promise<voi
     deployOpStackL1(connectRollupL1(nodes.l1)),
     prepareOpStackL2(nodes.l2),
   ]);
-  const hub = new FakeHub();
+  const hub = new MemoryTarget({ rules: rollupRules });
   const log = new RecordedLog();
   const state = initialOpStackState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
   hub.addClient(rollupId.consensusStateId, OP_STACK_CLIENT_ID, opStackConsensusStateCodec.enc(state));
   const setRules: OpStackFixture["setRules"] = (gameTypes, factory = contracts.factory) =>
-    hub.store(disputeGameRulesKey(rollupId), disputeGameRulesCodec.enc({ factory, gameTypes }));
+    hub.put(disputeGameRulesKey(rollupId), disputeGameRulesCodec.enc({ factory, gameTypes }));
   setRules(contracts.configs);
   await work({
     nodes,

@@ -208,14 +208,14 @@ Deno.test("op stack: without a factory on the hub, or with a ruled out game, not
     const game = await contracts.proposeOutput(nodes.l2);
     await fixture.advanceL1();
     const prover = fixture.prover();
-    hub.store(disputeGameRulesKey(rollupId), undefined);
+    hub.put(disputeGameRulesKey(rollupId), undefined);
     assert.match(await reasonForNothing(prover), /holds no dispute game factory and no output oracle/);
     const [finding] = await prover.check(never);
     assert.match(finding?.text ?? "", /the hub holds no dispute game factory/);
     fixture.setRules(contracts.configs);
-    hub.store(blacklistedGameKey(rollupId, toAddress(game.proxy)), new Uint8Array(0));
+    hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), new Uint8Array(0));
     await reasonForNothing(prover);
-    hub.store(blacklistedGameKey(rollupId, toAddress(game.proxy)), undefined);
+    hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), undefined);
     assert.equal(await relay(hub, fixture.prover()), game.l2Height);
   });
 });
@@ -312,8 +312,8 @@ Deno.test("op stack: games of a type that the hub lists only later are used, tho
 Deno.test("op stack: chains without games are proved by their output oracle", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, hub, nodes } = fixture;
-    hub.store(disputeGameRulesKey(rollupId), undefined);
-    hub.store(outputOracleKey(rollupId), addressCodec.enc(toAddress(contracts.oracle)));
+    hub.put(disputeGameRulesKey(rollupId), undefined);
+    hub.put(outputOracleKey(rollupId), addressCodec.enc(toAddress(contracts.oracle)));
     const prover = fixture.prover();
     await contracts.proposeToOracle(nodes.l2);
     await mineL2(fixture);

@@ -25,6 +25,7 @@ import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/p
 import { createSyncCommitteeProver } from "../../../../src/consensus/clients/sync_committee/sync_committee_prover.ts";
 import { type Beacon, type BeaconOptions, startBeacon } from "../../../../devnet/beacon/beacon.ts";
 import { type Anvil, startAnvil } from "../../../../devnet/evm/anvil.ts";
+import { MemoryTarget, type UpdateRules } from "../../../support/memory_updates.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import type { PersistedText } from "../../../../src/consensus/persisted_text.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
@@ -65,22 +66,23 @@ export interface Mischief {
   readonly bytes?: (path: string, bytes: Uint8Array) => Uint8Array;
 }
 
-/** The hub: holds one client, and takes what the verifier takes. */
-export class MemoryBeaconHub {
+/** What the hub's client makes of an update in the layout of its runtime. */
+const beaconRules: UpdateRules = (proof, client, target) => {
+  const update = decodeBeaconUpdate(proof, target instanceof MemoryBeaconHub ? target.layout : "current");
+  const trusted = decodeBeaconConsensusState(client.state);
+  const { consensusState, commitment } = verifyBeaconUpdate(sepolia, eth0, trusted, update);
+  return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
+};
+
+/** A hub with one client of the chain. */
+export class MemoryBeaconHub extends MemoryTarget {
+  /** Newest height that it stored. */
   height: bigint | undefined;
-  /** Proofs that were tried, by the layout in which they were readable. */
+  /** Proofs that were tried. */
   readonly tried: Uint8Array[] = [];
-  view: ConsensusClientView | undefined;
-  nowSec = 0n;
 
-  constructor(readonly layout: UpdateLayout = "current") {}
-
-  get reads(): this {
-    return this;
-  }
-
-  get updates(): this {
-    return this;
+  constructor(readonly layout: UpdateLayout = "current") {
+    super({ rules: beaconRules });
   }
 
   start(state: Uint8Array): void {
@@ -93,35 +95,32 @@ export class MemoryBeaconHub {
     };
   }
 
+  get view(): ConsensusClientView | undefined {
+    return this.clients.get(eth0);
+  }
+
+  set view(view: ConsensusClientView | undefined) {
+    if (view === undefined) this.clients.delete(eth0);
+    else this.clients.set(eth0, view);
+  }
+
   get state(): BeaconConsensusState {
     if (this.view === undefined) throw new Error("The hub has no client");
     return decodeBeaconConsensusState(this.view.state);
   }
 
   /** Takes proofs in their order. @throws what the verifier throws. */
-  accept(proofs: readonly Uint8Array[]): void {
-    for (const proof of proofs) {
-      const update = decodeBeaconUpdate(proof, this.layout);
-      const { consensusState, commitment } = verifyBeaconUpdate(sepolia, eth0, this.state, update);
-      this.start(beaconConsensusStateCodec.enc(consensusState));
-      const { height } = commitment.height;
+  take(proofs: readonly Uint8Array[]): void {
+    for (const { height } of this.accept(eth0, proofs)) {
       if (this.height === undefined || height > this.height) this.height = height;
     }
   }
 
-  fetchClient(): Promise<ConsensusClientView | undefined> {
-    return Promise.resolve(this.view);
-  }
-
-  fetchLatestHeight(): Promise<bigint | undefined> {
+  override fetchLatestHeight(): Promise<bigint | undefined> {
     return Promise.resolve(this.height);
   }
 
-  fetchNowSec(): Promise<bigint> {
-    return Promise.resolve(this.nowSec);
-  }
-
-  dryRunUpdates({ proofs }: Updates): Promise<Refusal | undefined> {
+  override dryRunUpdates({ proofs }: Updates): Promise<Refusal | undefined> {
     this.tried.push(...proofs);
     const isReadable = proofs.every((proof) => {
       try {
@@ -211,7 +210,7 @@ export class Fixture implements AsyncDisposable {
     for (let look = 0; look < most; look++) {
       const finding = await prover.next(never);
       if (finding.kind === "nothing") return found;
-      this.hub.accept(finding.proofs);
+      this.hub.take(finding.proofs);
       found.push(finding);
     }
     throw new Error(`More than ${most} updates`);

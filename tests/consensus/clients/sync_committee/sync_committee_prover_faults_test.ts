@@ -66,7 +66,7 @@ Deno.test("sync committee prover: behind a node that lies the next one is asked"
     const finding = await fixture.prover(["liar", "honest"]).next(never);
     ok(finding.kind === "updates", field);
     const { view, height } = fixture.hub;
-    fixture.hub.accept(finding.proofs);
+    fixture.hub.take(finding.proofs);
     Object.assign(fixture.hub, { view, height });
     equal(refused(fixture), field === "signature_slot" ? [] : ["liar"]);
   }
@@ -179,7 +179,7 @@ Deno.test("sync committee prover: blocks and states that lie are found without l
     const finding = await fixture.prover(["liar", "honest"]).next(never);
     ok(finding.kind === "updates", name);
     const { view, height } = fixture.hub;
-    fixture.hub.accept(finding.proofs);
+    fixture.hub.take(finding.proofs);
     Object.assign(fixture.hub, { view, height });
     ok(refused(fixture).length > 0 && refused(fixture).every((host) => host === "liar"), name);
   }

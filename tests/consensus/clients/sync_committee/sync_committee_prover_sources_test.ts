@@ -22,7 +22,7 @@ Deno.test("sync committee prover: every source leads to updates that the hub tak
     const finding = await prover.next(never);
     ok(finding.kind === "updates");
     match(finding.summary, source);
-    fixture.hub.accept(finding.proofs);
+    fixture.hub.take(finding.proofs);
     return fixture.beacon.requests.reduce((sum, request) => sum + request.bytes, 0);
   };
 
