@@ -1,7 +1,7 @@
 /**
  * Simulates a delivery. There are three methods, and the first that the endpoints support is used: a trace, which
  * shows everything; `eth_simulateV1`, which shows what is handled; a plain call, which shows refusals only. Source:
- * docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link simulate}; one method is run in
+ * docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link EvmSimulator}; one method is run in
  * `simulation_method.ts`.
  */
 import type { Hex } from "../../encoding/bytes.ts";
@@ -28,10 +28,9 @@ import {
   handledBy,
   type MethodResult,
   refusedBy,
-  runMethod,
   type SimulationInput,
   type SimulationMethod,
-  whileBehind,
+  SimulationRuns,
 } from "./simulation_method.ts";
 import { Limit } from "../../runtime/limit.ts";
 
@@ -39,11 +38,13 @@ import { Limit } from "../../runtime/limit.ts";
 export class EvmSimulator implements Simulator {
   readonly #context: EvmContext;
   readonly #traces: Limit;
+  readonly #runs: SimulationRuns;
 
   /** @param tracesAtOnce maximum number of concurrent simulations */
   constructor(context: EvmContext, tracesAtOnce: number) {
     this.#context = context;
     this.#traces = new Limit(tracesAtOnce);
+    this.#runs = new SimulationRuns(context);
   }
 
   /** Simulates again if governance has replaced the handler since the host's parameters were read. */
@@ -114,11 +115,11 @@ export class EvmSimulator implements Simulator {
     signal: AbortSignal,
   ): Promise<MethodResult<T>> {
     const work = {
-      simulateOnce: () => runMethod(this.#context, input, method, signal),
+      simulateOnce: () => this.#runs.runMethod(input, method, signal),
       revertDataOf: (result: MethodResult<T>) =>
         result.kind === "shown" ? result.outcome.revertData : undefined,
     };
-    return await whileBehind(this.#context, input, work, signal);
+    return await this.#runs.whileBehind(input, work, signal);
   }
 
   /**
@@ -142,7 +143,7 @@ export class EvmSimulator implements Simulator {
       await batch.send({ signal });
       return { result: called(), estimate: estimated(), around };
     };
-    const { result, estimate, around } = await whileBehind(this.#context, input, {
+    const { result, estimate, around } = await this.#runs.whileBehind(input, {
       simulateOnce,
       revertDataOf: ({ result }) => result instanceof RpcFault ? result.data : undefined,
     }, signal);

@@ -70,74 +70,144 @@ export type MethodResult<T> =
   /** The method is not supported. */
   | { readonly kind: "missing" };
 
-/** Runs one method; retries once when there was no answer although the endpoints are healthy. */
-export async function runMethod<T extends MinOutcome>(
-  context: EvmContext,
-  input: SimulationInput,
-  method: SimulationMethod<T>,
-  signal: AbortSignal,
-): Promise<MethodResult<T>> {
-  if (context.isUnsupported(method.capability)) return { kind: "missing" };
-  for (let attempt = 1;; attempt++) {
-    const result = await runOnce(context, input, method, signal);
-    if (!(result instanceof RpcFault)) return result;
-    if (result.code === "missing_method") return noteMissing(context, method.capability);
-    const isWithoutAnswer = NO_ANSWER.has(result.code);
-    if (!NOT_SHOWN.has(result.code) && !isWithoutAnswer) return refusedBy(result, input.delivery);
-    if (input.messages.length === 0) {
-      if (isWithoutAnswer) throw result;
-      return { kind: "missing" };
-    }
-    if (!await simulatesTrivial(context, input, method, signal)) return { kind: "missing" };
-    if (isWithoutAnswer && attempt === 1) continue;
-    const detail = `no endpoint can simulate it: ${result.message}`;
-    return { kind: "refused", refusal: { code: "untraceable", detail } };
-  }
-}
+/** Runs of simulation methods at the endpoints of one chain. */
+export class SimulationRuns {
+  readonly #context: EvmContext;
 
-/** Returns the fault when the method did not simulate the delivery. @throws {RpcFault} about anything else */
-async function runOnce<T extends MinOutcome>(
-  context: EvmContext,
-  input: SimulationInput,
-  method: SimulationMethod<T>,
-  signal: AbortSignal,
-): Promise<MethodResult<T> | RpcFault> {
-  const { endpoints, sender, chainId } = context.at;
-  const batch = new RpcBatch(endpoints);
-  const shown = batch.addOptional(method.query(input.call));
-  const isEstimated = input.isFirst && isArbitrum(chainId);
-  const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
-  const around = addCostsAndChecks(context, batch, input);
-  const head = batch.add(blockAt("latest"));
-  const balance = batch.add(accountBalance(sender));
-  const check = (place: FaultPlace): RpcFault | undefined => {
-    if (head() === undefined) return faultAt("malformed", place, "no newest block");
-    const outcome = shown();
-    return outcome instanceof RpcFault ? undefined : method.check?.(outcome, place);
-  };
-  try {
-    await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
-  } catch (fault) {
-    if (fault instanceof RpcFault && isAboutThisCall(fault)) return fault;
-    throw fault;
+  constructor(context: EvmContext) {
+    this.#context = context;
   }
-  const outcome = shown();
-  if (outcome instanceof RpcFault && outcome.code === "missing_method") return outcome;
-  const refusal = around.refusal();
-  if (refusal !== undefined) return { kind: "refused", refusal };
-  if (outcome instanceof RpcFault) return outcome;
-  const estimate = estimated?.();
-  if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
-  const costs = around.costs();
-  const known = estimate instanceof RpcFault ? undefined : estimate;
-  return {
-    kind: "shown",
-    outcome,
-    layer1Gas: known === undefined ? costs.layer1Gas : excess(known, outcome.gasUsed),
-    costs,
-    baseFeeWei: head()?.baseFeePerGas ?? undefined,
-    balanceWei: balance(),
-  };
+
+  /** Runs one method; retries once when there was no answer although the endpoints are healthy. */
+  async runMethod<T extends MinOutcome>(
+    input: SimulationInput,
+    method: SimulationMethod<T>,
+    signal: AbortSignal,
+  ): Promise<MethodResult<T>> {
+    if (this.#context.isUnsupported(method.capability)) return { kind: "missing" };
+    for (let attempt = 1;; attempt++) {
+      const result = await this.#runOnce(input, method, signal);
+      if (!(result instanceof RpcFault)) return result;
+      if (result.code === "missing_method") return this.#noteMissing(method.capability);
+      const isWithoutAnswer = NO_ANSWER.has(result.code);
+      if (!NOT_SHOWN.has(result.code) && !isWithoutAnswer) return refusedBy(result, input.delivery);
+      if (input.messages.length === 0) {
+        if (isWithoutAnswer) throw result;
+        return { kind: "missing" };
+      }
+      if (!await this.#simulatesTrivial(input, method, signal)) return { kind: "missing" };
+      if (isWithoutAnswer && attempt === 1) continue;
+      const detail = `no endpoint can simulate it: ${result.message}`;
+      return { kind: "refused", refusal: { code: "untraceable", detail } };
+    }
+  }
+
+  /**
+   * Repeats a simulation of messages while the endpoints do not know the height of their proof, which the caller has read
+   * from the chain: of several nodes behind one URL some are blocks behind. Consensus proofs in front bring the height.
+   * @param revertDataOf revert data of a result, if it reverted
+   */
+  async whileBehind<T>(
+    { delivery: { steps } }: SimulationInput,
+    work: { readonly simulateOnce: () => Promise<T>; readonly revertDataOf: (result: T) => Hex | undefined },
+    signal: AbortSignal,
+  ): Promise<T> {
+    const { at: { clock } } = this.#context;
+
+    const pauses = steps.every(({ kind }) => kind === "messages") ? BEHIND_PAUSES_MS : [];
+    for (const pauseMs of pauses) {
+      const result = await work.simulateOnce();
+      const revertData = work.revertDataOf(result);
+      if (revertData === undefined || !isHeightUnknown(revertData)) return result;
+      await clock.sleep(pauseMs, signal);
+    }
+    return await work.simulateOnce();
+  }
+
+  /** Returns the fault when the method did not simulate the delivery. @throws {RpcFault} about anything else */
+  async #runOnce<T extends MinOutcome>(
+    input: SimulationInput,
+    method: SimulationMethod<T>,
+    signal: AbortSignal,
+  ): Promise<MethodResult<T> | RpcFault> {
+    const { endpoints, sender, chainId } = this.#context.at;
+    const batch = new RpcBatch(endpoints);
+    const shown = batch.addOptional(method.query(input.call));
+    const isEstimated = input.isFirst && isArbitrum(chainId);
+    const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
+    const around = addCostsAndChecks(this.#context, batch, input);
+    const head = batch.add(blockAt("latest"));
+    const balance = batch.add(accountBalance(sender));
+    const check = (place: FaultPlace): RpcFault | undefined => {
+      if (head() === undefined) return faultAt("malformed", place, "no newest block");
+      const outcome = shown();
+      return outcome instanceof RpcFault ? undefined : method.check?.(outcome, place);
+    };
+    try {
+      await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
+    } catch (fault) {
+      if (fault instanceof RpcFault && isAboutThisCall(fault)) return fault;
+      throw fault;
+    }
+    const outcome = shown();
+    if (outcome instanceof RpcFault && outcome.code === "missing_method") return outcome;
+    const refusal = around.refusal();
+    if (refusal !== undefined) return { kind: "refused", refusal };
+    if (outcome instanceof RpcFault) return outcome;
+    const estimate = estimated?.();
+    if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
+    const costs = around.costs();
+    const known = estimate instanceof RpcFault ? undefined : estimate;
+    return {
+      kind: "shown",
+      outcome,
+      layer1Gas: known === undefined ? costs.layer1Gas : excess(known, outcome.gasUsed),
+      costs,
+      baseFeeWei: head()?.baseFeePerGas ?? undefined,
+      balanceWei: balance(),
+    };
+  }
+
+  /**
+   * Returns whether the endpoints simulate a zero-value transfer by that method, with the same gas and price.
+   * @throws {RpcFault} when they do not answer: then nothing is known about the delivery
+   */
+  async #simulatesTrivial<T extends MinOutcome>(
+    { call }: SimulationInput,
+    method: SimulationMethod<T>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { endpoints, sender } = this.#context.at;
+    const batch = new RpcBatch(endpoints);
+    const shown = batch.addOptional(method.query({ ...call, to: sender, data: "0x" }));
+    let outcome: T | RpcFault;
+    try {
+      await batch.send({ signal });
+      outcome = shown();
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      outcome = fault;
+    }
+    if (!(outcome instanceof RpcFault)) return true;
+    if (outcome.reaction !== "drop") throw outcome;
+    return false;
+  }
+
+  /** Records a method that is certainly missing. */
+  #noteMissing(
+    capability: SimulationMethod<never>["capability"],
+  ): { readonly kind: "missing" } {
+    if (!this.#context.noteUnsupported(capability)) return { kind: "missing" };
+    const { log } = this.#context.at;
+    if (capability === "tracing") {
+      log.info("tracing_unavailable");
+    } else {
+      log.warn(
+        "simulation_unavailable",
+      );
+    }
+    return { kind: "missing" };
+  }
 }
 
 function excess(a: bigint, b: bigint): bigint {
@@ -146,53 +216,6 @@ function excess(a: bigint, b: bigint): bigint {
 
 function isAboutThisCall({ code }: RpcFault): boolean {
   return code === "missing_method" || NOT_SHOWN.has(code) || NO_ANSWER.has(code);
-}
-
-/**
- * Returns whether the endpoints simulate a zero-value transfer by that method, with the same gas and price.
- * @throws {RpcFault} when they do not answer: then nothing is known about the delivery
- */
-async function simulatesTrivial<T extends MinOutcome>(
-  context: EvmContext,
-  { call }: SimulationInput,
-  method: SimulationMethod<T>,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { endpoints, sender } = context.at;
-  const batch = new RpcBatch(endpoints);
-  const shown = batch.addOptional(method.query({ ...call, to: sender, data: "0x" }));
-  let outcome: T | RpcFault;
-  try {
-    await batch.send({ signal });
-    outcome = shown();
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    outcome = fault;
-  }
-  if (!(outcome instanceof RpcFault)) return true;
-  if (outcome.reaction !== "drop") throw outcome;
-  return false;
-}
-
-/**
- * Repeats a simulation of messages while the endpoints do not know the height of their proof, which the caller has read
- * from the chain: of several nodes behind one URL some are blocks behind. Consensus proofs in front bring the height.
- * @param revertDataOf revert data of a result, if it reverted
- */
-export async function whileBehind<T>(
-  { at: { clock } }: EvmContext,
-  { delivery: { steps } }: SimulationInput,
-  work: { readonly simulateOnce: () => Promise<T>; readonly revertDataOf: (result: T) => Hex | undefined },
-  signal: AbortSignal,
-): Promise<T> {
-  const pauses = steps.every(({ kind }) => kind === "messages") ? BEHIND_PAUSES_MS : [];
-  for (const pauseMs of pauses) {
-    const result = await work.simulateOnce();
-    const revertData = work.revertDataOf(result);
-    if (revertData === undefined || !isHeightUnknown(revertData)) return result;
-    await clock.sleep(pauseMs, signal);
-  }
-  return await work.simulateOnce();
 }
 
 /** Adds the queries that go along with every simulation. */
@@ -205,23 +228,6 @@ export function addCostsAndChecks(
     costs: addCosts(context, batch, unsignedCall({ chainId: context.at.chainId, ...input.call })),
     refusal: addBatchCheck(context, batch, input),
   };
-}
-
-/** Records a method that is certainly missing. */
-function noteMissing(
-  context: EvmContext,
-  capability: SimulationMethod<never>["capability"],
-): { readonly kind: "missing" } {
-  if (!context.noteUnsupported(capability)) return { kind: "missing" };
-  const { log } = context.at;
-  if (capability === "tracing") {
-    log.info("tracing_unavailable");
-  } else {
-    log.warn(
-      "simulation_unavailable",
-    );
-  }
-  return { kind: "missing" };
 }
 
 /** True when a message would be recorded as handled. */

@@ -20,10 +20,10 @@ import {
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../hub.ts";
-import { readBlockEvents } from "./block_events.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 import { decodeValue } from "./storage_values.ts";
+import { BlockEventReader } from "./block_events.ts";
 
 /** Blocks of one query. Events of a block are a few kilobytes. */
 const BLOCKS_PER_QUERY = 100n;
@@ -33,10 +33,12 @@ const rotationsCodec = orderedMap(u64, u64, compareIntegers);
 /** Finds accepted proofs; one per hub, so that missing capabilities of its node are detected once. */
 export class SubstrateAcceptedProofs implements AcceptedProofs {
   readonly #node: SubstrateNode;
+  readonly #blockEvents: BlockEventReader;
   #canQueryRanges = true;
 
   constructor(node: SubstrateNode) {
     this.#node = node;
+    this.#blockEvents = new BlockEventReader(node);
   }
 
   /**
@@ -197,7 +199,7 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
   }
 
   #readProofs(runtime: Runtime, events: Uint8Array, atBlock: bigint): readonly AcceptedProof[] {
-    return readBlockEvents(this.#node, runtime, events, atBlock).flatMap((event) => {
+    return this.#blockEvents.read(runtime, events, atBlock).flatMap((event) => {
       if (event.pallet !== "BeefyConsensusProofs" || event.name !== "ProofAccepted") return [];
       try {
         const { height, newSetId } = decodeStrict(proofAcceptedCodec, event.fields, "ProofAccepted");

@@ -57,7 +57,7 @@ export class SubstrateCounterparties implements Counterparties {
     if (unlisted !== undefined) {
       findings.warn("chain_not_accepted", `${unlisted}; until then messages from it are held`);
     }
-    if (entry.ismpHost !== undefined) checkHost(findings, entry.ismpHost, host, stateMachine);
+    if (entry.ismpHost !== undefined) checkHost(findings, { stateMachine, configured: entry.ismpHost }, host);
     return findings.all;
   }
 
@@ -101,9 +101,8 @@ export class SubstrateCounterparties implements Counterparties {
 
 function checkHost(
   findings: Findings,
-  configured: Uint8Array,
+  { stateMachine, configured }: { readonly stateMachine: string; readonly configured: Uint8Array },
   stored: Uint8Array | undefined,
-  stateMachine: string,
 ): void {
   if (stored === undefined) {
     findings.fatal(

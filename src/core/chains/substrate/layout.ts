@@ -31,67 +31,74 @@ export type RuntimeType =
 /** Finds a type by its number in the metadata. */
 export type TypeLookup = (id: number) => RuntimeType;
 
-/**
- * First difference of a type from the layout, e.g. `[].2.0[].5: expected u64, found list`; `undefined` when it fits.
- */
-export function findMismatch(
-  lookup: TypeLookup,
-  id: number,
-  expected: Layout,
-  path = "",
-): string | undefined {
-  const found = lookup(id);
-  // A struct of one field encodes as that field (H256, BoundedVec).
-  const [only, ...more] = found.kind === "fields" ? found.of : [];
-  const isWrapper = only !== undefined && more.length === 0;
-  const wantsOne = typeof expected === "object" && "fields" in expected && expected.fields.length === 1;
-  if (isWrapper && !wantsOne) return findMismatch(lookup, only, expected, path);
-  const differs = `${path || "argument"}: expected ${kindOf(expected)}, found ${nameOf(found)}`;
-  if (typeof expected === "string") {
-    return found.kind === "primitive" && found.name === expected ? undefined : differs;
-  }
-  if ("list" in expected) {
-    return found.kind === "list" ? findMismatch(lookup, found.of, expected.list, `${path}[]`) : differs;
-  }
-  if ("array" in expected) {
-    const fits = found.kind === "array" && found.length === expected.length;
-    return fits ? findMismatch(lookup, found.of, expected.array, `${path}[]`) : differs;
-  }
-  if ("fields" in expected) {
-    return found.kind === "fields" ? findInFields(lookup, found.of, expected.fields, path) : differs;
-  }
-  if (found.kind !== "variants") return differs;
-  for (const [index, fields] of Object.entries(expected.variants)) {
-    const ids = found.of.get(Number(index));
-    if (ids === undefined) return `${path || "argument"}: no variant ${index}`;
-    const inside = findInFields(lookup, ids, inVariant(lookup, ids, fields), `${path}.${index}`);
-    if (inside !== undefined) return inside;
-  }
-  return undefined;
-}
+/** Comparison of a runtime's types with layouts. */
+export class LayoutComparison {
+  readonly #lookup: TypeLookup;
 
-/** A variant may hold its fields directly or as one struct of them: the bytes are the same. */
-function inVariant(lookup: TypeLookup, ids: readonly number[], fields: readonly Layout[]): readonly Layout[] {
-  const [only] = ids;
-  if (ids.length !== 1 || only === undefined || fields.length === 1) return fields;
-  return lookup(only).kind === "fields" ? [{ fields }] : fields;
-}
+  constructor(lookup: TypeLookup) {
+    this.#lookup = lookup;
+  }
 
-function findInFields(
-  lookup: TypeLookup,
-  ids: readonly number[],
-  expected: readonly Layout[],
-  path: string,
-): string | undefined {
-  if (ids.length !== expected.length) {
-    return `${path || "argument"}: expected ${expected.length} fields, found ${ids.length}`;
+  /**
+   * First difference of a type from the layout, e.g. `[].2.0[].5: expected u64, found list`; `undefined` when it fits.
+   */
+  findMismatch(
+    id: number,
+    expected: Layout,
+    path = "",
+  ): string | undefined {
+    const found = this.#lookup(id);
+    // A struct of one field encodes as that field (H256, BoundedVec).
+    const [only, ...more] = found.kind === "fields" ? found.of : [];
+    const isWrapper = only !== undefined && more.length === 0;
+    const wantsOne = typeof expected === "object" && "fields" in expected && expected.fields.length === 1;
+    if (isWrapper && !wantsOne) return this.findMismatch(only, expected, path);
+    const differs = `${path || "argument"}: expected ${kindOf(expected)}, found ${nameOf(found)}`;
+    if (typeof expected === "string") {
+      return found.kind === "primitive" && found.name === expected ? undefined : differs;
+    }
+    if ("list" in expected) {
+      return found.kind === "list" ? this.findMismatch(found.of, expected.list, `${path}[]`) : differs;
+    }
+    if ("array" in expected) {
+      const fits = found.kind === "array" && found.length === expected.length;
+      return fits ? this.findMismatch(found.of, expected.array, `${path}[]`) : differs;
+    }
+    if ("fields" in expected) {
+      return found.kind === "fields" ? this.#findInFields(found.of, expected.fields, path) : differs;
+    }
+    if (found.kind !== "variants") return differs;
+    for (const [index, fields] of Object.entries(expected.variants)) {
+      const ids = found.of.get(Number(index));
+      if (ids === undefined) return `${path || "argument"}: no variant ${index}`;
+      const inside = this.#findInFields(ids, this.#inVariant(ids, fields), `${path}.${index}`);
+      if (inside !== undefined) return inside;
+    }
+    return undefined;
   }
-  for (const [index, layout] of expected.entries()) {
-    const id = ids[index];
-    const inside = id === undefined ? undefined : findMismatch(lookup, id, layout, `${path}.${index}`);
-    if (inside !== undefined) return inside;
+
+  /** A variant may hold its fields directly or as one struct of them: the bytes are the same. */
+  #inVariant(ids: readonly number[], fields: readonly Layout[]): readonly Layout[] {
+    const [only] = ids;
+    if (ids.length !== 1 || only === undefined || fields.length === 1) return fields;
+    return this.#lookup(only).kind === "fields" ? [{ fields }] : fields;
   }
-  return undefined;
+
+  #findInFields(
+    ids: readonly number[],
+    expected: readonly Layout[],
+    path: string,
+  ): string | undefined {
+    if (ids.length !== expected.length) {
+      return `${path || "argument"}: expected ${expected.length} fields, found ${ids.length}`;
+    }
+    for (const [index, layout] of expected.entries()) {
+      const id = ids[index];
+      const inside = id === undefined ? undefined : this.findMismatch(id, layout, `${path}.${index}`);
+      if (inside !== undefined) return inside;
+    }
+    return undefined;
+  }
 }
 
 function kindOf(layout: Layout): string {

@@ -12,10 +12,10 @@ import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../submissio
 import type { UpdateOutcome } from "../consensus_target.ts";
 import { extrinsicHash } from "./extrinsics.ts";
 import { toRefusalCode } from "./module_errors.ts";
-import { readBlockEvents, readFields } from "./block_events.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { HubOutcomes } from "../hub.ts";
+import { BlockEventReader } from "./block_events.ts";
 
 /**
  * Blocks in which an extrinsic is searched. The pool drops messages after 25 (longevity: docs/protocol/hub.md section
@@ -68,6 +68,7 @@ interface WindowScan {
 /** Finds extrinsics; one per chain, shared by all submissions, so that each block is read once. */
 export class SubstrateOutcomes implements HubOutcomes {
   readonly #node: SubstrateNode;
+  readonly #blockEvents: BlockEventReader;
   /** Per block the extrinsics by hash, with their index. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
   /** Result per block and extrinsic. */
@@ -79,6 +80,7 @@ export class SubstrateOutcomes implements HubOutcomes {
 
   constructor(node: SubstrateNode) {
     this.#node = node;
+    this.#blockEvents = new BlockEventReader(node);
   }
 
   /**
@@ -247,19 +249,19 @@ export class SubstrateOutcomes implements HubOutcomes {
     );
     if (stored === undefined) throw client.fault("pruned", "state_getStorage", "no events of the block");
     const runtime = await runtimes.ofVersion(version, signal, before);
-    const events = readBlockEvents(this.#node, runtime, stored, block.height)
+    const events = this.#blockEvents.read(runtime, stored, block.height)
       .filter((event) => event.extrinsic === index);
     const failed = events.find((event) => event.pallet === "System" && event.name === "ExtrinsicFailed");
     const error = failed === undefined ? undefined : runtime.dispatchErrorName(failed.fields);
     const result: Result = {
       succeeded: failed === undefined,
       handled: events.filter(isHandled).flatMap((event) => {
-        const handled = readFields(this.#node, event, messageHandledCodec, block.height);
+        const handled = this.#blockEvents.readFields(event, messageHandledCodec, block.height);
         return handled === undefined ? [] : [handled];
       }),
       refusal: error === undefined ? undefined : { code: toRefusalCode(error), detail: error },
       advanced: events.filter(isUpdate).flatMap((event) => {
-        const update = readFields(this.#node, event, stateMachineUpdatedCodec, block.height);
+        const update = this.#blockEvents.readFields(event, stateMachineUpdatedCodec, block.height);
         return update === undefined ? [] : [{ id: update.stateMachineId, height: update.latestHeight }];
       }),
     };

@@ -6,7 +6,7 @@ import { concatBytes, toHex } from "../../encoding/bytes.ts";
 import type { Reaction } from "../../rpc/fault.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import { type BlockEvents, type EventType, readEventRecords } from "./event_records.ts";
-import { type CallLayout, findMismatch, type RuntimeType } from "./layout.ts";
+import { type CallLayout, LayoutComparison, type RuntimeType } from "./layout.ts";
 
 /** Reason why a runtime cannot be used. */
 export type RuntimeFaultCode =
@@ -217,7 +217,9 @@ class MetadataRuntime implements Runtime {
     }
     for (const [position, layout] of call.layout.entries()) {
       const type = entry.argumentTypes[position];
-      const mismatch = type === undefined ? undefined : findMismatch((id) => this.#typeOf(id), type, layout);
+      const mismatch = type === undefined
+        ? undefined
+        : new LayoutComparison((id) => this.#typeOf(id)).findMismatch(type, layout);
       if (mismatch !== undefined) throw this.#fault("layout_mismatch", `${name}: ${mismatch}`);
     }
     this.#checked.set(call, entry);
