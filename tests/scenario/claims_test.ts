@@ -23,6 +23,9 @@ import {
   startSceneDevnet,
 } from "./support/scene.ts";
 
+/** A relayer begins to withdraw a minute after its start, which a busy machine may need for a step: none does here. */
+const NEVER_WITHDRAWING = { relayer: { minimum_withdrawal_amount: 1_000_000 } } as const;
+
 const HEAD = ["pair", "claimed", "already claimed", "no fee", "not yet available", "failed"];
 
 Deno.test("claims on gargantua", (t) => playClaims(t, "gargantua"));
@@ -38,10 +41,10 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
     () =>
       playSceneOn(devnet, async (scene) => {
         const relayer = scene.relayer();
-        const process = await relayer.startAndWait();
+        const process = await relayer.startAndWait({ sections: NEVER_WITHDRAWING });
         const sent = (await Promise.all([
           sendPing(devnet, { from: "A", to: "B", count: 51, fee: 2n * TOKEN }),
-          sendPing(devnet, { from: "B", to: "A", count: 2, fee: 3n * TOKEN + 1n }),
+          sendPing(devnet, { from: "B", to: "A", count: 2, fee: 6n * TOKEN + 1n }),
           sendPing(devnet, { from: "C", to: "B" }),
         ])).flat();
         for (const args of [[], ["--wait"], ["--withdraw"]]) {
@@ -58,7 +61,7 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         await untilClaimStates(relayer, sent, (fee) => fee > 0n ? "claimed" : "no_fee");
         assert.deepEqual(
           [a, b, c].map((chain) => creditOf(devnet, chain, "relayer")),
-          [102n * TOKEN, 6n * TOKEN + 2n, 0n],
+          [102n * TOKEN, 12n * TOKEN + 2n, 0n],
         );
         await scene.finish();
         const { submissions } = await relayer.ledger();
@@ -70,70 +73,76 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
       }),
   );
 
-  await t.step(
-    "by hand: what the hub cannot verify yet is skipped and named; --wait claims it as heights come, last sent first",
-    () =>
-      playSceneOn(devnet, async (scene) => {
-        using _ = { [Symbol.dispose]: () => devnet.oracle.resume() };
-        const relayer = scene.relayer();
-        const sent = await deliverUnseen(scene, relayer, [[a, b], [b, c], [c, a]]);
-        const credit = [a, b, c].map((chain) => creditOf(devnet, chain, "relayer"));
-        const early = await runCommand(relayer, []);
-        assert.equal(early.code, 0);
-        const skipped = (from: DevnetChain, to: DevnetChain): readonly string[] => {
-          return [`${from.stateMachine} -> ${to.stateMachine}`, "0", "0", "0", "2", "0"];
-        };
-        assert.deepEqual(early.table, [HEAD, skipped(a, b), skipped(b, c), skipped(c, a)]);
-        for (const [from, to] of [[a, b], [b, c], [c, a]] as const) {
-          const pair = `${from.stateMachine} -> ${to.stateMachine}`;
-          assert.ok(
-            early.log.some((line) => line.includes(events.fees_not_claimable.text) && line.includes(pair)),
-            pair,
-          );
-        }
-        assert.deepEqual([a, b, c].map((chain) => creditOf(devnet, chain, "relayer")), credit);
+  // Which pairs wait, and for which heights, is no matter of the hub's runtime; the last step runs the command on both.
+  if (hub === "gargantua") {
+    await t.step(
+      "by hand: what the hub cannot verify yet is skipped and named; --wait claims it as heights come, last sent first",
+      () =>
+        playSceneOn(devnet, async (scene) => {
+          using _ = { [Symbol.dispose]: () => devnet.oracle.resume() };
+          const relayer = scene.relayer();
+          const sent = await deliverUnseen(scene, relayer, [[a, b], [b, c], [c, a]]);
+          const credit = [a, b, c].map((chain) => creditOf(devnet, chain, "relayer"));
+          const early = await runCommand(relayer, []);
+          assert.equal(early.code, 0);
+          const skipped = (from: DevnetChain, to: DevnetChain): readonly string[] => {
+            return [`${from.stateMachine} -> ${to.stateMachine}`, "0", "0", "0", "2", "0"];
+          };
+          assert.deepEqual(early.table, [HEAD, skipped(a, b), skipped(b, c), skipped(c, a)]);
+          for (const [from, to] of [[a, b], [b, c], [c, a]] as const) {
+            const pair = `${from.stateMachine} -> ${to.stateMachine}`;
+            assert.ok(
+              early.log.some((line) => line.includes(events.fees_not_claimable.text) && line.includes(pair)),
+              pair,
+            );
+          }
+          assert.deepEqual([a, b, c].map((chain) => creditOf(devnet, chain, "relayer")), credit);
 
-        const waiting = await startCommand(relayer, ["--wait"]);
-        const claimed = (source: DevnetChain): number =>
-          waiting.lines.findIndex(({ text }) =>
-            text.includes(events.fees_claimed.text) && isOf(text, source)
+          const waiting = await startCommand(relayer, ["--wait"]);
+          const claimed = (source: DevnetChain): number =>
+            waiting.lines.findIndex(({ text }) =>
+              text.includes(events.fees_claimed.text) && isOf(text, source)
+            );
+          // A relayer that is started meanwhile is the one that is refused.
+          const late = [`--config=${waiting.configPath}`, `--db=${waiting.dbPath}`];
+          await waitUntil("the run has the database", () => exists(`${waiting.dbPath}-wal`));
+          const refused = await runRelayerOnce(late);
+          assert.deepEqual([refused.code, waiting.isRunning], [1, true], refused.stdout);
+          // Destinations become known in the order A, C, B; their sources are C, B, A.
+          for (const [source, dest] of [[c, a], [b, c], [a, b]] as const) {
+            devnet.oracle.resume({ from: dest.stateMachine, to: devnet.hub.identity.stateMachine });
+            await waitUntil(`fees of ${source.name} are claimed`, () => claimed(source) >= 0, {
+              deadlineMs: DEADLINE_MS,
+            });
+          }
+          const { code, table } = await commandResult(waiting);
+          assert.equal(code, 0);
+          const taken = (from: DevnetChain, to: DevnetChain): readonly string[] => {
+            return [`${from.stateMachine} -> ${to.stateMachine}`, "2 (4)", "0", "0", "0", "0"];
+          };
+          assert.deepEqual(table, [HEAD, taken(a, b), taken(b, c), taken(c, a)]);
+          assert.ok(claimed(c) < claimed(b) && claimed(b) < claimed(a));
+          assert.deepEqual(
+            [a, b, c].map((chain) => creditOf(devnet, chain, "relayer")),
+            credit.map((before) => before + 4n * TOKEN),
           );
-        // A relayer that is started meanwhile is the one that is refused.
-        const late = [`--config=${waiting.configPath}`, `--db=${waiting.dbPath}`];
-        await waitUntil("the run has the database", () => exists(`${waiting.dbPath}-wal`));
-        const refused = await runRelayerOnce(late);
-        assert.deepEqual([refused.code, waiting.isRunning], [1, true], refused.stdout);
-        // Destinations become known in the order A, C, B; their sources are C, B, A.
-        for (const [source, dest] of [[c, a], [b, c], [a, b]] as const) {
-          devnet.oracle.resume({ from: dest.stateMachine, to: devnet.hub.identity.stateMachine });
-          await waitUntil(`fees of ${source.name} are claimed`, () => claimed(source) >= 0, {
-            deadlineMs: DEADLINE_MS,
-          });
-        }
-        const { code, table } = await commandResult(waiting);
-        assert.equal(code, 0);
-        const taken = (from: DevnetChain, to: DevnetChain): readonly string[] => {
-          return [`${from.stateMachine} -> ${to.stateMachine}`, "2 (4)", "0", "0", "0", "0"];
-        };
-        assert.deepEqual(table, [HEAD, taken(a, b), taken(b, c), taken(c, a)]);
-        assert.ok(claimed(c) < claimed(b) && claimed(b) < claimed(a));
-        assert.deepEqual(
-          [a, b, c].map((chain) => creditOf(devnet, chain, "relayer")),
-          credit.map((before) => before + 4n * TOKEN),
-        );
-        await untilClaimStates(relayer, sent, () => "claimed");
-        const again = await runCommand(relayer, []);
-        assert.deepEqual([again.code, again.table], [0, [["No delivery waits for a claim."]]]);
-        await scene.finish();
-      }),
-  );
+          await untilClaimStates(relayer, sent, () => "claimed");
+          const again = await runCommand(relayer, []);
+          assert.deepEqual([again.code, again.table], [0, [["No delivery waits for a claim."]]]);
+          await scene.finish();
+        }),
+    );
+  }
 
   await t.step(
     "a key per chain, claims disabled at first, a chain out of the file for a while, kills: all is credited and paid",
     () =>
       playSceneOn(devnet, async (scene) => {
         const relayer = scene.relayer();
-        const sections = { [sectionOf(b.stateMachine)]: { signer: signerKey("relayer2") } };
+        const sections = {
+          ...NEVER_WITHDRAWING,
+          [sectionOf(b.stateMachine)]: { signer: signerKey("relayer2") },
+        };
         const keys: ConfigChanges = { sections };
         await relayer.startAndWait({ ...keys, disableFeeAccumulation: true });
         const sent = (await Promise.all([
@@ -169,9 +178,14 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         assert.equal(creditOf(devnet, a, "relayer"), before[0] + TOKEN);
 
         // A run that dies when its claim is in the journal, and one that dies when the hub has it.
-        for (const [state, fault] of [["signed", "hang"], ["broadcast", undefined]] as const) {
-          devnet.hub.fault = ({ method }) =>
-            method === "author_submitExtrinsic" && fault !== undefined ? { kind: fault } : undefined;
+        // Blocks are held from then on, or the state might be over before anybody has looked.
+        for (const state of ["signed", "broadcast"] as const) {
+          devnet.hub.fault = ({ method }) => {
+            if (method !== "author_submitExtrinsic") return undefined;
+            if (state === "signed") return { kind: "hang" };
+            devnet.hub.pauseBlocks();
+            return undefined;
+          };
           const dying = await startCommand(relayer, [], keys);
           await waitUntil(`a claim is ${state}`, async () => {
             const claims = (await relayer.ledger()).submissions.filter(({ kind }) => kind === "accumulate");
@@ -179,6 +193,7 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
           }, { deadlineMs: DEADLINE_MS, everyMs: 20 });
           await dying.kill();
           devnet.hub.fault = undefined;
+          devnet.hub.resumeBlocks();
         }
 
         // Back again, and enabled: the relayer claims what it has kept, for the account that it has on the source.

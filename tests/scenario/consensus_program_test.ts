@@ -120,11 +120,9 @@ Deno.test("both programs on all kinds of chains", (t) =>
     );
 
     await scene.step("after a restart of the hub all chains continue", async () => {
+      const since = scene.now(first);
       await devnet.hub.stop();
-      await first.waitForLine(({ level }) => level === "warn", {
-        since: scene.now(first),
-        deadlineMs: DEADLINE_MS,
-      });
+      await first.waitForLine(({ level }) => level === "warn", { since, deadlineMs: DEADLINE_MS });
       devnet.hub.start();
       await scene.untilGrown(KINDS);
     });
