@@ -74,7 +74,7 @@ async function verified(
 ): Promise<VerifiedBeaconUpdate> {
   const payloadBranch = await fetchPayloadBranch(beacon, source, from);
   const update = buildUpdate(sepolia, source, { payloadBranch, committee });
-  return verifyBeaconUpdate(sepolia, eth0, trusted, update);
+  return verifyBeaconUpdate({ network: sepolia, consensusStateId: eth0 }, trusted, update);
 }
 
 async function executionBlock(anvil: Anvil, number: number): Promise<VectorNode> {

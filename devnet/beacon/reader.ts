@@ -151,8 +151,10 @@ export async function fetchPayloadBranch(
   const bootstrap = await fetchBootstrap(beacon, headerRoot(header));
   return branchOfFields(
     place,
-    readNeighbourFields(prefix, header.slot),
-    historicalSummariesRoot(entries),
+    {
+      fields: readNeighbourFields(prefix, header.slot),
+      summariesRoot: historicalSummariesRoot(entries),
+    },
     {
       committeeRoot: committeeRoot(bootstrap.currentSyncCommittee),
       branch: bootstrap.currentSyncCommitteeBranch,

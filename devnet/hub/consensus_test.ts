@@ -96,7 +96,8 @@ Deno.test("hub: two chained updates of a beacon chain are taken in one extrinsic
 
   let expected = decodeBeaconConsensusState(states.beacon);
   for (const update of [beacon.first, beacon.second]) {
-    expected = verifyBeaconUpdate(sepolia, id, expected, update).consensusState;
+    expected =
+      verifyBeaconUpdate({ network: sepolia, consensusStateId: id }, expected, update).consensusState;
   }
   const updated = await hub.reads.fetchClient(id, "best", signal);
   assert.equal(toHex(updated?.state ?? new Uint8Array()), toHex(beaconConsensusStateCodec.enc(expected)));

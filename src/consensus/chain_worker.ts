@@ -107,7 +107,7 @@ class ProverWorker implements Pollable {
     return awaitLogged(
       this.#deps,
       { event: "poll_awaited" },
-      () => withDeadline(this.#deps.clock, { what, afterMs: POLL_TIMEOUT_MS }, poll, signal),
+      () => withDeadline(this.#deps.clock, { what, afterMs: POLL_TIMEOUT_MS, signal }, poll),
     );
   }
 

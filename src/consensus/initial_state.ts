@@ -3,7 +3,6 @@
  * docs/protocol/hub-consensus.md section 3.7 and docs/protocol/evm-consensus.md section 4 (`CreateConsensusState`).
  */
 import type { TargetReads } from "../core/chains/consensus_target.ts";
-import type { ConsensusConfig } from "./config/schema.ts";
 import { toHex } from "../core/encoding/bytes.ts";
 import { findAcceptedChains } from "../core/ismp/accepted_chains.ts";
 import {
@@ -37,12 +36,11 @@ const WITHIN_MS = 15 * 60_000;
 /** Prints the initial state of a chain of the configuration. */
 export function logConsensusState(
   deps: RunDeps,
-  config: ConsensusConfig,
   options: LogStateOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
   const { chain } = options;
-  return runSession(deps, config, async ({ hub, proved, receiveOnly, hubState }) => {
+  return runSession(deps, async ({ hub, proved, receiveOnly, hubState }) => {
     const prover = chain === hub.id.stateMachine
       ? hubState
       : proved.find((candidate) => candidate.chain === chain);
@@ -55,10 +53,9 @@ export function logConsensusState(
     try {
       const state = await fetchState(deps, prover, signal);
       const id = prover.consensusStateId;
-      const calls = await furtherCalls(hub, state, id, signal);
-      options.print(
-        options.isJson ? stateJson(chain, id, state, calls) : stateText(chain, id, state, calls),
-      );
+      const calls = await fetchFurtherCalls(hub, { state, id }, signal);
+      const printed = { chain, id, state, calls };
+      options.print(options.isJson ? stateJson(printed) : stateText(printed));
       return exitCodes.ok;
     } catch (error) {
       signal.throwIfAborted();
@@ -87,11 +84,11 @@ function fetchState(
   };
   const fetchOnce = (inner: AbortSignal): Promise<InitialConsensusState> => prover.fetchInitialState(inner);
   const attempt = (inner: AbortSignal): Promise<InitialConsensusState> =>
-    retry({ clock: deps.clock, randomness: deps.random }, options, fetchOnce, inner);
+    retry({ clock: deps.clock, randomness: deps.random, signal: inner }, options, fetchOnce);
   return awaitLogged(
     deps,
     { event: "initial_state_awaited", fields: { chain: prover.chain } },
-    () => withDeadline(deps.clock, { what, afterMs: WITHIN_MS }, attempt, signal),
+    () => withDeadline(deps.clock, { what, afterMs: WITHIN_MS, signal }, attempt),
   );
 }
 
@@ -104,14 +101,23 @@ export interface FurtherCall {
   readonly otherwise: string;
 }
 
+/** The state of a chain, for print. */
+interface PrintedState {
+  readonly chain: StateMachine;
+  /** Name of the client. */
+  readonly id: ConsensusStateId;
+  readonly state: InitialConsensusState;
+  /** Default: none. */
+  readonly calls?: readonly FurtherCall[];
+}
+
 /**
  * Calls without which the hub accepts no messages of a rollup: its heights are stored under the id of its L1's client,
  * so challenge period and acceptance are that client's. None for other chains.
  */
-async function furtherCalls(
+async function fetchFurtherCalls(
   hub: { readonly reads: Pick<TargetReads, "fetchClient"> },
-  { challengePeriods, commitments }: InitialConsensusState,
-  own: ConsensusStateId,
+  { state: { challengePeriods, commitments }, id: own }: Pick<PrintedState, "state" | "id">,
   signal: AbortSignal,
 ): Promise<readonly FurtherCall[]> {
   const calls: FurtherCall[] = [];
@@ -141,12 +147,7 @@ async function furtherCalls(
  * Formats the state as the reference does, followed by the other arguments of `CreateConsensusState` and the further
  * calls of governance.
  */
-function stateText(
-  chain: StateMachine,
-  id: ConsensusStateId,
-  state: InitialConsensusState,
-  calls: readonly FurtherCall[] = [],
-): string {
+function stateText({ chain, id, state, calls = [] }: PrintedState): string {
   const periods = [...state.challengePeriods].map(([machine, sec]) => `${machine} ${sec} s`);
   const commitments = state.commitments.map(({ id: of, at }) => {
     const { timestampSec, overlayRoot, stateRoot } = at.commitment;
@@ -169,12 +170,7 @@ function stateText(
 }
 
 /** Formats the same as one JSON object; 64-bit integers are strings. */
-function stateJson(
-  chain: StateMachine,
-  id: ConsensusStateId,
-  state: InitialConsensusState,
-  calls: readonly FurtherCall[] = [],
-): string {
+function stateJson({ chain, id, state, calls = [] }: PrintedState): string {
   return JSON.stringify({
     stateMachine: chain,
     consensusState: toHex(state.state),

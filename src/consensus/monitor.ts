@@ -63,9 +63,9 @@ async function findLate(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const checked = directions(deps, limits).map(async (direction) => {
-    const pair = `${stateMachineIdKey(direction.id)} -> ${direction.at.id.stateMachine}`;
+    const pair = formatPair(direction);
     try {
-      return await isLate(deps, direction, pair, signal) ? [pair] : [];
+      return await isLate(deps, direction, signal) ? [pair] : [];
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof RpcFault)) throw error;
@@ -96,12 +96,17 @@ function directions(
   ]);
 }
 
+function formatPair({ id, at }: Direction): string {
+  return `${stateMachineIdKey(id)} -> ${at.id.stateMachine}`;
+}
+
 async function isLate(
   { clock, log }: MonitorDeps,
-  { at: hub, id, maxSec }: Direction,
-  pair: string,
+  direction: Direction,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const { at: hub, id, maxSec } = direction;
+  const pair = formatPair(direction);
   const height = await hub.reads.fetchLatestHeight(id, signal);
   const updatedSec = height === undefined
     ? undefined

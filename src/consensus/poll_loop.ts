@@ -32,8 +32,8 @@ export async function runPollLoop(
   for (let failures = 0;;) {
     const startMs = clock.now();
     const result = await pollable.poll(failures, signal);
-    const pace = { intervalMs: pollable.intervalMs, spentMs: clock.now() - startMs };
-    const pause = planPause(result, pace, failures, random.fraction());
+    const pace = { intervalMs: pollable.intervalMs, spentMs: clock.now() - startMs, failures };
+    const pause = planPause(result, pace, random.fraction());
     failures = pause.failures;
     log.debug("poll_finished", { result: result.kind, nextInMs: Math.round(pause.delayMs) });
     if (wake !== undefined && pause.interruptible) await wake.wait(pause.delayMs, signal);

@@ -26,7 +26,7 @@ export function runProgram(
     secretsOf: listSecrets,
     hasResult: command.kind === "logConsensusState",
   };
-  return runApp(world, args, options, async (config, { log, print, signal }) => {
+  return runApp(world, { ...options, arguments: args }, async (config, { log, print, signal }) => {
     let cachedTexts: ReadonlyMap<StateMachine, PersistedText>;
     try {
       cachedTexts = openCachedTexts(config, args.cache);
@@ -37,10 +37,10 @@ export function runProgram(
     }
     dropFileAccess(log);
     const deps = { clock: systemClock, random: systemRandomness, log, cachedTexts };
-    const runDeps: RunDeps = { ...deps, connect: (checked) => connectChains(deps, checked) };
-    if (command.kind === "relay") return await runConsensus(runDeps, config, { base: args.base }, signal);
+    const runDeps: RunDeps = { ...deps, config, connect: () => connectChains(deps, config) };
+    if (command.kind === "relay") return await runConsensus(runDeps, { base: args.base }, signal);
     const isJson = args.logFormat === "json";
-    return await logConsensusState(runDeps, config, { chain: command.chain, print, isJson }, signal);
+    return await logConsensusState(runDeps, { chain: command.chain, print, isJson }, signal);
   });
 }
 

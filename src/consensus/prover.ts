@@ -47,9 +47,24 @@ export interface InitialConsensusState {
   readonly commitments: readonly { readonly id: StateMachineId; readonly at: StateCommitmentHeight }[];
 }
 
+/** What prevents an update, and where. */
+export interface ProverProblem {
+  readonly chain: StateMachine;
+  /** Host of the endpoint; absent where several took part. */
+  readonly endpoint?: string | undefined;
+  /** Problem and advice. */
+  readonly detail: string;
+}
+
 /** Reason that no update can be built: invalid or missing data, or an unusable client. */
 export class ProverFault extends Error {
   override readonly name = "ProverFault";
+  readonly chain: StateMachine;
+  /** Host of the endpoint, `undefined` where several took part. */
+  readonly endpoint: string | undefined;
+  /** Problem and advice. */
+  readonly detail: string;
+
   /**
    * @param code `bad_data`: an endpoint answered with data that our verifier refuses; `not_served`: no endpoint has
    * what is needed; `frozen`, `expired`: the target's light client accepts no update; `hub_state`: it is missing, of
@@ -57,14 +72,13 @@ export class ProverFault extends Error {
    */
   constructor(
     readonly code: "bad_data" | "not_served" | "frozen" | "expired" | "hub_state" | "unrecoverable",
-    readonly chain: StateMachine,
-    /** Host of the endpoint, `undefined` where several took part. */
-    readonly endpoint: string | undefined,
-    /** Problem and advice. */
-    readonly detail: string,
+    { chain, endpoint, detail }: ProverProblem,
     options?: ErrorOptions,
   ) {
     super(`${chain}${endpoint === undefined ? "" : ` (${endpoint})`}: ${detail}`, options);
+    this.chain = chain;
+    this.endpoint = endpoint;
+    this.detail = detail;
   }
 }
 

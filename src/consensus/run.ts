@@ -5,7 +5,6 @@
 import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
-import type { ConsensusConfig } from "./config/schema.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/accepted_chains.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
@@ -32,32 +31,32 @@ const BASE_TIMEOUT_MS = 30_000;
 /** Runs until `signal` is aborted or a watched chain has stalled. */
 export function runConsensus(
   deps: RunDeps,
-  config: ConsensusConfig,
   { base }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
+  const { config } = deps;
   if (base !== undefined && !config.chains.some(({ stateMachine }) => stateMachine === base)) {
     deps.log.error("chain_not_configured", {
       base,
     });
     return Promise.resolve(exitCodes.failed);
   }
-  return runSession(deps, config, async (connections) => {
-    const checks = await checkAll(deps, config, connections, signal);
+  return runSession(deps, async (connections) => {
+    const checks = await checkAll(deps, connections, signal);
     if (checks === undefined) return exitCodes.failed;
     if (base !== undefined && !await checkBase(deps, { connections, base }, signal)) {
       return exitCodes.failed;
     }
-    const workers = planWorkers(deps, config, { ...connections, checks });
-    logStart(deps, config, connections);
+    const workers = planWorkers(deps, connections, checks);
+    logStart(deps, connections);
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
       workers,
       {
         isFatal: (error) => error instanceof StallFault,
         isPassing: (error) => error instanceof RpcFault,
+        signal,
       },
-      signal,
     );
     if (outcome.kind === "aborted") deps.log.info("program_stopped");
     return outcome.fault instanceof StallFault ? exitCodes.stalled : outcome.exitCode;
@@ -74,7 +73,6 @@ interface Checks {
 /** Checks the hub and all chains in parallel; `undefined` when something must be fixed, which is logged. */
 async function checkAll(
   deps: RunDeps,
-  config: ConsensusConfig,
   { hub, proved, hubConsensus }: Connections,
   signal: AbortSignal,
 ): Promise<Checks | undefined> {
@@ -97,7 +95,7 @@ async function checkAll(
     Promise.all(chainChecks),
     Promise.all(targetChecks),
   ]);
-  const place = `[${config.hub.section}.substrate].rpc_ws`;
+  const place = `[${deps.config.hub.section}.substrate].rpc_ws`;
   // An unavailable hub is reported once: the provers read it as well.
   const reported = result.kind === "unreachable"
     ? chains.filter((chain) => chain.result.kind === "checked")
@@ -130,16 +128,16 @@ async function checkAccepted(
 /** Creates one worker per chain, those that notify rollups of new L1 heights, and the monitor. */
 function planWorkers(
   deps: RunDeps,
-  config: ConsensusConfig,
-  parts: Connections & { readonly checks: Checks },
+  { hub, proved, receiveOnly, hubConsensus }: Connections,
+  checks: Checks,
 ): readonly Worker[] {
-  const { hub, checks, hubConsensus } = parts;
+  const { config } = deps;
   const notifier = new HeightNotifier();
   const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, notifier };
-  const chains = parts.proved.map((prover) => chainWorker(shared, prover, checks.provers.get(prover)));
+  const chains = proved.map((prover) => chainWorker(shared, prover, checks.provers.get(prover)));
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
   const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
-  const receiveOnly = parts.receiveOnly.map((chain) => receiveOnlyWorker(deps, chain));
+  const receivers = receiveOnly.map((chain) => receiveOnlyWorker(deps, chain));
   const limits = config.relayer.maximumUpdateIntervals;
   const monitor = limits.length === 0 ? [] : [monitorWorker({
     ...shared,
@@ -148,7 +146,7 @@ function planWorkers(
   const ofHub = hubConsensus === undefined
     ? []
     : planHubConsensus(deps, hubConsensus, { hub: config.hub.substrate, checks: checks.followers });
-  return [...chains, ...heights, ...receiveOnly, ...monitor, ...ofHub];
+  return [...chains, ...heights, ...receivers, ...monitor, ...ofHub];
 }
 
 /** Creates the worker of a receive-only chain, which keeps the program running when nothing else does. */
@@ -164,8 +162,7 @@ function receiveOnlyWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): 
 }
 
 function logStart(
-  { log }: RunDeps,
-  config: ConsensusConfig,
+  { log, config }: RunDeps,
   { hub, proved, hubConsensus }: Connections,
 ): void {
   const limits = config.relayer.maximumUpdateIntervals;
@@ -208,7 +205,7 @@ async function checkBase(
           : { kind: "giveUp" as const },
     };
     const attempt = (inner: AbortSignal): Promise<BaseState> => fetchBase(base, inner);
-    const state = await retry({ clock, randomness: random }, options, attempt, signal);
+    const state = await retry({ clock, randomness: random, signal }, options, attempt);
     if (state === undefined) {
       log.error("base_client_missing", { base });
       return false;

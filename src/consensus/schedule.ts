@@ -15,10 +15,13 @@ export type PollResult =
   /** The operator or governance has to fix something; polling often does not help. */
   | { readonly kind: "suspended" };
 
-/** Poll interval, and the part of it that the poll itself took. */
+/** Poll interval, and the polls before. */
 export interface Pace {
   readonly intervalMs: number;
+  /** Part of the interval that the poll itself took. */
   readonly spentMs: number;
+  /** Consecutive failures before this poll. */
+  readonly failures: number;
 }
 
 /** Pause before the next poll. */
@@ -42,11 +45,9 @@ export const MAX_PAUSE_MS = 2 ** 31 - 1;
 /** Pause of a suspended chain. */
 export const SUSPENDED_MS = 10 * 60_000;
 
-/**
- * Returns the pause after a poll. @param failures consecutive failures before this poll. @param fraction chance from
- * [0, 1), for the jitter of backoffs.
- */
-export function planPause(result: PollResult, pace: Pace, failures: number, fraction: number): Pause {
+/** Returns the pause after a poll. @param fraction chance from [0, 1), for the jitter of backoffs. */
+export function planPause(result: PollResult, pace: Pace, fraction: number): Pause {
+  const { failures } = pace;
   switch (result.kind) {
     case "nothing": {
       const delayMs = result.againInMs ?? pace.intervalMs - pace.spentMs;

@@ -32,18 +32,18 @@ export interface RunDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
-  /** Prepares the connections; they are opened at the first request. */
-  readonly connect: (config: ConsensusConfig) => Connections;
+  readonly config: ConsensusConfig;
+  /** Prepares the connections of the configuration; they are opened at the first request. */
+  readonly connect: () => Connections;
 }
 
 /** Runs `work` between connecting and closing. */
 export async function runSession(
-  deps: RunDeps,
-  config: ConsensusConfig,
+  { connect }: Pick<RunDeps, "connect">,
   work: (connections: Connections) => Promise<ExitCode>,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const connections = deps.connect(config);
+  const connections = connect();
   try {
     return await work(connections);
   } catch (error) {

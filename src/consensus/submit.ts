@@ -65,113 +65,103 @@ const INCLUSION_TIMEOUT_MS = 600_000;
 const COMPETITOR_TIMEOUT_MS = 60_000;
 
 /** Submits updates and waits until they are included or lost. */
-export async function submitUpdates(
+export function submitUpdates(
   deps: SubmitDeps,
   found: FoundUpdates,
   signal: AbortSignal,
 ): Promise<SubmitResult> {
-  const { hub } = deps;
-  const overtaken = await overtakenBy(hub, found, signal);
-  if (overtaken !== undefined) return overtaken;
-  const refusal = await hub.updates.dryRunUpdates(
-    { id: found.consensusStateId, proofs: found.proofs },
-    signal,
-  );
-  if (refusal !== undefined) return await refused(hub, found, refusal, signal);
-  const submission = await hub.updates.prepareUpdates(
-    { id: found.consensusStateId, proofs: found.proofs },
-    signal,
-  );
-  const sent = await hub.sender.broadcast(submission, signal);
-  if (sent.kind === "refused") return await refused(hub, found, sent.refusal, signal);
-  if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
-    return await movedOn(hub, found, signal) ??
-      { kind: "lost", reason: `the transaction pool answered ${sent.kind}` };
-  }
-  deps.log.debug("update_sent", { chain: found.chain, extrinsic: submission.hash });
-  const awaited = {
-    event: "update_inclusion_awaited" as const,
-    fields: { chain: found.chain },
-  };
-  // The transaction pool already has these bytes, or another relayer's update to the same height.
-  const othersMs = sent.kind === "alreadyKnown" ? COMPETITOR_TIMEOUT_MS : 0;
-  return await awaitLogged(deps, awaited, () => follow(deps, found, { submission, othersMs }, signal));
+  return new UpdateSubmission(deps, found).run(signal);
 }
 
-/** Polls the outcome; an abort leaves a grace period. */
-async function follow(
-  deps: SubmitDeps,
-  found: FoundUpdates,
-  { submission, othersMs }: { readonly submission: SignedSubmission; readonly othersMs: number },
-  signal: AbortSignal,
-): Promise<SubmitResult> {
-  const startMs = deps.clock.now();
-  const untilMs = startMs + INCLUSION_TIMEOUT_MS;
-  const last = delayAbort(deps.clock, signal, SHUTDOWN_GRACE_MS);
-  try {
-    while (deps.clock.now() < untilMs) {
-      const outcome = await deps.hub.outcomes.fetchUpdateOutcome(submission, last.signal);
-      const isOthers = outcome.kind === "unknown" && deps.clock.now() < startMs + othersMs;
-      const result = isOthers
-        ? await movedOn(deps.hub, found, last.signal)
-        : await judge(deps.hub, found, outcome, last.signal);
-      if (result !== undefined) return result;
-      await deps.clock.sleep(POLL_MS, last.signal);
+/** Submission of the updates of one poll. */
+class UpdateSubmission {
+  readonly #deps: SubmitDeps;
+  readonly #found: FoundUpdates;
+
+  constructor(deps: SubmitDeps, found: FoundUpdates) {
+    this.#deps = deps;
+    this.#found = found;
+  }
+
+  async run(signal: AbortSignal): Promise<SubmitResult> {
+    const { hub, log } = this.#deps;
+    const { chain, consensusStateId, proofs } = this.#found;
+    const overtaken = await this.#findOvertaking(signal);
+    if (overtaken !== undefined) return overtaken;
+    const refusal = await hub.updates.dryRunUpdates({ id: consensusStateId, proofs }, signal);
+    if (refusal !== undefined) return await this.#explainRefusal(refusal, signal);
+    const submission = await hub.updates.prepareUpdates({ id: consensusStateId, proofs }, signal);
+    const sent = await hub.sender.broadcast(submission, signal);
+    if (sent.kind === "refused") return await this.#explainRefusal(sent.refusal, signal);
+    if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
+      return await this.#findAdvance(signal) ??
+        { kind: "lost", reason: `the transaction pool answered ${sent.kind}` };
     }
-    return { kind: "lost", reason: `in no block after ${INCLUSION_TIMEOUT_MS / 60_000} min` };
-  } finally {
-    last.end();
+    log.debug("update_sent", { chain, extrinsic: submission.hash });
+    const awaited = { event: "update_inclusion_awaited" as const, fields: { chain } };
+    // The transaction pool already has these bytes, or another relayer's update to the same height.
+    const othersMs = sent.kind === "alreadyKnown" ? COMPETITOR_TIMEOUT_MS : 0;
+    return await awaitLogged(this.#deps, awaited, () => this.#follow(submission, othersMs, signal));
   }
-}
 
-async function judge(
-  hub: SubmitDeps["hub"],
-  found: FoundUpdates,
-  outcome: UpdateOutcome,
-  signal: AbortSignal,
-): Promise<SubmitResult | undefined> {
-  if (outcome.kind === "pending") return undefined;
-  if (outcome.kind === "included" && outcome.succeeded) {
-    return { kind: "accepted", block: outcome.block.height, advanced: outcome.advanced ?? [] };
+  /**
+   * Polls the outcome; an abort leaves a grace period. @param othersMs time for which an unknown submission may be
+   * another relayer's update.
+   */
+  async #follow(submission: SignedSubmission, othersMs: number, signal: AbortSignal): Promise<SubmitResult> {
+    const { hub, clock } = this.#deps;
+    const startMs = clock.now();
+    const untilMs = startMs + INCLUSION_TIMEOUT_MS;
+    const last = delayAbort(clock, signal, SHUTDOWN_GRACE_MS);
+    try {
+      while (clock.now() < untilMs) {
+        const outcome = await hub.outcomes.fetchUpdateOutcome(submission, last.signal);
+        const isOthers = outcome.kind === "unknown" && clock.now() < startMs + othersMs;
+        const result = isOthers
+          ? await this.#findAdvance(last.signal)
+          : await this.#judge(outcome, last.signal);
+        if (result !== undefined) return result;
+        await clock.sleep(POLL_MS, last.signal);
+      }
+      return { kind: "lost", reason: `in no block after ${INCLUSION_TIMEOUT_MS / 60_000} min` };
+    } finally {
+      last.end();
+    }
   }
-  if (outcome.kind === "included" && outcome.refusal !== undefined) {
-    return await refused(hub, found, outcome.refusal, signal);
+
+  async #judge(outcome: UpdateOutcome, signal: AbortSignal): Promise<SubmitResult | undefined> {
+    if (outcome.kind === "pending") return undefined;
+    if (outcome.kind === "included" && outcome.succeeded) {
+      return { kind: "accepted", block: outcome.block.height, advanced: outcome.advanced ?? [] };
+    }
+    if (outcome.kind === "included" && outcome.refusal !== undefined) {
+      return await this.#explainRefusal(outcome.refusal, signal);
+    }
+    const reason = outcome.kind === "included"
+      ? `failed in block ${outcome.block.height}`
+      : "neither in a block nor in the transaction pool";
+    return await this.#findAdvance(signal) ?? { kind: "lost", reason };
   }
-  const reason = outcome.kind === "included"
-    ? `failed in block ${outcome.block.height}`
-    : "neither in a block nor in the transaction pool";
-  return await movedOn(hub, found, signal) ?? { kind: "lost", reason };
-}
 
-/** Returns the refusal, or its explanation: the hub has advanced. */
-async function refused(
-  hub: SubmitDeps["hub"],
-  found: FoundUpdates,
-  refusal: Refusal,
-  signal: AbortSignal,
-): Promise<SubmitResult> {
-  return await movedOn(hub, found, signal) ?? { kind: "refused", refusal };
-}
+  /** Returns the refusal, or its explanation: the hub has advanced. */
+  async #explainRefusal(refusal: Refusal, signal: AbortSignal): Promise<SubmitResult> {
+    return await this.#findAdvance(signal) ?? { kind: "refused", refusal };
+  }
 
-/** Detects an update that came first: to this height, or any other that invalidates ours. */
-async function movedOn(
-  hub: SubmitDeps["hub"],
-  found: FoundUpdates,
-  signal: AbortSignal,
-): Promise<SubmitResult | undefined> {
-  const overtaken = await overtakenBy(hub, found, signal);
-  if (overtaken !== undefined) return overtaken;
-  const client = await hub.reads.fetchClient(found.consensusStateId, "best", signal);
-  const isSame = client === undefined || equalBytes(client.state, found.madeOn);
-  return isSame ? undefined : { kind: "overtaken", hubHeight: undefined };
-}
+  /** Detects an update that came first: to this height, or any other that invalidates ours. */
+  async #findAdvance(signal: AbortSignal): Promise<SubmitResult | undefined> {
+    const overtaken = await this.#findOvertaking(signal);
+    if (overtaken !== undefined) return overtaken;
+    const client = await this.#deps.hub.reads.fetchClient(this.#found.consensusStateId, "best", signal);
+    const isSame = client === undefined || equalBytes(client.state, this.#found.madeOn);
+    return isSame ? undefined : { kind: "overtaken", hubHeight: undefined };
+  }
 
-async function overtakenBy(
-  hub: SubmitDeps["hub"],
-  { commitmentId, height }: FoundUpdates,
-  signal: AbortSignal,
-): Promise<SubmitResult | undefined> {
-  if (height === undefined) return undefined;
-  const hubHeight = await hub.reads.fetchLatestHeight(commitmentId, signal);
-  return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
+  /** Detects an update to this height or a newer one. */
+  async #findOvertaking(signal: AbortSignal): Promise<SubmitResult | undefined> {
+    const { commitmentId, height } = this.#found;
+    if (height === undefined) return undefined;
+    const hubHeight = await this.#deps.hub.reads.fetchLatestHeight(commitmentId, signal);
+    return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
+  }
 }

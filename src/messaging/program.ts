@@ -19,21 +19,25 @@ export function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const reading = readMessagingConfig({ readFile: world.readFile }, args.config);
-  return runApp(world, args, { reading, secretsOf: listSecrets }, async (config, { log, print, signal }) => {
-    const base = { clock: systemClock, random: systemRandomness, log };
-    const deps: CommandDeps = {
-      ...base,
-      openLedger: () => {
-        const ledger = openLedger(args.db, { clock: systemClock, log });
-        dropFileAccess(log);
-        return ledger;
-      },
-      connect: (checked) => connectChains(base, checked),
-      fetch: platformFetch,
-      print,
-      logFormat: args.logFormat,
-    };
-    if (command.kind === "relay") return await runRelayer(deps, config, signal);
-    return await command.run({ deps, config, signal });
-  });
+  return runApp(
+    world,
+    { arguments: args, reading, secretsOf: listSecrets },
+    async (config, { log, print, signal }) => {
+      const base = { clock: systemClock, random: systemRandomness, log };
+      const deps: CommandDeps = {
+        ...base,
+        openLedger: () => {
+          const ledger = openLedger(args.db, { clock: systemClock, log });
+          dropFileAccess(log);
+          return ledger;
+        },
+        connect: (checked) => connectChains(base, checked),
+        fetch: platformFetch,
+        print,
+        logFormat: args.logFormat,
+      };
+      if (command.kind === "relay") return await runRelayer(deps, config, signal);
+      return await command.run({ deps, config, signal });
+    },
+  );
 }

@@ -27,8 +27,7 @@ export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: Abort
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
       workers,
-      { isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop" },
-      signal,
+      { isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop", signal },
     );
     if (outcome.kind === "aborted") deps.log.info("program_stopped");
     return outcome.exitCode;

@@ -181,12 +181,10 @@ Deno.test("chain worker: a client that cannot be advanced is polled every ten mi
   const prover = scene.start("EVM-1/ETH0", {
     prepare: (made) => {
       made.find = () => {
-        throw new ProverFault(
-          "unrecoverable",
-          made.chain,
-          undefined,
-          "block 9 forces a change of the authorities",
-        );
+        throw new ProverFault("unrecoverable", {
+          chain: made.chain,
+          detail: "block 9 forces a change of the authorities",
+        });
       };
     },
   });
@@ -243,7 +241,11 @@ Deno.test("chain worker: a lying endpoint is an error that names it, one that se
     prepare: (made) =>
       made.find = (look) => {
         if (look > 1) throw faultOf("wrong_chain");
-        throw new ProverFault("bad_data", made.chain, "beacon.example.org", "the signature is wrong");
+        throw new ProverFault("bad_data", {
+          chain: made.chain,
+          endpoint: "beacon.example.org",
+          detail: "the signature is wrong",
+        });
       },
   });
   await scene.clock.advance(120_000);

@@ -42,15 +42,16 @@ consensus_state_id = "PAS0"
   return config;
 }
 
-function depsWith(log: RecordedLog): Parameters<typeof runConsensus>[0] {
+function depsWith(log: RecordedLog, fixture: Fixture): Parameters<typeof runConsensus>[0] {
   const deps = { clock: fastClock(20), random: fixedRandomness(0), log };
-  return { ...deps, connect: (config) => connectChains(deps, config) };
+  const config = configOf(fixture);
+  return { ...deps, config, connect: () => connectChains(deps, config) };
 }
 
 /** Runs until `isDone`, one block of each parachain at a time. */
 async function runUntil(fixture: Fixture, log: RecordedLog, isDone: () => boolean): Promise<void> {
   const stop = new AbortController();
-  const run = runConsensus(depsWith(log), configOf(fixture), { base: undefined }, stop.signal);
+  const run = runConsensus(depsWith(log, fixture), { base: undefined }, stop.signal);
   const untilMs = systemClock.now() + 15_000;
   while (!isDone()) {
     if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ event }) => event).join("\n"));
@@ -90,7 +91,7 @@ Deno.test("log-consensus-state says of a parachain beside the hub that there is 
   await using fixture = await Fixture.start();
   const log = new RecordedLog();
   const options = { chain: fixture.chain.stateMachine, print: () => assert.fail(), isJson: false };
-  assert.equal(await logConsensusState(depsWith(log), configOf(fixture), options, never), 1);
+  assert.equal(await logConsensusState(depsWith(log, fixture), options, never), 1);
   const [line] = log.lines.filter(({ level }) => level === "error");
   assert.match(String(line?.fields.error), /there is no state: clients of parachains/);
 });

@@ -43,6 +43,7 @@ class Scene {
     clock: this.clock,
     random: fixedRandomness(0),
     log: this.log,
+    config: configOf(GOOD_CONSENSUS_TOML),
     connect: () => ({
       hub: this.hub,
       proved: [
@@ -59,7 +60,7 @@ class Scene {
 
   run(toml = GOOD_CONSENSUS_TOML, base?: string): Promise<number> {
     const options = { base: base === undefined ? undefined : parseStateMachine(base) };
-    return runConsensus(this.deps, configOf(toml), options, this.stop.signal);
+    return runConsensus({ ...this.deps, config: configOf(toml) }, options, this.stop.signal);
   }
 
   errors(): EventCode[] {
@@ -145,7 +146,11 @@ Deno.test("run: a chain that does not answer at the start is asked in the backgr
 
 Deno.test("run: a false word at the start is a warning, for the next one may be true", async () => {
   const scene = new Scene();
-  scene.eth.checkFault = new ProverFault("bad_data", scene.eth.chain, "beacon.example.org", "half a header");
+  scene.eth.checkFault = new ProverFault("bad_data", {
+    chain: scene.eth.chain,
+    endpoint: "beacon.example.org",
+    detail: "half a header",
+  });
   const run = scene.run();
   await scene.clock.advance(1_000);
   assert.ok(scene.log.events("warn").includes("endpoint_data_invalid"));
@@ -191,7 +196,7 @@ Deno.test("run: with nothing but a receive-only chain it stays until it is stopp
     ...scene.deps,
     connect: () => ({ hub: scene.hub, proved: [], receiveOnly: scene.receiveOnly }),
   };
-  const run = runConsensus(deps, configOf(GOOD_CONSENSUS_TOML), { base: undefined }, scene.stop.signal);
+  const run = runConsensus(deps, { base: undefined }, scene.stop.signal);
   let ended = false;
   run.finally(() => ended = true);
   await scene.clock.advance(86_400_000);
@@ -274,7 +279,7 @@ async function logState(
     isJson,
     print: (text: string) => void (printed += text),
   };
-  const run = logConsensusState(scene.deps, configOf(GOOD_CONSENSUS_TOML), options, scene.stop.signal);
+  const run = logConsensusState(scene.deps, options, scene.stop.signal);
   return { code: await scene.clock.run(run), printed };
 }
 
@@ -399,7 +404,13 @@ Deno.test("log-consensus-state: endpoints that fail are asked again for half a m
 
   const lying = new Scene();
   lying.eth.fetchInitialState = () =>
-    Promise.reject(new ProverFault("bad_data", lying.eth.chain, "beacon.example.org", "another root"));
+    Promise.reject(
+      new ProverFault("bad_data", {
+        chain: lying.eth.chain,
+        endpoint: "beacon.example.org",
+        detail: "another root",
+      }),
+    );
   assert.equal((await logState(lying, "EVM-11155111")).code, 1);
   assert.match(String(lying.log.lines.at(-1)?.fields.error), /another root/);
 });

@@ -37,7 +37,7 @@ async function tryConfig(wrong: WrongConfig): Promise<Tried> {
 Deno.test("bad configuration: wrong files are refused with all of their lines, and nothing is created", async () => {
   const never = new AbortController().signal;
   const sample = wrongConfigs.filter(({ files }, index) => files !== undefined || index % SAMPLE === 0);
-  const tried = await mapLimited(sample, AT_ONCE, (wrong) => tryConfig(wrong), never);
+  const tried = await mapLimited(sample, { max: AT_ONCE, signal: never }, (wrong) => tryConfig(wrong));
   const differences: string[] = [];
   for (const { wrong, result, files } of tried) {
     const count = wrong.expected.length;

@@ -122,20 +122,24 @@ Deno.test("consensus command line: --cache makes one file for each beacon chain,
 Deno.test("consensus command line: wrong files are refused with all of their lines, and nothing is created", async () => {
   const sample = wrongConsensusConfigs.filter((_, index) => index % SAMPLE === 0);
   assert.ok(sample.length >= 12);
-  await mapLimited(sample, AT_ONCE, (wrong) =>
-    inFolder(wrong.toml, async (folder) => {
-      const result = await run(["--config", "consensus.toml"], folder);
-      const count = wrong.expected.length;
-      const said = [
-        ...wrong.expected,
-        ...wrong.warnings ?? [],
-        `${count} problem${count === 1 ? "" : "s"} in the configuration; nothing was started`,
-        "",
-      ].join("\n");
-      assert.deepEqual(result, { code: 1, stdout: "", stderr: said }, wrong.name);
-      const files = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
-      assert.deepEqual(files, ["consensus.toml", "keys"], wrong.name);
-    }), new AbortController().signal);
+  await mapLimited(
+    sample,
+    { max: AT_ONCE, signal: new AbortController().signal },
+    (wrong) =>
+      inFolder(wrong.toml, async (folder) => {
+        const result = await run(["--config", "consensus.toml"], folder);
+        const count = wrong.expected.length;
+        const said = [
+          ...wrong.expected,
+          ...wrong.warnings ?? [],
+          `${count} problem${count === 1 ? "" : "s"} in the configuration; nothing was started`,
+          "",
+        ].join("\n");
+        assert.deepEqual(result, { code: 1, stdout: "", stderr: said }, wrong.name);
+        const files = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+        assert.deepEqual(files, ["consensus.toml", "keys"], wrong.name);
+      }),
+  );
   const missing = await run(["--config=missing.toml"]);
   assert.deepEqual([missing.code, missing.stdout], [1, ""]);
   assert.match(missing.stderr, /^missing\.toml: found no file at this path/);

@@ -159,7 +159,8 @@ export function beaconVerifier(network: "ethereum" | "gnosis"): ConsensusVerifie
     return host.verified.verifyOnce(`${network} ${stateId}`, { trusted, proof }, () => {
       const update = decodeBeaconUpdate(proof);
       const state = decodeBeaconConsensusState(trusted);
-      const { consensusState, commitment } = verifyBeaconUpdate(networks[network], stateId, state, update);
+      const client = { network: networks[network], consensusStateId: stateId };
+      const { consensusState, commitment } = verifyBeaconUpdate(client, state, update);
       return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
     });
   });

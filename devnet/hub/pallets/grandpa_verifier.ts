@@ -30,7 +30,7 @@ export const grandpaVerifier: ConsensusVerifier = refusing((host, { stateId, tru
   const message = decodeGrandpaMessage(proof);
   const state = decodeGrandpaState(trusted);
   const finality = verify(state, message);
-  const { consensusState, commitments } = verifyCommitments(state, message, finality, {
+  const { consensusState, commitments } = verifyCommitments(state, { message, finality }, {
     consensusStateId: stateId,
     coprocessor: host.coprocessor,
     supported: supported(host.storage, followed(state, message, stateId)),

@@ -97,7 +97,10 @@ function readHub(sections: Sections, document: ConfigDocument): HubReading | und
   const hub = findHubSection(document);
   if (hub === undefined) return undefined;
   const consensus = readHubConsensus(sections, hub, document);
-  const { location, partial, complete } = readInner(hub, "substrate", sections.hubSubstrate, document);
+  const { location, partial, complete } = readInner(hub, {
+    name: "substrate",
+    section: sections.hubSubstrate,
+  }, document);
   const known = toKnown(location, partial);
   const place = (section: string): SourceLocation => document.diagnostics.section([hub.name, section]);
   const ofHub = consensus && known.stateMachine && addHub(consensus, known.stateMachine, place);
@@ -147,7 +150,7 @@ function readHubClient<T extends HubType>(
   if (withoutSection !== undefined && !Object.hasOwn(hub.table, sectionName)) {
     return { type, values: withoutSection.values };
   }
-  const values = readInner(hub, sectionName, section, document).complete;
+  const values = readInner(hub, { name: sectionName, section }, document).complete;
   return values && { type, values };
 }
 

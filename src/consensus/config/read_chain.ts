@@ -60,7 +60,7 @@ export function readChain(
     });
     return nothingKnown(location);
   }
-  const { partial, complete } = readSection(table, location, sections.evm, liveHints(table));
+  const { partial, complete } = readSection(table, location.withHints(liveHints(table)), sections.evm);
   const known = toKnown(location, partial);
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
   const { section } = location;
@@ -118,7 +118,7 @@ function readEvmChain<T extends ChainType>(
     return { known, l1: undefined, config: complete && { ...complete, type: "receive_only" } };
   }
   client.checkSection?.(known);
-  const host = readInner(entry, "host", client.host, document);
+  const host = readInner(entry, { name: "host", section: client.host }, document);
   const l1 = client.findL1 &&
     {
       stateMachine: undefined,

@@ -9,7 +9,17 @@ import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import { safeDetail } from "../../core/rpc/detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { authorization, connectionProblem, type Fetch, readRetryAfterMs } from "../../core/rpc/http.ts";
-import { isJsonObject, type Json, parseJson } from "../../core/rpc/json.ts";
+import { type Json, parseJson } from "../../core/rpc/json.ts";
+import {
+  ConnectionEnded,
+  isJson,
+  isOctets,
+  JSON_TYPE,
+  OCTETS_TYPE,
+  readMessage,
+  readPieces,
+  toFaultCode,
+} from "./rest_response.ts";
 
 /** A GET request. */
 export interface RestRequest {
@@ -23,6 +33,12 @@ export interface RestRequest {
 export type RestAnswer =
   | { readonly kind: "json"; readonly json: Json }
   | { readonly kind: "octets"; readonly bytes: Uint8Array };
+
+/** What is wrong with an answer. */
+export interface EndpointProblem {
+  readonly detail: string;
+  readonly cause?: unknown;
+}
 
 /** Conditions of one request. */
 export interface RestConditions {
@@ -69,8 +85,6 @@ const DEFAULT_MAX_STREAM_BYTES = 4 * 1024 * 1024 * 1024;
 /** Maximum size of an error body to read. */
 const MAX_ERROR_BYTES = 4096;
 
-const JSON_TYPE = "application/json";
-const OCTETS_TYPE = "application/octet-stream";
 /** Bytes where the endpoint offers them. */
 const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 
@@ -128,21 +142,21 @@ export class RestEndpoint {
    */
   async stream(request: RestRequest, body: BodyReader, conditions: RestConditions): Promise<void> {
     const accept = body.takeJson === undefined ? OCTETS_TYPE : EITHER_TYPE;
-    await this.#exchange(request, accept, conditions.signal, async (begin, signal) => {
+    await this.#exchange(request, { accept, signal: conditions.signal }, async (begin) => {
       const first: RestConditions = {
         ...conditions,
         timeoutMs: conditions.firstByteTimeoutMs ?? conditions.timeoutMs,
       };
-      const response = await this.#within(request, first, begin, signal);
+      const response = await this.#within(request, first, begin);
       const take = isOctets(response) ? body.take : isJson(response) ? body.takeJson : undefined;
       if (take === undefined) {
         throw this.#fault("missing_method", request, { detail: "the endpoint serves no bytes here" });
       }
       const limit = this.#options.maxStreamBytes ?? DEFAULT_MAX_STREAM_BYTES;
       let size = 0;
-      const reader = piecesOf(response);
+      const reader = readPieces(response);
       for (let waiting = first;; waiting = conditions) {
-        const next = await this.#within(request, waiting, () => reader.next(), signal);
+        const next = await this.#within(request, waiting, () => reader.next());
         if (next.done === true) break;
         size += next.value.length;
         this.#bytesRead += next.value.length;
@@ -160,9 +174,8 @@ export class RestEndpoint {
     const limit = this.#options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES;
     return await this.#exchange(
       request,
-      accept,
-      conditions.signal,
-      (begin, signal) =>
+      { accept, signal: conditions.signal },
+      (begin) =>
         this.#within(request, conditions, async () => {
           const response = await begin();
           const bytes = await this.#readUpTo(response, limit + 1);
@@ -170,7 +183,7 @@ export class RestEndpoint {
             throw this.#fault("too_large", request, { detail: `the answer exceeds ${limit} bytes` });
           }
           return new WholeAnswer(bytes, isOctets(response));
-        }, signal),
+        }),
     );
   }
 
@@ -179,14 +192,13 @@ export class RestEndpoint {
    */
   async #exchange<T>(
     request: RestRequest,
-    accept: string,
-    signal: AbortSignal,
-    use: (begin: () => Promise<Response>, signal: AbortSignal) => Promise<T>,
+    { accept, signal }: { readonly accept: string; readonly signal: AbortSignal },
+    use: (begin: () => Promise<Response>) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
     const end = linkedAbort(signal);
     try {
-      return await use(() => this.#begin(request, accept, end.signal), signal);
+      return await use(() => this.#begin(request, accept, end.signal));
     } catch (cause) {
       signal.throwIfAborted();
       if (cause instanceof ConnectionEnded) {
@@ -231,7 +243,7 @@ export class RestEndpoint {
 
   async #statusFault(response: Response, request: RestRequest): Promise<RpcFault> {
     const words = readMessage(new TextDecoder().decode(await this.#readUpTo(response, MAX_ERROR_BYTES)));
-    return this.#fault(codeOfStatus(response.status, words !== undefined), request, {
+    return this.#fault(toFaultCode(response.status, words !== undefined), request, {
       detail: words === undefined
         ? `HTTP ${response.status}`
         : `HTTP ${response.status}: ${safeDetail(words)}`,
@@ -242,7 +254,7 @@ export class RestEndpoint {
   async #readUpTo(response: Response, limit: number): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     let size = 0;
-    for await (const piece of piecesOf(response)) {
+    for await (const piece of readPieces(response)) {
       pieces.push(piece);
       size += piece.length;
       this.#bytesRead += piece.length;
@@ -259,13 +271,12 @@ export class RestEndpoint {
 
   async #within<T>(
     request: RestRequest,
-    conditions: RestConditions,
+    { signal, timeoutMs }: RestConditions,
     work: () => Promise<T>,
-    signal: AbortSignal,
   ): Promise<T> {
-    const afterMs = conditions.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const afterMs = timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     try {
-      return await withDeadline(this.#deps.clock, { what: request.route, afterMs }, work, signal);
+      return await withDeadline(this.#deps.clock, { what: request.route, afterMs, signal }, work);
     } catch (cause) {
       if (!(cause instanceof DeadlineFault)) throw cause;
       throw this.#fault("timeout", request, { detail: `no answer within ${afterMs} ms` });
@@ -281,8 +292,8 @@ export class RestEndpoint {
   }
 
   /** Creates a fault of this endpoint, for callers that interpret the answers. */
-  fault(code: RpcFaultCode, route: string, detail: string, cause?: unknown): RpcFault {
-    return this.#fault(code, { route }, { detail: safeDetail(detail), cause });
+  fault(code: RpcFaultCode, route: string, problem: EndpointProblem): RpcFault {
+    return this.#fault(code, { route }, { detail: safeDetail(problem.detail), cause: problem.cause });
   }
 
   #fault(
@@ -302,70 +313,4 @@ class WholeAnswer {
   get text(): string {
     return new TextDecoder().decode(this.bytes);
   }
-}
-
-/** The body ended prematurely. */
-class ConnectionEnded extends Error {
-  override readonly name = "ConnectionEnded";
-  readonly code = "connection_ended";
-}
-
-async function* piecesOf(response: Response): AsyncGenerator<Uint8Array, void, void> {
-  if (response.body === null) return;
-  const reader = response.body.getReader();
-  try {
-    while (true) {
-      const piece = await nextPiece(reader);
-      if (piece === undefined) return;
-      yield piece;
-    }
-  } finally {
-    // Cancels a body that is not needed any more; cancelling a broken one fails.
-    await reader.cancel().catch(() => undefined);
-  }
-}
-
-async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
-  try {
-    return (await reader.read()).value;
-  } catch (cause) {
-    // The runtime's error text holds the URL.
-    throw cause instanceof DOMException ? cause : new ConnectionEnded("The connection ended");
-  }
-}
-
-function isOctets(response: Response): boolean {
-  return isOfType(response, OCTETS_TYPE);
-}
-
-function isJson(response: Response): boolean {
-  return isOfType(response, JSON_TYPE);
-}
-
-function isOfType(response: Response, type: string): boolean {
-  return (response.headers.get("content-type") ?? "").toLowerCase().startsWith(type);
-}
-
-/** Reads the `message` of a JSON error body, as beacon nodes and similar servers send it. */
-function readMessage(text: string): string | undefined {
-  try {
-    const json = parseJson(text);
-    return isJsonObject(json) && typeof json.message === "string" ? json.message : undefined;
-  } catch {
-    return undefined; // a proxy's page, not the node's own answer
-  }
-}
-
-/**
- * Maps a status to a fault code. A syncing node answers 503 in JSON (ethereum/beacon-APIs: types/http.yaml,
- * CurrentlySyncing), a proxy without a node does not.
- */
-function codeOfStatus(status: number, isNodesOwn: boolean): RpcFaultCode {
-  if (status === 429) return "throttled";
-  if (status === 503 && isNodesOwn) return "lagging";
-  if (status === 404) return "not_found";
-  if (status === 413) return "too_large";
-  if ([401, 402, 403, 405, 406, 415, 501].includes(status)) return "missing_method";
-  if (status >= 500 || status === 408) return "server_error";
-  return "refused";
 }

@@ -88,7 +88,7 @@ export class RestEndpointSet {
   /** Notes that an endpoint lacks a route; it is tried again after some minutes. */
   noteUnsupported(endpoint: RestEndpoint, route: string): void {
     this.#endpoints.find((pooled) => pooled.endpoint === endpoint)
-      ?.noteFault(endpoint.fault("missing_method", route, "not served"));
+      ?.noteFault(endpoint.fault("missing_method", route, { detail: "not served" }));
   }
 
   /** False when every endpoint recently lacked the route. */

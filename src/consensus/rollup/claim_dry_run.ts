@@ -149,7 +149,11 @@ export function badData(reader: EvmReader, detail: string, cause: Error): Prover
   const [host, ...others] = reader.hosts;
   const endpoint = others.length === 0 ? host : undefined;
   const names = endpoint === undefined ? ` (one of ${reader.hosts.join(", ")})` : "";
-  return new ProverFault("bad_data", reader.chain, endpoint, `${detail}: ${refusalOf(cause)?.code}${names}`, {
+  return new ProverFault("bad_data", {
+    chain: reader.chain,
+    endpoint,
+    detail: `${detail}: ${refusalOf(cause)?.code}${names}`,
+  }, {
     cause,
   });
 }

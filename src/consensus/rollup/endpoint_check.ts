@@ -12,34 +12,38 @@ export async function checkEndpoints(
   options: Pick<RollupOptions, "stateMachine" | "l1">,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
+  const { stateMachine: chain } = options;
   const [l1, l2] = await Promise.all([
-    checkReader(
-      options.stateMachine,
-      deps.l1,
-      { role: "beacon_rpc_url", serves: options.l1.stateMachine },
-      signal,
-    ),
-    checkReader(options.stateMachine, deps.l2, { role: "rpc_urls", serves: options.stateMachine }, signal),
+    checkReader(deps.l1, { chain, role: "beacon_rpc_url", serves: options.l1.stateMachine }, signal),
+    checkReader(deps.l2, { chain, role: "rpc_urls", serves: chain }, signal),
   ]);
   return [...l1, ...l2];
 }
 
+/** Endpoints of a rollup's section. */
+interface ConfiguredReader {
+  /** The rollup. */
+  readonly chain: StateMachine;
+  /** Key of the configuration. */
+  readonly role: string;
+  readonly serves: StateMachine;
+}
+
 async function checkReader(
-  chain: StateMachine,
   reader: EvmReader,
-  expected: { readonly role: string; readonly serves: StateMachine },
+  { chain, role, serves }: ConfiguredReader,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  const wanted = BigInt(evmChainId(expected.serves));
+  const wanted = BigInt(evmChainId(serves));
   const reports = await reader.fetchChainIds(signal);
   return reports.flatMap((report): CheckFinding[] => {
-    const place = `${chain}: endpoint ${report.host} of ${expected.role}`;
+    const place = `${chain}: endpoint ${report.host} of ${role}`;
     if (report.kind === "fault") {
       const text = `${place} does not answer (${report.fault.code})`;
       return [{ severity: "warning", event: "endpoint_unreachable", text }];
     }
     if (report.chainId === wanted) return [];
-    const text = `${place} serves chain ${report.chainId}, and ${expected.serves} is configured`;
+    const text = `${place} serves chain ${report.chainId}, and ${serves} is configured`;
     return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
   });
 }

@@ -12,8 +12,7 @@ import { ProverFault } from "../prover.ts";
  */
 export function readStored<T>(
   id: StateMachineId,
-  what: string,
-  codec: Codec<T>,
+  { what, codec }: { readonly what: string; readonly codec: Codec<T> },
   stored: Uint8Array | undefined,
 ): T | undefined {
   if (stored === undefined) return undefined;
@@ -22,7 +21,7 @@ export function readStored<T>(
   } catch (cause) {
     if (!(cause instanceof ScaleError)) throw cause;
     const detail = `the ${what} that the hub holds for ${stateMachineIdKey(id)} cannot be read`;
-    throw new ProverFault("hub_state", id.stateMachine, undefined, detail, { cause });
+    throw new ProverFault("hub_state", { chain: id.stateMachine, detail }, { cause });
   }
 }
 
@@ -30,8 +29,7 @@ export function readStored<T>(
 export function compareContract(
   id: StateMachineId,
   key: string,
-  configured: Address | undefined,
-  stored: Address | undefined,
+  { configured, stored }: { readonly configured: Address | undefined; readonly stored: Address | undefined },
 ): readonly CheckFinding[] {
   if (configured === undefined || stored === undefined || configured === stored) return [];
   const text =

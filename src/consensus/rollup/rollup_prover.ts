@@ -131,11 +131,13 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const { name, view } = await this.#findClient(signal);
-    if (name === "unknown") throw new ProverFault("hub_state", this.chain, undefined, this.#unknownIdText());
+    if (name === "unknown") {
+      throw new ProverFault("hub_state", { chain: this.chain, detail: this.#unknownIdText() });
+    }
     if (view === undefined) return nothing(`the hub has no consensus client ${this.consensusStateId}`);
     const unusable = await this.#findUnusableReason(view, signal);
     if (unusable !== undefined) {
-      throw new ProverFault(unusable.code, this.chain, undefined, unusable.detail);
+      throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
     }
     const state = this.#readState(view);
     const l1Id = state.l1StateMachineId;
@@ -173,12 +175,12 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     // A client that does not exist yet may have any id but the L1's.
     if (isFree && consensusStateId !== l1.consensusStateId) this.#id = consensusStateId;
     else if (name === "unknown") {
-      throw new ProverFault("hub_state", chain, undefined, this.#unknownIdText());
+      throw new ProverFault("hub_state", { chain, detail: this.#unknownIdText() });
     }
     const id = { stateMachine: chain, consensusStateId: this.consensusStateId };
     const newest = await this.#deps.l2.fetchHeader("latest", signal);
     if (newest === undefined) {
-      throw new ProverFault("not_served", chain, undefined, "no endpoint has a newest block");
+      throw new ProverFault("not_served", { chain, detail: "no endpoint has a newest block" });
     }
     const { header } = newest;
     const { height, commitment } = initialRollupCommitment(id, header);
@@ -231,13 +233,10 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
   /** @throws {ProverFault} `hub_state` */
   #readState(view: ConsensusClientView): State {
     const refuse = (detail: string, options?: ErrorOptions): ProverFault =>
-      new ProverFault(
-        "hub_state",
-        this.chain,
-        undefined,
-        `client ${this.consensusStateId}: ${detail}`,
-        options,
-      );
+      new ProverFault("hub_state", {
+        chain: this.chain,
+        detail: `client ${this.consensusStateId}: ${detail}`,
+      }, options);
     if (view.clientId !== this.#kind.clientId) {
       throw refuse(`it is a ${view.clientId} client, and this type of chain needs ${this.#kind.clientId}`);
     }
@@ -271,7 +270,11 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     switch (fault.code) {
       case "malformed":
       case "wrong_chain":
-        return new ProverFault("bad_data", reader.chain, endpointHost, fault.detail ?? fault.code, {
+        return new ProverFault("bad_data", {
+          chain: reader.chain,
+          endpoint: endpointHost,
+          detail: fault.detail ?? fault.code,
+        }, {
           cause: fault,
         });
       case "pruned":
@@ -279,7 +282,9 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
         const detail =
           `${fault.where.method} is refused (${fault.code}): blocks that the hub knows are up to half an ` +
           "hour old, so an endpoint is needed that keeps their state and serves eth_getProof";
-        return new ProverFault("not_served", reader.chain, endpointHost, detail, { cause: fault });
+        return new ProverFault("not_served", { chain: reader.chain, endpoint: endpointHost, detail }, {
+          cause: fault,
+        });
       }
       default:
         return fault;

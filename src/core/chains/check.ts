@@ -51,11 +51,11 @@ export async function checkWithin(
       return { kind: "again" as const };
     },
   };
-  const deadline = { what: `first answer of ${name}`, afterMs: FIRST_ANSWER_MS + SLACK_MS };
+  const deadline = { what: `first answer of ${name}`, afterMs: FIRST_ANSWER_MS + SLACK_MS, signal };
   try {
     const attempt = (inner: AbortSignal): Promise<readonly CheckFinding[]> =>
-      retry({ clock: deps.clock, randomness: deps.random }, options, check, inner);
-    const findings = await withDeadline(deps.clock, deadline, attempt, signal);
+      retry({ clock: deps.clock, randomness: deps.random, signal: inner }, options, check);
+    const findings = await withDeadline(deps.clock, deadline, attempt);
     return { kind: "checked", findings };
   } catch (error) {
     signal.throwIfAborted();

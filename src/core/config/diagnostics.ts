@@ -98,7 +98,7 @@ export class Diagnostics {
 
   /** A section by the names of its header. */
   section(path: KeyPath): SourceLocation {
-    return new SourceLocation(this, path, [], undefined);
+    return new SourceLocation(this, { section: path, rest: [] });
   }
 
   /** In the order of the lines; what has no line comes last. */
@@ -136,28 +136,44 @@ export class Diagnostics {
   }
 }
 
+/** Where a value is, and the advice for it. */
+interface SourcePlace {
+  readonly section: KeyPath;
+  /** Path within the section. */
+  readonly rest: KeyPath;
+  readonly hint?: string | undefined;
+  readonly hints?: (key: string) => string | undefined;
+}
+
 /** A value's place in the file: where readers say what is wrong with it. */
 export class SourceLocation {
   readonly #diagnostics: Diagnostics;
-  readonly #section: KeyPath;
-  readonly #rest: KeyPath;
-  readonly #hint: string | undefined;
+  readonly #place: SourcePlace;
 
-  constructor(diagnostics: Diagnostics, section: KeyPath, rest: KeyPath, hint: string | undefined) {
+  constructor(diagnostics: Diagnostics, place: SourcePlace) {
     this.#diagnostics = diagnostics;
-    this.#section = section;
-    this.#rest = rest;
-    this.#hint = hint;
+    this.#place = place;
+  }
+
+  /** The same place; `hints` gives advice for problems of its keys. */
+  withHints(hints: (key: string) => string | undefined): SourceLocation {
+    return new SourceLocation(this.#diagnostics, { ...this.#place, hints });
+  }
+
+  /** Advice for problems of a key; `undefined`: none. */
+  hintFor(key: string): string | undefined {
+    return this.#place.hints?.(key);
   }
 
   /** A key or element of this value. `hint` goes with every problem there that has none of its own. */
   child(step: string | number, hint?: string): SourceLocation {
-    return new SourceLocation(this.#diagnostics, this.#section, [...this.#rest, step], hint ?? this.#hint);
+    const { section, rest, hint: inherited } = this.#place;
+    return new SourceLocation(this.#diagnostics, { section, rest: [...rest, step], hint: hint ?? inherited });
   }
 
   /** Name of the section in TOML spelling. */
   get section(): string {
-    return formatKeyPath(this.#section);
+    return formatKeyPath(this.#place.section);
   }
 
   /** Line of this value or of what is around it, where known. */
@@ -167,7 +183,7 @@ export class SourceLocation {
 
   /** The file cannot be used. The texts must not hold secrets. */
   problem(found: string, expected: string, hint?: string): void {
-    this.#diagnostics.add("problem", this.#describe(found, expected, hint ?? this.#hint));
+    this.#diagnostics.add("problem", this.#describe(found, expected, hint ?? this.#place.hint));
   }
 
   /** The file can be used, but probably does not say what is meant. The texts must not hold secrets. */
@@ -186,7 +202,7 @@ export class SourceLocation {
   }
 
   get #path(): KeyPath {
-    return [...this.#section, ...this.#rest];
+    return [...this.#place.section, ...this.#place.rest];
   }
 
   #describe(found: string, expected: string, hint: string | undefined): Diagnostic {

@@ -110,21 +110,19 @@ export interface SectionResult<V> {
 
 /**
  * Reads `table` as `section` and says at `location` what is wrong and what is unknown.
- * @param hintFor advice for the operator when the value of a key is missing or wrong.
  */
 export function readSection<V extends object>(
   table: TomlTable,
   location: SourceLocation,
   section: Section<V>,
-  hintFor?: (key: string) => string | undefined,
 ): SectionResult<V> {
   const partial: { -readonly [K in keyof V]?: V[K] } = {};
   const { keys, withoutEffect = [] } = section;
   for (const name in keys) {
-    const read = readKey(table, location, keys[name], hintFor);
+    const read = readKey(table, location, keys[name]);
     if (read !== undefined) partial[name] = read.value;
   }
-  const unused = withoutEffect.map((key) => readKey(table, location, key, hintFor));
+  const unused = withoutEffect.map((key) => readKey(table, location, key));
   warnOfUnknownKeys(table, location, section);
   const isComplete = !unused.includes(undefined) && hasAll<V>(partial, keys);
   return { partial, complete: isComplete ? partial : undefined };
@@ -138,14 +136,13 @@ function readKey<T>(
   table: TomlTable,
   location: SourceLocation,
   key: Key<T>,
-  hintFor?: (key: string) => string | undefined,
 ): { readonly value: T } | undefined {
   const name = nameInFile(table, location, key);
   const given = Object.hasOwn(table, name) ? table[name] : undefined;
   const result = key.schema.safeParse(given, { reportInput: true });
   if (!result.success) {
     for (const { path, found, expected, hint } of result.error.issues.flatMap((issue) => explain(issue))) {
-      below(location.child(name, hintFor?.(key.name)), path).problem(found, expected, hint);
+      below(location.child(name, location.hintFor(key.name)), path).problem(found, expected, hint);
     }
     return undefined;
   }

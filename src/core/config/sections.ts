@@ -93,11 +93,16 @@ export function findHubSection(document: ConfigDocument): NamedTable | undefined
   return table === undefined ? undefined : { name, table };
 }
 
-/** A section inside of a section, which must be there. */
+/** A section inside of a section, by its name in there. */
+export interface InnerSection<V> {
+  readonly name: string;
+  readonly section: Section<V>;
+}
+
+/** Reads a section inside of a section, which must be there. */
 export function readInner<V extends object>(
   outer: NamedTable,
-  name: string,
-  section: Section<V>,
+  { name, section }: InnerSection<V>,
   { diagnostics }: ConfigDocument,
 ): SectionResult<V> & { readonly location: SourceLocation } {
   const location = diagnostics.section([outer.name, name]);

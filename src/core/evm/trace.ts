@@ -97,6 +97,13 @@ type Within =
   | { readonly kind: "step"; readonly step: StepBuilder }
   | { readonly kind: "dispatch"; readonly dispatch: DispatchBuilder };
 
+/** What all frames of a trace share. */
+interface TraceContext {
+  readonly host: Address;
+  /** Steps so far; frames add theirs. */
+  readonly steps: StepBuilder[];
+}
+
 interface Visit {
   readonly frame: unknown;
   readonly path: string;
@@ -118,7 +125,7 @@ export function readTrace(trace: unknown, host: Address): TraceOutcome {
     const frame = parseFrame(visit.frame, path);
     if (frame.error !== undefined) continue;
     frame.logs?.forEach((log) => handled.add(log));
-    const within = placeFrame(frame, visit.within, host, steps);
+    const within = placeFrame(frame, visit.within, { host, steps });
     const { calls = [] } = frame;
     // The first one is to be popped first.
     for (let index = calls.length - 1; index >= 0; index--) {
@@ -131,7 +138,7 @@ export function readTrace(trace: unknown, host: Address): TraceOutcome {
 }
 
 /** Records a successful frame under its step and dispatch; returns the place of its own calls. */
-function placeFrame(frame: Frame, within: Within, host: Address, steps: StepBuilder[]): Within {
+function placeFrame(frame: Frame, within: Within, { host, steps }: TraceContext): Within {
   const selector = frame.input?.slice(0, 10).toLowerCase() ?? "";
   switch (within.kind) {
     case "nothing":

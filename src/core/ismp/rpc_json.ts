@@ -17,6 +17,13 @@ import {
   toConsensusStateId,
 } from "./state_machine.ts";
 
+/** Where a JSON is, for the error. */
+interface JsonPlace {
+  readonly typeName: string;
+  /** Variant that it is the payload of. */
+  readonly tag?: string;
+}
+
 /** JSON that does not have the shape of the named type. */
 export class IsmpJsonError extends Error {
   override readonly name = "IsmpJsonError";
@@ -31,11 +38,11 @@ export class IsmpJsonError extends Error {
   }
 }
 
-/** @param place names of the fields around `json`, for the error */
-function parse<T>(schema: z.ZodType<T>, json: unknown, typeName: string, place: readonly string[] = []): T {
+function parse<T>(schema: z.ZodType<T>, json: unknown, { typeName, tag }: JsonPlace): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
+  const place = tag === undefined ? [] : [tag];
   throw new IsmpJsonError(typeName, [...place, ...issue?.path ?? []].join("."), { cause: parsed.error });
 }
 
@@ -129,15 +136,10 @@ const vetoedSchema = z.strictObject({ height: stateMachineHeightSchema, fisherma
 const taggedSchema = z.record(z.string(), z.unknown());
 
 function readTagged(json: unknown, typeName: string): readonly [tag: string, payload: unknown] {
-  const entries = Object.entries(parse(taggedSchema, json, typeName));
+  const entries = Object.entries(parse(taggedSchema, json, { typeName }));
   const [first] = entries;
   if (first === undefined || entries.length !== 1) throw new IsmpJsonError(typeName, "");
   return first;
-}
-
-/** Keeps the tag in the path of the field. */
-function within<T>(schema: z.ZodType<T>, tag: string, payload: unknown, typeName: string): T {
-  return parse(schema, payload, typeName, [tag]);
 }
 
 /** An event of `ismp_queryEvents`. @throws {IsmpJsonError} naming the first field that does not fit. */
@@ -146,21 +148,21 @@ export function parseIsmpEvent(json: unknown): IsmpEvent {
   const [tag, payload] = readTagged(json, typeName);
   switch (tag) {
     case "StateMachineUpdated":
-      return { tag, value: within(updatedSchema, tag, payload, typeName) };
+      return { tag, value: parse(updatedSchema, payload, { typeName, tag }) };
     case "StateCommitmentVetoed":
-      return { tag, value: within(vetoedSchema, tag, payload, typeName) };
+      return { tag, value: parse(vetoedSchema, payload, { typeName, tag }) };
     case "PostRequest":
-      return { tag, value: within(postSchema, tag, payload, typeName) };
+      return { tag, value: parse(postSchema, payload, { typeName, tag }) };
     case "GetRequest":
-      return { tag, value: within(getSchema, tag, payload, typeName) };
+      return { tag, value: parse(getSchema, payload, { typeName, tag }) };
     case "GetResponse":
-      return { tag, value: within(responseSchema, tag, payload, typeName) };
+      return { tag, value: parse(responseSchema, payload, { typeName, tag }) };
     case "PostRequestHandled":
     case "GetRequestHandled":
-      return { tag, value: within(handledSchema, tag, payload, typeName) };
+      return { tag, value: parse(handledSchema, payload, { typeName, tag }) };
     case "PostRequestTimeoutHandled":
     case "GetRequestTimeoutHandled":
-      return { tag, value: within(timeoutSchema, tag, payload, typeName) };
+      return { tag, value: parse(timeoutSchema, payload, { typeName, tag }) };
     default:
       throw new IsmpJsonError(typeName, tag.slice(0, 64));
   }
@@ -168,7 +170,7 @@ export function parseIsmpEvent(json: unknown): IsmpEvent {
 
 /** A number answer such as a height or a time. @throws {IsmpJsonError} */
 export function parseU64(json: unknown, typeName: string): bigint {
-  return parse(u64, json, typeName);
+  return parse(u64, json, { typeName });
 }
 
 const proofAnswerSchema = z.object({ proof: byteArray, height: u64 });
@@ -181,7 +183,7 @@ export interface ProofAnswer {
 
 /** Reads {@link proofAnswerToJson}; `proof` may also be hex. @throws {IsmpJsonError} */
 export function parseProofAnswer(json: unknown): ProofAnswer {
-  return parse(proofAnswerSchema, json, "Proof");
+  return parse(proofAnswerSchema, json, { typeName: "Proof" });
 }
 
 /** One event of an answer: the event, or the reason why it cannot be read. */
@@ -228,11 +230,11 @@ const withMetadata = z.object({
 
 /** Answer of `ismp_queryEventsWithMetadata`. @throws {IsmpJsonError} when the answer itself has another shape. */
 export function parseEventsWithMetadata(json: unknown): ReadonlyMap<Hash256, readonly EventWithMetadata[]> {
-  const blocks = Object.entries(parse(blockMap, json, "EventsWithMetadata"));
+  const blocks = Object.entries(parse(blockMap, json, { typeName: "EventsWithMetadata" }));
   return new Map(blocks.map(([block, events]) => [
-    parse(hash, block, "EventsWithMetadata"),
+    parse(hash, block, { typeName: "EventsWithMetadata" }),
     events.map((item) => {
-      const { meta, event } = parse(withMetadata, item, "EventsWithMetadata");
+      const { meta, event } = parse(withMetadata, item, { typeName: "EventsWithMetadata" });
       return { meta, decoded: decodeIsmpEvent(event) };
     }),
   ]));

@@ -45,15 +45,17 @@ function plain(pallet: string, item: string): () => Uint8Array {
   return () => storagePrefix(pallet, item);
 }
 
-function map<A>(pallet: string, item: string, hasher: Hasher, key: Codec<A>): (key: A) => Uint8Array {
-  return (value) => concatBytes(storagePrefix(pallet, item), hasher(key.enc(value)));
+/** Key of a map: how it is hashed and encoded. */
+type MapKey<A> = readonly [hasher: Hasher, codec: Codec<A>];
+
+function map<A>(pallet: string, item: string, [hasher, codec]: MapKey<A>): (key: A) => Uint8Array {
+  return (value) => concatBytes(storagePrefix(pallet, item), hasher(codec.enc(value)));
 }
 
 function doubleMap<A, B>(
   pallet: string,
   item: string,
-  first: readonly [Hasher, Codec<A>],
-  second: readonly [Hasher, Codec<B>],
+  [first, second]: readonly [MapKey<A>, MapKey<B>],
 ): (a: A, b: B) => Uint8Array {
   return (a, b) =>
     concatBytes(storagePrefix(pallet, item), first[0](first[1].enc(a)), second[0](second[1].enc(b)));
@@ -68,11 +70,11 @@ type ByCommitment = (commitment: Hash256) => Uint8Array;
 type Plain = () => Uint8Array;
 
 function byId(pallet: string, item: string): ById {
-  return map(pallet, item, blake2Concat, stateMachineIdCodec);
+  return map(pallet, item, [blake2Concat, stateMachineIdCodec]);
 }
 
 function byIdAndHeight(item: string, heightHasher: Hasher): ByIdAndHeight {
-  return doubleMap("Ismp", item, [blake2Concat, stateMachineIdCodec], [heightHasher, u64]);
+  return doubleMap("Ismp", item, [[blake2Concat, stateMachineIdCodec], [heightHasher, u64]]);
 }
 
 /** Keys of pallet `Ismp`. Heights and indexes are u64. */
@@ -94,11 +96,11 @@ export const ismpKeys: {
   readonly nonce: Plain;
   readonly childTrieRoot: Plain;
 } = {
-  consensusStates: map("Ismp", "ConsensusStates", twoxConcat, consensusStateIdCodec),
-  consensusStateClient: map("Ismp", "ConsensusStateClient", blake2Concat, consensusStateIdCodec),
-  unbondingPeriod: map("Ismp", "UnbondingPeriod", blake2Concat, consensusStateIdCodec),
-  consensusClientUpdateTime: map("Ismp", "ConsensusClientUpdateTime", twoxConcat, consensusStateIdCodec),
-  frozenConsensusClients: map("Ismp", "FrozenConsensusClients", blake2Concat, consensusStateIdCodec),
+  consensusStates: map("Ismp", "ConsensusStates", [twoxConcat, consensusStateIdCodec]),
+  consensusStateClient: map("Ismp", "ConsensusStateClient", [blake2Concat, consensusStateIdCodec]),
+  unbondingPeriod: map("Ismp", "UnbondingPeriod", [blake2Concat, consensusStateIdCodec]),
+  consensusClientUpdateTime: map("Ismp", "ConsensusClientUpdateTime", [twoxConcat, consensusStateIdCodec]),
+  frozenConsensusClients: map("Ismp", "FrozenConsensusClients", [blake2Concat, consensusStateIdCodec]),
   challengePeriod: byId("Ismp", "ChallengePeriod"),
   latestStateMachineHeight: byId("Ismp", "LatestStateMachineHeight"),
   previousStateMachineHeight: byId("Ismp", "PreviousStateMachineHeight"),
@@ -107,7 +109,7 @@ export const ismpKeys: {
   stateCommitmentQueue: byIdAndHeight("StateCommitmentQueue", twoxConcat),
   commitmentQueueStates: byId("Ismp", "CommitmentQueueStates"),
   stateMachineCommitmentCap: byId("Ismp", "StateMachineCommitmentCap"),
-  responded: map("Ismp", "Responded", identity, hash256),
+  responded: map("Ismp", "Responded", [identity, hash256]),
   nonce: plain("Ismp", "Nonce"),
   childTrieRoot: plain("Ismp", "ChildTrieRoot"),
 };
@@ -124,21 +126,19 @@ export const relayerKeys: {
   readonly outboundRequestDeliveryReward: (moduleId: Uint8Array) => Uint8Array;
   readonly outboundRequestsClaimed: ByCommitment;
 } = {
-  fees: doubleMap("Relayer", "Fees", [blake2Concat, stateMachineCodec], [blake2Concat, bytes]),
-  nonce: doubleMap("Relayer", "Nonce", [blake2Concat, bytes], [blake2Concat, stateMachineCodec]),
-  minimumWithdrawalAmount: map("Relayer", "MinimumWithdrawalAmount", blake2Concat, stateMachineCodec),
-  outboundConsensusDeliveryReward: map(
-    "Relayer",
-    "OutboundConsensusDeliveryReward",
+  fees: doubleMap("Relayer", "Fees", [[blake2Concat, stateMachineCodec], [blake2Concat, bytes]]),
+  nonce: doubleMap("Relayer", "Nonce", [[blake2Concat, bytes], [blake2Concat, stateMachineCodec]]),
+  minimumWithdrawalAmount: map("Relayer", "MinimumWithdrawalAmount", [blake2Concat, stateMachineCodec]),
+  outboundConsensusDeliveryReward: map("Relayer", "OutboundConsensusDeliveryReward", [
     blake2Concat,
     stateMachineCodec,
-  ),
-  outboundConsensusRotationsClaimed: doubleMap("Relayer", "OutboundConsensusRotationsClaimed", [
+  ]),
+  outboundConsensusRotationsClaimed: doubleMap("Relayer", "OutboundConsensusRotationsClaimed", [[
     blake2Concat,
     stateMachineCodec,
-  ], [blake2Concat, u64]),
-  outboundRequestDeliveryReward: map("Relayer", "OutboundRequestDeliveryReward", blake2Concat, bytes),
-  outboundRequestsClaimed: map("Relayer", "OutboundRequestsClaimed", blake2Concat, hash256),
+  ], [blake2Concat, u64]]),
+  outboundRequestDeliveryReward: map("Relayer", "OutboundRequestDeliveryReward", [blake2Concat, bytes]),
+  outboundRequestsClaimed: map("Relayer", "OutboundRequestsClaimed", [blake2Concat, hash256]),
 };
 
 /** Keys of pallet `HostExecutive`. */
@@ -147,9 +147,9 @@ export const hostExecutiveKeys: {
   readonly evmHosts: ByChain;
   readonly feeTokenDecimals: ByChain;
 } = {
-  hostParams: map("HostExecutive", "HostParams", twoxConcat, stateMachineCodec),
-  evmHosts: map("HostExecutive", "EvmHosts", twoxConcat, stateMachineCodec),
-  feeTokenDecimals: map("HostExecutive", "FeeTokenDecimals", blake2Concat, stateMachineCodec),
+  hostParams: map("HostExecutive", "HostParams", [twoxConcat, stateMachineCodec]),
+  evmHosts: map("HostExecutive", "EvmHosts", [twoxConcat, stateMachineCodec]),
+  feeTokenDecimals: map("HostExecutive", "FeeTokenDecimals", [blake2Concat, stateMachineCodec]),
 };
 
 /** Keys of pallet `Bandwidth`; the pallet truncates the application's id to 32 bytes. */
@@ -159,10 +159,10 @@ export const bandwidthKeys: {
   readonly bandwidthManager: ByChain;
   readonly tiers: (tier: BandwidthTier) => Uint8Array;
 } = {
-  allowance: doubleMap("Bandwidth", "Allowance", [twoxConcat, stateMachineCodec], [blake2Concat, bytes]),
-  allowlist: doubleMap("Bandwidth", "Allowlist", [twoxConcat, stateMachineCodec], [blake2Concat, bytes]),
-  bandwidthManager: map("Bandwidth", "BandwidthManager", twoxConcat, stateMachineCodec),
-  tiers: map("Bandwidth", "Tiers", twoxConcat, bandwidthTierCodec),
+  allowance: doubleMap("Bandwidth", "Allowance", [[twoxConcat, stateMachineCodec], [blake2Concat, bytes]]),
+  allowlist: doubleMap("Bandwidth", "Allowlist", [[twoxConcat, stateMachineCodec], [blake2Concat, bytes]]),
+  bandwidthManager: map("Bandwidth", "BandwidthManager", [twoxConcat, stateMachineCodec]),
+  tiers: map("Bandwidth", "Tiers", [twoxConcat, bandwidthTierCodec]),
 };
 
 /** Keys of pallet `Mmr`; `nodes` by position. */
@@ -173,7 +173,7 @@ export const mmrKeys: {
 } = {
   rootHash: plain("Mmr", "RootHash"),
   numberOfLeaves: plain("Mmr", "NumberOfLeaves"),
-  nodes: map("Mmr", "Nodes", identity, u64),
+  nodes: map("Mmr", "Nodes", [identity, u64]),
 };
 
 /** Keys of pallet `BeefyConsensusProofs`. */
@@ -196,8 +196,8 @@ export const otherKeys: {
   readonly systemEvents: Plain;
   readonly timestampNow: Plain;
 } = {
-  parachains: map("IsmpParachain", "Parachains", identity, u32),
-  currentRelayChainStateRoots: map("IsmpParachain", "CurrentRelayChainStateRoots", blake2Concat, u32),
+  parachains: map("IsmpParachain", "Parachains", [identity, u32]),
+  currentRelayChainStateRoots: map("IsmpParachain", "CurrentRelayChainStateRoots", [blake2Concat, u32]),
   stateMachinesCostPerBlock: byId("ConsensusIncentives", "StateMachinesCostPerBlock"),
   mintPerByte: plain("MessagingIncentives", "MintPerByte"),
   systemEvents: plain("System", "Events"),

@@ -258,9 +258,8 @@ export class RpcEndpointSet {
     const { signal } = conditions;
     const answers = await mapLimited(
       parts,
-      PARTS_AT_ONCE,
+      { max: PARTS_AT_ONCE, signal },
       (part, partSignal) => this.#send(tracked, part, { ...conditions, signal: partSignal }),
-      signal,
     );
     return answers.flat();
   }

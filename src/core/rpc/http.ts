@@ -91,9 +91,8 @@ class HttpEndpoint implements RpcEndpoint {
     try {
       return await withDeadline(
         this.#deps.clock,
-        { what, afterMs },
+        { what, afterMs, signal: conditions.signal },
         (signal) => this.#post(body, calls, signal),
-        conditions.signal,
       );
     } catch (cause) {
       if (cause instanceof DeadlineFault) {

@@ -71,9 +71,9 @@ export class ReconnectingSocket {
   async connected(signal: AbortSignal): Promise<SocketLink> {
     this.#loop ??= this.#stayConnected(this.signal);
     if (this.#link !== undefined) return this.#link;
-    const deadline = { what: "connection", afterMs: this.#options.patienceMs };
+    const deadline = { what: "connection", afterMs: this.#options.patienceMs, signal };
     try {
-      return await withDeadline(this.#deps.clock, deadline, () => this.#nextLink.promise, signal);
+      return await withDeadline(this.#deps.clock, deadline, () => this.#nextLink.promise);
     } catch (cause) {
       if (!(cause instanceof DeadlineFault) || signal.aborted) throw cause;
       throw new LinkEnded({ kind: "dropped", problem: this.#lastProblem });
@@ -95,9 +95,13 @@ export class ReconnectingSocket {
   /** Probes the connection and closes it when it is dead. */
   async probe(link: SocketLink): Promise<void> {
     const call: RpcCall = { method: "system_health", params: [] };
-    const deadline = { what: call.method, afterMs: PROBE_TIMEOUT_MS };
+    const deadline = { what: call.method, afterMs: PROBE_TIMEOUT_MS, signal: this.signal };
     try {
-      await withDeadline(this.#deps.clock, deadline, () => this.sendOn(link, call), this.signal);
+      await withDeadline(
+        this.#deps.clock,
+        deadline,
+        () => this.sendOn(link, call),
+      );
     } catch (cause) {
       if (this.signal.aborted) return;
       if (!(cause instanceof DeadlineFault)) throw cause;
@@ -155,10 +159,10 @@ export class ReconnectingSocket {
   }
 
   async #awaitOpen(opened: Promise<void>, ended: Promise<void>, signal: AbortSignal): Promise<boolean> {
-    const deadline = { what: "connection", afterMs: CONNECT_TIMEOUT_MS };
+    const deadline = { what: "connection", afterMs: CONNECT_TIMEOUT_MS, signal };
     const either = Promise.race([opened.then(() => true), ended.then(() => false)]);
     try {
-      return await withDeadline(this.#deps.clock, deadline, () => either, signal);
+      return await withDeadline(this.#deps.clock, deadline, () => either);
     } catch (cause) {
       if (signal.aborted) return false;
       if (!(cause instanceof DeadlineFault)) throw cause;

@@ -209,9 +209,8 @@ class WebSocketEndpoint implements SocketEndpoint {
     try {
       return await withDeadline(
         this.#deps.clock,
-        { what: formatMethods(calls), afterMs },
+        { what: formatMethods(calls), afterMs, signal: ended.signal },
         work,
-        ended.signal,
       );
     } catch (cause) {
       if (!(cause instanceof DeadlineFault)) throw cause;

@@ -28,6 +28,7 @@ export interface CommonArguments {
 
 /** Options in which the programs differ. */
 export interface AppOptions<C> {
+  readonly arguments: CommonArguments;
   readonly reading: ConfigResult<C>;
   /** Texts that no log line may contain. */
   readonly secretsOf: (config: C) => readonly string[];
@@ -47,11 +48,10 @@ export interface AppContext {
 /** Runs `work` with a checked configuration; an invalid one is only reported. */
 export async function runApp<C>(
   env: ProcessEnv,
-  args: CommonArguments,
   options: AppOptions<C>,
   work: (config: C, context: AppContext) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const { reading } = options;
+  const { arguments: args, reading } = options;
   if (reading.config === undefined) {
     env.writeError(describeProblems(args.config, reading));
     return exitCodes.failed;

@@ -64,9 +64,8 @@ export class Limit {
  */
 export async function mapLimited<A, B>(
   items: readonly A[],
-  max: number,
+  { max, signal }: { readonly max: number; readonly signal: AbortSignal },
   work: (item: A, signal: AbortSignal) => Promise<B>,
-  signal: AbortSignal,
 ): Promise<B[]> {
   const limit = new Limit(max);
   const stop = linkedAbort(signal);

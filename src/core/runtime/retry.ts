@@ -48,41 +48,40 @@ export interface RetryOptions {
   readonly onPause?: (error: unknown, failures: number, delayMs: number) => void;
 }
 
+/** Surroundings of {@link retry}. */
+export interface RetryContext {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  /** Ends the attempts and the pauses. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Runs `work` until it succeeds. When `decide`, the number of attempts or the time ends it, the last error is
  * rethrown. An abort ends it with the signal's reason.
  */
 export async function retry<T>(
-  deps: { readonly clock: Clock; readonly randomness: Randomness },
+  { clock, randomness, signal }: RetryContext,
   options: RetryOptions,
   work: (signal: AbortSignal) => Promise<T>,
-  signal: AbortSignal,
 ): Promise<T> {
-  const startMs = deps.clock.now();
+  const startMs = clock.now();
   for (let failures = 1;; failures++) {
     signal.throwIfAborted();
     try {
       return await work(signal);
     } catch (error) {
       signal.throwIfAborted();
-      const delayMs = pauseAfter(error, failures, options, deps.randomness);
-      const passedMs = deps.clock.now() - startMs;
-      if (delayMs === undefined || passedMs + delayMs > (options.withinMs ?? Infinity)) throw error;
+      const decision = options.decide(error, failures);
+      if (decision.kind === "giveUp" || failures >= (options.maxAttempts ?? Infinity)) throw error;
+      const backoffMs = nextDelayMs(options.backoff, failures, randomness.fraction());
+      const delayMs = Math.max(backoffMs, decision.atLeastMs ?? 0);
+      const passedMs = clock.now() - startMs;
+      if (passedMs + delayMs > (options.withinMs ?? Infinity)) throw error;
       options.onPause?.(error, failures, delayMs);
-      await deps.clock.sleep(delayMs, signal);
+      await clock.sleep(delayMs, signal);
     }
   }
-}
-
-function pauseAfter(
-  error: unknown,
-  failures: number,
-  options: RetryOptions,
-  randomness: Randomness,
-): number | undefined {
-  const decision = options.decide(error, failures);
-  if (decision.kind === "giveUp" || failures >= (options.maxAttempts ?? Infinity)) return undefined;
-  return Math.max(nextDelayMs(options.backoff, failures, randomness.fraction()), decision.atLeastMs ?? 0);
 }
 
 /** Deadline exceeded. */
@@ -94,21 +93,29 @@ export class DeadlineFault extends Error {
   }
 }
 
+/** Limit of {@link withDeadline}. */
+export interface Deadline {
+  /** What is awaited, for the fault. */
+  readonly what: string;
+  readonly afterMs: number;
+  /** Ends the work earlier. */
+  readonly signal: AbortSignal;
+}
+
 /**
- * Runs `work` with a signal that is aborted after `deadline.afterMs`; does not wait for work that ignores it.
+ * Runs `work` with a signal that is aborted after `afterMs`; does not wait for work that ignores it.
  * @throws {DeadlineFault} when time is up; the signal's reason when aborted from outside.
  */
 export async function withDeadline<T>(
   clock: Clock,
-  deadline: { readonly what: string; readonly afterMs: number },
+  { what, afterMs, signal }: Deadline,
   work: (signal: AbortSignal) => Promise<T>,
-  signal: AbortSignal,
 ): Promise<T> {
   signal.throwIfAborted();
   const timer = new AbortController();
   const inner = linkedAbort(signal);
-  clock.sleep(deadline.afterMs, timer.signal).then(
-    () => inner.abort(new DeadlineFault(deadline.what, deadline.afterMs)),
+  clock.sleep(afterMs, timer.signal).then(
+    () => inner.abort(new DeadlineFault(what, afterMs)),
     () => undefined, // the timer was stopped: the work ended first
   );
   try {

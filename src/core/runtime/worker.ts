@@ -24,6 +24,8 @@ export interface Worker {
 
 /** Options of {@link superviseWorkers}. */
 export interface SupervisorOptions {
+  /** Stops all workers. */
+  readonly signal: AbortSignal;
   /** Pauses before restarts; default 1 s to 1 min. */
   readonly backoff?: Backoff;
   /** A run of at least this length resets the count of failures, ms; default 10 min. */
@@ -62,16 +64,16 @@ export async function superviseWorkers(
   deps: Deps,
   workers: readonly Worker[],
   options: SupervisorOptions,
-  signal: AbortSignal,
 ): Promise<SupervisorOutcome> {
+  const { signal, graceMs = defaultGraceMs } = options;
   const stop = linkedAbort(signal);
-  const inner = stop.signal;
+  const supervisor = new Supervisor(deps, { ...options, signal: stop.signal });
   const faults: unknown[] = [];
   const running = new Set<string>();
   const runs = workers.map(async (worker) => {
     running.add(worker.name);
     try {
-      await keepRunning(deps, worker, options, inner);
+      await supervisor.keepRunning(worker);
     } catch (error) {
       faults.push(error);
       stop.abort(error);
@@ -79,7 +81,7 @@ export async function superviseWorkers(
       running.delete(worker.name);
     }
   });
-  await settledOrOverdue(deps.clock, Promise.all(runs), options.graceMs ?? defaultGraceMs, inner);
+  await settledOrOverdue(deps.clock, Promise.all(runs), { graceMs, signal: stop.signal });
   stop.unlink();
   const stuck = [...running];
   if (stuck.length > 0) deps.log.warn("shutdown_timed_out", { workers: stuck.join(", ") });
@@ -88,62 +90,68 @@ export async function superviseWorkers(
   return { kind, exitCode: exitCodes.ok, fault: undefined, stuck };
 }
 
-/** Restarts one worker until it returns or is aborted; throws fatal faults only. */
-async function keepRunning(
-  deps: Deps,
-  worker: Worker,
-  options: SupervisorOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  let failures = 0;
-  while (!signal.aborted) {
-    const startMs = deps.clock.now();
-    try {
-      await worker.run(signal);
-      return;
-    } catch (error) {
-      // Another worker's fatal fault is the abort reason and is thrown by every wait.
-      if (signal.aborted && error === signal.reason) return;
-      if (isFatal(error, options)) {
-        deps.log.error("worker_failed", { worker: worker.name, error });
-        throw error;
+/** Restarts workers. */
+class Supervisor {
+  readonly #deps: Deps;
+  readonly #options: SupervisorOptions;
+
+  constructor(deps: Deps, options: SupervisorOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** Restarts one worker until it returns or is aborted; throws fatal faults only. */
+  async keepRunning(worker: Worker): Promise<void> {
+    const { clock, log } = this.#deps;
+    const { signal, healthyAfterMs = defaultHealthyAfterMs } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      const startMs = clock.now();
+      try {
+        await worker.run(signal);
+        return;
+      } catch (error) {
+        // Another worker's fatal fault is the abort reason and is thrown by every wait.
+        if (signal.aborted && error === signal.reason) return;
+        if (this.#isFatal(error)) {
+          log.error("worker_failed", { worker: worker.name, error });
+          throw error;
+        }
+        if (signal.aborted) return this.#reportOddEnd(worker, error);
+        const wasHealthy = clock.now() - startMs >= healthyAfterMs;
+        failures = wasHealthy ? 1 : failures + 1;
+        await this.#pause(worker, error, failures);
       }
-      if (signal.aborted) return reportOddEnd(deps.log, worker, error, signal);
-      const wasHealthy = deps.clock.now() - startMs >= (options.healthyAfterMs ?? defaultHealthyAfterMs);
-      failures = wasHealthy ? 1 : failures + 1;
-      await pause(deps, { worker, error, failures, options }, signal);
     }
   }
-}
 
-function isFatal(error: unknown, options: SupervisorOptions): boolean {
-  return error instanceof FatalFault || (options.isFatal?.(error) ?? false);
-}
+  #isFatal(error: unknown): boolean {
+    return error instanceof FatalFault || (this.#options.isFatal?.(error) ?? false);
+  }
 
-/** Logs errors thrown while stopping, except the abort reason itself. */
-function reportOddEnd(log: Log, worker: Worker, error: unknown, signal: AbortSignal): void {
-  const isAbort = error === signal.reason || (error instanceof Error && error.name === "AbortError");
-  if (!isAbort) log.warn("worker_failed_stopping", { worker: worker.name, error });
-}
+  /** Logs errors thrown while stopping, except the abort reason itself. */
+  #reportOddEnd(worker: Worker, error: unknown): void {
+    const isAbort = error === this.#options.signal.reason ||
+      (error instanceof Error && error.name === "AbortError");
+    if (!isAbort) this.#deps.log.warn("worker_failed_stopping", { worker: worker.name, error });
+  }
 
-async function pause(
-  deps: Deps,
-  failure: { worker: Worker; error: unknown; failures: number; options: SupervisorOptions },
-  signal: AbortSignal,
-): Promise<void> {
-  const { worker, error, failures, options } = failure;
-  const delayMs = nextDelayMs(options.backoff ?? defaultBackoff, failures, deps.randomness.fraction());
-  const level = options.isPassing?.(error) ? "warn" : "error";
-  deps.log[level]("worker_restarting", {
-    worker: worker.name,
-    failures,
-    againInMs: delayMs,
-    error,
-  });
-  try {
-    await deps.clock.sleep(delayMs, signal);
-  } catch (reason) {
-    if (!signal.aborted) throw reason;
+  async #pause(worker: Worker, error: unknown, failures: number): Promise<void> {
+    const { clock, randomness, log } = this.#deps;
+    const { backoff = defaultBackoff, isPassing, signal } = this.#options;
+    const delayMs = nextDelayMs(backoff, failures, randomness.fraction());
+    const level = isPassing?.(error) ? "warn" : "error";
+    log[level]("worker_restarting", {
+      worker: worker.name,
+      failures,
+      againInMs: delayMs,
+      error,
+    });
+    try {
+      await clock.sleep(delayMs, signal);
+    } catch (reason) {
+      if (!signal.aborted) throw reason;
+    }
   }
 }
 
@@ -151,8 +159,7 @@ async function pause(
 async function settledOrOverdue(
   clock: Clock,
   work: Promise<unknown>,
-  graceMs: number,
-  signal: AbortSignal,
+  { graceMs, signal }: { readonly graceMs: number; readonly signal: AbortSignal },
 ): Promise<void> {
   const ended = new AbortController();
   const aborted = new Promise<void>((resolve) => {

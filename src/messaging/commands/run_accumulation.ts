@@ -38,7 +38,7 @@ export function runAccumulation(
     const done = linkedAbort(signal);
     // Chains that did not answer are polled again, so that --wait can continue with them.
     const supervisor = { clock: deps.clock, randomness: deps.random, log: deps.log };
-    const opening = superviseWorkers(supervisor, gates, {}, done.signal);
+    const opening = superviseWorkers(supervisor, gates, { signal: done.signal });
     const { pollIntervalSec } = config.hub;
     const print = deps.logFormat === "human" ? deps.print : (): void => {};
     try {

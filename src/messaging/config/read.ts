@@ -128,7 +128,7 @@ function readChain({ evm, substrate }: Sections, table: TomlTable, location: Sou
   const { section } = location;
   switch (table["type"]) {
     case "evm": {
-      const { partial, complete } = readSection(table, location, evm, liveHints(table));
+      const { partial, complete } = readSection(table, location.withHints(liveHints(table)), evm);
       const { gasPriceBufferPercent } = partial;
       return {
         known: { ...toKnown(location, partial), gasPriceBufferPercent },

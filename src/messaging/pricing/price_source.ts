@@ -89,9 +89,9 @@ class CachedPrices implements PriceSource {
   }
 
   async #askOne(quote: PriceQuote, signal: AbortSignal): Promise<Quotation> {
-    const deadline = { what: `${quote.origin} price`, afterMs: PRICE_TIMEOUT_MS };
+    const deadline = { what: `${quote.origin} price`, afterMs: PRICE_TIMEOUT_MS, signal };
     try {
-      return await withDeadline(this.#clock, deadline, (inner) => quote.ask(inner), signal);
+      return await withDeadline(this.#clock, deadline, (inner) => quote.ask(inner));
     } catch (error) {
       if (!(error instanceof DeadlineFault)) throw error;
       return { kind: "failed", code: "timeout" };

@@ -74,6 +74,7 @@ async function readsOf(toml: string): Promise<readonly string[]> {
     const run = runConsensus(
       {
         ...deps,
+        config: watched,
         connect: () => ({
           hub: memory,
           proved: [prover],
@@ -84,7 +85,6 @@ async function readsOf(toml: string): Promise<readonly string[]> {
           fetchBase: undefined,
         }),
       },
-      watched,
       { base: undefined },
       stop.signal,
     );

@@ -66,8 +66,7 @@ Deno.test("a hub of type grandpa: a Substrate chain follows it through three cha
   const stop = new AbortController();
   const deps = { clock: fastClock(20), random: fixedRandomness(0), log };
   const run = runConsensus(
-    { ...deps, connect: (checked) => connectChains(deps, checked) },
-    config,
+    { ...deps, config, connect: () => connectChains(deps, config) },
     { base: undefined },
     stop.signal,
   );
@@ -123,8 +122,7 @@ async function startBriefly(toml: string): Promise<{ readonly code: number; read
   const stop = new AbortController();
   const deps = { clock: fastClock(20), random: fixedRandomness(0), log: log.with({}) };
   const run = runConsensus(
-    { ...deps, connect: (checked) => connectChains(deps, checked) },
-    config,
+    { ...deps, config, connect: () => connectChains(deps, config) },
     { base: undefined },
     stop.signal,
   );

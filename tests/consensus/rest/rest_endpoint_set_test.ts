@@ -28,7 +28,7 @@ function scripted(faults: Readonly<Record<string, RpcFaultCode[]>>): {
       const code = faults[endpoint.host]?.shift();
       return code === undefined
         ? Promise.resolve(endpoint.host)
-        : Promise.reject(endpoint.fault(code, route, "by script"));
+        : Promise.reject(endpoint.fault(code, route, { detail: "by script" }));
     },
   };
 }

@@ -197,8 +197,8 @@ Deno.test("consensus.example.toml: the relayer takes it as it is, without a prob
   assert.deepEqual(relayer, { maximumUpdateIntervals: [], enableHubConsensus: true });
   assert.deepEqual(chains.map(({ type, consensusStateId }) => `${type} ${consensusStateId}`), [
     "evm ETH0",
-    "arbitrum_orbit ARB0",
     "op_stack OPT0",
+    "arbitrum_orbit ARB0",
     "bsc BSC0",
     "substrate CERE",
   ]);

@@ -37,13 +37,12 @@ Deno.test("retry: tries until it works, with growing pauses", async () => {
   const clock = new FakeClock(0);
   const times: number[] = [];
   const result = await clock.run(retry(
-    { clock, randomness: fixedRandomness(0) },
+    { clock, randomness: fixedRandomness(0), signal: never },
     { backoff: { firstMs: 1_000, maxMs: 60_000 }, decide: () => again },
     () => {
       times.push(clock.now());
       return times.length < 4 ? Promise.reject(new Error("not yet")) : Promise.resolve("done");
     },
-    never,
   ));
   equal(result, "done");
   deepEqual(times, [0, 1_000, 3_000, 7_000]);
@@ -53,10 +52,9 @@ Deno.test("retry: a pause that the endpoint asked for is kept", async () => {
   const clock = new FakeClock(0);
   let calls = 0;
   await clock.run(retry(
-    { clock, randomness: fixedRandomness(0) },
+    { clock, randomness: fixedRandomness(0), signal: never },
     { backoff: { firstMs: 10, maxMs: 10 }, decide: () => ({ kind: "again", atLeastMs: 5_000 }) },
     () => ++calls === 1 ? Promise.reject(new Error("throttled")) : Promise.resolve(),
-    never,
   ));
   equal(clock.now(), 5_000);
 });
@@ -77,7 +75,11 @@ for (
       made++;
       return Promise.reject(fault);
     };
-    const run = retry(deps, { backoff: { firstMs: 1_000, maxMs: 60_000 }, ...options }, work, never);
+    const run = retry(
+      { ...deps, signal: never },
+      { backoff: { firstMs: 1_000, maxMs: 60_000 }, ...options },
+      work,
+    );
     await rejects(clock.run(run), (error) => error === fault);
     equal(made, calls);
   });
@@ -87,10 +89,9 @@ Deno.test("retry: an abort during a pause ends it with the abort's reason", asyn
   const clock = new FakeClock(0);
   const stop = new AbortController();
   const run = retry(
-    { clock, randomness: fixedRandomness(0) },
+    { clock, randomness: fixedRandomness(0), signal: stop.signal },
     { backoff: { firstMs: 1_000, maxMs: 1_000 }, decide: () => again },
     () => Promise.reject(new Error("broken")),
-    stop.signal,
   );
   const seen = rejects(run, { message: "stop" });
   await clock.advance(500);
@@ -101,10 +102,10 @@ Deno.test("retry: an abort during a pause ends it with the abort's reason", asyn
 
 Deno.test("deadline: work in time gives its result and leaves no timer", async () => {
   const clock = new FakeClock(0);
-  const result = withDeadline(clock, { what: "test", afterMs: 1_000 }, async (signal) => {
+  const result = withDeadline(clock, { what: "test", afterMs: 1_000, signal: never }, async (signal) => {
     await clock.sleep(999, signal);
     return 5;
-  }, never);
+  });
   equal(await clock.run(result), 5);
   await clock.settle();
   equal(clock.pending, 0);
@@ -112,7 +113,11 @@ Deno.test("deadline: work in time gives its result and leaves no timer", async (
 
 Deno.test("deadline: work that ignores its signal is not waited for", async () => {
   const clock = new FakeClock(0);
-  const result = withDeadline(clock, { what: "test", afterMs: 1_000 }, () => new Promise(() => {}), never);
+  const result = withDeadline(
+    clock,
+    { what: "test", afterMs: 1_000, signal: never },
+    () => new Promise(() => {}),
+  );
   await rejects(clock.run(result), (error) => error instanceof DeadlineFault && error.afterMs === 1_000);
   equal(clock.now(), 1_000);
 });
@@ -120,9 +125,9 @@ Deno.test("deadline: work that ignores its signal is not waited for", async () =
 Deno.test("deadline: the signal of the work is aborted when time is up", async () => {
   const clock = new FakeClock(0);
   let reason: unknown;
-  const result = withDeadline(clock, { what: "test", afterMs: 1_000 }, async (signal) => {
+  const result = withDeadline(clock, { what: "test", afterMs: 1_000, signal: never }, async (signal) => {
     await clock.sleep(5_000, signal).catch((error) => reason = error);
-  }, never);
+  });
   await rejects(clock.run(result), DeadlineFault);
   ok(reason instanceof DeadlineFault);
 });
@@ -132,9 +137,8 @@ Deno.test("deadline: an abort from outside comes through as itself", async () =>
   const stop = new AbortController();
   const result = withDeadline(
     clock,
-    { what: "test", afterMs: 1_000 },
+    { what: "test", afterMs: 1_000, signal: stop.signal },
     (s) => clock.sleep(900, s),
-    stop.signal,
   );
   const seen = rejects(result, { message: "stop" });
   stop.abort(new Error("stop"));

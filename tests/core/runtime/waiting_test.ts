@@ -130,17 +130,17 @@ Deno.test("limit: work that fails gives its place back; aborted work never start
 
 Deno.test("mapLimited: keeps the order of the items; the first fault stops the rest", async () => {
   const clock = new FakeClock(0);
-  const slow = mapLimited([3, 1, 2], 2, async (n, signal) => {
+  const slow = mapLimited([3, 1, 2], { max: 2, signal: never }, async (n, signal) => {
     await clock.sleep(n * 10, signal);
     return n * 2;
-  }, never);
+  });
   deepEqual(await clock.run(slow), [6, 2, 4]);
   const started: number[] = [];
-  const broken = mapLimited([1, 2, 3, 4], 2, async (n, signal) => {
+  const broken = mapLimited([1, 2, 3, 4], { max: 2, signal: never }, async (n, signal) => {
     started.push(n);
     await clock.sleep(10, signal);
     throw new Error(`fault ${n}`);
-  }, never);
+  });
   await clock.run(rejects(broken, { message: "fault 1" }));
   equal(started.includes(4), false);
   equal(clock.pending, 0);

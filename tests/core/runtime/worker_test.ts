@@ -41,7 +41,7 @@ Deno.test("workers: one that fails is started again with growing pauses; the oth
     },
     { name: calm.name, run: (signal) => (idleStarts++, calm.run(signal)) },
   ];
-  const run = superviseWorkers(deps, workers, {}, stop.signal);
+  const run = superviseWorkers(deps, workers, { signal: stop.signal });
   await clock.advance(20_000);
   deepEqual(starts, [0, 1_000, 3_000, 7_000, 15_000]);
   equal(idleStarts, 1);
@@ -63,7 +63,7 @@ Deno.test("workers: a long healthy run clears the count of failures", async () =
       throw new Error("broken");
     },
   };
-  const run = superviseWorkers(deps, [worker], {}, stop.signal);
+  const run = superviseWorkers(deps, [worker], { signal: stop.signal });
   await clock.advance(604_500);
   deepEqual(starts, [0, 1_000, 3_000, 604_000]);
   stop.abort(new Error("stop"));
@@ -74,7 +74,7 @@ Deno.test("workers: faults that pass are warnings", async () => {
   const { clock, log, stop, deps } = newScene();
   const worker: Worker = { name: "shaky", run: () => Promise.reject(new RangeError("endpoint down")) };
   const options = { isPassing: (error: unknown): boolean => error instanceof RangeError };
-  const run = superviseWorkers(deps, [worker], options, stop.signal);
+  const run = superviseWorkers(deps, [worker], { ...options, signal: stop.signal });
   await clock.advance(2_500);
   stop.abort(new Error("stop"));
   await clock.run(run);
@@ -103,7 +103,7 @@ for (
         },
       },
     ];
-    const outcome = await clock.run(superviseWorkers(deps, workers, options, stop.signal));
+    const outcome = await clock.run(superviseWorkers(deps, workers, { ...options, signal: stop.signal }));
     deepEqual([outcome.kind, outcome.exitCode], ["fatal", 1]);
     equal(outcome.fault, fault);
     ok(hasEnded);
@@ -115,7 +115,7 @@ Deno.test("workers: a fatal fault is reported once, by the worker that met it", 
   const { clock, log, stop, deps } = newScene();
   const failing: Worker = { name: "doomed", run: () => Promise.reject(new FatalFault("no way")) };
   const workers = [idle(clock, "a"), failing, idle(clock, "b")];
-  const outcome = await clock.run(superviseWorkers(deps, workers, {}, stop.signal));
+  const outcome = await clock.run(superviseWorkers(deps, workers, { signal: stop.signal }));
   deepEqual([outcome.kind, outcome.stuck], ["fatal", []]);
   deepEqual(log.lines.map(({ level, fields }) => [level, fields.worker]), [["error", "doomed"]]);
 });
@@ -123,7 +123,7 @@ Deno.test("workers: a fatal fault is reported once, by the worker that met it", 
 Deno.test("workers: when all have returned it is finished", async () => {
   const { clock, stop, deps } = newScene();
   const worker: Worker = { name: "short", run: (signal) => clock.sleep(10, signal) };
-  const outcome = await clock.run(superviseWorkers(deps, [worker, worker], {}, stop.signal));
+  const outcome = await clock.run(superviseWorkers(deps, [worker, worker], { signal: stop.signal }));
   deepEqual([outcome.kind, outcome.exitCode], ["finished", 0]);
 });
 
@@ -137,7 +137,7 @@ Deno.test("workers: the step in progress is waited for, but not longer than the 
     },
     { name: "deaf", run: () => new Promise(() => {}) },
   ];
-  const run = superviseWorkers(deps, workers, { graceMs: 8_000 }, stop.signal);
+  const run = superviseWorkers(deps, workers, { graceMs: 8_000, signal: stop.signal });
   stop.abort(new Error("stop"));
   const outcome = await clock.run(run);
   ok(hasFinished);
@@ -148,7 +148,7 @@ Deno.test("workers: the step in progress is waited for, but not longer than the 
 
 Deno.test("workers: an abort is no fault and leaves no line", async () => {
   const { clock, log, stop, deps } = newScene();
-  const run = superviseWorkers(deps, [idle(clock)], {}, stop.signal);
+  const run = superviseWorkers(deps, [idle(clock)], { signal: stop.signal });
   await clock.advance(100);
   stop.abort(new Error("stop"));
   await clock.run(run);

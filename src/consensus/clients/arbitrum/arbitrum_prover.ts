@@ -57,7 +57,9 @@ class Arbitrum implements RollupKind<ArbitrumConsensusState> {
 
   async checkContracts(id: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const rollup = await this.#fetchStored(id, signal);
-    if (rollup !== undefined) return compareContract(id, "rollup_core", this.#options.rollupCore, rollup);
+    if (rollup !== undefined) {
+      return compareContract(id, "rollup_core", { configured: this.#options.rollupCore, stored: rollup });
+    }
     const text = `${stateMachineIdKey(id)}: the hub holds no rollup contract: it ignores all updates until ` +
       "governance sets one";
     return [{ severity: "warning", event: "rollup_contract_missing", text }];
@@ -75,6 +77,6 @@ class Arbitrum implements RollupKind<ArbitrumConsensusState> {
 
   async #fetchStored(id: StateMachineId, signal: AbortSignal): Promise<Address | undefined> {
     const [rollup] = await this.#deps.hub.reads.fetchStorage([rollupCoreKey(id)], signal);
-    return readStored(id, "rollup contract", addressCodec, rollup);
+    return readStored(id, { what: "rollup contract", codec: addressCodec }, rollup);
   }
 }

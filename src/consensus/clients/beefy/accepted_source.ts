@@ -51,7 +51,7 @@ class AcceptedSource implements HostProofSource {
     if (height === undefined || height <= view.hubHeight) {
       return { kind: "nothing", reason: "the hub has accepted nothing newer" };
     }
-    if (!await work.hasWork(chain, view.hubHeight, height, signal)) {
+    if (!await work.hasWork(chain, { known: view.hubHeight, upTo: height }, signal)) {
       return { kind: "nothing", reason: "the newest proof holds nothing for this chain" };
     }
     const found = await this.#load([{ height, newSetId: undefined }], "messages", signal);

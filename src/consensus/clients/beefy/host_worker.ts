@@ -124,7 +124,10 @@ class HostWorker implements Pollable {
         this.#poolWaits = 0;
         return { kind: "nothing", againInMs: undefined };
       }
-      return await this.#deliver(view, found, failures, signal);
+      const sent = await this.#deliver(view, found, signal);
+      return sent === undefined
+        ? { kind: "nothing", againInMs: SETTLING_MS }
+        : this.#conclude(sent, found.purpose, failures);
     } catch (error) {
       signal.throwIfAborted();
       return reportFailedPoll(this.#deps.log, error, failures);
@@ -140,21 +143,20 @@ class HostWorker implements Pollable {
     return false;
   }
 
+  /** Sends the proofs that the host still needs; `undefined` while another relayer's are pending. */
   async #deliver(
     view: UsableHostView,
     found: FoundProofs,
-    failures: number,
     signal: AbortSignal,
-  ): Promise<PollResult> {
+  ): Promise<Sent | undefined> {
     const proofs = await this.#limit(found.proofs, signal);
     const counting = this.#poolWaits < MAX_POOL_WAITS ? "pool" as const : "blocks" as const;
     if (!areStillNeeded(proofs, view, counting)) {
       this.#poolWaits++;
       this.#deps.log.debug("competitor_proof_pending");
-      return { kind: "nothing", againInMs: SETTLING_MS };
+      return undefined;
     }
-    const result = await this.#send(proofs, { counting, hubHeight: view.hubHeight }, signal);
-    return this.#conclude(result, found.purpose, failures);
+    return await this.#send(proofs, { counting, hubHeight: view.hubHeight }, signal);
   }
 
   /** Limits the proofs to one transaction. */

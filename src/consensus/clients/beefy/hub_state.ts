@@ -55,9 +55,12 @@ export async function stateOfRelay(
     relay.fetchJustification(hash, BEEFY_ENGINE, signal),
   ]);
   const bad = (detail: string, cause?: unknown): ProverFault =>
-    new ProverFault("bad_data", hub, relay.host, detail, cause === undefined ? undefined : { cause });
-  const decode = <T>(codec: Codec<T>, at: number, name: string, older?: number): T => {
-    const value = stored[at] ?? (older === undefined ? undefined : stored[older]);
+    new ProverFault(
+      "bad_data",
+      { chain: hub, endpoint: relay.host, detail },
+      cause === undefined ? undefined : { cause },
+    );
+  const decode = <T>(codec: Codec<T>, name: string, value: Uint8Array | undefined): T => {
     if (value === undefined) throw bad(`block ${header.number} of the relay chain has no ${name}`);
     try {
       return decodeStrict(codec, value, name);
@@ -66,9 +69,9 @@ export async function stateOfRelay(
       throw error;
     }
   };
-  const current = decode(authoritySetCodec, 0, "BeefyMmrLeaf.BeefyAuthorities", 3);
-  const next = decode(authoritySetCodec, 1, "BeefyMmrLeaf.BeefyNextAuthorities", 4);
-  const leaves = decode(u64, 2, "Mmr.NumberOfLeaves");
+  const current = decode(authoritySetCodec, "BeefyMmrLeaf.BeefyAuthorities", stored[0] ?? stored[3]);
+  const next = decode(authoritySetCodec, "BeefyMmrLeaf.BeefyNextAuthorities", stored[1] ?? stored[4]);
+  const leaves = decode(u64, "Mmr.NumberOfLeaves", stored[2]);
   if (encoded === undefined) throw bad(`the node has no justification of its newest BEEFY block ${hash}`);
   try {
     const { commitment } = decodeBeefyJustification(encoded);
@@ -92,7 +95,7 @@ export async function stateOfHub(
   const client = await hub.reads.fetchClient(BEEFY_STATE_ID, "final", signal);
   if (client === undefined) {
     const detail = "it has no BEEFY client of itself; a [hub.prover] reads the state from the relay chain";
-    throw new ProverFault("hub_state", stateMachine, undefined, detail);
+    throw new ProverFault("hub_state", { chain: stateMachine, detail });
   }
   try {
     const trusted = decodeStrict(hubBeefyStateCodec, client.state, "ConsensusState");
@@ -104,7 +107,9 @@ export async function stateOfHub(
     });
   } catch (cause) {
     if (!(cause instanceof ScaleError)) throw cause;
-    throw new ProverFault("hub_state", stateMachine, undefined, "its BEEFY state is unreadable", { cause });
+    throw new ProverFault("hub_state", { chain: stateMachine, detail: "its BEEFY state is unreadable" }, {
+      cause,
+    });
   }
 }
 

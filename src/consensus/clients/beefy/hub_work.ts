@@ -22,6 +22,14 @@ export interface WorkHub {
   readonly reads: Pick<ChainReads, "fetchFinalHeight">;
 }
 
+/** Blocks of the hub that may hold work. */
+export interface WorkRange {
+  /** Height that the chain knows. */
+  readonly known: bigint;
+  /** Last block of the range. */
+  readonly upTo: bigint;
+}
+
 /** Finds blocks with work. */
 export class HubWork {
   readonly #hub: WorkHub;
@@ -37,15 +45,16 @@ export class HubWork {
   }
 
   /** True when blocks above `known` up to `upTo` hold work for `chain`, or are too many to read. */
-  hasWork(chain: StateMachine, known: bigint, upTo: bigint, signal: AbortSignal): Promise<boolean> {
+  hasWork(chain: StateMachine, range: WorkRange, signal: AbortSignal): Promise<boolean> {
+    const { known, upTo } = range;
     const blocks = this.#blocks.get(chain);
     if (blocks === undefined) throw new Error(`${chain} was not announced`);
     if (known >= upTo) return Promise.resolve(false);
     return this.#turn.run(async () => {
-      if (isAmong(blocks, known, upTo)) return true;
+      if (isAmong(blocks, range)) return true;
       const final = await this.#finalUpTo(upTo, signal);
-      return known < final && await this.#isInFinal(blocks, known, final, signal) ||
-        final < upTo && await this.#isInBest(chain, highest(known, final), upTo, signal);
+      return known < final && await this.#isInFinal(blocks, { known, upTo: final }, signal) ||
+        final < upTo && await this.#isInBest(chain, { known: highest(known, final), upTo }, signal);
     }, signal);
   }
 
@@ -56,14 +65,9 @@ export class HubWork {
     return final < upTo ? final : upTo;
   }
 
-  async #isInFinal(
-    blocks: readonly bigint[],
-    known: bigint,
-    upTo: bigint,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    while (!isAmong(blocks, known, upTo)) {
-      const next = nextRead(this.#read, known + 1n, upTo);
+  async #isInFinal(blocks: readonly bigint[], range: WorkRange, signal: AbortSignal): Promise<boolean> {
+    while (!isAmong(blocks, range)) {
+      const next = nextRead(this.#read, range.known + 1n, range.upTo);
       if (next === "all") return false;
       if (next === "too_many") return true;
       // A node that has pruned the events of a block cannot rule out work.
@@ -73,7 +77,7 @@ export class HubWork {
   }
 
   /** Reads blocks that are not final on the node; they are read again each time. */
-  async #isInBest(chain: StateMachine, known: bigint, upTo: bigint, signal: AbortSignal): Promise<boolean> {
+  async #isInBest(chain: StateMachine, { known, upTo }: WorkRange, signal: AbortSignal): Promise<boolean> {
     if (upTo - known > SEARCHED_BLOCKS) return true;
     for (let from = known + 1n; from <= upTo; from += BLOCKS_PER_READ) {
       const end = from + BLOCKS_PER_READ - 1n;
@@ -135,7 +139,7 @@ function nextRead(
   return from < start ? "too_many" : "all";
 }
 
-function isAmong(blocks: readonly bigint[], known: bigint, upTo: bigint): boolean {
+function isAmong(blocks: readonly bigint[], { known, upTo }: WorkRange): boolean {
   return blocks.some((block) => block > known && block <= upTo);
 }
 

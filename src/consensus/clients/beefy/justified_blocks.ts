@@ -38,6 +38,12 @@ export interface JustifiedBlock {
   readonly justification: BeefyJustification;
 }
 
+/** Blocks of the relay chain, both inclusive. */
+interface RelayRange {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Justified blocks of a range. */
 interface Candidates {
   readonly candidates: readonly JustifiedBlock[];
@@ -61,14 +67,18 @@ export class JustifiedBlocks {
     head: RelayBlock,
     signal: AbortSignal,
   ): Promise<JustifiedBlock | undefined> {
-    const from = await this.#findFirst(Number(latestHeight) + 1, head.header.number, next.id, signal);
+    const from = await this.#findFirst(
+      { from: Number(latestHeight) + 1, to: head.header.number },
+      next.id,
+      signal,
+    );
     const to = Math.min(head.header.number, from + SEARCHED_BLOCKS - 1);
     const found: JustifiedBlock[] = [];
     // The first block of a session is always justified; others are read, with their whole bodies, only if it is
     // unusable.
     for (let first = from, count = 1; first <= to; first += count, count = BLOCKS_AT_A_TIME) {
       const last = Math.min(to, first + count - 1);
-      const { candidates, isOver } = await this.#fetchCandidates(first, last, next.id, signal);
+      const { candidates, isOver } = await this.#fetchCandidates({ from: first, to: last }, next.id, signal);
       found.push(...candidates);
       const isCheap = ({ number }: JustifiedBlock): boolean =>
         lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN;
@@ -77,8 +87,10 @@ export class JustifiedBlocks {
     return inOrderOfPreference(found, beefyActivationBlock, "oldest")[0];
   }
 
-  /** Finds the first block from `low` on whose set has at least that id; `high` has it. Binary search. */
-  async #findFirst(low: number, high: number, setId: bigint, signal: AbortSignal): Promise<number> {
+  /** Finds the first block of a range whose set has at least that id; the last one has it. Binary search. */
+  async #findFirst({ from, to }: RelayRange, setId: bigint, signal: AbortSignal): Promise<number> {
+    let low = from;
+    let high = to;
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
       const hash = await this.#relay.fetchHash(middle, signal);
@@ -90,12 +102,11 @@ export class JustifiedBlocks {
 
   /** Fetches the justified blocks of a range that the set with that id signed. */
   async #fetchCandidates(
-    first: number,
-    last: number,
+    { from, to }: RelayRange,
     setId: bigint,
     signal: AbortSignal,
   ): Promise<Candidates> {
-    const blocks = await this.#relay.fetchBlocks(first, last, signal);
+    const blocks = await this.#relay.fetchBlocks(from, to, signal);
     return await this.#readCandidates(blocks, setId, signal);
   }
 
@@ -131,8 +142,8 @@ export class JustifiedBlocks {
       const { candidates } = await this.#readCandidates([head], current.id, signal);
       if (candidates.length > 0) return candidates;
     }
-    const first = Math.max(Number(latestHeight) + 1, number - CHOICE_BLOCKS + 1);
-    const { candidates } = await this.#fetchCandidates(first, number, current.id, signal);
+    const from = Math.max(Number(latestHeight) + 1, number - CHOICE_BLOCKS + 1);
+    const { candidates } = await this.#fetchCandidates({ from, to: number }, current.id, signal);
     return inOrderOfPreference(candidates, beefyActivationBlock, "newest");
   }
 

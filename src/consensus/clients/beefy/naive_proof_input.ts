@@ -50,55 +50,201 @@ interface LeafBlock {
   readonly parentHash: Hash256;
 }
 
-/**
- * Reads everything for a proof of the justified block; `undefined` when `mayRead` forbids reading the leaves. @param
- * leafCount of the mountain range at that block. @param mayRead called with the number of leaves of the last mountain,
- * where the node does not prove the leaf itself. @throws {BeefyError} `undecodable_data`, `invalid_mmr_proof` when the
- * node contradicts what was signed
- */
-export async function readNaiveProofInput(
-  relay: ProofRelay,
-  work: {
-    readonly block: RelayBlock;
-    readonly justification: BeefyJustification;
-    readonly leafCount: bigint;
-    readonly mayRead: (leaves: number) => boolean;
-  },
-  options: RelayReadOptions,
-  signal: AbortSignal,
-): Promise<NaiveProofInput | undefined> {
-  const { block, justification, leafCount } = work;
-  const [authorities, counted] = await relay.fetchStored([
-    { key: relayBeefyKeys.authorities, block: block.hash },
-    { key: relayBeefyKeys.leafCount, block: block.hash },
-  ], signal);
-  const reported = decoded(() => decodeStrict(u64, required(counted), "NumberOfLeaves"));
-  // Another count means that the client was given another activation block: no proof would ever verify.
-  if (reported !== leafCount) throw new BeefyError("out_of_bounds_leaves");
-  const last = await readLeaves(relay, [leafBlockOf(block)], options, signal);
-  const [own] = last;
-  if (own === undefined) throw new BeefyError("undecodable_data");
-  const root = findMmrRoot(justification.commitment);
-  const items = await askItems(relay, { block, leaf: own.leaf, leafCount, root }, signal);
-  if (items === undefined && !work.mayRead(mountainLeaves(block, leafCount))) return undefined;
-  const mountain = items === undefined
-    ? await readMountain(relay, block, leafCount, options, signal)
-    : { storedPeaks: [], earlierLeaves: [], mmrItems: items };
-  return {
-    justification,
-    authorities: decodeAuthorities(required(authorities)),
-    leaf: own.leaf,
-    heads: own.heads,
-    paraIds: options.paraIds,
-    ...mountain,
-  };
+interface LeafWithHeads {
+  readonly leaf: BeefyMmrLeaf;
+  readonly heads: readonly ParachainHead[];
+}
+
+/** A justified block to prove. */
+export interface ProvedBlock {
+  readonly block: RelayBlock;
+  readonly justification: BeefyJustification;
+  /** Leaves of the mountain range at that block. */
+  readonly leafCount: bigint;
+  /** Called with the number of leaves of the last mountain, where the node does not prove the leaf itself. */
+  readonly mayRead: (leaves: number) => boolean;
+}
+
+/** Reader of the input of proofs. Methods may throw an `RpcFault`. */
+export class NaiveProofReader {
+  readonly #relay: ProofRelay;
+  readonly #options: RelayReadOptions;
+
+  constructor(relay: ProofRelay, options: RelayReadOptions) {
+    this.#relay = relay;
+    this.#options = options;
+  }
+
+  /**
+   * Reads everything for a proof; `undefined` when `mayRead` forbids reading the leaves. @throws {BeefyError}
+   * `undecodable_data`, `invalid_mmr_proof` when the node contradicts what was signed
+   */
+  async read(work: ProvedBlock, signal: AbortSignal): Promise<NaiveProofInput | undefined> {
+    const { block, justification, leafCount } = work;
+    const [authorities, counted] = await this.#relay.fetchStored([
+      { key: relayBeefyKeys.authorities, block: block.hash },
+      { key: relayBeefyKeys.leafCount, block: block.hash },
+    ], signal);
+    const reported = decoded(() => decodeStrict(u64, required(counted), "NumberOfLeaves"));
+    // Another count means that the client was given another activation block: no proof would ever verify.
+    if (reported !== leafCount) throw new BeefyError("out_of_bounds_leaves");
+    const last = await this.#readLeaves([leafBlockOf(block)], signal);
+    const [own] = last;
+    if (own === undefined) throw new BeefyError("undecodable_data");
+    const root = findMmrRoot(justification.commitment);
+    const items = await this.#fetchItems({ block, leaf: own.leaf, leafCount, root }, signal);
+    if (items === undefined && !work.mayRead(mountainLeaves(block, leafCount))) return undefined;
+    const mountain = items === undefined
+      ? await this.#readMountain(block, leafCount, signal)
+      : { storedPeaks: [], earlierLeaves: [], mmrItems: items };
+    return {
+      justification,
+      authorities: decodeAuthorities(required(authorities)),
+      leaf: own.leaf,
+      heads: own.heads,
+      paraIds: this.#options.paraIds,
+      ...mountain,
+    };
+  }
+
+  /** Fetches the node's own items if they lead to the signed root; `undefined`: they have to be computed. */
+  async #fetchItems(
+    facts: {
+      readonly block: RelayBlock;
+      readonly leaf: BeefyMmrLeaf;
+      readonly leafCount: bigint;
+      readonly root: Hash256 | undefined;
+    },
+    signal: AbortSignal,
+  ): Promise<readonly Hash256[] | undefined> {
+    try {
+      const { proof } = await this.#relay.fetchMmrProof(facts.block, signal);
+      const { items } = decoded(() => decodeStrict(leafProofCodec, proof, "LeafProof"));
+      const leaves = [{ index: facts.leafCount - 1n, hash: beefyMmrLeafHash(facts.leaf) }];
+      return calculateMmrRoot(items, leaves, facts.leafCount) === facts.root ? items : undefined;
+    } catch (error) {
+      // Nodes forbid the method, lack old nodes of the range, or answer in another format.
+      const isUseless = error instanceof BeefyError || error instanceof MmrError ||
+        (error instanceof RpcFault && error.reaction !== "stop");
+      if (!isUseless) throw error;
+      return undefined;
+    }
+  }
+
+  /** Reads the stored peaks, and the leaves of the last mountain before the block's own. */
+  async #readMountain(
+    block: RelayBlock,
+    leafCount: bigint,
+    signal: AbortSignal,
+  ): Promise<Pick<NaiveProofInput, "storedPeaks" | "earlierLeaves">> {
+    const positions = storedPeakPositions(leafCount);
+    const peaks = await this.#relay.fetchStored(
+      positions.map((position) => ({ key: relayBeefyKeys.node(position), block: block.hash })),
+      signal,
+    );
+    const { from, to } = lastMountainBlocks(block.header.number, leafCount);
+    const earlierLeaves: Hash256[] = [];
+    // With the block itself, so that its parent link binds the others to it.
+    const blocks = from === to ? [] : await this.#relay.fetchBlocks(from, to, signal);
+    if (blocks.length > 0 && blocks.at(-1)?.hash !== block.hash) throw new BeefyError("undecodable_data");
+    const earlier = blocks.slice(0, -1).map(leafBlockOf);
+    const atOnce = Math.max(1, Math.floor(this.#options.batchSize / 4));
+    for (let start = 0; start < earlier.length; start += atOnce) {
+      const part = await this.#readLeaves(earlier.slice(start, start + atOnce), signal);
+      earlierLeaves.push(...part.map(({ leaf }) => beefyMmrLeafHash(leaf)));
+    }
+    return { storedPeaks: peaks.map((peak) => toHash256(required(peak))), earlierLeaves };
+  }
+
+  /** Reads the leaves of blocks with the heads behind them: two requests, and those for heads. */
+  async #readLeaves(
+    blocks: readonly LeafBlock[],
+    signal: AbortSignal,
+  ): Promise<readonly LeafWithHeads[]> {
+    const stored = await this.#relay.fetchStored(
+      blocks.flatMap(({ hash, parentHash }) => [
+        { key: relayBeefyKeys.nextSet, block: hash },
+        { key: relayBeefyKeys.parachains, block: parentHash },
+      ]),
+      signal,
+    );
+    const nextSets = await this.#readNextSets(blocks, stored.filter((_, at) => at % 2 === 0), signal);
+    const ids = blocks.map((_, at) => {
+      const listed = decoded(() =>
+        decodeStrict(parachainIdsCodec, stored[2 * at + 1] ?? Uint8Array.of(0), "Parachains")
+      );
+      return [...new Set([...listed, ...this.#options.paraIds])].sort((a, b) => a - b);
+    });
+    const heads = await this.#readHeadSets(blocks, ids, signal);
+    return blocks.map(({ number, parentHash }, at) => {
+      const found = heads[at] ?? [];
+      const nextAuthoritySet = decoded(() =>
+        decodeStrict(authoritySetCodec, required(nextSets[at]), "BeefyNextAuthorities")
+      );
+      const leaf: BeefyMmrLeaf = {
+        version: 0,
+        parentNumber: number - 1,
+        parentHash,
+        nextAuthoritySet,
+        extra: merkleRoot(found.map(({ paraId, head }) => headLeaf(paraId, head))),
+      };
+      return { leaf, heads: found };
+    });
+  }
+
+  /** Reads the next sets that blocks announce; where one is missing, by the pallet's name in older runtimes. */
+  async #readNextSets(
+    blocks: readonly LeafBlock[],
+    found: readonly (Uint8Array | undefined)[],
+    signal: AbortSignal,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    const places = blocks.filter((_, at) => found[at] === undefined)
+      .map(({ hash }) => ({ key: relayBeefyKeys.olderNextSet, block: hash }));
+    if (places.length === 0) return found;
+    const older = await this.#relay.fetchStored(places, signal);
+    let next = 0;
+    return found.map((each) => each ?? older[next++]);
+  }
+
+  /** Reads the heads of several blocks' parents, as many blocks per request as the limit on keys allows. */
+  async #readHeadSets(
+    blocks: readonly LeafBlock[],
+    ids: readonly (readonly number[])[],
+    signal: AbortSignal,
+  ): Promise<readonly (readonly ParachainHead[])[]> {
+    const sets = blocks.map(({ parentHash }, at) => ({
+      keys: (ids[at] ?? []).map(parachainHeadKey),
+      block: parentHash,
+    }));
+    const values: (readonly (Uint8Array | undefined)[])[] = [];
+    for (let start = 0; start < sets.length;) {
+      let keys = 0;
+      let end = start;
+      while (
+        end < sets.length &&
+        (end === start || keys + (sets[end]?.keys.length ?? 0) <= this.#options.batchSize)
+      ) {
+        keys += sets[end]?.keys.length ?? 0;
+        end++;
+      }
+      values.push(...await this.#relay.fetchStorageSets(sets.slice(start, end), signal));
+      start = end;
+    }
+    return values.map((found, at) =>
+      found.flatMap((stored, index) => {
+        const paraId = ids[at]?.[index];
+        return stored === undefined || paraId === undefined
+          ? []
+          : [{ paraId, head: decoded(() => decodeHeadData(stored)) }];
+      })
+    );
+  }
 }
 
 /** Reads the newest heads of parachains in the state of a block. */
 export async function readHeads(
   relay: ProofRelay,
-  block: Hash256,
-  { paraIds }: RelayReadOptions,
+  { block, paraIds }: { readonly block: Hash256; readonly paraIds: readonly number[] },
   signal: AbortSignal,
 ): Promise<readonly ParachainHead[]> {
   const [values = []] = await relay.fetchStorageSets(
@@ -115,152 +261,9 @@ function leafBlockOf({ header, hash }: RelayBlock): LeafBlock {
   return { number: header.number, hash, parentHash: header.parentHash };
 }
 
-/** Fetches the node's own items if they lead to the signed root; `undefined`: they have to be computed. */
-async function askItems(
-  relay: ProofRelay,
-  facts: {
-    readonly block: RelayBlock;
-    readonly leaf: BeefyMmrLeaf;
-    readonly leafCount: bigint;
-    readonly root: Hash256 | undefined;
-  },
-  signal: AbortSignal,
-): Promise<readonly Hash256[] | undefined> {
-  try {
-    const { proof } = await relay.fetchMmrProof(facts.block, signal);
-    const { items } = decoded(() => decodeStrict(leafProofCodec, proof, "LeafProof"));
-    const leaves = [{ index: facts.leafCount - 1n, hash: beefyMmrLeafHash(facts.leaf) }];
-    return calculateMmrRoot(items, leaves, facts.leafCount) === facts.root ? items : undefined;
-  } catch (error) {
-    // Nodes forbid the method, lack old nodes of the range, or answer in another format.
-    const isUseless = error instanceof BeefyError || error instanceof MmrError ||
-      (error instanceof RpcFault && error.reaction !== "stop");
-    if (!isUseless) throw error;
-    return undefined;
-  }
-}
-
 function mountainLeaves({ header }: RelayBlock, leafCount: bigint): number {
   const { from, to } = lastMountainBlocks(header.number, leafCount);
   return to - from + 1;
-}
-
-/** Reads the stored peaks, and the leaves of the last mountain before the block's own. */
-async function readMountain(
-  relay: ProofRelay,
-  block: RelayBlock,
-  leafCount: bigint,
-  options: RelayReadOptions,
-  signal: AbortSignal,
-): Promise<Pick<NaiveProofInput, "storedPeaks" | "earlierLeaves">> {
-  const positions = storedPeakPositions(leafCount);
-  const peaks = await relay.fetchStored(
-    positions.map((position) => ({ key: relayBeefyKeys.node(position), block: block.hash })),
-    signal,
-  );
-  const { from, to } = lastMountainBlocks(block.header.number, leafCount);
-  const earlierLeaves: Hash256[] = [];
-  // With the block itself, so that its parent link binds the others to it.
-  const blocks = from === to ? [] : await relay.fetchBlocks(from, to, signal);
-  if (blocks.length > 0 && blocks.at(-1)?.hash !== block.hash) throw new BeefyError("undecodable_data");
-  const earlier = blocks.slice(0, -1).map(leafBlockOf);
-  const atOnce = Math.max(1, Math.floor(options.batchSize / 4));
-  for (let start = 0; start < earlier.length; start += atOnce) {
-    const part = await readLeaves(relay, earlier.slice(start, start + atOnce), options, signal);
-    earlierLeaves.push(...part.map(({ leaf }) => beefyMmrLeafHash(leaf)));
-  }
-  return { storedPeaks: peaks.map((peak) => toHash256(required(peak))), earlierLeaves };
-}
-
-interface LeafWithHeads {
-  readonly leaf: BeefyMmrLeaf;
-  readonly heads: readonly ParachainHead[];
-}
-
-/** Reads the leaves of blocks with the heads behind them: two requests, and those for heads. */
-async function readLeaves(
-  relay: ProofRelay,
-  blocks: readonly LeafBlock[],
-  options: RelayReadOptions,
-  signal: AbortSignal,
-): Promise<readonly LeafWithHeads[]> {
-  const stored = await relay.fetchStored(
-    blocks.flatMap(({ hash, parentHash }) => [
-      { key: relayBeefyKeys.nextSet, block: hash },
-      { key: relayBeefyKeys.parachains, block: parentHash },
-    ]),
-    signal,
-  );
-  const nextSets = await readNextSets(relay, blocks, stored.filter((_, at) => at % 2 === 0), signal);
-  const ids = blocks.map((_, at) => {
-    const listed = decoded(() =>
-      decodeStrict(parachainIdsCodec, stored[2 * at + 1] ?? Uint8Array.of(0), "Parachains")
-    );
-    return [...new Set([...listed, ...options.paraIds])].sort((a, b) => a - b);
-  });
-  const heads = await readHeadSets(relay, blocks, ids, options, signal);
-  return blocks.map(({ number, parentHash }, at) => {
-    const found = heads[at] ?? [];
-    const nextAuthoritySet = decoded(() =>
-      decodeStrict(authoritySetCodec, required(nextSets[at]), "BeefyNextAuthorities")
-    );
-    const leaf: BeefyMmrLeaf = {
-      version: 0,
-      parentNumber: number - 1,
-      parentHash,
-      nextAuthoritySet,
-      extra: merkleRoot(found.map(({ paraId, head }) => headLeaf(paraId, head))),
-    };
-    return { leaf, heads: found };
-  });
-}
-
-/** Reads the next sets that blocks announce; where one is missing, by the pallet's name in older runtimes. */
-async function readNextSets(
-  relay: ProofRelay,
-  blocks: readonly LeafBlock[],
-  found: readonly (Uint8Array | undefined)[],
-  signal: AbortSignal,
-): Promise<readonly (Uint8Array | undefined)[]> {
-  const places = blocks.filter((_, at) => found[at] === undefined)
-    .map(({ hash }) => ({ key: relayBeefyKeys.olderNextSet, block: hash }));
-  if (places.length === 0) return found;
-  const older = await relay.fetchStored(places, signal);
-  let next = 0;
-  return found.map((each) => each ?? older[next++]);
-}
-
-/** Reads the heads of several blocks' parents, as many blocks per request as the limit on keys allows. */
-async function readHeadSets(
-  relay: ProofRelay,
-  blocks: readonly LeafBlock[],
-  ids: readonly (readonly number[])[],
-  { batchSize }: RelayReadOptions,
-  signal: AbortSignal,
-): Promise<readonly (readonly ParachainHead[])[]> {
-  const sets = blocks.map(({ parentHash }, at) => ({
-    keys: (ids[at] ?? []).map(parachainHeadKey),
-    block: parentHash,
-  }));
-  const values: (readonly (Uint8Array | undefined)[])[] = [];
-  for (let start = 0; start < sets.length;) {
-    let keys = 0;
-    let end = start;
-    while (end < sets.length && (end === start || keys + (sets[end]?.keys.length ?? 0) <= batchSize)) {
-      keys += sets[end]?.keys.length ?? 0;
-      end++;
-    }
-    values.push(...await relay.fetchStorageSets(sets.slice(start, end), signal));
-    start = end;
-  }
-  return values.map((found, at) =>
-    found.flatMap((stored, index) => {
-      const paraId = ids[at]?.[index];
-      return stored === undefined || paraId === undefined
-        ? []
-        : [{ paraId, head: decoded(() => decodeHeadData(stored)) }];
-    })
-  );
 }
 
 function required(stored: Uint8Array | undefined): Uint8Array {

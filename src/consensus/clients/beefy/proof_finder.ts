@@ -86,11 +86,11 @@ export class ProofFinder {
     const target = { chain: this.#chain, view };
     const what = `proofs of the hub for ${target.chain}`;
     const ask = (inner: AbortSignal): Promise<ProofsForHost> => source.next(target, inner);
-    const deadline = { what, afterMs: SOURCE_TIMEOUT_MS };
+    const deadline = { what, afterMs: SOURCE_TIMEOUT_MS, signal };
     return awaitLogged(
       this.#deps,
       { event: "proof_source_awaited" },
-      () => withDeadline(this.#deps.clock, deadline, ask, signal),
+      () => withDeadline(this.#deps.clock, deadline, ask),
     );
   }
 
@@ -104,7 +104,7 @@ export class ProofFinder {
     } catch (error) {
       if (!(error instanceof BeefyError)) throw error;
       const detail = `a proof of the hub does not verify on the host's state (${error.code})`;
-      throw new ProverFault("bad_data", this.#chain, endpoint, detail, { cause: error });
+      throw new ProverFault("bad_data", { chain: this.#chain, endpoint, detail }, { cause: error });
     }
   }
 

@@ -26,15 +26,14 @@ export class RelayMismatch extends Error {
   }
 }
 
-/** Subject of the failed proof. */
-export interface MismatchContext {
+/** A proof that could not be built. */
+export interface FailedProof {
+  readonly cause: BeefyError;
   /** Relay chain block to prove. */
   readonly block: RelayBlock;
   readonly hubParaId: number;
   /** Parachains whose heads to prove. */
   readonly paraIds: readonly number[];
-  /** Maximum number of storage keys of one request. */
-  readonly batchSize: number;
   /** Block from which the client counts leaves. */
   readonly activationBlock: bigint;
 }
@@ -42,20 +41,20 @@ export interface MismatchContext {
 /** Finds the mismatch behind a proof that could not be built; `undefined`: the node is presumably wrong. */
 export async function diagnoseMismatch(
   relay: ProofRelay,
-  cause: BeefyError,
-  context: MismatchContext,
+  failed: FailedProof,
   signal: AbortSignal,
 ): Promise<RelayMismatch | undefined> {
-  const at = `block ${context.block.header.number} of the relay chain behind ${relay.host}`;
+  const { cause } = failed;
+  const at = `block ${failed.block.header.number} of the relay chain behind ${relay.host}`;
   switch (cause.code) {
     case "out_of_bounds_leaves": {
       const detail = `the host's state does not match the relay chain: its client counts from block ` +
-        `${context.activationBlock} on, and ${at} has another number of leaves; the client must be created again, ` +
+        `${failed.activationBlock} on, and ${at} has another number of leaves; the client must be created again, ` +
         "unless [hub.prover].relay_rpc_ws is another relay chain";
       return new RelayMismatch("other_leaves", detail, { cause });
     }
     case "undecodable_data": {
-      const missing = await idsWithoutHead(relay, context, signal);
+      const missing = await idsWithoutHead(relay, failed, signal);
       if (missing.length === 0) return undefined;
       const detail =
         `[hub.prover].para_ids: no head of ${missing.join(", ")} is known in ${at}; remove what is ` +
@@ -63,7 +62,7 @@ export async function diagnoseMismatch(
       return new RelayMismatch("no_head", detail, { cause });
     }
     case "invalid_mmr_proof": {
-      const unlisted = await unlistedIds(relay, context, signal);
+      const unlisted = await unlistedIds(relay, failed, signal);
       if (unlisted.length === 0) return undefined;
       const detail =
         `[hub.prover].para_ids: the relay chain does not list ${unlisted.join(", ")} as parachains, ` +
@@ -71,7 +70,7 @@ export async function diagnoseMismatch(
       return new RelayMismatch("not_listed", detail, { cause });
     }
     case "timestamp_not_found": {
-      const others = context.paraIds.filter((id) => id !== context.hubParaId);
+      const others = failed.paraIds.filter((id) => id !== failed.hubParaId);
       if (others.length === 0) return undefined;
       const detail =
         `[hub.prover].para_ids: a head in ${at} holds no timestamp, as heads of parachains without ISMP; ` +
@@ -85,10 +84,10 @@ export async function diagnoseMismatch(
 
 async function idsWithoutHead(
   relay: ProofRelay,
-  { block, paraIds, batchSize }: MismatchContext,
+  { block, paraIds }: FailedProof,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
-  const found = await readHeads(relay, block.header.parentHash, { paraIds, batchSize }, signal);
+  const found = await readHeads(relay, { block: block.header.parentHash, paraIds }, signal);
   return paraIds.filter((id) => !found.some(({ paraId }) => paraId === id));
 }
 
@@ -98,7 +97,7 @@ async function idsWithoutHead(
  */
 async function unlistedIds(
   relay: ProofRelay,
-  { block, paraIds, hubParaId }: MismatchContext,
+  { block, paraIds, hubParaId }: FailedProof,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
   const place = { key: relayBeefyKeys.parachains, block: block.header.parentHash };

@@ -22,7 +22,7 @@ import type { HubWork } from "./hub_work.ts";
 import { type JustifiedBlock, JustifiedBlocks, type JustifiedRelay } from "./justified_blocks.ts";
 import { leafCountAt } from "./proof_choice.ts";
 import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
-import { type ProofRelay, readHeads, readNaiveProofInput } from "./naive_proof_input.ts";
+import { NaiveProofReader, type ProofRelay, readHeads } from "./naive_proof_input.ts";
 import { diagnoseMismatch, RelayMismatch } from "./relay_mismatch.ts";
 
 /** Dependencies of the source. */
@@ -59,6 +59,12 @@ const MAX_MESSAGE_LEAVES = 2 ** 12;
 /** Purpose of a proof. */
 type Purpose = Extract<ProofsForHost, { kind: "proofs" }>["purpose"];
 
+/** A block to prove. */
+interface ProofTask {
+  readonly candidate: JustifiedBlock;
+  readonly purpose: Purpose;
+}
+
 /** Creates a source of proofs from the relay chain. */
 export function createRelaySource(deps: RelaySourceDeps, options: RelaySourceOptions): HostProofSource {
   return new RelaySource(deps, options);
@@ -78,6 +84,7 @@ class RelaySource implements HostProofSource {
   readonly #deps: RelaySourceDeps;
   readonly #options: RelaySourceOptions;
   readonly #blocks: JustifiedBlocks;
+  readonly #reader: NaiveProofReader;
   readonly #turn = new Limit(1);
   /** Newest last. */
   #made: readonly MadeProof[] = [];
@@ -86,6 +93,7 @@ class RelaySource implements HostProofSource {
     this.#deps = deps;
     this.#options = options;
     this.#blocks = new JustifiedBlocks(deps.relay);
+    this.#reader = new NaiveProofReader(deps.relay, options);
   }
 
   /** Serves one host at a time: the next one finds most of the work done. */
@@ -105,7 +113,7 @@ class RelaySource implements HostProofSource {
         return { kind: "nothing", reason: "BEEFY has justified nothing newer on the relay chain" };
       }
       const headSet = await this.#blocks.fetchSetId(head.hash, signal);
-      if (headSet > state.current.id) return await this.#proveSessions(state, head, headSet, signal);
+      if (headSet > state.current.id) return await this.#proveSessions(state, { head, headSet }, signal);
       return await this.#proveMessages(target, head, signal);
     } catch (error) {
       if (error instanceof RpcFault && error.code === "pruned") {
@@ -118,15 +126,18 @@ class RelaySource implements HostProofSource {
       if (error instanceof RelayMismatch) return { kind: "unable", code: "mismatch", detail: error.detail };
       if (!(error instanceof BeefyError)) throw error;
       const detail = `the answers of the relay chain's node make no valid proof (${error.code})`;
-      throw new ProverFault("bad_data", this.#options.hub, this.#deps.relay.host, detail, { cause: error });
+      throw new ProverFault(
+        "bad_data",
+        { chain: this.#options.hub, endpoint: this.#deps.relay.host, detail },
+        { cause: error },
+      );
     }
   }
 
   /** Proves the sessions that follow, as many as fit into one transaction. */
   async #proveSessions(
     trusted: BeefyClientState,
-    head: RelayBlock,
-    headSet: bigint,
+    { head, headSet }: { readonly head: RelayBlock; readonly headSet: bigint },
     signal: AbortSignal,
   ): Promise<ProofsForHost> {
     const proofs: Uint8Array[] = [];
@@ -141,7 +152,7 @@ class RelaySource implements HostProofSource {
           "which the client needs next: use an archive node that has run without a gap";
         return { kind: "unable", code: "withheld", detail };
       }
-      const made = await this.#make(state, candidate, "rotations", signal);
+      const made = await this.#make(state, { candidate, purpose: "rotations" }, signal);
       if (made === undefined) throw new Error("A rotation was skipped");
       bytes += made.bytes.length;
       if (proofs.length > 0 && bytes > MAX_TRANSACTION_BYTES) break;
@@ -168,7 +179,7 @@ class RelaySource implements HostProofSource {
     if (newest === undefined || newest <= hubHeight) {
       return { kind: "nothing", reason: "the relay chain has no newer head of the hub" };
     }
-    if (!await work.hasWork(chain, hubHeight, newest, signal)) {
+    if (!await work.hasWork(chain, { known: hubHeight, upTo: newest }, signal)) {
       return { kind: "nothing", reason: "the newest head of the hub holds nothing for this chain" };
     }
     let isLong = false;
@@ -176,8 +187,10 @@ class RelaySource implements HostProofSource {
       const height = candidate.number === head.header.number
         ? newest
         : await this.#fetchHubHeight(candidate.block, signal);
-      if (height === undefined || !await work.hasWork(chain, hubHeight, height, signal)) continue;
-      const made = await this.#make(state, candidate, "messages", signal);
+      if (height === undefined || !await work.hasWork(chain, { known: hubHeight, upTo: height }, signal)) {
+        continue;
+      }
+      const made = await this.#make(state, { candidate, purpose: "messages" }, signal);
       if (made === undefined) {
         isLong = true;
         continue;
@@ -192,42 +205,36 @@ class RelaySource implements HostProofSource {
 
   /** Fetches the hub height that a proof of the block proves: the head in its parent's state. */
   async #fetchHubHeight({ header }: RelayBlock, signal: AbortSignal): Promise<bigint | undefined> {
-    const { hubParaId, batchSize } = this.#options;
-    const [found] = await readHeads(
-      this.#deps.relay,
-      header.parentHash,
-      { paraIds: [hubParaId], batchSize },
-      signal,
-    );
+    const heads = { block: header.parentHash, paraIds: [this.#options.hubParaId] };
+    const [found] = await readHeads(this.#deps.relay, heads, signal);
     return found === undefined ? undefined : BigInt(decoded(() => decodeSubstrateHeader(found.head)).number);
   }
 
   /** Builds and verifies the proof of a block; `undefined`: too long for that purpose. @throws {RelayMismatch} */
   async #make(
     state: BeefyClientState,
-    candidate: JustifiedBlock,
-    purpose: Purpose,
+    task: ProofTask,
     signal: AbortSignal,
   ): Promise<MadeProof | undefined> {
-    const { block } = candidate;
+    const { block } = task.candidate;
     const known = this.#made.find((each) => each.of === block.hash && each.trusts(state));
     if (known !== undefined) return known;
     try {
-      return await this.#makeAnew(state, candidate, purpose, signal);
+      return await this.#makeAnew(state, task, signal);
     } catch (error) {
       if (!(error instanceof BeefyError)) throw error;
-      const context = { ...this.#options, block, activationBlock: state.beefyActivationBlock };
-      throw await diagnoseMismatch(this.#deps.relay, error, context, signal) ?? error;
+      const activationBlock = state.beefyActivationBlock;
+      const failed = { ...this.#options, cause: error, block, activationBlock };
+      throw await diagnoseMismatch(this.#deps.relay, failed, signal) ?? error;
     }
   }
 
   async #makeAnew(
     state: BeefyClientState,
-    { number, block, justification }: JustifiedBlock,
-    purpose: Purpose,
+    { candidate: { number, block, justification }, purpose }: ProofTask,
     signal: AbortSignal,
   ): Promise<MadeProof | undefined> {
-    const { relay, log } = this.#deps;
+    const { log } = this.#deps;
     const mayRead = (leaves: number): boolean => {
       if (leaves <= (this.#options.maxMessageLeaves ?? MAX_MESSAGE_LEAVES)) return true;
       if (purpose === "messages") return false;
@@ -236,9 +243,9 @@ class RelaySource implements HostProofSource {
     };
     const leafCount = leafCountAt(number, state.beefyActivationBlock);
     const work = { block, justification, leafCount, mayRead };
-    const facts = await readNaiveProofInput(relay, work, this.#options, signal);
-    if (facts === undefined) return undefined;
-    const proof = buildNaiveProof(state, facts);
+    const input = await this.#reader.read(work, signal);
+    if (input === undefined) return undefined;
+    const proof = buildNaiveProof(state, input);
     const verified = verifyNaiveProof(state, proof);
     const bytes = encodeNaiveProof(proof);
     log.debug("proof_built", { relayBlock: number, bytes: bytes.length });

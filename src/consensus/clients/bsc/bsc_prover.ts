@@ -37,7 +37,7 @@ import {
   type ProverOptions,
 } from "../../prover.ts";
 import { EpochReader } from "./epoch_reader.ts";
-import { type BscHeaders, findBscUpdate, type SearchInput, type SearchResult } from "./find_update.ts";
+import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
 import { proverEvents } from "../../poll_fault.ts";
 
 /** Dependencies of the prover. */
@@ -186,7 +186,7 @@ class BscProver implements ConsensusProver {
       const detail =
         `block ${epochHeader.number} announces no validators: epoch_length = ${epochLength} is not ` +
         "that of the chain";
-      throw new ProverFault("bad_data", this.chain, undefined, detail, { cause: error });
+      throw new ProverFault("bad_data", { chain: this.chain, detail }, { cause: error });
     }
   }
 
@@ -212,7 +212,7 @@ class BscProver implements ConsensusProver {
     }
     const unusable = this.#findUnusableReason(best, nowSec);
     if (unusable !== undefined) {
-      throw new ProverFault(unusable.code, this.chain, undefined, unusable.detail);
+      throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
     }
     if (final === undefined || !equalBytes(best.state, final.state)) return undefined;
     if (epochLength === undefined || epochLength === 0n) {
@@ -229,13 +229,14 @@ class BscProver implements ConsensusProver {
 
   #hubFault(detail: string, cause?: unknown): ProverFault {
     const options = cause === undefined ? undefined : { cause };
-    return new ProverFault("hub_state", this.chain, undefined, detail, options);
+    return new ProverFault("hub_state", { chain: this.chain, detail }, options);
   }
 
   /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
   async #collect(trusted: TrustedState, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
     const { epochLength } = trusted;
-    const facts: SearchInput = {
+    const context: SearchContext = {
+      headers: this.#deps.headers,
       network: this.#network,
       epochLength,
       hub: { network: this.#network, epochLength, consensusStateId: this.consensusStateId },
@@ -252,7 +253,7 @@ class BscProver implements ConsensusProver {
       }
       const dueInMs = this.#options.intervalMs - trusted.ageMs;
       if (plan.purpose === "advance" && updates.length === 0 && dueInMs > 0) return this.#early(dueInMs);
-      const result = await findBscUpdate(this.#deps.headers, state, plan, facts, signal);
+      const result = await findBscUpdate(context, { trusted: state, wanted: plan }, signal);
       if (result.kind === "none") {
         if (updates.length > 0) break;
         return this.#foundNothing(result);
@@ -300,7 +301,11 @@ class BscProver implements ConsensusProver {
       const who = isOne ? "the endpoint" : `an endpoint (one of ${hosts.join(", ")})`;
       const detail = `votes and headers do not match (${first.code}): ${who} serves another chain ` +
         "or invalid data; compare it with another one";
-      throw new ProverFault("bad_data", this.chain, isOne ? hosts[0] : undefined, detail, { cause: first });
+      throw new ProverFault(
+        "bad_data",
+        { chain: this.chain, endpoint: isOne ? hosts[0] : undefined, detail },
+        { cause: first },
+      );
     }
     const why = reason === undefined ? "" : ` (the last one: ${reason})`;
     return { kind: "nothing", reason: `no block has votes that the hub accepts${why}` };

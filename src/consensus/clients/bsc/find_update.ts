@@ -5,7 +5,8 @@
 import { BscError } from "./spec/bsc_error.ts";
 import type { BscNetwork } from "./spec/bsc_network.ts";
 import type { BscConsensusState } from "./spec/consensus_state.ts";
-import { type BlockRange, type BscSearch, chooseVote, type VoteRefusal } from "./spec/plan_update.ts";
+import { chooseVote, type VoteRefusal } from "./spec/choose_vote.ts";
+import type { BlockRange, BscSearch } from "./spec/plan_update.ts";
 import type { BscUpdate } from "./spec/update.ts";
 import { type BscHubView, type VerifiedBscUpdate, verifyBscUpdate } from "./spec/verify_update.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -25,11 +26,19 @@ export interface BscHeaders {
   fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]>;
 }
 
-/** Input of a search. */
-export interface SearchInput {
+/** The chain and the hub's rules for it. */
+export interface SearchContext {
+  readonly headers: BscHeaders;
   readonly network: BscNetwork;
   readonly hub: BscHubView;
   readonly epochLength: bigint;
+}
+
+/** Update to search for. */
+export interface SearchInput {
+  /** State of the client that the update builds on. */
+  readonly trusted: BscConsensusState;
+  readonly wanted: BscSearch;
 }
 
 /** Result of a search. */
@@ -57,20 +66,15 @@ const MAX_OTHER_SET_VOTES = 16;
 
 /** Searches for an update that `trusted` accepts. */
 export async function findBscUpdate(
-  headers: BscHeaders,
-  trusted: BscConsensusState,
-  wanted: BscSearch,
-  facts: SearchInput,
+  context: SearchContext,
+  { trusted, wanted }: SearchInput,
   signal: AbortSignal,
 ): Promise<SearchResult> {
+  const { headers, network, epochLength } = context;
   const refused: BscError[] = [];
   let reason: VoteRefusal | undefined;
   let otherSigners = 0;
-  const voteFacts = {
-    network: facts.network,
-    epochLength: facts.epochLength,
-    finalizedHeight: trusted.finalizedHeight,
-  };
+  const voteFacts = { network, epochLength, finalizedHeight: trusted.finalizedHeight };
   for (const range of slices(wanted)) {
     const fetched = await headers.fetchRange(range, signal);
     for (const attested of wanted.startAt === "lowest" ? fetched : fetched.toReversed()) {
@@ -85,7 +89,7 @@ export async function findBscUpdate(
         choice.ancestry === undefined ? [] : headers.fetchRange(choice.ancestry, signal),
       ]);
       const update = { sourceHeader, targetHeader, attestedHeader: attested, epochHeaderAncestry };
-      const verified = verify(trusted, update, facts.hub);
+      const verified = verify(trusted, update, context.hub);
       if (!(verified instanceof BscError)) return { kind: "found", update, verified };
       if (!choice.isSignedForSure && verified.code === "signature") {
         reason = "other_signers";

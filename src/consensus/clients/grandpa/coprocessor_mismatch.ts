@@ -16,28 +16,33 @@ import {
 } from "../../../core/ismp/state_machine.ts";
 import { ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
-import type { RelayChain } from "../../relay_chain/relay_chain.ts";
+import type { RelayChain, StoredAt } from "../../relay_chain/relay_chain.ts";
 
 /** Dependencies of the check. */
 export interface CoprocessorCheckDeps {
   readonly relay: Pick<RelayChain, "fetchStored">;
   readonly target: { readonly reads: Pick<TargetReads, "fetchCommitment"> };
+  /** Id under which the target knows the hub. */
+  readonly hub: StateMachineId;
 }
 
 /**
  * Describes the mismatch in how a chain stores the head that was last proved to it; `undefined`: none, or unknown (no
- * head yet, or the relay chain's node has pruned that block). @param hub id under which the chain knows it.
+ * head yet, or the relay chain's node has pruned that block).
  */
 export async function findCoprocessorMismatch(
-  { relay, target }: CoprocessorCheckDeps,
-  hub: StateMachineId,
+  { relay, target, hub }: CoprocessorCheckDeps,
   trusted: GrandpaConsensusState,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const parts = stateMachineParts(hub.stateMachine);
   if (messageVariantOf(trusted.stateMachine) !== "Polkadot") return undefined;
   if (parts.tag !== "Polkadot" && parts.tag !== "Kusama") return undefined;
-  const head = await fetchHead(relay, parts.value, trusted, signal);
+  const head = await fetchHead(
+    relay,
+    { key: parachainHeadKey(parts.value), block: trusted.latestHash },
+    signal,
+  );
   if (head === undefined) return undefined;
   const sibling = parts.tag === "Polkadot" ? "Kusama" as const : "Polkadot" as const;
   const other = formatStateMachine({ tag: sibling, value: parts.value });
@@ -66,15 +71,14 @@ function isStoredAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boole
   return isSame(false) && !isSame(true);
 }
 
-/** Fetches the hub's head in the newest block that the client trusts. */
+/** Fetches the head that is stored there; `undefined`: none is known. */
 async function fetchHead(
   relay: CoprocessorCheckDeps["relay"],
-  paraId: number,
-  { latestHash }: GrandpaConsensusState,
+  place: StoredAt,
   signal: AbortSignal,
 ): Promise<SubstrateHeader | undefined> {
   try {
-    const [stored] = await relay.fetchStored([{ key: parachainHeadKey(paraId), block: latestHash }], signal);
+    const [stored] = await relay.fetchStored([place], signal);
     return stored === undefined ? undefined : decodeSubstrateHeader(decodeHeadData(stored));
   } catch (error) {
     const isUnknown = error instanceof ScaleError || error instanceof GrandpaError ||

@@ -52,9 +52,9 @@ export type FinalityResult =
 
 /**
  * Blocks without justifications: a node that stored none when a block became final gets none later, and blocks are
- * fetched with their whole bodies. One instance per prover.
+ * fetched with their whole bodies.
  */
-export class SearchedBlocks {
+class SearchedBlocks {
   #after: Hash256 | undefined;
   #upTo = 0;
 
@@ -76,7 +76,8 @@ interface Range {
   /** From the child of the trusted block on. */
   readonly blocks: readonly RelayBlock[];
   readonly finalHeight: number;
-  readonly searched: SearchedBlocks;
+  /** Last block that a proof may cover. */
+  readonly furthest: number;
   /** Reasons that justifications were refused. */
   readonly refused: GrandpaError[];
   /** Methods that the node does not offer. */
@@ -86,54 +87,112 @@ interface Range {
 /** Blocks whose justifications are fetched in one request; nodes keep one every 512 blocks and at set changes. */
 const JUSTIFICATIONS_AT_A_TIME = 64;
 
-/** Limits of a search. */
-export interface SearchOptions {
-  /** Maximum number of blocks after the trusted one that a proof may cover. */
-  readonly maxBlockRange: number;
-  readonly searched: SearchedBlocks;
-}
+/** Search for proofs of one chain. Methods may throw an `RpcFault`. */
+export class FinalitySearch {
+  readonly #source: FinalitySource;
+  readonly #maxBlockRange: number;
+  readonly #searched = new SearchedBlocks();
 
-/** Searches for a proof. */
-export async function findFinality(
-  source: FinalitySource,
-  trusted: GrandpaConsensusState,
-  { maxBlockRange, searched }: SearchOptions,
-  signal: AbortSignal,
-): Promise<FinalityResult> {
-  const { header: { number: finalHeight }, hash } = await source.fetchFinalized(signal);
-  if (finalHeight < trusted.latestHeight) return { kind: "behind", finalHeight };
-  if (finalHeight === trusted.latestHeight) {
-    return { kind: hash === trusted.latestHash ? "current" : "other_chain" };
+  /** @param maxBlockRange maximum number of blocks after the trusted one that a proof may cover. */
+  constructor(source: FinalitySource, maxBlockRange: number) {
+    this.#source = source;
+    this.#maxBlockRange = maxBlockRange;
   }
-  const furthest = trusted.latestHeight + maxBlockRange;
-  const last = Math.min(finalHeight, furthest);
-  const [base, ...blocks] = await source.fetchBlocks(trusted.latestHeight, last, signal);
-  if (base?.hash !== trusted.latestHash) return { kind: "other_chain" };
-  const range: Range = { trusted, blocks, finalHeight, searched, refused: [], unsupported: new Set() };
-  const found = await search(source, range, furthest, signal);
-  if (found !== undefined) return found;
-  const forced = findForced(range);
-  if (forced !== undefined) return { kind: "forced_change", block: forced };
-  return { kind: "none", refused: range.refused, finalHeight, canProve: range.unsupported.size === 0 };
-}
 
-async function search(
-  source: FinalitySource,
-  range: Range,
-  furthest: number,
-  signal: AbortSignal,
-): Promise<FinalityResult | undefined> {
-  const change = range.blocks.findIndex(({ header }) => changesSet(header));
-  if (change === -1) {
-    const newest = range.finalHeight > furthest
-      ? undefined
-      : await tryNewest(source, range, furthest, signal);
-    return newest ?? await searchStored(source, range, signal);
+  /** Searches for a proof for a client of that state. */
+  async find(trusted: GrandpaConsensusState, signal: AbortSignal): Promise<FinalityResult> {
+    const { header: { number: finalHeight }, hash } = await this.#source.fetchFinalized(signal);
+    if (finalHeight < trusted.latestHeight) return { kind: "behind", finalHeight };
+    if (finalHeight === trusted.latestHeight) {
+      return { kind: hash === trusted.latestHash ? "current" : "other_chain" };
+    }
+    const furthest = trusted.latestHeight + this.#maxBlockRange;
+    const last = Math.min(finalHeight, furthest);
+    const [base, ...blocks] = await this.#source.fetchBlocks(trusted.latestHeight, last, signal);
+    if (base?.hash !== trusted.latestHash) return { kind: "other_chain" };
+    const range: Range = { trusted, blocks, finalHeight, furthest, refused: [], unsupported: new Set() };
+    const found = await this.#search(range, signal);
+    if (found !== undefined) return found;
+    const forced = findForced(range);
+    if (forced !== undefined) return { kind: "forced_change", block: forced };
+    return { kind: "none", refused: range.refused, finalHeight, canProve: range.unsupported.size === 0 };
   }
-  const blocks = range.blocks.slice(0, change + 1);
-  const ending = blocks.at(-1);
-  const justification = ending && await source.fetchJustification(ending.hash, GRANDPA_ENGINE, signal);
-  return tryOne({ ...range, blocks }, justification);
+
+  async #search(
+    range: Range,
+    signal: AbortSignal,
+  ): Promise<FinalityResult | undefined> {
+    const change = range.blocks.findIndex(({ header }) => changesSet(header));
+    if (change === -1) {
+      const newest = range.finalHeight > range.furthest ? undefined : await this.#tryNewest(range, signal);
+      return newest ?? await this.#searchStored(range, signal);
+    }
+    const blocks = range.blocks.slice(0, change + 1);
+    const ending = blocks.at(-1);
+    const justification = ending &&
+      await this.#source.fetchJustification(ending.hash, GRANDPA_ENGINE, signal);
+    return tryOne({ ...range, blocks }, justification);
+  }
+
+  /**
+   * Tries the newest justification of the node. It may be for a later block than the requested one: blocks become final
+   * in the meantime, and a node proves a block by the last one of its set.
+   */
+  async #tryNewest(
+    range: Range,
+    signal: AbortSignal,
+  ): Promise<FinalityResult | undefined> {
+    const last = range.blocks.at(-1)?.header.number ?? 0;
+    const justification = await this.#fetchNewest(last, range, signal);
+    const target = justification && targetOf(justification);
+    if (target === undefined || target <= last) return tryOne(range, justification);
+    if (target > range.furthest) return undefined;
+    const later = await this.#source.fetchBlocks(last, target, signal);
+    const blocks = [...range.blocks.slice(0, -1), ...later];
+    const change = blocks.findIndex(({ header }) => changesSet(header));
+    return tryOne({ ...range, blocks: change === -1 ? blocks : blocks.slice(0, change + 1) }, justification);
+  }
+
+  /** Fetches the newest justification. Nodes that do not prove blocks, or not this one, keep justifications of some. */
+  async #fetchNewest(
+    block: number,
+    { unsupported }: Range,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    try {
+      const reported = await this.#source.proveFinality(block, signal);
+      if (reported === undefined) return undefined;
+      return decodeStrict(finalityProofCodec, reported, "FinalityProof").justification;
+    } catch (error) {
+      if (error instanceof ScaleError) return undefined;
+      if (!(error instanceof RpcFault) || !refusals.has(error.code)) throw error;
+      if (error.code === "missing_method") unsupported.add(error.where.method);
+      return undefined;
+    }
+  }
+
+  /** Searches stored justifications from the newest block down: they are rare, but their blocks end good proofs. */
+  async #searchStored(
+    range: Range,
+    signal: AbortSignal,
+  ): Promise<FinalityResult | undefined> {
+    const { trusted, blocks: all } = range;
+    const known = Math.min(all.length, Math.max(0, this.#searched.upTo(trusted) - trusted.latestHeight));
+    for (let end = all.length; end > known; end -= JUSTIFICATIONS_AT_A_TIME) {
+      const start = Math.max(known, end - JUSTIFICATIONS_AT_A_TIME);
+      const part = range.blocks.slice(start, end);
+      const hashes = part.map(({ hash }) => hash);
+      const justifications = await this.#source.fetchJustifications(hashes, GRANDPA_ENGINE, signal);
+      for (let at = part.length - 1; at >= 0; at--) {
+        const blocks = range.blocks.slice(0, start + at + 1);
+        const found = tryOne({ ...range, blocks }, justifications[at]);
+        if (found !== undefined) return found;
+      }
+    }
+    // Refused justifications are reported again at the next search.
+    if (range.refused.length === 0) this.#searched.note(trusted, trusted.latestHeight + all.length);
+    return undefined;
+  }
 }
 
 /**
@@ -150,27 +209,6 @@ function changesSet(header: RelayBlock["header"]): boolean {
   return scheduledAuthorities(header) !== undefined;
 }
 
-/**
- * Tries the newest justification of the node. It may be for a later block than the requested one: blocks become final
- * in the meantime, and a node proves a block by the last one of its set.
- */
-async function tryNewest(
-  source: FinalitySource,
-  range: Range,
-  furthest: number,
-  signal: AbortSignal,
-): Promise<FinalityResult | undefined> {
-  const last = range.blocks.at(-1)?.header.number ?? 0;
-  const justification = await newestJustification(source, last, range.unsupported, signal);
-  const target = justification && targetOf(justification);
-  if (target === undefined || target <= last) return tryOne(range, justification);
-  if (target > furthest) return undefined;
-  const later = await source.fetchBlocks(last, target, signal);
-  const blocks = [...range.blocks.slice(0, -1), ...later];
-  const change = blocks.findIndex(({ header }) => changesSet(header));
-  return tryOne({ ...range, blocks: change === -1 ? blocks : blocks.slice(0, change + 1) }, justification);
-}
-
 /** Reads the number of the lowest block that was voted for, which is signed; undefined when it is unreadable. */
 function targetOf(justification: Uint8Array): number | undefined {
   try {
@@ -185,25 +223,6 @@ function targetOf(justification: Uint8Array): number | undefined {
   }
 }
 
-/** Fetches the newest justification. Nodes that do not prove blocks, or not this one, keep justifications of some. */
-async function newestJustification(
-  source: FinalitySource,
-  block: number,
-  unsupported: Set<string>,
-  signal: AbortSignal,
-): Promise<Uint8Array | undefined> {
-  try {
-    const reported = await source.proveFinality(block, signal);
-    if (reported === undefined) return undefined;
-    return decodeStrict(finalityProofCodec, reported, "FinalityProof").justification;
-  } catch (error) {
-    if (error instanceof ScaleError) return undefined;
-    if (!(error instanceof RpcFault) || !refusals.has(error.code)) throw error;
-    if (error.code === "missing_method") unsupported.add(error.where.method);
-    return undefined;
-  }
-}
-
 /** Fault codes of a node without a finality proof, or without the method. */
 const refusals: ReadonlySet<RpcFault["code"]> = new Set([
   "missing_method",
@@ -211,30 +230,6 @@ const refusals: ReadonlySet<RpcFault["code"]> = new Set([
   "not_found",
   "lagging",
 ]);
-
-/** Searches stored justifications from the newest block down: they are rare, but their blocks end good proofs. */
-async function searchStored(
-  source: FinalitySource,
-  range: Range,
-  signal: AbortSignal,
-): Promise<FinalityResult | undefined> {
-  const { trusted, searched, blocks: all } = range;
-  const known = Math.min(all.length, Math.max(0, searched.upTo(trusted) - trusted.latestHeight));
-  for (let end = all.length; end > known; end -= JUSTIFICATIONS_AT_A_TIME) {
-    const start = Math.max(known, end - JUSTIFICATIONS_AT_A_TIME);
-    const part = range.blocks.slice(start, end);
-    const hashes = part.map(({ hash }) => hash);
-    const justifications = await source.fetchJustifications(hashes, GRANDPA_ENGINE, signal);
-    for (let at = part.length - 1; at >= 0; at--) {
-      const blocks = range.blocks.slice(0, start + at + 1);
-      const found = tryOne({ ...range, blocks }, justifications[at]);
-      if (found !== undefined) return found;
-    }
-  }
-  // Refused justifications are reported again at the next search.
-  if (range.refused.length === 0) searched.note(trusted, trusted.latestHeight + all.length);
-  return undefined;
-}
 
 /**
  * Builds the proof by a justification for the last block of a range or an earlier one, if the client would accept it.

@@ -18,8 +18,8 @@ import {
   type ParachainHeaders,
 } from "./spec/message.ts";
 import {
+  type FinalMessage,
   type GrandpaView,
-  type VerifiedFinality,
   type VerifiedGrandpaMessage,
   verifyCommitments,
 } from "./spec/verify_message.ts";
@@ -35,7 +35,7 @@ import {
   type ProverOptions,
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
-import { type FinalityResult, findFinality, SearchedBlocks } from "./find_finality.ts";
+import { type FinalityResult, FinalitySearch } from "./find_finality.ts";
 import { findCoprocessorMismatch } from "./coprocessor_mismatch.ts";
 import { GRANDPA_CLIENT_ID, TargetClient } from "./target_client.ts";
 
@@ -77,7 +77,7 @@ class GrandpaProver implements ConsensusProver {
   readonly #deps: GrandpaProverDeps;
   readonly #options: GrandpaProverOptions;
   readonly #client: TargetClient;
-  readonly #searched = new SearchedBlocks();
+  readonly #search: FinalitySearch;
 
   constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
     const { stateMachine, consensusStateId, intervalMs } = options;
@@ -88,6 +88,7 @@ class GrandpaProver implements ConsensusProver {
     this.#deps = deps;
     this.#options = options;
     this.#client = new TargetClient(deps.target, options);
+    this.#search = new FinalitySearch(deps.relay, options.maxBlockRange);
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
@@ -106,18 +107,18 @@ class GrandpaProver implements ConsensusProver {
       return { event: "hub_not_accepted", text };
     }
     const { state } = await this.#client.fetchTrusted(signal);
-    const text = await findCoprocessorMismatch(this.#deps, this.commitmentId, state, signal);
+    const text = await findCoprocessorMismatch({ ...this.#deps, hub: this.commitmentId }, state, signal);
     return text === undefined ? undefined : { event: "coprocessor_mismatch", text };
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const { state: trusted, bytes: madeOn } = await this.#client.fetchTrusted(signal);
     const { maxBlockRange } = this.#options;
-    const search = { maxBlockRange, searched: this.#searched };
-    const found = await findFinality(this.#deps.relay, trusted, search, signal);
+    const found = await this.#search.find(trusted, signal);
     if (found.kind !== "found") return this.#idle(found, trusted);
     const message = await this.#complete(found.proof, trusted, signal);
-    const verified = this.#verify(trusted, message, found.verified, await this.#client.fetchView(signal));
+    const proved = { message, finality: found.verified };
+    const verified = this.#verify(trusted, proved, await this.#client.fetchView(signal));
     const { consensusState } = verified;
     // A block beyond the range of one proof needs an intermediate step, even one without new heights.
     const isRangeFull = found.finalHeight - trusted.latestHeight > maxBlockRange;
@@ -180,14 +181,20 @@ class GrandpaProver implements ConsensusProver {
 
   #badData(detail: string, cause?: unknown): ProverFault {
     const options = cause === undefined ? undefined : { cause };
-    return new ProverFault("bad_data", this.chain, this.#deps.relay.host, detail, options);
+    return new ProverFault(
+      "bad_data",
+      { chain: this.chain, endpoint: this.#deps.relay.host, detail },
+      options,
+    );
   }
 
   #missingParachain(cause: GrandpaError): ProverFault {
     const detail =
       `one of the parachains ${this.#options.paraIds.join(", ")} has no head on the relay chain; ` +
       "fix [hub.grandpa].para_ids";
-    return new ProverFault("not_served", this.chain, this.#deps.relay.host, detail, { cause });
+    return new ProverFault("not_served", { chain: this.chain, endpoint: this.#deps.relay.host, detail }, {
+      cause,
+    });
   }
 
   #read<T>(read: () => T): T {
@@ -221,7 +228,7 @@ class GrandpaProver implements ConsensusProver {
       const detail =
         `block ${found.block} forces a change of the authorities, which no light client follows: ` +
         `the governance of ${stateMachine} must create its client again`;
-      throw new ProverFault("unrecoverable", this.chain, undefined, detail);
+      throw new ProverFault("unrecoverable", { chain: this.chain, detail });
     }
     if (found.refused.some(({ code }) => code === "invalid_authorities")) {
       throw this.#client.fault("it trusts an authority set without weight or with too much weight");
@@ -279,12 +286,11 @@ class GrandpaProver implements ConsensusProver {
 
   #verify(
     trusted: GrandpaConsensusState,
-    message: GrandpaMessage,
-    finality: VerifiedFinality,
+    proved: FinalMessage,
     view: GrandpaView,
   ): VerifiedGrandpaMessage {
     try {
-      return verifyCommitments(trusted, message, finality, view);
+      return verifyCommitments(trusted, proved, view);
     } catch (error) {
       if (!(error instanceof GrandpaError)) throw error;
       if (error.code === "parachain_missing") throw this.#missingParachain(error);

@@ -113,7 +113,7 @@ export class TargetClient {
   }
 
   #fault(code: ProverFault["code"], detail: string, options?: ErrorOptions): ProverFault {
-    return new ProverFault(code, this.#options.stateMachine, undefined, detail, options);
+    return new ProverFault(code, { chain: this.#options.stateMachine, detail }, options);
   }
 
   /** Names under which the chain may follow what is proved. */

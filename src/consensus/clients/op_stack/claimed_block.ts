@@ -15,14 +15,20 @@ export interface ClaimedOutput {
   readonly outputRoot: Hash256;
 }
 
+/** The rollup of a claim. */
+export interface ClaimedBlockContext {
+  readonly l2: EvmReader;
+  /** `L2ToL1MessagePasser` on the rollup. */
+  readonly messageParser: Address;
+}
+
 /**
  * Fetches the block that a claim is about. Its header contains the storage root since Isthmus; otherwise the endpoint
  * must prove it, which takes the state of that block. The truth of the claim is not decided here. @throws
  * {ClaimRefusal} `block_does_not_exist`, `l2_state_not_served`
  */
 export async function fetchClaimedBlock(
-  l2: EvmReader,
-  messageParser: Address,
+  { l2, messageParser }: ClaimedBlockContext,
   claimed: ClaimedOutput,
   signal: AbortSignal,
 ): Promise<ClaimedL2Block> {

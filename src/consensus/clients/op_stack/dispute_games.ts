@@ -4,24 +4,10 @@
  */
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { buildDisputeGameProof, factoryProofSlots, gameProofSlots } from "./spec/build_update.ts";
-import {
-  decodeCreatedAt,
-  decodeDisputeGameCreated,
-  decodeExtraData,
-  DISPUTE_GAME_CREATED,
-  disputeGameCalls,
-  type DisputeGameCreated,
-} from "./spec/claim_events.ts";
+import { decodeDisputeGameCreated, DISPUTE_GAME_CREATED } from "./spec/claim_events.ts";
 import type { OpStackConsensusState } from "./spec/consensus_state.ts";
 import { blacklistedGameKey, type DisputeGameRules } from "./spec/hub_storage.ts";
-import {
-  challengeSlot,
-  gameAtSlot,
-  gameCountSlot,
-  gameIdWord,
-  gameImplementationSlot,
-  parseGameIdWord,
-} from "./spec/output_root.ts";
+import { gameAtSlot, gameCountSlot, gameImplementationSlot, parseGameIdWord } from "./spec/output_root.ts";
 import {
   describeSkipped,
   findUnknownImplementations,
@@ -39,27 +25,17 @@ import { opStackUpdateCodec } from "./spec/update.ts";
 import { decodeOpStackUpdate, verifyOpStackUpdate } from "./spec/verify_update.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
 import type { L1Range } from "../../rollup/spec/l1_range.ts";
-import { RollupDataError } from "../../rollup/spec/rollup_data_error.ts";
 import type { Address } from "../../../core/evm/address.ts";
-import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
-import type { ContractRead, EvmReader } from "../../evm_reader.ts";
+import type { EvmReader } from "../../evm_reader.ts";
 import { type ClaimScan, ClaimSearch } from "../../rollup/claim_search.ts";
 import { type Completeness, scanCompletely } from "../../rollup/complete_scan.ts";
-import { badData, type ClaimFinding, ClaimRefusal, findProvable } from "../../rollup/claim_dry_run.ts";
+import { type ClaimFinding, findProvable } from "../../rollup/claim_dry_run.ts";
 import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
 import type { RollupView } from "../../rollup/rollup_prover.ts";
 import { fetchClaimedBlock } from "./claimed_block.ts";
+import { checkIsInFactory, fetchChallengeWords, type Game, GameDetails, readLog } from "./game_reads.ts";
 
 type View = RollupView<OpStackConsensusState>;
-
-/** Properties that a game reports. */
-interface Details {
-  readonly extraData: Uint8Array;
-  readonly createdAtSec: bigint;
-}
-
-/** A game with its own properties. */
-type Game = FoundGame & Details;
 
 /** A game that may be worth a proof. */
 type Candidate = GameCandidate<Game & KnownGame>;
@@ -78,8 +54,7 @@ export class DisputeGames {
   readonly #options: Pick<OpStackOptions, "respectedGameType" | "messageParser">;
   /** Games of all types: the hub may list more types later. */
   readonly #search = new ClaimSearch<FoundGame>(({ game }) => game.proxy);
-  /** Details of open games of types that the hub lists: they never change. */
-  #details: ReadonlyMap<Address, Details> = new Map();
+  readonly #details: GameDetails;
   /** Implementations on the L1 that were reported, by game type; `none`: there is none. */
   readonly #reported = new Map<number, Address | "none">();
   #isRespectedTypeReported = false;
@@ -87,6 +62,7 @@ export class DisputeGames {
   constructor(deps: RollupDeps, options: Pick<OpStackOptions, "respectedGameType" | "messageParser">) {
     this.#deps = deps;
     this.#options = options;
+    this.#details = new GameDetails(deps);
   }
 
   /** Builds the update for the highest game that can be proved. */
@@ -135,22 +111,21 @@ export class DisputeGames {
           signal,
         );
         return logs.flatMap((entry): FoundGame[] => {
-          const game = this.#decode(() => decodeDisputeGameCreated(entry, factory));
+          const game = readLog(this.#deps.l1, () => decodeDisputeGameCreated(entry, factory));
           return game === undefined ? [] : [{ game, l1Height: entry.blockNumber }];
         });
       },
-      judge: (found) => this.#judge(poll, range, found.length, signal),
+      judge: (found) => this.#judge(poll, { from: range.from, found: found.length }, signal),
     });
   }
 
   /**
-   * Compares the number of games found up to the hub's L1 block with the factory's own list: the game before them must
-   * be older than the range.
+   * Compares the number of games found from an L1 block up to the hub's with the factory's own list: the game before
+   * them must be older than that block.
    */
   async #judge(
     { rules: { factory }, l1, view }: ClaimPoll,
-    range: L1Range,
-    found: number,
+    { from, found }: { readonly from: bigint; readonly found: number },
     signal: AbortSignal,
   ): Promise<Completeness> {
     const at = view.l1.height;
@@ -163,9 +138,9 @@ export class DisputeGames {
     // A factory with another storage layout has none here.
     if (games === 0n || BigInt(found) > games) return "unknown";
     if (BigInt(found) === games) return "complete";
-    if (range.from === 0n) return "incomplete";
+    if (from === 0n) return "incomplete";
     const before = parseGameIdWord(await word(gameAtSlot(games - BigInt(found) - 1n)));
-    const outside = await l1.fetchHeader(range.from - 1n, signal);
+    const outside = await l1.fetchHeader(from - 1n, signal);
     if (outside === undefined) return "unknown";
     return before.timestampSec <= outside.header.timestampSec ? "complete" : "incomplete";
   }
@@ -180,52 +155,6 @@ export class DisputeGames {
       "game_type_missing",
       { respectedGameType, found: others.join(", ") },
     );
-  }
-
-  /** Reads the games' details; games without them are abandoned. */
-  async #withDetails(
-    games: readonly FoundGame[],
-    l1: EvmReader,
-    signal: AbortSignal,
-  ): Promise<readonly Game[]> {
-    const unknown = games.filter(({ game }) => !this.#details.has(game.proxy));
-    const results = await l1.fetchReads(unknown.flatMap(({ game }) => gameCalls(game)), signal);
-    const asked = unknown.flatMap((each, index): [Address, Details][] => {
-      const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
-      if (extraData === undefined || createdAt === undefined) {
-        this.#deps.log.warn("game_unreadable", {
-          game: each.game.proxy,
-        });
-        this.#search.settle(each);
-        return [];
-      }
-      const details = {
-        extraData: this.#decode(() => decodeExtraData(extraData)),
-        createdAtSec: this.#decode(() => decodeCreatedAt(createdAt)),
-      };
-      return [[each.game.proxy, details]];
-    });
-    const known = new Map([...this.#details, ...asked]);
-    const found = games.flatMap((each): Game[] => {
-      const details = known.get(each.game.proxy);
-      return details === undefined ? [] : [{ ...each, ...details }];
-    });
-    this.#details = new Map(found.map(({ game, extraData, createdAtSec }) => [
-      game.proxy,
-      { extraData, createdAtSec },
-    ]));
-    return found;
-  }
-
-  #decode<T>(read: () => T): T {
-    try {
-      return read();
-    } catch (cause) {
-      if (cause instanceof RollupDataError) {
-        throw badData(this.#deps.l1, "an answer about dispute games does not match its ABI", cause);
-      }
-      throw cause;
-    }
   }
 
   async #blacklisted(
@@ -262,11 +191,13 @@ export class DisputeGames {
       if (reason !== undefined) passOver(game, reason);
       return reason === undefined;
     });
-    const played = (await this.#withDetails(listed, l1, signal)).flatMap((game) => {
+    const detailed = await this.#details.read(listed, l1, signal);
+    for (const game of detailed.unreadable) this.#search.settle(game);
+    const played = detailed.games.flatMap((game) => {
       const config = configs.find(({ gameType }) => gameType === game.game.gameType);
       return config === undefined ? [] : [{ ...game, config }];
     });
-    const words = await challengeWords(l1, played, view.l1.height, signal);
+    const words = await fetchChallengeWords(poll, played, signal);
     const l2Height = await this.#deps.l2.fetchHeight(signal);
     const known = played.map((game) => ({ ...game, challengeWord: words.get(game.game.proxy) }));
     const { respectedGameType } = this.#options;
@@ -352,7 +283,8 @@ export class DisputeGames {
     if (factoryAnswer === undefined || proxyAnswer === undefined) throw new Error("A proof is missing");
     checkIsInFactory(game, { factory: rules.factory, answer: factoryAnswer, stateRoot: view.l1.stateRoot });
     const claimed = { l2Height: game.l2Height, outputRoot: rootClaim };
-    const block = await fetchClaimedBlock(this.#deps.l2, this.#options.messageParser, claimed, signal);
+    const rollup = { l2: this.#deps.l2, messageParser: this.#options.messageParser };
+    const block = await fetchClaimedBlock(rollup, claimed, signal);
     const value = buildDisputeGameProof({
       ...block,
       game: game.game,
@@ -376,47 +308,4 @@ export class DisputeGames {
       `block ${game.l2Height} by game ${proxy} of type ${gameType} at L1 block ${view.l1.height}`;
     return { kind: "claim", proof, height: game.l2Height, summary };
   }
-}
-
-/** Calls of a game's getters; their results never change, so no old state is needed. */
-function gameCalls({ proxy }: DisputeGameCreated): readonly ContractRead[] {
-  return [
-    { kind: "call", to: proxy, data: disputeGameCalls.extraData, at: "latest" },
-    { kind: "call", to: proxy, data: disputeGameCalls.createdAt, at: "latest" },
-  ];
-}
-
-/** Reads the words of the challenge slots by proxy, for games that have one. */
-async function challengeWords(
-  l1: EvmReader,
-  games: readonly (Game & Pick<KnownGame, "config">)[],
-  height: bigint,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<Address, Hash256>> {
-  const reads = games.flatMap(({ game, config }) => {
-    const slot = challengeSlot(config.kind);
-    return slot === undefined ? [] : [{ kind: "word" as const, account: game.proxy, slot, at: height }];
-  });
-  const words = await l1.fetchReads(reads, signal);
-  return new Map(reads.flatMap(({ account }, index) => {
-    const word = words[index];
-    return word === undefined ? [] : [[account, toHash256(word)] as const];
-  }));
-}
-
-/**
- * Checks that the factory created this game at this time: otherwise the L1 endpoint returned invalid data, whatever the
- * rollup says. @throws {ClaimRefusal} `game_missing`, `game_mismatch` @throws {EvmProofError}
- */
-function checkIsInFactory(
-  { game, extraData, createdAtSec }: Game,
-  proven: { readonly factory: Address; readonly answer: AccountProofAnswer; readonly stateRoot: Hash256 },
-): void {
-  const root = provenStorageRoot(accountNodesOf(proven.answer), proven.stateRoot, proven.factory);
-  const [slot] = factoryProofSlots(game, extraData);
-  if (slot === undefined) throw new Error("The slot of the game is missing");
-  const found = provenWord(slotNodesOf(proven.answer, 0), root, slot);
-  if (found === undefined) throw new ClaimRefusal("game_missing", "l1");
-  const expected = gameIdWord({ gameType: game.gameType, timestampSec: createdAtSec, proxy: game.proxy });
-  if (found !== expected) throw new ClaimRefusal("game_mismatch", "l1");
 }

@@ -77,8 +77,11 @@ class OpStack implements RollupKind<OpStackConsensusState> {
       return [{ severity: "warning", event: "rollup_contract_missing", text }];
     }
     const findings: CheckFinding[] = [
-      ...compareContract(id, "dispute_game_factory", disputeGameFactory, games?.factory),
-      ...compareContract(id, "l2_oracle", l2Oracle, oracle),
+      ...compareContract(id, "dispute_game_factory", {
+        configured: disputeGameFactory,
+        stored: games?.factory,
+      }),
+      ...compareContract(id, "l2_oracle", { configured: l2Oracle, stored: oracle }),
     ];
     const types = games?.gameTypes.map(({ gameType }) => gameType);
     if (types !== undefined && respectedGameType !== undefined && !types.includes(respectedGameType)) {
@@ -107,8 +110,8 @@ class OpStack implements RollupKind<OpStackConsensusState> {
     const keys = [disputeGameRulesKey(id), outputOracleKey(id)];
     const [games, oracle] = await this.#deps.hub.reads.fetchStorage(keys, signal);
     return {
-      games: readStored(id, "dispute game factory", disputeGameRulesCodec, games),
-      oracle: readStored(id, "output oracle", addressCodec, oracle),
+      games: readStored(id, { what: "dispute game factory", codec: disputeGameRulesCodec }, games),
+      oracle: readStored(id, { what: "output oracle", codec: addressCodec }, oracle),
     };
   }
 }

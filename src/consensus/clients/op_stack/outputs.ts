@@ -21,6 +21,14 @@ import { fetchClaimedBlock } from "./claimed_block.ts";
 
 type View = RollupView<OpStackConsensusState>;
 
+/** Inputs of one poll. */
+interface ClaimPoll {
+  readonly view: View;
+  readonly oracle: Address;
+  /** The L1, pinned to the block that the hub knows. */
+  readonly l1: EvmReader;
+}
+
 /** The outputs of one rollup. */
 export class Outputs {
   readonly #deps: RollupDeps;
@@ -37,11 +45,11 @@ export class Outputs {
 
   /** Builds the update for the newest output that can be proved. */
   async find(view: View, oracle: Address, signal: AbortSignal): Promise<ClaimFinding> {
-    const held = this.#deps.l1.heldTo(view.l1);
+    const poll = { view, oracle, l1: this.#deps.l1.heldTo(view.l1) };
     const range = await this.#search.extend(
       oracle,
       view.l1.height,
-      (range) => this.#scan(held, oracle, range, signal),
+      (range) => this.#scan(poll, range, signal),
     );
     for (const output of this.#search.open) {
       if (view.hubHeight !== undefined && output.l2Height <= view.hubHeight) this.#search.settle(output);
@@ -58,13 +66,12 @@ export class Outputs {
     return await findProvable(
       { search: this.#search, l1, l2, log, describe },
       newestFirst,
-      (output) => this.#prove(view, oracle, output, signal),
+      (output) => this.#prove(poll, output, signal),
     );
   }
 
   async #scan(
-    l1: EvmReader,
-    oracle: Address,
+    { oracle, l1 }: ClaimPoll,
     range: L1Range,
     signal: AbortSignal,
   ): Promise<ClaimScan<OutputProposed>> {
@@ -104,16 +111,15 @@ export class Outputs {
   }
 
   async #prove(
-    view: View,
-    oracle: Address,
+    { view, oracle }: ClaimPoll,
     output: OutputProposed,
     signal: AbortSignal,
   ): Promise<Extract<ClaimFinding, { kind: "claim" }>> {
     const requests = [{ account: oracle, slots: oracleProofSlots(output) }];
     const [answer] = await this.#deps.l1.fetchProofs(requests, view.l1, signal);
     if (answer === undefined) throw new Error("A proof is missing");
-    const { l2 } = this.#deps;
-    const block = await fetchClaimedBlock(l2, this.#options.messageParser, output, signal);
+    const rollup = { l2: this.#deps.l2, messageParser: this.#options.messageParser };
+    const block = await fetchClaimedBlock(rollup, output, signal);
     const value = buildOutputOracleProof({ ...block, output, oracle: answer });
     const proof = opStackUpdateCodec.enc({ l1Height: view.l1.height, proof: { tag: "OpL2Oracle", value } });
     verifyOpStackUpdate(view.state, decodeOpStackUpdate(proof), {

@@ -118,7 +118,7 @@ class ParachainProver implements ConsensusProver {
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const unserved = this.#findUnserved();
-    if (unserved !== undefined) throw new ProverFault("not_served", this.chain, undefined, unserved);
+    if (unserved !== undefined) throw new ProverFault("not_served", { chain: this.chain, detail: unserved });
     const client = await this.#fetchClient(signal);
     const obstacle = this.#obstacleOf(client) ?? await this.#findObstacle(signal);
     if (client === undefined || obstacle !== undefined) {
@@ -180,7 +180,7 @@ class ParachainProver implements ConsensusProver {
     const detail =
       "there is no state: clients of parachains trust the relay chain blocks of their own chain. Governance " +
       "creates them empty and lists the parachain (IsmpParachain.add_parachain)";
-    return Promise.reject(new ProverFault("not_served", this.chain, undefined, detail));
+    return Promise.reject(new ProverFault("not_served", { chain: this.chain, detail }));
   }
 
   async close(): Promise<void> {
@@ -233,7 +233,7 @@ class ParachainProver implements ConsensusProver {
     const where = `client ${this.consensusStateId} of ${this.#target}`;
     const unusable = findUnusableReason(where, client, await this.#deps.target.reads.fetchNowSec(signal));
     if (unusable === undefined) return;
-    throw new ProverFault(unusable.code, this.chain, undefined, unusable.detail);
+    throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
   }
 
   /** Fetches the newest relay chain block that a final block of the target builds on: no fork reverts it. */
@@ -296,7 +296,11 @@ class ParachainProver implements ConsensusProver {
 
   #badData(detail: string, cause?: unknown): ProverFault {
     const options = cause === undefined ? undefined : { cause };
-    return new ProverFault("bad_data", this.chain, this.#deps.relay.host, detail, options);
+    return new ProverFault(
+      "bad_data",
+      { chain: this.chain, endpoint: this.#deps.relay.host, detail },
+      options,
+    );
   }
 
   #read<T>(item: string, read: () => T): T {
@@ -305,7 +309,7 @@ class ParachainProver implements ConsensusProver {
     } catch (cause) {
       if (!(cause instanceof ScaleError)) throw cause;
       const detail = `IsmpParachain.${item} of ${this.#target} is unreadable`;
-      throw new ProverFault("hub_state", this.chain, undefined, detail, { cause });
+      throw new ProverFault("hub_state", { chain: this.chain, detail }, { cause });
     }
   }
 }

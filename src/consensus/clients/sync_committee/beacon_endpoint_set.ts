@@ -57,15 +57,16 @@ export class BeaconEndpointSet {
       question.onFault?.(fault);
     };
     return await this.rest.ask({ ...question, onFault }, async (endpoint) => {
+      const node = new BeaconNode(endpoint, signal);
       try {
-        const result = await work(new BeaconNode(endpoint, signal));
+        const result = await work(node);
         this.#misses.get(endpoint)?.delete(route);
         this.#errorsOf(endpoint).set(route, "served");
         return result;
       } catch (error) {
         if (!(error instanceof RpcFault)) throw error;
         const fault = error.code === "server_error"
-          ? await this.#faultOfServerError(endpoint, route, error, signal)
+          ? await this.#judgeServerError(node, route, error)
           : error;
         this.#noteMiss(endpoint, question, fault);
         throw fault;
@@ -77,18 +78,14 @@ export class BeaconEndpointSet {
    * Some nodes and gateways answer 5xx on routes that they lack. A node that answers on another route is healthy, so
    * the route is missing; a node that served it before has it.
    */
-  async #faultOfServerError(
-    endpoint: RestEndpoint,
-    route: string,
-    fault: RpcFault,
-    signal: AbortSignal,
-  ): Promise<RpcFault> {
+  async #judgeServerError(node: BeaconNode, route: string, fault: RpcFault): Promise<RpcFault> {
+    const { endpoint } = node;
     const errors = this.#errorsOf(endpoint);
     const known = errors.get(route) ?? 0;
     if (known === "served") return fault;
     errors.set(route, known + 1);
-    if (known + 1 < SERVER_ERRORS || !await answersAtAll(new BeaconNode(endpoint, signal))) return fault;
-    return endpoint.fault("missing_method", route, fault.detail ?? "not served", fault);
+    if (known + 1 < SERVER_ERRORS || !await answersAtAll(node)) return fault;
+    return endpoint.fault("missing_method", route, { detail: fault.detail ?? "not served", cause: fault });
   }
 
   #errorsOf(endpoint: RestEndpoint): Map<string, number | "served"> {
@@ -138,16 +135,20 @@ export function proverFaultOf(chain: StateMachine, fault: RpcFault): ProverFault
     const detail =
       `the beacon chain has reached ${unknown.fork}, which the hub's client does not know yet: ` +
       "nothing can be proved until the hub's runtime is upgraded, and this program with it";
-    return new ProverFault("unrecoverable", chain, undefined, detail, { cause: fault });
+    return new ProverFault("unrecoverable", { chain, detail }, { cause: fault });
   }
   if (fault.code === "malformed") {
     const blamed = fault.cause instanceof RpcFault ? fault.cause : fault;
     const detail = `${blamed.where.method}: ${blamed.detail ?? "unusable data"}`;
-    return new ProverFault("bad_data", chain, blamed.where.endpointHost, detail, { cause: fault });
+    return new ProverFault("bad_data", { chain, endpoint: blamed.where.endpointHost, detail }, {
+      cause: fault,
+    });
   }
   if (!isAbsence(fault)) return fault;
   const detail = `no beacon node serves ${fault.where.method}${
     fault.detail === undefined ? "" : ` (${fault.detail})`
   }`;
-  return new ProverFault("not_served", chain, fault.where.endpointHost, detail, { cause: fault });
+  return new ProverFault("not_served", { chain, endpoint: fault.where.endpointHost, detail }, {
+    cause: fault,
+  });
 }

@@ -104,7 +104,7 @@ export function believed<T>(endpoint: RestEndpoint, route: string, read: () => T
     const detail = cause instanceof z.ZodError
       ? `unexpected shape at ${cause.issues[0]?.path.join(".") ?? ""}`
       : cause.message;
-    throw endpoint.fault("malformed", route, detail, cause);
+    throw endpoint.fault("malformed", route, { detail, cause });
   }
 }
 
@@ -140,7 +140,9 @@ export class BeaconNode {
       `/eth/v1/beacon/light_client/updates?start_period=${period}&count=1`,
     );
     const [update] = believed(this.endpoint, route, () => z.array(envelope).max(128).parse(json));
-    if (update === undefined) throw this.endpoint.fault("not_found", route, `no update of period ${period}`);
+    if (update === undefined) {
+      throw this.endpoint.fault("not_found", route, { detail: `no update of period ${period}` });
+    }
     return believed(this.endpoint, route, () => parseLightClientUpdate(update.data));
   }
 
@@ -154,7 +156,7 @@ export class BeaconNode {
       () => parseLightClientBootstrap(envelope.parse(json).data),
     );
     if (headerRoot(bootstrap.header.beacon) !== root) {
-      throw this.endpoint.fault("malformed", route, "the bootstrap is for another block");
+      throw this.endpoint.fault("malformed", route, { detail: "the bootstrap is for another block" });
     }
     return bootstrap;
   }
@@ -167,7 +169,7 @@ export class BeaconNode {
       const { data } = headerShape.parse(json);
       const header = parseBeaconBlockHeader(data.header.message);
       if (headerRoot(header) !== data.root || (id.startsWith("0x") && id !== data.root)) {
-        throw this.endpoint.fault("malformed", route, "the header has another root");
+        throw this.endpoint.fault("malformed", route, { detail: "the header has another root" });
       }
       return { root: data.root, header };
     });
@@ -234,7 +236,7 @@ export class BeaconNode {
     const fork = findUnknownFork(json);
     if (fork === undefined) return json;
     const error = new UnknownForkError(fork);
-    throw this.endpoint.fault("refused", route, error.message, error);
+    throw this.endpoint.fault("refused", route, { detail: error.message, cause: error });
   }
 }
 

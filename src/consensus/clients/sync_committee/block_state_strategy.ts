@@ -70,7 +70,7 @@ export class BlockStateStrategy {
       signal,
     );
     if (selection.kind === "wait") return waitingAttempt(network, selection.reason);
-    return await this.#finish(trusted, selection.candidate, isBehind, signal);
+    return await this.#finish(trusted, { ...selection.candidate, hasMore: isBehind }, signal);
   }
 
   /** Finds the last block of a period. */
@@ -95,7 +95,7 @@ export class BlockStateStrategy {
     for (let step = 0; step < MAX_STEPS; step++) {
       const signing = await node.fetchBlock(root);
       const attested = await node.fetchHeader(signing.parentRoot);
-      const plan = await this.#planFor(node, trusted, signing, attested);
+      const plan = await this.#planFor(node, trusted, { signing, attested });
       if (plan.action === "build") {
         const candidate = { attested, signing, withCommittee: plan.committee === "with_committee" };
         believed(node.endpoint, beaconRoutes.block, () => this.#checkSigned(trusted, candidate));
@@ -115,8 +115,7 @@ export class BlockStateStrategy {
   async #planFor(
     node: BeaconNode,
     trusted: TrustedBeaconState,
-    signing: BlockFacts,
-    attested: RootedHeader,
+    { signing, attested }: Pick<Candidate, "signing" | "attested">,
   ): Promise<UpdatePlan> {
     const { network } = this.#context;
     const offer = {
@@ -148,8 +147,7 @@ export class BlockStateStrategy {
 
   async #finish(
     trusted: TrustedBeaconState,
-    { attested, signing, withCommittee }: Candidate,
-    hasMore: boolean,
+    { attested, signing, withCommittee, hasMore }: Candidate & { readonly hasMore: boolean },
     signal: AbortSignal,
   ): Promise<UpdateAttempt> {
     const finality: FinalityParts = await this.#parts.fetchFinality(attested.header, withCommittee, signal);

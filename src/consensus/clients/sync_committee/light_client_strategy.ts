@@ -64,13 +64,13 @@ export class LightClientStrategy {
     if (!withCommittee && trusted.height !== undefined && height <= trusted.height) {
       return { kind: "wait", reason: `the hub knows height ${trusted.height} already` };
     }
-    if (!withCommittee) return await this.#finish(trusted, update, undefined, signal);
+    if (!withCommittee) return await this.#finish(trusted, { source: update, committee: undefined }, signal);
     const committee = await this.#fetchCommittee(trusted, update, signal);
     if (committee === undefined) {
       const reason = "the committee of the next period is not served yet";
       return { kind: "wait", reason, againInMs: 2 * this.#context.network.slotSec * 1000 };
     }
-    return await this.#finish(trusted, update, committee, signal);
+    return await this.#finish(trusted, { source: update, committee }, signal);
   }
 
   /** @returns `undefined` when no node serves light clients, `behind` when all that do are syncing or have stalled. */
@@ -127,11 +127,9 @@ export class LightClientStrategy {
     }
     const epochMs = Number(network.slotsPerEpoch) * network.slotSec * 1000;
     if (endpoints.rest.endpoints.length === 1 || clock.now() - known.sinceMs <= 2 * epochMs) return;
-    throw endpoint.fault(
-      "lagging",
-      beaconRoutes.finalityUpdate,
-      `its finality has stalled at epoch ${epoch}`,
-    );
+    throw endpoint.fault("lagging", beaconRoutes.finalityUpdate, {
+      detail: `its finality has stalled at epoch ${epoch}`,
+    });
   }
 
   /** Fetches the committee that an update into the next period must carry, with its branch in the attested state. */
@@ -173,7 +171,7 @@ export class LightClientStrategy {
   ): Promise<UpdateAttempt> {
     if (missed === undefined) return { kind: "unserved" };
     try {
-      const attempt = await this.#finish(trusted, missed, committeeOf(missed), signal);
+      const attempt = await this.#finish(trusted, { source: missed, committee: committeeOf(missed) }, signal);
       return attempt.kind === "update" ? { ...attempt, hasMore: true } : attempt;
     } catch (fault) {
       if (fault instanceof RpcFault && isStateGone(fault)) return { kind: "unserved" };
@@ -199,8 +197,7 @@ export class LightClientStrategy {
   /** Adds the branch of the payload header to an authentic update. */
   async #finish(
     trusted: TrustedBeaconState,
-    source: FinalityUpdate,
-    committee: SyncCommitteeUpdate | undefined,
+    { source, committee }: AuthenticUpdate,
     signal: AbortSignal,
   ): Promise<UpdateAttempt> {
     const { network, branches } = this.#context;
@@ -218,6 +215,13 @@ export class LightClientStrategy {
       hasMore: false,
     };
   }
+}
+
+/** An update whose signature was verified. */
+interface AuthenticUpdate {
+  readonly source: FinalityUpdate;
+  /** The committee that it must carry into the next period. */
+  readonly committee: SyncCommitteeUpdate | undefined;
 }
 
 /** True for the faults of nodes without a state any more; some just fail. */

@@ -63,6 +63,16 @@ const SUMMARIES_INDEX = 91;
 /** Function that reads the branch from one node. Throws faults of that node only. */
 type ReadBranch = (node: BeaconNode) => Promise<readonly Hash256[]>;
 
+/** Dependencies of the search for branches. */
+export interface PayloadBranchesDeps {
+  readonly endpoints: BeaconEndpointSet;
+  /** Nodes of the execution chain. */
+  readonly execution: RpcEndpointSet;
+  readonly network: BeaconNetwork;
+  /** Absent: nothing outlives the program. */
+  readonly summaries?: SummariesMemory;
+}
+
 /** Finds branches, and caches data for the next one. */
 export class PayloadBranches {
   readonly #endpoints: BeaconEndpointSet;
@@ -72,12 +82,7 @@ export class PayloadBranches {
   /** Path of {@link summariesPaths} that an endpoint served last. */
   readonly #paths = new Map<RestEndpoint, (state: string) => string>();
 
-  constructor(
-    endpoints: BeaconEndpointSet,
-    execution: RpcEndpointSet,
-    network: BeaconNetwork,
-    summaries = new SummariesMemory(),
-  ) {
+  constructor({ endpoints, execution, network, summaries = new SummariesMemory() }: PayloadBranchesDeps) {
     this.#summaries = summaries;
     this.#endpoints = endpoints;
     this.#execution = execution;
@@ -94,7 +99,7 @@ export class PayloadBranches {
       const read = await this.#readerOf(source, block, signal);
       if (read === undefined) continue;
       try {
-        return await this.#ask(source, block, read, signal);
+        return await this.#ask({ source, read }, block, signal);
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
         faults.push(fault);
@@ -104,9 +109,8 @@ export class PayloadBranches {
   }
 
   async #ask(
-    source: PayloadSource,
+    { source, read }: { readonly source: PayloadSource; readonly read: ReadBranch },
     block: FinalizedBlock,
-    read: ReadBranch,
     signal: AbortSignal,
   ): Promise<FoundBranch> {
     const question = {
@@ -128,21 +132,17 @@ export class PayloadBranches {
     block: FinalizedBlock,
     signal: AbortSignal,
   ): Promise<ReadBranch | undefined> {
-    const place: PayloadPlace = {
-      stateRoot: block.beacon.stateRoot,
-      payloadRoot: payloadHeaderRoot(block.execution),
-    };
     switch (source) {
       case "state proof":
-        return (node) => this.#fromProof(node, block, place);
+        return (node) => this.#fromProof(node, block);
       case "historical summaries": {
         if (!this.#endpoints.mayServe(source)) return undefined;
         const index = await this.#nextWithdrawal(block, signal);
-        return index === undefined ? undefined : (node) => this.#fromSummaries(node, block, place, index);
+        return index === undefined ? undefined : (node) => this.#fromSummaries(node, block, index);
       }
       case "state prefix": {
         const missing = this.#summaries.missingSlots(block.beacon.slot);
-        return missing === undefined ? undefined : (node) => this.#fromPrefix(node, block, place, missing);
+        return missing === undefined ? undefined : (node) => this.#fromPrefix(node, block, missing);
       }
       case "whole state":
         return (node) => this.#fromState(node, block);
@@ -150,18 +150,18 @@ export class PayloadBranches {
   }
 
   /** Source A: seven nodes in one answer. */
-  async #fromProof(node: BeaconNode, block: FinalizedBlock, place: PayloadPlace): Promise<Hash256[]> {
+  async #fromProof(node: BeaconNode, block: FinalizedBlock): Promise<Hash256[]> {
     const leaves = await node.fetchStateProof(String(block.beacon.slot), STATE_PROOF_FORMAT);
-    return believed(node.endpoint, beaconRoutes.stateProof, () => branchOfStateProof(place, leaves));
+    return believed(node.endpoint, beaconRoutes.stateProof, () => branchOfStateProof(toPlace(block), leaves));
   }
 
   /** Source B: the summaries with their branch; the sibling of the payload header is known from withdrawals. */
   async #fromSummaries(
     node: BeaconNode,
     block: FinalizedBlock,
-    place: PayloadPlace,
     nextWithdrawalIndex: bigint,
   ): Promise<Hash256[]> {
+    const place = toPlace(block);
     const { entries, branch } = await this.#fetchSummaries(node, String(block.beacon.slot));
     const route = beaconRoutes.summaries;
     const summariesRoot = believed(node.endpoint, route, () => {
@@ -184,7 +184,10 @@ export class PayloadBranches {
         block: blockNumber,
         endpoint: this.#execution.hosts.join(", "),
       });
-      throw node.endpoint.fault("refused", route, "withdrawals of the execution node do not match", cause);
+      throw node.endpoint.fault("refused", route, {
+        detail: "withdrawals of the execution node do not match",
+        cause,
+      });
     }
   }
 
@@ -221,7 +224,6 @@ export class PayloadBranches {
   async #fromPrefix(
     node: BeaconNode,
     block: FinalizedBlock,
-    place: PayloadPlace,
     missingSlots: readonly bigint[],
   ): Promise<Hash256[]> {
     const { slot } = block.beacon;
@@ -234,7 +236,10 @@ export class PayloadBranches {
     const prefix = await byRootOrSlot(block.beacon, (state) => fetchStatePrefix(node, state));
     const entries = this.#summaries.entriesAt(slot, added);
     const derive = (): Hash256[] =>
-      branchOfFields(place, readNeighbourFields(prefix, slot), historicalSummariesRoot(entries), {
+      branchOfFields(toPlace(block), {
+        fields: readNeighbourFields(prefix, slot),
+        summariesRoot: historicalSummariesRoot(entries),
+      }, {
         committeeRoot: committeeRoot(bootstrap.currentSyncCommittee),
         branch: bootstrap.currentSyncCommitteeBranch,
       });
@@ -252,12 +257,10 @@ export class PayloadBranches {
     } catch (cause) {
       if (!(cause instanceof DerivationError)) throw cause;
       this.#summaries.forgetUnproven();
-      throw node.endpoint.fault(
-        "refused",
-        beaconRoutes.state,
-        "the summaries of --cache do not match",
+      throw node.endpoint.fault("refused", beaconRoutes.state, {
+        detail: "the summaries of --cache do not match",
         cause,
-      );
+      });
     }
   }
 
@@ -269,6 +272,10 @@ export class PayloadBranches {
     this.#summaries.note(slot, parts.historicalSummaries);
     return branchOfNodes(electraStateIndices.executionPayloadHeader, (index) => parts.nodes[index]);
   }
+}
+
+function toPlace({ beacon, execution }: FinalizedBlock): PayloadPlace {
+  return { stateRoot: beacon.stateRoot, payloadRoot: payloadHeaderRoot(execution) };
 }
 
 /** Returns the most informative fault: refused data, then a failing endpoint, then missing data. */

@@ -40,6 +40,20 @@ const ATTESTED_PROOF = "state proof of an attested state";
 const FINALIZED_PROOF = "state proof of the payload header";
 const WHOLE_STATE = "whole state";
 
+/** What to prove from an attested state. */
+interface WantedFinality {
+  readonly attested: BeaconBlockHeader;
+  readonly withCommittee: boolean;
+}
+
+/** The two ways to parts of a state. */
+interface Ways<T> {
+  /** Name of the proof in the endpoints' capabilities. */
+  readonly proofRoute: string;
+  readonly byProof: (node: BeaconNode) => Promise<T>;
+  readonly byState: (node: BeaconNode) => Promise<T>;
+}
+
 /** Fetches parts of states from the beacon nodes. */
 export class StateParts {
   readonly #context: BeaconContext;
@@ -54,13 +68,13 @@ export class StateParts {
     withCommittee: boolean,
     signal: AbortSignal,
   ): Promise<FinalityParts> {
-    return await this.#firstOf(
-      ATTESTED_PROOF,
-      attested.slot,
-      (node) => byRootOrSlot(attested, (id) => this.#finalityByProof(node, id, attested, withCommittee)),
-      (node) => byRootOrSlot(attested, (id) => this.#finalityByState(node, id, attested, withCommittee)),
-      signal,
-    );
+    const wanted = { attested, withCommittee };
+    const ways = {
+      proofRoute: ATTESTED_PROOF,
+      byProof: (node: BeaconNode) => byRootOrSlot(attested, (id) => this.#finalityByProof(node, id, wanted)),
+      byState: (node: BeaconNode) => byRootOrSlot(attested, (id) => this.#finalityByState(node, id, wanted)),
+    };
+    return await this.#firstOf(ways, attested.slot, signal);
   }
 
   /**
@@ -68,21 +82,19 @@ export class StateParts {
    * not find the root of a just finalized state. @throws {RpcFault}
    */
   async fetchPayload(finalized: BeaconBlockHeader, signal: AbortSignal): Promise<PayloadParts> {
-    return await this.#firstOf(
-      FINALIZED_PROOF,
-      finalized.slot,
-      (node) => this.#payloadByProof(node, finalized),
-      (node) => byRootOrSlot(finalized, (id) => this.#payloadByState(node, id, finalized)),
-      signal,
-    );
+    const ways = {
+      proofRoute: FINALIZED_PROOF,
+      byProof: (node: BeaconNode) => this.#payloadByProof(node, finalized),
+      byState: (node: BeaconNode) =>
+        byRootOrSlot(finalized, (id) => this.#payloadByState(node, id, finalized)),
+    };
+    return await this.#firstOf(ways, finalized.slot, signal);
   }
 
   /** Uses the proof route where a node has it, otherwise the whole state. */
   async #firstOf<T>(
-    proofRoute: string,
+    { proofRoute, byProof, byState }: Ways<T>,
     slot: bigint,
-    byProof: (node: BeaconNode) => Promise<T>,
-    byState: (node: BeaconNode) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
     const { endpoints } = this.#context;
@@ -104,8 +116,7 @@ export class StateParts {
   async #finalityByProof(
     node: BeaconNode,
     state: string,
-    attested: BeaconBlockHeader,
-    withCommittee: boolean,
+    { attested, withCommittee }: WantedFinality,
   ): Promise<FinalityParts> {
     const checkpoint = await node.fetchFinalizedCheckpoint(state);
     const indices = withCommittee ? [finalizedCheckpoint, nextSyncCommittee] : [finalizedCheckpoint];
@@ -121,17 +132,16 @@ export class StateParts {
     return {
       checkpoint,
       branch: proved.branch(finalizedCheckpoint),
-      committee: withCommittee ? await this.#committeeOf(node, state, attested, proved) : undefined,
+      committee: withCommittee ? await this.#fetchCommittee(node, state, { attested, proved }) : undefined,
       source: `state proof of ${node.endpoint.host}`,
     };
   }
 
   /** Reads the committee: the proof has its root, the prefix of the state its keys. */
-  async #committeeOf(
+  async #fetchCommittee(
     node: BeaconNode,
     state: string,
-    attested: BeaconBlockHeader,
-    proved: ProvedState,
+    { attested, proved }: { readonly attested: BeaconBlockHeader; readonly proved: ProvedState },
   ): Promise<SyncCommitteeUpdate> {
     const prefix = await fetchStatePrefix(node, state);
     return believed(node.endpoint, beaconRoutes.state, () => {
@@ -146,8 +156,7 @@ export class StateParts {
   async #finalityByState(
     node: BeaconNode,
     state: string,
-    attested: BeaconBlockHeader,
-    withCommittee: boolean,
+    { attested, withCommittee }: WantedFinality,
   ): Promise<FinalityParts> {
     const parts = await this.#wholeState(node, state, attested);
     const branch = (index: number): Hash256[] => branchOfNodes(index, (at) => parts.nodes[at]);

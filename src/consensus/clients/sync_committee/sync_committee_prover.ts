@@ -4,17 +4,30 @@
  * clients.
  */
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
-import type { ConsensusClientView } from "../../../core/chains/consensus_target.ts";
+import type {
+  ConsensusClientView,
+  TargetReads,
+  TargetUpdates,
+} from "../../../core/chains/consensus_target.ts";
+import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { decodeBeaconConsensusState } from "./spec/beacon_client.ts";
+import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState } from "./spec/consensus_state.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
+import type { UpdateLayout } from "./spec/update.ts";
 import {
   type ConsensusStateId,
   evmStateMachine,
   type StateMachine,
   type StateMachineId,
 } from "../../../core/ismp/state_machine.ts";
+import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { Fetch } from "../../../core/rpc/http.ts";
+import type { Clock } from "../../../core/runtime/clock.ts";
+import type { Randomness } from "../../../core/runtime/randomness.ts";
+import type { Log } from "../../../core/telemetry/log.ts";
+import type { PersistedText } from "../../persisted_text.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
 import { findUnusableReason } from "../../client_usability.ts";
@@ -23,6 +36,7 @@ import {
   type InitialConsensusState,
   ProverFault,
   type ProverFinding,
+  type ProverOptions,
 } from "../../prover.ts";
 import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
 import { fetchInitialBeaconState } from "./initial_state.ts";
@@ -30,11 +44,37 @@ import { LayoutChoice } from "./layout_choice.ts";
 import { LightClientStrategy } from "./light_client_strategy.ts";
 import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_attempt.ts";
 import { PayloadBranches } from "./payload_sources.ts";
-import type { SyncCommitteeProverDeps, SyncCommitteeProverOptions } from "./prover_options.ts";
 import { BlockStateStrategy } from "./block_state_strategy.ts";
 import { SummariesMemory } from "./summaries_memory.ts";
 import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
 import { proverEvents } from "../../poll_fault.ts";
+
+/** Dependencies of the prover. */
+export interface SyncCommitteeProverDeps {
+  readonly hub: {
+    readonly reads: Pick<TargetReads, "fetchClient" | "fetchLatestHeight" | "fetchNowSec">;
+    readonly updates: Pick<TargetUpdates, "dryRunUpdates">;
+  };
+  /** Nodes of the execution chain. The prover does not close them. */
+  readonly execution: RpcEndpointSet;
+  /** For the beacon nodes. */
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Log;
+  /** Persistent storage of historical summaries; absent: none. */
+  readonly summariesText?: PersistedText | undefined;
+}
+
+/** Configured options of the chain. */
+export interface SyncCommitteeProverOptions extends Omit<ProverOptions, "stateMachine"> {
+  /** See `beaconNetworkOf(chainId)`; chains without one have no prover. */
+  readonly network: BeaconNetwork;
+  /** Base URLs of beacon nodes in order of preference, at least one (`beacon_http_urls`). */
+  readonly beaconUrls: readonly EndpointUrl[];
+  /** Update layout of the hub's runtime. Absent: detected by a dry run. */
+  readonly layout?: UpdateLayout;
+}
 
 /** Polls of one finalized state that no node serves before a fault is reported: new states take a moment. */
 const MAX_UNSERVED_POLLS = 3;
@@ -82,7 +122,12 @@ class SyncCommitteeProver implements ConsensusProver {
     );
     const { log, summariesText: text } = deps;
     const file = text && { text, log, network: network.genesisValidatorsRoot };
-    const branches = new PayloadBranches(endpoints, deps.execution, network, new SummariesMemory(file));
+    const branches = new PayloadBranches({
+      endpoints,
+      execution: deps.execution,
+      network,
+      summaries: new SummariesMemory(file),
+    });
     this.#context = { network, consensusStateId, endpoints, branches, clock: deps.clock };
     this.#light = new LightClientStrategy(this.#context);
     this.#blockState = new BlockStateStrategy(this.#context);
@@ -224,7 +269,7 @@ class SyncCommitteeProver implements ConsensusProver {
     detail: string,
     { code = "hub_state", ...options }: ErrorOptions & { readonly code?: ProverFault["code"] } = {},
   ): ProverFault {
-    return new ProverFault(code, this.chain, undefined, detail, options);
+    return new ProverFault(code, { chain: this.chain, detail }, options);
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {

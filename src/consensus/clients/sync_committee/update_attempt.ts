@@ -71,5 +71,5 @@ export function verified(
   trusted: TrustedBeaconState,
   update: StateUpdate,
 ): VerifiedBeaconUpdate {
-  return verifyBeaconUpdate(context.network, context.consensusStateId, trusted.state, update);
+  return verifyBeaconUpdate(context, trusted.state, update);
 }

@@ -117,9 +117,8 @@ export class ClaimsRounds {
     const heights = new Map<StateMachine, Promise<KnownHeights>>();
     const reports = await mapLimited(
       pairs,
-      PAIRS_AT_ONCE,
+      { max: PAIRS_AT_ONCE, signal },
       (pair, inner) => this.#runPair(pair, heights, inner),
-      signal,
     );
     this.#logRaised();
     const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";

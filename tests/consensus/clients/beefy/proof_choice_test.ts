@@ -211,51 +211,63 @@ Deno.test("beefy: requests to a chain, answers for it and handled timeouts of it
     const hub = new EventHub();
     hub.chainEvents.push(event);
     const work = new HubWork(hub, [chain, other]);
-    assert.equal(await work.hasWork(chain, 10n, 30n, signal), expected, JSON.stringify(event.kind));
-    assert.equal(await work.hasWork(chain, 20n, 30n, signal), false);
-    assert.equal(await work.hasWork(chain, 10n, 19n, signal), false);
+    assert.equal(
+      await work.hasWork(chain, { known: 10n, upTo: 30n }, signal),
+      expected,
+      JSON.stringify(event.kind),
+    );
+    assert.equal(await work.hasWork(chain, { known: 20n, upTo: 30n }, signal), false);
+    assert.equal(await work.hasWork(chain, { known: 10n, upTo: 19n }, signal), false);
   }
 });
 
 Deno.test("beefy: every block of the hub is read once for all chains, and no more than a day of them", async () => {
   const hub = new EventHub();
   const work = new HubWork(hub, [chain, other]);
-  assert.equal(await work.hasWork(chain, 100n, 350n, signal), false);
+  assert.equal(await work.hasWork(chain, { known: 100n, upTo: 350n }, signal), false);
   assert.deepEqual(hub.asked, ["251-350", "151-250", "101-150"]);
-  assert.equal(await work.hasWork(other, 100n, 350n, signal), false);
+  assert.equal(await work.hasWork(other, { known: 100n, upTo: 350n }, signal), false);
   assert.equal(hub.asked.length, 3);
-  assert.equal(await work.hasWork(other, 90n, 360n, signal), false);
+  assert.equal(await work.hasWork(other, { known: 90n, upTo: 360n }, signal), false);
   assert.deepEqual(hub.asked.slice(3), ["351-360", "91-100"]);
   hub.chainEvents.push(post(other, 370n));
-  assert.equal(await work.hasWork(other, 360n, 380n, signal), true);
-  assert.equal(await work.hasWork(chain, 360n, 380n, signal), false);
+  assert.equal(await work.hasWork(other, { known: 360n, upTo: 380n }, signal), true);
+  assert.equal(await work.hasWork(chain, { known: 360n, upTo: 380n }, signal), false);
   assert.equal(hub.asked.length, 6);
   const fresh = new HubWork(new EventHub(), [chain]);
   const newest = SEARCHED_BLOCKS * 3n;
-  assert.equal(await fresh.hasWork(chain, newest - SEARCHED_BLOCKS, newest, signal), false);
-  assert.equal(await fresh.hasWork(chain, 0n, newest, signal), true, "older blocks count as work");
+  assert.equal(await fresh.hasWork(chain, { known: newest - SEARCHED_BLOCKS, upTo: newest }, signal), false);
+  assert.equal(
+    await fresh.hasWork(chain, { known: 0n, upTo: newest }, signal),
+    true,
+    "older blocks count as work",
+  );
 });
 
 Deno.test("beefy: blocks that are not final on the hub's node are read again until they are", async () => {
   const hub = new EventHub();
   hub.final = 15n;
   const work = new HubWork(hub, [chain]);
-  assert.equal(await work.hasWork(chain, 10n, 20n, signal), false);
+  assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), false);
   assert.deepEqual(hub.asked, ["11-15", "16-20"]);
   // The node followed a fork.
   hub.chainEvents.push(post(chain, 18n));
-  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), true);
   // And it comes back to it: what was said of a block that is not final is not kept.
   hub.chainEvents.length = 0;
-  assert.equal(await work.hasWork(chain, 16n, 20n, signal), false);
+  assert.equal(await work.hasWork(chain, { known: 16n, upTo: 20n }, signal), false);
   assert.deepEqual(hub.asked.slice(2), ["16-20", "17-20"]);
   hub.final = 20n;
   hub.chainEvents.push(post(chain, 18n));
-  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
-  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), true);
+  assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), true);
   assert.deepEqual(hub.asked.slice(4), ["16-20"]);
   hub.final = 5n;
-  assert.equal(await work.hasWork(chain, 20n, 20n + SEARCHED_BLOCKS + 1n, signal), true, "too many to read");
+  assert.equal(
+    await work.hasWork(chain, { known: 20n, upTo: 20n + SEARCHED_BLOCKS + 1n }, signal),
+    true,
+    "too many to read",
+  );
   assert.equal(hub.asked.length, 5);
 });
 
@@ -264,12 +276,12 @@ Deno.test("beefy: blocks that the hub's node has pruned count as work", async ()
   const finalAt = (height: bigint) => (): Promise<bigint> => Promise.resolve(height);
   for (const fetchFinalHeight of [finalAt(20n), finalAt(0n)]) {
     const work = new HubWork({ events: { fetchEvents }, reads: { fetchFinalHeight } }, [chain]);
-    assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+    assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), true);
   }
   const unreachable = (): Promise<never> => Promise.reject(faultOf("unreachable"));
   const down = new HubWork({
     events: { fetchEvents: unreachable },
     reads: { fetchFinalHeight: finalAt(20n) },
   }, [chain]);
-  await assert.rejects(down.hasWork(chain, 10n, 20n, signal), { code: "unreachable" });
+  await assert.rejects(down.hasWork(chain, { known: 10n, upTo: 20n }, signal), { code: "unreachable" });
 });

@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import {
   type FinalityResult,
+  FinalitySearch,
   type FinalitySource,
-  findFinality,
-  SearchedBlocks,
 } from "../../../../src/consensus/clients/grandpa/find_finality.ts";
 import { createGrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
@@ -62,7 +61,7 @@ function search(
     fetchJustifications: (blocks) => Promise.resolve(blocks.map(() => justification)),
     proveFinality: () => Promise.resolve(undefined),
   };
-  return findFinality(source, trusted, { maxBlockRange: 100, searched: new SearchedBlocks() }, never);
+  return new FinalitySearch(source, 100).find(trusted, never);
 }
 
 Deno.test("finality search: a forced change is named where nothing before it can be proved", async () => {

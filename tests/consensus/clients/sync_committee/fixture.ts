@@ -70,7 +70,11 @@ export interface Mischief {
 const beaconRules: UpdateRules = (proof, client, target) => {
   const update = decodeBeaconUpdate(proof, target instanceof MemoryBeaconHub ? target.layout : "current");
   const trusted = decodeBeaconConsensusState(client.state);
-  const { consensusState, commitment } = verifyBeaconUpdate(sepolia, eth0, trusted, update);
+  const { consensusState, commitment } = verifyBeaconUpdate(
+    { network: sepolia, consensusStateId: eth0 },
+    trusted,
+    update,
+  );
   return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
 };
 

@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, match } from "node:assert/strict";
-import { adviseOnNodes } from "../../../../src/consensus/clients/sync_committee/node_advice.ts";
+import { adviseOnNodes } from "../../../../src/consensus/clients/sync_committee/start_check.ts";
 import type { ServedRoutes } from "../../../../src/consensus/clients/sync_committee/probe_node.ts";
 import type { NodeBehaviour, OptionalRoutes } from "../../../../devnet/beacon/beacon.ts";
 import { Fixture, never } from "./fixture.ts";

@@ -4,19 +4,8 @@
  * modules/consensus/bsc/prover/src/lib.rs; the hub's rules as in `verify_update.ts`.
  */
 import { equalBytes } from "../../../../core/encoding/bytes.ts";
-import {
-  type BscNetwork,
-  epochBlock,
-  epochOfBlock,
-  firstBlockOfNewSet,
-  firstTargetOfNewSet,
-  voteThreshold,
-} from "./bsc_network.ts";
+import { epochBlock, epochOfBlock, firstBlockOfNewSet, firstTargetOfNewSet } from "./bsc_network.ts";
 import type { BscConsensusState, StagedValidators, VoteKeys } from "./consensus_state.ts";
-import { ExtraDataError, parseExtraData, type VoteAttestation, type VoteData } from "./extra_data.ts";
-import type { EvmBlockHeader } from "../../../../core/evm/block_header.ts";
-import { MAX_ANCESTRY } from "./update.ts";
-import { isVoter } from "./verify_update.ts";
 
 /** Blocks of a range, both ends included. */
 export interface BlockRange {
@@ -219,7 +208,8 @@ function planEnactment(trusted: BscConsensusState, staged: StagedValidators, fac
   if (highestOf(possible, staged.rotationBlock) > last) {
     return { action: "unrecoverable", reason: "enactment_missed" };
   }
-  const from = highestOf(possible, firstSignedByStaged(trusted, staged, first, facts));
+  const rotation = { current: trusted.currentValidators, staged, first, turnLength: facts.turnLength };
+  const from = highestOf(possible, firstSignedByStaged(rotation));
   if (from > head) {
     return { action: "wait", reason: possible > head ? "no_new_block" : "rotation_not_reached" };
   }
@@ -229,33 +219,29 @@ function planEnactment(trusted: BscConsensusState, staged: StagedValidators, fac
     attested: { from: lowestOf(from, last), to: lowestOf(last, head) },
     startAt: "highest",
     signers: staged.validators,
-    targets: targetsOfStaged(trusted, staged, first, facts),
+    targets: targetsOfStaged(rotation),
   });
 }
 
-function targetsOfStaged(
-  { currentValidators }: BscConsensusState,
-  staged: StagedValidators,
-  firstOfEpoch: bigint,
-  { turnLength }: BscPlanInput,
-): SignedTargets {
-  if (isSameSet(currentValidators, staged.validators)) return ALL_TARGETS;
+/** The change of the signing set within an epoch. */
+interface Rotation {
+  readonly current: VoteKeys;
+  readonly staged: StagedValidators;
+  /** First block of the epoch. */
+  readonly first: bigint;
+  readonly turnLength: number | undefined;
+}
+
+function targetsOfStaged({ current, staged, first, turnLength }: Rotation): SignedTargets {
+  if (isSameSet(current, staged.validators)) return ALL_TARGETS;
   if (turnLength === undefined) return NO_TARGET_IS_SURE;
-  const from = firstTargetOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
+  const from = firstTargetOfNewSet(first, current.length, turnLength);
   return { from, to: undefined, others: "skip" };
 }
 
-function firstSignedByStaged(
-  trusted: BscConsensusState,
-  staged: StagedValidators,
-  first: bigint,
-  { turnLength }: BscPlanInput,
-): bigint {
-  const { currentValidators } = trusted;
-  if (turnLength === undefined || isSameSet(currentValidators, staged.validators)) {
-    return staged.rotationBlock;
-  }
-  return highestOf(staged.rotationBlock, firstBlockOfNewSet(first, currentValidators.length, turnLength));
+function firstSignedByStaged({ current, staged, first, turnLength }: Rotation): bigint {
+  if (turnLength === undefined || isSameSet(current, staged.validators)) return staged.rotationBlock;
+  return highestOf(staged.rotationBlock, firstBlockOfNewSet(first, current.length, turnLength));
 }
 
 /** True when two sets have the same keys in the same order. */
@@ -266,102 +252,6 @@ export function isSameSet(a: VoteKeys, b: VoteKeys): boolean {
 /** True when further updates may follow one of this plan in the same extrinsic: it catches up. */
 export function isChainable(plan: BscPlan): boolean {
   return plan.action === "search" && plan.purpose !== "advance";
-}
-
-/** Reason that the votes in a block are unsuitable. The next block may have others. */
-export type VoteRefusal =
-  | "malformed_extra_data"
-  /** A block without votes is normal. */
-  | "no_vote"
-  /** The block is not in the range. */
-  | "outside_range"
-  /** The target is not the child of the source, so the hub would not accept the source as final. */
-  | "not_adjacent"
-  | "source_not_newer"
-  /**
-   * The source is of another epoch than the purpose requires, or its first block where that would stage a set again.
-   */
-  | "source_epoch"
-  /** A voter is not in the set that signs. */
-  | "unknown_voter"
-  | "too_few_voters"
-  /** The previous or next set signs votes for this target: around a rotation. */
-  | "other_signers"
-  /** More headers than an update may carry. */
-  | "ancestry_too_long";
-
-/** Headers to fetch for an update on the votes of a block. */
-export type VoteChoice =
-  | {
-    readonly action: "fetch";
-    /** Vote that names source and target, to be fetched by hash. */
-    readonly vote: VoteData;
-    /** Headers that lead from the epoch's first block to the source's parent; undefined when none are needed. */
-    readonly ancestry: BlockRange | undefined;
-    /** False: another set may have signed, so that a wrong signature does not incriminate the endpoint. */
-    readonly isSignedForSure: boolean;
-  }
-  | { readonly action: "skip"; readonly reason: VoteRefusal };
-
-/** Decides whether the votes in `attested` are suitable for a search. Signatures are left to `verifyBscUpdate`. */
-export function chooseVote(
-  wanted: BscSearch,
-  attested: EvmBlockHeader,
-  facts: {
-    readonly network: BscNetwork;
-    readonly epochLength: bigint;
-    readonly finalizedHeight: bigint;
-  },
-): VoteChoice {
-  const attestation = readVote(facts.network, attested);
-  if (typeof attestation === "string") return { action: "skip", reason: attestation };
-  const { vote } = attestation;
-  const { from, to } = wanted.attested;
-  const first = epochBlock(wanted.epoch, facts.epochLength);
-  const reason = attested.number < from || attested.number > to
-    ? "outside_range"
-    : vote.targetNumber !== vote.sourceNumber + 1n
-    ? "not_adjacent"
-    : vote.sourceNumber <= facts.finalizedHeight
-    ? "source_not_newer"
-    : refuseSource(wanted, vote.sourceNumber, first) ?? refuseVoters(wanted.signers, attestation.voters);
-  if (reason !== undefined) return { action: "skip", reason };
-  const isSignedForSure = isSignedTarget(wanted.targets, vote.targetNumber);
-  if (!isSignedForSure && wanted.targets.others === "skip") {
-    return { action: "skip", reason: "other_signers" };
-  }
-  const isAncestryDue = wanted.purpose === "stage" && vote.sourceNumber > first;
-  return {
-    action: "fetch",
-    vote,
-    ancestry: isAncestryDue ? { from: first, to: vote.sourceNumber - 1n } : undefined,
-    isSignedForSure,
-  };
-}
-
-function isSignedTarget({ from, to }: SignedTargets, target: bigint): boolean {
-  return (from === undefined || target >= from) && (to === undefined || target <= to);
-}
-
-function readVote(network: BscNetwork, header: EvmBlockHeader): VoteAttestation | VoteRefusal {
-  try {
-    return parseExtraData(network, header).attestation ?? "no_vote";
-  } catch (cause) {
-    if (cause instanceof ExtraDataError) return "malformed_extra_data";
-    throw cause;
-  }
-}
-
-function refuseSource({ purpose }: BscSearch, source: bigint, first: bigint): VoteRefusal | undefined {
-  if (purpose === "advance") return source === first ? "source_epoch" : undefined;
-  if (source < first || (purpose === "enact" && source === first)) return "source_epoch";
-  return purpose === "stage" && source - first > BigInt(MAX_ANCESTRY) ? "ancestry_too_long" : undefined;
-}
-
-function refuseVoters(signers: VoteKeys, voters: bigint): VoteRefusal | undefined {
-  if (voters >> BigInt(signers.length) !== 0n) return "unknown_voter";
-  const count = signers.filter((_, index) => isVoter(voters, index)).length;
-  return count < voteThreshold(signers.length) ? "too_few_voters" : undefined;
 }
 
 function highestOf(a: bigint, b: bigint): bigint {

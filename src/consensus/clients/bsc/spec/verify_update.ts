@@ -85,7 +85,7 @@ export function verifyBscUpdate(
   require(epochLength !== undefined && epochLength > 0n, "epoch_length_missing");
   const inForce = promoteStaged(trusted, update, epochLength);
   const sourceHash = checkVotes(inForce.currentValidators, update, network);
-  const staged = announcedSet(inForce.currentValidators, update, network, epochLength);
+  const staged = announcedSet(inForce.currentValidators, update, { network, epochLength });
   const consensusState: BscConsensusState = {
     ...inForce,
     nextValidators: staged ?? inForce.nextValidators,
@@ -172,8 +172,7 @@ function readAttestation(network: BscNetwork, header: EvmBlockHeader): VoteAttes
 function announcedSet(
   current: VoteKeys,
   update: BscUpdate,
-  network: BscNetwork,
-  epochLength: bigint,
+  { network, epochLength }: { readonly network: BscNetwork; readonly epochLength: bigint },
 ): StagedValidators | undefined {
   const epochHeader = findEpochHeader(update, epochLength);
   return epochHeader && {

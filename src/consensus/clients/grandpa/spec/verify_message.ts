@@ -9,6 +9,7 @@ import {
   type ConsensusStateId,
   formatStateMachine,
   type StateMachine,
+  type StateMachineId,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
@@ -76,22 +77,27 @@ export function decodeGrandpaState(stored: Uint8Array): GrandpaConsensusState {
   );
 }
 
+/** A message whose finality proof is valid. */
+export interface FinalMessage {
+  readonly message: GrandpaMessage;
+  /** Result of {@link verifyFinality} for the message's proof. */
+  readonly finality: VerifiedFinality;
+}
+
 /**
- * Verifies the remaining rules for a message whose finality proof is valid: votes of hundreds of validators are checked
- * once. @param finality result of {@link verifyFinality} for the message's proof on the same state. @throws
- * {GrandpaError}
+ * Verifies the remaining rules for a message whose finality proof is valid on the same state: votes of hundreds of
+ * validators are checked once. @throws {GrandpaError}
  */
 export function verifyCommitments(
   trusted: GrandpaConsensusState,
-  message: GrandpaMessage,
-  { consensusState, target, route }: VerifiedFinality,
+  { message, finality: { consensusState, target, route } }: FinalMessage,
   view: GrandpaView,
 ): VerifiedGrandpaMessage {
   requireVariant(trusted, message);
   const commitments = message.tag === "StandaloneChain"
     ? [standaloneCommitment(trusted.stateMachine, target, view)]
     : readHeads(message.value.parachainHeaders, message.value.finalityProof, route)
-      .flatMap(({ paraId, header }) => parachainCommitment(paraId, header, message.tag, view));
+      .flatMap((head) => parachainCommitment(head, message.tag, view));
   return { consensusState, commitments };
 }
 
@@ -106,13 +112,12 @@ function standaloneCommitment(
 ): IntermediateState {
   const slotMs = view.supported.get(stateMachine);
   require(slotMs !== undefined, "not_supported");
-  return intermediate(stateMachine, header, view, commitmentOf(header, slotMs, false));
+  return intermediate({ ...view, stateMachine }, header, commitmentOf(header, slotMs, false));
 }
 
 /** Returns the commitment of a parachain; none where the verifying chain does not follow it. */
 function parachainCommitment(
-  paraId: number,
-  header: SubstrateHeader,
+  { paraId, header }: ParachainHeader,
   tag: "Polkadot" | "Relaychain",
   view: GrandpaView,
 ): readonly IntermediateState[] {
@@ -123,7 +128,7 @@ function parachainCommitment(
     });
     const slotMs = view.supported.get(stateMachine);
     if (slotMs === undefined) return [];
-    return [intermediate(stateMachine, header, view, commitmentOf(header, slotMs, false))];
+    return [intermediate({ ...view, stateMachine }, header, commitmentOf(header, slotMs, false))];
   }
   const slotMs = families.map((family) =>
     view.supported.get(formatStateMachine({ tag: family, value: paraId }))
@@ -134,16 +139,15 @@ function parachainCommitment(
   require(family === "Polkadot" || family === "Kusama", "coprocessor_missing");
   const stateMachine = formatStateMachine({ tag: family, value: paraId });
   const isHub = stateMachine === view.coprocessor;
-  return [intermediate(stateMachine, header, view, commitmentOf(header, slotMs, isHub))];
+  return [intermediate({ ...view, stateMachine }, header, commitmentOf(header, slotMs, isHub))];
 }
 
 /** Families of parachains under which the verifying chain looks up the duration of slots. */
 const families = ["Polkadot", "Kusama"] as const;
 
 function intermediate(
-  stateMachine: StateMachine,
+  { stateMachine, consensusStateId }: StateMachineId,
   header: SubstrateHeader,
-  { consensusStateId }: GrandpaView,
   commitment: StateCommitment,
 ): IntermediateState {
   return { height: { id: { stateMachine, consensusStateId }, height: BigInt(header.number) }, commitment };
@@ -210,11 +214,17 @@ function findRoute(
   return route;
 }
 
+/** A proved head of a parachain. */
+interface ParachainHeader {
+  readonly paraId: number;
+  readonly header: SubstrateHeader;
+}
+
 function readHeads(
   proofs: ParachainHeaders,
   { unknownHeaders }: GrandpaFinalityProof,
   route: ReadonlySet<Hash256>,
-): readonly { readonly paraId: number; readonly header: SubstrateHeader }[] {
+): readonly ParachainHeader[] {
   const headers = new Map(unknownHeaders.map((header) => [hashSubstrateHeader(header), header]));
   return [...proofs].filter(([hash]) => route.has(hash)).flatMap(([hash, { stateProof, paraIds }]) => {
     const relay = headers.get(hash);

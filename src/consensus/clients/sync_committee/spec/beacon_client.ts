@@ -43,13 +43,18 @@ function decode<T>(codec: Codec<T>, bytes: Uint8Array, code: SyncCommitteeErrorC
   }
 }
 
+/** A client on the hub. */
+export interface BeaconClient {
+  readonly network: BeaconNetwork;
+  /** Id under which the client and its commitments are stored, e.g. `ETH0`. */
+  readonly consensusStateId: ConsensusStateId;
+}
+
 /**
- * Verifies an update as the hub does. @param consensusStateId under which the client and its commitments are stored,
- * e.g. `ETH0`. @throws {SyncCommitteeError}
+ * Verifies an update as the hub does. @throws {SyncCommitteeError}
  */
 export function verifyBeaconUpdate(
-  network: BeaconNetwork,
-  consensusStateId: ConsensusStateId,
+  { network, consensusStateId }: BeaconClient,
   trusted: BeaconConsensusState,
   update: StateUpdate,
 ): VerifiedBeaconUpdate {

@@ -33,14 +33,14 @@ function zeroNode(level: number): Uint8Array {
 }
 
 /**
- * Hashes the first `nodes` nodes in `buffer` by pairs, in place, `levels` times. Where a node has no partner, the root
- * of an empty tree of `level` (that of the given nodes) and above stands in.
+ * Hashes the first `nodes` nodes in `buffer` by pairs, in place, `levels` times, beginning with chunks. Where a node
+ * has no partner, the root of an empty tree of its level stands in.
  * @param buffer has room for one node more when `nodes` is odd.
  */
-export function hashUp(buffer: Uint8Array, nodes: number, level: number, levels: number): void {
+export function hashUp(buffer: Uint8Array, nodes: number, levels: number): void {
   let count = nodes;
   for (let step = 0; step < levels; step++) {
-    if (count % 2 === 1) buffer.set(zeroNode(level + step), CHUNK_BYTES * count++);
+    if (count % 2 === 1) buffer.set(zeroNode(step), CHUNK_BYTES * count++);
     hashInto(buffer.subarray(0, CHUNK_BYTES * count), buffer.subarray(0, CHUNK_BYTES * (count / 2)));
     count /= 2;
   }
@@ -83,7 +83,7 @@ export class ChunkTree {
   }
 
   #closeBatch(chunks: number): void {
-    hashUp(this.#buffer, chunks, 0, this.#batchLevels);
+    hashUp(this.#buffer, chunks, this.#batchLevels);
     let node: Uint8Array = this.#buffer.slice(0, CHUNK_BYTES);
     this.#filled = 0;
     let level = this.#batchLevels;
@@ -100,7 +100,7 @@ export class ChunkTree {
     if (this.#filled > 0) {
       const chunks = Math.ceil(this.#filled / CHUNK_BYTES);
       this.#buffer.fill(0, this.#filled, CHUNK_BYTES * chunks);
-      hashUp(this.#buffer, chunks, 0, this.#batchLevels);
+      hashUp(this.#buffer, chunks, this.#batchLevels);
       node = this.#buffer.slice(0, CHUNK_BYTES);
     }
     for (let level = this.#batchLevels; level < this.#depth; level++) {

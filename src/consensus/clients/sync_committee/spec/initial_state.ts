@@ -37,16 +37,20 @@ export function initialBeaconState(
   checkCommittee(
     network,
     header,
-    "currentSyncCommittee",
-    bootstrap.currentSyncCommittee,
-    bootstrap.currentSyncCommitteeBranch,
+    {
+      field: "currentSyncCommittee",
+      committee: bootstrap.currentSyncCommittee,
+      branch: bootstrap.currentSyncCommitteeBranch,
+    },
   );
   checkCommittee(
     network,
     update.attestedHeader,
-    "nextSyncCommittee",
-    update.nextSyncCommittee,
-    update.nextSyncCommitteeBranch,
+    {
+      field: "nextSyncCommittee",
+      committee: update.nextSyncCommittee,
+      branch: update.nextSyncCommitteeBranch,
+    },
   );
   checkSignature(network, bootstrap.currentSyncCommittee, update);
   return {
@@ -63,12 +67,17 @@ export function initialBeaconState(
   };
 }
 
+/** A committee with its branch in a state. */
+interface ProvedCommittee {
+  readonly field: "currentSyncCommittee" | "nextSyncCommittee";
+  readonly committee: LightClientBootstrap["currentSyncCommittee"];
+  readonly branch: LightClientBootstrap["currentSyncCommitteeBranch"];
+}
+
 function checkCommittee(
   network: BeaconNetwork,
   header: LightClientBootstrap["header"]["beacon"],
-  field: "currentSyncCommittee" | "nextSyncCommittee",
-  committee: LightClientBootstrap["currentSyncCommittee"],
-  branch: LightClientBootstrap["currentSyncCommitteeBranch"],
+  { field, committee, branch }: ProvedCommittee,
 ): void {
   const index = stateIndicesAt(network, header.slot)?.[field];
   if (index === undefined || branch.length !== depthOf(index)) throw new DerivationError("branch_length");

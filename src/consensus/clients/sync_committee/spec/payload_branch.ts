@@ -86,8 +86,7 @@ export function branchOfSummariesProof(
  */
 export function branchOfFields(
   place: PayloadPlace,
-  fields: NeighbourFields,
-  summariesRoot: Hash256,
+  { fields, summariesRoot }: { readonly fields: NeighbourFields; readonly summariesRoot: Hash256 },
   bootstrap: { readonly committeeRoot: Hash256; readonly branch: readonly Hash256[] },
 ): Hash256[] {
   const [n87, n42, n20, n11, n4, n3] = bootstrap.branch;

@@ -10,6 +10,7 @@ const BATCH_RECORDS = 2048;
 
 /** One field of a record: position of its bytes, and of its leaf. */
 interface Field {
+  readonly index: number;
   readonly offset: number;
   readonly size: number;
   /** Chunks of the field, and the levels of the tree over them. */
@@ -38,9 +39,9 @@ export class RecordTree {
    */
   constructor(sizes: readonly number[], depth: number) {
     let offset = 0;
-    this.#fields = sizes.map((size) => {
+    this.#fields = sizes.map((size, index) => {
       const chunks = Math.ceil(size / CHUNK_BYTES);
-      const field = { offset, size, chunks, levels: levelsOf(chunks) };
+      const field = { index, offset, size, chunks, levels: levelsOf(chunks) };
       offset += size;
       return field;
     });
@@ -76,20 +77,20 @@ export class RecordTree {
     const width = 2 ** this.#levels;
     const leaves = this.#leaves.subarray(0, CHUNK_BYTES * width * count);
     leaves.fill(0);
-    this.#fields.forEach((field, index) => this.#placeLeaves(field, index, count, leaves));
-    hashUp(leaves, width * count, 0, this.#levels);
+    for (const field of this.#fields) this.#placeLeaves(field, count, leaves);
+    hashUp(leaves, width * count, this.#levels);
     this.#tree.take(leaves.subarray(0, CHUNK_BYTES * count));
   }
 
   /** Puts the root of one field of every record where the records' trees have it. */
-  #placeLeaves(field: Field, index: number, count: number, leaves: Uint8Array): void {
+  #placeLeaves(field: Field, count: number, leaves: Uint8Array): void {
     const stride = CHUNK_BYTES * 2 ** this.#levels;
     if (field.levels === 0) {
       for (let record = 0; record < count; record++) {
         const start = record * this.#recordBytes + field.offset;
         leaves.set(
           this.#records.subarray(start, start + field.size),
-          record * stride + CHUNK_BYTES * index,
+          record * stride + CHUNK_BYTES * field.index,
         );
       }
       return;
@@ -101,10 +102,10 @@ export class RecordTree {
       const start = record * this.#recordBytes + field.offset;
       chunks.set(this.#records.subarray(start, start + field.size), record * width);
     }
-    hashUp(chunks, 2 ** field.levels * count, 0, field.levels);
+    hashUp(chunks, 2 ** field.levels * count, field.levels);
     for (let record = 0; record < count; record++) {
       const root = chunks.subarray(CHUNK_BYTES * record, CHUNK_BYTES * (record + 1));
-      leaves.set(root, record * stride + CHUNK_BYTES * index);
+      leaves.set(root, record * stride + CHUNK_BYTES * field.index);
     }
   }
 }

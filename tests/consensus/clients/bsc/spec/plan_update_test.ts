@@ -6,15 +6,14 @@ import {
   parseExtraData,
   type VoteAttestation,
 } from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
+import { chooseVote, type VoteChoice } from "../../../../../src/consensus/clients/bsc/spec/choose_vote.ts";
 import {
   type BscPlan,
   type BscPlanInput,
   type BscSearch,
-  chooseVote,
   isChainable,
   isSameSet,
   planBscUpdate,
-  type VoteChoice,
 } from "../../../../../src/consensus/clients/bsc/spec/plan_update.ts";
 import { verifyBscUpdate } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../../src/core/evm/block_header.ts";

@@ -50,7 +50,7 @@ function viewFor(tracked: StateMachine): GrandpaView {
 
 function verifyMessage(trusted: GrandpaConsensusState, message: GrandpaMessage): VerifiedGrandpaMessage {
   const finality = verifyFinality(trusted, message.value.finalityProof);
-  return verifyCommitments(trusted, message, finality, viewFor(trusted.stateMachine));
+  return verifyCommitments(trusted, { message, finality: finality }, viewFor(trusted.stateMachine));
 }
 
 function verify(

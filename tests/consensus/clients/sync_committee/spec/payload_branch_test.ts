@@ -122,18 +122,18 @@ Deno.test("payload branch: follows from the historical summaries with their proo
 
 Deno.test("payload branch: follows from fields of the state and a bootstrap", () => {
   for (const { place, expected, fields, summariesRoot, bootstrap } of samples) {
-    equal(branchOfFields(place, fields, summariesRoot, bootstrap), expected);
+    equal(branchOfFields(place, { fields, summariesRoot }, bootstrap), expected);
     for (const branch of changedBranches(bootstrap.branch)) {
-      refuses(() => branchOfFields(place, fields, summariesRoot, { ...bootstrap, branch }), "state_root");
+      refuses(() => branchOfFields(place, { fields, summariesRoot }, { ...bootstrap, branch }), "state_root");
     }
     for (const [name, value] of Object.entries(fields)) {
       const changed = { ...fields, [name]: BigInt(value) + 1n };
-      refuses(() => branchOfFields(place, changed, summariesRoot, bootstrap), "state_root");
+      refuses(() => branchOfFields(place, { fields: changed, summariesRoot }, bootstrap), "state_root");
     }
     const wrongPlace = { ...place, payloadRoot: flipHash(place.payloadRoot) };
-    refuses(() => branchOfFields(wrongPlace, fields, summariesRoot, bootstrap), "state_root");
+    refuses(() => branchOfFields(wrongPlace, { fields, summariesRoot }, bootstrap), "state_root");
     const short = { ...bootstrap, branch: bootstrap.branch.slice(1) };
-    refuses(() => branchOfFields(place, fields, summariesRoot, short), "branch_length");
+    refuses(() => branchOfFields(place, { fields, summariesRoot }, short), "branch_length");
   }
 });
 

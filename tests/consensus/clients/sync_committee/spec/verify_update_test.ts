@@ -113,7 +113,7 @@ Deno.test("sync committee: the hub stores the finalized execution block under th
     chainId: 11155111,
   };
   const eth0 = toConsensusStateId("ETH0");
-  const verified = verifyBeaconUpdate(sepolia, eth0, consensusState, first);
+  const verified = verifyBeaconUpdate({ network: sepolia, consensusStateId: eth0 }, consensusState, first);
   equal(verified.consensusState.frozenHeight, undefined);
   equal(verified.consensusState.lightClientState, verifyUpdate(sepolia, trusted, first));
   equal(verified.commitment, {

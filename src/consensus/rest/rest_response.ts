@@ -1,0 +1,78 @@
+/** Answers of REST endpoints: bodies in pieces, types, and the meaning of statuses. */
+import type { RpcFaultCode } from "../../core/rpc/fault.ts";
+import { isJsonObject, parseJson } from "../../core/rpc/json.ts";
+
+/** Type of answers in JSON. */
+export const JSON_TYPE = "application/json";
+
+/** Type of answers in bytes. */
+export const OCTETS_TYPE = "application/octet-stream";
+
+/** The body ended prematurely. */
+export class ConnectionEnded extends Error {
+  override readonly name = "ConnectionEnded";
+  readonly code = "connection_ended";
+}
+
+/** Yields the bytes of a body as they arrive. @throws {ConnectionEnded} when they end too early. */
+export async function* readPieces(response: Response): AsyncGenerator<Uint8Array, void, void> {
+  if (response.body === null) return;
+  const reader = response.body.getReader();
+  try {
+    while (true) {
+      const piece = await nextPiece(reader);
+      if (piece === undefined) return;
+      yield piece;
+    }
+  } finally {
+    // Cancels a body that is not needed any more; cancelling a broken one fails.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  try {
+    return (await reader.read()).value;
+  } catch (cause) {
+    // The runtime's error text holds the URL.
+    throw cause instanceof DOMException ? cause : new ConnectionEnded("The connection ended");
+  }
+}
+
+/** True for an answer in bytes. */
+export function isOctets(response: Response): boolean {
+  return isOfType(response, OCTETS_TYPE);
+}
+
+/** True for an answer in JSON. */
+export function isJson(response: Response): boolean {
+  return isOfType(response, JSON_TYPE);
+}
+
+function isOfType(response: Response, type: string): boolean {
+  return (response.headers.get("content-type") ?? "").toLowerCase().startsWith(type);
+}
+
+/** Reads the `message` of a JSON error body, as beacon nodes and similar servers send it. */
+export function readMessage(text: string): string | undefined {
+  try {
+    const json = parseJson(text);
+    return isJsonObject(json) && typeof json.message === "string" ? json.message : undefined;
+  } catch {
+    return undefined; // a proxy's page, not the node's own answer
+  }
+}
+
+/**
+ * Maps a status to a fault code. A syncing node answers 503 in JSON (ethereum/beacon-APIs: types/http.yaml,
+ * CurrentlySyncing), a proxy without a node does not.
+ */
+export function toFaultCode(status: number, isNodesOwn: boolean): RpcFaultCode {
+  if (status === 429) return "throttled";
+  if (status === 503 && isNodesOwn) return "lagging";
+  if (status === 404) return "not_found";
+  if (status === 413) return "too_large";
+  if ([401, 402, 403, 405, 406, 415, 501].includes(status)) return "missing_method";
+  if (status >= 500 || status === 408) return "server_error";
+  return "refused";
+}
