@@ -12,6 +12,7 @@ import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
 import { assertMet } from "./beacon_profile_scene.ts";
 import { HostileSenders } from "./hostile_messages.ts";
+import { refusedResult } from "./profile_table.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./scene.ts";
 
 /** Which nodes have which profile; the others are as they are. */
@@ -188,8 +189,7 @@ export async function playRefused(
     await scene.finish();
   });
   assertMet(profile.name, front.strikes);
-  const what = refusal.consequence === "ends" ? "nothing is started" : "nothing is delivered to the chain";
-  return `refused at the start, ${what}: "${refusal.reason} ..."; cure: "${refusal.cure}"`;
+  return refusedResult(refusal);
 }
 
 /** Endpoints with the profiles in front of them, and the second ones where those are needed. */

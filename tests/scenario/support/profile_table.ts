@@ -2,7 +2,7 @@
  * The table of profiles in `docs/profiles.md`: what is known of each is from its data, how it went is from the run that
  * played it last. Start reading at {@link updateTable}.
  */
-import { type Profile, realOf } from "../../../devnet/profiles/profile.ts";
+import { type Profile, realOf, type StartRefusal } from "../../../devnet/profiles/profile.ts";
 import type { RestBehaviour } from "../../../devnet/profiles/rest_behaviour.ts";
 import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 
@@ -41,6 +41,24 @@ export function resultsIn(table: string): Results {
       return name === undefined || result === undefined ? [] : [[name, result] as const];
     }),
   );
+}
+
+/** The result of a profile that is refused as it should be. */
+export function refusedResult({ reason, cure, consequence }: StartRefusal): string {
+  const what = consequence === "ends" ? "nothing is started" : "nothing is delivered to the chain";
+  return `refused at the start, ${what}: "${reason} ..."; cure: "${cure}"`;
+}
+
+const SERVED =
+  /^(?:arrived after \d+ s, claimed after \d+ s(?:, beside hostile modules)?|proved after \d+ s)$/;
+
+/** Profiles whose latest run did not end as it should, or that were never played, each with what its row says. */
+export function unsatisfied(profiles: readonly AnyProfile[], results: Results): readonly string[] {
+  return profiles.flatMap(({ name, refusal }) => {
+    const result = results.get(name) ?? NOT_PLAYED;
+    const isAsWanted = refusal === undefined ? SERVED.test(result) : result === refusedResult(refusal);
+    return isAsWanted ? [] : [`${name}: ${result}`];
+  });
 }
 
 /** The table as Markdown. */

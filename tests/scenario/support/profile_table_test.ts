@@ -3,7 +3,14 @@ import { BEACON_PROFILES } from "../../../devnet/profiles/beacon_profiles.ts";
 import { EVM_PROFILES } from "../../../devnet/profiles/evm_profiles.ts";
 import { SUBSTRATE_PROFILES } from "../../../devnet/profiles/substrate_profiles.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
-import { type AnyProfile, resultsIn, tableOf, updateTable } from "./profile_table.ts";
+import {
+  type AnyProfile,
+  refusedResult,
+  resultsIn,
+  tableOf,
+  unsatisfied,
+  updateTable,
+} from "./profile_table.ts";
 
 const profile = (name: string): AnyProfile => ({
   name,
@@ -35,9 +42,40 @@ Deno.test("profile table: rows say what a profile does by its documented limits,
   );
 });
 
-Deno.test("profile table: the document has a row for each profile", async () => {
+Deno.test("profile table: a row is open until its profile was played and ended as it should", () => {
+  const refusal = { reason: "no proofs", cure: "another flag", consequence: "holds" } as const;
+  const refused: AnyProfile = { ...profile("refused"), refusal };
+  const served = profile("served");
+  const open = (result: string | undefined, one = served): readonly string[] =>
+    unsatisfied([one], new Map(result === undefined ? [] : [[one.name, result]]));
+  for (
+    const good of [
+      "arrived after 5 s, claimed after 12 s",
+      "arrived after 5 s, claimed after 12 s, beside hostile modules",
+      "proved after 7 s",
+    ]
+  ) assert.deepEqual(open(good), []);
+  const text = refusedResult(refusal);
+  assert.deepEqual(open(text, refused), []);
+  for (
+    const bad of [
+      "fails: never met batch",
+      "not played since the limit is smaller",
+      "arrived after 5 s, claimed after 12 s; its limit was not met",
+      text,
+    ]
+  ) assert.deepEqual(open(bad), [`served: ${bad}`]);
+  assert.deepEqual(open(undefined), ["served: not played yet"]);
+  assert.deepEqual(open("proved after 7 s", refused), ["refused: proved after 7 s"]);
+  // The reason or the cure has changed since it was played.
+  const other = { ...refused, refusal: { ...refusal, cure: "another node" } };
+  assert.deepEqual(open(text, other), [`refused: ${text}`]);
+});
+
+Deno.test("profile table: the document has a row for each profile, and each was played and ended as it should", async () => {
   const document = await Deno.readTextFile(`${REPOSITORY}/docs/profiles.md`);
   const results = resultsIn(document);
-  const names = [...EVM_PROFILES, ...SUBSTRATE_PROFILES, ...BEACON_PROFILES].map(({ name }) => name);
-  assert.deepEqual([...results.keys()], names);
+  const all = [...EVM_PROFILES, ...SUBSTRATE_PROFILES, ...BEACON_PROFILES];
+  assert.deepEqual([...results.keys()], all.map(({ name }) => name));
+  assert.deepEqual(unsatisfied(all, results), []);
 });
