@@ -178,7 +178,9 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         assert.equal(creditOf(devnet, a, "relayer"), before[0] + TOKEN);
 
         // A run that dies when its claim is in the journal, and one that dies when the hub has it.
-        // Blocks are held from then on, or the state might be over before anybody has looked.
+        // Blocks are held from its submission on, or the state might be over before anybody has looked; it is the only
+        // one, since nobody tells the hub of anything meanwhile.
+        await devnet.oracle.pause();
         for (const state of ["signed", "broadcast"] as const) {
           devnet.hub.fault = ({ method }) => {
             if (method !== "author_submitExtrinsic") return undefined;
@@ -195,6 +197,7 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
           devnet.hub.fault = undefined;
           devnet.hub.resumeBlocks();
         }
+        devnet.oracle.resume();
 
         // Back again, and enabled: the relayer claims what it has kept, for the account that it has on the source.
         await relayer.startAndWait(keys);
