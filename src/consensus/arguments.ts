@@ -3,15 +3,17 @@
  * docs/protocol/hub-consensus.md section 3.1.
  */
 import { Option } from "commander";
+import type { ProgramCommand } from "../core/commands/command.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import {
-  addCommand,
   addCommonOptions,
   createCommandLine,
   type ParsedCommandLine,
   toStateMachine,
 } from "../core/runtime/command_line.ts";
 import type { CommonArguments } from "../core/runtime/app.ts";
+import type { ConsensusRun } from "./commands/command.ts";
+import { commands } from "./commands/commands.ts";
 
 /** Options of a run. */
 export interface RunArguments extends CommonArguments {
@@ -20,14 +22,11 @@ export interface RunArguments extends CommonArguments {
   readonly cache?: string;
 }
 
-/** Command to execute. */
-export type ProgramCommand =
-  /** Relay until stopped. */
-  | { readonly kind: "relay" }
-  | { readonly kind: "logConsensusState"; readonly chain: StateMachine };
-
 /** Result of parsing the command line. */
-export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand>;
+export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand<ConsensusRun>>;
+
+/** Command line with something to run. */
+export type RunRequest = Extract<ParsedArguments, { readonly kind: "run" }>;
 
 const DESCRIPTION =
   `Consensus relayer of an ISMP hub: proves the finality of the configured chains to the hub, and the
@@ -46,21 +45,9 @@ Exit status: 0 done, or stopped by SIGTERM or SIGINT, 1 configuration or start-u
 unrecoverable fault, 2 wrong command line, 3 a chain of maximum_update_intervals received no
 update in time, 130 stopped by a second signal.`;
 
-const STATE_DESCRIPTION =
-  `Prints the consensus state with which the hub can start a client of a configured chain (or, given
-the hub, with which other chains can start a client of the hub) and the other arguments of the call that
-creates it, then exits. Submits nothing.`;
-
-const AFTER_STATE_HELP = `
-Example:
-  causeway-consensus --config=consensus.toml log-consensus-state EVM-1
-
-The state goes to standard output, as one JSON object with --log-format=json; the log goes to
-standard error.`;
-
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
-  let asked: ProgramCommand = { kind: "relay" };
+  let asked: ProgramCommand<ConsensusRun> = { kind: "relay" };
   const options = { name: "causeway-consensus", description: DESCRIPTION, afterHelp: AFTER_HELP };
   const { command, parse } = createCommandLine(options);
   const base = "configured chain that must already follow a BEEFY hub, or the start fails, e.g. EVM-1";
@@ -72,15 +59,12 @@ export function parseArguments(args: readonly string[], version: string): Parsed
     ),
   );
   addCommonOptions(command, version);
-  addCommand(command, {
-    name: "log-consensus-state",
-    description: STATE_DESCRIPTION,
-    summary: "print the initial consensus state of a chain and exit",
-    afterHelp: AFTER_STATE_HELP,
-  })
-    .argument("<state-machine>", "configured chain, or the hub, e.g. EVM-1", toStateMachine)
-    .action((chain: StateMachine) => {
-      asked = { kind: "logConsensusState", chain };
+  for (const each of commands) {
+    each.addTo(command, (chosen) => {
+      asked = chosen;
     });
-  return parse(args) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
+  }
+  const isNeeded = (option: string): boolean =>
+    asked.kind === "relay" || !asked.without.some((file) => file === option);
+  return parse(args, isNeeded) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
 }

@@ -34,7 +34,7 @@ const RETRY_WITHIN_MS = 30_000;
 const WITHIN_MS = 15 * 60_000;
 
 /** Prints the initial state of a chain of the configuration. */
-export function logConsensusState(
+export function printConsensusState(
   deps: RunDeps,
   options: LogStateOptions,
   signal: AbortSignal,

@@ -1,9 +1,8 @@
 /** Program from parsed arguments to exit status: configuration, log, signals, and the relayer itself. */
-import type { ProgramCommand, RunArguments } from "./arguments.ts";
+import type { RunArguments, RunRequest } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { connectChains, isProved } from "./connect.ts";
-import { logConsensusState } from "./initial_state.ts";
 import { openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
 import { runConsensus } from "./run.ts";
@@ -16,15 +15,21 @@ import { dropFileAccess } from "../core/runtime/file_access.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 
+/** Everything but commands that run without a valid configuration. */
+interface ProgramRequest {
+  readonly arguments: RunArguments;
+  readonly command: Exclude<RunRequest["command"], { readonly kind: "standalone" }>;
+}
+
 /** Runs the relayer until it is stopped, or a command until it is done. */
 export function runProgram(
-  { arguments: args, command }: { readonly arguments: RunArguments; readonly command: ProgramCommand },
+  { arguments: args, command }: ProgramRequest,
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const options = {
     reading: readConsensusConfig({ readFile: world.readFile }, args.config),
     secretsOf: listSecrets,
-    hasResult: command.kind === "logConsensusState",
+    hasResult: command.kind === "command" && command.hasResult,
   };
   return runApp(world, { ...options, arguments: args }, async (config, { log, print, signal }) => {
     let cachedTexts: ReadonlyMap<StateMachine, PersistedText>;
@@ -40,7 +45,7 @@ export function runProgram(
     const runDeps: RunDeps = { ...deps, config, connect: () => connectChains(deps, config) };
     if (command.kind === "relay") return await runConsensus(runDeps, { base: args.base }, signal);
     const isJson = args.logFormat === "json";
-    return await logConsensusState(runDeps, { chain: command.chain, print, isJson }, signal);
+    return await command.run({ deps: runDeps, print, isJson, signal });
   });
 }
 

@@ -1,23 +1,20 @@
 /** The command line of the messaging relayer. Source: docs/specification.md, "Messaging relayer command line". */
+import type { ProgramCommand } from "../core/commands/command.ts";
 import type { CommonArguments } from "../core/runtime/app.ts";
 import { addCommonOptions, createCommandLine, type ParsedCommandLine } from "../core/runtime/command_line.ts";
-import type { ChosenCommand } from "./commands/command.ts";
+import type { MessagingRun } from "./commands/command.ts";
 import { commands } from "./commands/commands.ts";
 
-/** Arguments of a run. */
+/** Arguments of a run; the files are there unless a command does without them. */
 export interface RunArguments extends CommonArguments {
   readonly db: string;
 }
 
-/** What to run. */
-export type ProgramCommand =
-  /** Relays until it is stopped. */
-  | { readonly kind: "relay" }
-  /** Does one thing, then exits. */
-  | ({ readonly kind: "command" } & ChosenCommand);
-
 /** Parsed command line. */
-export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand>;
+export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand<MessagingRun>>;
+
+/** Command line with something to run. */
+export type RunRequest = Extract<ParsedArguments, { readonly kind: "run" }>;
 
 const DESCRIPTION =
   `Messaging relayer of an ISMP hub: delivers requests between the hub and the configured chains,
@@ -37,15 +34,17 @@ Exit status: 0 stopped by SIGTERM or SIGINT, 1 configuration or start-up problem
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
-  let asked: ProgramCommand = { kind: "relay" };
+  let asked: ProgramCommand<MessagingRun> = { kind: "relay" };
   const traits = { name: "causeway", description: DESCRIPTION, afterHelp: AFTER_HELP };
   const { command, parse } = createCommandLine(traits);
   command.requiredOption("-d, --db <path>", "SQLite database file; created when missing");
   addCommonOptions(command, version);
   for (const each of commands) {
     each.addTo(command, (chosen) => {
-      asked = { kind: "command", ...chosen };
+      asked = chosen;
     });
   }
-  return parse(args) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
+  const isNeeded = (option: string): boolean =>
+    asked.kind === "relay" || !asked.without.some((file) => file === option);
+  return parse(args, isNeeded) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
 }

@@ -6,22 +6,33 @@ import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import { dropFileAccess } from "../core/runtime/file_access.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
-import type { ProgramCommand, RunArguments } from "./arguments.ts";
+import type { RunArguments, RunRequest } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
 import { readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
 import { openLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
 
+/** Everything but commands that run without a valid configuration. */
+interface ProgramRequest {
+  readonly arguments: RunArguments;
+  readonly command: Exclude<RunRequest["command"], { readonly kind: "standalone" }>;
+}
+
 /** Runs the program until it is stopped, or a command until it is done. */
 export function runProgram(
-  { arguments: args, command }: { readonly arguments: RunArguments; readonly command: ProgramCommand },
+  { arguments: args, command }: ProgramRequest,
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const reading = readMessagingConfig({ readFile: world.readFile }, args.config);
   return runApp(
     world,
-    { arguments: args, reading, secretsOf: listSecrets },
+    {
+      arguments: args,
+      reading,
+      secretsOf: listSecrets,
+      hasResult: command.kind === "command" && command.hasResult,
+    },
     async (config, { log, print, signal }) => {
       const base = { clock: systemClock, random: systemRandomness, log };
       const deps: CommandDeps = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { HubConsensus } from "../../src/consensus/followers/hub_consensus.ts";
-import { logConsensusState } from "../../src/consensus/initial_state.ts";
+import { printConsensusState } from "../../src/consensus/initial_state.ts";
 import { type InitialStateMaker, ProverFault } from "../../src/consensus/prover.ts";
 import { runConsensus } from "../../src/consensus/run.ts";
 import type { Connections, RunDeps } from "../../src/consensus/session.ts";
@@ -279,7 +279,7 @@ async function logState(
     isJson,
     print: (text: string) => void (printed += text),
   };
-  const run = logConsensusState(scene.deps, options, scene.stop.signal);
+  const run = printConsensusState(scene.deps, options, scene.stop.signal);
   return { code: await scene.clock.run(run), printed };
 }
 

@@ -21,6 +21,7 @@ const layers: readonly (readonly string[])[] = [
   ["core/runtime", "core/telemetry", "core/config"],
   ["core/rpc"],
   ["core/chains"],
+  ["core/commands"],
   ["messaging", "consensus"],
 ];
 

@@ -1,54 +1,22 @@
 /** Writes configuration files of tests as TOML. */
-
-/** A value that can be written. Numbers are written as they print, so whole ones are integers. */
-export type WritableValue = string | number | bigint | boolean | readonly WritableValue[] | WritableTable;
-
-/** A section. */
-export interface WritableTable {
-  [key: string]: WritableValue;
-}
+import {
+  inlineToml,
+  isWritableTable,
+  plainKey,
+  type WritableTable,
+} from "../../src/core/config/toml_text.ts";
 
 /** The TOML text of a document: tables become sections, tables in arrays inline ones. */
 export function stringifyToml(table: WritableTable, path: readonly string[] = []): string {
   const entries = Object.entries(table);
   const pairs = entries.flatMap(([key, value]) =>
-    isTable(value) ? [] : [`${plainKey(key)} = ${inlineToml(value)}`]
+    isWritableTable(value) ? [] : [`${plainKey(key)} = ${inlineToml(value)}`]
   );
   const sections = entries.flatMap(([key, value]) =>
-    isTable(value) ? [stringifyToml(value, [...path, key])] : []
+    isWritableTable(value) ? [stringifyToml(value, [...path, key])] : []
   );
   const header = path.length === 0 ? [] : [`[${path.map(plainKey).join(".")}]`];
   return [[...header, ...pairs].join("\n"), ...sections].filter((part) => part !== "").join("\n\n")
     .trimEnd() +
     "\n";
-}
-
-/** A value as it stands behind a key. */
-export function inlineToml(value: WritableValue): string {
-  if (isArray(value)) return `[${value.map(inlineToml).join(", ")}]`;
-  if (!isTable(value)) return typeof value === "bigint" ? String(value) : JSON.stringify(value);
-  return `{ ${
-    Object.entries(value).map(([key, inner]) => `${plainKey(key)} = ${inlineToml(inner)}`).join(", ")
-  } }`;
-}
-
-function isArray(value: WritableValue): value is readonly WritableValue[] {
-  return Array.isArray(value);
-}
-
-function isTable(value: WritableValue): value is WritableTable {
-  return typeof value === "object" && !isArray(value);
-}
-
-function plainKey(key: string): string {
-  return /^[A-Za-z0-9_-]+$/.test(key) ? key : JSON.stringify(key);
-}
-
-/** A value of unknown origin as one that can be written. */
-export function toWritable(value: unknown): WritableValue {
-  if (Array.isArray(value)) return value.map(toWritable);
-  if (typeof value === "string" || typeof value === "number" || typeof value === "bigint") return value;
-  if (typeof value === "boolean") return value;
-  if (typeof value !== "object" || value === null) throw new Error("a value that TOML does not have");
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toWritable(inner)]));
 }

@@ -52,6 +52,7 @@ export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId
     at.problem(`"${consensusStateId}", the L1's`, "the id of the rollup's own client on the hub");
     return undefined;
   }
+  location.derived("consensus_state_id", name.id);
   at.warning(`"${consensusStateId}", the L1's`, `"${name.id}", the rollup's own`, `"${name.id}" is used`);
   return name.id;
 }

@@ -106,6 +106,7 @@ function readHub(sections: Sections, document: ConfigDocument): HubReading | und
   const ofHub = consensus && known.stateMachine && addHub(consensus, known.stateMachine, place);
   if (ofHub === undefined || complete === undefined) return { known, config: undefined };
   const consensusStateId = complete.consensusStateId ?? usualHubId(complete.stateMachine);
+  if (complete.consensusStateId === undefined) location.derived("consensus_state_id", consensusStateId);
   const config = { section: hub.name, consensus: ofHub, substrate: { ...complete, consensusStateId } };
   return { known, config };
 }

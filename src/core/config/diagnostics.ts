@@ -3,6 +3,8 @@
  * is read, so that everything can be said at once.
  */
 import { looksSecret, quoted } from "./redact.ts";
+import { showValue } from "./shown_value.ts";
+import type { WritableValue } from "./toml_text.ts";
 
 /** Steps from the top of the file to a value: names of keys and indexes of arrays. */
 export type KeyPath = readonly (string | number)[];
@@ -39,6 +41,22 @@ export interface ConfigResult<C> {
   /** The file is usable, but says something that has no effect or is probably not meant. */
   readonly warnings: readonly Diagnostic[];
   readonly notes: readonly Note[];
+  /** Every key of every section that was read, in the order of the sections' schemas; without those that are wrong. */
+  readonly values: readonly EffectiveValue[];
+}
+
+/** What applies for a key, and where it comes from. Secrets are in their wrappers. */
+export interface EffectiveValue {
+  /** Name of the section in TOML spelling. */
+  readonly section: string;
+  readonly key: string;
+  /** As the program has it; `undefined`: nothing applies. */
+  readonly value: unknown;
+  /** As it may be shown, in the form of the file. */
+  readonly shown: WritableValue | undefined;
+  /** `derived`: from other values of the file. */
+  readonly origin: "file" | "default" | "derived";
+  readonly line: number | undefined;
 }
 
 /** One line such as `relayer.toml:12: [hub].rpc_ws: found ..., expected ...`. `file` is the path as given. */
@@ -52,11 +70,15 @@ export function renderNote(file: string, note: Note): string {
   return `${renderLocation(file, note)}: ${note.text}`;
 }
 
-/** Everything that is wrong, each thing on a line of its own, and that nothing was started. */
-export function describeProblems(file: string, reading: ConfigResult<unknown>): string {
+/** Everything that is wrong, each thing on a line of its own, and what follows from it. */
+export function describeProblems(
+  file: string,
+  reading: ConfigResult<unknown>,
+  consequence = "nothing was started",
+): string {
   const lines = [...reading.problems, ...reading.warnings].map((problem) => renderDiagnostic(file, problem));
   const count = reading.problems.length;
-  return [...lines, `${count} problem${count === 1 ? "" : "s"} in the configuration; nothing was started`, ""]
+  return [...lines, `${count} problem${count === 1 ? "" : "s"} in the configuration; ${consequence}`, ""]
     .join("\n");
 }
 
@@ -86,6 +108,7 @@ export class Diagnostics {
   readonly #problems: Diagnostic[] = [];
   readonly #warnings: Diagnostic[] = [];
   readonly #notes: Note[] = [];
+  readonly #values: EffectiveValue[] = [];
 
   constructor(lineOf: LineLookup) {
     this.#lineOf = lineOf;
@@ -119,6 +142,20 @@ export class Diagnostics {
   /** Used by {@link SourceLocation}. */
   add(kind: "problem" | "warning", problem: Diagnostic): void {
     (kind === "problem" ? this.#problems : this.#warnings).push(problem);
+  }
+
+  /** In the order in which they were read. */
+  get values(): readonly EffectiveValue[] {
+    return this.#values;
+  }
+
+  /** Used by {@link SourceLocation}; what is said last of a key counts. */
+  addValue(value: EffectiveValue): void {
+    const known = this.#values.findIndex(({ section, key }) =>
+      section === value.section && key === value.key
+    );
+    if (known < 0) this.#values.push(value);
+    else this.#values[known] = value;
   }
 
   /** Used by {@link SourceLocation}. */
@@ -199,6 +236,24 @@ export class SourceLocation {
       line: this.line,
       text,
     });
+  }
+
+  /** Records what applies for the key at this place. */
+  applies(key: string, { value, given }: { readonly value: unknown; readonly given: unknown }): void {
+    const { section } = this;
+    const of = { section, key, value, shown: showValue(value, given) };
+    this.#diagnostics.addValue(
+      given === undefined
+        ? { ...of, origin: "default", line: undefined }
+        : { ...of, origin: "file", line: this.line },
+    );
+  }
+
+  /** Records that another value applies for a key of this section than the file has. */
+  derived(key: string, value: unknown): void {
+    const { section } = this;
+    const shown = showValue(value, undefined);
+    this.#diagnostics.addValue({ section, key, value, shown, origin: "derived", line: undefined });
   }
 
   get #path(): KeyPath {

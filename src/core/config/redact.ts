@@ -46,6 +46,12 @@ export function listSecrets(config: unknown): readonly string[] {
   return typeof config === "object" && config !== null ? Object.values(config).flatMap(listSecrets) : [];
 }
 
+/** True for a value that is a secret, or holds one at any depth. */
+export function hasSecret(value: unknown): boolean {
+  if (value instanceof Secret || value instanceof EndpointUrl) return true;
+  return typeof value === "object" && value !== null && Object.values(value).some(hasSecret);
+}
+
 /**
  * URL of an endpoint whose user info, path and query may hold keys. Text, JSON and inspection give the
  * redacted form; {@link EndpointUrl.reveal} gives the whole URL to the code that connects.

@@ -146,6 +146,7 @@ function readKey<T>(
     }
     return undefined;
   }
+  location.child(name).applies(key.name, { value: result.data, given });
   if (given !== undefined) remark(key.type, given, location.child(name));
   return { value: result.data };
 }

@@ -50,12 +50,12 @@ export function readDocument<C>(
   if ("problem" in parsed) return unreadable(parsed.problem);
   const diagnostics = new Diagnostics(parsed.lineOf);
   const config = read({ sections: findSections(parsed.table, diagnostics), diagnostics });
-  const { problems, warnings, notes } = diagnostics;
-  return { config: problems.length === 0 ? config : undefined, problems, warnings, notes };
+  const { problems, warnings, notes, values } = diagnostics;
+  return { config: problems.length === 0 ? config : undefined, problems, warnings, notes, values };
 }
 
 function unreadable<C>(problem: Diagnostic): ConfigResult<C> {
-  return { config: undefined, problems: [problem], warnings: [], notes: [] };
+  return { config: undefined, problems: [problem], warnings: [], notes: [], values: [] };
 }
 
 function findSections(table: TomlTable, diagnostics: Diagnostics): ConfigDocument["sections"] {

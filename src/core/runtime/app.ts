@@ -13,6 +13,8 @@ import { systemClock } from "./system_clock.ts";
 /** Process environment, which only the entry point may access. */
 export interface ProcessEnv {
   readonly readFile: (path: string) => Uint8Array;
+  /** Writes to standard output; false when the text is lost although somebody reads. */
+  readonly writeOutput: (text: string) => boolean;
   readonly writeError: (text: string) => void;
   readonly exit: (code: ExitCode) => void;
   readonly isColourWelcome: boolean;

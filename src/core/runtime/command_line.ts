@@ -29,8 +29,11 @@ export interface ProgramDescription {
 /** Command line under construction: the program adds its options and commands to `command`. */
 export interface CommandLine {
   readonly command: Command;
-  /** Parses the arguments after the program's name; `undefined`: there is nothing to print, the program may run. */
-  readonly parse: (args: readonly string[]) => ExitText | undefined;
+  /**
+   * Parses the arguments after the program's name; `undefined`: there is nothing to print, the program may run.
+   * `isNeeded` says of a required option, by its long name, whether what was chosen needs it; default: it does.
+   */
+  readonly parse: (args: readonly string[], isNeeded?: (option: string) => boolean) => ExitText | undefined;
 }
 
 /** Creates a command line with `--config` and `--help`. */
@@ -55,11 +58,11 @@ export function createCommandLine({ name, description, afterHelp }: ProgramDescr
     .action(() => {});
   return {
     command,
-    parse: (args) => {
+    parse: (args, isNeeded = () => true) => {
       try {
         const required = takeRequired(command);
         command.parse([...args], { from: "user" });
-        refuseMissing(command, required);
+        refuseMissing(command, required.filter(({ long }) => isNeeded(long?.slice(2) ?? "")));
         return undefined;
       } catch (error) {
         if (!(error instanceof CommanderError)) throw error;
@@ -130,6 +133,16 @@ export interface CommandDescription extends ProgramDescription {
   readonly summary: string;
 }
 
+/** Adds the first word of commands of two words, or finds it. */
+export function addGroup(
+  program: Command,
+  { name, description }: { readonly name: string; readonly description: string },
+): Command {
+  const known = program.commands.find((command) => command.name() === name);
+  return known ?? program.command(name).description(description).summary(description)
+    .showHelpAfterError(`(${program.name()} ${name} --help lists the commands)`);
+}
+
 /** Adds a command with its own help. */
 export function addCommand(
   parent: Command,
@@ -140,7 +153,12 @@ export function addCommand(
     .summary(summary)
     .addHelpText("after", afterHelp)
     .allowExcessArguments(false)
-    .showHelpAfterError(`(${parent.name()} ${name} --help lists the options)`);
+    .showHelpAfterError(`(${wordsOf(parent)} ${name} --help lists the options)`);
+}
+
+/** The program's name and the words of a command. */
+function wordsOf(command: Command): string {
+  return command.parent === null ? command.name() : `${wordsOf(command.parent)} ${command.name()}`;
 }
 
 /** Parses a state machine. @throws {InvalidArgumentError} */

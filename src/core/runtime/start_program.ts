@@ -10,24 +10,22 @@ export interface StartedProgram<Parsed> {
   readonly name: string;
   /** Parses the arguments after the program's name; prints nothing itself. */
   readonly parse: (args: readonly string[], version: string) => Parsed | ExitText;
-  /** Called only when there is something to run, so --help and --version do not wait for the chain libraries. */
-  readonly load: () => Promise<{
-    readonly runProgram: (parsed: Parsed, world: ProcessEnv) => Promise<ExitCode>;
-  }>;
+  /** Loads what is needed and runs it; --help and --version do not wait for the chain libraries. */
+  readonly run: (parsed: Parsed, env: ProcessEnv) => Promise<ExitCode>;
 }
 
 /** Runs a program with the real process environment. @returns the exit status */
 export async function startProgram<Parsed extends { readonly kind: "run" }>(
-  { name, parse, load }: StartedProgram<Parsed>,
+  { name, parse, run }: StartedProgram<Parsed>,
 ): Promise<ExitCode> {
   const parsed = parse(Deno.args, versionText(name, Deno.version.deno, Deno.build.target));
   if (parsed.kind === "exit") {
     const isReported = writeText(Deno.stdout, parsed.stdout) && writeText(Deno.stderr, parsed.stderr);
     return isReported || parsed.code !== exitCodes.ok ? parsed.code : exitCodes.failed;
   }
-  const { runProgram } = await load();
-  return await runProgram(parsed, {
+  return await run(parsed, {
     readFile: (path) => Deno.readFileSync(path),
+    writeOutput: (text) => writeText(Deno.stdout, text),
     writeError: (text) => void writeText(Deno.stderr, text),
     exit: (status) => Deno.exit(status),
     isColourWelcome: !Deno.noColor,

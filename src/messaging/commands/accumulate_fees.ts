@@ -1,5 +1,6 @@
 /** `accumulate-fees`: claims the fees of deliveries once, and with `--withdraw` withdraws them. */
-import { defineCommand } from "./command.ts";
+import { defineCommand } from "../../core/commands/command.ts";
+import type { MessagingRun } from "./command.ts";
 import type { AccumulateOptions } from "./run_accumulation.ts";
 
 const DESCRIPTION = `Claims the fees of deliveries on the hub, prints a table by pair of chains, and exits.
@@ -23,7 +24,7 @@ continue); 1 something failed, or the database is in use; 2 wrong command line; 
 second signal.`;
 
 /** The command. */
-export const accumulateFees = defineCommand<AccumulateOptions>({
+export const accumulateFees = defineCommand<MessagingRun, AccumulateOptions>({
   name: "accumulate-fees",
   description: DESCRIPTION,
   summary: "claim and withdraw the fees of deliveries once, then exit",

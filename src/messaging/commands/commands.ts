@@ -1,10 +1,13 @@
-/** Every command. A new one is a file of its own and one line here. */
+/** Every command. A new one is a file of its own and one line here; those of both programs are in the core. */
+import type { Command } from "../../core/commands/command.ts";
+import { sharedCommands } from "../../core/commands/shared_commands.ts";
 import { accumulateFees } from "./accumulate_fees.ts";
-import type { Command } from "./command.ts";
+import type { MessagingRun } from "./command.ts";
 import { releaseSuspended } from "./release_suspended.ts";
 
 /** In the order of the help. */
-export const commands: readonly Command[] = [
+export const commands: readonly Command<MessagingRun>[] = [
   accumulateFees,
   releaseSuspended,
+  ...sharedCommands,
 ];

@@ -6,7 +6,8 @@
 import { fromHex, type Hex, toHex } from "../../core/encoding/bytes.ts";
 import { toStateMachine } from "../../core/runtime/command_line.ts";
 import { exitCodes } from "../../core/runtime/exit_codes.ts";
-import { defineCommand } from "./command.ts";
+import { defineCommand } from "../../core/commands/command.ts";
+import type { MessagingRun } from "./command.ts";
 import type { ReleaseChoice } from "../relay/limits/suspension.ts";
 import { InvalidArgumentError } from "commander";
 
@@ -25,7 +26,7 @@ Exit status: 0 also when nothing is suspended, 1 the database is in use or canno
 command line.`;
 
 /** The command. Its status is 0 also when nothing is suspended, and 1 when the database is in use or unusable. */
-export const releaseSuspended = defineCommand<ReleaseChoice>({
+export const releaseSuspended = defineCommand<MessagingRun, ReleaseChoice>({
   name: "release-suspended",
   description: DESCRIPTION,
   summary: "release suspended messages, then exit",

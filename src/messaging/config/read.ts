@@ -87,6 +87,9 @@ function readHub({ hub }: Sections, document: ConfigDocument): HubReading | unde
     section,
     consensusStateId: complete.consensusStateId ?? usualHubId(complete.stateMachine),
   };
+  if (complete?.consensusStateId === undefined) {
+    location.derived("consensus_state_id", config?.consensusStateId);
+  }
   return { known: toKnown(location, partial), config };
 }
 

@@ -7,7 +7,7 @@ import {
   type HubType,
 } from "../../../src/consensus/registry.ts";
 import { allKeys, type Key, type Section } from "../../../src/core/config/schema.ts";
-import { inlineToml, toWritable } from "../../support/toml_text.ts";
+import { inlineToml, toWritable } from "../../../src/core/config/toml_text.ts";
 import { consensus, expectedText, hubSection, messaging } from "./config_files.ts";
 
 /** A section of an example. */
@@ -45,7 +45,7 @@ const GENERATED = "Generated from the schema of the configuration, like the refe
 
 /** `config.example.toml`. */
 export function messagingExample(): string {
-  return write([
+  return write("messaging", [
     "Configuration of `causeway`, the messaging relayer:",
     "  causeway --config=relayer.toml --db=relayer.db",
     "The consensus relayer, `causeway-consensus`, reads another file with other sections: consensus.example.toml.",
@@ -93,7 +93,7 @@ export function messagingExample(): string {
 
 /** `consensus.example.toml`. */
 export function consensusExample(): string {
-  return write([
+  return write("consensus", [
     "Configuration of `causeway-consensus`, the consensus relayer. `causeway`, the messaging relayer, refuses it: its " +
     "own example is config.example.toml.",
     `${HOW_TO_READ} ${GENERATED}`,
@@ -138,8 +138,17 @@ function chainExample(type: ChainType, index: number): readonly ExampleSection[]
   ];
 }
 
-function write(head: readonly string[], sections: readonly ExampleSection[]): string {
-  return [head.map(comment).join("\n#\n"), ...sections.map(writeSection)].join("\n\n") + "\n";
+function write(
+  schema: "messaging" | "consensus",
+  head: readonly string[],
+  sections: readonly ExampleSection[],
+): string {
+  const parts = [
+    `#:schema ./docs/configuration/${schema}.schema.json`,
+    head.map(comment).join("\n#\n"),
+    ...sections.map(writeSection),
+  ];
+  return parts.join("\n\n") + "\n";
 }
 
 function writeSection(of: ExampleSection): string {

@@ -8,6 +8,7 @@ import {
   hubClients,
   type HubType,
 } from "../../../src/consensus/registry.ts";
+import { noFiles } from "../../../src/core/config/json_schema.ts";
 import type { Section } from "../../../src/core/config/schema.ts";
 import { messagingSections } from "../../../src/messaging/config/schema.ts";
 
@@ -21,13 +22,6 @@ export interface ListedSection {
 export function expectedText(type: z.ZodType): string {
   return type.safeParse(undefined).error?.issues[0]?.message ?? "";
 }
-
-/** Signers are described, not read: there are no files. */
-const noFiles = {
-  readFile: (): Uint8Array => {
-    throw new Error("no file is read for a description");
-  },
-};
 
 export const messaging = messagingSections(noFiles);
 export const consensus = consensusSections(noFiles);

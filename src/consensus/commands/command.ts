@@ -1,0 +1,13 @@
+/** What the consensus relayer hands to its commands. */
+import type { RunDeps } from "../session.ts";
+
+/** One run of a command. */
+export interface ConsensusRun {
+  readonly deps: RunDeps;
+  /** Prints a text for the operator, a line break after it. */
+  readonly print: (text: string) => void;
+  /** True with `--log-format=json`: results are JSON as well. */
+  readonly isJson: boolean;
+  /** Aborted when the program is asked to stop. */
+  readonly signal: AbortSignal;
+}

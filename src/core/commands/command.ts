@@ -1,0 +1,104 @@
+/**
+ * Commands of both programs beside the long-running relayer: their part of the command line, and their work. A command
+ * imports what it works with when it runs, so that help and mistakes do not wait for the chain libraries.
+ */
+import { addCommand, addGroup, type CommandDescription } from "../runtime/command_line.ts";
+import type { ExitCode } from "../runtime/exit_codes.ts";
+import type { Command as Parser } from "commander";
+import type { StandaloneRun } from "./standalone.ts";
+
+/** Options of the program that name a file, and without which nothing runs but commands that say so. */
+export type FileOption = "config" | "db";
+
+/** Commands that share their first word. */
+export interface CommandGroup {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** How a command is given. */
+interface CommandSyntax<Options> extends CommandDescription {
+  /** The first word, for commands of two. */
+  readonly group?: CommandGroup;
+  /** Files of the program that it runs without; other commands require them all. */
+  readonly without?: readonly FileOption[];
+  /** Adds the options to the command line; `choose` is called with those of a command line that has the command. */
+  readonly addOptions: (parser: Parser, choose: (options: Options) => void) => void;
+}
+
+/** A command that works with a valid configuration. `Run` is what the program hands to it. */
+export interface CommandDefinition<Run, Options> extends CommandSyntax<Options> {
+  /** True: standard output holds its result and nothing else; the log goes to standard error. */
+  readonly hasResult?: boolean;
+  /** Does the work; returns the exit status. */
+  readonly run: (run: Run, options: Options) => Promise<ExitCode>;
+}
+
+/** A command that runs without a valid configuration, log or connection. */
+export interface StandaloneDefinition<Options> extends CommandSyntax<Options> {
+  /** Does the work; returns the exit status. */
+  readonly run: (run: StandaloneRun, options: Options) => Promise<ExitCode>;
+}
+
+/** Command of a command line, with its options. */
+export interface ChosenCommand<Run> {
+  /** Its words. */
+  readonly name: string;
+  readonly options: unknown;
+  readonly without: readonly FileOption[];
+  readonly run: (run: Run) => Promise<ExitCode>;
+}
+
+/** What a program is asked to do. */
+export type ProgramCommand<Run> =
+  /** Relays until it is stopped. */
+  | { readonly kind: "relay" }
+  /** Does one thing with a valid configuration, then exits. */
+  | ({ readonly kind: "command"; readonly hasResult: boolean } & ChosenCommand<Run>)
+  /** Does one thing without a valid configuration, then exits. */
+  | ({ readonly kind: "standalone" } & ChosenCommand<StandaloneRun>);
+
+/** Command that can be added to the command line of a program. */
+export interface Command<Run> {
+  readonly addTo: (program: Parser, choose: (command: ProgramCommand<Run>) => void) => void;
+}
+
+/** Defines a command that works with a valid configuration. */
+export function defineCommand<Run, Options>(definition: CommandDefinition<Run, Options>): Command<Run> {
+  const { run, hasResult = false } = definition;
+  return {
+    addTo: (program, choose) =>
+      addSyntax(
+        program,
+        definition,
+        (chosen, options) =>
+          choose({ kind: "command", hasResult, ...chosen, run: (programRun) => run(programRun, options) }),
+      ),
+  };
+}
+
+/** Defines a command that works without a valid configuration; any program can have it. */
+export function defineStandalone<Options>(definition: StandaloneDefinition<Options>): Command<unknown> {
+  const { run } = definition;
+  return {
+    addTo: (program, choose) =>
+      addSyntax(
+        program,
+        definition,
+        (chosen, options) =>
+          choose({ kind: "standalone", ...chosen, run: (standalone) => run(standalone, options) }),
+      ),
+  };
+}
+
+/** Adds a command to the command line, below its group. */
+function addSyntax<Options>(
+  program: Parser,
+  syntax: CommandSyntax<Options>,
+  choose: (chosen: Omit<ChosenCommand<unknown>, "run">, options: Options) => void,
+): void {
+  const { group, without = [], addOptions } = syntax;
+  const parent = group === undefined ? program : addGroup(program, group);
+  const name = group === undefined ? syntax.name : `${group.name} ${syntax.name}`;
+  addOptions(addCommand(parent, syntax), (options) => choose({ name, options, without }, options));
+}

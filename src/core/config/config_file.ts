@@ -1,0 +1,11 @@
+/** The configuration file of a program, for commands that are the same in both. */
+import type { ConfigResult } from "./diagnostics.ts";
+import type { ConfigFiles } from "./toml.ts";
+
+/** How a program's configuration file is read and described. */
+export interface ConfigFileKind<C = unknown> {
+  /** Reads and checks the file at a path; a file that cannot be read is a problem, too. */
+  readonly read: (files: ConfigFiles, path: string) => ConfigResult<C>;
+  /** JSON schema of the file. */
+  readonly writeJsonSchema: () => string;
+}
