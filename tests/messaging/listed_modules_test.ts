@@ -8,7 +8,7 @@ async function withList(
 ): Promise<void> {
   const fixture = new Fixture();
   const relayer = new Relayer(fixture, memoryLedger(fixture));
-  relayer.hub.offeredRewards.set("0xABCD", 5n).set("0x01", 0n);
+  relayer.hub.rewards.modules.set("0xABCD", 5n).set("0x01", 0n);
   const list = listModules(relayer.deps, relayer.hub, isPaid);
   const end = list.worker?.run(relayer.signal).catch((error: unknown) => error);
   try {
@@ -41,7 +41,7 @@ Deno.test("listed modules: a list that cannot be read stays unknown and is asked
 Deno.test("listed modules: changes are noticed within ten minutes; a fault keeps the old list", async () => {
   await withList(true, async (list, fixture, relayer) => {
     await fixture.clock.settle();
-    relayer.hub.offeredRewards.set("0x01", 1n).delete("0xABCD");
+    relayer.hub.rewards.modules.set("0x01", 1n).delete("0xABCD");
     relayer.hub.faults.add("fetchRewardedModules", { kind: "throw", code: "timeout" });
     await fixture.clock.advance(600_000);
     assert.deepEqual(list.current(), new Map([["0xabcd", 5n]]));

@@ -49,6 +49,9 @@ import type { Replacement } from "../../src/core/chains/replacement.ts";
 import type { HubLightClient } from "../../src/core/chains/hub_client.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
 
+/** Answers a call of a relayer with the delays and faults of its endpoint. */
+export type Ask = <T>(method: string, signal: AbortSignal, work: () => T) => Promise<T>;
+
 /** How a relayer is connected to a chain. */
 export interface MemoryChainOptions {
   /** Names us in receipts, and is the account that pays on EVM chains. */

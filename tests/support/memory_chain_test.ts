@@ -12,7 +12,7 @@ import { MemoryChain } from "./memory_chain.ts";
 import { encodeProof } from "./memory_consensus.ts";
 import { forge } from "./memory_host.ts";
 import { MemoryNode } from "./memory_node.ts";
-import { MemoryEvm } from "./memory_roles.ts";
+import { MemoryEvm } from "./memory_evm.ts";
 import { RecordedLog } from "./recorded_log.ts";
 import { seededRandomness } from "./seeded_randomness.ts";
 

@@ -62,6 +62,8 @@ export function handlerAfter(handler: Address): Address {
 export interface RelayerAccounts extends PalletBooks {
   /** Requests whose fee was claimed. */
   readonly claimed: Set<Hash256>;
+  /** Rewards that were paid, by name. */
+  readonly rewarded: Set<string>;
   /** Payments made so far, which number them. */
   payments: bigint;
 }
@@ -94,7 +96,13 @@ export function emptyState(): HostState {
     fees: new Map(),
     setId: undefined,
     proofs: { list: [], rotations: new Map(), setId: 0n },
-    accounts: { balances: new Map(), nonces: new Map(), claimed: new Set(), payments: 0n },
+    accounts: {
+      balances: new Map(),
+      nonces: new Map(),
+      claimed: new Set(),
+      rewarded: new Set(),
+      payments: 0n,
+    },
     bandwidth: new Map(),
     handler: FIRST_HANDLER,
     isFrozen: false,
@@ -119,6 +127,7 @@ export function copyState(state: HostState): HostState {
       balances: new Map(state.accounts.balances),
       nonces: new Map(state.accounts.nonces),
       claimed: new Set(state.accounts.claimed),
+      rewarded: new Set(state.accounts.rewarded),
       payments: state.accounts.payments,
     },
     bandwidth: new Map(state.bandwidth),

@@ -182,6 +182,11 @@ export class MemoryNode {
     return this.#blocks[Number(height) - 1];
   }
 
+  /** Changes the newest state at once, without a block. */
+  amend(change: (state: HostState) => void): void {
+    change(this.head.state);
+  }
+
   /** A message leaves from an application of this chain in the next block, with a fee in units of the fee token. */
   dispatch(message: Message, fee = 0n): void {
     this.#actions.push((state, { height }) => {

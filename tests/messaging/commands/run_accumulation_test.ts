@@ -39,7 +39,7 @@ Deno.test("accumulate-fees: claims everything that can be proved, prints the tab
   scene.deliver(51, { fee: 1_500_000n });
   scene.deliver(2, { first: 100, source: c, fee: 0n });
   const [claimed = hashOf(0)] = scene.deliver(1, { first: 200, source: b, dest: c });
-  scene.hub.routed.set(claimed, true);
+  scene.hub.accounts.noteClaimed(claimed);
   await scene.blocks(5);
   const { code, printed } = await run(scene);
   assert.equal(code, 0);
@@ -117,7 +117,7 @@ Deno.test("accumulate-fees: a challenge period is waited for without --wait, sin
 Deno.test("accumulate-fees: a row that the hub refuses three times has failed; the others are claimed; status 1", async () => {
   const scene = await sceneWith();
   scene.deliver(10);
-  scene.hub.spoilt.add(hashOf(4));
+  scene.spoilt.add(hashOf(4));
   await scene.blocks(5);
   const { code, printed } = await run(scene);
   assert.equal(code, 1);
@@ -128,7 +128,7 @@ Deno.test("accumulate-fees: receipts that are not ours and requests unknown to t
   const scene = await sceneWith();
   const [foreign = hashOf(0), unknown = hashOf(0)] = scene.deliver(3);
   scene.chain(b).proved.set(foreign, { relayer: new Uint8Array(20).fill(9), from: 1n });
-  scene.hub.routed.delete(unknown);
+  scene.hubNode.forget(unknown);
   await scene.blocks(5);
   const { code, printed } = await run(scene);
   assert.equal(code, 1);
@@ -200,14 +200,14 @@ Deno.test("accumulate-fees: a signal ends it with 0, the table, and everything u
 Deno.test("accumulate-fees: --withdraw alone withdraws what was claimed before and claims nothing", async () => {
   const scene = await sceneWith({ chains: [a, b] });
   scene.deliver(20);
-  scene.hub.credit(a, scene.address(a), 10n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 10n * one);
   await scene.blocks(5);
   const { code, printed } = await run(scene, { withdraws: true });
   assert.equal(code, 0);
   assert.equal(printed, "");
   assert.deepEqual(scene.states()["unclaimed"], 20);
   assert.equal(scene.node(a).deliveries().length, 1);
-  assert.equal(scene.hub.balanceOf(a, scene.address(a)), 0n);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(a)), 0n);
 });
 
 Deno.test("accumulate-fees: --wait --withdraw claims first and withdraws the whole then", async () => {
@@ -224,7 +224,7 @@ Deno.test("accumulate-fees: --wait --withdraw claims first and withdraws the who
 
 Deno.test("accumulate-fees: a withdrawal that cannot be delivered fails after three attempts, and is kept", async () => {
   const scene = await sceneWith({ chains: [a] });
-  scene.hub.credit(a, scene.address(a), 30n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 30n * one);
   const refusing = scene.chain(a);
   const refusal = { kind: "refused" as const, refusal: { code: "module_failed" as const, detail: "no gas" } };
   refusing.simulate = () => Promise.resolve(refusal);
@@ -236,10 +236,10 @@ Deno.test("accumulate-fees: a withdrawal that cannot be delivered fails after th
 
 Deno.test("accumulate-fees: --withdraw below ten units or below the hub's minimum is no failure", async () => {
   const scene = await sceneWith({ chains: [a] });
-  scene.hub.credit(a, scene.address(a), 10n * one - 1n);
+  scene.hub.accounts.credit(a, scene.address(a), 10n * one - 1n);
   assert.equal((await run(scene, { withdraws: true })).code, 0);
-  scene.hub.credit(a, scene.address(a), one);
-  scene.hub.minimums.set(a, 20n * one);
+  scene.hub.accounts.credit(a, scene.address(a), one);
+  scene.hub.accounts.minimums.set(a, 20n * one);
   assert.equal((await run(scene, { withdraws: true })).code, 0);
   assert.equal(scene.ledger.withdrawals.listRecent(1).length, 0);
 });

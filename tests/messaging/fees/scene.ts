@@ -2,6 +2,7 @@
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import { ONE_DOLLAR_27, type Quotation } from "../../../src/core/evm/native_price.ts";
+import { sr25519PublicKey, sr25519Signature } from "../../../src/core/ismp/signed_messages.ts";
 import {
   parseStateMachine,
   type StateMachine,
@@ -23,7 +24,8 @@ import type { Leg, RelaySettings } from "../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
-import { MemoryFeeChain, MemoryFeeHub } from "../../support/memory_fees.ts";
+import { MemoryFeeChain } from "../../support/memory_fee_chain.ts";
+import { MemoryHub } from "../../support/memory_hub.ts";
 import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
@@ -62,7 +64,9 @@ export class Scene {
   readonly nodes = new Map<StateMachine, MemoryNode>();
   readonly chains = new Map<StateMachine, MemoryFeeChain>();
   readonly hubNode: MemoryNode;
-  readonly hub: MemoryFeeHub;
+  readonly hub: MemoryHub;
+  /** Requests that spoil every claim with them. */
+  readonly spoilt = new Set<Hash256>();
   readonly down = new Set<StateMachine>();
   /** Chains that the hub does not follow for now, and chains that do not follow the hub. */
   readonly unheard = new Set<StateMachine>();
@@ -70,6 +74,7 @@ export class Scene {
   log = new RecordedLog();
   context: FeeContext;
   readonly #options: SceneOptions;
+  readonly #delivered = new Set<Hash256>();
   readonly #legs = new Map<StateMachine, Leg>();
 
   constructor(options: SceneOptions = {}, clock = new FakeClock()) {
@@ -86,7 +91,16 @@ export class Scene {
     }
     const id = { stateMachine: hubName, consensusStateId: toConsensusStateId("PARA") };
     this.hubNode = new MemoryNode(clock, { id, family: "substrate", isHub: true, ...options.hub });
-    this.hub = new MemoryFeeHub(this.hubNode, clock, { chains: this.chains, key: keyOf(9) });
+    const hubKey = keyOf(9);
+    this.hub = new MemoryHub(this.hubNode, clock, {
+      relayer: sr25519PublicKey(hubKey),
+      sign: (digest) => sr25519Signature(digest, hubKey, new Uint8Array(32).fill(7)),
+      evidence: () => ({
+        feeOf: ({ id, height }, each) => this.chain(id.stateMachine).feeAt(each, height),
+        receiptAt: ({ id, height }, each) => this.chain(id.stateMachine).receiptAt(each, height),
+        isProven: ({ commitments }) => !commitments.some((each) => this.spoilt.has(each)),
+      }),
+    });
     this.ledger = options.ledger ?? openMemoryLedger({ clock });
     this.context = this.connect(this.ledger);
   }
@@ -197,7 +211,8 @@ export class Scene {
       const commitment = hashOf(first + index);
       this.chain(source).paidFees.set(commitment, fee);
       this.chain(dest).proved.set(commitment, { relayer, from: height });
-      this.hub.routed.set(commitment, false);
+      this.#delivered.add(commitment);
+      this.hub.accounts.noteRouted(commitment);
       this.ledger.deliveries.record({
         commitment,
         dest,
@@ -229,7 +244,7 @@ export class Scene {
   accumulations(): ReturnType<Ledger["submissions"]["listByItem"]> {
     const seen = new Map<number, ReturnType<Ledger["submissions"]["listByItem"]>[number]>();
     for (const [name] of this.chains) {
-      for (const commitment of this.hub.routed.keys()) {
+      for (const commitment of this.#delivered) {
         for (const row of this.ledger.submissions.listByItem(commitment, name)) seen.set(row.id, row);
       }
     }

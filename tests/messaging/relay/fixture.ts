@@ -26,7 +26,8 @@ import { type SettledTarget, settleWorker } from "../../../src/messaging/relay/s
 import { FakeClock } from "../../support/fake_clock.ts";
 import type { MemoryChain, MemoryChainOptions } from "../../support/memory_chain.ts";
 import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";
-import { MemoryEvm, MemoryHub } from "../../support/memory_roles.ts";
+import { MemoryEvm } from "../../support/memory_evm.ts";
+import { MemoryHub } from "../../support/memory_hub.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { openMemoryLedger } from "../../support/memory_ledger.ts";
@@ -177,7 +178,7 @@ export class Relayer {
       pollIntervalMs: this.#options.pollIntervalMs ?? 2_000,
       wake: new Wake(this.deps.clock),
       settleWake: new Wake(this.deps.clock),
-      ...(target === this.hub ? { senderLimits: this.hub } : {}),
+      ...(target === this.hub ? { senderLimits: this.hub.senderLimits } : {}),
       ...changes,
     };
   }

@@ -37,7 +37,7 @@ for (const [count, sizes] of [[49, [49]], [50, [50]], [51, [50, 1]], [101, [50, 
     await claimAll(scene);
     assert.deepEqual(scene.states(), { claimed: count });
     assert.deepEqual(scene.claims().map(({ length }) => length), sizes);
-    assert.equal(scene.hub.balanceOf(a, scene.address(b)), BigInt(count) * one);
+    assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), BigInt(count) * one);
     assert.ok(scene.accumulations().every(({ state }) => state === "final"));
   });
 }
@@ -113,8 +113,8 @@ Deno.test("claims: zero fees, claimed ones and those unknown to the hub end with
   const [claimed = hashOf(0)] = scene.deliver(1, { first: 10 });
   const [unknown = hashOf(0)] = scene.deliver(1, { first: 20 });
   scene.deliver(3, { first: 30 });
-  scene.hub.routed.set(claimed, true);
-  scene.hub.routed.delete(unknown);
+  scene.hub.accounts.noteClaimed(claimed);
+  scene.hubNode.forget(unknown);
   await scene.blocks(5);
   const events: ClaimEvent[] = [];
   await claimAll(scene, new ClaimsRounds(scene.context, (event) => void events.push(event)));
@@ -219,13 +219,13 @@ Deno.test("claims: a refused group is halved until the bad row stands alone; the
   const scene = await sceneWith();
   const commitments = scene.deliver(50);
   const bad = commitments[17] ?? hashOf(0);
-  scene.hub.spoilt.add(bad);
+  scene.spoilt.add(bad);
   await scene.blocks(5);
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 49, unclaimed: 1 });
   assert.deepEqual(scene.claims().map(({ length }) => length), [49]);
   assert.ok(rounds.refusalsOf({ commitment: bad, dest: b }) >= 1);
-  scene.hub.spoilt.clear();
+  scene.spoilt.clear();
   await scene.blocks(700);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 50 });
@@ -235,22 +235,23 @@ Deno.test("claims: what only the pool refuses is halved as well, and nothing is 
   const scene = await sceneWith();
   const commitments = scene.deliver(8);
   const bad = commitments[2] ?? hashOf(0);
-  scene.hub.refusesAtPool = (call) => call.kind === "accumulate" && call.proof.commitments.includes(bad);
+  scene.hub.hubCalls.refusesAtPool = (call) =>
+    call.kind === "accumulate" && call.proof.commitments.includes(bad);
   await scene.blocks(5);
   await claimAll(scene);
   assert.equal(scene.states()["claimed"], 7);
-  assert.equal(scene.hub.balanceOf(a, scene.address(b)), 7n * one);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 7n * one);
 });
 
 Deno.test("claims: while the hub is not ready for a height nothing is deferred", async () => {
   const scene = await sceneWith();
   scene.deliver(4);
   await scene.blocks(5);
-  scene.hub.refusesAll = { code: "not_ready", detail: "challenge", error: undefined };
+  scene.hub.hubCalls.refusesAll = { code: "not_ready", detail: "challenge", error: undefined };
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.states(), { unclaimed: 4 });
   assert.equal(rounds.refusalsOf({ commitment: hashOf(1), dest: b }), 0);
-  scene.hub.refusesAll = undefined;
+  scene.hub.hubCalls.refusesAll = undefined;
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 4 });
 });
@@ -275,21 +276,21 @@ Deno.test("claims: with other keys on source and destination the source's addres
   await scene.blocks(5);
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 101 });
-  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 101n * one);
-  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
-  assert.equal(await scene.hub.fetchRelayerNonce(toEvmAddress(keyOf(2)), a, never), 3n);
+  assert.equal(scene.hub.accounts.balanceOf(a, toEvmAddress(keyOf(1))), 101n * one);
+  assert.equal(scene.hub.accounts.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
+  assert.equal(await scene.hub.accounts.fetchRelayerNonce(toEvmAddress(keyOf(2)), a, never), 3n);
 });
 
 Deno.test("claims: a nonce that a withdrawal uses up between signing and sending is read again (F24)", async () => {
   const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
   scene.deliver(4);
   await scene.blocks(5);
-  const act = (): void => scene.hub.useNonceOf(a, toEvmAddress(keyOf(2)));
+  const act = (): void => scene.hub.accounts.useNonceOf(a, toEvmAddress(keyOf(2)));
   scene.hub.faults.add("dryRunCall", { kind: "interrupt", when: "before", act });
   scene.hub.faults.add("prepareCall", { kind: "interrupt", when: "after", act });
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 4 });
-  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 4n * one);
+  assert.equal(scene.hub.accounts.balanceOf(a, toEvmAddress(keyOf(1))), 4n * one);
 });
 
 Deno.test("claims: for a beneficiary they wait while an order to withdraw holds the nonce", async () => {
@@ -391,7 +392,7 @@ Deno.test("claims: without an answer to the broadcast the claim is searched, and
     scene.hub.faults.add("broadcast", { kind, code: "timeout" });
     await claimAll(scene);
     assert.deepEqual(scene.states(), { claimed: 3 }, kind);
-    assert.equal(scene.hub.balanceOf(a, scene.address(b)), 3n * one);
+    assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 3n * one);
     assert.equal(scene.claims().length, kind === "throw" ? 2 : 1);
   }
 });
@@ -400,17 +401,17 @@ Deno.test("claims: a call that leaves the pool is made again (F4)", async () => 
   const scene = await sceneWith();
   scene.deliver(3);
   await scene.blocks(5);
-  scene.hub.isStalled = true;
+  scene.hubNode.isFull = true;
   const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
   await scene.blocks(5);
   await rounds.run(never);
   assert.deepEqual(scene.states(), { claiming: 3 });
-  scene.hub.forgetCalls();
-  scene.hub.isStalled = false;
+  scene.hubNode.clearMempool();
+  scene.hubNode.isFull = false;
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 3 });
-  assert.equal(scene.hub.balanceOf(a, scene.address(b)), 3n * one);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 3n * one);
 });
 
 for (
@@ -447,7 +448,7 @@ for (
         await scene.blocks(2);
         await claimAll(scene);
         assert.deepEqual(scene.states(), { claimed: 60 });
-        assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(1))), 60n * one);
+        assert.equal(scene.hub.accounts.balanceOf(a, toEvmAddress(keyOf(1))), 60n * one);
         assert.equal(scene.context.calls.listOpen("accumulate").length, 0);
       });
     });
@@ -460,7 +461,7 @@ Deno.test("claims: rows under way without a claim in the journal are settled by 
   await scene.blocks(5);
   scene.ledger.deliveries.setClaimState({ commitment: paid, dest: b }, "claiming");
   scene.ledger.deliveries.setClaimState({ commitment: unpaid, dest: b }, "claiming");
-  scene.hub.routed.set(paid, true);
+  scene.hub.accounts.noteClaimed(paid);
   await new ClaimsRounds(scene.context).run(never);
   assert.equal(scene.ledger.deliveries.find(paid, b)?.claimState, "claimed");
   await claimAll(scene);
@@ -482,7 +483,7 @@ Deno.test("claims: a raise that the hub's height of the source lacks is waited f
   scene.unheard.delete(a);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.claims(), [[other], [raised]]);
-  assert.equal(scene.hub.balanceOf(a, scene.address(b)), 52n * one);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 52n * one);
 });
 
 Deno.test("claims: while the hub hears nothing new of the source a raise costs no further proof, and a day later the old fee is claimed", async () => {
@@ -503,7 +504,7 @@ Deno.test("claims: while the hub hears nothing new of the source a raise costs n
   await scene.clock.advance(86_400_000);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 1 });
-  assert.equal(scene.hub.balanceOf(a, scene.address(b)), one);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), one);
 });
 
 Deno.test("claims: a raise that a reorganisation took away holds up nothing", async () => {
@@ -518,7 +519,7 @@ Deno.test("claims: a raise that a reorganisation took away holds up nothing", as
   scene.chain(a).feesBefore.clear();
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 1 });
-  assert.equal(scene.hub.balanceOf(a, scene.address(b)), one);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), one);
 });
 
 Deno.test("claims: one claim costs few requests", async () => {

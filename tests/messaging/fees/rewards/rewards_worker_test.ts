@@ -47,7 +47,7 @@ function states(
 function deliverListed(scene: Scene, nonce: bigint, relayer = scene.address(a)): string {
   const message = request(nonce);
   const { height } = scene.node(a).head;
-  scene.hub.listed.set(toHex(module), 5n);
+  scene.hub.rewards.modules.set(toHex(module), 5n);
   scene.chain(a).proved.set(message.commitment, { relayer, from: height });
   const facts = { hub: hubName, listed: new Set([toHex(module)]) };
   scene.ledger.transaction(() =>
@@ -72,7 +72,7 @@ Deno.test("rewards: only requests of the hub's listed modules are recorded, each
 
 Deno.test("rewards: a rotation and a listed request are claimed for the hub account, final before they count", async () => {
   const scene = await sceneWith();
-  scene.hub.offeredRewards.set(`rotation ${a} 7`, 3n);
+  scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
   const { height } = scene.node(a).head;
   scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
   const commitment = deliverListed(scene, 1n);
@@ -86,12 +86,12 @@ Deno.test("rewards: a rotation and a listed request are claimed for the hub acco
   assert.equal(await rounds.run(never), 0);
   assert.deepEqual(states(scene, ["7"]), ["claimed"]);
   assert.deepEqual(states(scene, [commitment], "request"), ["claimed"]);
-  assert.deepEqual([...scene.hub.paidRewards].sort(), [`request ${commitment}`, `rotation ${a} 7`].sort());
+  assert.deepEqual([...scene.hub.rewards.paid].sort(), [`request ${commitment}`, `rotation ${a} 7`].sort());
 });
 
 Deno.test("rewards: they wait for a height of the chain on the hub, and without a hub signer forever", async () => {
   const scene = await sceneWith();
-  scene.hub.offeredRewards.set(`rotation ${a} 7`, 3n);
+  scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
   const height = scene.node(a).head.height + 20n;
   scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
   assert.equal(await new RewardRounds(scene.context).run(never), 0);
@@ -105,8 +105,8 @@ Deno.test("rewards: they wait for a height of the chain on the hub, and without 
 Deno.test("rewards: what was paid, is not offered or is not ours ends without a claim", async () => {
   const scene = await sceneWith();
   const { height } = scene.node(a).head;
-  scene.hub.offeredRewards.set(`rotation ${a} 1`, 3n);
-  scene.hub.paidRewards.add(`rotation ${a} 1`);
+  scene.hub.rewards.rotations.set(`rotation ${a} 1`, 3n);
+  scene.hub.rewards.paid.add(`rotation ${a} 1`);
   scene.ledger.transaction(() => {
     for (const setId of [1n, 2n]) recordRotationReward(scene.ledger, { chain: a, height, setId });
   });
@@ -119,14 +119,14 @@ Deno.test("rewards: what was paid, is not offered or is not ours ends without a 
 
 Deno.test("rewards: a refusal that may pass is tried again after ten minutes", async () => {
   const scene = await sceneWith();
-  scene.hub.offeredRewards.set(`rotation ${a} 7`, 3n);
+  scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
   const { height } = scene.node(a).head;
   scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
   await scene.blocks(5);
-  scene.hub.refusesAll = { code: "unspecified", detail: "empty treasury", error: "Balances.Low" };
+  scene.hub.hubCalls.refusesAll = { code: "unspecified", detail: "empty treasury", error: "Balances.Low" };
   const rounds = new RewardRounds(scene.context);
   assert.equal(await rounds.run(never), 0);
-  scene.hub.refusesAll = undefined;
+  scene.hub.hubCalls.refusesAll = undefined;
   assert.equal(await rounds.run(never), 0);
   assert.deepEqual(states(scene, ["7"]), ["pending"]);
   await scene.blocks(600);
@@ -138,7 +138,7 @@ Deno.test("rewards: the worker claims by itself, oldest first", async () => {
   const { height } = scene.node(a).head;
   scene.ledger.transaction(() => {
     for (const [index, setId] of [9n, 3n, 5n].entries()) {
-      scene.hub.offeredRewards.set(`rotation ${a} ${setId}`, 1n);
+      scene.hub.rewards.rotations.set(`rotation ${a} ${setId}`, 1n);
       recordRotationReward(scene.ledger, { chain: a, height: height - BigInt(index), setId });
     }
   });
@@ -148,7 +148,7 @@ Deno.test("rewards: the worker claims by itself, oldest first", async () => {
   await scene.during(scene.clock.sleep(60_000, never));
   stop.abort();
   await run;
-  assert.deepEqual([...scene.hub.paidRewards], [`rotation ${a} 5`, `rotation ${a} 3`, `rotation ${a} 9`]);
+  assert.deepEqual([...scene.hub.rewards.paid], [`rotation ${a} 5`, `rotation ${a} 3`, `rotation ${a} 9`]);
 });
 
 for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcome"]) {
@@ -157,7 +157,7 @@ for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcom
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
         const scene = new Scene({ chains: [a], hasHubSigner: true, ledger });
         await scene.blocks(8);
-        scene.hub.offeredRewards.set(`rotation ${a} 7`, 3n);
+        scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
         const { height } = scene.node(a).head;
         scene.ledger.transaction(() =>
           void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n })
@@ -180,7 +180,7 @@ for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcom
           await scene.blocks(1);
         }
         assert.deepEqual(states(scene, ["7"]), ["claimed"]);
-        assert.equal(scene.hub.paidRewards.size, 1);
+        assert.equal(scene.hub.rewards.paid.size, 1);
         assert.equal(scene.context.calls.listOpen("claim").length, 0);
       });
     });

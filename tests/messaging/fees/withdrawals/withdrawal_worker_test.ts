@@ -8,7 +8,7 @@ import type { WithdrawalRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { openMemoryLedger } from "../../../support/memory_ledger.ts";
 import { a, b, keyOf, Scene, type SceneOptions, withLedgerFile } from "../scene.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { MemoryFeeChain } from "../../../support/memory_fees.ts";
+import { MemoryFeeChain } from "../../../support/memory_fee_chain.ts";
 
 import assert from "node:assert/strict";
 
@@ -42,7 +42,7 @@ function paidOn(scene: Scene, name: typeof a): number {
 
 Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and done when the receipt is final (F21)", async () => {
   const scene = await sceneWith();
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.context);
   assert.deepEqual(await rounds.orderNow(never), [
     { chain: a, results: ["ordered"] },
@@ -54,7 +54,7 @@ Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and d
   assert.equal(row?.state, "done");
   assert.equal(row?.amount, 150n * one);
   assert.equal(paidOn(scene, a), 1);
-  assert.equal(scene.hub.balanceOf(a, scene.address(a)), 0n);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(a)), 0n);
   const message = scene.ledger.messages.find(row?.dispatch?.commitment ?? "0x", a);
   assert.equal(message?.state, "delivered");
   assert.equal(scene.context.calls.listOpen("withdraw").length, 0);
@@ -62,7 +62,7 @@ Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and d
 
 Deno.test("withdrawals: the row is on disk before the hub hears of the order", async () => {
   const scene = await sceneWith();
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   let seen: readonly string[] = [];
   let submitted: number | undefined;
   const act = (): void => {
@@ -92,8 +92,8 @@ Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the 
   ];
   for (const { decimals, available, hubMinimum, isAsked, ordered } of cases) {
     const scene = await sceneWith({ decimals: { [a]: decimals } });
-    scene.hub.credit(a, scene.address(a), available);
-    if (hubMinimum !== undefined) scene.hub.minimums.set(a, hubMinimum);
+    scene.hub.accounts.credit(a, scene.address(a), available);
+    if (hubMinimum !== undefined) scene.hub.accounts.minimums.set(a, hubMinimum);
     const rounds = new WithdrawalRounds(scene.context);
     await scene.blocks(61);
     const [report] = isAsked ? await rounds.orderNow(never) : await rounds.orderDue(never);
@@ -110,8 +110,8 @@ Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the 
 Deno.test("withdrawals: hub account only, chain address only, both: each is signed with its own key and paid to us (F25)", async () => {
   for (const [own, hubAccount] of [[0n, 200n], [200n, 0n], [150n, 200n]] as const) {
     const scene = await sceneWith({ hasHubSigner: true });
-    scene.hub.credit(a, scene.address(a), own * one);
-    scene.hub.credit(a, scene.hub.relayer, hubAccount * one);
+    scene.hub.accounts.credit(a, scene.address(a), own * one);
+    scene.hub.accounts.credit(a, scene.hub.relayer, hubAccount * one);
     const rounds = new WithdrawalRounds(scene.context);
     const [report] = await rounds.orderNow(never);
     const expected = [own, hubAccount].map((amount) => amount === 0n ? "skipped" : "ordered");
@@ -123,14 +123,14 @@ Deno.test("withdrawals: hub account only, chain address only, both: each is sign
       [own, hubAccount].filter((each) => each > 0n).map((each) => each * one),
     );
     assert.equal(paidOn(scene, a), paid.length);
-    assert.equal(scene.hub.balanceOf(a, scene.hub.relayer), 0n);
+    assert.equal(scene.hub.accounts.balanceOf(a, scene.hub.relayer), 0n);
   }
 });
 
 Deno.test("withdrawals: an address of earlier deliveries is emptied if its key is there, and reported if it is not", async () => {
   const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
   scene.deliver(1, { source: a, dest: b });
-  scene.hub.credit(a, toEvmAddress(keyOf(2)), 200n * one);
+  scene.hub.accounts.credit(a, toEvmAddress(keyOf(2)), 200n * one);
   const stranger = new Uint8Array(20).fill(5);
   const [row] = scene.ledger.deliveries.listUnclaimed({
     source: a,
@@ -141,12 +141,12 @@ Deno.test("withdrawals: an address of earlier deliveries is emptied if its key i
   });
   assert.ok(row !== undefined);
   scene.ledger.deliveries.record({ ...row, commitment: postMessage(lone).commitment, relayer: stranger });
-  scene.hub.credit(a, stranger, 300n * one);
+  scene.hub.accounts.credit(a, stranger, 300n * one);
   const rounds = new WithdrawalRounds(scene.context);
   const [report] = await rounds.orderNow(never);
   assert.deepEqual(report?.results, ["skipped", "ordered"]);
   await payAll(scene, rounds);
-  assert.equal(scene.hub.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
+  assert.equal(scene.hub.accounts.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
   assert.ok(scene.log.events("warn").includes("fee_account_unconfigured"));
 });
 
@@ -162,7 +162,7 @@ const lone = {
 
 Deno.test("withdrawals: a payment that another relayer delivered is done without a transaction (F25)", async () => {
   const scene = await sceneWith();
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   scene.unheard.add(a);
@@ -187,7 +187,7 @@ for (const leg of ["has not met", "has rejected"] as const) {
 /** Pays, loses the database, and finds what it paid. */
 async function payAgain(isRejected: boolean): Promise<void> {
   const scene = await sceneWith();
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   await payAll(scene, rounds);
@@ -232,9 +232,9 @@ async function foreignDelivery(scene: Scene, commitment: string): Promise<boolea
 
 Deno.test("withdrawals: those ordered elsewhere are found and delivered, also while other rows fail", async () => {
   const scene = await sceneWith();
-  scene.hub.payOut(a, scene.address(a), 40n * one);
-  scene.hub.payOut(b, scene.address(b), 50n * one);
-  scene.hub.payOut(a, new Uint8Array(20).fill(8), 60n * one);
+  scene.hub.accounts.payOut(a, scene.address(a), 40n * one);
+  scene.hub.accounts.payOut(b, scene.address(b), 50n * one);
+  scene.hub.accounts.payOut(a, new Uint8Array(20).fill(8), 60n * one);
   await scene.blocks(5);
   scene.chain(b).faults.add("simulate", { kind: "throw", code: "unreachable" }, { times: 1_000 });
   const rounds = new WithdrawalRounds(scene.context);
@@ -249,7 +249,7 @@ Deno.test("withdrawals: those ordered elsewhere are found and delivered, also wh
 
 Deno.test("withdrawals: a delivery without effect is tried again after 10 s, 60 s, and then with the frequency (F25)", async () => {
   const scene = await sceneWith({ withdrawals: { frequencySec: 3_600 } });
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   scene.unheard.add(a);
@@ -277,7 +277,7 @@ Deno.test("withdrawals: a delivery without effect is tried again after 10 s, 60 
 
 Deno.test("withdrawals: a payment that is mined without effect comes back, and is paid once in the end", async () => {
   const scene = await sceneWith({ chains: [a] });
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.context);
   const act = (): void => {
     const commitment = rows(scene)[0]?.dispatch?.commitment;
@@ -296,7 +296,7 @@ Deno.test("withdrawals: a payment that is mined without effect comes back, and i
 
 Deno.test("withdrawals: the exact shortfall of an account without gas is logged once, and pays when it is funded", async () => {
   const scene = await sceneWith();
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   scene.chain(a).balanceWei = 1n;
   const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
@@ -315,7 +315,7 @@ Deno.test("withdrawals: a payment whose delivery costs a tenth of it waits with 
   const scene = await sceneWith({ price27: 2_000n * 10n ** 27n });
   scene.node(a).priceWei = 75n * 10n ** 9n;
   scene.chain(a).balanceWei = 10n ** 20n;
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   await payAll(scene, rounds, 1_300);
@@ -335,7 +335,7 @@ Deno.test("withdrawals: a payment whose gas comes to cost a tenth of it just bef
   const scene = await sceneWith({ price27: 2_000n * 10n ** 27n });
   scene.node(a).priceWei = 74n * 10n ** 9n;
   scene.chain(a).balanceWei = 10n ** 20n;
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   let signings = 0;
   scene.chain(a).faults.add("sign", {
     kind: "interrupt",
@@ -379,7 +379,7 @@ Deno.test("withdrawals: the first round comes a minute after the start, the next
 
 Deno.test("withdrawals: a round in which the hub does not answer is not completed", async () => {
   const scene = await sceneWith({ chains: [a] });
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   await scene.blocks(60);
   const rounds = new WithdrawalRounds(scene.context);
   await scene.blocks(60);
@@ -391,7 +391,7 @@ Deno.test("withdrawals: a round in which the hub does not answer is not complete
 
 Deno.test("withdrawals: an order that the hub never takes is void after ten minutes, and the fees stay", async () => {
   const scene = await sceneWith({ chains: [a] });
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   scene.hub.faults.add("broadcast", { kind: "throw", code: "timeout" }, { times: 1_000 });
   const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
@@ -401,7 +401,7 @@ Deno.test("withdrawals: an order that the hub never takes is void after ten minu
   }
   await rounds.advance(never);
   assert.deepEqual(rows(scene).map(({ state }) => state), ["void"]);
-  assert.equal(scene.hub.balanceOf(a, scene.address(a)), 150n * one);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(a)), 150n * one);
   scene.hub.faults.clear("broadcast");
   await rounds.orderNow(never);
   await payAll(scene, rounds);
@@ -410,13 +410,13 @@ Deno.test("withdrawals: an order that the hub never takes is void after ten minu
 
 Deno.test("withdrawals: an order whose nonce went to another relayer's signature is void once that is read", async () => {
   const scene = await sceneWith({ chains: [a] });
-  scene.hub.credit(a, scene.address(a), 150n * one);
-  scene.hub.isStalled = true;
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
+  scene.hubNode.isFull = true;
   const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
-  scene.hub.forgetCalls();
-  scene.hub.isStalled = false;
-  scene.hub.useNonceOf(a, scene.address(a));
+  scene.hubNode.clearMempool();
+  scene.hubNode.isFull = false;
+  scene.hub.accounts.useNonceOf(a, scene.address(a));
   for (let second = 0; second < 12; second++) {
     await rounds.advance(never);
     await scene.blocks(1);
@@ -426,7 +426,7 @@ Deno.test("withdrawals: an order whose nonce went to another relayer's signature
 
 Deno.test("withdrawals: the worker pays out by itself, again and again", async () => {
   const scene = await sceneWith({ chains: [a], withdrawals: { frequencySec: 600 } });
-  scene.hub.credit(a, scene.address(a), 150n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   const stop = new AbortController();
   const run = withdrawalWorker(scene.context, 2_000).run(stop.signal).catch(() => {});
   const settling = (async (): Promise<void> => {
@@ -437,7 +437,7 @@ Deno.test("withdrawals: the worker pays out by itself, again and again", async (
   })().catch(() => {});
   await scene.during(scene.clock.sleep(300_000, never));
   assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
-  scene.hub.credit(a, scene.address(a), 120n * one);
+  scene.hub.accounts.credit(a, scene.address(a), 120n * one);
   await scene.during(scene.clock.sleep(600_000, never));
   stop.abort();
   await Promise.all([run, settling]);
@@ -469,7 +469,7 @@ for (const [where, method] of crashes) {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
         const scene = new Scene({ chains: [a], ledger });
         await scene.blocks(8);
-        scene.hub.credit(a, scene.address(a), 150n * one);
+        scene.hub.accounts.credit(a, scene.address(a), 150n * one);
         const kill = new AbortController();
         const act = (): void => kill.abort(new Error("killed"));
         const on = where === "hub" ? scene.hub : scene.chain(a);
@@ -494,7 +494,7 @@ for (const [where, method] of crashes) {
           await scene.blocks(20);
         }
         assert.equal(paidOn(scene, a), 1);
-        assert.equal(scene.hub.balanceOf(a, scene.address(a)), 0n);
+        assert.equal(scene.hub.accounts.balanceOf(a, scene.address(a)), 0n);
         assert.equal(rows(scene).filter(({ state }) => state === "done").length, 1);
         assert.equal(scene.ledger.withdrawals.listOpen().length, 0);
         assert.equal(scene.context.calls.listOpen("withdraw").length, 0);

@@ -32,7 +32,7 @@ async function prepare(hub: { challengePeriodSec?: bigint } = {}): Promise<Case>
   await fixture.blocks(1);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const chains = new Map([[names.one, relayer.one], [names.two, relayer.two]]);
-  const leg = relayer.leg(relayer.one, relayer.hub, { answering: { hub: relayer.hub, chains } });
+  const leg = relayer.leg(relayer.one, relayer.hub, { answering: { hub: relayer.hub.hubCalls, chains } });
   let nonce = 0n;
   const ask: Case["ask"] = async (...changes) => {
     const messages = changes.map((change) =>
@@ -179,7 +179,7 @@ Deno.test("answer: what another relayer answers before we submit ends as deliver
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const chains = new Map([[names.one, competitor.one], [names.two, competitor.two]]);
   const theirs = competitor.leg(competitor.one, competitor.hub, {
-    answering: { hub: competitor.hub, chains },
+    answering: { hub: competitor.hub.hubCalls, chains },
   });
   const gets = await ask({}, {});
   await answer(competitor, theirs);

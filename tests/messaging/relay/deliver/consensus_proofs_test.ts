@@ -38,9 +38,9 @@ async function prepare(options: CaseOptions = {}): Promise<Case> {
   const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
   const bundles = { hub: relayer.hub, receiver: relayer.two };
   const profit = profitOf(relayer, percent);
-  const rewards = reward18 === undefined ? undefined : relayer.hub;
+  const rewards = reward18 === undefined ? undefined : relayer.hub.rewards;
   // One token of the hub has 12 decimals and is worth a dollar.
-  relayer.hub.rotationReward = (reward18 ?? 0n) / 10n ** 6n;
+  relayer.hub.rewards.everyRotation = (reward18 ?? 0n) / 10n ** 6n;
   return { fixture, relayer, leg: relayer.leg(relayer.hub, relayer.two, { bundles, profit, rewards }) };
 }
 
@@ -262,7 +262,7 @@ for (const [what, options, reason] of unrewarded) {
       assert.deepEqual(stepsOf(fixture), []);
       const told = relayer.log.lines.filter(({ event }) => event === "rotations_unprofitable");
       assert.deepEqual(told.map(({ level, fields }) => [level, fields["reason"]]), [["info", reason]]);
-      relayer.hub.rotationReward = 10n ** 15n;
+      relayer.hub.rewards.everyRotation = 10n ** 15n;
       await fixture.blocks(70);
       assert.equal(setOf(fixture), options.tokenPrice === "none" ? 0n : 1n);
     });
@@ -334,7 +334,7 @@ Deno.test("consensus proofs: a rotation that the chain does not take holds up no
 
 Deno.test("consensus proofs: rotations of ECDSA are sliced by bytes, so that no node refuses a transaction above 128 KiB", async () => {
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
-  relayer.hub.proofBytes = 92_000;
+  relayer.hub.acceptedProofs.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 131_072;
   for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
   const [message] = await pay(fixture, [0n]);
@@ -353,7 +353,7 @@ Deno.test("consensus proofs: rotations of ECDSA are sliced by bytes, so that no 
 
 Deno.test("consensus proofs: what a node refuses as too large goes in smaller parts, and a restart knows it", async () => {
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
-  relayer.hub.proofBytes = 30_000;
+  relayer.hub.acceptedProofs.proofBytes = 30_000;
   fixture.two.maxTransactionBytes = 70_000;
   for (let rotation = 0; rotation < 4; rotation++) await prove(fixture, "rotation");
   await running(relayer, leg, async () => {
@@ -363,11 +363,15 @@ Deno.test("consensus proofs: what a node refuses as too large goes in smaller pa
     assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 3);
   });
   const next = new Relayer(fixture, relayer.ledger);
-  next.hub.rotationReward = relayer.hub.rotationReward;
-  next.hub.proofBytes = 30_000;
+  next.hub.rewards.everyRotation = relayer.hub.rewards.everyRotation;
+  next.hub.acceptedProofs.proofBytes = 30_000;
   for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
   const bundles = { hub: next.hub, receiver: next.two };
-  const again = next.leg(next.hub, next.two, { bundles, profit: profitOf(next, 0), rewards: next.hub });
+  const again = next.leg(next.hub, next.two, {
+    bundles,
+    profit: profitOf(next, 0),
+    rewards: next.hub.rewards,
+  });
   await running(next, again, async () => {
     await fixture.blocks(100);
     assert.equal(setOf(fixture), 7n);
@@ -377,7 +381,7 @@ Deno.test("consensus proofs: what a node refuses as too large goes in smaller pa
 
 Deno.test("consensus proofs: where a proof leaves no room for messages, it goes ahead of those that pay for it", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  relayer.hub.proofBytes = 92_000;
+  relayer.hub.acceptedProofs.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 93_100;
   const required18 = PROOF_COST_18 + 2n * COST_18;
   const [poor] = await pay(fixture, [required18]);
@@ -395,7 +399,7 @@ Deno.test("consensus proofs: where a proof leaves no room for messages, it goes 
 
 Deno.test("consensus proofs: a proof that no transaction carries is one error line, and is not sent again and again", async () => {
   const { fixture, relayer, leg } = await prepare();
-  relayer.hub.proofBytes = 92_000;
+  relayer.hub.acceptedProofs.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 60_000;
   const [message] = await pay(fixture, [0n]);
   await prove(fixture);
@@ -461,7 +465,11 @@ Deno.test("consensus proofs: a host with a challenge period never gets a bundle 
 });
 
 const downgrades: readonly [string, (relayer: Relayer, fixture: Fixture) => void, number][] = [
-  ["the hub's node refuses unsafe calls", (relayer) => void (relayer.hub.hasOffchainStore = false), 1],
+  [
+    "the hub's node refuses unsafe calls",
+    (relayer) => void (relayer.hub.acceptedProofs.hasOffchainStore = false),
+    1,
+  ],
   ["the handler has no batchCall", (relayer) => void (relayer.two.hasBatchCall = false), 0],
 ];
 for (const [why, spoil, warnings] of downgrades) {
@@ -489,7 +497,7 @@ for (const [why, spoil] of downgrades) {
     await prove(fixture);
     await running(relayer, leg, async () => {
       await fixture.blocks(20);
-      relayer.hub.hasOffchainStore = true;
+      relayer.hub.acceptedProofs.hasOffchainStore = true;
       relayer.two.hasBatchCall = true;
       await fixture.clock.advance(3_500_000);
       assert.deepEqual(stepsOf(fixture), []);
@@ -506,7 +514,7 @@ Deno.test("consensus proofs: a proof whose bytes the node lacks is asked for unt
   const [message] = await pay(fixture, [0n]);
   await fixture.blocks(2);
   const height = fixture.hub.finalHeight;
-  relayer.hub.missingProofs.add(height);
+  relayer.hub.acceptedProofs.missing.add(height);
   fixture.hub.acceptProof("messaging", height);
   await fixture.blocks(3);
   await running(relayer, leg, async () => {
@@ -515,7 +523,7 @@ Deno.test("consensus proofs: a proof whose bytes the node lacks is asked for unt
     assert.deepEqual(relayer.log.events("warn"), []);
     await fixture.clock.advance(700_000);
     assert.deepEqual(relayer.log.events("warn"), ["accepted_proof_missing"]);
-    relayer.hub.missingProofs.clear();
+    relayer.hub.acceptedProofs.missing.clear();
     await fixture.blocks(10);
     assert.equal(stateOf(relayer, message)[0], "delivered");
   });
@@ -524,10 +532,14 @@ Deno.test("consensus proofs: a proof whose bytes the node lacks is asked for unt
 /** Another relayer's transaction with the newest proof alone, ready to be put into the pool. */
 async function competitorOf(fixture: Fixture, relayer: Relayer): Promise<() => void> {
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
-  const proofs = await relayer.hub.fetchAcceptedProofs(1n, fixture.hub.head.height, competitor.signal);
+  const proofs = await relayer.hub.acceptedProofs.fetchAcceptedProofs(
+    1n,
+    fixture.hub.head.height,
+    competitor.signal,
+  );
   const newest = proofs.at(-1);
   assert.ok(newest !== undefined);
-  const proof = await relayer.hub.fetchProofBytes(newest, competitor.signal);
+  const proof = await relayer.hub.acceptedProofs.fetchProofBytes(newest, competitor.signal);
   assert.ok(proof !== undefined);
   const delivery: Delivery = { steps: [{ kind: "consensus", proof }] };
   const simulation = await competitor.two.simulate(delivery, competitor.signal);
@@ -661,7 +673,7 @@ Deno.test("consensus proofs: rewarded rotations are not signed when gas has beco
 
 Deno.test("consensus proofs: proofs ahead of messages are not signed when gas has become more expensive than these messages pay for", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  relayer.hub.proofBytes = 92_000;
+  relayer.hub.acceptedProofs.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 93_100;
   const required18 = PROOF_COST_18 + 2n * COST_18;
   const [message] = await pay(fixture, [required18 + required18 / 10n]);
@@ -679,7 +691,7 @@ Deno.test("consensus proofs: proofs ahead of messages are not signed when gas ha
 
 Deno.test("consensus proofs: no proof goes ahead of messages that are suspended", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  relayer.hub.proofBytes = 92_000;
+  relayer.hub.acceptedProofs.proofBytes = 92_000;
   const refused = { submission: { raw: new Uint8Array(94_000) }, detail: "limit 93100" };
   relayer.ledger.transaction(() => noteTooLarge(leg, refused));
   const [message] = await pay(fixture, [100n * PROOF_COST_18]);

@@ -152,9 +152,13 @@ Deno.test("spending: proofs that the host already had are distinguished from tho
   await fixture.blocks(3);
   fixture.hub.acceptProof("messaging");
   await fixture.blocks(4);
-  const proofs = await work.relayer.hub.fetchAcceptedProofs(1n, fixture.hub.head.height, work.relayer.signal);
+  const proofs = await work.relayer.hub.acceptedProofs.fetchAcceptedProofs(
+    1n,
+    fixture.hub.head.height,
+    work.relayer.signal,
+  );
   const bytes = await Promise.all(
-    proofs.map((proof) => work.relayer.hub.fetchProofBytes(proof, work.relayer.signal)),
+    proofs.map((proof) => work.relayer.hub.acceptedProofs.fetchProofBytes(proof, work.relayer.signal)),
   );
   const known = bytes.filter((each) => each !== undefined);
   assert.equal(known.length, 1);

@@ -1,0 +1,74 @@
+/** Consensus proofs of the hub in memory, as the hub's node hands them out. */
+import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../../src/core/chains/hub.ts";
+import { stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
+import type { RpcFault, RpcFaultCode } from "../../src/core/rpc/fault.ts";
+import type { HubPart } from "./memory_accounts.ts";
+import type { Ask } from "./memory_chain.ts";
+import { encodeProof, padProof, signerOf } from "./memory_consensus.ts";
+import type { MemoryBlock, MemoryNode } from "./memory_node.ts";
+
+/** The proofs that the node's blocks accepted. */
+export class MemoryAcceptedProofs implements AcceptedProofs {
+  /** False: its node refuses unsafe calls, so proofs cannot be fetched. */
+  hasOffchainStore = true;
+  /** Bytes of each proof; at least as many as what it says. */
+  proofBytes = 0;
+  /** Heights whose proofs this node has not kept. */
+  readonly missing = new Set<bigint>();
+  readonly #node: MemoryNode;
+  readonly #ask: Ask;
+  readonly #fault: (code: RpcFaultCode, method: string) => RpcFault;
+
+  constructor({ node, ask }: HubPart, fault: (code: RpcFaultCode, method: string) => RpcFault) {
+    this.#node = node;
+    this.#ask = ask;
+    this.#fault = fault;
+  }
+
+  fetchAcceptedProofs(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
+    return this.#ask(
+      "fetchAcceptedProofs",
+      signal,
+      () =>
+        this.#blockAt(to, "fetchAcceptedProofs").state.proofs.list
+          .filter(({ atBlock }) => atBlock >= from && atBlock <= to)
+          .toSorted((a, b) => Number(a.height - b.height)),
+    );
+  }
+
+  fetchProofBytes(
+    proof: Pick<AcceptedProof, "height" | "newSetId">,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    return this.#ask("fetchProofBytes", signal, () => {
+      if (!this.hasOffchainStore) throw this.#fault("missing_method", "fetchProofBytes");
+      if (this.missing.has(proof.height)) return undefined;
+      const statement = encodeProof({
+        source: stateMachineIdKey(this.#node.id),
+        height: proof.height,
+        root: this.#blockAt(proof.height, "fetchProofBytes").hash,
+        signedBy: signerOf(this.#node.head.state.proofs, proof),
+        newSetId: proof.newSetId,
+      });
+      return this.proofBytes > statement.length ? padProof(statement, this.proofBytes) : statement;
+    });
+  }
+
+  fetchRotations(signal: AbortSignal): Promise<ReadonlyMap<bigint, bigint>> {
+    return this.#ask("fetchRotations", signal, () => new Map(this.#node.head.state.proofs.rotations));
+  }
+
+  fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
+    return this.#ask("fetchAcceptedIndex", signal, () => {
+      const { list, rotations } = this.#blockAt(this.#node.finalHeight, "fetchAcceptedIndex").state.proofs;
+      const messaging = list.flatMap(({ height, newSetId }) => newSetId === undefined ? [height] : []);
+      return { rotations: new Map(rotations), messaging: messaging.toSorted((a, b) => Number(a - b)) };
+    });
+  }
+
+  #blockAt(height: bigint, method: string): MemoryBlock {
+    const block = this.#node.block(height);
+    if (block === undefined) throw this.#fault("lagging", method);
+    return block;
+  }
+}
