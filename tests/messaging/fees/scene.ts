@@ -18,7 +18,6 @@ import {
 import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
 import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
-import { openLedger } from "../../../src/messaging/ledger/open.ts";
 import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
 import type { Leg, RelaySettings } from "../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
@@ -278,24 +277,5 @@ export class Scene {
     const ask = (): Promise<Quotation> => Promise.resolve({ kind: "price", price27 });
     const price = createPriceSource({ clock: this.clock }, { quotes: [{ origin: "router", ask }] });
     return { minimumPercent: 10, feeChains: new Map(), price };
-  }
-}
-
-/** Runs `test` with a database file; `reopen` closes it as a killed program would and opens it again. */
-export async function withLedgerFile(
-  clock: FakeClock,
-  test: (ledger: Ledger, reopen: () => Ledger) => Promise<void>,
-): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "causeway-fees-" });
-  const open = (): Ledger => openLedger(`${folder}/relayer.db`, { clock });
-  let ledger = open();
-  try {
-    await test(ledger, () => {
-      ledger.close();
-      return ledger = open();
-    });
-  } finally {
-    ledger.close();
-    await Deno.remove(folder, { recursive: true });
   }
 }

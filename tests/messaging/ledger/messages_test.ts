@@ -1,25 +1,12 @@
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
-import { type Ledger, type MessageRow, neverMs, openMemoryLedger } from "../../support/ledger.ts";
+import { type MessageRow, neverMs, withMemoryLedger } from "../../support/ledger.ts";
 import { bsc, ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-
-function scene(work: (ledger: Ledger, clock: FakeClock) => void): () => void {
-  return () => {
-    const clock = new FakeClock(1_000_000);
-    const ledger = openMemoryLedger({ clock });
-    try {
-      work(ledger, clock);
-    } finally {
-      ledger.close();
-    }
-  };
-}
 
 const leg = { source: ethereum, target: hub };
 
 Deno.test(
   "messages: a row comes back as it was recorded, with the widest numbers",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const message = newMessage(1, {
       kind: "getResponse",
       requestCommitment: hashOf(2),
@@ -49,7 +36,7 @@ Deno.test(
 
 Deno.test(
   "messages: numbers that no u64 holds are refused before they are stored",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     throws(() => ledger.messages.record(newMessage(1, { nonce: 2n ** 64n })), RangeError);
     throws(() => ledger.messages.record(newMessage(1, { timeoutSec: -1n })), RangeError);
     throws(() => ledger.messages.record(newMessage(1, { seenAtHeight: 2n ** 63n })), RangeError);
@@ -59,7 +46,7 @@ Deno.test(
 
 Deno.test(
   "messages: a known message stays as it is, and the same commitment has a row per target",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     ledger.messages.record(newMessage(1));
     ledger.messages.transition(hashOf(1), hub, { to: "ready" });
     equal(ledger.messages.record(newMessage(1)), "known");
@@ -70,7 +57,7 @@ Deno.test(
 
 Deno.test(
   "messages: due rows come by height, nonce and commitment, page by page, without the others",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     const add = (number: number, height: bigint, change = {}): void =>
       void ledger.messages.record(newMessage(number, { seenAtHeight: height, ...change }));
     add(5, 9n, { nonce: 10n });
@@ -102,7 +89,7 @@ Deno.test(
 
 Deno.test(
   "messages: the next due time is the earliest of the open rows that come by themselves",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     equal(ledger.messages.nextDueAt(ethereum, hub), undefined);
     ledger.messages.record(newMessage(1, { nextAttemptAtMs: neverMs }));
     equal(ledger.messages.nextDueAt(ethereum, hub), undefined);
@@ -117,7 +104,7 @@ Deno.test(
 
 Deno.test(
   "messages: a change replaces reason and detail, and keeps what it does not name",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     ledger.messages.record(newMessage(1));
     ledger.messages.transition(hashOf(1), hub, {
       to: "held",
@@ -150,7 +137,7 @@ Deno.test(
 
 Deno.test(
   "messages: several rows are found in the order asked for, and change together or not at all",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     for (const number of [1, 2, 3]) ledger.messages.record(newMessage(number));
     const rows = ledger.messages.findAll([hashOf(3), hashOf(9), hashOf(1)], hub);
     deepEqual(rows, [
@@ -180,7 +167,7 @@ Deno.test(
 
 Deno.test(
   "messages: expired rows are listed by timeout, due or not, but responses and endless requests are not",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     ledger.messages.record(newMessage(1, { timeoutSec: 100n, nextAttemptAtMs: neverMs }));
     ledger.messages.record(newMessage(2, { timeoutSec: 99n }));
     ledger.messages.record(newMessage(3, { timeoutSec: 101n }));
@@ -197,7 +184,7 @@ Deno.test(
 
 Deno.test(
   "messages: waking makes the rows of one reason due and no others",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     const held = { state: "held", nextAttemptAtMs: neverMs } as const;
     ledger.messages.record(newMessage(1, { ...held, reason: "unprofitable" }));
     ledger.messages.record(newMessage(2, { ...held, reason: "too_large" }));
@@ -210,7 +197,7 @@ Deno.test(
 
 Deno.test(
   "messages: counts name leg and state",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     ledger.messages.record(newMessage(1));
     ledger.messages.record(newMessage(2));
     ledger.messages.record(newMessage(3, { state: "gone" }));
@@ -230,7 +217,7 @@ Deno.test(
 
 Deno.test(
   "messages: among 10,000 pending rows a page is found without reading the others",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     ledger.transaction(() => {
       for (let number = 1; number <= 10_000; number++) {
         const nextAttemptAtMs = clock.now() + (number % 100 === 0 ? 0 : 60_000);
@@ -247,7 +234,7 @@ Deno.test(
 
 Deno.test(
   "cursors: go up only, unless the operator resets them",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { cursors } = ledger;
     equal(cursors.find(ethereum, hub), undefined);
     cursors.advance(ethereum, hub, 400_000_000_000n);
@@ -262,7 +249,7 @@ Deno.test(
 
 Deno.test(
   "transactions: take everything back when the work throws, and do not nest",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     throws(() =>
       ledger.transaction(() => {
         ledger.messages.record(newMessage(1));
@@ -280,7 +267,7 @@ Deno.test(
 
 Deno.test(
   "messages: the limit of a batch stays until it is lifted for those that wait for that reason",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     for (const number of [1, 2]) ledger.messages.record(newMessage(number));
     ledger.messages.transition(hashOf(1), hub, { to: "ready", reason: "reverted", batchLimit: 5 });
     ledger.messages.transition(hashOf(2), hub, { to: "ready", reason: "reverted", batchLimit: 5 });

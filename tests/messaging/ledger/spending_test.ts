@@ -1,7 +1,6 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
 import type { Spent } from "../../../src/messaging/ledger/ledger.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { type Ledger, type NewSubmission, openMemoryLedger } from "../../support/ledger.ts";
+import { type NewSubmission, withMemoryLedger } from "../../support/ledger.ts";
 import { bsc, ethereum, hashOf, itemOf, newDelivery, newSubmission } from "../../support/ledger_rows.ts";
 
 const dayMs = 86_400_000;
@@ -9,18 +8,6 @@ const GWEI = 10n ** 9n;
 /** 2,000 dollars. */
 const PRICE_27 = 2_000n * 10n ** 27n;
 const block = { height: 9n, hash: hashOf(99) };
-
-function scene(work: (ledger: Ledger, clock: FakeClock) => void): () => void {
-  return () => {
-    const clock = new FakeClock(1_000_000);
-    const ledger = openMemoryLedger({ clock });
-    try {
-      work(ledger, clock);
-    } finally {
-      ledger.close();
-    }
-  };
-}
 
 /** A transaction to BSC whose hash is that of {@link newDelivery}. */
 function entry(number: number, change: Partial<NewSubmission> = {}): NewSubmission {
@@ -41,7 +28,7 @@ function spent(change: Partial<Spent> = {}): Spent {
 
 Deno.test(
   "spending: what a transaction may cost is written with its journal entry, what it did cost once it is in a block",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     const offeredUsd18 = 5n * 10n ** 17n;
     const id = ledger.submissions.record(entry(1, { allowance: { rule: "profit", offeredUsd18 } }));
     const open = ledger.spending.find(id);
@@ -71,7 +58,7 @@ Deno.test(
 
 Deno.test(
   "spending: a block that goes away removes the cost, another one adds it again",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const id = ledger.submissions.record(entry(1));
     ledger.submissions.update(id, { state: "included", block });
     ledger.spending.note(id, spent());
@@ -87,7 +74,7 @@ Deno.test(
 
 Deno.test(
   "spending: every kind has its purpose; a replacement goes by the rule of what it replaces",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const kindOf = (id: number): unknown[] => {
       const row = ledger.spending.find(id);
       return [row?.purpose, row?.rule, row?.offeredUsd18];
@@ -128,7 +115,7 @@ Deno.test(
 
 Deno.test(
   "spending: an extrinsic costs nothing, and its end is that of the journal",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const free = { account: undefined, nonce: undefined, gasPriceWei: undefined, gasLimit: undefined };
     const make = (number: number): number =>
       ledger.submissions.record({
@@ -149,7 +136,7 @@ Deno.test(
 
 Deno.test(
   "spending: what was written without a price counts once there is one",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const id = ledger.submissions.record(entry(1));
     ledger.spending.note(id, spent({ result: "not_executed", price27: undefined }));
     deepEqual(ledger.spending.sumLoss(bsc, 0), { lossMicroUsd: 0n, unpriced: 1 });
@@ -162,7 +149,7 @@ Deno.test(
 
 Deno.test(
   "spending: a fee that is read later makes the loss smaller, and never greater again",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const id = ledger.submissions.record(entry(1));
     ledger.spending.note(id, spent({ revenueUsd18: undefined }));
     equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 200_000n);
@@ -188,7 +175,7 @@ Deno.test(
 
 Deno.test(
   "spending: the loss of a day is the cost that was not earned; gains make up for nothing, own payments are none",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     const note = (number: number, changes: Partial<Spent>, items = entry(number).items): void =>
       ledger.spending.note(ledger.submissions.record(entry(number, { items })), spent(changes));
     const old = clock.now();
@@ -215,7 +202,7 @@ Deno.test(
 
 Deno.test(
   "retention: spending stays for 90 days, and as long as its submission",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     const done = ledger.submissions.record(entry(1));
     ledger.submissions.update(done, { state: "final", block });
     ledger.spending.note(done, spent());

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
-import { type Ledger, type NewSubmission, openMemoryLedger } from "../../support/ledger.ts";
+import { type NewSubmission, withMemoryLedger } from "../../support/ledger.ts";
 import {
   bsc,
   ethereum,
@@ -10,22 +10,9 @@ import {
   newMessage,
   newSubmission,
 } from "../../support/ledger_rows.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
 
 const dayMs = 86_400_000;
 const block = { height: 9n, hash: hashOf(99) };
-
-function scene(work: (ledger: Ledger, clock: FakeClock) => void): () => void {
-  return () => {
-    const clock = new FakeClock(1_000_000);
-    const ledger = openMemoryLedger({ clock });
-    try {
-      work(ledger, clock);
-    } finally {
-      ledger.close();
-    }
-  };
-}
 
 function delivery(number: number, change: Partial<NewSubmission> = {}): NewSubmission {
   return {
@@ -39,7 +26,7 @@ function delivery(number: number, change: Partial<NewSubmission> = {}): NewSubmi
 
 Deno.test(
   "journal: a submission and its items come back as they were signed, items in order",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const items = [itemOf(9), itemOf(2), itemOf(5)];
     const id = ledger.submissions.record(delivery(1, { items }));
     const row = ledger.submissions.find(id);
@@ -65,7 +52,7 @@ Deno.test(
 
 Deno.test(
   "journal: unsigned extrinsics have no account, nonce or gas, and may be made twice",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const submission = newSubmission(1, {
       account: undefined,
       nonce: undefined,
@@ -82,7 +69,7 @@ Deno.test(
 
 Deno.test(
   "journal: a message is in one unresolved delivery at most (I5)",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { submissions } = ledger;
     const first = submissions.record(delivery(1));
     throws(
@@ -105,7 +92,7 @@ Deno.test(
 
 Deno.test(
   "journal: unsigned attempts at the same message exclude each other too",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const unsigned = (number: number): NewSubmission => ({
       ...delivery(1),
       submission: newSubmission(number, { account: undefined, nonce: undefined }),
@@ -117,7 +104,7 @@ Deno.test(
 
 Deno.test(
   "journal: items of one submission are settled together, and only those it carries",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const id = ledger.submissions.record(delivery(1, { items: [itemOf(1), itemOf(2), itemOf(3)] }));
     ledger.submissions.settleItems(id, [hashOf(1), hashOf(3)], "handled");
     deepEqual(ledger.submissions.itemsOf(id).map(({ outcome }) => outcome), [
@@ -131,7 +118,7 @@ Deno.test(
 
 Deno.test(
   "journal: in flight is what may still wait for its block, without its bytes",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const ids = [1, 2, 3].map((number) => ledger.submissions.record(delivery(number)));
     const [first = 0, second = 0, third = 0] = ids;
     ledger.submissions.update(second, { state: "broadcast" });
@@ -146,7 +133,7 @@ Deno.test(
 
 Deno.test(
   "journal: what a block holds can be lost again, what is final cannot",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { submissions } = ledger;
     const id = submissions.record(delivery(1));
     equal(submissions.update(id, { state: "broadcast" }).broadcasts, 1);
@@ -171,7 +158,7 @@ Deno.test(
 
 Deno.test(
   "journal: what was given up may turn up in a block after all",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const id = ledger.submissions.record(delivery(1));
     ledger.submissions.update(id, { state: "dropped", detail: "unknown to every node" });
     equal(ledger.submissions.update(id, { state: "included", block }).state, "included");
@@ -180,7 +167,7 @@ Deno.test(
 
 Deno.test(
   "journal: the highest nonce is that of submissions of the account that are under way or mined",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { submissions } = ledger;
     equal(submissions.findHighestNonce(hub, "0xabc"), undefined);
     submissions.record(delivery(9));
@@ -203,7 +190,7 @@ Deno.test(
 
 Deno.test(
   "deliveries: refreshed records keep their claim state, finality and fee; a lost one counts again",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { deliveries } = ledger;
     deliveries.record(newDelivery(1, { fee: 2n ** 250n }));
     const again = { isFinal: false, txHash: undefined, block: { height: 8n, hash: undefined } };
@@ -225,7 +212,7 @@ Deno.test(
 
 Deno.test(
   "deliveries: what has no fee is no_fee from the start, and several become final together",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     for (const number of [1, 2, 3]) {
       ledger.deliveries.record(newDelivery(number, { isFinal: false, isPaid: number !== 2 }));
     }
@@ -243,7 +230,7 @@ Deno.test(
 
 Deno.test(
   "deliveries: what the hub has paid stays paid and is not removed",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { deliveries } = ledger;
     deliveries.record(newDelivery(1));
     deliveries.setClaimState({ commitment: hashOf(1), dest: bsc }, "claimed", 77n);
@@ -259,7 +246,7 @@ Deno.test(
 
 Deno.test(
   "deliveries: a record that a reorganisation removed is taken back",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { deliveries } = ledger;
     deliveries.record(newDelivery(1, { isFinal: false }));
     deliveries.record(newDelivery(2, { isFinal: false }));
@@ -273,7 +260,7 @@ Deno.test(
 
 Deno.test(
   "deliveries: claimable rows are final, unclaimed, provable and of one relayer, oldest block first",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { deliveries } = ledger;
     const other = new Uint8Array(20).fill(1);
     for (const number of [5, 3, 4]) deliveries.record(newDelivery(number));
@@ -317,7 +304,7 @@ const dispatch = { commitment: hashOf(70), encoded: new Uint8Array([1]), hubBloc
 
 Deno.test(
   "withdrawals: from request to done, with the POST that carries the money",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { withdrawals } = ledger;
     const id = withdrawals.record(withdrawal);
     deepEqual(withdrawals.listOpen().map((row) => [row.id, row.state, row.amount]), [[
@@ -344,7 +331,7 @@ Deno.test(
 
 Deno.test(
   "withdrawals: one found on the hub is recorded once",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const found = { ...withdrawal, nonce: undefined, state: "dispatched", dispatch } as const;
     const id = ledger.withdrawals.record(found);
     equal(ledger.withdrawals.record(found), id);
@@ -355,7 +342,7 @@ Deno.test(
 
 Deno.test(
   "rewards: recorded once, oldest first, and closed for good",
-  scene((ledger) => {
+  withMemoryLedger((ledger) => {
     const { rewards } = ledger;
     const key = (reference: string) => ({ kind: "rotation", chain: ethereum, reference }) as const;
     const payload = new Uint8Array();
@@ -375,7 +362,7 @@ Deno.test(
 
 Deno.test(
   "journal: what another transaction carries by now stays there when an earlier one loses its block (I5)",
-  scene(({ submissions }) => {
+  withMemoryLedger(({ submissions }) => {
     const first = submissions.record(delivery(1, { items: [itemOf(1), itemOf(2)] }));
     submissions.update(first, { state: "included", block });
     submissions.settleItems(first, [hashOf(1), hashOf(2)], "not_handled");
@@ -394,7 +381,7 @@ Deno.test(
 
 Deno.test(
   "retention: ended rows go after their time, and nothing goes that is still owed or under way",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     const { messages, submissions, deliveries } = ledger;
     messages.record(newMessage(1, { state: "gone" }));
     messages.record(newMessage(2));
@@ -442,7 +429,7 @@ Deno.test(
 
 Deno.test(
   "retention: thousands of rows go in pieces",
-  scene((ledger, clock) => {
+  withMemoryLedger((ledger, clock) => {
     ledger.transaction(() => {
       for (let number = 1; number <= 1_234; number++) {
         ledger.messages.record(newMessage(number, { state: "gone" }));

@@ -1,7 +1,6 @@
 /** Two EVM chains and a hub in memory, and relayers with a real ledger between them. */
 import type { Ledger, MessageRow, SubmissionRow } from "../../../src/messaging/ledger/ledger.ts";
 import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
-import { openLedger } from "../../../src/messaging/ledger/open.ts";
 import { fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
 import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
@@ -237,25 +236,6 @@ export class Relayer {
         await this.deps.clock.sleep(1_000, this.signal).catch(() => undefined);
       }
     }
-  }
-}
-
-/** Runs `test` with a ledger in a folder of its own; `reopen` closes it and opens the same file again. */
-export async function withLedger(
-  fixture: Fixture,
-  test: (ledger: Ledger, reopen: () => Ledger) => Promise<void>,
-): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  const open = (): Ledger => openLedger(`${folder}/relayer.db`, { clock: fixture.clock });
-  let ledger = open();
-  try {
-    await test(ledger, () => {
-      ledger.close();
-      return ledger = open();
-    });
-  } finally {
-    ledger.close();
-    await Deno.remove(folder, { recursive: true });
   }
 }
 

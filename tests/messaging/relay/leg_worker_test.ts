@@ -4,6 +4,7 @@ import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
 import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/leg.ts";
 import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
+import { running } from "./market.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 
@@ -16,25 +17,7 @@ async function withLeg(
 ): Promise<void> {
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = { ...way === "in" ? inbound(relayer) : outbound(relayer), findObstacle };
-  const settling = {
-    target: leg.target,
-    sources: [leg.source],
-    everyMs: 2_000,
-    wake: leg.settleWake,
-    legs: [leg.wake],
-  };
-  const faults: unknown[] = [];
-  const ends = [
-    legWorker(leg),
-    settleWorker({ ...relayer.on(leg.target), ...settling }),
-  ].map((worker) => worker.run(relayer.signal).catch((error: unknown) => faults.push(error)));
-  try {
-    await test(relayer);
-  } finally {
-    relayer.kill();
-    await Promise.all(ends);
-  }
-  assert.ok(faults.every((fault) => fault instanceof Error && fault.message === "killed"), String(faults));
+  await running(relayer, leg, () => test(relayer));
 }
 
 const isDelivered = (fixture: Fixture, message: Message | undefined): boolean =>

@@ -9,26 +9,21 @@ import type { Relayer } from "./fixture.ts";
 
 /** One round of a leg: read what is new, deliver what is due. */
 export async function round(relayer: Relayer, leg: LegRun): Promise<DeliveryRound> {
-  const { deps, signal } = relayer;
-  const view = await leg.target.reads.fetchView(leg.source.id, signal);
-  if (deps.ledger.cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine) === undefined) {
-    await startCursor(leg, view);
-  }
-  await scanLeg(leg, view);
-  const facts = { view, proofHeight: view.height, consensusProofs: [] };
-  return await deliverDue(leg, facts);
+  return await deliverDue(leg, await scan(relayer, leg));
 }
 
 /** One round of answering GET requests: read what is new, answer what is due. */
 export async function answer(relayer: Relayer, leg: LegRun): Promise<AnswerRound> {
-  const { deps, signal } = relayer;
+  return await answerGets(leg, await scan(relayer, leg));
+}
+
+async function scan({ deps, signal }: Relayer, leg: LegRun): Promise<Parameters<typeof deliverDue>[1]> {
   const view = await leg.target.reads.fetchView(leg.source.id, signal);
   if (deps.ledger.cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine) === undefined) {
     await startCursor(leg, view);
   }
   await scanLeg(leg, view);
-  const facts = { view, proofHeight: view.height, consensusProofs: [] };
-  return await answerGets(leg, facts);
+  return { view, proofHeight: view.height, consensusProofs: [] };
 }
 
 /** Looks at every open submission of a target once. */

@@ -5,7 +5,8 @@ import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.
 import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { outbound, round, settle } from "./rounds.ts";
-import { Fixture, memoryLedger, names, Relayer, sender, withLedger } from "./fixture.ts";
+import { Fixture, memoryLedger, names, Relayer, sender } from "./fixture.ts";
+import { withLedgerFile } from "../../support/ledger.ts";
 
 async function scan(relayer: Relayer, leg: LegRun): Promise<number> {
   const view = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
@@ -30,7 +31,7 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
   const messages = await fixture.sendFrom(fixture.one, fixture.hub, 3);
   fixture.one.dispatch(fixture.message());
   await fixture.blocks(1);
-  await withLedger(fixture, async (ledger) => {
+  await withLedgerFile(fixture.clock, async (ledger) => {
     const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub);
     await start(relayer, leg);
@@ -45,7 +46,7 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
 Deno.test("scan: a crash between reading and writing loses nothing (F1)", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedger(fixture, async (ledger, reopen) => {
+  await withLedgerFile(fixture.clock, async (ledger, reopen) => {
     const first = new Relayer(fixture, ledger);
     await start(first, first.leg(first.one, first.hub));
     first.one.faults.add("fetchEvents", { kind: "interrupt", when: "after", act: () => first.kill() });
@@ -66,7 +67,7 @@ Deno.test("scan: when writing a row fails, the cursor stays as well", async () =
   await fixture.blocks(1);
   fixture.hub.accept(fixture.one, 3n);
   await fixture.blocks(1);
-  await withLedger(fixture, async (ledger) => {
+  await withLedgerFile(fixture.clock, async (ledger) => {
     let writes = 0;
     const { messages } = ledger;
     const full = {
@@ -100,7 +101,7 @@ for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last"
     }
     fixture.hub.accept(fixture.one, 6n);
     await fixture.blocks(1);
-    await withLedger(fixture, async (ledger) => {
+    await withLedgerFile(fixture.clock, async (ledger) => {
       const relayer = new Relayer(fixture, ledger, { chain: limits });
       const leg = relayer.leg(relayer.one, relayer.hub);
       await start(relayer, leg);
@@ -121,7 +122,7 @@ for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last"
 Deno.test("scan: the order of events and repeated events make no difference (F11)", async () => {
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.one, fixture.hub, 5);
-  await withLedger(fixture, async (ledger) => {
+  await withLedgerFile(fixture.clock, async (ledger) => {
     const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub);
     relayer.one.alterEvents = (events) => [...events, ...events].reverse();
@@ -137,7 +138,7 @@ Deno.test("scan: initial_height below the cursor reads again without touching wh
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(message !== undefined);
-  await withLedger(fixture, async (ledger) => {
+  await withLedgerFile(fixture.clock, async (ledger) => {
     const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub);
     await start(relayer, leg);
@@ -159,7 +160,7 @@ Deno.test("scan: initial_height below the cursor reads again without touching wh
 Deno.test("scan: initial_height above the cursor skips blocks and says so; a restart without it continues", async () => {
   const fixture = new Fixture();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedger(fixture, async (ledger) => {
+  await withLedgerFile(fixture.clock, async (ledger) => {
     ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
     const skipping = new Relayer(fixture, ledger, { initialHeight: 100n });
     await start(skipping, skipping.leg(skipping.one, skipping.hub));
@@ -175,7 +176,7 @@ Deno.test("scan: initial_height above the cursor skips blocks and says so; a res
 Deno.test("scan: a first start begins at the height that the target knows", async () => {
   const fixture = new Fixture();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedger(fixture, async (ledger) => {
+  await withLedgerFile(fixture.clock, async (ledger) => {
     const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
     await start(relayer, leg);
@@ -192,7 +193,7 @@ Deno.test("scan: after a week without the program, blocks older than seven days 
   const before = fixture.one.head.height;
   await fixture.clock.advance(8 * 24 * 3_600_000);
   const [young] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedger(fixture, async (ledger) => {
+  await withLedgerFile(fixture.clock, async (ledger) => {
     ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
     const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
@@ -208,7 +209,7 @@ Deno.test("scan: after a week without the program, blocks older than seven days 
 Deno.test("scan: a height that goes down after a veto does not move the cursor back (F9)", async () => {
   const fixture = new Fixture();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedger(fixture, async (ledger) => {
+  await withLedgerFile(fixture.clock, async (ledger) => {
     const relayer = new Relayer(fixture, ledger);
     const leg = relayer.leg(relayer.one, relayer.hub);
     await start(relayer, leg);
@@ -225,7 +226,7 @@ Deno.test("scan: a message that a filter rejected is let in again once the filte
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   assert.ok(message !== undefined);
-  await withLedger(fixture, async (ledger) => {
+  await withLedgerFile(fixture.clock, async (ledger) => {
     const strict = new Relayer(fixture, ledger, { settings: { moduleFilter: new Set(["0x00"]) } });
     await start(strict, strict.leg(strict.one, strict.hub));
     assert.equal(await scan(strict, strict.leg(strict.one, strict.hub)), 1);

@@ -3,7 +3,8 @@ import { toEvmAddress } from "../../../../src/core/ismp/signed_messages.ts";
 import type { ClaimEvent } from "../../../../src/messaging/fees/claims/claim_context.ts";
 import { ClaimsRounds, claimsWorker } from "../../../../src/messaging/fees/claims/claims_worker.ts";
 import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
-import { a, b, c, hubName, keyOf, Scene, type SceneOptions, withLedgerFile } from "../scene.ts";
+import { a, b, c, hubName, keyOf, Scene, type SceneOptions } from "../scene.ts";
+import { withLedgerFile } from "../../../support/ledger.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { hashOf, newDelivery, newSubmission } from "../../../support/ledger_rows.ts";
 

@@ -9,7 +9,8 @@ import {
 } from "../../../../src/messaging/fees/rewards/reward_record.ts";
 import { RewardRounds, rewardsWorker } from "../../../../src/messaging/fees/rewards/rewards_worker.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { a, hubName, Scene, type SceneOptions, withLedgerFile } from "../scene.ts";
+import { a, hubName, Scene, type SceneOptions } from "../scene.ts";
+import { withLedgerFile } from "../../../support/ledger.ts";
 
 const never = new AbortController().signal;
 const module = new TextEncoder().encode("governor");

@@ -6,7 +6,8 @@ import {
 } from "../../../../src/messaging/fees/withdrawals/withdrawal_worker.ts";
 import type { WithdrawalRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { openMemoryLedger } from "../../../support/memory_ledger.ts";
-import { a, b, keyOf, Scene, type SceneOptions, withLedgerFile } from "../scene.ts";
+import { a, b, keyOf, Scene, type SceneOptions } from "../scene.ts";
+import { withLedgerFile } from "../../../support/ledger.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { MemoryFeeChain } from "../../../support/memory_fee_chain.ts";
 

@@ -4,8 +4,10 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
+import { signDelivery } from "../competitor.ts";
 import { outbound, round, settle } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "../fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { withLedgerFile } from "../../../support/ledger.ts";
 
 async function prepare(count: number, ledger?: Ledger): Promise<
   { fixture: Fixture; relayer: Relayer; messages: Message[]; first: Message; leg: LegRun }
@@ -48,7 +50,7 @@ for (const [when, method, moment] of deaths) {
     Deno.test(`send: a crash ${when} loses nothing and sends nothing twice (${then}) (F2)`, async () => {
       const fixture = new Fixture();
       const messages = await fixture.sendFrom(fixture.hub, fixture.two, 3);
-      await withLedger(fixture, async (ledger, reopen) => {
+      await withLedgerFile(fixture.clock, async (ledger, reopen) => {
         const mortal = new Relayer(fixture, ledger);
         const act = (): void => mortal.kill();
         mortal.two.faults.add(method, { kind: "interrupt", when: moment, act });
@@ -73,26 +75,9 @@ for (const [when, method, moment] of deaths) {
 
 Deno.test("send: what others deliver while we sign is ended, and the rest is proved again", async () => {
   const { relayer, fixture, messages, leg } = await prepare(4);
-  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   const [taken] = messages;
   assert.ok(taken !== undefined);
-  const theirs = competitor.leg(competitor.hub, competitor.two);
-  const view = await theirs.target.reads.fetchView(theirs.source.id, competitor.signal);
-  const proof = await competitor.hub.proveMessages(
-    [taken],
-    { height: view.height, target: competitor.two },
-    competitor.signal,
-  );
-  const delivery = { steps: [{ kind: "messages" as const, messages: [taken], proof }] };
-  const simulation = await competitor.two.simulate(delivery, competitor.signal);
-  assert.ok(simulation.kind === "accepted");
-  const signed = await competitor.two.sign(
-    delivery,
-    { simulation, nonceAtLeast: undefined },
-    competitor.signal,
-  );
-  assert.ok(signed.kind === "signed");
-  const { submission } = signed;
+  const { submission } = await signDelivery(fixture, [taken]);
   relayer.two.faults.add("sign", {
     kind: "interrupt",
     when: "before",
@@ -336,7 +321,12 @@ Deno.test("send: the first transaction goes alone, later ones may wait together"
   assert.equal(fixture.two.reverted().length, 0);
 });
 
-Deno.test("send: the next batch is proved while the one before it is signed, and each message goes once", async () => {
+/** A leg whose batches have two messages, after its first one. */
+async function startWithPairs(): Promise<{
+  readonly fixture: Fixture;
+  readonly relayer: Relayer;
+  readonly leg: LegRun;
+}> {
   const fixture = new Fixture();
   const relayer = new Relayer(fixture, memoryLedger(fixture), {
     chain: { limits: { maxMessagesPerStep: 2 } },
@@ -346,6 +336,11 @@ Deno.test("send: the next batch is proved while the one before it is signed, and
   await round(relayer, leg);
   await fixture.blocks(1);
   await settle(relayer);
+  return { fixture, relayer, leg };
+}
+
+Deno.test("send: the next batch is proved while the one before it is signed, and each message goes once", async () => {
+  const { fixture, relayer, leg } = await startWithPairs();
   await fixture.sendFrom(fixture.hub, fixture.two, 6);
   const steps: string[] = [];
   for (
@@ -370,15 +365,7 @@ Deno.test("send: the next batch is proved while the one before it is signed, and
 });
 
 Deno.test("send: when sending fails the batch prepared meanwhile stays as due as before", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture), {
-    chain: { limits: { maxMessagesPerStep: 2 } },
-  });
-  const leg = outbound(relayer);
-  await fixture.sendFrom(fixture.hub, fixture.two, 2);
-  await round(relayer, leg);
-  await fixture.blocks(1);
-  await settle(relayer);
+  const { fixture, relayer, leg } = await startWithPairs();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 4);
   relayer.two.faults.add("sign", { kind: "throw", code: "unreachable" });
   await assert.rejects(round(relayer, leg), RpcFault);

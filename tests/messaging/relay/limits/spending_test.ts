@@ -3,16 +3,17 @@ import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { Ledger, SpendingRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
 import { housekeepingWorker } from "../../../../src/messaging/housekeeping.ts";
 import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import type { EventCode } from "../../../../src/core/telemetry/events.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
+import { raceWith } from "../competitor.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
 import { round } from "../rounds.ts";
-import { Fixture, memoryLedger, names, Relayer, type RelayerOptions, withLedger } from "../fixture.ts";
+import { Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "../fixture.ts";
+import { withLedgerFile } from "../../../support/ledger.ts";
 
 interface Case {
   readonly fixture: Fixture;
@@ -65,27 +66,6 @@ function told({ relayer }: Case, code: EventCode): readonly unknown[] {
   return relayer.log.lines.filter(({ event }) => event === code).map(({ fields }) => fields);
 }
 
-/** Another relayer delivers them first, in the next block. */
-async function overtake(fixture: Fixture, messages: readonly Message[]): Promise<void> {
-  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
-  const { height } = await competitor.two.fetchView(competitor.hub.id, competitor.signal);
-  const proof = await competitor.hub.proveMessages(
-    messages,
-    { height, target: competitor.two },
-    competitor.signal,
-  );
-  const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
-  const simulation = await competitor.two.simulate(delivery, competitor.signal);
-  assert.ok(simulation.kind === "accepted");
-  const signed = await competitor.two.sign(
-    delivery,
-    { simulation, nonceAtLeast: undefined },
-    competitor.signal,
-  );
-  assert.ok(signed.kind === "signed");
-  await competitor.two.broadcast(signed.submission, competitor.signal);
-}
-
 /** What 100,000 gas cost. */
 const COST_WEI = 100_000n * PRICE_WEI;
 
@@ -118,7 +98,7 @@ Deno.test("spending: a lost race, a module that fails and a freed nonce are dist
   const work = prepare(0, {}, fixture);
   const [lost] = await payAndUpdate(fixture, [0n]);
   assert.ok(lost !== undefined);
-  await overtake(fixture, [lost]);
+  await raceWith(fixture, [lost]);
   await deliver(work);
   const [failing] = await payAndUpdate(fixture, [0n]);
   assert.ok(failing !== undefined);
@@ -201,7 +181,7 @@ Deno.test("spending: every ten minutes the log says what was spent, and what ear
   const end = housekeepingWorker(work.relayer.deps).run(stop.signal).catch(() => undefined);
   const [lost] = await payAndUpdate(fixture, [COST_18 * 2n]);
   assert.ok(lost !== undefined);
-  await overtake(fixture, [lost]);
+  await raceWith(fixture, [lost]);
   await deliver(work);
   await payAndUpdate(fixture, [COST_18 * 2n]);
   assert.equal(await deliver(work), 1);
@@ -224,7 +204,7 @@ Deno.test("spending: every ten minutes the log says what was spent, and what ear
 async function loseRaces(work: Case, times: number): Promise<void> {
   for (let time = 0; time < times; time++) {
     const messages = await payAndUpdate(work.fixture, [COST_18 * 2n]);
-    await overtake(work.fixture, messages);
+    await raceWith(work.fixture, messages);
     assert.equal(await deliver(work), 1);
     await work.fixture.clock.advance(60_000);
   }
@@ -233,7 +213,7 @@ async function loseRaces(work: Case, times: number): Promise<void> {
 Deno.test("daily loss: when it is reached nothing is sent there, over a restart too, and after a day it continues", async () => {
   const fixture = new Fixture();
   const settings = { maxDailyLossMicroUsd: 84_000n };
-  await withLedger(fixture, async (ledger, reopen) => {
+  await withLedgerFile(fixture.clock, async (ledger, reopen) => {
     const work = prepare(10, { settings }, fixture, ledger);
     await loseRaces(work, 1);
     assert.deepEqual(told(work, "loss_limit_reached"), []);
@@ -264,7 +244,7 @@ Deno.test("daily loss: what arrived anyway is noticed, and the others say why th
   const [arrived] = await payAndUpdate(fixture, [COST_18 * 2n]);
   const [waiting] = await payAndUpdate(fixture, [COST_18 * 2n]);
   assert.ok(arrived !== undefined && waiting !== undefined);
-  await overtake(fixture, [arrived]);
+  await raceWith(fixture, [arrived]);
   fixture.two.produceBlock();
   assert.equal(await send(work), 0);
   assert.equal(relayer.row(arrived).state, "delivered_by_other");
@@ -281,7 +261,7 @@ Deno.test("daily loss: a waiting transaction is not replaced while the limit is 
   const { fixture, relayer } = work;
   const messages = await payAndUpdate(fixture, [COST_18 * 9n]);
   await round(relayer, work.leg);
-  await overtake(fixture, messages);
+  await raceWith(fixture, messages);
   const later = await pay(fixture, [COST_18 * 9n]);
   await fixture.update(fixture.hub, fixture.two);
   await settle(work);

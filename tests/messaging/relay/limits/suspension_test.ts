@@ -8,7 +8,8 @@ import {
   toSuspensionKey,
 } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { outbound, round, settle } from "../rounds.ts";
-import { Fixture, memoryLedger, names, Relayer, withLedger } from "../fixture.ts";
+import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { withLedgerFile } from "../../../support/ledger.ts";
 
 const DAY_MS = 86_400_000;
 /** Behaves in simulations and fails in blocks. */
@@ -69,7 +70,7 @@ Deno.test("suspension: a module that behaves in simulations only is paid three t
 
 Deno.test("suspension: after one delivery without effect messages of the pair are held, also those found after a restart, others travel", async () => {
   const fixture = new Fixture();
-  await withLedger(fixture, async (ledger, reopen) => {
+  await withLedgerFile(fixture.clock, async (ledger, reopen) => {
     fixture.two.deceivers.add(deceiver);
     const relayer = new Relayer(fixture, ledger);
     const [bad] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);

@@ -4,7 +4,8 @@ import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedu
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
 import { outbound, round, settle } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, Relayer, withLedger } from "../fixture.ts";
+import { delivered, Fixture, memoryLedger, Relayer } from "../fixture.ts";
+import { withLedgerFile } from "../../../support/ledger.ts";
 
 /** Sizes of the transactions that were wasted, in order. */
 function wasted(fixture: Fixture): number[] {
@@ -66,7 +67,7 @@ Deno.test("reverting message: after a restart the members of a reverted batch st
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 8);
   spoil(fixture, messages[3]);
-  await withLedger(fixture, async (ledger, reopen) => {
+  await withLedgerFile(fixture.clock, async (ledger, reopen) => {
     const before = new Relayer(fixture, ledger);
     await roundAndSettle(fixture, before, outbound(before));
     assert.deepEqual(wasted(fixture), [8]);

@@ -13,7 +13,8 @@ import { noteForeign } from "../../../../src/messaging/relay/settle/nonces.ts";
 import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { outbound, round } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, withLedger } from "../fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { withLedgerFile } from "../../../support/ledger.ts";
 
 /** A delivery that waits in the pool of a chain whose blocks are full. */
 interface Waiting {
@@ -213,7 +214,7 @@ for (const when of ["before", "after"] as const) {
     } meanwhile`;
     Deno.test(`replacement (F2): a crash ${name}, loses nothing and sends nothing twice`, async () => {
       const fixture = new Fixture();
-      await withLedger(fixture, async (ledger, reopen) => {
+      await withLedgerFile(fixture.clock, async (ledger, reopen) => {
         const work = await waiting(ledger, fixture);
         const act = (): void => work.relayer.kill();
         work.relayer.two.faults.add("broadcast", { kind: "interrupt", when, act });

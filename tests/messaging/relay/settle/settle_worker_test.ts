@@ -5,6 +5,7 @@ import type { Message, PostRequest } from "../../../../src/core/ismp/message.ts"
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import type { MemoryNode } from "../../../support/memory_node.ts";
+import { raceWith } from "../competitor.ts";
 import { inbound, outbound, round, settle } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "../fixture.ts";
 
@@ -35,28 +36,6 @@ function stateOf({ relayer, first }: Pick<Case, "relayer" | "first">): string | 
 
 function record({ ledger }: Relayer, { commitment }: Message): ReturnType<Ledger["deliveries"]["find"]> {
   return ledger.deliveries.find(commitment, names.two);
-}
-
-/** A delivery by a competitor, in the pool before anything that comes later. */
-async function raceWith(fixture: Fixture, messages: readonly Message[], number = 2): Promise<Relayer> {
-  const competitor = new Relayer(fixture, memoryLedger(fixture), { number });
-  const { height } = await competitor.two.fetchView(competitor.hub.id, competitor.signal);
-  const proof = await competitor.hub.proveMessages(
-    messages,
-    { height, target: competitor.two },
-    competitor.signal,
-  );
-  const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
-  const simulation = await competitor.two.simulate(delivery, competitor.signal);
-  assert.ok(simulation.kind === "accepted");
-  const signed = await competitor.two.sign(
-    delivery,
-    { simulation, nonceAtLeast: undefined },
-    competitor.signal,
-  );
-  assert.ok(signed.kind === "signed");
-  await competitor.two.broadcast(signed.submission, competitor.signal);
-  return competitor;
 }
 
 Deno.test("settle: what waits in the pool is counted and left alone", async () => {

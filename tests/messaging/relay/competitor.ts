@@ -1,0 +1,40 @@
+/** Another relayer that delivers messages of the hub to the second chain. */
+import assert from "node:assert/strict";
+import type { SignedSubmission } from "../../../src/core/chains/submission.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { type Fixture, memoryLedger, Relayer } from "./fixture.ts";
+
+/** A relayer, and a delivery that it has signed. */
+export interface Competition {
+  readonly competitor: Relayer;
+  readonly submission: SignedSubmission;
+}
+
+/** Lets a relayer with that number sign a delivery; nothing is sent. */
+export async function signDelivery(
+  fixture: Fixture,
+  messages: readonly Message[],
+  number = 2,
+): Promise<Competition> {
+  const competitor = new Relayer(fixture, memoryLedger(fixture), { number });
+  const { hub, two, signal } = competitor;
+  const { height } = await two.fetchView(hub.id, signal);
+  const proof = await hub.proveMessages(messages, { height, target: two }, signal);
+  const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
+  const simulation = await two.simulate(delivery, signal);
+  assert.ok(simulation.kind === "accepted");
+  const signed = await two.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
+  assert.ok(signed.kind === "signed");
+  return { competitor, submission: signed.submission };
+}
+
+/** Puts a delivery by a relayer with that number into the pool, before anything that comes later. */
+export async function raceWith(
+  fixture: Fixture,
+  messages: readonly Message[],
+  number = 2,
+): Promise<Relayer> {
+  const { competitor, submission } = await signDelivery(fixture, messages, number);
+  await competitor.two.broadcast(submission, competitor.signal);
+  return competitor;
+}
