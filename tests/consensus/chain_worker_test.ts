@@ -5,15 +5,8 @@ import { ProverFault } from "../../src/consensus/prover.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import {
-  faultOf,
-  firstState,
-  idOf,
-  included,
-  MemoryTarget,
-  ScriptedProver,
-  updateTo,
-} from "../support/memory_updates.ts";
+import { faultOf, idOf, included, MemoryTarget } from "../support/memory_target.ts";
+import { firstState, ScriptedProver, updateTo } from "../support/scripted_prover.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
 

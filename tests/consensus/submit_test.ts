@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import type { Refusal } from "../../src/core/chains/submission.ts";
 import { type FoundUpdates, type SubmitResult, submitUpdates } from "../../src/consensus/submit.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { firstState, idOf, included, MemoryTarget, proofOf } from "../support/memory_updates.ts";
+import { idOf, included, MemoryTarget, proofOf } from "../support/memory_target.ts";
+import { firstState } from "../support/scripted_prover.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 
 const id = idOf("EVM-1/ETH0");

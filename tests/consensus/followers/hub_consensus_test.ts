@@ -15,7 +15,7 @@ import { connectRelay } from "../../../devnet/relay/relay_reader.ts";
 import { type Hub, startHub } from "../../../devnet/hub/hub.ts";
 import { startRelayChain } from "../../../devnet/relay/relay_chain.ts";
 import { fastClock } from "../../support/fast_clock.ts";
-import { idOf } from "../../support/memory_updates.ts";
+import { idOf } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 import { renameLeafPallet } from "../clients/beefy/fixture.ts";

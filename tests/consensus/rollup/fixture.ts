@@ -16,7 +16,7 @@ import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../../devnet/evm/anvil.ts";
 import type { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import type { MemoryTarget, Verdict } from "../../support/memory_updates.ts";
+import type { MemoryTarget, Verdict } from "../../support/memory_target.ts";
 
 /** A signal that is never aborted. */
 export const never: AbortSignal = new AbortController().signal;

@@ -28,7 +28,7 @@ import { MESSAGE_PASSER } from "../../../devnet/evm/rollup_games.ts";
 import { fetchRollupBlock } from "../../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { ScriptedRpc } from "../../support/scripted_rpc.ts";
-import { MemoryTarget } from "../../support/memory_updates.ts";
+import { MemoryTarget } from "../../support/memory_target.ts";
 import { rollupRules } from "./rollup_rules.ts";
 import { l1Id, never, readerOf, reasonForNothing } from "./fixture.ts";
 

@@ -25,7 +25,7 @@ import {
 } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import { OP_STACK_CLIENT_ID } from "../../../src/consensus/rollup/spec/known_rollups.ts";
 import { addressCodec } from "../../../src/core/evm/address.ts";
-import type { UpdateRules } from "../../support/memory_updates.ts";
+import type { UpdateRules } from "../../support/memory_target.ts";
 
 const opStackRules: UpdateRules = (proof, { state: stored }, target) => {
   const trusted = decodeOpStackState(stored);

@@ -27,7 +27,7 @@ import {
 } from "../../../../devnet/evm/rollup_assertions.ts";
 import { connectRollupL1, type NodePlace } from "../../../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
-import { MemoryTarget } from "../../../support/memory_updates.ts";
+import { MemoryTarget } from "../../../support/memory_target.ts";
 import { rollupRules } from "../../rollup/rollup_rules.ts";
 import { advanceL1, l1Id, type Nodes, readerOf, startNodes } from "../../rollup/fixture.ts";
 

@@ -5,7 +5,8 @@ import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
 import type { HostChain } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import type { EventCode } from "../../../../src/core/telemetry/events.ts";
-import { ProvenHub, relay, startHost } from "./fixture.ts";
+import { relay, startHost } from "./fixture.ts";
+import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
 for (const missed of [1, 3, 4, 7]) {

@@ -20,7 +20,8 @@ import { toAddress } from "../../../../src/core/evm/address.ts";
 import { lastMountainBlocks } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
 import { getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { faultOf } from "../../../support/memory_updates.ts";
+import { faultOf } from "../../../support/memory_target.ts";
+import { HubEvents } from "./proven_hub.ts";
 
 const { signal } = new AbortController();
 const root = toHash256(new Uint8Array(32));
@@ -143,30 +144,8 @@ Deno.test("beefy: blocks with small last mountains come first, those before the 
   assert.deepEqual(numbers("oldest"), [200, 260, 131, 259]);
 });
 
-/** A hub whose events are scripted. */
-class EventHub {
-  readonly chainEvents: ChainEvent[] = [];
-  readonly asked: string[] = [];
-  /** Newest final block. */
-  final = 1_000_000n;
-
-  get events(): this {
-    return this;
-  }
-
-  get reads(): this {
-    return this;
-  }
-
-  fetchFinalHeight(): Promise<bigint> {
-    return Promise.resolve(this.final);
-  }
-
-  fetchEvents(from: bigint, to: bigint): Promise<readonly ChainEvent[]> {
-    this.asked.push(`${from}-${to}`);
-    return Promise.resolve(this.chainEvents.filter(({ at }) => at.height >= from && at.height <= to));
-  }
-}
+/** A hub all of whose blocks are final. */
+const longFinal = (): HubEvents => new HubEvents(() => 1_000_000n);
 
 const request = {
   source: parseStateMachine("KUSAMA-4009"),
@@ -208,8 +187,8 @@ Deno.test("beefy: requests to a chain, answers for it and handled timeouts of it
     [{ kind: "updated", stateMachine: chain, id: undefined, height: 1n, ...at(20n) }, false],
   ];
   for (const [event, expected] of cases) {
-    const hub = new EventHub();
-    hub.chainEvents.push(event);
+    const hub = longFinal();
+    hub.list.push(event);
     const work = new HubWork(hub, [chain, other]);
     assert.equal(
       await work.hasWork(chain, { known: 10n, upTo: 30n }, signal),
@@ -222,7 +201,7 @@ Deno.test("beefy: requests to a chain, answers for it and handled timeouts of it
 });
 
 Deno.test("beefy: every block of the hub is read once for all chains, and no more than a day of them", async () => {
-  const hub = new EventHub();
+  const hub = longFinal();
   const work = new HubWork(hub, [chain, other]);
   assert.equal(await work.hasWork(chain, { known: 100n, upTo: 350n }, signal), false);
   assert.deepEqual(hub.asked, ["251-350", "151-250", "101-150"]);
@@ -230,11 +209,11 @@ Deno.test("beefy: every block of the hub is read once for all chains, and no mor
   assert.equal(hub.asked.length, 3);
   assert.equal(await work.hasWork(other, { known: 90n, upTo: 360n }, signal), false);
   assert.deepEqual(hub.asked.slice(3), ["351-360", "91-100"]);
-  hub.chainEvents.push(post(other, 370n));
+  hub.list.push(post(other, 370n));
   assert.equal(await work.hasWork(other, { known: 360n, upTo: 380n }, signal), true);
   assert.equal(await work.hasWork(chain, { known: 360n, upTo: 380n }, signal), false);
   assert.equal(hub.asked.length, 6);
-  const fresh = new HubWork(new EventHub(), [chain]);
+  const fresh = new HubWork(longFinal(), [chain]);
   const newest = SEARCHED_BLOCKS * 3n;
   assert.equal(await fresh.hasWork(chain, { known: newest - SEARCHED_BLOCKS, upTo: newest }, signal), false);
   assert.equal(
@@ -245,24 +224,24 @@ Deno.test("beefy: every block of the hub is read once for all chains, and no mor
 });
 
 Deno.test("beefy: blocks that are not final on the hub's node are read again until they are", async () => {
-  const hub = new EventHub();
-  hub.final = 15n;
+  let final = 15n;
+  const hub = new HubEvents(() => final);
   const work = new HubWork(hub, [chain]);
   assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), false);
   assert.deepEqual(hub.asked, ["11-15", "16-20"]);
   // The node followed a fork.
-  hub.chainEvents.push(post(chain, 18n));
+  hub.list.push(post(chain, 18n));
   assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), true);
   // And it comes back to it: what was said of a block that is not final is not kept.
-  hub.chainEvents.length = 0;
+  hub.list.length = 0;
   assert.equal(await work.hasWork(chain, { known: 16n, upTo: 20n }, signal), false);
   assert.deepEqual(hub.asked.slice(2), ["16-20", "17-20"]);
-  hub.final = 20n;
-  hub.chainEvents.push(post(chain, 18n));
+  final = 20n;
+  hub.list.push(post(chain, 18n));
   assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), true);
   assert.equal(await work.hasWork(chain, { known: 10n, upTo: 20n }, signal), true);
   assert.deepEqual(hub.asked.slice(4), ["16-20"]);
-  hub.final = 5n;
+  final = 5n;
   assert.equal(
     await work.hasWork(chain, { known: 20n, upTo: 20n + SEARCHED_BLOCKS + 1n }, signal),
     true,

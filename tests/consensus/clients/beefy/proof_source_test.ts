@@ -1,7 +1,8 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
 import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
-import { type FollowingHost, ProvenHub, relay, relaySource, renameLeafPallet, startHost } from "./fixture.ts";
+import { type FollowingHost, relay, relaySource, renameLeafPallet, startHost } from "./fixture.ts";
+import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
 /** Only the relay chain is asked. */

@@ -8,7 +8,8 @@ import type { BeefyClientState } from "../../../../src/core/evm/beefy_client_sta
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { bytes } from "../../../../src/core/encoding/scale.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
-import { ProvenHub, relaySource } from "./fixture.ts";
+import { relaySource } from "./fixture.ts";
+import { ProvenHub } from "./proven_hub.ts";
 
 const never = new AbortController().signal;
 const stateMachine = parseStateMachine("EVM-97");

@@ -1,5 +1,4 @@
 /** A BSC-type chain in memory: headers made by the rule of the devnet's validators, and a hub that follows it. */
-import type { ConsensusClientView } from "../../../../src/core/chains/consensus_target.ts";
 import { type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
 import {
@@ -17,11 +16,16 @@ import {
 } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
-import { toConsensusClientId, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import {
+  evmStateMachine,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../../../src/core/ismp/state_machine.ts";
 import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
 import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
-import { MemoryTarget, type UpdateRules } from "../../../support/memory_updates.ts";
+import { type ClientKind, ClientTarget } from "../../../support/client_target.ts";
+import type { UpdateRules } from "../../../support/memory_target.ts";
 
 const found = findBscNetwork(97);
 if (found === undefined) throw new Error("Chapel is not known");
@@ -133,53 +137,25 @@ const bscRules: UpdateRules = (proof, client, target) => {
   return { state: bscConsensusStateCodec.enc(consensusState), commitments: [commitment] };
 };
 
-/** A hub with one client of the chain. */
-export class MemoryBscHub extends MemoryTarget {
-  constructor(chain: MemoryBscChain, epochLength: bigint, epoch = 0n) {
-    super({ rules: bscRules });
-    this.nowSec = 1_000_000n;
-    this.put(epochLengthKey(), epochLengthCodec.enc(epochLength));
-    const first = initialBscState(chapel, chain.at(epoch * epochLength).header, epochLength);
-    this.addClient(BSC0, toConsensusClientId("BSCP"), bscConsensusStateCodec.enc(first));
-    this.change({ unbondingSec: BSC_UNBONDING_SEC });
-  }
+const bscClient: ClientKind<BscConsensusState> = {
+  id: BSC0,
+  clientId: toConsensusClientId("BSCP"),
+  unbondingSec: BSC_UNBONDING_SEC,
+  chain: { stateMachine: evmStateMachine(chapel.chainId), consensusStateId: BSC0 },
+  codec: { enc: bscConsensusStateCodec.enc, dec: decodeBscState },
+  rules: bscRules,
+};
 
-  get #client(): ConsensusClientView {
-    const client = this.clients.get(BSC0);
-    if (client === undefined) throw new Error("The hub has no client");
-    return client;
-  }
-
-  /** Changes the client as governance does. */
-  change(fields: Partial<ConsensusClientView>): void {
-    this.clients.set(BSC0, { ...this.#client, ...fields });
-  }
-
-  get updatedSec(): bigint {
-    return this.#client.updatedSec;
-  }
-
-  get state(): BscConsensusState {
-    return decodeBscState(this.#client.state);
-  }
-
-  set state(state: BscConsensusState) {
-    this.setState(BSC0, bscConsensusStateCodec.enc(state));
-  }
-
-  /** The state at the hub's final block, where that lags behind. */
-  set finalState(state: BscConsensusState | undefined) {
-    if (state === undefined) this.finalStates.delete(BSC0);
-    else this.finalStates.set(BSC0, bscConsensusStateCodec.enc(state));
-  }
-
-  /** Takes updates as one extrinsic. @throws {BscError} */
-  take(proofs: readonly Uint8Array[]): void {
-    this.accept(BSC0, proofs);
-    this.change({ updatedSec: this.nowSec });
-  }
-
-  override fetchLatestHeight(): Promise<bigint | undefined> {
-    return Promise.resolve(this.state.finalizedHeight);
-  }
+/** A hub with one client of the chain, which it updated long ago. */
+export function bscTarget(
+  chain: MemoryBscChain,
+  epochLength: bigint,
+  epoch = 0n,
+): ClientTarget<BscConsensusState> {
+  const target = new ClientTarget(bscClient);
+  const { header } = chain.at(epoch * epochLength);
+  target.put(epochLengthKey(), epochLengthCodec.enc(epochLength));
+  target.start(bscConsensusStateCodec.enc(initialBscState(chapel, header, epochLength)));
+  target.nowSec = 1_000_000n;
+  return target;
 }

@@ -12,7 +12,7 @@ import { bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
-import { BSC0, chapel, MemoryBscChain, MemoryBscHub } from "./bsc_chain.ts";
+import { BSC0, bscTarget, chapel, MemoryBscChain } from "./bsc_chain.ts";
 
 const signal = new AbortController().signal;
 
@@ -28,7 +28,7 @@ Deno.test("updates built from the headers of a node over HTTP are accepted, acro
     { fetch: platformFetch, clock: systemClock, randomness: systemRandomness, log: new RecordedLog() },
     { stateMachine: parseStateMachine("EVM-97"), urls: [new EndpointUrl(shown.rpcUrl)] },
   );
-  const hub = new MemoryBscHub(new MemoryBscChain({ epochLength: 20n }), 20n);
+  const hub = bscTarget(new MemoryBscChain({ epochLength: 20n }), 20n);
   const prover = createBscProver({ hub, headers: bscHeadersOf(reader) }, {
     stateMachine: parseStateMachine("EVM-97"),
     consensusStateId: BSC0,

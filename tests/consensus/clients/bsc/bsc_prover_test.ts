@@ -6,14 +6,14 @@ import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { parseStateMachine, toConsensusClientId } from "../../../../src/core/ismp/state_machine.ts";
 import type { BscChainOptions } from "../../../../devnet/evm/bsc_validators.ts";
 import { faultOf } from "../../fault_of.ts";
-import { BSC0, MemoryBscChain, MemoryBscHub } from "./bsc_chain.ts";
+import { BSC0, bscTarget, MemoryBscChain } from "./bsc_chain.ts";
 
 const signal = new AbortController().signal;
 const EPOCH = 40n;
 
 interface Scene {
   readonly chain: MemoryBscChain;
-  readonly hub: MemoryBscHub;
+  readonly hub: ReturnType<typeof bscTarget>;
   readonly prover: ConsensusProver;
   /** Looks once and lets the hub take what was found; by the next poll an advance is due. */
   look(): Promise<ProverFinding>;
@@ -22,7 +22,7 @@ interface Scene {
 function stage(options: Partial<BscChainOptions> = {}, epoch = 0n): Scene {
   const epochLength = options.epochLength ?? EPOCH;
   const chain = new MemoryBscChain({ epochLength, ...options });
-  const hub = new MemoryBscHub(chain, epochLength, epoch);
+  const hub = bscTarget(chain, epochLength, epoch);
   const prover = createBscProver({ hub, headers: chain.reader }, {
     stateMachine: parseStateMachine("EVM-97"),
     consensusStateId: BSC0,
@@ -245,13 +245,13 @@ for (
     [
       "frozen",
       "frozen",
-      (hub: MemoryBscHub) => hub.change({ isFrozen: true }),
+      (hub: Scene["hub"]) => hub.change({ isFrozen: true }),
       /client BSC0 of the hub is frozen/,
     ],
     [
       "of another type",
       "hub_state",
-      (hub: MemoryBscHub) => hub.change({ clientId: toConsensusClientId("BEAC") }),
+      (hub: Scene["hub"]) => hub.change({ clientId: toConsensusClientId("BEAC") }),
       /client BSC0 of the hub is BEAC, not of BSC/,
     ],
   ] as const
@@ -291,7 +291,7 @@ for (const [what, lie] of Object.entries(lies)) {
 
 Deno.test("a node whose headers fit together but not with the votes is named, and of several all are", async () => {
   const chain = new MemoryBscChain({ epochLength: EPOCH });
-  const hub = new MemoryBscHub(chain, EPOCH);
+  const hub = bscTarget(chain, EPOCH);
   chain.head = 17n;
   chain.lie = (header) => {
     // Into the signature: behind it are the vote data and the seal.
@@ -327,7 +327,7 @@ Deno.test("the initial state of a BSC client trusts the first block of the newes
 
 Deno.test("the check of a BSC chain compares epoch length, chain id and the hub's client", async () => {
   const chain = new MemoryBscChain({ epochLength: EPOCH });
-  const hub = new MemoryBscHub(chain, EPOCH);
+  const hub = bscTarget(chain, EPOCH);
   const headers = {
     ...chain.reader,
     fetchChainIds: () => Promise.resolve([{ host: "bsc.example", kind: "id" as const, chainId: 56n }]),

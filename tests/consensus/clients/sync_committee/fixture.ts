@@ -2,8 +2,6 @@
  * A beacon chain, beacon nodes of it that misbehave each in its own way, and a hub that takes what it verifies: all
  * that the prover sees.
  */
-import type { ConsensusClientView, Updates } from "../../../../src/core/chains/consensus_target.ts";
-import type { Refusal } from "../../../../src/core/chains/submission.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import {
   decodeBeaconConsensusState,
@@ -25,7 +23,7 @@ import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/p
 import { createSyncCommitteeProver } from "../../../../src/consensus/clients/sync_committee/sync_committee_prover.ts";
 import { type Beacon, type BeaconOptions, startBeacon } from "../../../../devnet/beacon/beacon.ts";
 import { type Anvil, startAnvil } from "../../../../devnet/evm/anvil.ts";
-import { MemoryTarget, type UpdateRules } from "../../../support/memory_updates.ts";
+import { ClientTarget } from "../../../support/client_target.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import type { PersistedText } from "../../../../src/consensus/persisted_text.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
@@ -66,75 +64,34 @@ export interface Mischief {
   readonly bytes?: (path: string, bytes: Uint8Array) => Uint8Array;
 }
 
-/** What the hub's client makes of an update in the layout of its runtime. */
-const beaconRules: UpdateRules = (proof, client, target) => {
-  const update = decodeBeaconUpdate(proof, target instanceof MemoryBeaconHub ? target.layout : "current");
-  const trusted = decodeBeaconConsensusState(client.state);
-  const { consensusState, commitment } = verifyBeaconUpdate(
-    { network: sepolia, consensusStateId: eth0 },
-    trusted,
-    update,
-  );
-  return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
-};
-
-/** A hub with one client of the chain. */
-export class MemoryBeaconHub extends MemoryTarget {
-  /** Newest height that it stored. */
-  height: bigint | undefined;
-  /** Proofs that were tried. */
-  readonly tried: Uint8Array[] = [];
-
-  constructor(readonly layout: UpdateLayout = "current") {
-    super({ rules: beaconRules });
-  }
-
-  start(state: Uint8Array): void {
-    this.view = {
-      clientId: sepolia.clientId,
-      state,
-      updatedSec: BigInt(Date.UTC(2026, 0, 1)) / 1000n,
-      unbondingSec: 5_832_000n,
-      isFrozen: false,
-    };
-  }
-
-  get view(): ConsensusClientView | undefined {
-    return this.clients.get(eth0);
-  }
-
-  set view(view: ConsensusClientView | undefined) {
-    if (view === undefined) this.clients.delete(eth0);
-    else this.clients.set(eth0, view);
-  }
-
-  get state(): BeaconConsensusState {
-    if (this.view === undefined) throw new Error("The hub has no client");
-    return decodeBeaconConsensusState(this.view.state);
-  }
-
-  /** Takes proofs in their order. @throws what the verifier throws. */
-  take(proofs: readonly Uint8Array[]): void {
-    for (const { height } of this.accept(eth0, proofs)) {
-      if (this.height === undefined || height > this.height) this.height = height;
-    }
-  }
-
-  override fetchLatestHeight(): Promise<bigint | undefined> {
-    return Promise.resolve(this.height);
-  }
-
-  override dryRunUpdates({ proofs }: Updates): Promise<Refusal | undefined> {
-    this.tried.push(...proofs);
-    const isReadable = proofs.every((proof) => {
+/** A hub without a client of the chain yet; its runtime reads updates in a layout that may change. */
+export function beaconTarget(
+  readLayout: () => UpdateLayout = () => "current",
+): ClientTarget<BeaconConsensusState> {
+  const target = new ClientTarget<BeaconConsensusState>({
+    id: eth0,
+    clientId: sepolia.clientId,
+    unbondingSec: 5_832_000n,
+    chain: { stateMachine: evmStateMachine(sepolia.chainId), consensusStateId: eth0 },
+    codec: { enc: beaconConsensusStateCodec.enc, dec: decodeBeaconConsensusState },
+    rules: (proof, client) => {
+      const { consensusState, commitment } = verifyBeaconUpdate(
+        { network: sepolia, consensusStateId: eth0 },
+        decodeBeaconConsensusState(client.state),
+        decodeBeaconUpdate(proof, readLayout()),
+      );
+      return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
+    },
+    isReadable: (proof) => {
       try {
-        return decodeBeaconUpdate(proof, this.layout) !== undefined;
+        return decodeBeaconUpdate(proof, readLayout()) !== undefined;
       } catch {
         return false;
       }
-    });
-    return Promise.resolve(isReadable ? undefined : { code: "unspecified", detail: "BadProof" });
-  }
+    },
+  });
+  target.nowSec = BigInt(Date.UTC(2026, 0, 1)) / 1000n;
+  return target;
 }
 
 /** A chain with its nodes, and a prover that looks at it for a hub. */
@@ -150,11 +107,11 @@ export class Fixture implements AsyncDisposable {
   private constructor(
     readonly anvil: Anvil,
     readonly beacon: Beacon,
-    readonly hub: MemoryBeaconHub,
+    readonly hub: ClientTarget<BeaconConsensusState>,
   ) {}
 
   /** A chain with some finality. The hub has no client yet. */
-  static async start(options: Partial<BeaconOptions> = {}, hub = new MemoryBeaconHub()): Promise<Fixture> {
+  static async start(options: Partial<BeaconOptions> = {}, hub = beaconTarget()): Promise<Fixture> {
     const anvil = await startAnvil({ chainId: sepolia.chainId });
     const beacon = await startBeacon({ executionUrl: anvil.rpcUrl, pollMs: 0, ...options });
     await beacon.mine(8);

@@ -2,8 +2,9 @@ import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
 import { beaconConsensusStateCodec } from "../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import type { UpdateLayout } from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { toConsensusClientId } from "../../../../src/core/ismp/state_machine.ts";
-import { changeAt, eth0, Fixture, MemoryBeaconHub, never } from "./fixture.ts";
+import { beaconTarget, changeAt, eth0, Fixture, never } from "./fixture.ts";
 
 const chain = "EVM-11155111";
 
@@ -109,7 +110,7 @@ Deno.test("sync committee prover: the first block of a period is left to the sec
 });
 
 Deno.test("sync committee prover: the layout that the hub reads is found out by asking it once", async () => {
-  const hub = new MemoryBeaconHub("glamsterdam");
+  const hub = beaconTarget(() => "glamsterdam");
   await using fixture = await Fixture.start({}, hub);
   const prover = fixture.prover();
   await fixture.startClient(prover);
@@ -123,18 +124,19 @@ Deno.test("sync committee prover: the layout that the hub reads is found out by 
 });
 
 Deno.test("sync committee prover: a hub that changes its layout is asked again, a fixed layout never", async () => {
-  const hub = new MemoryBeaconHub("current");
+  let layout: UpdateLayout = "current";
+  const hub = beaconTarget(() => layout);
   await using fixture = await Fixture.start({}, hub);
   const prover = fixture.prover();
   await fixture.startClient(prover);
   await fixture.beacon.mine(4);
   await fixture.follow(prover);
   equal(hub.tried.length, 1);
-  Object.assign(hub, { layout: "glamsterdam" });
+  layout = "glamsterdam";
   await fixture.beacon.mine(4);
   await rejects(fixture.follow(prover)); // built for the layout of before, and refused
   equal((await fixture.follow(prover)).length, 1);
-  Object.assign(hub, { layout: "current" });
+  layout = "current";
   await fixture.beacon.mine(4);
   hub.tried.length = 0;
   const fixed = fixture.prover(["honest"], "current");

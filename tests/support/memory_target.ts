@@ -1,4 +1,4 @@
-/** A hub and provers of chains in memory, for tests of what happens between them. Every answer can be scripted. */
+/** A target of consensus updates in memory: what a hub keeps of clients and commitments, and what it takes. */
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import type { BroadcastResult, Refusal, SignedSubmission } from "../../src/core/chains/submission.ts";
 import type {
@@ -15,7 +15,6 @@ import {
   type ConsensusClientId,
   type ConsensusStateId,
   parseStateMachine,
-  type StateMachine,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdKey,
@@ -24,7 +23,6 @@ import {
 } from "../../src/core/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
-import type { ConsensusProver, InitialConsensusState, ProverFinding } from "../../src/consensus/prover.ts";
 
 /** An id from its short text, e.g. `EVM-1/ETH0`. */
 export function idOf(text: string): StateMachineId {
@@ -158,7 +156,7 @@ export class MemoryTarget implements ConsensusTarget {
 
   /** Stores a commitment, unless the target knows as much. */
   commit({ height, commitment }: IntermediateState): bigint | undefined {
-    const latest = this.#latest.get(stateMachineIdKey(height.id));
+    const latest = this.latestOf(height.id);
     if (latest !== undefined && latest >= height.height) return undefined;
     this.#commitments.set(heightKey(height), { commitment, storedSec: this.nowSec });
     this.#latest.set(stateMachineIdKey(height.id), height.height);
@@ -175,9 +173,15 @@ export class MemoryTarget implements ConsensusTarget {
     this.#commitments.delete(heightKey(height));
   }
 
-  /** Another block is the best one, at which an older height was the newest. */
-  rewind({ id, height }: StateMachineHeight): void {
-    this.#latest.set(stateMachineIdKey(id), height);
+  /** Newest height of a chain that was stored. */
+  latestOf(id: StateMachineId): bigint | undefined {
+    return this.#latest.get(stateMachineIdKey(id));
+  }
+
+  /** Another block is the best one, at which an older height was the newest; `undefined`: none was stored. */
+  rewind({ id, height }: { readonly id: StateMachineId; readonly height: bigint | undefined }): void {
+    if (height === undefined) this.#latest.delete(stateMachineIdKey(id));
+    else this.#latest.set(stateMachineIdKey(id), height);
   }
 
   /** State root of a stored commitment. */
@@ -224,7 +228,7 @@ export class MemoryTarget implements ConsensusTarget {
   }
 
   fetchLatestHeight(of: StateMachineId): Promise<bigint | undefined> {
-    return this.#answer(this.#latest.get(stateMachineIdKey(of)));
+    return this.#answer(this.latestOf(of));
   }
 
   fetchCommitment(of: StateMachineHeight): Promise<StateCommitment | undefined> {
@@ -289,87 +293,4 @@ export function included(
 ): Extract<UpdateOutcome, { kind: "included" }> {
   const block = { height: 7n, hash: hash256.dec(new Uint8Array(32).fill(7)) };
   return { kind: "included", block, isFinal: false, succeeded, handled: [], refusal };
-}
-
-/** What clients trust in the beginning. */
-export const firstState: Uint8Array = Uint8Array.of(1);
-
-/** An update to `height`. */
-export function updateTo(height: bigint, hasMore = false): ProverFinding {
-  const proofs = [proofOf(height)];
-  return { kind: "updates", proofs, madeOn: firstState, height, summary: `block ${height}`, hasMore };
-}
-
-/** A prover whose findings are given by a function. */
-export class ScriptedProver implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
-  readonly l1?: StateMachineId;
-  readonly intervalMs: number;
-  /** Times of the looks, ms. */
-  readonly looks: number[] = [];
-  readonly #clock: Clock;
-  /** What a look brings; may throw. */
-  find: (look: number, signal: AbortSignal) => ProverFinding | Promise<ProverFinding>;
-  findings: readonly CheckFinding[] = [];
-  /** Thrown by `check` while it is set. */
-  checkFault: Error | undefined;
-  isClosed = false;
-
-  constructor(
-    clock: Clock,
-    options: {
-      readonly id: string;
-      readonly storedUnder?: string;
-      readonly intervalMs?: number;
-      readonly l1?: StateMachineId;
-    },
-  ) {
-    this.#clock = clock;
-    const { stateMachine, consensusStateId } = idOf(options.id);
-    if (options.l1 !== undefined) this.l1 = options.l1;
-    this.chain = stateMachine;
-    this.consensusStateId = consensusStateId;
-    const under = options.storedUnder === undefined
-      ? consensusStateId
-      : toConsensusStateId(options.storedUnder);
-    this.commitmentId = { stateMachine, consensusStateId: under };
-    this.intervalMs = options.intervalMs ?? 300_000;
-    this.find = () => ({ kind: "nothing", reason: "nothing is new" });
-  }
-
-  check(): Promise<readonly CheckFinding[]> {
-    return this.checkFault === undefined ? Promise.resolve(this.findings) : Promise.reject(this.checkFault);
-  }
-
-  async next(signal: AbortSignal): Promise<ProverFinding> {
-    this.looks.push(this.#clock.now());
-    return await this.find(this.looks.length, signal);
-  }
-
-  fetchInitialState(): Promise<InitialConsensusState> {
-    return Promise.resolve({
-      clientId: toConsensusClientId("BEAC"),
-      state: new Uint8Array([1, 2, 255]),
-      unbondingSec: 5_832_000n,
-      challengePeriods: new Map([[this.chain, 300n]]),
-      commitments: [{
-        id: this.commitmentId,
-        at: {
-          height: 12n,
-          commitment: {
-            timestampSec: 1_700_000_000n,
-            overlayRoot: undefined,
-            stateRoot: hash256.dec(new Uint8Array(32).fill(0xab)),
-          },
-        },
-      }],
-    });
-  }
-
-  close(): Promise<void> {
-    this.isClosed = true;
-    return Promise.resolve();
-  }
 }
