@@ -16,7 +16,7 @@ import type {
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { capPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
+import { capAfterDataCost, capPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
 import { addKnownProofs } from "./known_proofs.ts";
 import { addMempoolCheck, findContested } from "./mempool_competitors.ts";
 import { accountBalance, accountNonce, blockAt, rawTransaction } from "./queries.ts";
@@ -40,10 +40,11 @@ export class EvmSender implements Sender {
    */
   async sign(
     delivery: Delivery,
-    { simulation: { gasLimit }, nonceAtLeast, maxGasPriceWei: capWei }: SigningInput,
+    { simulation, nonceAtLeast, maxGasPriceWei }: SigningInput,
     signal: AbortSignal,
   ): Promise<SigningResult> {
     const { chainId, endpoints, sender, gasPriceBufferPercent } = this.#context.at;
+    const { gasLimit } = simulation;
     const { handler } = await this.#context.hostParams.read(signal);
     const data = encodeDelivery(delivery, this.#context.at.host);
     const messages = collectMessages(delivery);
@@ -83,8 +84,14 @@ export class EvmSender implements Sender {
     const { gasPriceWei, dataCostWei } = costs();
     const market = { gasPriceWei, baseFeeWei: block.baseFeePerGas ?? undefined };
     const nowWei = currentPriceWei(market);
+    const capWei = maxGasPriceWei === undefined ? undefined : capAfterDataCost(maxGasPriceWei, {
+      gasUsed: simulation.gasUsed,
+      simulatedWei: simulation.dataCostWei,
+      nowWei: dataCostWei(simulation.gasUsed),
+    });
     if (capWei !== undefined && nowWei > capWei) {
-      const detail = `gas costs ${nowWei} wei now, its fees pay for ${capWei} wei`;
+      const besideData = capWei === maxGasPriceWei ? "" : " beside its data, which costs more than before";
+      const detail = `gas costs ${nowWei} wei now, its fees pay for ${capWei} wei${besideData}`;
       return refused({ code: "too_expensive", detail });
     }
     const wanted = gasPriceFor(market, gasPriceBufferPercent);

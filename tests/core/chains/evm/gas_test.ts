@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
+  capAfterDataCost,
   capPrice,
   chainGasLimit,
   gasLimitFor,
@@ -81,4 +82,22 @@ Deno.test("gas: an offer never promises a higher tip than price", () => {
       assert.ok(offer.maxFeeWei >= gasPriceWei);
     }),
   );
+});
+
+Deno.test("gas: data that costs more than in the simulation lowers the cap, cheaper data adds none", () => {
+  const capOf = (simulatedWei: bigint, nowWei: bigint, gasUsed = 100n): bigint =>
+    capAfterDataCost(50n, { gasUsed, simulatedWei, nowWei });
+  assert.deepEqual([capOf(10n, 10n), capOf(10n, 0n), capOf(0n, 1n), capOf(0n, 100n), capOf(0n, 101n)], [
+    50n,
+    50n,
+    49n,
+    49n,
+    48n,
+  ]);
+  assert.deepEqual([capOf(0n, 4_999n), capOf(0n, 5_000n), capOf(0n, 10n ** 18n), capOf(0n, 9n, 0n)], [
+    0n,
+    0n,
+    0n,
+    50n,
+  ]);
 });

@@ -394,6 +394,34 @@ Deno.test("signing: an account that can pay for gas and not for what the OP stac
   });
 });
 
+Deno.test("signing: what the OP stack charges more than in the simulation lowers the gas price that the fees pay for", async () => {
+  await withHost(31439, async (host) => {
+    await installOpStackOracle(host);
+    const { chain } = chainOf(host);
+    const messages = [postTo(host, 1n)];
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    const simulation = await accepted(chain, delivery);
+    const { gasUsed, dataCostWei, gasPriceWei } = simulation;
+    const signAt = async (maxGasPriceWei: bigint): Promise<bigint | string | undefined> => {
+      const hints = { nonceAtLeast: undefined, maxGasPriceWei };
+      const result = await chain.sender.sign(delivery, { simulation, ...hints }, never);
+      if (result.kind === "signed") return result.submission.gasPriceWei;
+      return result.kind === "refused" ? result.refusal.code : result.kind;
+    };
+    assert.equal(await signAt(gasPriceWei), gasPriceWei);
+    await setOpStackPrices(host, { ...opStackPrices, l1BaseFeeWei: opStackPrices.l1BaseFeeWei * 50n });
+    const raised = await accepted(chain, delivery);
+    const morePerGas = (raised.dataCostWei - dataCostWei + gasUsed - 1n) / gasUsed;
+    assert.ok(morePerGas > 1n, `${raised.dataCostWei} instead of ${dataCostWei} for ${gasUsed} gas`);
+    assert.equal(await signAt(raised.gasPriceWei + morePerGas - 1n), "too_expensive");
+    assert.equal(await signAt(raised.gasPriceWei + morePerGas), raised.gasPriceWei);
+    await setOpStackPrices(host, { ...opStackPrices, l1BaseFeeWei: 0n, blobBaseFeeWei: 0n });
+    const cheaper = (await accepted(chain, delivery)).gasPriceWei;
+    assert.equal(await signAt(cheaper), cheaper);
+    assert.equal(await signAt(cheaper - 1n), "too_expensive");
+  });
+});
+
 Deno.test("simulation: elsewhere nothing is asked about data cost once the chain is known", async () => {
   await withHost(31436, async (host) => {
     const { chain, requests } = chainOf(host);
