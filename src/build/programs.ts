@@ -23,9 +23,11 @@ export interface Program {
  */
 const HEAP_FLAGS = ["--max-semi-space-size=2", "--heap-growing-percent=20"];
 
-/** Read by @polkadot/* and @logtape/* when they are loaded; nothing of it changes what the programs do. */
-const ENVIRONMENT =
-  "--allow-env=POLKADOTJS_DISABLE_ESM_CJS_WARNING,DEBUG,DEBUG_MAX,WS_NO_BUFFER_UTIL,NO_COLOR";
+/**
+ * The configuration names the variables that it wants (`${NAME}`). The right is given up once the file is read; until
+ * then nothing else is asked for (src/core/runtime/environment.ts).
+ */
+const ENVIRONMENT = "--allow-env";
 
 /** All programs. */
 export const PROGRAMS: readonly Program[] = [

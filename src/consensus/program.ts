@@ -27,7 +27,7 @@ export function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const options = {
-    reading: readConsensusConfig({ readFile: world.readFile }, args.config),
+    reading: readConsensusConfig(world, args.config),
     secretsOf: listSecrets,
     hasResult: command.kind === "command" && command.hasResult,
   };

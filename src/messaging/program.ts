@@ -24,7 +24,7 @@ export function runProgram(
   { arguments: args, command }: ProgramRequest,
   world: ProcessEnv,
 ): Promise<ExitCode> {
-  const reading = readMessagingConfig({ readFile: world.readFile }, args.config);
+  const reading = readMessagingConfig(world, args.config);
   return runApp(
     world,
     {

@@ -6,7 +6,7 @@ import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import type { Devnet } from "../../devnet/devnet.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { startSceneDevnet } from "./support/scene.ts";
-import { assertNoSecrets, playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
+import { assertNoSecrets, playGuardedOn, secretly, SECRETS, secretUrl } from "./support/secrets.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
 import { runOnce, runRelayerOnce } from "./support/run_once.ts";
 
@@ -140,14 +140,22 @@ Deno.test("command line of a working relayer", async (t) => {
 async function playUnreadLog(devnet: Devnet): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "command-" });
   try {
-    const config = relayerConfig(devnet.endpoints, secretly(devnet.endpoints));
+    // Every secret comes from the environment, which the program cannot read afterwards.
+    const config = Object.entries(SECRETS).reduce(
+      (text, [name, secret]) => text.replaceAll(secret, `\${CAUSEWAY_${name}}`),
+      relayerConfig(devnet.endpoints, secretly(devnet.endpoints)),
+    );
+    for (const name of Object.keys(SECRETS)) assert.ok(config.includes(`\${CAUSEWAY_${name}}`), name);
     await Deno.writeTextFile(`${folder}/relayer.toml`, config);
     const child = new Deno.Command(RELAYER_EXECUTABLE, {
       args: [`--config=${folder}/relayer.toml`, `--db=${folder}/relayer.db`, "--log-format=json"],
       stdin: "null",
       stdout: "piped",
       stderr: "piped",
-      env: { NO_COLOR: "1" },
+      env: {
+        NO_COLOR: "1",
+        ...Object.fromEntries(Object.entries(SECRETS).map(([name, secret]) => [`CAUSEWAY_${name}`, secret])),
+      },
     }).spawn();
     using _ = { [Symbol.dispose]: () => killQuietly(child) };
     const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();

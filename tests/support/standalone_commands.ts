@@ -72,6 +72,8 @@ async function run<Run>(
       if (around.readFile !== undefined) return around.readFile(path);
       throw new MissingFile();
     },
+    readVariable: (name: string): string | undefined => around.readVariable?.(name),
+    closeEnvironment: (): void => {},
     writeOutput: (text: string): boolean => {
       said.stdout += text;
       return around.isOutputLost !== true;

@@ -42,7 +42,7 @@ export function readConsensusConfig(files: ConfigFiles, path: string): ConfigRes
 
 /** Checks the text of a file. `files` reads only keys that the text names by path. */
 export function parseConsensusConfig(files: ConfigFiles, text: string): ConfigResult<ConsensusConfig> {
-  return readDocument(text, (document) => readSections(consensusSections(files), document));
+  return readDocument(files, text, (document) => readSections(consensusSections(files), document));
 }
 
 function readSections(sections: Sections, document: ConfigDocument): ConsensusConfig | undefined {

@@ -2,7 +2,7 @@
  * Findings about a configuration file, as data, the one line of text made of each, and their collection while the file
  * is read, so that everything can be said at once.
  */
-import { looksSecret, quoted } from "./redact.ts";
+import { hasSecret, looksSecret, quoted } from "./redact.ts";
 import { showValue } from "./shown_value.ts";
 import type { WritableValue } from "./toml_text.ts";
 
@@ -11,6 +11,15 @@ export type KeyPath = readonly (string | number)[];
 
 /** Line (from 1) of a key, an array element or a section header; `undefined` when unknown. */
 export type LineLookup = (path: KeyPath) => number | undefined;
+
+/** A variable of the environment in a text of the file. */
+export interface UsedVariable {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Variables in a value, everything below it included. */
+type VariableLookup = (path: KeyPath) => readonly UsedVariable[];
 
 /** Something in the file that is not as it should be. Holds no secret: all texts are redacted by their makers. */
 export interface Diagnostic {
@@ -43,6 +52,8 @@ export interface ConfigResult<C> {
   readonly notes: readonly Note[];
   /** Every key of every section that was read, in the order of the sections' schemas; without those that are wrong. */
   readonly values: readonly EffectiveValue[];
+  /** Values from the environment that are, or are part of, a secret: texts that no log line may contain. */
+  readonly secrets: readonly string[];
 }
 
 /** What applies for a key, and where it comes from. Secrets are in their wrappers. */
@@ -57,6 +68,8 @@ export interface EffectiveValue {
   /** `derived`: from other values of the file. */
   readonly origin: "file" | "default" | "derived";
   readonly line: number | undefined;
+  /** Names of the variables of the environment that are part of it. */
+  readonly variables: readonly string[];
 }
 
 /** One line such as `relayer.toml:12: [hub].rpc_ws: found ..., expected ...`. `file` is the path as given. */
@@ -109,6 +122,9 @@ export class Diagnostics {
   readonly #warnings: Diagnostic[] = [];
   readonly #notes: Note[] = [];
   readonly #values: EffectiveValue[] = [];
+  readonly #secrets = new Set<string>();
+  readonly #unresolved: KeyPath[] = [];
+  #variablesAt: VariableLookup = () => [];
 
   constructor(lineOf: LineLookup) {
     this.#lineOf = lineOf;
@@ -142,6 +158,46 @@ export class Diagnostics {
   /** Used by {@link SourceLocation}. */
   add(kind: "problem" | "warning", problem: Diagnostic): void {
     (kind === "problem" ? this.#problems : this.#warnings).push(problem);
+  }
+
+  /** Values from the environment that no log line may contain. */
+  get secrets(): readonly string[] {
+    return [...this.#secrets];
+  }
+
+  /** Sets which variables are part of which values. */
+  useVariables(variablesAt: VariableLookup): void {
+    this.#variablesAt = variablesAt;
+  }
+
+  /** Reports a text into which a variable could not be put; nothing more is said of its key. */
+  unresolved(path: KeyPath, { found, expected }: Pick<Diagnostic, "found" | "expected">): void {
+    this.#unresolved.push(path);
+    const at = path.findIndex((step) => typeof step === "number");
+    const tables = path.slice(0, (at < 0 ? path.length : at) - 1);
+    const place = { section: tables, rest: path.slice(tables.length) };
+    new SourceLocation(this, place).problem(found, expected);
+  }
+
+  /** True for a value with such a text in it. */
+  isUnresolved(path: KeyPath): boolean {
+    return this.#unresolved.some((text) => path.every((step, at) => text[at] === step));
+  }
+
+  /**
+   * Used by {@link SourceLocation}: names of the variables of a value. Where the value is a secret, or an endpoint of
+   * which they are not shown, they are secrets, too.
+   */
+  namesIn(path: KeyPath, { value, shown }: Pick<EffectiveValue, "value" | "shown">): readonly string[] {
+    const variables = this.#variablesAt(path);
+    const visible = JSON.stringify(
+      shown ?? "",
+      (_, inner: unknown) => typeof inner === "bigint" ? "" : inner,
+    );
+    for (const variable of hasSecret(value) ? variables : []) {
+      if (!visible.includes(variable.value)) this.#secrets.add(variable.value);
+    }
+    return variables.map(({ name }) => name);
   }
 
   /** In the order in which they were read. */
@@ -241,7 +297,9 @@ export class SourceLocation {
   /** Records what applies for the key at this place. */
   applies(key: string, { value, given }: { readonly value: unknown; readonly given: unknown }): void {
     const { section } = this;
-    const of = { section, key, value, shown: showValue(value, given) };
+    const shown = showValue(value, given);
+    const variables = this.#diagnostics.namesIn(this.#path, { value, shown });
+    const of = { section, key, value, shown, variables };
     this.#diagnostics.addValue(
       given === undefined
         ? { ...of, origin: "default", line: undefined }
@@ -253,7 +311,13 @@ export class SourceLocation {
   derived(key: string, value: unknown): void {
     const { section } = this;
     const shown = showValue(value, undefined);
-    this.#diagnostics.addValue({ section, key, value, shown, origin: "derived", line: undefined });
+    const of = { origin: "derived", line: undefined, variables: [] } as const;
+    this.#diagnostics.addValue({ section, key, value, shown, ...of });
+  }
+
+  /** True for a value into which a variable could not be put, which was reported. */
+  get isUnresolved(): boolean {
+    return this.#diagnostics.isUnresolved(this.#path);
   }
 
   get #path(): KeyPath {

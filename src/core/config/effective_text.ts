@@ -8,9 +8,9 @@ export function writeEffective(values: readonly EffectiveValue[], format: "toml"
 }
 
 function toJson(effective: EffectiveValue): string {
-  const { section, key, shown = null, origin, line } = effective;
+  const { section, key, shown = null, origin, line, variables } = effective;
   return JSON.stringify(
-    { section, key, value: shown, origin, line },
+    { section, key, value: shown, origin, line, variables },
     (_, value: unknown) => typeof value === "bigint" ? String(value) : value,
   );
 }
@@ -31,10 +31,10 @@ function toLine(effective: EffectiveValue): string {
     : `${key} = ${inlineToml(shown)} # ${describeOrigin(effective)}`;
 }
 
-function describeOrigin({ origin, line }: EffectiveValue): string {
+function describeOrigin({ origin, line, variables }: EffectiveValue): string {
   switch (origin) {
     case "file":
-      return line === undefined ? "file" : `line ${line}`;
+      return [`line ${line ?? "?"}`, ...variables.map((name) => `\${${name}}`)].join(", ");
     case "default":
       return "default";
     case "derived":

@@ -138,6 +138,7 @@ function readKey<T>(
   key: Key<T>,
 ): { readonly value: T } | undefined {
   const name = nameInFile(table, location, key);
+  if (location.child(name).isUnresolved) return undefined;
   const given = Object.hasOwn(table, name) ? table[name] : undefined;
   const result = key.schema.safeParse(given, { reportInput: true });
   if (!result.success) {

@@ -14,6 +14,7 @@ import {
   type TomlTable,
   type TomlValue,
 } from "./toml.ts";
+import { substituteVariables } from "./variables.ts";
 
 /** Names of the hub's section: the spec's and that of the reference's files. */
 const HUB_SECTIONS = ["hub", "hyperbridge"] as const;
@@ -41,21 +42,27 @@ export function readConfigFile<C>(
   return "problem" in file ? unreadable(file.problem) : parse(file.text);
 }
 
-/** Reads a TOML text with `read`, which reports what is wrong. Top-level keys that are no tables are problems. */
+/**
+ * Reads a TOML text with `read`, which reports what is wrong. Top-level keys that are no tables are problems. `files`
+ * has the variables that the text names.
+ */
 export function readDocument<C>(
+  files: ConfigFiles,
   text: string,
   read: (document: ConfigDocument) => C | undefined,
 ): ConfigResult<C> {
   const parsed = parseToml(text);
   if ("problem" in parsed) return unreadable(parsed.problem);
   const diagnostics = new Diagnostics(parsed.lineOf);
-  const config = read({ sections: findSections(parsed.table, diagnostics), diagnostics });
-  const { problems, warnings, notes, values } = diagnostics;
-  return { config: problems.length === 0 ? config : undefined, problems, warnings, notes, values };
+  const { table, variablesAt } = substituteVariables(parsed.table, files, diagnostics);
+  diagnostics.useVariables(variablesAt);
+  const config = read({ sections: findSections(table, diagnostics), diagnostics });
+  const { problems, warnings, notes, values, secrets } = diagnostics;
+  return { config: problems.length === 0 ? config : undefined, problems, warnings, notes, values, secrets };
 }
 
 function unreadable<C>(problem: Diagnostic): ConfigResult<C> {
-  return { config: undefined, problems: [problem], warnings: [], notes: [], values: [] };
+  return { config: undefined, problems: [problem], warnings: [], notes: [], values: [], secrets: [] };
 }
 
 function findSections(table: TomlTable, diagnostics: Diagnostics): ConfigDocument["sections"] {

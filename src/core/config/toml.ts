@@ -13,6 +13,8 @@ export interface ConfigFiles {
    * @throws the runtime's error, which is told apart by its `name` or `code` only.
    */
   readonly readFile: (path: string) => Uint8Array;
+  /** A variable of the environment, for `${NAME}` in a file; `undefined`: not set. Absent: there are none. */
+  readonly readVariable?: (name: string) => string | undefined;
 }
 
 /** A value of a document. Integers are bigint and floats are number, so that the two stay apart. */

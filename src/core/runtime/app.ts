@@ -13,6 +13,10 @@ import { systemClock } from "./system_clock.ts";
 /** Process environment, which only the entry point may access. */
 export interface ProcessEnv {
   readonly readFile: (path: string) => Uint8Array;
+  /** A variable of the environment that the configuration names; `undefined`: not set. */
+  readonly readVariable: (name: string) => string | undefined;
+  /** Called once the configuration is read: nothing more of the environment can be read then. */
+  readonly closeEnvironment: () => void;
   /** Writes to standard output; false when the text is lost although somebody reads. */
   readonly writeOutput: (text: string) => boolean;
   readonly writeError: (text: string) => void;
@@ -54,6 +58,7 @@ export async function runApp<C>(
   work: (config: C, context: AppContext) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { arguments: args, reading } = options;
+  env.closeEnvironment();
   if (reading.config === undefined) {
     env.writeError(describeProblems(args.config, reading));
     return exitCodes.failed;
@@ -67,7 +72,7 @@ export async function runApp<C>(
     flush: () => logOutput.flush(),
     clock: systemClock,
     hasColour: logOutput.isTerminal && env.isColourWelcome,
-    secrets: options.secretsOf(reading.config),
+    secrets: [...options.secretsOf(reading.config), ...reading.secrets],
   });
   logDiagnostics(log, args.config, reading);
   const watch = abortOnSignals(systemSignals, {

@@ -2,6 +2,7 @@
 import type { ExitText } from "./command_line.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { ProcessEnv } from "./app.ts";
+import { openEnvironment } from "./environment.ts";
 import { writeText } from "./text_output.ts";
 import { versionText } from "./version.ts";
 
@@ -23,8 +24,11 @@ export async function startProgram<Parsed extends { readonly kind: "run" }>(
     const isReported = writeText(Deno.stdout, parsed.stdout) && writeText(Deno.stderr, parsed.stderr);
     return isReported || parsed.code !== exitCodes.ok ? parsed.code : exitCodes.failed;
   }
+  const environment = openEnvironment();
   return await run(parsed, {
     readFile: (path) => Deno.readFileSync(path),
+    readVariable: environment.read,
+    closeEnvironment: environment.close,
     writeOutput: (text) => writeText(Deno.stdout, text),
     writeError: (text) => void writeText(Deno.stderr, text),
     exit: (status) => Deno.exit(status),

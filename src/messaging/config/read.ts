@@ -47,7 +47,7 @@ export function readMessagingConfig(files: ConfigFiles, path: string): ConfigRes
 
 /** Checks the text of a file. `files` is only used for keys that the text references by path. */
 export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigResult<MessagingConfig> {
-  return readDocument(text, (document) => readSections(messagingSections(files), document));
+  return readDocument(files, text, (document) => readSections(messagingSections(files), document));
 }
 
 function readSections(sections: Sections, document: ConfigDocument): MessagingConfig | undefined {

@@ -90,6 +90,7 @@ Deno.test("config show: --json has one object per key", async () => {
     value: "KUSAMA-4009",
     origin: "file",
     line: 3,
+    variables: [],
   });
 });
 
