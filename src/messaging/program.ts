@@ -1,9 +1,11 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import { listSecrets } from "../core/config/redact.ts";
+import { CheckBoard } from "../core/checks/check_board.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import { dropFileAccess } from "../core/runtime/file_access.ts";
+import { type MachineFacts, readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 import type { RunArguments, RunRequest } from "./arguments.ts";
@@ -24,7 +26,8 @@ export function runProgram(
   { arguments: args, command }: ProgramRequest,
   world: ProcessEnv,
 ): Promise<ExitCode> {
-  const reading = readMessagingConfig(world, args.config);
+  const files = recordReads(world.readFile);
+  const reading = readMessagingConfig({ ...world, readFile: files.readFile }, args.config);
   return runApp(
     world,
     {
@@ -33,10 +36,13 @@ export function runProgram(
       secretsOf: listSecrets,
       hasResult: command.kind === "command" && command.hasResult,
     },
-    async (config, { log, print, signal }) => {
+    async (config, { log, print, hasColour, signal }) => {
       const base = { clock: systemClock, random: systemRandomness, log };
+      const machine = (): MachineFacts =>
+        readMachineFacts({ config: args.config, keys: files.paths.filter((path) => path !== args.config) });
       const deps: CommandDeps = {
         ...base,
+        checks: { board: new CheckBoard(), machine },
         openLedger: () => {
           const ledger = openLedger(args.db, { clock: systemClock, log });
           dropFileAccess(log);
@@ -45,6 +51,9 @@ export function runProgram(
         connect: (checked) => connectChains(base, checked),
         fetch: platformFetch,
         print,
+        hasColour,
+        database: args.db,
+        machine,
         logFormat: args.logFormat,
       };
       if (command.kind === "relay") return await runRelayer(deps, config, signal);

@@ -4,6 +4,9 @@
  */
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
+import { checkWorker } from "../core/checks/check_worker.ts";
+import { useOpenLedger } from "./checks/database_checks.ts";
+import { planChecks } from "./checks/plan_checks.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http.ts";
@@ -21,8 +24,16 @@ import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 
 /** Runs until `signal` is aborted or an unrecoverable error occurs. */
 export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: AbortSignal): Promise<ExitCode> {
+  const machine = deps.checks?.machine();
   return runSession({ deps, config, signal }, async ({ ledger, ...parts }) => {
-    const workers = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
+    const checking = deps.checks === undefined || machine === undefined ? [] : [checkWorker(
+      { clock: deps.clock, log: deps.log, board: deps.checks.board },
+      () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
+    )];
+    const workers = [
+      ...planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch }),
+      ...checking,
+    ];
     logStart(deps.log, config);
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },

@@ -5,11 +5,13 @@
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { reportChecks } from "../core/chains/check.ts";
+import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { type Ledger, LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { checkAll, type CheckResult, type ConfiguredChain } from "./startup.ts";
@@ -30,6 +32,16 @@ export interface RunDeps {
   readonly connect: (config: MessagingConfig) => Connections;
   /** For prices of native tokens. */
   readonly fetch: Fetch;
+  /** Absent: the running relayer makes no checks after its start. */
+  readonly checks?: RunningChecks | undefined;
+}
+
+/** Checks of the running relayer. */
+export interface RunningChecks {
+  /** Receives the results. */
+  readonly board: CheckBoard;
+  /** Reads facts about the machine; only before the database is opened. */
+  readonly machine: () => MachineFacts;
 }
 
 /** Open database and checked chains, none of which has a configuration error. */

@@ -57,7 +57,7 @@ Deno.test("options: getting started lists every option of both programs, and no 
 Deno.test("options: getting started lists every exit status", async () => {
   const text = await readFile("docs/getting-started.md");
   const statuses = new Set(readFirsts(text, /^\d+$/g).map(Number));
-  assert.deepEqual([...statuses].sort(), Object.values(exitCodes).sort());
+  assert.deepEqual([...statuses].sort(), [...new Set(Object.values(exitCodes))].sort());
 });
 
 Deno.test("options: every command of the programs is in the documents for operators", async () => {

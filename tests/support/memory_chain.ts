@@ -1,5 +1,6 @@
 /** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
 import type { ChainCapabilities, ChainLimits } from "../../src/core/chains/capabilities.ts";
+import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import type { GasQuote } from "../../src/core/chains/fees.ts";
 import type { Chain } from "../../src/core/chains/port.ts";
@@ -243,6 +244,10 @@ export class MemoryChain implements Chain {
   /** True when the endpoint that signs names another handler than the one of the simulation. */
   protected hasOtherHandler(): boolean {
     return false;
+  }
+
+  planChecks(): ChainChecks {
+    return { jobs: [], isReachable: () => Promise.resolve(true) };
   }
 
   check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {

@@ -6,6 +6,7 @@
 import type { Signature } from "../ismp/fees.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
 import type { ChainCapabilities, ChainLimits } from "./capabilities.ts";
+import type { ChainCheckContext, ChainChecks } from "./chain_checks.ts";
 import type { CheckFinding } from "./check_finding.ts";
 import type { ChainFees, ChainGas } from "./fees.ts";
 import type { HubLightClient } from "./hub_client.ts";
@@ -47,6 +48,8 @@ export interface Chain {
   /** `undefined`: heights of the hub arrive by other means than deliveries. */
   readonly hubClient: HubLightClient | undefined;
 
+  /** Lists the checks for the operator of one round. */
+  planChecks(context: ChainCheckContext): ChainChecks;
   /** Compares the endpoint(s) with the configuration; called once before anything else. */
   check(hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]>;
   /** Signs a 32-byte digest with our key of this chain, in the form that the hub verifies. @throws without a key */

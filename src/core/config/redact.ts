@@ -125,7 +125,12 @@ export function shownText(text: string): string {
 
 /** JSON text without line breaks, control or direction marks, so that a message stays one honest line. */
 export function quoted(text: string): string {
-  return JSON.stringify(text).replace(
+  return escapeControls(JSON.stringify(text));
+}
+
+/** Text without line breaks, control or direction marks: they are escaped, the rest stays. */
+export function escapeControls(text: string): string {
+  return text.replace(
     /[\p{C}\u2028\u2029]/gu,
     (transition) => `\\u{${(transition.codePointAt(0) ?? 0).toString(16)}}`,
   );

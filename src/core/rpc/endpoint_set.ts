@@ -93,6 +93,11 @@ export class RpcEndpointSet {
     return this.#endpoints.map(({ endpoint }) => endpoint.host);
   }
 
+  /** Maximum number of calls in one request of the first endpoint, as far as it has refused more. */
+  get batchLimit(): number {
+    return this.#endpoints[0]?.batchLimit ?? Infinity;
+  }
+
   /** Host of the endpoint that would be used first now. */
   firstHost(calls: readonly RpcCall[]): string {
     const next = new EndpointRound(this.#endpoints, calls).next();

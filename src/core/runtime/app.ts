@@ -47,6 +47,8 @@ export interface AppContext {
   readonly log: Log;
   /** Writes to standard output, after everything that was logged before. */
   readonly print: (text: string) => void;
+  /** True: standard output is a terminal that shows colours. */
+  readonly hasColour: boolean;
   /** Aborted by the first SIGINT or SIGTERM; the second one ends the program at once. */
   readonly signal: AbortSignal;
 }
@@ -82,12 +84,13 @@ export async function runApp<C>(
     },
     onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
+  const hasColour = output.isTerminal && env.isColourWelcome;
   const print = (text: string): void => {
     log.flush();
     output.write(text);
   };
   try {
-    return await work(reading.config, { log, print, signal: watch.signal });
+    return await work(reading.config, { log, print, hasColour, signal: watch.signal });
   } finally {
     watch.dispose();
     log.flush();

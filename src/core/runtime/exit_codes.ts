@@ -11,6 +11,8 @@ export const exitCodes = {
   usage: 2,
   /** The consensus relayer: a watched chain has had no update for longer than `maximum_update_intervals` allows. */
   stalled: 3,
+  /** `check`: nothing failed, but something needs attention. */
+  warnings: 3,
   /** Ended by the second signal. */
   interrupted: 130,
 } as const;

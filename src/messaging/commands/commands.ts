@@ -2,11 +2,13 @@
 import type { Command } from "../../core/commands/command.ts";
 import { sharedCommands } from "../../core/commands/shared_commands.ts";
 import { accumulateFees } from "./accumulate_fees.ts";
+import { check } from "./check.ts";
 import type { MessagingRun } from "./command.ts";
 import { releaseSuspended } from "./release_suspended.ts";
 
 /** In the order of the help. */
 export const commands: readonly Command<MessagingRun>[] = [
+  check,
   accumulateFees,
   releaseSuspended,
   ...sharedCommands,

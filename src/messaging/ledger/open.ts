@@ -75,7 +75,7 @@ function connect(path: string, newest: number, clock: OpenDeps["clock"]): Databa
 }
 
 /** Runs an opening and adds the cause to its errors, which carry no code and do not explain missing permissions. */
-function guardOpening<T>(path: string, open: () => T): T {
+export function guardOpening<T>(path: string, open: () => T): T {
   try {
     return open();
   } catch (error) {
@@ -86,7 +86,8 @@ function guardOpening<T>(path: string, open: () => T): T {
   }
 }
 
-function refuseWrongPlace(path: string): void {
+/** @throws {LedgerFault} when there is no directory for the file, or something else in its place. */
+export function refuseWrongPlace(path: string): void {
   const directory = dirname(resolve(path));
   const parent = statOrUndefined(directory, path);
   if (parent === undefined) {
@@ -123,7 +124,7 @@ function fileSize(path: string): bigint {
 }
 
 /** Tests what SQLite needs, to report what fails; `undefined` when nothing does. */
-function findReason(path: string): LedgerFault | undefined {
+export function findReason(path: string): LedgerFault | undefined {
   const file = resolve(path);
   const directory = dirname(file);
   try {

@@ -19,6 +19,7 @@ import type { ProofChecks } from "../proofs.ts";
 import type { Replacement } from "../replacement.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
 import { EvmHubClient } from "./hub_client.ts";
+import { planEvmChecks } from "./chain_checks.ts";
 import { EvmEvents } from "./events.ts";
 import { EvmContext } from "./evm_context.ts";
 import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
@@ -132,6 +133,7 @@ export function createEvmChain(
     replacement: new EvmReplacement(context),
     proofChecks: new EvmProofChecks(context, proofs),
     hubClient: new EvmHubClient(context),
+    planChecks: (checks) => planEvmChecks(context, checks),
     check: (hub, signal) => checkChain(context, hub, signal),
     signDigest: (digest) => signDigest(context, digest),
     // HTTP connections belong to the runtime.

@@ -9,8 +9,9 @@ import { requestSenderSlot } from "../../evm/host_storage.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
+import type { CheckRow } from "../../checks/check_row.ts";
 import type { CheckFinding } from "../check_finding.ts";
-import type { EvmContext } from "./evm_context.ts";
+import type { EvmContext, EvmDependencies } from "./evm_context.ts";
 import { type Query, stateRootAt, storageProof } from "./queries.ts";
 import { readAnswer } from "./rpc_batch.ts";
 import { type ChainProofs, type ProofChecks, UnprovableKeyError } from "../proofs.ts";
@@ -57,52 +58,89 @@ export class EvmProofChecks implements ProofChecks {
     height: bigint,
     signal: AbortSignal,
   ): Promise<readonly CheckFinding[]> {
-    const { endpoints, host, id: { stateMachine: chain } } = this.#context.at;
-    const root = stateRootAt(height);
-    const proof = storageProof(host, [PROBED_SLOT], height);
-    const conditions = { signal, timeoutMs: ENDPOINT_TIMEOUT_MS };
-    const reports = await endpoints.callEach([root.call, proof.call], conditions);
-    const failures = reports.flatMap((report) => {
-      const failure = failureOf(report);
-      return failure === undefined ? [] : [`${report.host} (${failure})`];
-    });
+    const { id: { stateMachine: chain } } = this.#context.at;
+    const probed = await probeProofs(this.#context.at, { height, timeoutMs: ENDPOINT_TIMEOUT_MS }, signal);
+    const failures = probed.flatMap(({ host, failure }) =>
+      failure === undefined ? [] : [`${host} (${failure})`]
+    );
     if (failures.length === 0) return [];
     const missing = `no eth_getProof of block ${height}, the newest that the hub knows, at ${
       failures.join(", ")
     }`;
-    const consequence = failures.length < reports.length
-      ? "the other endpoints are used"
-      : "nothing is delivered to this chain until an endpoint serves it, because no fee could be claimed, and " +
-        "messages from it cannot be proved";
+    const consequence = failures.length < probed.length ? "the other endpoints are used" : CONSEQUENCE;
     return [{
       severity: "warning",
       event: "state_proofs_unavailable",
       text: `${chain}: ${missing}; ${consequence}; ${PROOF_NODES}`,
     }];
+  }
+}
 
-    /** Problem of an endpoint's answers, if any. */
-    function failureOf(report: EndpointReport): string | undefined {
-      if (report.kind === "fault") return report.fault.code;
-      const place = { chain, endpointHost: report.host, method: proof.call.method };
-      const read = <T>(query: Query<T>, index: number): T => {
-        const answer = report.answers[index];
-        if (answer === undefined) throw new Error("A query without an answer");
-        return readAnswer(query, answer, place);
-      };
-      try {
-        const stateRoot = read(root, 0);
-        if (stateRoot === undefined) return "lagging";
-        const keys = [fromHex(PROBED_SLOT)];
-        readEvmState({ stateRoot, host: fromHex(host), proof: buildEvmStateProof([read(proof, 1)]), keys });
-        return undefined;
-      } catch (error) {
-        if (error instanceof RpcFault) return error.code;
-        if (!(error instanceof EvmProofError)) throw error;
-        // Before the host was deployed there is nothing to prove, and the proof shows it.
-        return error.code === "account_not_present"
-          ? undefined
-          : `a proof that does not verify: ${error.code}`;
-      }
+/** What follows when no endpoint proves the state. */
+const CONSEQUENCE =
+  "nothing is delivered to this chain until an endpoint serves it, because no fee could be claimed, and " +
+  "messages from it cannot be proved";
+
+/** Proof of one endpoint; `failure`: what was wrong with it. */
+export interface ProbedProof {
+  readonly host: string;
+  readonly failure: string | undefined;
+}
+
+/** Requests a proof of the host's state at `height` from every endpoint by itself. */
+export async function probeProofs(
+  { endpoints, host, id: { stateMachine: chain } }: Pick<EvmDependencies, "endpoints" | "host" | "id">,
+  { height, timeoutMs }: { readonly height: bigint; readonly timeoutMs: number },
+  signal: AbortSignal,
+): Promise<readonly ProbedProof[]> {
+  const root = stateRootAt(height);
+  const proof = storageProof(host, [PROBED_SLOT], height);
+  const reports = await endpoints.callEach([root.call, proof.call], { signal, timeoutMs });
+  return reports.map((report) => ({ host: report.host, failure: failureOf(report) }));
+
+  /** Problem of an endpoint's answers, if any. */
+  function failureOf(report: EndpointReport): string | undefined {
+    if (report.kind === "fault") return report.fault.code;
+    const place = { chain, endpointHost: report.host, method: proof.call.method };
+    const read = <T>(query: Query<T>, index: number): T => {
+      const answer = report.answers[index];
+      if (answer === undefined) throw new Error("A query without an answer");
+      return readAnswer(query, answer, place);
+    };
+    try {
+      const stateRoot = read(root, 0);
+      if (stateRoot === undefined) return "lagging";
+      const keys = [fromHex(PROBED_SLOT)];
+      readEvmState({ stateRoot, host: fromHex(host), proof: buildEvmStateProof([read(proof, 1)]), keys });
+      return undefined;
+    } catch (error) {
+      if (error instanceof RpcFault) return error.code;
+      if (!(error instanceof EvmProofError)) throw error;
+      // Before the host was deployed there is nothing to prove, and the proof shows it.
+      return error.code === "account_not_present" ? undefined : `a proof that does not verify: ${error.code}`;
     }
   }
+}
+
+/** Rows of the endpoints' proofs. */
+export function judgeProofs(
+  chain: string,
+  height: bigint,
+  probed: readonly ProbedProof[],
+): readonly CheckRow[] {
+  const isServed = probed.some(({ failure }) => failure === undefined);
+  return probed.map(({ host: endpoint, failure }): CheckRow => {
+    const row = { chain, endpoint, check: "state_proof" } as const;
+    if (failure === undefined) {
+      return {
+        ...row,
+        result: "ok",
+        found: `eth_getProof of block ${height}, the newest that the hub knows`,
+      };
+    }
+    const consequence = isServed ? "the other endpoints are used" : CONSEQUENCE;
+    const found =
+      `no eth_getProof of block ${height}, the newest that the hub knows (${failure}); ${consequence}`;
+    return { ...row, result: isServed ? "warning" : "failed", found, advice: PROOF_NODES };
+  });
 }

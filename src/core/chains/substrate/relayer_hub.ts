@@ -1,6 +1,7 @@
 /** Hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
 import type { HubChain } from "../hub.ts";
 import { SubstrateAcceptedProofs } from "./accepted_proofs.ts";
+import { planSubstrateChecks } from "./chain_checks.ts";
 import { SubstrateCounterparties } from "./counterparties.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { SubstrateHubRewards, SubstrateRelayerAccounts } from "./relayer_accounts.ts";
@@ -25,14 +26,21 @@ export function createHubChain(
   const context = createChainContext(deps, options, true);
   const { node, outcomes } = context;
   const chain = assembleSubstrateChain(context, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
+  const acceptedProofs = new SubstrateAcceptedProofs(node);
   return {
     ...chain,
+    planChecks: ({ hub, fetchKnownHeight }) =>
+      planSubstrateChecks(node, {
+        check: (signal) => chain.check(hub, signal),
+        fetchNeededHeight: fetchKnownHeight,
+        acceptedProofs,
+      }),
     outcomes,
     counterparties: new SubstrateCounterparties(node),
     senderLimits: new HubSenderLimits(node),
     accounts: new SubstrateRelayerAccounts(node),
     rewards: new SubstrateHubRewards(node),
     hubCalls: new SubstrateHubCalls(node, chain.limits.maxCallBytes, chain.reads),
-    acceptedProofs: new SubstrateAcceptedProofs(node),
+    acceptedProofs,
   };
 }

@@ -17,6 +17,7 @@ import type { ChainCapabilities } from "../capabilities.ts";
 import type { Chain } from "../port.ts";
 import { SubstrateSender } from "./sender.ts";
 import { SubstrateCertainReads } from "./certain_reads.ts";
+import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkChain } from "./checks.ts";
 import { BLOCKS_PER_QUERY, SubstrateEvents } from "./events.ts";
 import { keySigner, type MessageSigner, plainSigner } from "./extrinsics.ts";
@@ -153,6 +154,11 @@ export function assembleSubstrateChain(
     replacement: undefined,
     proofChecks: undefined,
     hubClient: undefined,
+    planChecks: ({ hub, fetchKnownHeight }) =>
+      planSubstrateChecks(node, {
+        check: (signal) => checkChain(node, hub, signal),
+        fetchNeededHeight: fetchKnownHeight,
+      }),
     check: (hub, signal) => checkChain(node, hub, signal),
     // sr25519 over the 32 bytes.
     // deno-lint-ignore require-await -- a missing key is a rejection, not an exception

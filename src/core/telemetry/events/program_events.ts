@@ -106,6 +106,22 @@ export const programEvents = {
       "chains continue.",
     action: "Fix what the line names. The chain is used when its checks pass.",
   },
+  check_failed: {
+    text: "Check failed",
+    meaning:
+      "One of the checks that are made every ten minutes found something that keeps a chain from working; `found` says what.",
+    action: "Follow `advice`. docs/operations/check.md explains every check.",
+  },
+  check_warning: {
+    text: "Check found something that needs attention",
+    meaning: "One of the checks that are made every ten minutes; relaying continues.",
+    action: "Follow `advice`. docs/operations/check.md explains every check.",
+  },
+  check_passed: {
+    text: "Check passed again",
+    meaning: "What an earlier line of this check reported is in order now.",
+    action: NOTHING,
+  },
   poll_failed: {
     text: "Poll failed, retrying",
     meaning: "An endpoint did not give what was asked of it.",

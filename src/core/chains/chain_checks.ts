@@ -1,0 +1,60 @@
+/** Checks of a chain for the operator, as the adapters list them: one list per round. */
+import type { CheckJob } from "../checks/run_checks.ts";
+import type { CheckRow } from "../checks/check_row.ts";
+import { RpcFault } from "../rpc/fault.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
+import type { StateMachineId } from "../ismp/state_machine.ts";
+
+/** What the checks of a chain need of the hub. */
+export interface ChainCheckContext {
+  readonly hub: StateMachineId;
+  /** Fetches the newest height of the chain that the hub knows; `undefined`: none, or the hub does not answer. */
+  readonly fetchKnownHeight: (signal: AbortSignal) => Promise<bigint | undefined>;
+}
+
+/** Checks of a chain in one round. */
+export interface ChainChecks {
+  readonly jobs: readonly CheckJob[];
+  /** False when no endpoint answers in time: then there is one row about that, and nothing else is checked. */
+  readonly isReachable: (signal: AbortSignal) => Promise<boolean>;
+}
+
+/** Time for the first answer of a chain, ms. */
+const FIRST_ANSWER_MS = 4_000;
+
+/** Asks a chain once per round whether it answers. */
+export function createReach(
+  clock: Clock,
+  chain: string,
+  ask: (signal: AbortSignal) => Promise<unknown>,
+): ChainChecks["isReachable"] {
+  let asked: Promise<boolean> | undefined;
+  return (signal) => asked ??= isAnswered(clock, chain, { ask, signal });
+}
+
+async function isAnswered(
+  clock: Clock,
+  chain: string,
+  { ask, signal }: {
+    readonly ask: (signal: AbortSignal) => Promise<unknown>;
+    readonly signal: AbortSignal;
+  },
+): Promise<boolean> {
+  try {
+    await withDeadline(clock, { what: `an answer of ${chain}`, afterMs: FIRST_ANSWER_MS, signal }, ask);
+    return true;
+  } catch (error) {
+    if (error instanceof RpcFault || error instanceof DeadlineFault) return false;
+    throw error;
+  }
+}
+
+/** Makes a job that has nothing to say while the chain does not answer. */
+export function whileReachable(isReachable: ChainChecks["isReachable"], job: CheckJob): CheckJob {
+  return {
+    ...job,
+    run: async (signal): Promise<readonly CheckRow[]> =>
+      await isReachable(signal) ? await job.run(signal) : [],
+  };
+}

@@ -1,0 +1,177 @@
+/** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
+import type { CheckRow } from "../../checks/check_row.ts";
+import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../checks/run_checks.ts";
+import { formatDecimal } from "../../encoding/decimal.ts";
+import { stateMachineIdKey } from "../../ismp/state_machine.ts";
+import type { EventCode } from "../../telemetry/events.ts";
+import { type ChainCheckContext, type ChainChecks, createReach, whileReachable } from "../chain_checks.ts";
+import { toFindingRows } from "../finding_rows.ts";
+import type { HostConsensusView } from "../hub_client.ts";
+import { formatAge } from "../known_height_row.ts";
+import { judgeEndpoints } from "./endpoint_rows.ts";
+import { probeEndpoints } from "./endpoint_probe.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { fetchDecimals } from "./fees.ts";
+import { EvmHubClient } from "./hub_client.ts";
+import { EvmGas } from "./native_token.ts";
+import { judgeProofs, probeProofs } from "./proof_checks.ts";
+import { blockNumber } from "./queries.ts";
+import { callOne } from "./rpc_batch.ts";
+import { checkChain } from "./start_check.ts";
+
+/** Gas of a delivery of one message with a proof; those of larger batches use less per message. */
+const DELIVERY_GAS = 300_000n;
+
+/** Deliveries that the account should be able to pay for. */
+const COMFORTABLE_DELIVERIES = 100n;
+
+/** Findings of the start check that the rows of endpoints and account tell in more detail. */
+const TOLD: ReadonlySet<EventCode> = new Set([
+  "endpoint_unreachable",
+  "endpoint_wrong_chain",
+  "simulation_unavailable",
+  "tracing_unavailable",
+  "balance_low",
+]);
+
+/** Lists the checks of one round. */
+export function planEvmChecks(
+  context: EvmContext,
+  { hub, fetchKnownHeight }: ChainCheckContext,
+): ChainChecks {
+  const { endpoints, clock, host, sender, blocksPerEventQuery, chainId, id } = context.at;
+  const chain = id.stateMachine;
+  const isReachable = createReach(clock, chain, (signal) => callOne(endpoints, blockNumber, { signal }));
+  const endpointJob: CheckJob = {
+    chain,
+    check: "endpoint",
+    run: async (signal) => {
+      const options = { clock, logsOf: host, blocksPerQuery: blocksPerEventQuery, simulateFrom: sender };
+      const facts = await probeEndpoints(endpoints, options, signal);
+      return judgeEndpoints(facts, {
+        chain,
+        chainId: BigInt(chainId),
+        key: "rpc_urls",
+        blocksPerQuery: blocksPerEventQuery,
+        nowMs: clock.now(),
+      });
+    },
+  };
+  const hostJob: CheckJob = {
+    chain,
+    check: "host",
+    run: async (signal) => {
+      const findings = await checkChain(context, hub, signal);
+      const rows = toFindingRows(chain, findings, TOLD);
+      if (findings.some(({ severity }) => severity === "fatal")) return rows;
+      return [await describeHost(context, signal), ...rows];
+    },
+  };
+  const hubJob: CheckJob = {
+    chain,
+    check: "host_view",
+    run: async (signal) => {
+      const client = new EvmHubClient(context);
+      const view = await client.fetchConsensusView(hub, signal);
+      const kind = await client.fetchClientKind(view.consensusClient, signal);
+      return [judgeHostView(chain, view, { hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
+    },
+  };
+  const proofJob: CheckJob = {
+    chain,
+    check: "state_proof",
+    run: async (signal) => {
+      const height = await fetchKnownHeight(signal);
+      if (height === undefined) return [];
+      const probed = await probeProofs(context.at, { height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
+      // Endpoints that do not answer at all have a row of their own.
+      return judgeProofs(chain, height, probed.filter(({ failure }) => failure !== "unreachable"));
+    },
+  };
+  const accountJob: CheckJob = {
+    chain,
+    check: "balance",
+    run: async (signal) => {
+      const gas = new EvmGas(context);
+      const [balanceWei, { gasPriceWei }] = await Promise.all([
+        gas.fetchBalance(signal),
+        gas.fetchGasQuote(signal),
+      ]);
+      return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei })];
+    },
+  };
+  const others = [hostJob, hubJob, proofJob, accountJob];
+  return { jobs: [endpointJob, ...others.map((job) => whileReachable(isReachable, job))], isReachable };
+}
+
+async function describeHost(context: EvmContext, signal: AbortSignal): Promise<CheckRow> {
+  const { id: { stateMachine: chain }, host } = context.at;
+  const { handler, feeToken, hyperbridge } = await context.hostParams.read(signal);
+  const decimals = await fetchDecimals(context, feeToken, signal);
+  const found =
+    `host ${host} of ${hyperbridge}, handler ${handler}, fee token ${feeToken} with ${decimals} decimals`;
+  return { chain, check: "host", result: "ok", found };
+}
+
+/** Row about the hub's light client in the host. */
+function judgeHostView(
+  chain: string,
+  view: HostConsensusView,
+  { hub, isRouter }: { readonly hub: string; readonly isRouter: boolean },
+): CheckRow {
+  const row = { chain, check: "host_view" } as const;
+  const ageSec = view.nowSec - view.updatedSec;
+  const client = `consensus client ${view.consensusClient}`;
+  if (!isRouter || view.state === undefined) {
+    return {
+      ...row,
+      result: "warning",
+      found: `${client} takes no proofs of ${hub} from this program: only those of other relayers arrive`,
+      advice: "run a relayer for that client, or wait for the chain's governance",
+    };
+  }
+  const known = view.hubHeight === 0n ? "no height" : `height ${view.hubHeight}`;
+  const age = `${known} of ${hub}, updated ${formatAge(ageSec)} ago`;
+  if (ageSec >= view.unstakingSec) {
+    return {
+      ...row,
+      result: "failed",
+      found: `${client} has expired: ${age}, ${formatAge(view.unstakingSec)} are allowed`,
+      advice: "ask the chain's governance to set the client again: no relayer can update it",
+    };
+  }
+  if (view.isFrozen) {
+    return {
+      ...row,
+      result: "warning",
+      found: `the host is frozen: it takes no messages; ${age}`,
+      advice: "nothing can be delivered until the chain's governance unfreezes the host",
+    };
+  }
+  return { ...row, result: "ok", found: `${age}, challenge period ${view.challengePeriodSec} s` };
+}
+
+/** Row about the balance of the account that pays for deliveries. */
+function judgeBalance(
+  chain: string,
+  { account, balanceWei, gasPriceWei }: {
+    readonly account: string;
+    readonly balanceWei: bigint;
+    readonly gasPriceWei: bigint;
+  },
+): CheckRow {
+  const row = { chain, check: "balance" } as const;
+  const costWei = gasPriceWei * DELIVERY_GAS;
+  const wantedWei = costWei * COMFORTABLE_DELIVERIES;
+  const balance = `${account} has ${formatDecimal(balanceWei, 18)}`;
+  const price = `${formatDecimal(gasPriceWei, 9)} gwei`;
+  if (balanceWei > 0n && balanceWei >= wantedWei) {
+    const deliveries = costWei === 0n ? "" : `, enough for about ${balanceWei / costWei} deliveries`;
+    return { ...row, result: "ok", found: `${balance} native tokens${deliveries} at ${price}` };
+  }
+  const wanted = formatDecimal(wantedWei, 18);
+  const found =
+    `${balance} native tokens; ${COMFORTABLE_DELIVERIES} deliveries cost about ${wanted} at ${price}`;
+  const advice = `send ${account} native tokens of ${chain}`;
+  return { ...row, result: balanceWei === 0n || balanceWei < costWei ? "failed" : "warning", found, advice };
+}

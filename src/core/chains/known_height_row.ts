@@ -1,0 +1,57 @@
+/** What one chain knows of another, and since when. Pure. */
+import type { CheckRow } from "../checks/check_row.ts";
+
+/** Age of the newest height above which its light client counts as stale, seconds: rollups are updated hourly. */
+const STALE_AFTER_SEC = 6n * 3_600n;
+
+/** A chain's view of another one. */
+export interface KnownHeight {
+  /** 0: none. */
+  readonly height: bigint;
+  /** When it was stored, Unix seconds; `undefined`: unknown. */
+  readonly storedSec: bigint | undefined;
+  /** Clock of the chain that knows it, Unix seconds. */
+  readonly nowSec: bigint;
+  readonly challengePeriodSec: bigint;
+  readonly isFrozen: boolean;
+}
+
+/** Row about `chain`, as `observer` knows it. @param id its consensus state id there. */
+export function judgeKnownHeight(
+  { chain, observer, id }: { readonly chain: string; readonly observer: string; readonly id: string },
+  view: KnownHeight,
+): CheckRow {
+  const row = { chain, check: "hub_view" } as const;
+  const update = `run a consensus relayer for ${chain} (causeway-consensus), or look at the one that runs`;
+  if (view.isFrozen) {
+    return {
+      ...row,
+      result: "failed",
+      found: `the light client "${id}" on ${observer} is frozen`,
+      advice: `ask the governance of ${observer}: nothing of ${chain} is accepted until it thaws the client`,
+    };
+  }
+  if (view.height === 0n) {
+    return {
+      ...row,
+      result: "failed",
+      found: `${observer} knows no height of ${chain} by "${id}"`,
+      advice: update,
+    };
+  }
+  const ageSec = view.storedSec === undefined ? undefined : view.nowSec - view.storedSec;
+  const age = ageSec === undefined ? "age unknown" : `updated ${formatAge(ageSec)} ago`;
+  const period = `challenge period ${view.challengePeriodSec} s`;
+  const found = `${observer} knows height ${view.height} by "${id}", ${age}, ${period}`;
+  return ageSec !== undefined && ageSec > STALE_AFTER_SEC
+    ? { ...row, result: "warning", found, advice: update }
+    : { ...row, result: "ok", found };
+}
+
+/** Formats a duration for people: seconds, minutes, hours or days. */
+export function formatAge(seconds: bigint): string {
+  if (seconds < 120n) return `${seconds} s`;
+  if (seconds < 2n * 3_600n) return `${seconds / 60n} min`;
+  if (seconds < 2n * 86_400n) return `${seconds / 3_600n} h`;
+  return `${seconds / 86_400n} days`;
+}

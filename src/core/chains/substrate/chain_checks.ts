@@ -1,0 +1,193 @@
+/** Checks of a Substrate chain for the operator: its node, the state that it keeps, and its offchain index. */
+import type { CheckRow } from "../../checks/check_row.ts";
+import { type CheckJob, describeFault } from "../../checks/run_checks.ts";
+import { u64 } from "../../encoding/scale.ts";
+import { otherKeys } from "../../ismp/storage_keys.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import { DeadlineFault, withDeadline } from "../../runtime/retry.ts";
+import type { EventCode } from "../../telemetry/events.ts";
+import { type ChainChecks, createReach, whileReachable } from "../chain_checks.ts";
+import type { CheckFinding } from "../check_finding.ts";
+import { judgeClock } from "../clock_row.ts";
+import { toFindingRows } from "../finding_rows.ts";
+import type { AcceptedProofs } from "../hub.ts";
+import type { SubstrateNode } from "./node.ts";
+import { decodeValue } from "./storage_values.ts";
+
+/** Blocks below the final one whose state an archive node has: pruning nodes keep 256. */
+const ARCHIVE_DEPTH = 300n;
+
+/** Blocks by which the final one is usually behind the head; more means that finality is late. */
+const MAX_UNFINAL = 60n;
+
+/** Time for the first answer of the node, ms. */
+const FIRST_ANSWER_MS = 4_000;
+
+/** Findings that other rows tell. */
+const TOLD: ReadonlySet<EventCode> = new Set(["clock_skewed"]);
+
+/** What is checked beside the node itself. */
+export interface SubstrateChecks {
+  /** The start check whose findings become rows. */
+  readonly check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>;
+  /** Height whose state is needed for proofs: the newest that the hub knows; `undefined`: unknown. */
+  readonly fetchNeededHeight: (signal: AbortSignal) => Promise<bigint | undefined>;
+  /** Only of the hub: accepted proofs, which its nodes index offchain. */
+  readonly acceptedProofs?: AcceptedProofs | undefined;
+}
+
+/** Lists the checks of one round. */
+export function planSubstrateChecks(node: SubstrateNode, options: SubstrateChecks): ChainChecks {
+  const { client, clock, id: { stateMachine: chain } } = node;
+  const isReachable = createReach(clock, chain, (signal) => client.call(calls.bestHash(), signal));
+  const endpointJob: CheckJob = {
+    chain,
+    check: "endpoint",
+    run: (signal) => checkEndpoint(node, signal),
+  };
+  const nodeJob: CheckJob = {
+    chain,
+    check: "node",
+    run: async (signal) => {
+      const findings = await options.check(signal);
+      const rows = toFindingRows(chain, findings, TOLD);
+      if (findings.some(({ severity }) => severity === "fatal")) return rows;
+      const { specName, specVersion } = (await node.runtimes.current(signal)).version;
+      const found = `${chain}, runtime ${specName} ${specVersion}, headers hashed with ${node.hashing}`;
+      return [{ chain, endpoint: client.host, check: "node", result: "ok", found }, ...rows];
+    },
+  };
+  const stateJob: CheckJob = {
+    chain,
+    check: "node_state",
+    run: async (signal) => await checkState(node, await options.fetchNeededHeight(signal), signal),
+  };
+  const { acceptedProofs } = options;
+  const offchainJob: CheckJob | undefined = acceptedProofs && {
+    chain,
+    check: "offchain_index",
+    run: (signal) => checkOffchainIndex(node, acceptedProofs, signal),
+  };
+  const others = [nodeJob, stateJob, offchainJob].filter((job) => job !== undefined);
+  return { jobs: [endpointJob, ...others.map((job) => whileReachable(isReachable, job))], isReachable };
+}
+
+async function checkEndpoint(node: SubstrateNode, signal: AbortSignal): Promise<readonly CheckRow[]> {
+  const { client, clock, id: { stateMachine: chain } } = node;
+  const row = { chain, endpoint: client.host } as const;
+  const startMs = clock.now();
+  try {
+    const deadline = { what: `an answer of ${chain}`, afterMs: FIRST_ANSWER_MS, signal };
+    const [best, finalHash, now] = await withDeadline(
+      clock,
+      deadline,
+      (inner) =>
+        client.callAll(
+          [calls.header(), calls.finalizedHash(), calls.storage(otherKeys.timestampNow())],
+          inner,
+        ),
+    );
+    const latencyMs = clock.now() - startMs;
+    const final = await client.call(calls.header(finalHash), signal);
+    const rows: CheckRow[] = [
+      { ...row, check: "endpoint", result: "ok", found: `answers in ${Math.round(latencyMs)} ms` },
+    ];
+    if (best !== undefined && final !== undefined) {
+      rows.push({ ...row, ...judgeHeads(best.height, final.height) });
+    }
+    const chainMs = decodeValue(node, now, u64, "Timestamp.Now");
+    return chainMs === undefined ? rows : [...rows, judgeClock(chain, chainMs / 1_000n, clock.now())];
+  } catch (error) {
+    signal.throwIfAborted();
+    const isSilent = error instanceof RpcFault || error instanceof DeadlineFault;
+    if (!isSilent) throw error;
+    const reason = error instanceof RpcFault
+      ? describeFault(error)
+      : `timeout after ${FIRST_ANSWER_MS / 1_000} s`;
+    return [{
+      ...row,
+      check: "endpoint",
+      result: "failed",
+      found: `does not answer: ${reason}`,
+      advice: "check rpc_ws and that the node runs",
+    }];
+  }
+}
+
+function judgeHeads(best: bigint, final: bigint): Pick<CheckRow, "check" | "result" | "found" | "advice"> {
+  const found = `block ${best}, final block ${final}`;
+  if (best - final <= MAX_UNFINAL) return { check: "head", result: "ok", found };
+  const advice = "look at the node: it may be syncing, or the chain's finality is late";
+  return { check: "head", result: "warning", found: `${found}, ${best - final} behind`, advice };
+}
+
+/** Reads the state of the block that proofs are made of, or of one that only archive nodes keep. */
+async function checkState(
+  node: SubstrateNode,
+  needed: bigint | undefined,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const { client, id: { stateMachine: chain } } = node;
+  const final = await client.call(calls.header(await client.call(calls.finalizedHash(), signal)), signal);
+  if (final === undefined) throw client.fault("lagging", "chain_getHeader", "no header of the final block");
+  const height = needed ?? (final.height > ARCHIVE_DEPTH ? final.height - ARCHIVE_DEPTH : 0n);
+  const why = needed === undefined
+    ? `${final.height - height} blocks below the final one`
+    : "the newest known to the hub";
+  const row = { chain, endpoint: client.host, check: "node_state" } as const;
+  const hash = await client.call(calls.blockHash(height), signal);
+  const [state] = hash === undefined
+    ? [client.fault("lagging", "chain_getBlockHash", `no block ${height}`)]
+    : await client.callAllSettled([calls.storage(otherKeys.timestampNow(), hash)], signal);
+  if (!(state instanceof RpcFault)) {
+    return [{ ...row, result: "ok", found: `has the state of block ${height}, ${why}` }];
+  }
+  return [{
+    ...row,
+    result: needed === undefined ? "warning" : "failed",
+    found: `has no state of block ${height}, ${why}: ${describeFault(state)}`,
+    advice: "use a node with --state-pruning=archive: without that state no message can be proved",
+  }];
+}
+
+async function checkOffchainIndex(
+  { client, id: { stateMachine: chain } }: SubstrateNode,
+  accepted: AcceptedProofs,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const row = { chain, endpoint: client.host, check: "offchain_index" } as const;
+  const { messaging, rotations } = await accepted.fetchAcceptedIndex(signal);
+  const rotation = [...rotations].at(-1);
+  const height = messaging.at(-1) ?? rotation?.[1];
+  if (height === undefined) {
+    return [{
+      ...row,
+      result: "ok",
+      found: "the chain has accepted no consensus proof yet: nothing to read",
+    }];
+  }
+  const newSetId = messaging.length > 0 ? undefined : rotation?.[0];
+  let bytes: Uint8Array | undefined;
+  try {
+    bytes = await accepted.fetchProofBytes({ height, newSetId }, signal);
+  } catch (fault) {
+    // A node without the unsafe method has a row of its own.
+    if (fault instanceof RpcFault && fault.code === "missing_method") return [];
+    throw fault;
+  }
+  if (bytes !== undefined) {
+    return [{
+      ...row,
+      result: "ok",
+      found: `has the newest accepted proof (height ${height}, ${bytes.length} bytes)`,
+    }];
+  }
+  return [{
+    ...row,
+    result: "warning",
+    found: `lacks the newest accepted proof (height ${height}): consensus proofs cannot travel with messages`,
+    advice:
+      "start the node with --enable-offchain-indexing=true before it imports the blocks, or use such a node",
+  }];
+}

@@ -1,0 +1,58 @@
+/** Worker of the running programs that makes the checks of `check` at the start and every ten minutes. */
+import type { Clock } from "../runtime/clock.ts";
+import type { Worker } from "../runtime/worker.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { CheckBoard, CheckChange } from "./check_board.ts";
+import { type CheckCode, checkSubjects } from "./check_row.ts";
+import { type CheckJob, runChecks } from "./run_checks.ts";
+
+/** Pause between two rounds. */
+const CHECK_EVERY_MS = 10 * 60_000;
+
+/** Checks whose results the start has logged already, as findings of the chains. */
+const TOLD_AT_START: ReadonlySet<CheckCode> = new Set<CheckCode>([
+  "endpoint",
+  "chain_id",
+  "simulation",
+  "state_proof",
+  "balance",
+  "clock",
+]);
+
+/** Dependencies of the worker. */
+export interface CheckWorkerDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Receives the results. */
+  readonly board: CheckBoard;
+}
+
+/** Creates the worker. @param plan lists the checks of one round. */
+export function checkWorker({ clock, log, board }: CheckWorkerDeps, plan: () => readonly CheckJob[]): Worker {
+  return {
+    name: "checks",
+    run: async (signal) => {
+      while (!signal.aborted) {
+        const isFirst = board.checkedMs === undefined;
+        const rows = await runChecks({ clock }, plan(), signal);
+        for (const change of board.update(rows, clock.now())) {
+          if (!isFirst || !isTold(change.row.check)) logChange(log, change);
+        }
+        await clock.sleep(CHECK_EVERY_MS, signal);
+      }
+    },
+  };
+}
+
+/** True for what the start itself has logged: findings of start checks keep their event as the code. */
+function isTold(check: CheckCode): boolean {
+  return TOLD_AT_START.has(check) || !Object.hasOwn(checkSubjects, check);
+}
+
+/** Logs a check whose result changed; that everything is in order is no news at the start. */
+function logChange(log: Log, { row, before }: CheckChange): void {
+  const { chain, endpoint, check, result, found, advice } = row;
+  const fields = { chain, endpoint, check, found, advice };
+  if (result !== "ok") log.warn(result === "failed" ? "check_failed" : "check_warning", fields);
+  else if (before !== undefined) log.info("check_passed", { chain, endpoint, check, found });
+}

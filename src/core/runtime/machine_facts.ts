@@ -1,0 +1,69 @@
+/** Facts about files and limits of the machine, read before the program gives up its access to files. */
+
+/** A file with a key. */
+export interface KeyFileFacts {
+  readonly path: string;
+  /** Permission bits; `undefined` where the file system has none. */
+  readonly mode: number | undefined;
+}
+
+/** Facts about the machine that do not change while the program runs. */
+export interface MachineFacts {
+  readonly keyFiles: readonly KeyFileFacts[];
+  /** Further files that could be opened, up to {@link PROBED_FILES}. */
+  readonly openable: number;
+}
+
+/** Number of files that are opened to probe the limit. The runtime itself raises the soft limit to the hard one. */
+export const PROBED_FILES = 512;
+
+/** Reader of files that keeps their paths. */
+export interface RecordedReads {
+  readonly readFile: (path: string) => Uint8Array;
+  /** Paths that could be read, each once. */
+  readonly paths: readonly string[];
+}
+
+/** Keeps the paths of what is read: beside the configuration those are the files with keys. */
+export function recordReads(readFile: (path: string) => Uint8Array): RecordedReads {
+  const paths: string[] = [];
+  return {
+    paths,
+    readFile: (path) => {
+      const bytes = readFile(path);
+      if (!paths.includes(path)) paths.push(path);
+      return bytes;
+    },
+  };
+}
+
+/** Reads the facts. @param files.config a readable file; `files.keys`: files that hold keys. */
+export function readMachineFacts(
+  files: { readonly config: string; readonly keys: readonly string[] },
+): MachineFacts {
+  return {
+    keyFiles: files.keys.map((path) => ({ path, mode: modeOf(path) })),
+    openable: countOpenable(files.config),
+  };
+}
+
+function modeOf(path: string): number | undefined {
+  try {
+    return Deno.statSync(path).mode ?? undefined;
+  } catch {
+    return undefined; // a pipe of the shell that is gone once it was read
+  }
+}
+
+/** Opens the file again and again: there is no other way to learn the limit without access to `/proc`. */
+function countOpenable(path: string): number {
+  const opened: Deno.FsFile[] = [];
+  try {
+    while (opened.length < PROBED_FILES) opened.push(Deno.openSync(path, { read: true }));
+  } catch {
+    // The limit, or a file that is read once: what was opened counts.
+  } finally {
+    for (const file of opened) file.close();
+  }
+  return opened.length;
+}

@@ -1,0 +1,92 @@
+/**
+ * Inspection of the database for `check`: the file is opened as the relayer opens it, so that lock and permissions are
+ * really tried, and closed again. Its content stays as it is, and a missing file is not created.
+ */
+import type { Clock } from "../../core/runtime/clock.ts";
+import { Database } from "./database.ts";
+import { LedgerFault } from "./fault.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
+import { migrations } from "./migrations/all.ts";
+import { findReason, guardOpening, refuseWrongPlace } from "./open.ts";
+import { readSchemaVersion } from "./schema.ts";
+import { resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+/** Owner and permission bits of the file. */
+export interface FileOwner {
+  readonly uid: number | undefined;
+  readonly gid: number | undefined;
+  readonly mode: number | undefined;
+}
+
+/** State of the database; `content` is what `read` returned. */
+export type DatabaseFacts<T> =
+  /** Will be created. */
+  | { readonly kind: "absent" }
+  | {
+    readonly kind: "usable";
+    /** Version of its tables, and the newest that this program knows. */
+    readonly version: number;
+    readonly newest: number;
+    readonly sizeBytes: number;
+    readonly owner: FileOwner;
+    /** `undefined`: the tables are of an earlier version, or there are none. */
+    readonly content: T | undefined;
+  }
+  | { readonly kind: "unusable"; readonly fault: LedgerFault };
+
+/** Inspects the file at `path`; `read` must not write. */
+export function inspectDatabase<T>(
+  path: string,
+  clock: Pick<Clock, "now">,
+  read: (ledger: Pick<Ledger, "submissions">) => T,
+): DatabaseFacts<T> {
+  try {
+    refuseWrongPlace(path);
+    const file = findFile(path);
+    if (file === undefined) {
+      const reason = findReason(path);
+      return reason === undefined ? { kind: "absent" } : { kind: "unusable", fault: reason };
+    }
+    const newest = migrations.length;
+    const db = tryDatabase(path, newest, clock);
+    try {
+      const version = readSchemaVersion(db, newest);
+      const content = version === newest ? read(createLedger(db)) : undefined;
+      const owner = { uid: file.uid ?? undefined, gid: file.gid ?? undefined, mode: file.mode ?? undefined };
+      return { kind: "usable", version, newest, sizeBytes: file.size, owner, content };
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    if (error instanceof LedgerFault) return { kind: "unusable", fault: error };
+    throw error;
+  }
+}
+
+/** Opens the file with the relayer's lock and tries a write, which is undone. */
+function tryDatabase(path: string, newest: number, clock: Pick<Clock, "now">): Database {
+  const db = guardOpening(path, () => new Database(new DatabaseSync(resolve(path)), path, clock));
+  try {
+    guardOpening(path, () => {
+      db.row("PRAGMA locking_mode = EXCLUSIVE");
+      // Before anything is tried: a file of another program must not be touched.
+      readSchemaVersion(db, newest);
+      db.run("BEGIN IMMEDIATE");
+      db.run("ROLLBACK");
+    });
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function findFile(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.statSync(resolve(path));
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { checkExitCode, formatCheckJson, formatCheckTable } from "../../../src/core/checks/check_report.ts";
+import { type CheckRow, checkSubjects } from "../../../src/core/checks/check_row.ts";
+import { judgeMachine } from "../../../src/core/checks/machine_rows.ts";
+import { printReport } from "../../../src/core/checks/print_report.ts";
+import { Secret } from "../../../src/core/config/redact.ts";
+import { PROBED_FILES, readMachineFacts, recordReads } from "../../../src/core/runtime/machine_facts.ts";
+
+const ok: CheckRow = {
+  chain: "EVM-1",
+  endpoint: "one.example",
+  check: "head",
+  result: "ok",
+  found: "block 7",
+};
+const warning: CheckRow = {
+  chain: "EVM-11155111",
+  check: "balance",
+  result: "warning",
+  found: "0x12 has 0.1",
+  advice: "send it funds",
+};
+const failed: CheckRow = { ...warning, chain: "EVM-1", result: "failed" };
+
+Deno.test("check report: the table has a row for each check, its cure below it, and the counts", () => {
+  assert.deepEqual(formatCheckTable([ok, warning], { hasColour: false }).split("\n"), [
+    "CHAIN         CHECK    RESULT   FOUND",
+    "EVM-1         head     ok       one.example: block 7",
+    "EVM-11155111  balance  warning  0x12 has 0.1",
+    "                                -> send it funds",
+    "",
+    "2 checks of 2 chains: 0 failed, 1 warning, 1 ok",
+  ]);
+  assert.ok(formatCheckTable([failed], { hasColour: true }).includes("\x1b[31mfailed\x1b[0m"));
+});
+
+Deno.test("check report: words of a node neither move the cursor nor start a line", () => {
+  const hostile = "x\x1b[2J\r\nEVM-1  head  ok\u202e";
+  const table = formatCheckTable([{
+    ...ok,
+    found: hostile,
+    advice: hostile,
+    endpoint: hostile,
+    chain: hostile,
+  }], {
+    hasColour: false,
+  });
+  assert.doesNotMatch(table.replaceAll("\n", ""), /[\p{C}]/u);
+  assert.equal(table.split("\n").length, 5);
+});
+
+Deno.test("check report: one JSON object with every field in every row", () => {
+  assert.deepEqual(JSON.parse(formatCheckJson([ok, failed])), {
+    result: "failed",
+    counts: { ok: 1, warning: 0, failed: 1 },
+    checks: [{ ...ok, advice: null }, { ...failed, endpoint: null }],
+  });
+});
+
+Deno.test("check report: 0 when all is in order, 3 with warnings only, 1 with a failure", () => {
+  assert.equal(checkExitCode([]), 0);
+  assert.equal(checkExitCode([ok, ok]), 0);
+  assert.equal(checkExitCode([ok, warning]), 3);
+  assert.equal(checkExitCode([failed, warning]), 1);
+});
+
+Deno.test("check report: no secret of the configuration is printed, whoever said it", () => {
+  const key = `0x${"5e".repeat(32)}`;
+  const rows = [{ ...failed, found: `refused ${key} at https://user:pass@one.example/v3/abcdefabcdef` }];
+  for (const isJson of [true, false]) {
+    let text = "";
+    const output = { print: (given: string) => void (text += given), hasColour: false };
+    assert.equal(printReport(rows, { isJson, config: { signer: new Secret(key) }, output }), 1);
+    assert.match(text, /refused \[secret\] at https:\/\/one\.example/);
+    assert.doesNotMatch(text, /5e5e|abcdef|user|pass/);
+  }
+});
+
+Deno.test("check report: docs/operations/check.md explains every check", async () => {
+  const document = await Deno.readTextFile(new URL("../../../docs/operations/check.md", import.meta.url));
+  const explained = [...document.matchAll(/^\| `(\w+)` +\|/gm)].map(([, code]) => code);
+  assert.deepEqual(explained.toSorted(), Object.keys(checkSubjects).toSorted());
+});
+
+Deno.test("machine: a key file that others may read is named with its cure, one of 0600 is not", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const [config, open, closed] = ["config", "open", "closed"].map((name) => `${folder}/${name}`);
+    for (const path of [config, open, closed]) await Deno.writeTextFile(path ?? "", "x");
+    await Deno.chmod(open ?? "", 0o644);
+    await Deno.chmod(closed ?? "", 0o600);
+    const reads = recordReads((path) => Deno.readFileSync(path));
+    for (const path of [closed, open, open]) reads.readFile(path ?? "");
+    assert.throws(() => reads.readFile(`${folder}/missing`));
+    assert.deepEqual(reads.paths, [closed, open]);
+    const facts = readMachineFacts({ config: config ?? "", keys: reads.paths });
+    const [keys, files] = judgeMachine(facts, 2);
+    assert.deepEqual([keys?.result, keys?.advice], ["warning", `chmod 600 ${open}`]);
+    assert.match(keys?.found ?? "", /open \(mode 644\)$/);
+    assert.equal(files?.result, "ok");
+    assert.equal(judgeMachine({ keyFiles: [], openable: 0 }, 2)[0]?.result, "ok");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("machine: too few open files for the endpoints are a warning", () => {
+  const resultFor = (openable: number, endpoints: number): string | undefined =>
+    judgeMachine({ keyFiles: [], openable }, endpoints)[1]?.result;
+  assert.equal(resultFor(71, 2), "warning");
+  assert.equal(resultFor(72, 2), "ok");
+  assert.equal(resultFor(PROBED_FILES, 1_000), "ok");
+});

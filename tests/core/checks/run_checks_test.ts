@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
+import type { CheckRow } from "../../../src/core/checks/check_row.ts";
+import { checkWorker } from "../../../src/core/checks/check_worker.ts";
+import { CHECK_TIMEOUT_MS, type CheckJob, runChecks } from "../../../src/core/checks/run_checks.ts";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+
+const never = new AbortController().signal;
+
+function row(chain: string, result: CheckRow["result"] = "ok", check: CheckRow["check"] = "host"): CheckRow {
+  return { chain, check, result, found: `${result} found` };
+}
+
+function job(chain: string, run: CheckJob["run"]): CheckJob {
+  return { chain, check: "host", run };
+}
+
+Deno.test("checks: a chain that hangs holds neither the others nor the report", async () => {
+  const clock = new FakeClock();
+  const finishedMs: number[] = [];
+  const startMs = clock.now();
+  const slow = job("EVM-1", (signal) => clock.sleep(3_600_000, signal).then(() => []));
+  const quick = job("EVM-2", async (signal) => {
+    await clock.sleep(40, signal);
+    finishedMs.push(clock.now() - startMs);
+    return [row("EVM-2")];
+  });
+  const rows = await clock.run(runChecks({ clock }, [slow, quick], never));
+  assert.deepEqual(finishedMs, [40]);
+  assert.deepEqual(rows.map(({ chain, result }) => [chain, result]), [["EVM-1", "failed"], ["EVM-2", "ok"]]);
+  assert.match(rows[0]?.found ?? "", /no result within 9 s/);
+  assert.equal(clock.now() - startMs, CHECK_TIMEOUT_MS);
+  assert.ok(CHECK_TIMEOUT_MS < 10_000);
+});
+
+Deno.test("checks: a fault of an endpoint is a result with its host and a cure, a defect is not", async () => {
+  const clock = new FakeClock();
+  const where = { chain: "EVM-1", endpointHost: "rpc.example.org", method: "eth_call" };
+  const faulty = job("EVM-1", () => Promise.reject(new RpcFault("throttled", "retry", where)));
+  const [found] = await runChecks({ clock }, [faulty], never);
+  assert.deepEqual([found?.endpoint, found?.result], ["rpc.example.org", "failed"]);
+  assert.match(found?.found ?? "", /eth_call: throttled/);
+  assert.match(found?.advice ?? "", /plan with more requests/);
+  const defect = job("EVM-1", () => Promise.reject(new TypeError("a defect")));
+  await assert.rejects(runChecks({ clock }, [defect], never), TypeError);
+});
+
+Deno.test("checks: the running program logs changes only, and its board says since when", async () => {
+  const clock = new FakeClock();
+  const log = new RecordedLog();
+  const board = new CheckBoard();
+  const stop = new AbortController();
+  let result: CheckRow["result"] = "ok";
+  const plan = (): readonly CheckJob[] => [
+    job("EVM-1", () => Promise.resolve([row("EVM-1", result), row("EVM-1", "warning", "endpoint")])),
+  ];
+  const startMs = clock.now();
+  const running = checkWorker({ clock, log, board }, plan).run(stop.signal);
+  await clock.advance(0);
+  // The start has logged the endpoint itself.
+  assert.deepEqual(log.lines, []);
+  assert.deepEqual(board.rows.map(({ check, sinceMs }) => [check, sinceMs]), [["host", startMs], [
+    "endpoint",
+    startMs,
+  ]]);
+  result = "failed";
+  await clock.advance(600_000);
+  assert.deepEqual(log.events("warn"), ["check_failed"]);
+  await clock.advance(600_000);
+  assert.deepEqual(log.events("warn"), ["check_failed"]);
+  assert.deepEqual(board.rows.map(({ sinceMs }) => sinceMs - startMs), [600_000, 0]);
+  result = "ok";
+  await clock.advance(600_000);
+  assert.deepEqual(log.events("info"), ["check_passed"]);
+  assert.equal(board.checkedMs, startMs + 1_800_000);
+  stop.abort(new Error("end"));
+  await assert.rejects(running, /end/);
+});
+
+Deno.test("checks: a failure whose row is gone has passed", () => {
+  const board = new CheckBoard();
+  assert.equal(board.update([row("EVM-1", "failed")], 1).length, 1);
+  const [change] = board.update([], 2);
+  assert.deepEqual([change?.before, change?.row.result], ["failed", "ok"]);
+  assert.deepEqual(board.update([], 3), []);
+});

@@ -1,0 +1,250 @@
+/** `check` on real set-ups: nodes over HTTP, a real database and real key files; the hub is in memory. */
+import assert from "node:assert/strict";
+import { createEvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
+import type { CounterpartyView } from "../../../src/core/chains/reads.ts";
+import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
+import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
+import { platformFetch } from "../../../src/core/rpc/http.ts";
+import { readMachineFacts, recordReads } from "../../../src/core/runtime/machine_facts.ts";
+import { systemClock } from "../../../src/core/runtime/system_clock.ts";
+import { runCheck } from "../../../src/messaging/commands/run_check.ts";
+import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
+import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
+import { withHost } from "../../core/chains/evm/chain_fixture.ts";
+import { node } from "../../core/chains/evm/scripted_node.ts";
+import { hashOf, newSubmission } from "../../support/ledger_rows.ts";
+import { openLedger, withDirectory } from "../../support/ledger.ts";
+import { MemoryHub } from "../../support/memory_hub.ts";
+import { MemoryNode } from "../../support/memory_node.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { ScriptedError } from "../../support/scripted_rpc.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
+
+const never = new AbortController().signal;
+const API_KEY = "ETHERSCANKEY1234567890";
+
+/** A row of the JSON report. */
+interface Row {
+  readonly chain: string;
+  readonly endpoint: string | null;
+  readonly check: string;
+  readonly result: string;
+  readonly found: string;
+  readonly advice: string | null;
+}
+
+/** A hub that has known a height of every chain for a while. */
+class KnowingHub extends MemoryHub {
+  ageSec = 60n;
+
+  override fetchView(): Promise<CounterpartyView> {
+    const nowSec = BigInt(Math.floor(Date.now() / 1_000));
+    return Promise.resolve({ height: 3n, nowSec, challengePeriodSec: 120n, isFrozen: false });
+  }
+
+  override fetchUpdateTime(): Promise<bigint> {
+    return Promise.resolve(BigInt(Math.floor(Date.now() / 1_000)) - this.ageSec);
+  }
+}
+
+/** A set-up below one folder. */
+interface SetUp {
+  readonly folder: string;
+  readonly urls: readonly string[];
+  readonly host: string;
+  readonly keyMode: number;
+  readonly apiKey?: string;
+  readonly more?: string;
+  readonly hubAgeSec?: bigint;
+}
+
+/** Runs `check` on a set-up with one EVM chain; answers of Etherscan refuse the key. */
+async function check(setUp: SetUp, isJson = true): Promise<{ readonly code: number; readonly text: string }> {
+  const { folder } = setUp;
+  const keyPath = `${folder}/key`;
+  const configPath = `${folder}/relayer.toml`;
+  await Deno.writeTextFile(keyPath, DEVNET_KEYS.relayer);
+  await Deno.chmod(keyPath, setUp.keyMode);
+  await Deno.writeTextFile(configPath, "");
+  const reads = recordReads((path) => Deno.readFileSync(path));
+  const { config, problems } = parseMessagingConfig(
+    reads,
+    `
+[hub]
+state_machine = "KUSAMA-4009"
+rpc_ws = "ws://hub.example.org"
+
+[relayer]
+minimum_profit_percentage = 0
+delivery_endpoints = ["EVM-1"]
+
+[ethereum]
+type = "evm"
+state_machine = "EVM-1"
+rpc_urls = ${JSON.stringify(setUp.urls)}
+consensus_state_id = "ETH0"
+etherscan_api_key = "${setUp.apiKey ?? ""}"
+ismp_host = "${setUp.host}"
+signer = "${keyPath}"
+${setUp.more ?? ""}
+`,
+  );
+  assert.ok(config !== undefined, JSON.stringify(problems));
+  const log = new RecordedLog();
+  const network = { clock: systemClock, randomness: seededRandomness(1), log, fetch: platformFetch };
+  const hubNode = new MemoryNode(systemClock, { id: config.hub, family: "substrate" });
+  const hub = new KnowingHub(hubNode, systemClock, { relayer: fromHex("11".repeat(20)) });
+  hub.ageSec = setUp.hubAgeSec ?? 60n;
+  let text = "";
+  const deps = {
+    clock: systemClock,
+    random: seededRandomness(1),
+    log,
+    logFormat: "human" as const,
+    hasColour: false,
+    database: `${folder}/relayer.db`,
+    machine: () => readMachineFacts({ config: configPath, keys: reads.paths }),
+    openLedger: () => assert.fail("check does not open the database as the relayer does"),
+    connect: () => ({
+      hub,
+      chains: config.chains.map((chain) => {
+        assert.ok(chain.type === "evm");
+        return { config: chain, chain: createEvmChain(network, chain) };
+      }),
+    }),
+    fetch: () => Promise.resolve(Response.json({ status: "0", message: "NOTOK", result: "Invalid API Key" })),
+    print: (given: string) => void (text += given),
+  };
+  return { code: await runCheck({ deps, config, signal: never }, isJson), text };
+}
+
+async function hashOfFile(path: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", await Deno.readFile(path));
+  return toHex(new Uint8Array(digest));
+}
+
+Deno.test("check: a set-up with ten different faults gives a line for each, with its cure", async () => {
+  await using good = node({
+    eth_getCode: () => "0x6000",
+    eth_getBalance: () => "0x0",
+    eth_getBlockByNumber: () => ({
+      number: "0x100",
+      hash: `0x${"07".repeat(32)}`,
+      stateRoot: `0x${"08".repeat(32)}`,
+      timestamp: `0x${Math.floor(Date.now() / 1_000).toString(16)}`,
+    }),
+    eth_getLogs: ([filter]) => {
+      const { fromBlock, toBlock } = JSON.parse(JSON.stringify(filter));
+      return BigInt(toBlock) - BigInt(fromBlock) >= 100n
+        ? new ScriptedError(-32602, "block range is too wide: \u001b[2J maximum is 100 blocks")
+        : [];
+    },
+  });
+  await using stranger = node({ eth_chainId: () => "0x2" });
+  await withDirectory(async (folder) => {
+    const database = `${folder}/relayer.db`;
+    const account = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+    const chain = parseStateMachine("EVM-1");
+    const ledger = openLedger(database, { clock: systemClock });
+    ledger.bindHub(parseStateMachine("KUSAMA-4009"));
+    ledger.transaction(() => {
+      ledger.submissions.record({
+        kind: "cancel",
+        submission: newSubmission(1, { hash: hashOf(1), chain, account, nonce: 2n }),
+        items: [],
+      });
+    });
+    ledger.close();
+    const before = await hashOfFile(database);
+    const { code, text } = await check({
+      folder,
+      urls: [good.url, stranger.url, "http://127.0.0.1:9/v3/secretpathkey1234567890"],
+      host: "0x2279b7a0a67db372996a5fab50d91eaa73d2ebe6",
+      keyMode: 0o644,
+      apiKey: API_KEY,
+      more: "query_batch_size = 5000",
+      hubAgeSec: 7n * 86_400n,
+    });
+    assert.equal(code, 1);
+    const { result, checks }: { result: string; checks: readonly Row[] } = JSON.parse(text);
+    assert.equal(result, "failed");
+    const dead = "127.0.0.1:9";
+    const expected: readonly (readonly [string, string | null, string, RegExp, RegExp])[] = [
+      ["endpoint", dead, "warning", /does not answer: unreachable/, /check the URL/],
+      ["chain_id", stranger.host, "failed", /serves EVM-2, not EVM-1/, /remove it from rpc_urls/],
+      ["simulation", good.host, "warning", /no debug_traceCall .*nor eth_simulateV1/, /use an endpoint/],
+      ["logs", good.host, "warning", /query_batch_size = 5000 is refused .* 100 blocks work/, /to 100/],
+      ["state_proof", good.host, "failed", /no eth_getProof of block 3/, /archive/],
+      ["balance", null, "failed", /0x7099\S+ has 0 native tokens/, /send 0x7099\S+ native tokens of EVM-1/],
+      ["nonce", null, "warning", /2 transactions of 0x7099\S+ are not in the database/, /account of its own/],
+      ["price", "etherscan", "warning", /bad_key/, /etherscan_api_key/],
+      ["hub_view", null, "warning", /knows height 3 by "ETH0", updated 7 days ago/, /causeway-consensus/],
+      ["key_file", null, "warning", /key \(mode 644\)/, /chmod 600 \S+key/],
+    ];
+    for (const [name, endpoint, outcome, found, advice] of expected) {
+      const rows = checks.filter((row) => row.check === name && row.endpoint === endpoint);
+      assert.deepEqual(rows.map((row) => row.result), [outcome], `${name}: ${text}`);
+      assert.match(rows[0]?.found ?? "", found);
+      assert.match(rows[0]?.advice ?? "", advice);
+    }
+    const ok = checks.filter((row) => row.result === "ok").map(({ check }) => check);
+    assert.deepEqual(["database", "instance", "head", "batch"].filter((each) => !ok.includes(each)), []);
+    assert.equal(await hashOfFile(database), before);
+    assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name).sort(), [
+      "key",
+      "relayer.db",
+      "relayer.toml",
+    ]);
+    assert.doesNotMatch(text, /secretpathkey|ETHERSCANKEY/);
+    assert.ok(!text.includes(DEVNET_KEYS.relayer.slice(2)));
+    const sent = good.calls.filter(({ method }) => method.startsWith("eth_send"));
+    assert.deepEqual(sent, []);
+  });
+});
+
+Deno.test("check: a set-up in order ends with 0, and an open key file alone with 3", async () => {
+  await withHost(1, (host) =>
+    withDirectory(async (folder) => {
+      const setUp = { folder, urls: [host.rpcUrl], host: host.addresses.host, keyMode: 0o600 };
+      const { code, text } = await check(setUp, false);
+      assert.equal(code, 0, text);
+      assert.match(text, /^EVM-1 +simulation +ok +127\.0\.0\.1:\d+: debug_traceCall, with logs$/m);
+      assert.match(text, /^EVM-1 +state_proof +ok /m);
+      assert.match(text, /^machine +database +ok +\S+ does not exist yet and can be created$/m);
+      assert.match(text, /: 0 failed, 0 warnings, \d+ ok$/);
+      assert.equal((await check({ ...setUp, keyMode: 0o604 })).code, 3);
+    }));
+});
+
+Deno.test("check: a database that another process holds is named, and nonces are not compared", async () => {
+  await withHost(1, (host) =>
+    withDirectory(async (folder) => {
+      // SQLite shares locks within a process, so the holder is another one.
+      const source = `const { openLedger } = await import(${
+        JSON.stringify(new URL("../../support/ledger.ts", import.meta.url).href)
+      });
+        openLedger(${JSON.stringify(`${folder}/relayer.db`)}, { clock: { now: Date.now } });
+        console.log("open"); await new Promise(() => setInterval(() => {}, 1e6));`;
+      const holder = new Deno.Command(Deno.execPath(), {
+        args: ["eval", "--quiet", source],
+        stdout: "piped",
+        stderr: "inherit",
+      }).spawn();
+      try {
+        const reader = holder.stdout.getReader();
+        await reader.read();
+        await reader.cancel();
+        const setUp = { folder, urls: [host.rpcUrl], host: host.addresses.host, keyMode: 0o600 };
+        const { code, text } = await check(setUp);
+        const { checks }: { checks: readonly Row[] } = JSON.parse(text);
+        assert.equal(code, 3, text);
+        const [instance] = checks.filter(({ result }) => result !== "ok");
+        assert.deepEqual([instance?.check, instance?.chain], ["instance", "machine"]);
+        assert.match(instance?.advice ?? "", /fuser \S+relayer\.db/);
+        assert.match(checks.find(({ check }) => check === "nonce")?.found ?? "", /not compared/);
+      } finally {
+        holder.kill();
+        await holder.status;
+      }
+    }));
+});
