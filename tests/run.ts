@@ -40,7 +40,7 @@ const LONGEST: readonly string[] = [
   "tests/messaging/simulation/plans_test.ts",
   "tests/messaging/simulation/simulation_test.ts",
   "tests/messaging/simulation/simulation_second_test.ts",
-  "tests/core/chains/evm/log_reading_seeds_test.ts",
+  "tests/core/chains/evm/log_reader_seeds_test.ts",
   "tests/scenario/claims_test.ts",
   "tests/scenario/endpoints_test.ts",
   "tests/scenario/outcomes_test.ts",

@@ -4,7 +4,7 @@
  * With --logs those of reading a host's requests instead.
  */
 import { parseArgs } from "node:util";
-import { findLogFailures } from "../../core/chains/evm/log_reading_seeds.ts";
+import { findLogFailures } from "../../core/chains/evm/log_reader_seeds.ts";
 import { findFailures } from "./seeds.ts";
 
 /** A line with the progress comes after that many seeds. */

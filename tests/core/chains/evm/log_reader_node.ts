@@ -3,7 +3,7 @@ import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import type { Fetch } from "../../../../src/core/rpc/http.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import type { Draw } from "../../../support/draw.ts";
-import type { LogPlan, LogTrouble, LogTroubleKind } from "./log_reading_plan.ts";
+import type { LogPlan, LogTrouble, LogTroubleKind } from "./log_reader_plan.ts";
 import { requestLog } from "./scripted_node.ts";
 
 /** The chain's newest block when a seed begins. */

@@ -1,13 +1,13 @@
 /** The examples are what they tell: complete, correct, and true about the defaults. */
 import assert from "node:assert/strict";
-import type { ConsensusConfig } from "../../../src/consensus/config/schema.ts";
-import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
-import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
-import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
-import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
-import { readBlocks } from "../../docs/support/markdown.ts";
+import type { ConsensusConfig } from "../../src/consensus/config/schema.ts";
+import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
+import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
+import type { MessagingConfig } from "../../src/messaging/config/schema.ts";
+import type { ConfigResult } from "../../src/core/config/diagnostics.ts";
+import { readBlocks } from "./support/markdown.ts";
 
-const root = new URL("../../../", import.meta.url);
+const root = new URL("../../", import.meta.url);
 const messaging = Deno.readTextFileSync(new URL("config.example.toml", root));
 const consensus = Deno.readTextFileSync(new URL("consensus.example.toml", root));
 const key = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";

@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import fc from "fast-check";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
-import { edited, GOOD_TOML } from "../../messaging/config/wrong_configs.ts";
+import { edited, GOOD_TOML } from "./wrong_configs.ts";
 
 const HEX = "0123456789abcdef";
 const ALNUM = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";

@@ -1,7 +1,7 @@
 /**
  * Reads the requests of a host through the EVM adapter while its endpoints lag, miss logs, answer empty, refuse wide
  * ranges or take too long. A failing seed is run alone with
- * SEED=123 deno test -A tests/core/chains/evm/log_reading_seeds_test.ts
+ * SEED=123 deno test -A tests/core/chains/evm/log_reader_seeds_test.ts
  */
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
@@ -11,8 +11,8 @@ import { Draw } from "../../../support/draw.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { RecordedLine, RecordedLog } from "../../../support/recorded_log.ts";
 import { chainUnderTest, never } from "./chain_fixture.ts";
-import { FIRST_BLOCK, LogEndpoints } from "./log_reading_node.ts";
-import { type LogPlan, logPlanOf } from "./log_reading_plan.ts";
+import { FIRST_BLOCK, LogEndpoints } from "./log_reader_node.ts";
+import { type LogPlan, logPlanOf } from "./log_reader_plan.ts";
 import { host } from "./scripted_node.ts";
 
 /** Blocks below the head that are read: the hub knows no newer ones. */
@@ -38,7 +38,7 @@ export async function* findLogFailures(
 ): AsyncGenerator<{ readonly seed: number; readonly failure: string | undefined }> {
   for (let seed = first; seed <= last; seed++) {
     const { violations } = await readLogs(logPlanOf(seed), seed);
-    const replay = `SEED=${seed} deno test -A tests/core/chains/evm/log_reading_seeds_test.ts`;
+    const replay = `SEED=${seed} deno test -A tests/core/chains/evm/log_reader_seeds_test.ts`;
     const failure = `Seed ${seed} failed. Run it alone:\n${replay}\n${violations.slice(0, 10).join("\n")}`;
     yield { seed, failure: violations.length === 0 ? undefined : failure };
   }
