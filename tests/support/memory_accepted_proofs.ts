@@ -3,9 +3,10 @@ import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../../sr
 import { stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import type { RpcFault, RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { HubPart } from "./memory_accounts.ts";
-import type { Ask } from "./memory_chain.ts";
+import type { Ask } from "./memory_reads.ts";
 import { encodeProof, padProof, signerOf } from "./memory_consensus.ts";
-import type { MemoryBlock, MemoryNode } from "./memory_node.ts";
+import type { MemoryBlock } from "./memory_block.ts";
+import type { MemoryNode } from "./memory_node.ts";
 
 /** The proofs that the node's blocks accepted. */
 export class MemoryAcceptedProofs implements AcceptedProofs {

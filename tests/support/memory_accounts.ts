@@ -9,7 +9,7 @@ import { postMessage } from "../../src/core/ismp/commitment.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import { toSignerBytes } from "../../src/core/ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
-import type { Ask } from "./memory_chain.ts";
+import type { Ask } from "./memory_reads.ts";
 import type { HostState } from "./memory_host.ts";
 import type { MemoryNode } from "./memory_node.ts";
 import {

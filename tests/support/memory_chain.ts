@@ -12,13 +12,6 @@ import type {
   ProvenBlock,
   ReceiptProof,
 } from "../../src/core/chains/proofs.ts";
-import {
-  type Certain,
-  type ChainEvent,
-  type CounterpartyView,
-  type ReadSince,
-  UNSURE,
-} from "../../src/core/chains/reads.ts";
 import type {
   AcceptedSimulation,
   BroadcastResult,
@@ -34,93 +27,47 @@ import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/
 import type { Address } from "../../src/core/evm/address.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
-import {
-  type StateMachineHeight,
-  type StateMachineId,
-  stateMachineIdKey,
-} from "../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
+import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import type { Log } from "../../src/core/telemetry/log.ts";
-import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
-import { doFaulty, FaultPlan } from "./fault_plan.ts";
-import { type HostState, sealOf } from "./memory_host.ts";
-import type { MemoryNode, MemoryTransaction } from "./memory_node.ts";
 import type { Replacement } from "../../src/core/chains/replacement.ts";
 import type { HubLightClient } from "../../src/core/chains/hub_client.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
-
-/** Answers a call of a relayer with the delays and faults of its endpoint. */
-export type Ask = <T>(method: string, signal: AbortSignal, work: () => T) => Promise<T>;
+import type { MemoryTransaction } from "./memory_block.ts";
+import { sealOf } from "./memory_host.ts";
+import type { MemoryNode } from "./memory_node.ts";
+import { MemoryReads, type ReaderOptions } from "./memory_reads.ts";
 
 /** How a relayer is connected to a chain. */
-export interface MemoryChainOptions {
-  /** Names us in receipts, and is the account that pays on EVM chains. */
-  readonly relayer: Uint8Array;
+export interface MemoryChainOptions extends ReaderOptions {
   readonly limits?: Partial<ChainLimits>;
-  /** Time that each call takes, ms; none when absent. */
-  readonly latencyMs?: () => number;
   /** Where chains that read the host's parameters tell of changes; nowhere when absent. */
   readonly log?: Log;
 }
 
 /** One chain for one relayer. */
-export class MemoryChain implements Chain {
-  readonly id: StateMachineId;
-  readonly family: "evm" | "substrate";
+export class MemoryChain extends MemoryReads implements Chain {
   readonly limits: ChainLimits;
-  readonly relayer: Uint8Array;
-  readonly faults = new FaultPlan();
-  /** Names of the methods that were called, in order. */
-  readonly calls: string[] = [];
-  /** Changes what {@link Chain.fetchEvents} returns: another order, the same event twice. */
-  alterEvents: (events: readonly ChainEvent[]) => readonly ChainEvent[] = (events) => events;
   /** Changes proofs before they leave. */
   alterProof: (proof: MessageProof) => MessageProof = (proof) => proof;
   /** Whether another relayer's delivery of a message waits in the pool that this relayer's node shows. */
   isContested: (message: Message) => boolean = () => false;
   /** False: who signs is not told that the host knows the proofs already. */
   reportsKnownProofs = true;
-  /** Blocks by which the endpoint that is asked first is behind. */
-  readsBehind = 0n;
-  /** Blocks by which it is behind whatever it is asked for. */
-  blocksBehind = 0n;
   proofChecks: ProofChecks | undefined;
-  /** Whether an endpoint answers that may be asked to confirm what ends a message. */
-  areWitnessesUp = true;
-  protected readonly node: MemoryNode;
-  readonly #clock: Clock;
-  readonly #latencyMs: () => number;
   /** Proofs of others that wait in the mempool, as the EVM adapter remembers them. */
   readonly #sightings: MempoolSightings;
   #signatures = 0;
 
   constructor(node: MemoryNode, clock: Clock, options: MemoryChainOptions) {
-    this.node = node;
-    this.#clock = clock;
+    super(node, clock, options);
     this.#sightings = new MempoolSightings(clock);
-    this.#latencyMs = options.latencyMs ?? ((): number => 0);
-    this.id = node.id;
-    this.family = node.family;
-    this.relayer = options.relayer;
     this.limits = {
       maxMessagesPerStep: node.family === "evm" ? 100 : 200,
       maxCallBytes: 100_000,
       blocksPerEventQuery: undefined,
       ...options.limits,
     };
-  }
-
-  /** The block that plain reads see. */
-  protected get seenBlock(): MemoryNode["head"] {
-    const { head } = this.node;
-    return this.node.block(head.height - this.blocksBehind) ?? head;
-  }
-
-  /** The state that receipts and fees are read from. */
-  protected get seen(): HostState {
-    const { height, state } = this.seenBlock;
-    return this.node.block(height - this.readsBehind)?.state ?? state;
   }
 
   get capabilities(): ChainCapabilities {
@@ -254,55 +201,6 @@ export class MemoryChain implements Chain {
     return this.call("check", signal, () => []);
   }
 
-  fetchHeight(signal: AbortSignal): Promise<bigint> {
-    return this.call("fetchHeight", signal, () => this.seenBlock.height);
-  }
-
-  fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    return this.call("fetchFinalHeight", signal, () => this.node.finalHeight);
-  }
-
-  fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint> {
-    return this.call("fetchBlockTime", signal, () => this.blockAt(height, "fetchBlockTime").timeSec);
-  }
-
-  fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
-    return this.call("fetchView", signal, () => {
-      const { state, timeSec } = this.seenBlock;
-      return {
-        height: state.counterparties.get(stateMachineIdKey(counterparty))?.latest ?? 0n,
-        nowSec: timeSec,
-        challengePeriodSec: this.node.challengePeriodSec,
-        isFrozen: state.isFrozen,
-      };
-    });
-  }
-
-  fetchUpdateTime(at: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined> {
-    return this.call("fetchUpdateTime", signal, () => {
-      const known = this.node.head.state.counterparties.get(stateMachineIdKey(at.id));
-      return known?.heights.get(at.height)?.updatedAtSec;
-    });
-  }
-
-  fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
-    return this.call("fetchEvents", signal, () => {
-      const events: ChainEvent[] = [];
-      if (to > this.seenBlock.height) throw this.fault("lagging", "fetchEvents");
-      for (let height = from; height <= to; height++) {
-        events.push(...this.blockAt(height, "fetchEvents").events);
-      }
-      return this.alterEvents(events);
-    });
-  }
-
-  fetchStateRoot(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined> {
-    return this.call("fetchStateRoot", signal, () => {
-      const known = this.node.head.state.counterparties.get(stateMachineIdKey(of.id));
-      return known?.heights.get(of.height)?.root;
-    });
-  }
-
   proveMessages(
     messages: readonly Message[],
     { height, target }: { readonly height: bigint; readonly target: Pick<ProofVerifier, "capabilities"> },
@@ -323,53 +221,6 @@ export class MemoryChain implements Chain {
           : { kind: "state", height: at, proof: fromHex(seal) },
       );
     });
-  }
-
-  /** True when a request has left this chain at or below a height. */
-  hasSent(commitment: Hash256, height: bigint): boolean {
-    return this.node.block(height)?.state.sent.has(commitment) ?? false;
-  }
-
-  fetchReceipts(
-    messages: readonly Message[],
-    signal: AbortSignal,
-  ): Promise<readonly (Uint8Array | undefined)[]> {
-    return this.call("fetchReceipts", signal, () => this.#receipts(messages));
-  }
-
-  fetchCertainReceipts(
-    messages: readonly Message[],
-    since: ReadSince,
-    signal: AbortSignal,
-  ): Promise<readonly Certain<Uint8Array | undefined>[]> {
-    return this.call(
-      "fetchCertainReceipts",
-      signal,
-      () =>
-        this.confirmed(since, messages.map((each) => this.node.head.state.receipts.get(toReceiptKey(each)))),
-    );
-  }
-
-  fetchCertainFees(
-    commitments: readonly Hash256[],
-    since: ReadSince,
-    signal: AbortSignal,
-  ): Promise<readonly Certain<bigint | undefined>[]> {
-    return this.call(
-      "fetchCertainFees",
-      signal,
-      () => this.confirmed(since, commitments.map((each) => this.node.head.state.fees.get(each))),
-    );
-  }
-
-  /** What endpoints agree on once one of them is far enough. */
-  protected confirmed<T>(
-    { height = 0n, timeSec = 0n }: ReadSince,
-    values: readonly T[],
-  ): readonly Certain<T>[] {
-    const { head } = this.node;
-    const isUnsure = !this.areWitnessesUp || head.height < height || head.timeSec < timeSec;
-    return values.map((value) => isUnsure ? UNSURE : { kind: "certain", value });
   }
 
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
@@ -411,7 +262,7 @@ export class MemoryChain implements Chain {
   ): Promise<SigningResult> {
     return this.call("sign", signal, () => {
       const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
-      const receipts = this.#receipts(messages);
+      const receipts = this.receipts(messages);
       if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
       const from = this.reportsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined;
       // A transaction that nobody mines is not waited for without end.
@@ -475,7 +326,7 @@ export class MemoryChain implements Chain {
     const commitments = delivery.steps.flatMap((step) =>
       step.kind === "messages" ? step.messages.map(({ commitment }) => commitment) : []
     );
-    const named = [this.id.stateMachine, toHex(this.relayer), nonce, priceWei, this.#clock.now()];
+    const named = [this.id.stateMachine, toHex(this.relayer), nonce, priceWei, this.clock.now()];
     const proofs = delivery.steps.flatMap((step) => step.kind === "consensus" ? [step.proof] : []);
     const text = new TextEncoder().encode([...named, this.#signatures++, ...commitments].join());
     // Messages have a size only where somebody asks for it.
@@ -494,30 +345,5 @@ export class MemoryChain implements Chain {
       gasLimit: account === undefined ? undefined : simulation.gasLimit,
       madeAtHeight: this.node.head.height,
     };
-  }
-
-  #receipts(messages: readonly Message[]): readonly (Uint8Array | undefined)[] {
-    return messages.map((message) => this.seen.receipts.get(toReceiptKey(message)));
-  }
-
-  protected blockAt(height: bigint, method: string): NonNullable<ReturnType<MemoryNode["block"]>> {
-    const block = this.node.block(height);
-    if (block === undefined) throw this.fault("lagging", method);
-    return block;
-  }
-
-  protected fault(code: RpcFaultCode, method: string): RpcFault {
-    const where = { chain: this.id.stateMachine, endpointHost: "memory", method };
-    return new RpcFault(code, reactionTo(code), where);
-  }
-
-  protected async call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
-    signal.throwIfAborted();
-    this.calls.push(method);
-    const latencyMs = this.#latencyMs();
-    if (latencyMs > 0) await this.#clock.sleep(latencyMs, signal);
-    else await Promise.resolve();
-    const where = { chain: this.id.stateMachine, method, clock: this.#clock };
-    return await doFaulty(this.faults.take(method), where, work, signal);
   }
 }

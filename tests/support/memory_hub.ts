@@ -14,9 +14,10 @@ import type { Signature } from "../../src/core/ismp/fees.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { MemoryAcceptedProofs } from "./memory_accepted_proofs.ts";
 import { MemoryAccounts, type ReadEvidence } from "./memory_accounts.ts";
-import { type Ask, MemoryChain, type MemoryChainOptions } from "./memory_chain.ts";
+import { MemoryChain, type MemoryChainOptions } from "./memory_chain.ts";
 import { MemoryHubCalls } from "./memory_hub_calls.ts";
 import type { MemoryNode } from "./memory_node.ts";
+import type { Ask } from "./memory_reads.ts";
 import { MemoryRewards } from "./memory_rewards.ts";
 
 /** Settings of a {@link MemoryHub}. */

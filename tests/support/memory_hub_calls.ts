@@ -4,9 +4,10 @@ import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { HubPart, MemoryAccounts } from "./memory_accounts.ts";
-import type { Ask } from "./memory_chain.ts";
+import type { Ask } from "./memory_reads.ts";
 import type { HostState } from "./memory_host.ts";
-import type { MemoryCall, MemoryNode, MemoryTransaction } from "./memory_node.ts";
+import type { MemoryCall, MemoryTransaction } from "./memory_block.ts";
+import type { MemoryNode } from "./memory_node.ts";
 import type { MemoryRewards } from "./memory_rewards.ts";
 
 /** Calls that this file does itself; the node knows answers. */

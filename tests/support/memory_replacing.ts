@@ -7,7 +7,8 @@ import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { doFaulty } from "./fault_plan.ts";
 import type { MemoryChain } from "./memory_chain.ts";
-import type { MemoryNode, MemoryTransaction } from "./memory_node.ts";
+import type { MemoryTransaction } from "./memory_block.ts";
+import type { MemoryNode } from "./memory_node.ts";
 
 /** Gas of a plain transfer. */
 const TRANSFER_GAS = 21_000n;

@@ -7,7 +7,7 @@ import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { postMessage } from "../../src/core/ismp/commitment.ts";
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import type { HubPart } from "./memory_accounts.ts";
-import type { Ask } from "./memory_chain.ts";
+import type { Ask } from "./memory_reads.ts";
 import type { HostState } from "./memory_host.ts";
 import type { MemoryNode } from "./memory_node.ts";
 

@@ -6,7 +6,8 @@ import { findDestination, toReceiptKey, toRequest } from "../../../src/messaging
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { parsePayment } from "../../../src/messaging/fees/withdrawals/payment_scan.ts";
 import { type LedgerSnapshot, readLedger } from "../../scenario/support/ledger_reader.ts";
-import type { MemoryBlock, MemoryNode } from "../../support/memory_node.ts";
+import type { MemoryBlock } from "../../support/memory_block.ts";
+import type { MemoryNode } from "../../support/memory_node.ts";
 import {
   attemptsDouble,
   cursorsAhead,

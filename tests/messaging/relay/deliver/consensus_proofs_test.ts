@@ -7,7 +7,7 @@ import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.
 import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { noteTooLarge } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
-import type { MemoryTransaction } from "../../../support/memory_node.ts";
+import type { MemoryTransaction } from "../../../support/memory_block.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 

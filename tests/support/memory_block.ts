@@ -1,0 +1,94 @@
+/** Blocks of a chain in memory, what stands in them, and what it cost. */
+import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
+import type { Delivery, Refusal, SpentGas } from "../../src/core/chains/submission.ts";
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import type { Address } from "../../src/core/evm/address.ts";
+import { getMessage } from "../../src/core/ismp/commitment.ts";
+import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
+import type { Message } from "../../src/core/ismp/message.ts";
+import type { Execution, HostState } from "./memory_host.ts";
+
+/** A transaction (with account and nonce) or extrinsic (without). */
+export interface MemoryTransaction {
+  readonly hash: Hash256;
+  readonly delivery: Delivery;
+  readonly relayer: Uint8Array;
+  readonly account: string | undefined;
+  readonly nonce: bigint | undefined;
+  readonly priceWei: bigint;
+  /** The handler that it calls; absent where there is none, and in transfers. */
+  readonly handler?: Address | undefined;
+  /** An answer to GET requests, which only the hub takes; `delivery` is empty then. */
+  readonly answer?: GetRequestsWithProof | undefined;
+  /** Another call that only the hub takes; `delivery` is empty then. */
+  readonly call?: MemoryCall | undefined;
+}
+
+/** A call of the hub beside messages. */
+export interface MemoryCall {
+  /** What two equal calls have in common: the pool takes one of them. */
+  readonly tag: string;
+  /** Why the hub would refuse it in that state. */
+  readonly refusalIn: (state: HostState, nowSec: bigint) => Refusal | undefined;
+  /** Writes its effect and tells its events. */
+  readonly apply: (state: HostState, at: EventPosition) => readonly ChainEvent[];
+}
+
+/** A transaction in a block, and what it did. */
+export interface Mined {
+  readonly transaction: MemoryTransaction;
+  readonly execution: Execution;
+  /** Whether the client of the hub learned something. */
+  readonly advancedClient: boolean;
+}
+
+/** A transaction of an account in a block, with what it cost. */
+export interface PaidTransaction extends SpentGas {
+  readonly hash: Hash256;
+  readonly blockTimeSec: bigint;
+  /** The handler that it called, where it called one. */
+  readonly handler: Address | undefined;
+  readonly isReverted: boolean;
+}
+
+/** Something that the test wants to happen in the next block. */
+export type Action = (
+  state: HostState,
+  block: { readonly height: bigint; readonly nowSec: bigint },
+) => ChainEvent[];
+
+/** A block with the state after it. */
+export interface MemoryBlock {
+  readonly height: bigint;
+  readonly hash: Hash256;
+  readonly timeSec: bigint;
+  readonly events: readonly ChainEvent[];
+  readonly mined: readonly Mined[];
+  readonly actions: readonly Action[];
+  readonly state: HostState;
+}
+
+/** Gas of a transfer, and of a transaction that is refused. */
+const TRANSFER_GAS = 21_000n;
+
+/** What a transaction in a block cost its account; `undefined`: extrinsics are free. */
+export function spentGas(
+  { transaction, execution }: Mined,
+  price: { readonly messageGas: bigint; readonly proofGas: bigint },
+): SpentGas | undefined {
+  if (transaction.account === undefined) return undefined;
+  const messages = BigInt(messagesOf(transaction).length);
+  const proofs = BigInt(transaction.delivery.steps.filter(({ kind }) => kind === "consensus").length);
+  const work = execution.kind === "refused" ? 0n : messages * price.messageGas + proofs * price.proofGas;
+  return {
+    gasUsed: work > TRANSFER_GAS ? work : TRANSFER_GAS,
+    gasPriceWei: transaction.priceWei,
+    dataCostWei: 0n,
+  };
+}
+
+/** The messages that a transaction carries or answers, in order. */
+export function messagesOf({ answer, delivery }: MemoryTransaction): readonly Message[] {
+  if (answer !== undefined) return answer.requests.map(getMessage);
+  return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+}
