@@ -11,6 +11,7 @@ import type { Section } from "../core/config/schema.ts";
 import type { BeefyClientState } from "../core/evm/beefy_client_state.ts";
 import type { ConsensusClientId, StateMachine, StateMachineId } from "../core/ismp/state_machine.ts";
 import type { Fetch } from "../core/rpc/http.ts";
+import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
@@ -27,6 +28,8 @@ export interface ProverContext {
   readonly randomness: Randomness;
   readonly log: Log;
   readonly fetch: Fetch;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
   readonly hub: ConsensusTarget;
   /** Text of the chain that outlives the program; `undefined`: none (see {@link ChainClient.cachedAs}). */
   readonly cachedText: PersistedText | undefined;

@@ -4,6 +4,7 @@ import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import { type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
 import { platformFetch } from "../core/rpc/http.ts";
+import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
@@ -39,6 +40,8 @@ export interface ConnectDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
   /** Persistent storage of chains (`--cache`); absent: none. */
   readonly cachedTexts?: ReadonlyMap<StateMachine, PersistedText> | undefined;
 }
@@ -51,6 +54,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     log: deps.log,
     fetch: platformFetch,
     openSocket: platformSocket,
+    observer: deps.observer,
   };
   const { substrate } = config.hub;
   const hub = createHubTarget(network, {

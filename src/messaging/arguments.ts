@@ -1,12 +1,18 @@
 /** The command line of the messaging relayer. Source: docs/specification.md, "Messaging relayer command line". */
 import type { ProgramCommand } from "../core/commands/command.ts";
 import type { CommonArguments } from "../core/runtime/app.ts";
-import { addCommonOptions, createCommandLine, type ParsedCommandLine } from "../core/runtime/command_line.ts";
+import {
+  addCommonOptions,
+  addListenOptions,
+  createCommandLine,
+  type ListenOptions,
+  type ParsedCommandLine,
+} from "../core/runtime/command_line.ts";
 import type { MessagingRun } from "./commands/command.ts";
 import { commands } from "./commands/commands.ts";
 
 /** Arguments of a run; the files are there unless a command does without them. */
-export interface RunArguments extends CommonArguments {
+export interface RunArguments extends CommonArguments, ListenOptions {
   readonly db: string;
 }
 
@@ -38,6 +44,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   const traits = { name: "causeway", description: DESCRIPTION, afterHelp: AFTER_HELP };
   const { command, parse } = createCommandLine(traits);
   command.requiredOption("-d, --db <path>", "SQLite database file; created when missing");
+  addListenOptions(command);
   addCommonOptions(command, version);
   for (const each of commands) {
     each.addTo(command, (chosen) => {

@@ -6,6 +6,7 @@ import type { ChainConfig, MessagingConfig } from "./config/schema.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
 import { sr25519PublicKey, toEvmAddress } from "../core/ismp/signed_messages.ts";
 import { platformFetch } from "../core/rpc/http.ts";
+import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
@@ -18,6 +19,8 @@ export interface ConnectDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
 }
 
 /** Creates the adapters of all configured chains. Connections are made at the first request. */
@@ -28,6 +31,7 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
     log: deps.log,
     fetch: platformFetch,
     openSocket: platformSocket,
+    observer: deps.observer,
   };
   const { hub } = config;
   const relayerId = unsignedRelayerId(config.chains);

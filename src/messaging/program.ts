@@ -8,12 +8,15 @@ import { dropFileAccess } from "../core/runtime/file_access.ts";
 import { type MachineFacts, readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
+import { platformListener } from "../core/telemetry/http/http_listener.ts";
+import { serveStatus } from "../core/telemetry/http/serve_status.ts";
 import type { RunArguments, RunRequest } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
 import { readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
 import { openLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
+import { RelayWatch } from "./status/relay_watch.ts";
 
 /** Everything but commands that run without a valid configuration. */
 interface ProgramRequest {
@@ -28,6 +31,7 @@ export function runProgram(
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
   const reading = readMessagingConfig({ ...world, readFile: files.readFile }, args.config);
+  const watch = new RelayWatch(systemClock);
   return runApp(
     world,
     {
@@ -35,6 +39,7 @@ export function runProgram(
       reading,
       secretsOf: listSecrets,
       hasResult: command.kind === "command" && command.hasResult,
+      onWarning: (line) => watch.program.noteWarning(line),
     },
     async (config, { log, print, hasColour, signal }) => {
       const base = { clock: systemClock, random: systemRandomness, log };
@@ -48,7 +53,7 @@ export function runProgram(
           dropFileAccess(log);
           return ledger;
         },
-        connect: (checked) => connectChains(base, checked),
+        connect: (checked) => watch.observe(connectChains({ ...base, observer: watch.endpoints }, checked)),
         fetch: platformFetch,
         print,
         hasColour,
@@ -56,7 +61,15 @@ export function runProgram(
         machine,
         logFormat: args.logFormat,
       };
-      if (command.kind === "relay") return await runRelayer(deps, config, signal);
+      if (command.kind === "relay") {
+        const server = {
+          openListener: platformListener,
+          log,
+          address: args.listen,
+          sources: watch.sources(),
+        };
+        return await serveStatus(server, () => runRelayer({ ...deps, watch }, config, signal));
+      }
       return await command.run({ deps, config, signal });
     },
   );

@@ -25,7 +25,9 @@ import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 /** Runs until `signal` is aborted or an unrecoverable error occurs. */
 export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: AbortSignal): Promise<ExitCode> {
   const machine = deps.checks?.machine();
-  return runSession({ deps, config, signal }, async ({ ledger, ...parts }) => {
+  return runSession({ deps, config, signal }, async ({ ledger: opened, ...parts }) => {
+    const { watch } = deps;
+    const ledger = watch?.open(opened, parts) ?? opened;
     const checking = deps.checks === undefined || machine === undefined ? [] : [checkWorker(
       { clock: deps.clock, log: deps.log, board: deps.checks.board },
       () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
@@ -33,15 +35,25 @@ export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: Abort
     const workers = [
       ...planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch }),
       ...checking,
+      ...watch?.workers(deps.log) ?? [],
     ];
+    watch?.program.noteWorkers(workers);
     logStart(deps.log, config);
-    const outcome = await superviseWorkers(
-      { clock: deps.clock, randomness: deps.random, log: deps.log },
-      workers,
-      { isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop", signal },
-    );
-    if (outcome.kind === "aborted") deps.log.info("program_stopped");
-    return outcome.exitCode;
+    try {
+      const outcome = await superviseWorkers(
+        { clock: deps.clock, randomness: deps.random, log: deps.log },
+        workers,
+        {
+          isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop",
+          onRestart: (worker) => watch?.program.noteRestart(worker),
+          signal,
+        },
+      );
+      if (outcome.kind === "aborted") deps.log.info("program_stopped");
+      return outcome.exitCode;
+    } finally {
+      watch?.close();
+    }
   });
 }
 

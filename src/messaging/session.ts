@@ -13,6 +13,7 @@ import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { checkAll, type CheckResult, type ConfiguredChain } from "./startup.ts";
 
@@ -34,6 +35,8 @@ export interface RunDeps {
   readonly fetch: Fetch;
   /** Absent: the running relayer makes no checks after its start. */
   readonly checks?: RunningChecks | undefined;
+  /** Notified of the session and its workers; absent: nobody watches. */
+  readonly watch?: SessionWatch | undefined;
 }
 
 /** Checks of the running relayer. */
@@ -42,6 +45,21 @@ export interface RunningChecks {
   readonly board: CheckBoard;
   /** Reads facts about the machine; only before the database is opened. */
   readonly machine: () => MachineFacts;
+}
+
+/** Watcher of a running relayer; relaying does not depend on it. */
+export interface SessionWatch {
+  /** Told that the session is open; returns the ledger to use. */
+  open(ledger: Ledger, connections: Connections): Ledger;
+  /** Told that the session ends. */
+  close(): void;
+  /** Workers that only watch. */
+  workers(log: Log): readonly Worker[];
+  /** Notified of the workers that are started, and of each restart. */
+  readonly program: {
+    noteWorkers(workers: readonly Worker[]): void;
+    noteRestart(worker: string): void;
+  };
 }
 
 /** Open database and checked chains, none of which has a configuration error. */

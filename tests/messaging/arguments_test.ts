@@ -84,3 +84,24 @@ Deno.test("arguments: release-suspended with what is meant; what is no chain or 
     assert.match(parsed.stderr, expected);
   }
 });
+
+Deno.test("arguments: --listen takes an address of this machine, any other only with --listen-anywhere", () => {
+  const listenOf = (...args: readonly string[]): unknown => {
+    const parsed = parse(...both, ...args);
+    return parsed.kind === "run" ? parsed.arguments.listen : [parsed.code, parsed.stderr];
+  };
+  assert.equal(listenOf(), undefined);
+  assert.deepEqual(listenOf("--listen=127.0.0.1:9180"), { host: "127.0.0.1", port: 9180 });
+  assert.deepEqual(listenOf("--listen=0.0.0.0:9180", "--listen-anywhere"), { host: "0.0.0.0", port: 9180 });
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ["--listen=0.0.0.0:9180", /other machines reach --listen=0\.0\.0\.0:9180.*--listen-anywhere/],
+    ["--listen=[::]:9180", /other machines reach --listen=\[::\]:9180/],
+    ["--listen=9180", /Expected an IP address and a port such as 127\.0\.0\.1:9180/],
+  ];
+  for (const [arg, expected] of cases) {
+    const answer = listenOf(arg);
+    assert.ok(Array.isArray(answer));
+    assert.equal(answer[0], 2);
+    assert.match(String(answer[1]), expected);
+  }
+});

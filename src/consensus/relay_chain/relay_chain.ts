@@ -8,6 +8,7 @@ import { ScaleError } from "../../core/encoding/scale.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
+import { observeEndpoint, type RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import { createSocketEndpoint, type SocketDeps, type SocketEndpoint } from "../../core/rpc/socket.ts";
 import {
   calls,
@@ -103,6 +104,8 @@ const BODIES_AT_A_TIME = 8;
 export interface RelayChainDeps extends SocketDeps {
   /** Log for methods that the node does not offer; optional. */
   readonly log?: Log;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
 }
 
 /** Opens the chain that finalizes a hub. */
@@ -124,7 +127,7 @@ export class RelayChain {
       translate: translateSubstrateError,
       maxPayloadBytes,
     });
-    this.#client = new SubstrateClient(deps, this.#endpoint, name, {
+    this.#client = new SubstrateClient(deps, observeEndpoint(deps, name, this.#endpoint), name, {
       onSetsRefused: () =>
         deps.log?.info("storage_batches_unavailable", { chain: name, endpoint: this.host }),
     });

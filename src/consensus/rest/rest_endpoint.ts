@@ -10,6 +10,7 @@ import { safeDetail } from "../../core/rpc/detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { authorization, connectionProblem, type Fetch, readRetryAfterMs } from "../../core/rpc/http.ts";
 import { type Json, parseJson } from "../../core/rpc/json.ts";
+import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import {
   ConnectionEnded,
   isJson,
@@ -88,7 +89,12 @@ const MAX_ERROR_BYTES = 4096;
 /** Bytes where the endpoint offers them. */
 const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 
-type Deps = { readonly fetch: Fetch; readonly clock: Clock };
+type Deps = {
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
+};
 
 /** An address that answers GET requests. Faults name its host, never its path, query or credentials. */
 export class RestEndpoint {
@@ -197,20 +203,35 @@ export class RestEndpoint {
   ): Promise<T> {
     signal.throwIfAborted();
     const end = linkedAbort(signal);
+    const startMs = this.#deps.clock.now();
     try {
-      return await use(() => this.#begin(request, accept, end.signal));
+      const result = await use(() => this.#begin(request, accept, end.signal));
+      this.#note(request, "ok", startMs);
+      return result;
     } catch (cause) {
       signal.throwIfAborted();
-      if (cause instanceof ConnectionEnded) {
-        throw this.#fault("unreachable", request, {
+      const fault = cause instanceof ConnectionEnded
+        ? this.#fault("unreachable", request, {
           detail: "the connection ended before the end of the answer",
-        });
-      }
-      throw cause;
+        })
+        : cause;
+      if (fault instanceof RpcFault) this.#note(request, fault.code, startMs);
+      throw fault;
     } finally {
       end.abort();
       end.unlink();
     }
+  }
+
+  #note({ route }: RestRequest, outcome: "ok" | RpcFaultCode, startMs: number): void {
+    const { clock, observer } = this.#deps;
+    observer?.noteRequest({
+      chain: this.#options.chain,
+      endpointHost: this.host,
+      calls: [{ method: route, outcome }],
+      tookMs: clock.now() - startMs,
+      head: undefined,
+    });
   }
 
   async #begin(request: RestRequest, accept: string, signal: AbortSignal): Promise<Response> {

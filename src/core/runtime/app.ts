@@ -6,6 +6,7 @@ import { type ConfigResult, describeProblems, renderDiagnostic, renderNote } fro
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogFormat, openLog } from "../telemetry/open_log.ts";
 import { openOutput } from "../telemetry/output.ts";
+import type { RecentWarning } from "../telemetry/recent_warnings.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { abortOnSignals, systemSignals } from "./signals.ts";
 import { systemClock } from "./system_clock.ts";
@@ -40,6 +41,8 @@ export interface AppOptions<C> {
   readonly secretsOf: (config: C) => readonly string[];
   /** True: the log goes to standard error, so standard output holds the result of a command and nothing else. */
   readonly hasResult?: boolean;
+  /** Called with each warning and error that is logged, without secrets. */
+  readonly onWarning?: (line: RecentWarning) => void;
 }
 
 /** Context of the program's work. */
@@ -75,6 +78,7 @@ export async function runApp<C>(
     clock: systemClock,
     hasColour: logOutput.isTerminal && env.isColourWelcome,
     secrets: [...options.secretsOf(reading.config), ...reading.secrets],
+    ...options.onWarning && { onWarning: options.onWarning },
   });
   logDiagnostics(log, args.config, reading);
   const watch = abortOnSignals(systemSignals, {

@@ -2,6 +2,12 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { nearestWord } from "../config/spelling.ts";
 import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
+import {
+  formatAddress,
+  isLoopback,
+  type ListenAddress,
+  parseListenAddress,
+} from "../telemetry/http/listen_address.ts";
 import { logLevels } from "../telemetry/log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 
@@ -125,6 +131,48 @@ export function addCommonOptions(command: Command, version: string): void {
       ),
     )
     .version(version, "-V, --version", "print version and build");
+}
+
+/** Options of {@link addListenOptions}. */
+export interface ListenOptions {
+  /** Address of the status server; absent: nothing is served. */
+  readonly listen?: ListenAddress;
+}
+
+/** Adds `--listen` and `--listen-anywhere`. */
+export function addListenOptions(command: Command): void {
+  command
+    .addOption(
+      new Option(
+        "--listen <address>",
+        "serve status page, health and metrics there, e.g. 127.0.0.1:9180 (default: nothing is served)",
+      ).argParser(toListenAddress),
+    )
+    .addOption(
+      new Option(
+        "--listen-anywhere",
+        "allow a --listen address that other machines reach; it has no password",
+      ),
+    )
+    .hook("preAction", (program) => refuseExposed(program));
+}
+
+/** Refuses an address that other machines reach, unless that is said to be meant. */
+function refuseExposed(program: Command): void {
+  const { listen, listenAnywhere } = program.opts<ListenOptions & { readonly listenAnywhere?: boolean }>();
+  if (listen === undefined || listenAnywhere === true || isLoopback(listen.host)) return;
+  const text = `error: other machines reach --listen=${formatAddress(listen)}, which asks for no password; ` +
+    "name 127.0.0.1, or add --listen-anywhere if that is meant";
+  program.error(text, { code: "causeway.exposedAddress" });
+}
+
+/** Parses an address to listen on. @throws {InvalidArgumentError} */
+function toListenAddress(text: string): ListenAddress {
+  const address = parseListenAddress(text);
+  if (address === undefined) {
+    throw new InvalidArgumentError("Expected an IP address and a port such as 127.0.0.1:9180 or [::1]:9180.");
+  }
+  return address;
 }
 
 /** Name and help texts of a command. */

@@ -4,8 +4,11 @@ import manifest from "../../../deno.json" with { type: "json" };
 /** Placeholder that the build (`src/build/bundle.ts`) replaces with the commit. */
 const builtFrom = "@commit@";
 
+/** Version without commit, e.g. `0.1.0`. */
+export const programVersion: string = manifest.version;
+
 /** Output of `--version`: program name, version, commit, runtime and target. */
 export function versionText(program: string, deno: string, target: string): string {
   const commit = builtFrom.startsWith("@") ? "unknown" : builtFrom;
-  return `${program} ${manifest.version} (commit ${commit}, deno ${deno}, ${target})`;
+  return `${program} ${programVersion} (commit ${commit}, deno ${deno}, ${target})`;
 }

@@ -36,6 +36,8 @@ export interface SupervisorOptions {
   readonly isFatal?: (error: unknown) => boolean;
   /** True for transient faults (an endpoint that is down): logged as a warning instead of an error. */
   readonly isPassing?: (error: unknown) => boolean;
+  /** Called before each restart of a worker. */
+  readonly onRestart?: (worker: string) => void;
 }
 
 /** Outcome of {@link superviseWorkers}. */
@@ -139,6 +141,7 @@ class Supervisor {
   async #pause(worker: Worker, error: unknown, failures: number): Promise<void> {
     const { clock, randomness, log } = this.#deps;
     const { backoff = defaultBackoff, isPassing, signal } = this.#options;
+    this.#options.onRestart?.(worker.name);
     const delayMs = nextDelayMs(backoff, failures, randomness.fraction());
     const level = isPassing?.(error) ? "warn" : "error";
     log[level]("worker_restarting", {

@@ -42,15 +42,24 @@ const placeWidth = 28;
  * text (with its explanation), values. Warnings and errors end with their event in brackets: the word to look up.
  */
 export const humanLine: LineFormat = (entry, options) => {
-  const { leg, chain, explanation, ...rest } = entry.fields;
-  const place = typeof leg === "string" ? leg : typeof chain === "string" ? chain : "";
   const level = entry.level.toUpperCase().padEnd(5);
   const shown = options.hasColour ? `${colours[entry.level]}${level}${colourEnd}` : level;
-  const values = Object.entries(rest).flatMap(([name, value]) => humanField(name, value, options));
-  const said = typeof explanation === "string" ? `${entry.message}: ${explanation}` : entry.message;
-  const text = [`${printable(place).padEnd(placeWidth)} ${printable(said)}`, ...values].join(" ");
+  const { place, said } = humanText(entry, options);
+  const text = `${place.padEnd(placeWidth)} ${said}`;
   return `${new Date(entry.timeMs).toISOString()} ${shown} ${text}${shownEvent(entry, options)}`;
 };
+
+/** Formats the leg or chain of an entry, and its text with its values, without time and level. */
+export function humanText(
+  entry: Entry,
+  options: FormatOptions,
+): { readonly place: string; readonly said: string } {
+  const { leg, chain, explanation, ...rest } = entry.fields;
+  const place = typeof leg === "string" ? leg : typeof chain === "string" ? chain : "";
+  const values = Object.entries(rest).flatMap(([name, value]) => humanField(name, value, options));
+  const text = typeof explanation === "string" ? `${entry.message}: ${explanation}` : entry.message;
+  return { place: printable(place), said: [printable(text), ...values].join(" ") };
+}
 
 function shownEvent({ level, event }: Entry, { hasColour }: FormatOptions): string {
   if (level !== "warn" && level !== "error") return "";

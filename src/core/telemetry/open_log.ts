@@ -1,9 +1,10 @@
 /** Log of a program: levels, formats, repeated lines, redaction. Built on LogTape. */
 import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/logtape";
 import type { Clock } from "../runtime/clock.ts";
-import { type Entry, type FormatOptions, humanLine, jsonLine } from "./line_format.ts";
+import { type Entry, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
 import { type EventCode, events } from "./events.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
+import type { RecentWarning } from "./recent_warnings.ts";
 import { createRedactor } from "./redactor.ts";
 import { Repeats } from "./repeats.ts";
 
@@ -24,6 +25,8 @@ export interface LogOptions {
   readonly hasColour?: boolean;
   /** Secret values that must never appear in a line. */
   readonly secrets?: readonly string[];
+  /** Called with each warning and error that is written, without secrets; must not throw. */
+  readonly onWarning?: (line: RecentWarning) => void;
 }
 
 /** Log that can be flushed. */
@@ -113,7 +116,12 @@ function createWriter(options: LogOptions): { take(entry: Entry): void; flush():
   const redact = createRedactor(options.secrets ?? []);
   const repeats = new Repeats();
   const writeAll = (entries: readonly Entry[]): void => {
-    for (const entry of entries) options.write(redact(safely(() => format(entry, details), entry)));
+    for (const entry of entries) {
+      options.write(redact(safely(() => format(entry, details), entry)));
+      const { level, event, timeMs: atMs } = entry;
+      if (options.onWarning === undefined || (level !== "warn" && level !== "error")) continue;
+      options.onWarning({ atMs, level, event, text: redact(safely(() => plainText(entry), entry)) });
+    }
   };
   return {
     take: (entry) => {
@@ -125,6 +133,12 @@ function createWriter(options: LogOptions): { take(entry: Entry): void; flush():
       options.flush?.();
     },
   };
+}
+
+/** Text of an entry after its time and level. */
+function plainText(entry: Entry): string {
+  const { place, said } = humanText(entry, { hasColour: false, withStack: false });
+  return place === "" ? said : `${place}: ${said}`;
 }
 
 /** Formats safely: a value that cannot be shown (a throwing getter) drops the values of its line, not the program. */

@@ -122,12 +122,12 @@ function completeRelayer(
   };
 }
 
-interface ChainReading {
+interface ChainSnapshot {
   readonly known: KnownSection & { readonly gasPriceBufferPercent?: number | undefined };
   readonly config: ChainConfig | undefined;
 }
 
-function readChain({ evm, substrate }: Sections, table: TomlTable, location: SourceLocation): ChainReading {
+function readChain({ evm, substrate }: Sections, table: TomlTable, location: SourceLocation): ChainSnapshot {
   const { section } = location;
   switch (table["type"]) {
     case "evm": {

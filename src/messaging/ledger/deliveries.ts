@@ -18,7 +18,7 @@ import {
 import type { Database } from "./database.ts";
 
 /** Every {@link ClaimState}. */
-const claimStates = ["unclaimed", "claiming", "claimed", "no_fee", "lost", "unclaimable"] as const;
+export const claimStates = ["unclaimed", "claiming", "claimed", "no_fee", "lost", "unclaimable"] as const;
 
 /**
  * `no_fee`: the request pays nothing. `lost`: the destination has no receipt of ours, or no longer. `unclaimable`: the

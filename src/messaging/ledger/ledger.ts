@@ -12,6 +12,7 @@ import { type Meta, openMeta } from "./meta.ts";
 import { prune, type Pruned } from "./retention.ts";
 import { openRewards, type Rewards } from "./rewards.ts";
 import { openSpending, type Spending } from "./spending.ts";
+import { openStatistics, type Statistics } from "./statistics.ts";
 import { openSubmissions, type Submissions } from "./submissions.ts";
 import { openSuspensions, type Suspensions } from "./suspensions.ts";
 import { openWithdrawals, type Withdrawals } from "./withdrawals.ts";
@@ -67,6 +68,7 @@ export type {
   SpendingRule,
   Spent,
 } from "./spending.ts";
+export type { InFlightSum, MinedSum, OpenCount, Period, Statistics } from "./statistics.ts";
 export type { ItemOutcome, SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
 export {
   type InFlight,
@@ -100,6 +102,7 @@ export interface Ledger {
   readonly rewards: Rewards;
   readonly spending: Spending;
   readonly suspensions: Suspensions;
+  readonly statistics: Statistics;
   /**
    * Runs `work` in one write transaction that is on disk when this returns; rolls back when it throws. `work` must not
    * be asynchronous.
@@ -138,6 +141,7 @@ export function createLedger(db: Database): Ledger {
     rewards: openRewards(db),
     spending: openSpending(db),
     suspensions: openSuspensions(db),
+    statistics: openStatistics(db),
     transaction: (work) => db.transaction(work),
     bindHub: (stateMachine) => db.transaction(() => bindHub(db.path, meta, stateMachine)),
     checkWritable: () => db.transaction(() => meta.write(probeName, String(db.now()))),

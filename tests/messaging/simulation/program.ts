@@ -168,6 +168,7 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
     rewards: stepwisePart(rewards, life),
     spending: stepwisePart(spending, life),
     suspensions: stepwisePart(suspensions, life),
+    statistics: ledger.statistics,
     meta: stepwisePart(meta, life),
     transaction: (work) => {
       life.step();

@@ -24,6 +24,7 @@ import {
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { Fetch } from "../../../core/rpc/http.ts";
+import type { RpcObserver } from "../../../core/rpc/observed_endpoint.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Randomness } from "../../../core/runtime/randomness.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
@@ -59,6 +60,8 @@ export interface SyncCommitteeProverDeps {
   readonly execution: RpcEndpointSet;
   /** For the beacon nodes. */
   readonly fetch: Fetch;
+  /** Notified of every request to a beacon node; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Log;

@@ -8,6 +8,7 @@ import { fromHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
 import { evmChainId } from "../../ismp/state_machine.ts";
 import type { Fetch } from "../../rpc/http.ts";
+import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -64,6 +65,8 @@ export interface EvmChainDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Log;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { EndpointUrl } from "../../config/redact.ts";
 import { translateEvmError } from "../../rpc/evm_errors.ts";
 import { createHttpEndpoint, type Fetch } from "../../rpc/http.ts";
 import type { Json } from "../../rpc/json.ts";
+import { observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
@@ -16,6 +17,8 @@ export interface EvmEndpointSetDeps {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
 }
 
 /** Options of an endpoint set. */
@@ -36,7 +39,11 @@ export function createEvmEndpointSet(
   const chain = options.stateMachine;
   const number = BigInt(evmChainId(chain));
   const endpoints = options.urls.map((url) =>
-    createHttpEndpoint(deps, { url: url.reveal(), chain, translate: translateEvmError })
+    observeEndpoint(
+      deps,
+      chain,
+      createHttpEndpoint(deps, { url: url.reveal(), chain, translate: translateEvmError }),
+    )
   );
   const isExpected = (result: Json): boolean =>
     typeof result === "string" && /^0x[0-9a-f]+$/i.test(result) && BigInt(result) === number;

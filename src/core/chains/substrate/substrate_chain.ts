@@ -6,6 +6,7 @@ import type { StateMachineId } from "../../ismp/state_machine.ts";
 import { fromHex, toHash256 } from "../../encoding/bytes.ts";
 import type { SubstrateValues } from "../../config/chains.ts";
 import type { Fetch } from "../../rpc/http.ts";
+import { observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { SubstrateClient } from "../../rpc/substrate_client.ts";
@@ -36,6 +37,8 @@ export interface SubstrateChainDeps {
   /** For calls that do not fit a WebSocket frame. */
   readonly fetch: Fetch;
   readonly log: Log;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
 }
 
 /**
@@ -102,7 +105,7 @@ export function createChainContext(
     maxPayloadBytes: options.maxRpcPayloadSizeBytes,
   });
   const log = deps.log.with({ chain });
-  const client = new SubstrateClient(deps, endpoint, chain, {
+  const client = new SubstrateClient(deps, observeEndpoint(deps, chain, endpoint), chain, {
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: () => log.info("storage_batches_unavailable"),
   });

@@ -8,6 +8,11 @@ export const endpointEvents = {
     meaning: "One endpoint of a chain gave no usable answer to its start-up check; the others are used.",
     action: CHECK_ENDPOINT,
   },
+  balance_unread: {
+    text: "Balance could not be read; again in 1 min",
+    meaning: "The status page and the metrics show the balance that was read before.",
+    action: NOTHING,
+  },
   endpoint_wrong_chain: {
     text: "Endpoint serves another chain: correct or remove its URL",
     meaning:

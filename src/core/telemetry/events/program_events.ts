@@ -29,6 +29,21 @@ export const programEvents = {
       "The program ended in order. Whatever the messaging relayer has sent is recorded in the database.",
     action: NOTHING,
   },
+  status_server_started: {
+    text: "Status page, health and metrics are served",
+    meaning: "The program listens at `address`, as `--listen` asks for.",
+    action: NOTHING,
+  },
+  status_server_failed: {
+    text: "Nothing was started: the address of --listen cannot be used",
+    meaning: "Another process listens there, or this machine has no such address.",
+    action: "Stop the other process, or name another address or port with --listen.",
+  },
+  status_unavailable: {
+    text: "A request to the status server could not be answered",
+    meaning: "What was asked for could not be read, for example from the database. Relaying continues.",
+    action: "Look at the error; report it when it repeats.",
+  },
   shutdown_timed_out: {
     text: "Workers did not stop in time",
     meaning: "The listed workers were still busy when the program ended; what they sent is recorded.",

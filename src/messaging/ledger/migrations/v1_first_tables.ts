@@ -39,7 +39,9 @@ CREATE INDEX message_due ON message (source, target, next_attempt_at_ms)
 CREATE INDEX message_timeout ON message (source, target, timeout_sec)
   WHERE state IN ('seen', 'held', 'ready', 'not_executed');
 CREATE INDEX message_by_state ON message (source, target, state);
-CREATE INDEX message_ended ON message (updated_at_ms)
+CREATE INDEX message_unfinished ON message (source, target, state, reason, created_at_ms)
+  WHERE state IN ('seen', 'held', 'ready', 'not_executed', 'submitted');
+CREATE INDEX message_ended ON message (updated_at_ms, source, target, state)
   WHERE state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone');
 `;
 
@@ -108,6 +110,7 @@ CREATE TABLE spending (
   CHECK ((result IS NULL) = (mined_at_ms IS NULL) AND (result IS NULL) = (cost_wei IS NULL))
 ) STRICT;
 CREATE INDEX spending_mined ON spending (chain, mined_at_ms, loss_micro_usd) WHERE mined_at_ms IS NOT NULL;
+CREATE INDEX spending_all_mined ON spending (mined_at_ms) WHERE mined_at_ms IS NOT NULL;
 CREATE INDEX spending_by_hash ON spending (chain, hash);
 CREATE INDEX spending_old ON spending (created_at_ms);
 `;

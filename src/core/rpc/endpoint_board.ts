@@ -1,0 +1,129 @@
+/**
+ * What is known of every endpoint from the requests that were made: whether it answers, since when, how fast, and how
+ * far behind it is. For metrics and the status page; failover has its own memory in `endpoint_health.ts`.
+ */
+import type { Clock } from "../runtime/clock.ts";
+import type { MetricRegistry } from "../telemetry/metric_registry.ts";
+import { classifyFault } from "./endpoint_health.ts";
+import type { RpcFaultCode } from "./fault.ts";
+import type { ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
+
+/** An endpoint as its requests showed it. */
+export interface EndpointReading {
+  readonly chain: string;
+  /** Host and port. */
+  readonly host: string;
+  /** False when the last request failed for a fault of the endpoint. */
+  readonly isUp: boolean;
+  /** Time since which it is up or down, Unix milliseconds. */
+  readonly sinceMs: number;
+  /** Code of the latest fault of the endpoint itself; `undefined`: none so far. */
+  readonly lastFault: RpcFaultCode | undefined;
+  readonly lastFaultMs: number | undefined;
+  /** Time of a request, smoothed over the last ones, milliseconds. */
+  readonly latencyMs: number;
+  readonly requests: number;
+  /** Blocks behind the best endpoint of the chain; `undefined`: not both were asked recently. */
+  readonly lagBlocks: number | undefined;
+}
+
+interface Known {
+  readonly chain: string;
+  readonly host: string;
+  isUp: boolean;
+  sinceMs: number;
+  lastFault: RpcFaultCode | undefined;
+  lastFaultMs: number | undefined;
+  latencyMs: number;
+  requests: number;
+  head: { readonly height: bigint; readonly atMs: number } | undefined;
+}
+
+/** Time for which a head can be compared with those of other endpoints. */
+const HEAD_TTL_MS = 60_000;
+
+/** Weight of the latest request in the smoothed time. */
+const LATENCY_WEIGHT = 0.1;
+
+/** Remembers every endpoint, and counts its requests. */
+export class EndpointBoard implements RpcObserver {
+  readonly #clock: Pick<Clock, "now">;
+  readonly #registry: MetricRegistry;
+  readonly #known = new Map<string, Known>();
+
+  constructor(deps: { readonly clock: Pick<Clock, "now">; readonly registry: MetricRegistry }) {
+    this.#clock = deps.clock;
+    this.#registry = deps.registry;
+  }
+
+  noteRequest({ chain, endpointHost, calls, tookMs, head }: ObservedRequest): void {
+    const nowMs = this.#clock.now();
+    const place = { chain, endpoint: endpointHost };
+    for (const { method, outcome } of calls) {
+      this.#registry.add("causeway_rpc_requests_total", { ...place, method, outcome });
+    }
+    this.#registry.observe("causeway_rpc_request_seconds", place, tookMs / 1_000);
+    const known = this.#find(chain, endpointHost, nowMs);
+    known.requests++;
+    known.latencyMs = known.requests === 1
+      ? tookMs
+      : known.latencyMs + LATENCY_WEIGHT * (tookMs - known.latencyMs);
+    const fault = calls.map(({ outcome }) => outcome)
+      .find((outcome) => outcome !== "ok" && classifyFault(outcome) === "endpoint");
+    if (fault !== undefined && fault !== "ok") {
+      known.lastFault = fault;
+      known.lastFaultMs = nowMs;
+    }
+    const isUp = fault === undefined;
+    if (known.isUp !== isUp) {
+      known.isUp = isUp;
+      known.sinceMs = nowMs;
+    }
+    if (head !== undefined) known.head = { height: head, atMs: nowMs };
+  }
+
+  /** Endpoints in the order in which they were first used. */
+  list(): readonly EndpointReading[] {
+    const nowMs = this.#clock.now();
+    const best = new Map<string, { readonly height: bigint; readonly host: string; readonly atMs: number }>();
+    for (const { chain, host, head } of this.#known.values()) {
+      if (head === undefined || nowMs - head.atMs > HEAD_TTL_MS) continue;
+      const known = best.get(chain);
+      if (known === undefined || head.height > known.height) best.set(chain, { ...head, host });
+    }
+    return [...this.#known.values()].map(({ head, ...known }) => {
+      const highest = best.get(known.chain);
+      const isRecent = head !== undefined && nowMs - head.atMs <= HEAD_TTL_MS;
+      const lag = isRecent && highest !== undefined ? Number(highest.height - head.height) : undefined;
+      return { ...known, latencyMs: Math.round(known.latencyMs), lagBlocks: lag };
+    });
+  }
+
+  /** Writes the gauges of {@link list}. */
+  collect(): void {
+    for (const { chain, host, isUp, lagBlocks } of this.list()) {
+      const place = { chain, endpoint: host };
+      this.#registry.set("causeway_endpoint_up", place, isUp ? 1 : 0);
+      if (lagBlocks !== undefined) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks);
+    }
+  }
+
+  #find(chain: string, host: string, nowMs: number): Known {
+    const key = `${chain} ${host}`;
+    const found = this.#known.get(key);
+    if (found !== undefined) return found;
+    const made: Known = {
+      chain,
+      host,
+      isUp: true,
+      sinceMs: nowMs,
+      lastFault: undefined,
+      lastFaultMs: undefined,
+      latencyMs: 0,
+      requests: 0,
+      head: undefined,
+    };
+    this.#known.set(key, made);
+    return made;
+  }
+}

@@ -1,0 +1,134 @@
+/** Parts of the status pages that both programs use: frame, tables, warnings, reasons. Pure. */
+import type { RecentWarning } from "../recent_warnings.ts";
+import type { NotReadyReason } from "../readiness.ts";
+import { type Html, type HtmlValue, markup } from "./html.ts";
+
+/** Interval at which the page loads itself again, seconds. */
+const RELOAD_SEC = 10;
+
+/** Frame of a page. */
+export interface PageFrame {
+  /** Name of the program. */
+  readonly title: string;
+  /** What is said beside the title: version, hub. */
+  readonly subtitle: string;
+  readonly nowMs: number;
+  readonly startedAtMs: number | undefined;
+  readonly sections: readonly Html[];
+}
+
+/** Makes the whole page. */
+export function renderPage({ title, subtitle, nowMs, startedAtMs, sections }: PageFrame): string {
+  const running = startedAtMs === undefined ? undefined : `, running for ${formatSpan(nowMs - startedAtMs)}`;
+  const page = markup`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="${RELOAD_SEC}">
+<title>${title}</title>
+<link rel="stylesheet" href="/style.css">
+</head>
+<body>
+<header><h1>${title}</h1><p>${subtitle}${running}</p></header>
+<main>
+${sections}
+</main>
+<footer>${formatTime(nowMs)}, again every ${RELOAD_SEC} s. <a href="/readyz">readiness</a>,
+<a href="/metrics">metrics</a>, <a href="/status.json">JSON</a></footer>
+</body>
+</html>
+`;
+  return page.text;
+}
+
+/** Section with a heading. */
+export function renderSection(heading: string, content: HtmlValue): Html {
+  return markup`<section>
+<h2>${heading}</h2>
+${content}
+</section>
+`;
+}
+
+/** Column of a table. */
+export interface Column<Row> {
+  readonly name: string;
+  /** Numbers are aligned to the right. */
+  readonly isNumber?: boolean;
+  readonly cell: (row: Row) => HtmlValue;
+}
+
+/** Table of rows, or a sentence when there are none. The first column names the row on narrow screens. */
+export function renderTable<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  otherwise: string,
+): Html {
+  if (rows.length === 0) return markup`<p class="none">${otherwise}</p>`;
+  return markup`<table>
+<thead><tr>${
+    columns.map(({ name, isNumber }) => markup`<th${isNumber ? NUMBER : undefined}>${name}</th>`)
+  }</tr></thead>
+<tbody>
+${
+    rows.map((row) =>
+      markup`<tr>${columns.map((column, index) => renderCell(column, row, index === 0))}</tr>\n`
+    )
+  }</tbody>
+</table>`;
+}
+
+const NUMBER = markup` class="number"`;
+
+function renderCell<Row>({ name, isNumber, cell }: Column<Row>, row: Row, isHead: boolean): Html {
+  const value = cell(row);
+  const isEmpty = value === undefined || value === "";
+  const kind = isHead ? "head" : isEmpty ? "empty" : isNumber ? "number" : "text";
+  return markup`<td class="${kind}" data-name="${isHead ? "" : name}"><span>${value}</span></td>`;
+}
+
+/** Text in one of the colours of states. */
+export function coloured(colour: "good" | "warn" | "bad" | "faint", text: HtmlValue): Html {
+  return markup`<span class="${colour}">${text}</span>`;
+}
+
+/** Section about readiness. */
+export function renderReasons(reasons: readonly NotReadyReason[], nowMs: number): Html {
+  if (reasons.length === 0) return renderSection("State", markup`<p class="state good">Ready</p>`);
+  const items = reasons.map(({ code, chain, leg, explanation, help, sinceMs }) =>
+    markup`<li><span class="bad">${leg ?? chain ?? "program"}</span>: ${explanation} ${help}
+<span class="faint">${code}, since ${formatSpan(nowMs - sinceMs)}</span></li>\n`
+  );
+  return renderSection("State", markup`<p class="state bad">Not ready</p><ul class="plain">${items}</ul>`);
+}
+
+/** Section with the last warnings and errors, newest first. */
+export function renderWarnings(warnings: readonly RecentWarning[], nowMs: number): Html {
+  if (warnings.length === 0) return renderSection("Last warnings", markup`<p class="none">None.</p>`);
+  const items = warnings.map(({ level, text, event, atMs }) =>
+    markup`<li><span class="${level === "error" ? "bad" : "warn"}">${level}</span> ${text}
+<span class="faint">${event}, ${formatSpan(nowMs - atMs)} ago</span></li>\n`
+  );
+  return renderSection("Last warnings", markup`<ul class="plain">${items}</ul>`);
+}
+
+/** Formats a time, e.g. `2026-01-02 03:04:05 UTC`. */
+export function formatTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+const UNITS = [["d", 86_400], ["h", 3_600], ["min", 60]] as const;
+
+/** Formats a length of time in its largest unit, e.g. `14 min`. */
+export function formatSpan(ms: number): string {
+  const sec = Math.max(0, Math.round(ms / 1_000));
+  for (const [unit, size] of UNITS) {
+    if (sec >= 2 * size || (sec >= size && unit !== "min")) {
+      const value = sec / size;
+      return `${value < 10 ? Math.floor(value * 10) / 10 : Math.floor(value)} ${unit}`;
+    }
+  }
+  return `${sec} s`;
+}

@@ -1,0 +1,72 @@
+/** Metrics of a program itself, and of the requests that it makes. */
+import { type MetricText, SHORT_SECONDS } from "./metric_text.ts";
+
+/** See {@link MetricText}. */
+export const programMetrics = {
+  causeway_build_info: {
+    type: "gauge",
+    help: "Always 1; the labels say what runs",
+    labels: ["program", "version"],
+  },
+  causeway_start_time_seconds: {
+    type: "gauge",
+    help: "Start of the program, Unix seconds",
+    labels: [],
+  },
+  causeway_memory_resident_bytes: {
+    type: "gauge",
+    help: "Memory of the process",
+    labels: [],
+  },
+  causeway_event_loop_lag_seconds: {
+    type: "histogram",
+    help: "Delay of a timer that is checked twice a second: how long other work had to wait",
+    labels: [],
+    buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+  },
+  causeway_worker_restarts_total: {
+    type: "counter",
+    help: "Restarts of a worker after a fault that it could not handle",
+    labels: ["worker"],
+  },
+  causeway_log_lines_total: {
+    type: "counter",
+    help: "Warnings and errors that were logged, repeated ones counted when they are summed up",
+    labels: ["level"],
+  },
+  causeway_ready: {
+    type: "gauge",
+    help: "1 when /readyz answers 200",
+    labels: [],
+  },
+  causeway_not_ready_reasons: {
+    type: "gauge",
+    help: "Reasons for which /readyz answers 503, by their code",
+    labels: ["chain", "code"],
+  },
+} as const satisfies Record<string, MetricText>;
+
+/** See {@link MetricText}. */
+export const endpointMetrics = {
+  causeway_rpc_requests_total: {
+    type: "counter",
+    help: "Calls to endpoints; `outcome` is `ok`, or the code of the fault, for example `throttled`",
+    labels: ["chain", "endpoint", "method", "outcome"],
+  },
+  causeway_rpc_request_seconds: {
+    type: "histogram",
+    help: "Time until an endpoint had answered a request, which may be a batch of calls",
+    labels: ["chain", "endpoint"],
+    buckets: SHORT_SECONDS,
+  },
+  causeway_endpoint_up: {
+    type: "gauge",
+    help: "1 when the last request to the endpoint had a usable answer, or was refused for its own sake",
+    labels: ["chain", "endpoint"],
+  },
+  causeway_endpoint_lag_blocks: {
+    type: "gauge",
+    help: "Blocks that the endpoint is behind the best one of its chain, where both said their head recently",
+    labels: ["chain", "endpoint"],
+  },
+} as const satisfies Record<string, MetricText>;

@@ -1,0 +1,29 @@
+/** The last warnings and errors of the log, for the status page. They are redacted like the log itself. */
+import type { LogLevel } from "./log.ts";
+
+/** A line of the log. */
+export interface RecentWarning {
+  readonly atMs: number;
+  readonly level: Extract<LogLevel, "warn" | "error">;
+  readonly event: string;
+  /** Place, text and values, without secrets; may hold text from chains. */
+  readonly text: string;
+}
+
+/** Number of lines that are kept. */
+const KEPT = 20;
+
+/** Keeps the last {@link KEPT} lines. */
+export class RecentWarnings {
+  #lines: readonly RecentWarning[] = [];
+
+  /** Adds a line. */
+  add(line: RecentWarning): void {
+    this.#lines = [line, ...this.#lines].slice(0, KEPT);
+  }
+
+  /** Newest first. */
+  list(): readonly RecentWarning[] {
+    return this.#lines;
+  }
+}

@@ -1,0 +1,316 @@
+/** Counts and sums over several tables, for metrics and the status. Nothing here decides anything. */
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import {
+  findDecimal,
+  findOneOf,
+  findText,
+  readNumber,
+  readOneOf,
+  readStateMachine,
+  readText,
+  type Row,
+} from "./columns.ts";
+import type { Database } from "./database.ts";
+import { type ClaimState, claimStates } from "./deliveries.ts";
+import {
+  type MessageReason,
+  messageReasons,
+  type MessageState,
+  messageStates,
+  type TerminalMessageState,
+  terminalMessageStates,
+} from "./message_state.ts";
+import { isUnresolved } from "./submission_items.ts";
+
+/** Messages of a leg that have not ended, in one state and for one reason. */
+export interface OpenCount {
+  readonly source: StateMachine;
+  readonly target: StateMachine;
+  readonly state: MessageState;
+  readonly reason: MessageReason | undefined;
+  readonly count: number;
+  /** Time at which the oldest was first seen, Unix milliseconds. */
+  readonly oldestMs: number;
+}
+
+/** Messages of a leg that ended within a period. */
+export interface EndedCount {
+  readonly source: StateMachine;
+  readonly target: StateMachine;
+  readonly state: TerminalMessageState;
+  readonly count: number;
+}
+
+/** A message that ended. */
+export interface EndedMessage {
+  readonly source: StateMachine;
+  readonly target: StateMachine;
+  readonly state: TerminalMessageState;
+  readonly commitment: string;
+  readonly seenAtMs: number;
+  readonly endedAtMs: number;
+}
+
+/** Transactions mined within a period, with one purpose and result. Sums are approximate: they are for charts. */
+export interface MinedSum {
+  readonly chain: StateMachine;
+  readonly purpose: string;
+  readonly result: string;
+  readonly count: number;
+  /** Native tokens. */
+  readonly spent: number;
+  readonly spentUsd: number;
+  readonly earnedUsd: number;
+  readonly offeredUsd: number;
+}
+
+/** Transaction mined within a period, with the times of its life. */
+export interface MinedTransaction {
+  readonly chain: StateMachine;
+  readonly messages: number;
+  readonly signedAtMs: number;
+  readonly minedAtMs: number;
+}
+
+/** Stage of one message or transaction. */
+export interface StageTime {
+  readonly target: StateMachine;
+  readonly tookMs: number;
+}
+
+/** Transactions of a chain that are in no block. */
+export interface InFlightSum {
+  readonly chain: StateMachine;
+  readonly count: number;
+  readonly oldestMs: number;
+  /** Most replacements of one nonce. */
+  readonly replacements: number;
+  /** Nonces between the lowest and the highest in flight that no unresolved transaction holds. */
+  readonly nonceGap: number;
+}
+
+/** Deliveries in one state of their claim. */
+export interface ClaimSum {
+  readonly source: StateMachine;
+  readonly state: ClaimState;
+  readonly count: number;
+  /** Sum of the known fees, in units of the source's fee token; approximate. */
+  readonly feeUnits: number;
+}
+
+/** Withdrawals that were received. */
+export interface WithdrawnSum {
+  readonly chain: StateMachine;
+  /** In units of the chain's fee token; approximate. */
+  readonly units: number;
+}
+
+/** A period of time, Unix milliseconds: after `afterMs`, up to and with `untilMs`. */
+export interface Period {
+  readonly afterMs: number;
+  readonly untilMs: number;
+}
+
+/** Counts and sums. Every method may throw a `LedgerFault`. */
+export interface Statistics {
+  countOpen(): OpenCount[];
+  countEnded(period: Period): EndedCount[];
+  /** Newest first. */
+  listLastDelivered(limit: number): EndedMessage[];
+  sumMined(period: Period): MinedSum[];
+  listMinedTransactions(period: Period): MinedTransaction[];
+  /** From the first sight of each message to the transaction with it, of transactions signed within the period. */
+  listWaitsForSending(period: Period): StageTime[];
+  /** From block to finality, of transactions that became final within the period. */
+  listWaitsForFinality(period: Period): StageTime[];
+  sumInFlight(): InFlightSum[];
+  /** Cost of transactions mined within the period, wei; approximate. */
+  sumSpentWei(chain: StateMachine, period: Period): number;
+  /** Deliveries whose fees are still to be claimed, or cannot be. */
+  sumUnclaimed(): ClaimSum[];
+  /** Deliveries that were claimed within the period. */
+  sumClaimed(period: Period): ClaimSum[];
+  sumWithdrawn(period: Period): WithdrawnSum[];
+}
+
+// The conditions must be written as in the indexes, or SQLite does not use them.
+const isUnfinished = "state IN ('seen', 'held', 'ready', 'not_executed', 'submitted')";
+const isEnded = "state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone')";
+const isMined = "mined_at_ms IS NOT NULL AND mined_at_ms > :afterMs AND mined_at_ms <= :untilMs";
+
+/** Sums dollars x 10^18 or wei in whole units. */
+const whole = (column: string): string => `coalesce(sum(CAST(${column} AS REAL)) / 1e18, 0.0)`;
+
+/** Opens the statistics of a database. */
+export function openStatistics(db: Database): Statistics {
+  return {
+    countOpen: () =>
+      db.rows(
+        `SELECT source, target, state, reason, count(*) AS count, min(created_at_ms) AS oldest FROM message
+         WHERE ${isUnfinished} GROUP BY source, target, state, reason`,
+      ).map((row) => ({
+        ...readLeg(row),
+        state: readOneOf(row, "state", messageStates),
+        reason: findOneOf(row, "reason", messageReasons),
+        count: readNumber(row, "count"),
+        oldestMs: readNumber(row, "oldest"),
+      })),
+    countEnded: (period) =>
+      db.rows(
+        `SELECT source, target, state, count(*) AS count FROM message
+         WHERE ${isEnded} AND updated_at_ms > :afterMs AND updated_at_ms <= :untilMs
+         GROUP BY source, target, state`,
+        spread(period),
+      ).map((row) => ({
+        ...readLeg(row),
+        state: readOneOf(row, "state", terminalMessageStates),
+        count: readNumber(row, "count"),
+      })),
+    listLastDelivered: (limit) =>
+      db.rows(
+        `SELECT source, target, state, commitment, created_at_ms, updated_at_ms FROM message
+         WHERE ${isEnded} AND state = 'delivered' ORDER BY updated_at_ms DESC LIMIT :limit + 0`,
+        { limit },
+      ).map((row) => ({
+        ...readLeg(row),
+        state: readOneOf(row, "state", terminalMessageStates),
+        commitment: readText(row, "commitment"),
+        seenAtMs: readNumber(row, "created_at_ms"),
+        endedAtMs: readNumber(row, "updated_at_ms"),
+      })),
+    sumMined: (period) =>
+      db.rows(
+        `SELECT chain, purpose, result, count(*) AS count, ${whole("cost_wei")} AS spent,
+           ${whole("cost_usd18")} AS spent_usd, ${whole("revenue_usd18")} AS earned_usd,
+           ${whole("offered_usd18")} AS offered_usd
+         FROM spending WHERE ${isMined} GROUP BY chain, purpose, result`,
+        spread(period),
+      ).map((row) => ({
+        chain: readStateMachine(row, "chain"),
+        purpose: readText(row, "purpose"),
+        result: readText(row, "result"),
+        count: readNumber(row, "count"),
+        spent: readReal(row, "spent"),
+        spentUsd: readReal(row, "spent_usd"),
+        earnedUsd: readReal(row, "earned_usd"),
+        offeredUsd: readReal(row, "offered_usd"),
+      })),
+    listMinedTransactions: (period) =>
+      db.rows(
+        `SELECT chain, created_at_ms, mined_at_ms,
+           (SELECT count(*) FROM submission_item i WHERE i.submission_id = spending.id) AS messages
+         FROM spending WHERE ${isMined}`,
+        spread(period),
+      ).map((row) => ({
+        chain: readStateMachine(row, "chain"),
+        messages: readNumber(row, "messages"),
+        signedAtMs: readNumber(row, "created_at_ms"),
+        minedAtMs: readNumber(row, "mined_at_ms"),
+      })),
+    listWaitsForSending: (period) =>
+      db.rows(
+        `SELECT p.chain AS target, p.created_at_ms - m.created_at_ms AS took FROM spending p
+           JOIN submission_item i ON i.submission_id = p.id
+           JOIN message m ON m.commitment = i.commitment AND m.target = i.target
+         WHERE p.created_at_ms > :afterMs AND p.created_at_ms <= :untilMs`,
+        spread(period),
+      ).map(readStage),
+    listWaitsForFinality: (period) =>
+      db.rows(
+        `SELECT s.chain AS target, s.updated_at_ms - p.mined_at_ms AS took FROM submission s
+           JOIN spending p ON p.id = s.id
+         WHERE s.state IN ('final', 'failed', 'replaced', 'dropped') AND s.state = 'final'
+           AND s.updated_at_ms > :afterMs AND s.updated_at_ms <= :untilMs AND p.mined_at_ms IS NOT NULL`,
+        spread(period),
+      ).map(readStage),
+    sumInFlight: () => sumInFlight(db),
+    sumSpentWei: (chain, period) => {
+      const row = db.row(
+        `SELECT coalesce(sum(CAST(cost_wei AS REAL)), 0.0) AS spent FROM spending
+         WHERE chain = :chain AND ${isMined}`,
+        { chain, ...spread(period) },
+      );
+      return row === undefined ? 0 : readReal(row, "spent");
+    },
+    sumUnclaimed: () =>
+      db.rows(
+        `SELECT source, claim_state, count(*) AS count, coalesce(sum(CAST(fee AS REAL)), 0.0) AS units FROM delivery
+         WHERE claim_state IN ('unclaimed', 'claiming', 'lost', 'unclaimable') GROUP BY source, claim_state`,
+      ).map(readClaim),
+    sumClaimed: (period) =>
+      db.rows(
+        `SELECT source, claim_state, count(*) AS count, coalesce(sum(CAST(fee AS REAL)), 0.0) AS units FROM delivery
+         WHERE claim_state = 'claimed' AND updated_at_ms > :afterMs AND updated_at_ms <= :untilMs
+         GROUP BY source, claim_state`,
+        spread(period),
+      ).map(readClaim),
+    sumWithdrawn: (period) =>
+      db.rows(
+        `SELECT chain, coalesce(sum(CAST(amount AS REAL)), 0.0) AS units FROM withdrawal
+         WHERE state = 'done' AND updated_at_ms > :afterMs AND updated_at_ms <= :untilMs GROUP BY chain`,
+        spread(period),
+      ).map((row) => ({ chain: readStateMachine(row, "chain"), units: readReal(row, "units") })),
+  };
+}
+
+/** Unresolved transactions are few: they are summed here, where a nonce is a number. */
+function sumInFlight(db: Database): InFlightSum[] {
+  const rows = db.rows(
+    `SELECT s.chain, s.account, s.nonce, s.created_at_ms, s.state FROM submission s WHERE ${isUnresolved} ORDER BY s.chain, s.id`,
+  ).map((row) => ({
+    chain: readStateMachine(row, "chain"),
+    account: findText(row, "account"),
+    nonce: findDecimal(row, "nonce"),
+    atMs: readNumber(row, "created_at_ms"),
+    isMined: readText(row, "state") === "included",
+  }));
+  return [...Map.groupBy(rows, ({ chain }) => chain)].flatMap(([chain, all]) => {
+    const waiting = all.filter(({ isMined }) => !isMined);
+    if (waiting.length === 0) return [];
+    const nonces = Map.groupBy(
+      waiting.filter(({ nonce }) => nonce !== undefined),
+      ({ account, nonce }) => `${account} ${nonce}`,
+    );
+    return [{
+      chain,
+      count: waiting.length,
+      oldestMs: Math.min(...waiting.map(({ atMs }) => atMs)),
+      replacements: Math.max(0, ...[...nonces.values()].map((same) => same.length - 1)),
+      nonceGap: countGaps(all.flatMap(({ nonce }) => nonce ?? [])),
+    }];
+  });
+}
+
+function countGaps(nonces: readonly bigint[]): number {
+  const held = [...new Set(nonces)].sort((a, b) => a < b ? -1 : 1);
+  const [first] = held;
+  const last = held.at(-1);
+  return first === undefined || last === undefined ? 0 : Number(last - first) + 1 - held.length;
+}
+
+function spread({ afterMs, untilMs }: Period): { readonly afterMs: number; readonly untilMs: number } {
+  return { afterMs, untilMs };
+}
+
+function readLeg(row: Row): { readonly source: StateMachine; readonly target: StateMachine } {
+  return { source: readStateMachine(row, "source"), target: readStateMachine(row, "target") };
+}
+
+function readStage(row: Row): StageTime {
+  return { target: readStateMachine(row, "target"), tookMs: readNumber(row, "took") };
+}
+
+function readClaim(row: Row): ClaimSum {
+  return {
+    source: readStateMachine(row, "source"),
+    state: readOneOf(row, "claim_state", claimStates),
+    count: readNumber(row, "count"),
+    feeUnits: readReal(row, "units"),
+  };
+}
+
+function readReal(row: Row, column: string): number {
+  const value = row[column];
+  if (typeof value !== "number") throw new Error(`Column ${column}: expected a number`);
+  return value;
+}

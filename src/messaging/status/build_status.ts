@@ -1,0 +1,205 @@
+/**
+ * Fills the snapshot from the ledger and, where a relayer runs, from what it has read of its chains and endpoints.
+ * Reads a few hundred rows of counts at most; nothing is requested.
+ */
+import type { ChainSnapshot } from "../../core/chains/chain_board.ts";
+import { formatDecimal } from "../../core/encoding/decimal.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import { programVersion } from "../../core/runtime/version.ts";
+import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
+import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
+import type { InFlightSum, Ledger, MessageReason, OpenCount } from "../ledger/ledger.ts";
+import { findReasons } from "./find_reasons.ts";
+import type {
+  ChainStatus,
+  ClaimStatusSum,
+  LegStatus,
+  RelayStatus,
+  WalletStatus,
+  WithdrawalStatus,
+} from "./relay_status.ts";
+
+/** What a running relayer knows beside its database. */
+export interface RunningRelayer {
+  readonly startedAtMs: number;
+  readonly readChain: (chain: StateMachine) => ChainSnapshot;
+  readonly endpoints: readonly EndpointReading[];
+  readonly warnings: readonly RecentWarning[];
+  /** Dates the reasons that were found. */
+  readonly dateReasons: (found: readonly FoundReason[]) => readonly NotReadyReason[];
+}
+
+/** Input of the snapshot. */
+export interface StatusInput {
+  readonly ledger: Pick<Ledger, "statistics" | "cursors" | "withdrawals">;
+  readonly hub: StateMachine;
+  /** Configured chains without the hub. */
+  readonly chains: readonly StateMachine[];
+  readonly nowMs: number;
+  /** Absent: no relayer runs. */
+  readonly running?: RunningRelayer | undefined;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Time in which a leg is expected to deliver something while messages are due. */
+const RECENT_MS = 15 * 60_000;
+
+/** Rows of the last deliveries and withdrawals. */
+const LAST_ROWS = 10;
+
+/** Reasons of open messages that are ours or our nodes' to solve; all others wait for a chain, a price or a person. */
+const DUE_REASONS: ReadonlySet<MessageReason> = new Set([
+  "proof_unavailable",
+  "untraceable",
+  "unfunded",
+  "stuck",
+  "race",
+  "fee_unknown",
+  "price_unknown",
+  "target_unprovable",
+  "reverted",
+]);
+
+/** Builds the snapshot. May throw a `LedgerFault`. */
+export function buildStatus(input: StatusInput): RelayStatus {
+  const { ledger, hub, nowMs, running } = input;
+  const legs = listLegs(input);
+  const inFlight = ledger.statistics.sumInFlight();
+  const chains = [hub, ...input.chains].map((chain) => toChain(input, chain, inFlight));
+  const snapshot = { nowMs, hub, chains, legs };
+  const found = findReasons(snapshot);
+  const dated = running?.dateReasons(found) ??
+    found.map((reason) => ({ ...reason, sinceMs: reason.sinceMs ?? nowMs }));
+  return {
+    program: "causeway",
+    version: programVersion,
+    ...running && { startedAtMs: running.startedAtMs },
+    ...snapshot,
+    reasons: dated,
+    delivered: ledger.statistics.listLastDelivered(LAST_ROWS).map((row) => ({
+      source: row.source,
+      target: row.target,
+      commitment: row.commitment,
+      seenAtMs: row.seenAtMs,
+      deliveredAtMs: row.endedAtMs,
+    })),
+    claims: listClaims(input),
+    withdrawals: listWithdrawals(input),
+    warnings: running?.warnings ?? [],
+  };
+}
+
+function toChain(
+  { hub, nowMs, ledger, running }: StatusInput,
+  chain: StateMachine,
+  inFlight: readonly InFlightSum[],
+): ChainStatus {
+  const reading = running?.readChain(chain);
+  const flying = inFlight.find((sum) => sum.chain === chain);
+  const isHub = chain === hub;
+  const base: ChainStatus = {
+    chain,
+    isHub,
+    endpoints: (running?.endpoints ?? []).filter((endpoint) => endpoint.chain === chain)
+      .map(({ chain: _, ...endpoint }) => endpoint),
+    lightClients: (reading?.counterparties ?? []).map(({ counterparty, height, roseAtMs }) => ({
+      counterparty,
+      height: Number(height),
+      roseAtMs,
+    })),
+    ...flying && {
+      inFlight: {
+        count: flying.count,
+        oldestMs: flying.oldestMs,
+        replacements: flying.replacements,
+        nonceGap: flying.nonceGap,
+      },
+    },
+  };
+  if (reading === undefined) return base;
+  const { head, final, isFrozen, gasPriceWei, balanceWei } = reading;
+  const spentWei = (): number =>
+    ledger.statistics.sumSpentWei(chain, { afterMs: nowMs - DAY_MS, untilMs: nowMs });
+  return {
+    ...base,
+    ...head && { head: Number(head.value) },
+    ...final && { final: Number(final.value) },
+    ...isFrozen && { isFrozen: isFrozen.value },
+    ...gasPriceWei && { gasPriceWei: gasPriceWei.value.toString() },
+    ...balanceWei && { wallet: toWallet(balanceWei, spentWei()) },
+  };
+}
+
+function toWallet(
+  { value, atMs }: { readonly value: bigint; readonly atMs: number },
+  spentDayWei: number,
+): WalletStatus {
+  return {
+    balance: formatDecimal(value, 18),
+    readAtMs: atMs,
+    spentDay: formatDecimal(BigInt(Math.round(spentDayWei)), 18),
+    ...spentDayWei > 0 && { runwayHours: Math.round(Number(value) / spentDayWei * 240) / 10 },
+  };
+}
+
+/** The legs of the configured chains, and those of which there are rows. */
+function listLegs({ ledger, hub, chains, nowMs }: StatusInput): readonly LegStatus[] {
+  const { statistics } = ledger;
+  const open = statistics.countOpen();
+  const day = statistics.countEnded({ afterMs: nowMs - DAY_MS, untilMs: nowMs });
+  const recent = statistics.countEnded({ afterMs: nowMs - RECENT_MS, untilMs: nowMs });
+  const cursors = ledger.cursors.list();
+  const pairs = [
+    ...chains.flatMap((chain) => [{ source: chain, target: hub }, { source: hub, target: chain }]),
+    ...open,
+    ...day,
+  ];
+  const unique = new Map(pairs.map(({ source, target }) => [`${source} ${target}`, { source, target }]));
+  return [...unique.values()].map(({ source, target }) => {
+    const isOfLeg = (row: { readonly source: StateMachine; readonly target: StateMachine }): boolean =>
+      row.source === source && row.target === target;
+    const cursor = cursors.find(isOfLeg);
+    return {
+      source,
+      target,
+      ...cursor && { cursor: Number(cursor.scanned) },
+      open: open.filter(isOfLeg).map(toWaiting),
+      endedDay: Object.fromEntries(day.filter(isOfLeg).map(({ state, count }) => [state, count])),
+      deliveredRecently: recent.filter(isOfLeg).filter(({ state }) => state === "delivered")
+        .reduce((sum, { count }) => sum + count, 0),
+    };
+  });
+}
+
+function toWaiting({ state, reason, count, oldestMs }: OpenCount): LegStatus["open"][number] {
+  const isDue = reason === undefined ? state !== "not_executed" : DUE_REASONS.has(reason);
+  return { state, ...reason && { reason }, isDue, count, oldestMs };
+}
+
+function listClaims({ ledger, running }: StatusInput): readonly ClaimStatusSum[] {
+  return ledger.statistics.sumUnclaimed().map(({ source, state, count, feeUnits }) => {
+    const decimals = running?.readChain(source).feeTokenDecimals;
+    return {
+      source,
+      state,
+      count,
+      ...decimals !== undefined && { fees: formatDecimal(BigInt(Math.round(feeUnits)), decimals) },
+    };
+  });
+}
+
+function listWithdrawals({ ledger, running }: StatusInput): readonly WithdrawalStatus[] {
+  return ledger.withdrawals.listRecent(LAST_ROWS).map(({ chain, state, amount, detail, updatedAtMs }) => {
+    const decimals = running?.readChain(chain).feeTokenDecimals;
+    return {
+      chain,
+      state,
+      amount: decimals === undefined ? amount.toString() : formatDecimal(amount, decimals),
+      isWhole: decimals !== undefined,
+      ...detail !== undefined && { detail },
+      changedAtMs: updatedAtMs,
+    };
+  });
+}

@@ -1,0 +1,230 @@
+/**
+ * Watches a running relayer for its operator: what is observed of endpoints, chains and database comes together here,
+ * and is served as metrics, readiness, status and page. Relaying depends on nothing of this.
+ */
+import type { Chain } from "../../core/chains/port.ts";
+import { ChainBoard } from "../../core/chains/chain_board.ts";
+import { observeChain } from "../../core/chains/observed_chain.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import { Refreshed } from "../../core/runtime/refreshed.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
+import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
+import { type FoundReason, type NotReadyReason, ReasonMemory } from "../../core/telemetry/readiness.ts";
+import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
+import { buildStatus } from "./build_status.ts";
+import { JournalCounters } from "./journal_counters.ts";
+import type { RelayStatus } from "./relay_status.ts";
+import { renderStatusPage } from "./status_page.ts";
+import { writeStatusGauges } from "./status_gauges.ts";
+
+/** Age of a snapshot up to which it is shown again: a scrape every 100 ms reads the database once in a while. */
+const SNAPSHOT_EVERY_MS = 2_000;
+
+/** Age of an exposition up to which it is sent again. */
+const EXPOSITION_EVERY_MS = 1_000;
+
+/** Interval of balances, and of reasons that nobody asks for meanwhile. */
+const LOOK_EVERY_MS = 60_000;
+
+/** Chain of a session. */
+interface WatchedChain {
+  readonly chain: Chain;
+}
+
+/** Chains of a session. */
+interface WatchedChains<Hub, Entry> {
+  readonly hub: Hub;
+  readonly chains: readonly Entry[];
+}
+
+/** The ledger and the chains while a session is open. */
+interface WatchedSession {
+  readonly ledger: Ledger;
+  readonly counters: JournalCounters;
+  readonly hub: StateMachine;
+  readonly chains: readonly Chain[];
+}
+
+/** Watches one relayer. */
+export class RelayWatch {
+  readonly program: ProgramWatch;
+  readonly endpoints: EndpointBoard;
+  readonly #clock: Clock;
+  readonly #chains: ChainBoard;
+  readonly #memory: ReasonMemory;
+  readonly #snapshot: Refreshed<RelayStatus>;
+  readonly #exposition: Refreshed<Promise<string>>;
+  #session: WatchedSession | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.program = new ProgramWatch(clock, "causeway");
+    const { registry } = this.program;
+    this.endpoints = new EndpointBoard({ clock, registry });
+    this.#chains = new ChainBoard({
+      clock,
+      onStage: (target, stage, tookMs) =>
+        registry.observe("causeway_message_stage_seconds", { target, stage }, tookMs / 1_000),
+    });
+    this.#memory = new ReasonMemory(clock);
+    this.#snapshot = new Refreshed(clock, { everyMs: SNAPSHOT_EVERY_MS, make: () => this.#build() });
+    this.#exposition = new Refreshed(clock, { everyMs: EXPOSITION_EVERY_MS, make: () => this.#expose() });
+  }
+
+  /** Connections whose chains are observed. */
+  observe<Hub extends Chain, Entry extends WatchedChain>(
+    { hub, chains }: WatchedChains<Hub, Entry>,
+  ): WatchedChains<Hub, Entry> {
+    return {
+      hub: observeChain(hub, this.#chains),
+      chains: chains.map((entry) => observeEntry(entry, this.#chains)),
+    };
+  }
+
+  /** Begins to read the ledger of a session; returns it with its transactions timed. */
+  open(ledger: Ledger, { hub, chains }: WatchedChains<Pick<Chain, "id">, WatchedChain>): Ledger {
+    const { registry } = this.program;
+    const counters = new JournalCounters({
+      registry,
+      statistics: ledger.statistics,
+      feeDecimalsOf: (chain) => this.#chains.read(chain).feeTokenDecimals,
+    }, this.#clock.now());
+    this.#session = {
+      ledger,
+      counters,
+      hub: hub.id.stateMachine,
+      chains: chains.map(({ chain }) => chain),
+    };
+    return {
+      ...ledger,
+      transaction: (work) => {
+        const startMs = this.#clock.now();
+        try {
+          return ledger.transaction(work);
+        } finally {
+          const tookMs = this.#clock.now() - startMs;
+          registry.observe("causeway_database_transaction_seconds", {}, tookMs / 1_000);
+        }
+      },
+    };
+  }
+
+  /** Ends reading the ledger, before it is closed. */
+  close(): void {
+    this.#session = undefined;
+  }
+
+  /** Workers that only watch. */
+  workers(log: Log): readonly Worker[] {
+    return [this.program.loopWorker(), {
+      name: "balances",
+      run: async (signal) => {
+        while (!signal.aborted) {
+          await this.#readBalances(log, signal);
+          this.reasons();
+          await this.#clock.sleep(LOOK_EVERY_MS, signal);
+        }
+      },
+    }];
+  }
+
+  /** The snapshot. Throws a `LedgerFault` when the database cannot be read; `undefined`: nothing is open yet. */
+  status(): RelayStatus | undefined {
+    return this.#session === undefined ? undefined : this.#snapshot.get();
+  }
+
+  /** Reasons for which the relayer is not ready. */
+  reasons(): readonly NotReadyReason[] {
+    try {
+      return this.status()?.reasons ?? this.#memory.date([STARTING]);
+    } catch (error) {
+      if (!(error instanceof LedgerFault)) throw error;
+      return this.#memory.date([toReason(error)]);
+    }
+  }
+
+  /** What the status server serves. */
+  sources(): StatusSources {
+    return {
+      metrics: () => this.#exposition.get(),
+      reasons: () => this.reasons(),
+      page: () => renderStatusPage(this.status(), this.reasons(), this.#clock.now()),
+      statusJson: () => `${JSON.stringify(this.status() ?? { reasons: this.reasons() }, null, 2)}\n`,
+    };
+  }
+
+  #build(): RelayStatus {
+    if (this.#session === undefined) throw new Error("No session is open");
+    const { ledger, hub, chains } = this.#session;
+    return buildStatus({
+      ledger,
+      hub,
+      chains: chains.map(({ id }) => id.stateMachine),
+      nowMs: this.#clock.now(),
+      running: {
+        startedAtMs: this.program.startedAtMs,
+        readChain: (chain) => this.#chains.read(chain),
+        endpoints: this.endpoints.list(),
+        warnings: this.program.warnings.list(),
+        dateReasons: (found: readonly FoundReason[]) => this.#memory.date(found),
+      },
+    });
+  }
+
+  #expose(): Promise<string> {
+    const { registry } = this.program;
+    this.program.collect();
+    this.endpoints.collect();
+    try {
+      this.#session?.counters.read(this.#clock.now());
+      const status = this.status();
+      if (status !== undefined) writeStatusGauges(registry, status);
+      else registry.set("causeway_ready", {}, 0);
+      registry.set("causeway_database_up", {}, 1);
+    } catch (error) {
+      if (!(error instanceof LedgerFault)) throw error;
+      registry.set("causeway_ready", {}, 0);
+      registry.set("causeway_database_up", {}, 0);
+    }
+    return registry.expose();
+  }
+
+  /** Reads the balances of all accounts at once; the board is told by the chains themselves. */
+  async #readBalances(log: Log, signal: AbortSignal): Promise<void> {
+    await Promise.all((this.#session?.chains ?? []).map(async ({ id, gas }) => {
+      try {
+        await gas?.fetchBalance(signal);
+      } catch (error) {
+        if (!(error instanceof RpcFault)) throw error;
+        log.debug("balance_unread", { chain: id.stateMachine, error });
+      }
+    }));
+  }
+}
+
+function observeEntry<E extends WatchedChain>(entry: E, observer: ChainBoard): E {
+  return { ...entry, chain: observeChain(entry.chain, observer) };
+}
+
+const STARTING: FoundReason = {
+  code: "starting",
+  chain: undefined,
+  leg: undefined,
+  explanation: "The chains are still being checked.",
+  help: "Wait; the log names chains that do not answer.",
+};
+
+function toReason(fault: LedgerFault): FoundReason {
+  return {
+    code: "database_fault",
+    chain: undefined,
+    leg: undefined,
+    explanation: `${fault.message}.`,
+    help: "Fix what the sentence before names; nothing is sent meanwhile.",
+  };
+}

@@ -1,0 +1,221 @@
+/** Status page of the messaging relayer: the snapshot as HTML. Pure. */
+import { type Html, markup } from "../../core/telemetry/http/html.ts";
+import {
+  coloured,
+  formatSpan,
+  formatTime,
+  renderPage,
+  renderReasons,
+  renderSection,
+  renderTable,
+  renderWarnings,
+} from "../../core/telemetry/http/page.ts";
+import type { NotReadyReason } from "../../core/telemetry/readiness.ts";
+import type { ChainStatus, LegStatus, RelayStatus, WaitingMessages } from "./relay_status.ts";
+
+/** Age of a light client's newest height from which it is shown as a warning. */
+const OLD_HEIGHT_MS = 2 * 3_600_000;
+
+/** Runway from which a wallet is shown as a warning, hours. */
+const SHORT_RUNWAY_HOURS = 24;
+
+/** Makes the page. @param status `undefined`: nothing is open yet */
+export function renderStatusPage(
+  status: RelayStatus | undefined,
+  reasons: readonly NotReadyReason[],
+  nowMs: number,
+): string {
+  if (status === undefined) {
+    return renderPage({
+      title: "causeway",
+      subtitle: "starting",
+      nowMs,
+      startedAtMs: undefined,
+      sections: [renderReasons(reasons, nowMs)],
+    });
+  }
+  return renderPage({
+    title: "causeway",
+    subtitle: `messaging relayer ${status.version} of ${status.hub}`,
+    nowMs: status.nowMs,
+    startedAtMs: status.startedAtMs,
+    sections: [
+      renderReasons(reasons, status.nowMs),
+      renderSection("Legs", renderLegs(status)),
+      renderSection("Chains", renderChains(status)),
+      renderSection("Light clients", renderLightClients(status)),
+      renderSection("Last deliveries", renderDelivered(status)),
+      renderSection("Claims", renderClaims(status)),
+      renderSection("Last withdrawals", renderWithdrawals(status)),
+      renderWarnings(status.warnings, status.nowMs),
+    ],
+  });
+}
+
+function renderLegs({ legs, nowMs }: RelayStatus): Html {
+  return renderTable<LegStatus>(
+    [
+      {
+        name: "leg",
+        cell: ({ source, target }) => markup`${source} → ${target}`,
+      },
+      { name: "read up to", isNumber: true, cell: ({ cursor }) => cursor },
+      { name: "open", isNumber: true, cell: ({ open }) => open.reduce((sum, { count }) => sum + count, 0) },
+      { name: "waits for", cell: ({ open }) => renderWaiting(open, nowMs) },
+      {
+        name: "delivered, 24 h",
+        isNumber: true,
+        cell: ({ endedDay }) => endedDay.delivered ?? 0,
+      },
+      {
+        name: "by others, 24 h",
+        isNumber: true,
+        cell: ({ endedDay }) => endedDay.delivered_by_other ?? 0,
+      },
+    ],
+    legs,
+    "No chain is configured.",
+  );
+}
+
+function renderWaiting(open: readonly WaitingMessages[], nowMs: number): Html[] {
+  return open.toSorted((a, b) => a.oldestMs - b.oldestMs).map(({ state, reason, isDue, count, oldestMs }) =>
+    markup`<div>${count} ${coloured(isDue ? "warn" : "faint", reason ?? state)}, oldest ${
+      formatSpan(
+        nowMs - oldestMs,
+      )
+    }</div>`
+  );
+}
+
+function renderChains({ chains, nowMs }: RelayStatus): Html {
+  return renderTable<ChainStatus>(
+    [
+      {
+        name: "chain",
+        cell: ({ chain, isHub }) => isHub ? markup`${chain} (hub)` : chain,
+      },
+      { name: "head", isNumber: true, cell: ({ head }) => head },
+      { name: "final", isNumber: true, cell: ({ final }) => final },
+      { name: "endpoints", cell: ({ endpoints }) => endpoints.map((each) => renderEndpoint(each, nowMs)) },
+      { name: "balance", isNumber: true, cell: ({ wallet }) => wallet && shortAmount(wallet.balance) },
+      { name: "runway", isNumber: true, cell: ({ wallet }) => renderRunway(wallet?.runwayHours) },
+      {
+        name: "in flight",
+        isNumber: true,
+        cell: ({ inFlight }) =>
+          inFlight && markup`${inFlight.count}, oldest ${formatSpan(nowMs - inFlight.oldestMs)}`,
+      },
+    ],
+    chains,
+    "No chain is configured.",
+  );
+}
+
+function renderEndpoint(endpoint: ChainStatus["endpoints"][number], nowMs: number): Html {
+  const { host, isUp, sinceMs, lastFault, latencyMs, lagBlocks } = endpoint;
+  if (!isUp) {
+    return markup`<div>${host} ${
+      coloured(
+        "bad",
+        markup`${lastFault ?? "down"} for ${formatSpan(nowMs - sinceMs)}`,
+      )
+    }</div>`;
+  }
+  const lag = lagBlocks === undefined || lagBlocks === 0 ? "" : `, ${lagBlocks} blocks behind`;
+  return markup`<div>${host} ${coloured("good", "up")} ${coloured("faint", `${latencyMs} ms${lag}`)}</div>`;
+}
+
+function renderRunway(hours: number | undefined): Html | undefined {
+  if (hours === undefined) return undefined;
+  const text = formatSpan(hours * 3_600_000);
+  return hours < SHORT_RUNWAY_HOURS ? coloured("bad", text) : markup`${text}`;
+}
+
+function renderLightClients({ chains, nowMs }: RelayStatus): Html {
+  const rows = chains.flatMap(({ chain, lightClients }) =>
+    lightClients.map((client) => ({ chain, ...client }))
+  );
+  return renderTable<typeof rows[number]>(
+    [
+      {
+        name: "of, on",
+        cell: ({ chain, counterparty }) => markup`${counterparty} on ${chain}`,
+      },
+      { name: "height", isNumber: true, cell: ({ height }) => height },
+      {
+        name: "last update",
+        isNumber: true,
+        cell: ({ roseAtMs }) => {
+          const ageMs = nowMs - roseAtMs;
+          return coloured(ageMs > OLD_HEIGHT_MS ? "warn" : "good", `${formatSpan(ageMs)} ago`);
+        },
+      },
+    ],
+    rows,
+    "Not read yet.",
+  );
+}
+
+function renderDelivered({ delivered, nowMs }: RelayStatus): Html {
+  return renderTable<RelayStatus["delivered"][number]>(
+    [
+      {
+        name: "message",
+        cell: ({ commitment }) => markup`<code>${shortHash(commitment)}</code>`,
+      },
+      {
+        name: "leg",
+        cell: ({ source, target }) => markup`${source} → ${target}`,
+      },
+      { name: "delivered", isNumber: true, cell: (row) => `${formatSpan(nowMs - row.deliveredAtMs)} ago` },
+      { name: "took", isNumber: true, cell: (row) => formatSpan(row.deliveredAtMs - row.seenAtMs) },
+    ],
+    delivered,
+    "None yet.",
+  );
+}
+
+function renderClaims({ claims }: RelayStatus): Html {
+  return renderTable<RelayStatus["claims"][number]>(
+    [
+      { name: "fees paid on", cell: ({ source }) => source },
+      { name: "state", cell: ({ state }) => state },
+      { name: "deliveries", isNumber: true, cell: ({ count }) => count },
+      { name: "fees", isNumber: true, cell: ({ fees }) => fees && shortAmount(fees) },
+    ],
+    claims,
+    "Nothing is to be claimed.",
+  );
+}
+
+function renderWithdrawals({ withdrawals }: RelayStatus): Html {
+  return renderTable<RelayStatus["withdrawals"][number]>(
+    [
+      { name: "chain", cell: ({ chain }) => chain },
+      { name: "state", cell: ({ state }) => state },
+      {
+        name: "amount",
+        isNumber: true,
+        cell: ({ amount, isWhole }) => isWhole ? shortAmount(amount) : `${amount} units`,
+      },
+      { name: "changed", isNumber: true, cell: ({ changedAtMs }) => formatTime(changedAtMs) },
+      { name: "detail", cell: ({ detail }) => detail },
+    ],
+    withdrawals,
+    "None yet.",
+  );
+}
+
+/** Cuts an amount to four digits after the point, or to its first digits when it is smaller. */
+function shortAmount(amount: string): string {
+  const [whole = "", fraction = ""] = amount.split(".");
+  const zeros = /^0*/.exec(fraction)?.[0].length ?? 0;
+  const digits = whole === "0" ? Math.max(4, zeros + 2) : 4;
+  const cut = fraction.slice(0, digits).replace(/0+$/, "");
+  return cut === "" ? whole : `${whole}.${cut}`;
+}
+
+function shortHash(hash: string): string {
+  return hash.length <= 16 ? hash : `${hash.slice(0, 10)}…${hash.slice(-4)}`;
+}

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { EndpointBoard } from "../../../src/core/rpc/endpoint_board.ts";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { observeEndpoint } from "../../../src/core/rpc/observed_endpoint.ts";
+import type { RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
+import { MetricRegistry } from "../../../src/core/telemetry/metric_registry.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const { signal } = new AbortController();
+
+/** An endpoint that answers every call with the value, after some time. */
+class Answering implements RpcEndpoint {
+  answer: () => RpcAnswer = () => ({ kind: "result", result: "0x10" });
+
+  constructor(readonly host: string, readonly clock: FakeClock, readonly tookMs: number) {}
+
+  async send(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> {
+    await this.clock.advance(this.tookMs);
+    return calls.map(() => this.answer());
+  }
+}
+
+/** A board with endpoints that report to it. */
+interface Scene {
+  readonly clock: FakeClock;
+  readonly registry: MetricRegistry;
+  readonly board: EndpointBoard;
+  readonly make: (host: string) => { readonly raw: Answering; readonly endpoint: RpcEndpoint };
+}
+
+function scene(): Scene {
+  const clock = new FakeClock(1_000);
+  const registry = new MetricRegistry();
+  const board = new EndpointBoard({ clock, registry });
+  const make: Scene["make"] = (host) => {
+    const raw = new Answering(host, clock, 20);
+    return { raw, endpoint: observeEndpoint({ observer: board, clock }, "EVM-1", raw) };
+  };
+  return { clock, registry, board, make };
+}
+
+function faultAt(code: "timeout" | "reverted" | "throttled"): RpcFault {
+  return new RpcFault(code, "retry", { chain: "EVM-1", endpointHost: "a", method: "eth_call" });
+}
+
+const call = (method: string, ...params: unknown[]): RpcCall => ({ method, params });
+
+Deno.test("endpoint board: each call of a batch is counted by method and outcome, the request is timed once", async () => {
+  const { board, make, registry } = scene();
+  const { raw, endpoint } = make("a.example:8545");
+  await endpoint.send([call("eth_call"), call("eth_call"), call("eth_chainId")], { signal });
+  raw.answer = () => ({ kind: "fault", fault: faultAt("reverted") });
+  await endpoint.send([call("eth_call")], { signal });
+  const text = await registry.expose();
+  const place = 'chain="EVM-1",endpoint="a.example:8545"';
+  assert.ok(text.includes(`causeway_rpc_requests_total{${place},method="eth_call",outcome="ok"} 2\n`));
+  assert.ok(text.includes(`causeway_rpc_requests_total{${place},method="eth_chainId",outcome="ok"} 1\n`));
+  assert.ok(text.includes(`causeway_rpc_requests_total{${place},method="eth_call",outcome="reverted"} 1\n`));
+  assert.ok(text.includes(`causeway_rpc_request_seconds_count{${place}} 2\n`));
+  const [known] = board.list();
+  assert.deepEqual([known?.isUp, known?.requests, known?.latencyMs], [true, 2, 20]);
+});
+
+Deno.test("endpoint board: an endpoint is down from its own fault on until it answers, whatever the answer", async () => {
+  const { board, make, clock, registry } = scene();
+  const { raw, endpoint } = make("a");
+  await endpoint.send([call("eth_call")], { signal });
+  raw.answer = () => {
+    throw faultAt("timeout");
+  };
+  await assert.rejects(endpoint.send([call("eth_call")], { signal }), RpcFault);
+  const downMs = clock.now();
+  await clock.advance(5_000);
+  await assert.rejects(endpoint.send([call("eth_call")], { signal }), RpcFault);
+  const [down] = board.list();
+  assert.deepEqual([down?.isUp, down?.sinceMs, down?.lastFault], [false, downMs, "timeout"]);
+  board.collect();
+  assert.match(await registry.expose(), /^causeway_endpoint_up\{chain="EVM-1",endpoint="a"\} 0$/m);
+  raw.answer = () => ({ kind: "fault", fault: faultAt("reverted") });
+  await endpoint.send([call("eth_call")], { signal });
+  assert.deepEqual([board.list()[0]?.isUp, board.list()[0]?.lastFault], [true, "timeout"]);
+});
+
+Deno.test("endpoint board: what the program aborts or breaks is no answer of the endpoint", async () => {
+  const { board, make } = scene();
+  const { raw, endpoint } = make("a");
+  raw.answer = () => {
+    throw new Error("aborted");
+  };
+  await assert.rejects(endpoint.send([call("eth_call")], { signal }), /aborted/);
+  assert.deepEqual(board.list(), []);
+});
+
+Deno.test("endpoint board: the lag is the distance to the best head that was said within a minute", async () => {
+  const { board, make, clock } = scene();
+  const one = make("a");
+  const two = make("b");
+  await one.endpoint.send([call("eth_call"), call("eth_blockNumber")], { signal });
+  two.raw.answer = () => ({ kind: "result", result: { number: "0xe" } });
+  await two.endpoint.send([call("eth_getBlockByNumber", "latest", false)], { signal });
+  assert.deepEqual(board.list().map(({ lagBlocks }) => lagBlocks), [0, 2]);
+  await two.endpoint.send([call("eth_getBlockByNumber", "0x1", false)], { signal });
+  assert.deepEqual(board.list().map(({ lagBlocks }) => lagBlocks), [0, 2]);
+  await clock.advance(61_000);
+  assert.deepEqual(board.list().map(({ lagBlocks }) => lagBlocks), [undefined, undefined]);
+});
+
+Deno.test("endpoint board: without an observer the endpoint is the same object", () => {
+  const clock = new FakeClock(0);
+  const raw = new Answering("a", clock, 0);
+  assert.equal(observeEndpoint({ clock }, "EVM-1", raw), raw);
+});

@@ -1,0 +1,5 @@
+/** Writes the tables of metrics in docs/operations/monitoring.md. Usage: `deno task docs:metrics`. */
+import { updateMetricTables } from "../support/metric_table.ts";
+
+const path = new URL("../../docs/operations/monitoring.md", import.meta.url);
+Deno.writeTextFileSync(path, updateMetricTables(Deno.readTextFileSync(path)));

@@ -1,0 +1,208 @@
+/** The status server of a relayer over real HTTP, on a ledger in memory. */
+import assert from "node:assert/strict";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
+import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
+import { serveStatus } from "../../../src/core/telemetry/http/serve_status.ts";
+import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { type Ledger, LedgerFault, openMemoryLedger } from "../../support/ledger.ts";
+import { ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { connectionsOf } from "./watched_chains.ts";
+
+const START_MS = Date.UTC(2026, 0, 2);
+const MINUTE_MS = 60_000;
+
+/** A relayer that is watched and served. */
+interface Scene {
+  readonly watch: RelayWatch;
+  readonly ledger: Ledger;
+  readonly clock: FakeClock;
+  readonly get: (path: string) => Promise<Response>;
+}
+
+async function withServer(work: (scene: Scene) => Promise<void>, opens = true): Promise<void> {
+  const clock = new FakeClock(START_MS);
+  const watch = new RelayWatch(clock);
+  const ledger = openMemoryLedger({ clock });
+  if (opens) watch.open(ledger, watch.observe(connectionsOf(clock)));
+  let port = 0;
+  const log = new RecordedLog();
+  const server = {
+    openListener: (...args: Parameters<typeof platformListener>) => {
+      const listener = platformListener(...args);
+      port = listener.port;
+      return listener;
+    },
+    log,
+    address: { host: "127.0.0.1", port: 0 },
+    sources: watch.sources(),
+  };
+  try {
+    const code = await serveStatus(server, async () => {
+      await work({ watch, ledger, clock, get: (path) => fetch(`http://127.0.0.1:${port}${path}`) });
+      return exitCodes.ok;
+    });
+    assert.equal(code, exitCodes.ok);
+    assert.deepEqual(log.events("error"), []);
+  } finally {
+    ledger.close();
+  }
+}
+
+/** Codes of the reasons of /readyz, with its status. */
+async function readReasons(get: Scene["get"]): Promise<readonly [number, readonly string[]]> {
+  const answer = await get("/readyz");
+  const { reasons }: { readonly reasons: readonly { readonly code: string; readonly leg?: string }[] } =
+    await answer.json();
+  return [answer.status, reasons.map(({ code }) => code)];
+}
+
+Deno.test("watch: before the chains are checked the program is healthy and not ready", () =>
+  withServer(async ({ get }) => {
+    assert.equal(await (await get("/healthz")).text(), "ok\n");
+    assert.deepEqual(await readReasons(get), [503, ["starting"]]);
+    const page = await get("/");
+    assert.match(await page.text(), /starting/);
+    assert.match(await (await get("/metrics")).text(), /^causeway_ready 0$/m);
+    assert.deepEqual((await (await get("/status.json")).json()).reasons[0].code, "starting");
+  }, false));
+
+Deno.test("watch: a message that is due for too long makes the program not ready, one that waits does not", () =>
+  withServer(async ({ get, ledger, clock }) => {
+    assert.deepEqual(await readReasons(get), [200, []]);
+    ledger.messages.record(newMessage(1, { state: "held", reason: "unprofitable" }));
+    await clock.advance(20 * MINUTE_MS);
+    assert.deepEqual(await readReasons(get), [200, []]);
+    ledger.messages.record(newMessage(2));
+    await clock.advance(16 * MINUTE_MS);
+    assert.deepEqual(await readReasons(get), [200, []]);
+    await clock.advance(5 * MINUTE_MS);
+    const answer = await get("/readyz");
+    assert.equal(answer.status, 503);
+    const { reasons } = await answer.json();
+    assert.deepEqual(reasons, [{
+      code: "message_too_old",
+      chain: hub,
+      leg: `${ethereum} -> ${hub}`,
+      since: new Date(START_MS + 36 * MINUTE_MS).toISOString(),
+      explanation:
+        "The oldest message that is due was seen 21 min ago (seen), and nothing was delivered for 15 min.",
+      help: "Look at the last warnings about this leg.",
+    }]);
+    ledger.messages.transition(hashOf(2), hub, { to: "delivered", reason: "handled_by_us" });
+    await clock.advance(2_000);
+    assert.deepEqual(await readReasons(get), [200, []]);
+  }));
+
+Deno.test("watch: a light client that learns nothing for two hours is a reason while messages wait for it", () =>
+  withServer(async ({ get, ledger, clock }) => {
+    ledger.messages.record(newMessage(1, { state: "held", reason: "waiting_for_update" }));
+    await clock.advance(119 * MINUTE_MS);
+    assert.deepEqual(await readReasons(get), [200, []]);
+    await clock.advance(2 * MINUTE_MS);
+    assert.deepEqual(await readReasons(get), [503, ["light_client_stalled"]]);
+  }));
+
+Deno.test("watch: a chain without an endpoint that answers, and an empty wallet, are reasons", () =>
+  withServer(async ({ get, watch, ledger, clock }) => {
+    const request = {
+      chain: ethereum,
+      endpointHost: "a.example",
+      calls: [{ method: "eth_call", outcome: "timeout" as const }],
+      tookMs: 10,
+      head: undefined,
+    };
+    watch.endpoints.noteRequest(request);
+    ledger.messages.record(
+      newMessage(1, { target: ethereum, source: hub, state: "held", reason: "unfunded" }),
+    );
+    assert.deepEqual(await readReasons(get), [503, ["no_endpoint", "wallet_empty"]]);
+    watch.endpoints.noteRequest({ ...request, calls: [{ method: "eth_call", outcome: "reverted" }] });
+    await clock.advance(2_000);
+    assert.deepEqual(await readReasons(get), [503, ["wallet_empty"]]);
+  }));
+
+Deno.test("watch: a database that cannot be read is a reason, and a metric", () =>
+  withServer(async ({ get, watch, clock }) => {
+    const broken = openMemoryLedger({ clock });
+    const fault = new LedgerFault("io", { path: "relayer.db", text: "the disk is gone" });
+    const fail = (): never => {
+      throw fault;
+    };
+    const statistics = { ...broken.statistics, countOpen: fail };
+    watch.open({ ...broken, statistics }, watch.observe(connectionsOf(clock)));
+    assert.deepEqual(await readReasons(get), [503, ["database_fault"]]);
+    const text = await (await get("/metrics")).text();
+    assert.match(text, /^causeway_database_up 0$/m);
+    assert.match(text, /^causeway_ready 0$/m);
+    broken.close();
+  }));
+
+Deno.test("watch: reads of a chain are shown and exposed as they come, and nothing is asked for them", () =>
+  withServer(async ({ get, watch, clock }) => {
+    const connections = watch.observe(connectionsOf(clock));
+    const [entry] = connections.chains;
+    assert.ok(entry !== undefined);
+    const { signal } = new AbortController();
+    await entry.chain.reads.fetchHeight(signal);
+    await connections.hub.reads.fetchView(entry.chain.id, signal);
+    const { chains } = await (await get("/status.json")).json();
+    const known = chains.find(({ chain }: { chain: string }) => chain === ethereum);
+    assert.equal(typeof known.head, "number");
+    const text = await (await get("/metrics")).text();
+    assert.match(text, /^causeway_chain_head_height\{chain="EVM-1"\} \d+$/m);
+    assert.match(text, /^causeway_light_client_height\{chain="POLKADOT-3367",counterparty="EVM-1"\} \d+$/m);
+  }));
+
+Deno.test("watch: counters count what ended since the start, however often they are scraped", () =>
+  withServer(async ({ get, ledger, clock }) => {
+    ledger.messages.record(newMessage(1));
+    await clock.advance(1_000);
+    ledger.messages.transition(hashOf(1), hub, { to: "delivered", reason: "handled_by_us" });
+    const expected =
+      /^causeway_messages_ended_total\{source="EVM-1",target="POLKADOT-3367",status="delivered"\} 1$/m;
+    for (let scrape = 0; scrape < 5; scrape++) {
+      await clock.advance(100);
+      await (await get("/metrics")).text();
+    }
+    await clock.advance(2_000);
+    assert.match(await (await get("/metrics")).text(), expected);
+  }));
+
+Deno.test("watch: text from a chain and from nodes stays text on the page", () =>
+  withServer(async ({ get, watch, ledger }) => {
+    const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"' & \u202e evil`;
+    ledger.messages.record(newMessage(1, { state: "held", reason: "simulation_failed", detail: hostile }));
+    watch.program.noteWarning({ atMs: START_MS, level: "warn", event: "message_held", text: hostile });
+    const page = await (await get("/")).text();
+    assert.ok(page.includes("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert.ok(page.includes("\\u{202e}"));
+    assert.ok(!page.includes("<script") && !page.includes("<img") && !page.includes("\u202e"));
+    const status = await get("/status.json");
+    assert.equal(status.headers.get("content-type"), "application/json");
+    assert.equal((await status.json()).warnings[0].text, hostile);
+  }));
+
+Deno.test("watch: balances are read by a worker, and a node that fails is no fault of it", async () => {
+  const clock = new FakeClock(START_MS);
+  const watch = new RelayWatch(clock);
+  const ledger = openMemoryLedger({ clock });
+  const log = new RecordedLog();
+  const connections = watch.observe(connectionsOf(clock, {
+    fetchBalance: () => {
+      const where = { chain: ethereum, endpointHost: "a.example", method: "eth_getBalance" };
+      return Promise.reject(new RpcFault("timeout", "retry", where));
+    },
+  }));
+  watch.open(ledger, connections);
+  const stop = new AbortController();
+  const balances = watch.workers(log).find(({ name }) => name === "balances");
+  const running = balances?.run(stop.signal).catch(() => {});
+  await clock.advance(0);
+  assert.deepEqual(log.events("debug"), ["balance_unread"]);
+  stop.abort();
+  await running;
+  ledger.close();
+});

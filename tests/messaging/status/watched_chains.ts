@@ -1,0 +1,60 @@
+/** Chains of a relayer that is watched: those in memory as records of parts, which the real ones are. */
+import type { Chain } from "../../../src/core/chains/port.ts";
+import type { ChainGas } from "../../../src/core/chains/fees.ts";
+import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
+import type { Clock } from "../../../src/core/runtime/clock.ts";
+import { ethereum, hub } from "../../support/ledger_rows.ts";
+import { MemoryChain } from "../../support/memory_chain.ts";
+import { MemoryNode } from "../../support/memory_node.ts";
+
+/** What a test changes. */
+export interface WatchedOptions {
+  readonly fetchBalance?: ChainGas["fetchBalance"];
+}
+
+/** The hub and one EVM chain. */
+export function connectionsOf(
+  clock: Clock,
+  { fetchBalance = () => Promise.resolve(10n ** 18n) }: WatchedOptions = {},
+): { readonly hub: Chain; readonly chains: readonly { readonly chain: Chain }[] } {
+  const relayer = new Uint8Array(20);
+  const hubId = { stateMachine: hub, consensusStateId: toConsensusStateId("PARA") };
+  const evmId = { stateMachine: ethereum, consensusStateId: toConsensusStateId("ETH0") };
+  const hubNode = new MemoryNode(clock, { id: hubId, family: "substrate", isHub: true });
+  const evmNode = new MemoryNode(clock, { id: evmId, family: "evm" });
+  const gas: ChainGas = {
+    fetchBalance,
+    fetchDataCost: () => Promise.resolve(0n),
+    fetchGasQuote: () => Promise.resolve({ gasPriceWei: 7n }),
+    fetchRouterPrice: () => Promise.resolve(undefined),
+  };
+  return {
+    hub: toRecord(new MemoryChain(hubNode, clock, { relayer })),
+    chains: [{ chain: { ...toRecord(new MemoryChain(evmNode, clock, { relayer })), gas } }],
+  };
+}
+
+function toRecord(chain: Chain): Chain {
+  return {
+    id: chain.id,
+    limits: chain.limits,
+    capabilities: chain.capabilities,
+    relayer: chain.relayer,
+    reads: chain.reads,
+    events: chain.events,
+    certain: chain.certain,
+    proofs: chain.proofs,
+    simulator: chain.simulator,
+    sender: chain.sender,
+    outcomes: chain.outcomes,
+    fees: chain.fees,
+    gas: chain.gas,
+    replacement: chain.replacement,
+    proofChecks: chain.proofChecks,
+    hubClient: chain.hubClient,
+    check: (id, signal) => chain.check(id, signal),
+    planChecks: (context) => chain.planChecks(context),
+    signDigest: (digest) => chain.signDigest(digest),
+    close: () => chain.close(),
+  };
+}
