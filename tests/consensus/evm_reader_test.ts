@@ -6,7 +6,6 @@ import { EndpointUrl } from "../../src/core/config/redact.ts";
 import { toHash256 } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { evmStateMachine } from "../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../src/core/rpc/fault.ts";
 import { platformFetch } from "../../src/core/rpc/http.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../devnet/evm/anvil.ts";
@@ -15,6 +14,7 @@ import { RecordedLog } from "../support/recorded_log.ts";
 import { ScriptedError, ScriptedRpc } from "../support/scripted_rpc.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import { never, readerOf } from "./rollup/fixture.ts";
+import { catchFault } from "../support/rpc_faults.ts";
 
 const account = toAddress(DEVNET_ACCOUNTS.deployer.address);
 const contract = toAddress(`0x${"c0".repeat(20)}`);
@@ -32,12 +32,6 @@ async function withNode(work: (node: Anvil) => Promise<void>): Promise<void> {
   await work(node);
 }
 
-async function faultOf(work: Promise<unknown>): Promise<RpcFault> {
-  const error: unknown = await work.then(() => assert.fail("expected a fault"), (reason: unknown) => reason);
-  if (!(error instanceof RpcFault)) throw error;
-  return error;
-}
-
 Deno.test("evm reader: headers by number, hash and name are one block, and missing ones are reported", async () => {
   await withNode(async (node) => {
     const reader = readerOf(31337, [node.rpcUrl], new RecordedLog());
@@ -48,7 +42,7 @@ Deno.test("evm reader: headers by number, hash and name are one block, and missi
     assert.deepEqual(await reader.fetchHeader(byNumber.hash, never), byNumber);
     assert.equal(await reader.fetchHeader(4n, never), undefined);
     assert.equal(await reader.fetchHeader(oneSlot, never), undefined);
-    const fault = await faultOf(reader.fetchHeaders([2n, 4n], never));
+    const fault = await catchFault(reader.fetchHeaders([2n, 4n], never));
     assert.deepEqual([fault.code, fault.detail], ["lagging", "no block 4"]);
     assert.equal(fault.where.endpointHost, new URL(node.rpcUrl).host);
     assert.deepEqual((await reader.fetchChainIds(never)).map((each) => each.kind === "id" && each.chainId), [
@@ -89,7 +83,7 @@ Deno.test("evm reader: words, calls and proofs come in one request each, and a r
     assert.equal(requests.length, 2);
     assert.equal(proof?.storageProof.length, 2);
     assert.ok((absent?.accountProof.length ?? 0) > 0);
-    const wrong = await faultOf(
+    const wrong = await catchFault(
       reader.fetchProofs([{ account: contract, slots: [zeroSlot] }], { ...block, stateRoot: oneSlot }, never),
     );
     assert.equal(wrong.code, "malformed");
@@ -119,7 +113,9 @@ Deno.test("evm reader: a reader held to a block refuses endpoints that have anot
       await good.fetchLogs({ address: contract, topics: [zeroSlot] }, { from: 0n, to: 3n }, never),
       [],
     );
-    const fault = await faultOf(reader.heldTo({ height: 3n, stateRoot: oneSlot }).fetchReads(reads, never));
+    const fault = await catchFault(
+      reader.heldTo({ height: 3n, stateRoot: oneSlot }).fetchReads(reads, never),
+    );
     assert.equal(fault.code, "wrong_chain");
     assert.match(fault.detail ?? "", /the endpoint is on another chain or fork/);
   });
@@ -153,7 +149,7 @@ Deno.test("evm reader: a range of logs that is too wide is split, and an endpoin
   const filter = { address: contract, topics: [zeroSlot] };
   const logs = await reader.fetchLogs(filter, { from: 1n, to: 100n }, never);
   assert.deepEqual(logs.map(({ blockNumber }) => blockNumber), [1n, 26n, 51n, 76n]);
-  const fault = await faultOf(reader.fetchLogs(filter, { from: 90n, to: 101n }, never));
+  const fault = await catchFault(reader.fetchLogs(filter, { from: 90n, to: 101n }, never));
   assert.equal(fault.code, "lagging");
 });
 
@@ -171,12 +167,12 @@ Deno.test("evm reader: a header that is not what its hash says sends the questio
     });
     await using other = new ScriptedRpc({ eth_chainId: () => "0x7a69", eth_getBlockByNumber: () => result });
     const alone = readerOf(31337, [liar.url], new RecordedLog());
-    const fault = await faultOf(alone.fetchHeader(3n, never));
+    const fault = await catchFault(alone.fetchHeader(3n, never));
     assert.deepEqual([fault.code, fault.where.endpointHost], ["malformed", liar.host]);
     const both = readerOf(31337, [liar.url, node.rpcUrl], new RecordedLog());
     assert.equal((await both.fetchHeader(3n, never))?.hash, result.hash);
     // Another block than the one that was asked for.
-    const confused = await faultOf(readerOf(31337, [other.url], new RecordedLog()).fetchHeader(2n, never));
+    const confused = await catchFault(readerOf(31337, [other.url], new RecordedLog()).fetchHeader(2n, never));
     assert.match(confused.detail ?? "", /not the requested block/);
   });
 });

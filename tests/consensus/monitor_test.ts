@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import type { UpdateLimit } from "../../src/consensus/config/values.ts";
 import { isTooOld, monitorWorker, StallFault } from "../../src/consensus/monitor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { faultOf, idOf, MemoryTarget } from "../support/memory_target.ts";
+import { idOf, MemoryTarget } from "../support/memory_target.ts";
+import { faultOf } from "../support/rpc_faults.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 
 const eth = idOf("EVM-1/ETH0");

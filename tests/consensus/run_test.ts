@@ -11,7 +11,8 @@ import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state
 import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { faultOf, idOf, MemoryTarget } from "../support/memory_target.ts";
+import { idOf, MemoryTarget } from "../support/memory_target.ts";
+import { faultOf } from "../support/rpc_faults.ts";
 import { ScriptedProver, updateTo } from "../support/scripted_prover.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";

@@ -4,15 +4,11 @@ import type { Chain } from "../../src/core/chains/port.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
-import {
-  type ChainToCheck,
-  checkAll,
-  type CheckingHub,
-  type CheckResult,
-} from "../../src/messaging/startup.ts";
+import { type ChainToCheck, checkAll, type CheckResult } from "../../src/messaging/startup.ts";
 import { GOOD_TOML } from "./config/wrong_configs.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { MemoryChain } from "../support/memory_chain.ts";
+import { MemoryHub } from "../support/memory_hub.ts";
 import { MemoryNode } from "../support/memory_node.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
@@ -20,62 +16,39 @@ import { seededRandomness } from "../support/seeded_randomness.ts";
 const never = new AbortController().signal;
 const fatal = (text: string): CheckFinding => ({ severity: "fatal", event: "host_invalid", text });
 
-/** A chain whose answers to the start-up checks are given; `undefined`: it does not answer. */
-class CheckedChain extends MemoryChain implements CheckingHub {
-  own: readonly CheckFinding[] | undefined = [];
-  known: readonly CheckFinding[] | undefined = [];
-  counterpartiesAsked = 0;
-
-  get counterparties(): this {
-    return this;
-  }
-
-  override check(): Promise<readonly CheckFinding[]> {
-    return this.#say(this.own);
-  }
-
-  checkCounterparty(): Promise<readonly CheckFinding[]> {
-    this.counterpartiesAsked++;
-    return this.#say(this.known);
-  }
-
-  findUnlisted(): Promise<undefined> {
-    return Promise.resolve(undefined);
-  }
-
-  #say(findings: readonly CheckFinding[] | undefined): Promise<readonly CheckFinding[]> {
-    if (findings !== undefined) return Promise.resolve(findings);
-    const where = { chain: this.id.stateMachine, endpointHost: "node", method: "any" };
-    return Promise.reject(new RpcFault("unreachable", "retry", where));
+/** Lets a chain answer none of the start-up checks. */
+function silence(chain: MemoryChain): void {
+  for (const method of ["check", "checkCounterparty"]) {
+    chain.faults.add(method, { kind: "throw", code: "unreachable" }, { times: Infinity });
   }
 }
 
 /** The good configuration's hub and chains. */
 function scene(): {
   readonly clock: FakeClock;
-  readonly hub: CheckedChain;
-  readonly evm: CheckedChain;
-  readonly para: CheckedChain;
+  readonly hub: MemoryHub;
+  readonly evm: MemoryChain;
+  readonly para: MemoryChain;
   readonly run: (signal?: AbortSignal) => ReturnType<typeof checkAll>;
 } {
   const clock = new FakeClock();
   const { config } = parseMessagingConfig({ readFile: () => new Uint8Array() }, GOOD_TOML);
   assert.ok(config !== undefined);
   const relayer = fromHex("11".repeat(20));
-  const chainOf = (
+  const nodeOf = (
     { stateMachine, consensusStateId }: Chain["id"],
     family: "evm" | "substrate",
-  ): CheckedChain => {
-    const node = new MemoryNode(clock, { id: { stateMachine, consensusStateId }, family });
-    return new CheckedChain(node, clock, { relayer });
-  };
-  const entries = config.chains.map((chain) => ({ config: chain, chain: chainOf(chain, chain.type) }));
-  const of = (stateMachine: string): CheckedChain => {
+  ): MemoryNode => new MemoryNode(clock, { id: { stateMachine, consensusStateId }, family });
+  const entries = config.chains.map((chain) => ({
+    config: chain,
+    chain: new MemoryChain(nodeOf(chain, chain.type), clock, { relayer }),
+  }));
+  const of = (stateMachine: string): MemoryChain => {
     const found = entries.find(({ chain }) => chain.id.stateMachine === stateMachine);
     assert.ok(found !== undefined);
     return found.chain;
   };
-  const hub = chainOf(config.hub, "substrate");
+  const hub = new MemoryHub(nodeOf(config.hub, "substrate"), clock, { relayer });
   const deps = { clock, random: seededRandomness(1), log: new RecordedLog() };
   const chains: readonly ChainToCheck[] = entries;
   return {
@@ -102,10 +75,10 @@ function textsOf(result: CheckResult | undefined): readonly string[] {
 
 Deno.test("startup: findings of the chains and of the hub about them come together", async () => {
   const { clock, hub, evm, para, run } = scene();
-  hub.own = [fatal("hub")];
-  hub.known = [fatal("unknown to the hub")];
-  evm.own = [fatal("evm")];
-  para.own = [fatal("para")];
+  hub.findings = [fatal("hub")];
+  hub.counterpartyFindings = [fatal("unknown to the hub")];
+  evm.findings = [fatal("evm")];
+  para.findings = [fatal("para")];
   const { hub: ofHub, chains } = await finish(clock, run());
   assert.deepEqual(textsOf(ofHub), ["hub"]);
   assert.deepEqual(textsOf(chains.get(evm)), ["evm", "unknown to the hub"]);
@@ -135,15 +108,15 @@ Deno.test("startup: an EVM chain's endpoints are asked for proofs at the height 
   assert.deepEqual(asked, [77n]);
   hub.fetchView = () => Promise.resolve({ ...view, height: 0n });
   await finish(clock, run());
-  evm.own = [fatal("evm")];
+  evm.findings = [fatal("evm")];
   await finish(clock, run());
   assert.deepEqual(asked, [77n], "neither without a height nor where something is wrong already");
 });
 
 Deno.test("startup: what the hub says of a chain that does not answer is reported at once", async () => {
   const { clock, hub, evm, para, run } = scene();
-  hub.known = [fatal("unknown to the hub")];
-  evm.own = undefined;
+  hub.counterpartyFindings = [fatal("unknown to the hub")];
+  silence(evm);
   const { chains } = await finish(clock, run());
   assert.deepEqual([chains.get(evm)?.kind, textsOf(chains.get(evm))], ["unreachable", [
     "unknown to the hub",
@@ -153,33 +126,36 @@ Deno.test("startup: what the hub says of a chain that does not answer is reporte
 
 Deno.test("startup: a hub that does not answer within 30 seconds is the only one to blame", async () => {
   const { clock, hub, evm, para, run } = scene();
-  hub.own = undefined;
-  hub.known = undefined;
-  evm.own = [fatal("evm")];
+  silence(hub);
+  evm.findings = [fatal("evm")];
   const startMs = clock.now();
   const { hub: ofHub, chains } = await finish(clock, run());
   assert.ok(clock.now() - startMs <= 31_000);
   assert.equal(ofHub.kind, "unreachable");
   assert.deepEqual([chains.get(evm)?.kind, textsOf(chains.get(evm))], ["checked", ["evm"]]);
   assert.equal(chains.get(para)?.kind, "checked");
-  assert.equal(hub.counterpartiesAsked, 0);
+  assert.ok(!hub.calls.includes("checkCounterparty"));
 });
 
 Deno.test("startup: when time is up the last answer of the endpoint is reported", async () => {
   const { clock, evm, run } = scene();
-  evm.own = undefined;
+  silence(evm);
   let attempts = 0;
   const answer = evm.check.bind(evm);
-  evm.check = () => ++attempts === 1 ? answer() : new Promise(() => undefined);
+  evm.check = (...args) => ++attempts === 1 ? answer(...args) : new Promise(() => undefined);
   const error = (await finish(clock, run())).chains.get(evm);
   assert.ok(error?.kind === "unreachable" && error.error instanceof RpcFault);
-  assert.deepEqual([error.error.code, error.error.where.endpointHost, attempts], ["unreachable", "node", 2]);
+  assert.deepEqual([error.error.code, error.error.where.endpointHost, attempts], [
+    "unreachable",
+    "memory",
+    2,
+  ]);
 });
 
 Deno.test("startup: an abort ends all checks with its reason, and none is left behind", async () => {
   const { clock, hub, evm, run } = scene();
-  hub.own = undefined;
-  evm.own = undefined;
+  silence(hub);
+  silence(evm);
   const abort = new AbortController();
   const running = assert.rejects(run(abort.signal), /stop/);
   await clock.advance(1000);

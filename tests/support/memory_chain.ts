@@ -55,6 +55,8 @@ export class MemoryChain extends MemoryReads implements Chain {
   /** False: who signs is not told that the host knows the proofs already. */
   reportsKnownProofs = true;
   proofChecks: ProofChecks | undefined;
+  /** What the check of its configuration finds. */
+  findings: readonly CheckFinding[] = [];
   /** Proofs of others that wait in the mempool, as the EVM adapter remembers them. */
   readonly #sightings: MempoolSightings;
   #signatures = 0;
@@ -198,7 +200,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   }
 
   check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    return this.call("check", signal, () => []);
+    return this.call("check", signal, () => this.findings);
   }
 
   proveMessages(

@@ -38,6 +38,8 @@ export class MemoryHub extends MemoryChain implements HubChain {
   readonly acceptedProofs: MemoryAcceptedProofs;
   readonly counterparties: Counterparties;
   readonly senderLimits: SenderLimits;
+  /** What it finds wrong about every other chain. */
+  counterpartyFindings: readonly CheckFinding[] = [];
   readonly #sign: MemoryHubOptions["sign"];
 
   constructor(node: MemoryNode, clock: Clock, options: MemoryHubOptions) {
@@ -54,7 +56,7 @@ export class MemoryHub extends MemoryChain implements HubChain {
     this.acceptedProofs = new MemoryAcceptedProofs({ node, ask }, (code, method) => this.fault(code, method));
     this.counterparties = {
       checkCounterparty: (_entry, signal) =>
-        ask("checkCounterparty", signal, (): readonly CheckFinding[] => []),
+        ask("checkCounterparty", signal, () => this.counterpartyFindings),
       findUnlisted: () => Promise.resolve(undefined),
     };
     this.senderLimits = {

@@ -21,18 +21,12 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../src/core/ismp/state_machine.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 
 /** An id from its short text, e.g. `EVM-1/ETH0`. */
 export function idOf(text: string): StateMachineId {
   const [machine = "", id = ""] = text.split("/");
   return { stateMachine: parseStateMachine(machine), consensusStateId: toConsensusStateId(id) };
-}
-
-/** A fault of an endpoint. */
-export function faultOf(code: RpcFaultCode, chain = "EVM-1"): RpcFault {
-  return new RpcFault(code, reactionTo(code), { chain, endpointHost: "node.example.org", method: "any" });
 }
 
 /** Proof bytes that say which height they bring. */

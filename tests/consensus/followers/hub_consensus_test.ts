@@ -23,6 +23,17 @@ import { Fixture, never } from "../clients/grandpa/fixture.ts";
 
 const key = `0x${"11".repeat(32)}`;
 
+/** An EVM chain that never answers. */
+const polygon = `[polygon]
+type = "evm"
+state_machine = "EVM-137"
+rpc_urls = ["http://127.0.0.1:9"]
+consensus_state_id = "POLY"
+etherscan_api_key = ""
+ismp_host = "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3"
+signer = "${key}"
+`;
+
 function grandpaToml(fixture: Fixture): string {
   const { stateMachine, consensusStateId } = fixture.hubId;
   return `
@@ -46,15 +57,7 @@ state_machine = "${fixture.chain.stateMachine}"
 hashing = "Blake2"
 rpc_ws = "${fixture.chain.node.wsUrl}"
 consensus_state_id = "${fixture.chain.consensusStateId}"
-[polygon]
-type = "evm"
-state_machine = "EVM-137"
-rpc_urls = ["http://127.0.0.1:9"]
-consensus_state_id = "POLY"
-etherscan_api_key = ""
-ismp_host = "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3"
-signer = "${key}"
-`;
+${polygon}`;
 }
 
 Deno.test("a hub of type grandpa: a Substrate chain follows it through three changes of the set, EVM chains are left out", async () => {
@@ -102,15 +105,7 @@ signer = "${key}"
 relay_rpc_ws = "ws://127.0.0.1:9"
 para_ids = [${stateMachine.split("-")[1]}]
 ${prover}
-[polygon]
-type = "evm"
-state_machine = "EVM-137"
-rpc_urls = ["http://127.0.0.1:9"]
-consensus_state_id = "POLY"
-etherscan_api_key = ""
-ismp_host = "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3"
-signer = "${key}"
-`;
+${polygon}`;
 }
 
 /** Starts a relayer and, if that succeeds, stops it. */

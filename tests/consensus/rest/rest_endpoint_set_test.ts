@@ -4,6 +4,7 @@ import { RestEndpoint } from "../../../src/consensus/rest/rest_endpoint.ts";
 import { RestEndpointSet } from "../../../src/consensus/rest/rest_endpoint_set.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
+import { catchFault } from "../../support/rpc_faults.ts";
 
 const never = new AbortController().signal;
 const route = "things";
@@ -33,16 +34,6 @@ function scripted(faults: Readonly<Record<string, RpcFaultCode[]>>): {
   };
 }
 
-async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof RpcFault) return error;
-    throw error;
-  }
-  throw new Error("No fault");
-}
-
 Deno.test("REST endpoint set: the first endpoint is asked, the others where it fails, cannot or lies", async () => {
   for (const code of ["server_error", "not_found", "missing_method", "malformed", "refused"] as const) {
     const { asked, work } = scripted({ a: [code] });
@@ -66,12 +57,12 @@ Deno.test("REST endpoint set: attempts are bounded, and the fault names every ho
   const clock = new FakeClock();
   const many = (code: RpcFaultCode): RpcFaultCode[] => Array<RpcFaultCode>(9).fill(code);
   const { asked, work } = scripted({ a: many("not_found"), b: many("server_error") });
-  const fault = await clock.run(faultOf(endpointSetOf(["a", "b"], clock).ask({ route }, work, never)));
+  const fault = await clock.run(catchFault(endpointSetOf(["a", "b"], clock).ask({ route }, work, never)));
   equal([fault.code, fault.where.endpointHost], ["server_error", "a, b"]);
   equal(fault.detail, "a: not_found; b: server_error");
   equal(asked, ["a", "b", "b"]);
   const absent = scripted({ a: many("missing_method"), b: many("not_found") });
-  equal((await faultOf(endpointSetOf(["a", "b"]).ask({ route }, absent.work, never))).code, "not_found");
+  equal((await catchFault(endpointSetOf(["a", "b"]).ask({ route }, absent.work, never))).code, "not_found");
   equal(absent.asked, ["a", "b"]);
 });
 
@@ -90,12 +81,12 @@ Deno.test("REST endpoint set: when all rest for long that is reported at once", 
   const endpointSet = endpointSetOf(["a"], clock);
   const { asked, work } = scripted({ a: Array<RpcFaultCode>(20).fill("server_error") });
   for (let look = 0; look < 3; look++) {
-    await clock.run(faultOf(endpointSet.ask({ route }, work, never)));
+    await clock.run(catchFault(endpointSet.ask({ route }, work, never)));
     await clock.advance(60_000);
   }
-  await clock.run(faultOf(endpointSet.ask({ route }, work, never)));
+  await clock.run(catchFault(endpointSet.ask({ route }, work, never)));
   const [count, now] = [asked.length, clock.now()];
-  equal((await faultOf(endpointSet.ask({ route }, work, never))).code, "server_error");
+  equal((await catchFault(endpointSet.ask({ route }, work, never))).code, "server_error");
   equal([asked.length, clock.now()], [count, now]);
 });
 
@@ -108,12 +99,12 @@ Deno.test("REST endpoint set: a route that an endpoint lacks is asked of it last
   const { asked, work } = scripted({ b: ["not_found", "not_found"] });
   equal(await endpointSet.ask({ route }, work, never), "a");
   equal(asked, ["b", "a"]);
-  const fault = await faultOf(endpointSet.ask({ route, asksAgain: false }, work, never));
+  const fault = await catchFault(endpointSet.ask({ route, asksAgain: false }, work, never));
   equal([fault.code, asked.slice(2)], ["not_found", ["b"]]);
   equal(endpointSet.mayServe(route), true);
   for (const endpoint of endpointSet.endpoints) endpointSet.noteUnsupported(endpoint, route);
   equal(endpointSet.mayServe(route), false);
-  equal((await faultOf(endpointSet.ask({ route, asksAgain: false }, work, never))).code, "missing_method");
+  equal((await catchFault(endpointSet.ask({ route, asksAgain: false }, work, never))).code, "missing_method");
   await clock.advance(10 * 60_000);
   equal(await endpointSet.ask({ route, asksAgain: false }, work, never), "a");
 });
@@ -138,7 +129,7 @@ Deno.test("REST endpoint set: a route that no endpoint has is given up at once, 
   const endpointSet = endpointSetOf(["a"], clock);
   for (const endpoint of endpointSet.endpoints) endpointSet.noteUnsupported(endpoint, route);
   const { asked, work } = scripted({});
-  const asking = faultOf(endpointSet.ask({ route, asksAgain: false }, work, never));
+  const asking = catchFault(endpointSet.ask({ route, asksAgain: false }, work, never));
   await clock.settle();
   equal(clock.pending, 0);
   equal((await asking).code, "missing_method");

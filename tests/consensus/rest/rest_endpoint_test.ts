@@ -4,6 +4,7 @@ import { type Fetch, platformFetch } from "../../../src/core/rpc/http.ts";
 import { RestEndpoint, type RestEndpointOptions } from "../../../src/consensus/rest/rest_endpoint.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { catchFault } from "../../support/rpc_faults.ts";
 
 const never = new AbortController().signal;
 const request = { route: "things/{id}", path: "/things/7?full=1" };
@@ -15,16 +16,6 @@ function endpoint(
 ): RestEndpoint {
   const fetched: Fetch = (url, init) => Promise.resolve(answer(new URL(url), init));
   return new RestEndpoint({ fetch: fetched, clock }, { url: "http://node.test", chain: "EVM-1", ...options });
-}
-
-async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof RpcFault) return error;
-    throw error;
-  }
-  throw new Error("No fault");
 }
 
 const octets = { "content-type": "application/octet-stream" };
@@ -70,19 +61,19 @@ Deno.test("rest: a status is a code", async () => {
     [307, "refused"],
   ] as const;
   for (const [status, code] of cases) {
-    const fault = await faultOf(
+    const fault = await catchFault(
       endpoint(() => new Response("no", { status })).fetchJson(request, { signal: never }),
     );
     equal([fault.code, fault.detail], [code, `HTTP ${status}`]);
   }
   const syncing = endpoint(() => Response.json({ code: 503, message: "Syncing" }, { status: 503 }));
-  equal((await faultOf(syncing.fetchJson(request, { signal: never }))).code, "lagging");
+  equal((await catchFault(syncing.fetchJson(request, { signal: never }))).code, "lagging");
 });
 
 Deno.test("rest: a pause that the endpoint asks for is kept", async () => {
   const headers = { "retry-after": "7" };
   const node = endpoint(() => new Response("", { status: 429, headers }));
-  equal((await faultOf(node.fetchJson(request, { signal: never }))).retryAfterMs, 7000);
+  equal((await catchFault(node.fetchJson(request, { signal: never }))).retryAfterMs, 7000);
 });
 
 Deno.test("rest: faults name the host and the route, and nothing else of the URL", async () => {
@@ -97,7 +88,7 @@ Deno.test("rest: faults name the host and the route, and nothing else of the URL
     () => new Response("{", { status: 200 }),
   ];
   for (const answer of answers) {
-    const fault = await faultOf(
+    const fault = await catchFault(
       endpoint(answer, { url: `http://user:${secret}@node.test/${secret}?k=${secret}` })
         .fetchJson(request, { signal: never }),
     );
@@ -109,11 +100,11 @@ Deno.test("rest: faults name the host and the route, and nothing else of the URL
 
 Deno.test("rest: an answer that is too long, no JSON or cut off is a fault", async () => {
   const long = endpoint(() => Response.json("x".repeat(100)), { maxAnswerBytes: 100 });
-  equal((await faultOf(long.fetchJson(request, { signal: never }))).code, "too_large");
+  equal((await catchFault(long.fetchJson(request, { signal: never }))).code, "too_large");
   const half = endpoint(() => new Response("{"));
-  equal((await faultOf(half.fetchJson(request, { signal: never }))).code, "malformed");
+  equal((await catchFault(half.fetchJson(request, { signal: never }))).code, "malformed");
   const cut = endpoint(() => new Response(pieces([Uint8Array.of(123)], new Error("cut"))));
-  equal((await faultOf(cut.fetchJson(request, { signal: never }))).code, "unreachable");
+  equal((await catchFault(cut.fetchJson(request, { signal: never }))).code, "unreachable");
 });
 
 /** A body of these pieces, which ends, breaks off or continues forever. */
@@ -156,17 +147,17 @@ Deno.test("rest: a stream ends by itself only where it may", async () => {
     endpoint(() => new Response(pieces([Uint8Array.of(1)], "end"), { headers: octets }));
   await node().stream(request, { take, endsItself: true }, { signal: never });
   const short = node().stream(request, { take, endsItself: false }, { signal: never });
-  equal((await faultOf(short)).code, "malformed");
+  equal((await catchFault(short)).code, "malformed");
   const cut = endpoint(() =>
     new Response(pieces([Uint8Array.of(1)], new TypeError("reset")), { headers: octets })
   );
   equal(
-    (await faultOf(cut.stream(request, { take, endsItself: true }, { signal: never }))).code,
+    (await catchFault(cut.stream(request, { take, endsItself: true }, { signal: never }))).code,
     "unreachable",
   );
   const json = endpoint(() => Response.json({}));
   equal(
-    (await faultOf(json.stream(request, { take, endsItself: true }, { signal: never }))).code,
+    (await catchFault(json.stream(request, { take, endsItself: true }, { signal: never }))).code,
     "missing_method",
   );
   const endless = endpoint(
@@ -174,7 +165,7 @@ Deno.test("rest: a stream ends by itself only where it may", async () => {
     { maxStreamBytes: 1 },
   );
   equal(
-    (await faultOf(endless.stream(request, { take, endsItself: true }, { signal: never }))).code,
+    (await catchFault(endless.stream(request, { take, endsItself: true }, { signal: never }))).code,
     "too_large",
   );
 });
@@ -198,7 +189,7 @@ Deno.test("rest: a stream that may come in JSON takes it from endpoints that hav
   equal(taken, ["{}"]);
   equal(asked, ["application/octet-stream, application/json;q=0.5"]);
   const page = endpoint(() => new Response("<html>", { headers: { "content-type": "text/html" } }));
-  equal((await faultOf(page.stream(request, body, { signal: never }))).code, "missing_method");
+  equal((await catchFault(page.stream(request, body, { signal: never }))).code, "missing_method");
 });
 
 Deno.test("rest: the first byte of a stream may take longer than the ones after it", async () => {
@@ -249,7 +240,7 @@ Deno.test("rest: silence before or within an answer is a timeout, slow but stead
     { timeoutMs: 1000 },
     clock,
   );
-  const waiting = faultOf(mute.fetchJson(request, { signal: never }));
+  const waiting = catchFault(mute.fetchJson(request, { signal: never }));
   await clock.advance(1000);
   equal((await waiting).code, "timeout");
 
@@ -259,7 +250,7 @@ Deno.test("rest: silence before or within an answer is a timeout, slow but stead
     clock,
   );
   const take = (): "more" => "more";
-  const stuck = faultOf(
+  const stuck = catchFault(
     silent.stream(request, { take, endsItself: true }, { signal: never, timeoutMs: 500 }),
   );
   await clock.advance(499);

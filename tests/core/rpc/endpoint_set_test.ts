@@ -4,6 +4,7 @@ import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/f
 import { RpcEndpointSet, type RpcEndpointSetOptions } from "../../../src/core/rpc/endpoint_set.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
+import { catchFault } from "../../support/rpc_faults.ts";
 
 const never = new AbortController().signal;
 const head: RpcCall = { method: "eth_blockNumber", params: [] };
@@ -52,16 +53,6 @@ function endpointSet(
   });
 }
 
-async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof RpcFault) return error;
-    throw error;
-  }
-  throw new Error("No fault");
-}
-
 Deno.test("endpoint set: while the first endpoint works, the number of requests does not grow with the number of URLs", async () => {
   const endpoints = ["a", "b", "c", "d", "e"].map((host) => new Scripted(host));
   const many = endpointSet(endpoints);
@@ -101,7 +92,7 @@ for (
   Deno.test(`endpoint set: ${code} is the answer to the request, no other endpoint is asked`, async () => {
     const [a, b] = [new Scripted("a"), new Scripted("b")];
     a.answer = () => ({ kind: "fault", fault: fault(code, "a") });
-    assert.equal((await faultOf(endpointSet([a, b]).request(head, { signal: never }))).code, code);
+    assert.equal((await catchFault(endpointSet([a, b]).request(head, { signal: never }))).code, code);
     assert.equal(b.requests.length, 0);
   });
 }
@@ -154,7 +145,7 @@ Deno.test("endpoint set: with one endpoint, the others wait for the request that
   const clock = new FakeClock();
   const a = new Scripted("a", [fault("throttled", "a", "eth_call", 30_000)]);
   const single = endpointSet([a], {}, clock);
-  await faultOf(single.request(head, { signal: never }));
+  await catchFault(single.request(head, { signal: never }));
   await clock.advance(30_000);
   const gate = Promise.withResolvers<RpcAnswer>();
   a.answer = () => gate.promise;
@@ -170,12 +161,12 @@ Deno.test("endpoint set: a short pause of the only endpoint is waited for, a lon
   const clock = new FakeClock();
   const a = new Scripted("a", ["server_error", "server_error"]);
   const single = endpointSet([a], {}, clock);
-  await faultOf(single.request(head, { signal: never }));
-  await faultOf(single.request(head, { signal: never }));
+  await catchFault(single.request(head, { signal: never }));
+  await catchFault(single.request(head, { signal: never }));
   assert.equal(await clock.run(single.request(head, { signal: never })), "a eth_blockNumber");
   a.script.push(fault("throttled", "a", "eth_call", 30_000));
-  await faultOf(single.request(head, { signal: never }));
-  const paused = await faultOf(single.request(head, { signal: never }));
+  await catchFault(single.request(head, { signal: never }));
+  const paused = await catchFault(single.request(head, { signal: never }));
   assert.equal(paused.code, "throttled");
   assert.equal(paused.retryAfterMs, 30_000);
   assert.equal(a.requests.length, 4);
@@ -188,7 +179,7 @@ Deno.test("endpoint set: what the only endpoint throttles is sent again after ea
   assert.equal(await clock.run(single.request(head, { signal: never })), "a eth_blockNumber");
   assert.equal(clock.now() - new FakeClock().now(), 1000 + 1000 + 2000);
   a.script.push(...Array.from({ length: 9 }, () => "throttled" as const));
-  const thrown = await clock.run(faultOf(single.request(head, { signal: never })));
+  const thrown = await clock.run(catchFault(single.request(head, { signal: never })));
   assert.equal(thrown.code, "throttled");
   // The pauses are 1, 1, 2 and 4 s; the next one, of 8 s, would be beyond.
   assert.equal(a.requests.length, 4 + 5);
@@ -221,7 +212,7 @@ Deno.test("endpoint set: while another endpoint is ready, one that throttles is 
 
 Deno.test("endpoint set: when all are down the fault names each host with its code (F19)", async () => {
   const all = endpointSet([new Scripted("a.example", ["timeout"]), new Scripted("b.example", ["malformed"])]);
-  const thrown = await faultOf(all.request(head, { signal: never }));
+  const thrown = await catchFault(all.request(head, { signal: never }));
   assert.equal(thrown.code, "timeout");
   assert.equal(thrown.reaction, "retry");
   assert.equal(thrown.where.endpointHost, "a.example, b.example");
@@ -253,7 +244,7 @@ Deno.test("endpoint set: when no endpoint has a method, one says so and the othe
   });
   const all = endpointSet(endpoints);
   for (let i = 0; i < 3; i++) {
-    assert.equal((await faultOf(all.request(trace, { signal: never }))).code, "missing_method");
+    assert.equal((await catchFault(all.request(trace, { signal: never }))).code, "missing_method");
   }
   assert.deepEqual(endpoints.map((endpoint) => endpoint.requests.length), [3, 1, 1]);
 });
@@ -335,7 +326,7 @@ Deno.test("endpoint set: an endpoint of another chain is never used, whatever it
   assert.equal(await both.request(head, { signal: never }), "0x1");
   assert.deepEqual(wrong.requests.map((calls) => calls.length), [2]);
   assert.deepEqual(right.requests.map((calls) => calls.length), [2, 1]);
-  const alone = await faultOf(
+  const alone = await catchFault(
     endpointSet([new Scripted("wrong")], { identity }).request(head, { signal: never }),
   );
   assert.equal(alone.code, "wrong_chain");

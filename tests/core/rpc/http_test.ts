@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
-import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import type { RpcFaultCode } from "../../../src/core/rpc/fault.ts";
 import { createHttpEndpoint, type HttpEndpointOptions, platformFetch } from "../../../src/core/rpc/http.ts";
 import type { RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Fault, ScriptedError, ScriptedRpc } from "../../support/scripted_rpc.ts";
+import { catchFault } from "../../support/rpc_faults.ts";
 
 const never = new AbortController().signal;
 const one: readonly RpcCall[] = [{ method: "eth_blockNumber", params: [] }];
@@ -20,16 +21,6 @@ function endpoint(url: string, options: Partial<HttpEndpointOptions> = {}): RpcE
     { fetch: platformFetch, clock: systemClock },
     { chain: "EVM-1", translate: translateEvmError, url, ...options },
   );
-}
-
-async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof RpcFault) return error;
-    throw error;
-  }
-  throw new Error("No fault");
 }
 
 Deno.test("http: one call goes as one object, several as one array, answers in the order of the calls", async () => {
@@ -107,7 +98,7 @@ for (const [what, fault, calls, code, method] of broken) {
   Deno.test(`http: ${what}: ${code}`, async () => {
     await using rpc = node();
     rpc.failNext(fault);
-    const thrown = await faultOf(endpoint(rpc.url).send(calls, { signal: never }));
+    const thrown = await catchFault(endpoint(rpc.url).send(calls, { signal: never }));
     assert.equal(thrown.code, code);
     if (method !== undefined) assert.equal(thrown.where.method, method);
   });
@@ -148,10 +139,10 @@ Deno.test("http: Retry-After is read as seconds and as a date", async () => {
     { kind: "status", status: 503, headers: { "retry-after": "soon" } },
   );
   const http = endpoint(rpc.url);
-  assert.equal((await faultOf(http.send(one, { signal: never }))).retryAfterMs, 2000);
-  const pauseMs = (await faultOf(http.send(one, { signal: never }))).retryAfterMs ?? 0;
+  assert.equal((await catchFault(http.send(one, { signal: never }))).retryAfterMs, 2000);
+  const pauseMs = (await catchFault(http.send(one, { signal: never }))).retryAfterMs ?? 0;
   assert.ok(pauseMs > 80_000 && pauseMs <= 90_000, String(pauseMs));
-  assert.equal((await faultOf(http.send(one, { signal: never }))).retryAfterMs, undefined);
+  assert.equal((await catchFault(http.send(one, { signal: never }))).retryAfterMs, undefined);
 });
 
 Deno.test("http: an endpoint that hangs is a timeout at the deadline of the call", async () => {
@@ -163,7 +154,7 @@ Deno.test("http: an endpoint that hangs is a timeout at the deadline of the call
     { fetch: (url, init) => (arrived.resolve(), platformFetch(url, init)), clock },
     { chain: "EVM-1", translate: translateEvmError, url: rpc.url },
   );
-  const fault = faultOf(http.send(one, { signal: never, timeoutMs: 5000 }));
+  const fault = catchFault(http.send(one, { signal: never, timeoutMs: 5000 }));
   await arrived.promise;
   await clock.advance(4999);
   assert.equal(clock.pending, 1);
@@ -190,7 +181,7 @@ Deno.test("http: the caller's abort ends the request with the caller's reason an
 Deno.test("http: an answer beyond the size limit is too_large", async () => {
   await using rpc = node();
   rpc.on("big", () => "x".repeat(5000));
-  const fault = await faultOf(
+  const fault = await catchFault(
     endpoint(rpc.url, { maxResponseBytes: 4000 }).send([{ method: "big", params: [] }], { signal: never }),
   );
   assert.equal(fault.code, "too_large");
@@ -209,7 +200,7 @@ Deno.test("http: user and password travel as a header; nothing of the URL but th
   assert.equal(answer?.kind, "fault");
   assert.ok((answer.fault.detail?.length ?? 0) <= 300);
   const dead = endpoint("http://alice:s3cretpass@127.0.0.1:1/9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c");
-  for (const fault of [answer.fault, await faultOf(dead.send(one, { signal: never }))]) {
+  for (const fault of [answer.fault, await catchFault(dead.send(one, { signal: never }))]) {
     const shown = Deno.inspect(fault) + String(fault.stack) + JSON.stringify(fault) + String(fault.cause);
     for (const secret of ["alice", "s3cret", "9f8a7b6c", "topsecret"]) {
       assert.ok(!shown.includes(secret), secret);
@@ -218,7 +209,7 @@ Deno.test("http: user and password travel as a header; nothing of the URL but th
 });
 
 Deno.test("http: a refused connection and an unknown host are unreachable", async () => {
-  const refused = await faultOf(endpoint("http://127.0.0.1:1").send(one, { signal: never }));
+  const refused = await catchFault(endpoint("http://127.0.0.1:1").send(one, { signal: never }));
   assert.equal(refused.code, "unreachable");
   assert.equal(refused.detail, "connection refused");
   assert.equal(refused.where.endpointHost, "127.0.0.1:1");

@@ -2,6 +2,7 @@
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import { ONE_DOLLAR_27, type Quotation } from "../../../src/core/evm/native_price.ts";
+import type { PostRequest } from "../../../src/core/ismp/message.ts";
 import { sr25519PublicKey, sr25519Signature } from "../../../src/core/ismp/signed_messages.ts";
 import {
   parseStateMachine,
@@ -41,6 +42,17 @@ export const hubName: StateMachine = parseStateMachine("KUSAMA-4009");
 export function keyOf(number: number): Uint8Array {
   return keccak256(Uint8Array.of(number));
 }
+
+/** A request that no test of fees has sent. */
+export const lone: PostRequest = {
+  source: a,
+  dest: b,
+  nonce: 77n,
+  from: new Uint8Array(20),
+  to: new Uint8Array(20),
+  timeoutTimestampSec: 0n,
+  body: new Uint8Array(),
+};
 
 /** What differs from the usual scene. */
 export interface SceneOptions {

@@ -20,7 +20,7 @@ import { toAddress } from "../../../../src/core/evm/address.ts";
 import { lastMountainBlocks } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
 import { getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { faultOf } from "../../../support/memory_target.ts";
+import { faultOf } from "../../../support/rpc_faults.ts";
 import { HubEvents } from "./proven_hub.ts";
 
 const { signal } = new AbortController();

@@ -14,7 +14,8 @@ import type { GasPrice } from "../../../../src/core/chains/evm/gas.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { ShutdownRequested } from "../../../../src/core/runtime/signals.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { faultOf, idOf } from "../../../support/memory_target.ts";
+import { idOf } from "../../../support/memory_target.ts";
+import { faultOf } from "../../../support/rpc_faults.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 
 /** A chain with a pool of one nonce. */

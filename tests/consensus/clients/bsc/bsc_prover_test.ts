@@ -5,7 +5,7 @@ import { decodeBscState, decodeBscUpdate } from "../../../../src/consensus/clien
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { parseStateMachine, toConsensusClientId } from "../../../../src/core/ismp/state_machine.ts";
 import type { BscChainOptions } from "../../../../devnet/evm/bsc_validators.ts";
-import { faultOf } from "../../fault_of.ts";
+import { catchProverFault } from "../../prover_faults.ts";
 import { BSC0, bscTarget, MemoryBscChain } from "./bsc_chain.ts";
 
 const signal = new AbortController().signal;
@@ -161,7 +161,7 @@ Deno.test("a new BSC client whose set does not sign yet accuses no endpoint", as
 Deno.test("a BSC client that has expired is named, and no header is asked for", async () => {
   const { chain, hub, prover } = stage();
   hub.nowSec = hub.updatedSec + 5_832_000n;
-  const fault = await faultOf(prover.next(signal));
+  const fault = await catchProverFault(prover.next(signal));
   assert.equal(fault.code, "expired");
   assert.match(fault.message, /client BSC0 of the hub has expired: .*governance must create it again/);
   const findings = await prover.check(signal);
@@ -232,7 +232,7 @@ Deno.test("a BSC prover reports that a client that missed its epoch is unrecover
   await look();
   hub.state = { ...hub.state, finalizedHeight: 2n * EPOCH - 1n };
   chain.head = 3n * EPOCH;
-  const fault = await faultOf(prover.next(signal));
+  const fault = await catchProverFault(prover.next(signal));
   assert.equal(fault.code, "hub_state");
   assert.match(
     fault.message,
@@ -260,7 +260,7 @@ for (
     const { chain, hub, prover } = stage();
     change(hub);
     chain.head = 17n;
-    const fault = await faultOf(prover.next(signal));
+    const fault = await catchProverFault(prover.next(signal));
     assert.equal(fault.code, code);
     assert.match(fault.message, expected);
   });
@@ -306,9 +306,9 @@ Deno.test("a node whose headers fit together but not with the votes is named, an
       epochLength: EPOCH,
       intervalMs: 1,
     });
-  const one = await faultOf(proverAt(["bsc.example"]).next(signal));
+  const one = await catchProverFault(proverAt(["bsc.example"]).next(signal));
   assert.deepEqual([one.code, one.endpoint], ["bad_data", "bsc.example"]);
-  const several = await faultOf(proverAt(["a.example", "b.example"]).next(signal));
+  const several = await catchProverFault(proverAt(["a.example", "b.example"]).next(signal));
   assert.deepEqual([several.code, several.endpoint], ["bad_data", undefined]);
   assert.match(several.message, /one of a\.example, b\.example/);
 });

@@ -10,7 +10,7 @@ import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp
 import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
-import { faultOf } from "../../fault_of.ts";
+import { catchProverFault } from "../../prover_faults.ts";
 import { Fixture, type FoundUpdates, never } from "./fixture.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
@@ -311,11 +311,11 @@ Deno.test("GRANDPA prover: another relay chain than the client's is reported", a
   await using fixture = await Fixture.start();
   await using stranger = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
   const known = (await fixture.fetchTrusted()).latestHeight;
-  const equal = await faultOf(fixture.prover({}, { relayUrl: stranger.wsUrl }).next(never));
+  const equal = await catchProverFault(fixture.prover({}, { relayUrl: stranger.wsUrl }).next(never));
   assert.equal(stranger.finalized.number, known);
   assert.match(equal.detail, /another chain/);
   stranger.produceBlocks(20);
-  const fault = await faultOf(fixture.prover({}, { relayUrl: stranger.wsUrl }).next(never));
+  const fault = await catchProverFault(fixture.prover({}, { relayUrl: stranger.wsUrl }).next(never));
   assert.equal(fault.code, "hub_state");
   assert.match(fault.detail, /another chain/);
 });
@@ -356,7 +356,7 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
   assert.equal((await fixture.follow(prover)).length, 1);
 
   await produce(node.freezeClient(stateId));
-  assert.match((await faultOf(prover.next(never))).detail, /frozen/);
+  assert.match((await catchProverFault(prover.next(never))).detail, /frozen/);
   const wrong = clientOf(stateId, initial);
   await produce(node.createConsensusClient({ ...wrong, state: Uint8Array.of(1) }));
   await produce(node.createConsensusClient({ ...wrong, clientId: parachainClientId }));
@@ -364,7 +364,7 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
 
   const unknown = fixture.prover({ consensusStateId: toConsensusStateId("NONE") });
   assert.match((await unknown.check(never))[0]?.text ?? "", /has no client NONE/);
-  assert.match((await faultOf(unknown.next(never))).detail, /does not exist/);
+  assert.match((await catchProverFault(unknown.next(never))).detail, /does not exist/);
 });
 
 Deno.test("GRANDPA prover: an expired client is named, and no update is made for it", async () => {
@@ -381,7 +381,7 @@ Deno.test("GRANDPA prover: an expired client is named, and no update is made for
   assert.equal((await prover.next(never)).kind, "updates");
   ageSec = 5_832_000n;
   const before = fixture.relay.callCounts.get("grandpa_proveFinality");
-  const { code, detail } = await faultOf(prover.next(never));
+  const { code, detail } = await catchProverFault(prover.next(never));
   assert.equal(code, "expired");
   assert.match(detail, /has expired: its last update was \d+ s ago and 5832000 s are allowed/);
   assert.equal(fixture.relay.callCounts.get("grandpa_proveFinality"), before);

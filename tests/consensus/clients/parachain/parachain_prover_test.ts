@@ -16,7 +16,7 @@ import { grandpaStateOf } from "../../../../devnet/updates/grandpa_updater.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
-import { faultOf } from "../../fault_of.ts";
+import { catchProverFault } from "../../prover_faults.ts";
 import { Fixture, never, SIBLING } from "./fixture.ts";
 
 /** Why a look failed. */
@@ -253,13 +253,13 @@ Deno.test("parachain prover: clients that are frozen or have expired are named, 
     await change;
   };
   await produce(node.freezeClient(consensusStateId));
-  const frozen = await faultOf(prover.next(never));
+  const frozen = await catchProverFault(prover.next(never));
   assert.equal(frozen.code, "frozen");
   assert.match(frozen.detail, /^client PAS0 of KUSAMA-2000 is frozen/);
   await produce(node.unfreezeClient(consensusStateId));
   node.advanceTime(22 * 86_400_000);
   node.produceBlock();
-  assert.equal((await faultOf(prover.next(never))).code, "expired");
+  assert.equal((await catchProverFault(prover.next(never))).code, "expired");
   assert.equal(fixture.relay.callCounts.get("state_getReadProof"), undefined);
 });
 
@@ -271,7 +271,7 @@ Deno.test("parachain prover: Polkadot Hub is refused by name, and the relay chai
   const [finding, ...others] = await prover.check(never);
   assert.deepEqual([finding?.severity, others], ["fatal", []]);
   assert.match(finding?.text ?? "", text);
-  const fault = await faultOf(prover.next(never));
+  const fault = await catchProverFault(prover.next(never));
   assert.deepEqual([fault.code, fault.endpoint], ["not_served", undefined]);
   assert.match(fault.detail, text);
   assert.equal(fixture.relay.callCounts.get("state_getReadProof"), undefined);
@@ -279,7 +279,7 @@ Deno.test("parachain prover: Polkadot Hub is refused by name, and the relay chai
 
 Deno.test("parachain prover: there is no state to begin with", async () => {
   await using fixture = await Fixture.start();
-  const { code, detail } = await faultOf(fixture.ofHub().fetchInitialState(never));
+  const { code, detail } = await catchProverFault(fixture.ofHub().fetchInitialState(never));
   assert.equal(code, "not_served");
   assert.match(detail, /^there is no state: .*add_parachain/);
 });

@@ -25,7 +25,6 @@ import {
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
@@ -138,17 +137,6 @@ export async function includedOutcome(
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   throw new Error("Not included");
-}
-
-/** The fault that a promise ends with. */
-export async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof RpcFault) return error;
-    throw error;
-  }
-  throw new Error("No fault");
 }
 
 /** A post from the far side of the hub to the ping application of `host`, or to another module there. */

@@ -28,7 +28,6 @@ import {
   chainOf,
   chainUnderTest,
   deliveryOf,
-  faultOf,
   hub,
   includedOutcome,
   never,
@@ -38,6 +37,7 @@ import {
   twoUrls,
   withHost,
 } from "./chain_fixture.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 
 const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
 const target: ProofVerifier = {
@@ -82,13 +82,15 @@ Deno.test("evm chain: what was dispatched is read as events and proved so that t
     const otherSlot = fromHex(requestSenderSlot(toHash256(new Uint8Array(32))));
     assert.throws(() => requireSlots({ ...subject, slots: [otherSlot] }), ProofRefusal);
 
-    const tooEarly = await faultOf(chain.proofs.proveMessages(messages, { height: before, target }, never));
+    const tooEarly = await catchFault(
+      chain.proofs.proveMessages(messages, { height: before, target }, never),
+    );
     assert.equal(tooEarly.code, "not_found");
     assert.equal(
-      (await faultOf(chain.proofs.proveMessages(messages, { height: height + 50n, target }, never))).code,
+      (await catchFault(chain.proofs.proveMessages(messages, { height: height + 50n, target }, never))).code,
       "pruned",
     );
-    assert.equal((await faultOf(chain.events.fetchEvents(before, height + 50n, never))).code, "lagging");
+    assert.equal((await catchFault(chain.events.fetchEvents(before, height + 50n, never))).code, "lagging");
     assert.deepEqual(await chain.events.fetchEvents(1n, 0n, never), []);
   });
 });
@@ -139,10 +141,10 @@ Deno.test("evm chain: a proof that leads to another root than the hub's is refus
     const commitments = messages.map(({ commitment }) => commitment);
     const alone = chainOf(host, [bad], {}, stalledAt(bad, before)).chain;
     assert.equal(
-      (await faultOf(alone.proofs.proveFees(commitments, { height, stateRoot }, never))).code,
+      (await catchFault(alone.proofs.proveFees(commitments, { height, stateRoot }, never))).code,
       "malformed",
     );
-    const fault = await faultOf(alone.proofs.proveMessages(messages, { height, target: taker }, never));
+    const fault = await catchFault(alone.proofs.proveMessages(messages, { height, target: taker }, never));
     assert.deepEqual([fault.code, fault.where.endpointHost], ["malformed", badHost]);
   });
 });
@@ -170,7 +172,7 @@ Deno.test("evm chain: heights, times and the view of the hub are those of the co
     const head = await chain.reads.fetchHeight(never);
     const time = await chain.reads.fetchUpdateTime({ id: hub, height: 77n }, never) ?? 0n;
     assert.ok(time > 0n && time <= await chain.reads.fetchBlockTime(head, never));
-    assert.equal((await faultOf(chain.reads.fetchBlockTime(head + 9n, never))).code, "lagging");
+    assert.equal((await catchFault(chain.reads.fetchBlockTime(head + 9n, never))).code, "lagging");
     assert.equal(await chain.reads.fetchFinalHeight(never), head - 2n);
     await vetoHub(host, 77n);
     const events = await chain.events.fetchEvents(1n, await chain.reads.fetchHeight(never), never);
@@ -502,7 +504,7 @@ Deno.test("evm chain: the start-up check is content with a right configuration a
       /^warning,.*endpoint 127.0.0.1:1 does not answer \(unreachable\)/,
     );
     assert.equal(
-      (await faultOf(chainOf(host, ["http://127.0.0.1:1"]).chain.check(hub, never))).code,
+      (await catchFault(chainOf(host, ["http://127.0.0.1:1"]).chain.check(hub, never))).code,
       "unreachable",
     );
 

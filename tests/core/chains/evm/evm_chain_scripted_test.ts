@@ -14,7 +14,8 @@ import {
   ScriptedError,
   type ScriptedRpc,
 } from "../../../support/scripted_rpc.ts";
-import { faultOf, hub, never } from "./chain_fixture.ts";
+import { hub, never } from "./chain_fixture.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 import { blockHash, chainAt, deliveryOfPosts, host, node, post, zeros } from "./scripted_node.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
@@ -126,7 +127,7 @@ Deno.test("evm chain: a throttled contract read at start is a fault to try again
     eth_getCode: () => "0x60",
     eth_call: () => new ScriptedError(-32005, "rate limit exceeded"),
   });
-  assert.equal((await faultOf(chainAt([rpc]).chain.check(hub, never))).code, "throttled");
+  assert.equal((await catchFault(chainAt([rpc]).chain.check(hub, never))).code, "throttled");
 });
 
 Deno.test("evm chain: events come in the order of block and log, without removed ones, from one request", async () => {
@@ -175,7 +176,7 @@ Deno.test("evm chain: a range that is too wide is halved until it fits, and the 
 Deno.test("evm chain: halving ends at one block; then the fault is the caller's (F8)", async () => {
   await using rpc = node({ eth_getLogs: () => new ScriptedError(-32000, "block range too large") });
   const { chain } = chainAt([rpc]);
-  assert.equal((await faultOf(chain.events.fetchEvents(1n, 8n, never))).code, "range_too_wide");
+  assert.equal((await catchFault(chain.events.fetchEvents(1n, 8n, never))).code, "range_too_wide");
   assert.deepEqual(ranges(rpc), [[1, 8], [1, 4], [1, 2], [1, 1]]);
 });
 
@@ -206,7 +207,7 @@ Deno.test("evm chain: an endpoint that is down is not asked for less: the caller
   await using rpc = node();
   rpc.failAlways({ kind: "status", status: 504 });
   const { chain } = chainAt([rpc]);
-  assert.equal((await faultOf(chain.events.fetchEvents(1n, 40n, never))).code, "timeout");
+  assert.equal((await catchFault(chain.events.fetchEvents(1n, 40n, never))).code, "timeout");
   assert.deepEqual(ranges(rpc), [[1, 40]]);
 });
 
@@ -264,7 +265,7 @@ Deno.test("evm chain: an endpoint that has not reached the last block is skipped
   const { chain } = chainAt([behind, ahead]);
   assert.equal((await chain.events.fetchEvents(0x10n, 0x30n, never)).length, 1);
   assert.equal(
-    (await faultOf(chainAt([behind]).chain.events.fetchEvents(0x10n, 0x30n, never))).code,
+    (await catchFault(chainAt([behind]).chain.events.fetchEvents(0x10n, 0x30n, never))).code,
     "lagging",
   );
 });
@@ -276,7 +277,10 @@ Deno.test("evm chain: after half an answer or a wrong shape of the first endpoin
   broken.failNext({ kind: "half" });
   assert.equal(await chain.reads.fetchHeight(never), 0x100n);
   assert.deepEqual(await chain.reads.fetchReceipts([post(1n)], never), [undefined]);
-  assert.equal((await faultOf(chainAt([broken]).chain.events.fetchEvents(1n, 2n, never))).code, "malformed");
+  assert.equal(
+    (await catchFault(chainAt([broken]).chain.events.fetchEvents(1n, 2n, never))).code,
+    "malformed",
+  );
 });
 
 Deno.test("evm chain: with five URLs a delivery takes as many requests as with one", async () => {
@@ -491,7 +495,7 @@ Deno.test("evm chain: a broadcast without an answer is a fault, not a result", a
   const { chain } = chainAt([rpc]);
   const submission = await sign(chain);
   rpc.failNext({ kind: "cut" });
-  assert.equal((await faultOf(chain.sender.broadcast(submission, never))).code, "malformed");
+  assert.equal((await catchFault(chain.sender.broadcast(submission, never))).code, "malformed");
 });
 
 Deno.test("evm chain: a transaction that is mined between the calls of a batch is not taken for replaced", async () => {
@@ -556,7 +560,7 @@ Deno.test("evm chain: the nonces of the account are those of the endpoint that i
   });
   behind.failAlways({ kind: "status", status: 502 });
   assert.equal(
-    (await faultOf(chainAt([behind, ahead]).chain.replacement.fetchNonces(never))).code,
+    (await catchFault(chainAt([behind, ahead]).chain.replacement.fetchNonces(never))).code,
     "server_error",
   );
 });

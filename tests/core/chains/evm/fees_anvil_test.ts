@@ -16,7 +16,6 @@ import {
   chainOf,
   chainUnderTest,
   deliveryOf,
-  faultOf,
   includedOutcome,
   never,
   postTo,
@@ -24,6 +23,7 @@ import {
   signed,
   withHost,
 } from "./chain_fixture.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 
 const unknown = toHash256(new Uint8Array(32).fill(9));
 const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
@@ -77,7 +77,7 @@ Deno.test("fees: decimals are cached, and the router's price is scaled by them; 
     assert.equal(await chainOf(host).chain.gas.fetchRouterPrice(never), 10n ** 27n);
   });
   await withHost(31443, async (host) => {
-    const fault = await faultOf(chainOf(host).chain.fees.fetchFeeTokenDecimals(never));
+    const fault = await catchFault(chainOf(host).chain.fees.fetchFeeTokenDecimals(never));
     assert.equal(fault.code, "malformed");
   }, { decimals: 19 });
 });
@@ -102,9 +102,9 @@ Deno.test("fees: the source side of a claim proves fee and existence, and refuse
       keys,
     });
     assert.deepEqual(keys.map((key) => values.get(toHex(key))), keys.map(() => fromHex("0x823039")));
-    assert.equal((await faultOf(chain.proofs.proveFees([unknown], { height }, never))).code, "not_found");
+    assert.equal((await catchFault(chain.proofs.proveFees([unknown], { height }, never))).code, "not_found");
     assert.equal(
-      (await faultOf(chain.proofs.proveFees(commitments, { height: before }, never))).code,
+      (await catchFault(chain.proofs.proveFees(commitments, { height: before }, never))).code,
       "not_found",
     );
   });
@@ -138,7 +138,7 @@ Deno.test("fees: the destination side of a claim names the relayers that its own
         ? { ...result, stateRoot: root }
         : result
     );
-    const fault = await faultOf(
+    const fault = await catchFault(
       chainOf(host, undefined, {}, lying).chain.proofs.proveReceipts(
         commitments,
         { height: block.height },
@@ -148,7 +148,7 @@ Deno.test("fees: the destination side of a claim names the relayers that its own
     assert.equal(fault.code, "malformed");
     const none = chainOf(host, undefined, {}, fetchWithout("eth_getProof")).chain;
     assert.equal(
-      (await faultOf(none.proofs.proveReceipts(commitments, { height: block.height }, never))).code,
+      (await catchFault(none.proofs.proveReceipts(commitments, { height: block.height }, never))).code,
       "missing_method",
     );
   });
@@ -206,7 +206,7 @@ Deno.test("fees: state values are proven at exactly one height, over several con
     }
     assert.deepEqual(await refusal(new Uint8Array(20).fill(0xee)), ["account_not_present", undefined]);
     assert.equal(
-      (await faultOf(chain.proofs.proveState(keys, { height: height + 500n }, never))).code,
+      (await catchFault(chain.proofs.proveState(keys, { height: height + 500n }, never))).code,
       "pruned",
     );
   });
@@ -254,7 +254,7 @@ Deno.test("proofs: endpoints are asked at the hub's height, and those without it
     assert.match(text, new RegExp(`^EVM-31450: no eth_getProof of block ${height}, .* \\(pruned\\)`));
     assert.match(text, /nothing is delivered to this chain until an endpoint serves it/);
     assert.match(text, /--gcmode=archive.*--rpc\.eth-proof-window.*--prune\.include-commitment-history/);
-    assert.equal((await faultOf(full.proofChecks.requireProofs(height, never))).code, "pruned");
+    assert.equal((await catchFault(full.proofChecks.requireProofs(height, never))).code, "pruned");
     await full.proofChecks.requireProofs(height + 1n, never);
 
     const lying = chainOf(
@@ -271,7 +271,7 @@ Deno.test("proofs: endpoints are asked at the hub's height, and those without it
       (await lying.proofChecks.checkProofs(height, never))[0]?.text ?? "",
       /a proof that does not verify/,
     );
-    assert.equal((await faultOf(lying.proofChecks.requireProofs(height, never))).code, "malformed");
+    assert.equal((await catchFault(lying.proofChecks.requireProofs(height, never))).code, "malformed");
 
     const two = chainOf(host, ["http://127.0.0.1:1", host.rpcUrl]).chain;
     const [half] = await two.proofChecks.checkProofs(height, never);

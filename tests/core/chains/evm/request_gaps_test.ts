@@ -4,7 +4,8 @@ import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { faultOf, never } from "./chain_fixture.ts";
+import { never } from "./chain_fixture.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 import { chainAt, node, requestLog, zeros } from "./scripted_node.ts";
 
 /** Requests of the host: block by nonce. */
@@ -55,7 +56,7 @@ Deno.test("request gaps: an endpoint that answers with an empty list is named an
 Deno.test("request gaps: one log that is missing in the middle is no answer, and is there when the index has caught up", async () => {
   await using rpc = indexed([1]);
   const { chain } = chainAt([rpc]);
-  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   rpc.lacks.clear();
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
 });
@@ -64,9 +65,9 @@ Deno.test("request gaps: what no endpoint reports for ten minutes is given up wi
   await using rpc = indexed([1]);
   const clock = new FakeClock();
   const { chain, log } = chainAt([rpc], {}, clock);
-  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(599_000);
-  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(1_000);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 2n]);
   const given = log.lines.find(({ event }) => event === "requests_missing");
@@ -78,7 +79,7 @@ Deno.test("request gaps: where no endpoint keeps the state, the next request sho
   await using rpc = indexed([1, 2], 0x1000);
   const { chain } = chainAt([rpc]);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
-  assert.equal((await faultOf(chain.events.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
+  assert.equal((await catchFault(chain.events.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
   rpc.lacks.clear();
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x31n, 0x40n, never)), []);
@@ -89,7 +90,7 @@ Deno.test("request gaps: what was missing is read again also where it shows in a
   const { chain, log } = chainAt([rpc], { queryBatchSizeBlocks: 4 });
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
   for (let turn = 0; turn < 2; turn++) {
-    assert.equal((await faultOf(chain.events.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
+    assert.equal((await catchFault(chain.events.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
   }
   const told = log.linesOf("host_logs_reread");
   assert.deepEqual(told.map(({ fields }) => [fields.first_nonce, fields.last_nonce]), [[1n, 2n]]);
@@ -103,10 +104,10 @@ Deno.test("request gaps: a read that fails after its first query forgets nothing
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n]);
   let requests = 0;
   rpc.onBatch(() => ++requests === 2 ? { kind: "status", status: 500 } : undefined);
-  assert.equal((await faultOf(chain.events.fetchEvents(0x27n, 0x2en, never))).code, "server_error");
+  assert.equal((await catchFault(chain.events.fetchEvents(0x27n, 0x2en, never))).code, "server_error");
   rpc.onBatch(() => undefined);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x27n, 0x2en, never)), []);
-  assert.equal((await faultOf(chain.events.fetchEvents(0x2fn, 0x30n, never))).code, "lagging");
+  assert.equal((await catchFault(chain.events.fetchEvents(0x2fn, 0x30n, never))).code, "lagging");
   rpc.lacks.clear();
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x2fn, 0x30n, never)), [0n, 1n, 2n, 3n]);
 });
@@ -115,10 +116,10 @@ Deno.test("request gaps: what is not in the index yet is not given up together w
   await using rpc = indexed([1]);
   const clock = new FakeClock();
   const { chain } = chainAt([rpc], {}, clock);
-  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(600_000);
   rpc.lacks.add(3);
-  assert.equal((await faultOf(chain.events.fetchEvents(0x20n, 0x30n, never))).code, "lagging");
+  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x30n, never))).code, "lagging");
   rpc.lacks.delete(3);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x30n, never)), [0n, 2n, 3n]);
 });

@@ -9,7 +9,8 @@ import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { faultOf, never } from "./chain_fixture.ts";
+import { never } from "./chain_fixture.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 import { blockHash, chainAt, deliveryOfPosts, host, node, post, readHost } from "./scripted_node.ts";
 
 const handledLog = (nonce: bigint): unknown => ({
@@ -214,7 +215,7 @@ for (
 
 Deno.test("simulation: a node that traces nothing for now is a fault of the node, not of the delivery", async () => {
   await using rpc = node({ debug_traceCall: () => new ScriptedError(-32603, "Internal error") });
-  const fault = await faultOf(chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never));
+  const fault = await catchFault(chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never));
   assert.equal(fault.code, "server_error");
 });
 
@@ -287,7 +288,7 @@ Deno.test("simulation: an answer of eth_simulateV1 for no call or several is mal
   for (const answer of [[], [{ calls: [] }], {}]) {
     await using rpc = node({ eth_simulateV1: () => answer });
     assert.equal(
-      (await faultOf(chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never))).code,
+      (await catchFault(chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(1), never))).code,
       "malformed",
     );
   }
@@ -363,8 +364,8 @@ Deno.test("simulation: an OP-stack chain without a data cost is a fault, never a
   });
   const { chain } = chainAt([rpc]);
   assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: 200n });
-  assert.equal((await faultOf(chain.gas.fetchDataCost(fromHex(rawTransaction), never))).code, "reverted");
-  assert.equal((await faultOf(chain.simulator.simulate(deliveryOfPosts(2), never))).code, "reverted");
+  assert.equal((await catchFault(chain.gas.fetchDataCost(fromHex(rawTransaction), never))).code, "reverted");
+  assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).code, "reverted");
 });
 
 Deno.test("simulation: a node that fails once at the oracle's price does not make a chain of the OP stack another one", async () => {
@@ -383,7 +384,7 @@ Deno.test("simulation: a node that fails once at the oracle's price does not mak
     },
   });
   const { chain } = chainAt([rpc]);
-  assert.notEqual((await faultOf(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "drop");
+  assert.notEqual((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "drop");
   isFailing = false;
   const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
   assert.ok(simulation.kind === "accepted");
@@ -401,5 +402,5 @@ Deno.test("simulation: on Arbitrum a price that cannot be read is a fault, never
     eth_estimateGas: () => new ScriptedError(-32000, "gas required exceeds allowance (32000000)"),
   });
   const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
-  assert.notEqual((await faultOf(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "drop");
+  assert.notEqual((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "drop");
 });

@@ -3,7 +3,7 @@ import { toEvmAddress } from "../../../../src/core/ismp/signed_messages.ts";
 import type { ClaimEvent } from "../../../../src/messaging/fees/claims/claim_context.ts";
 import { ClaimsRounds, claimsWorker } from "../../../../src/messaging/fees/claims/claims_worker.ts";
 import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
-import { a, b, c, hubName, keyOf, Scene, type SceneOptions } from "../scene.ts";
+import { a, b, c, hubName, keyOf, lone, Scene, type SceneOptions } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { hashOf, newDelivery, newSubmission } from "../../../support/ledger_rows.ts";
@@ -184,15 +184,7 @@ Deno.test("claims: a lost receipt is searched again: ours is claimed, a foreign 
 
 Deno.test("claims: another relayer's receipt ends a delivery only when endpoints agree on it", async () => {
   const scene = await sceneWith();
-  const message = postMessage({
-    source: a,
-    dest: b,
-    nonce: 77n,
-    from: new Uint8Array(20),
-    to: new Uint8Array(20),
-    timeoutTimestampSec: 0n,
-    body: new Uint8Array(),
-  });
+  const message = postMessage(lone);
   const { commitment } = message;
   const { height } = scene.node(b).head;
   const { messages, deliveries } = scene.ledger;

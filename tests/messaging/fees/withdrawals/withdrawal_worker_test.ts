@@ -6,7 +6,7 @@ import {
 } from "../../../../src/messaging/fees/withdrawals/withdrawal_worker.ts";
 import type { WithdrawalRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { openMemoryLedger } from "../../../support/memory_ledger.ts";
-import { a, b, keyOf, Scene, type SceneOptions } from "../scene.ts";
+import { a, b, keyOf, lone, Scene, type SceneOptions } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { MemoryFeeChain } from "../../../support/memory_fee_chain.ts";
@@ -150,16 +150,6 @@ Deno.test("withdrawals: an address of earlier deliveries is emptied if its key i
   assert.equal(scene.hub.accounts.balanceOf(a, toEvmAddress(keyOf(2))), 0n);
   assert.ok(scene.log.events("warn").includes("fee_account_unconfigured"));
 });
-
-const lone = {
-  source: a,
-  dest: b,
-  nonce: 77n,
-  from: new Uint8Array(20),
-  to: new Uint8Array(20),
-  timeoutTimestampSec: 0n,
-  body: new Uint8Array(),
-};
 
 Deno.test("withdrawals: a payment that another relayer delivered is done without a transaction (F25)", async () => {
   const scene = await sceneWith();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ProverFault } from "../../src/consensus/prover.ts";
 
 /** The fault with which a prover's work ends. @throws {Error} when it succeeds, or fails otherwise. */
-export async function faultOf(work: Promise<unknown>): Promise<ProverFault> {
+export async function catchProverFault(work: Promise<unknown>): Promise<ProverFault> {
   try {
     await work;
   } catch (error) {
