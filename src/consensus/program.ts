@@ -11,7 +11,7 @@ import { listSecrets } from "../core/config/redact.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { dropFileAccess } from "../core/runtime/file_access.ts";
+import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 
@@ -40,7 +40,7 @@ export function runProgram(
       log.error("cache_unusable", { explanation: error.message });
       return exitCodes.failed;
     }
-    dropFileAccess(log);
+    dropWriteAccess(log);
     const deps = { clock: systemClock, random: systemRandomness, log, cachedTexts };
     const runDeps: RunDeps = { ...deps, config, connect: () => connectChains(deps, config) };
     if (command.kind === "relay") return await runConsensus(runDeps, { base: args.base }, signal);

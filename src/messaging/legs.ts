@@ -34,6 +34,8 @@ export interface LegPlanInput {
 /** Legs with their workers. */
 export interface LegPlan {
   readonly workers: readonly Worker[];
+  /** All legs, in both directions. */
+  readonly legs: readonly Leg[];
   /** Leg from the hub to each chain, including chains left out of `delivery_endpoints`. */
   readonly outbound: ReadonlyMap<StateMachine, Leg>;
 }
@@ -99,7 +101,11 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
     wake: hubSettle,
     legs: inboundLegs.map(({ wake }) => wake),
   };
-  return { workers: [...workers, settleWorker(hubSettling)], outbound };
+  return {
+    workers: [...workers, settleWorker(hubSettling)],
+    legs: [...inboundLegs, ...outbound.values()],
+    outbound,
+  };
 }
 
 /**

@@ -4,8 +4,10 @@ import { CheckBoard } from "../core/checks/check_board.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
-import { dropFileAccess } from "../core/runtime/file_access.ts";
 import { type MachineFacts, readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
+import { askControl } from "../core/runtime/control_client.ts";
+import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
+import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
@@ -14,7 +16,8 @@ import type { RunArguments, RunRequest } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
 import { readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
-import { openLedger } from "./ledger/open.ts";
+import { controlSocketPath } from "./control/protocol.ts";
+import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
 import { RelayWatch } from "./status/relay_watch.ts";
 
@@ -45,20 +48,27 @@ export function runProgram(
       const base = { clock: systemClock, random: systemRandomness, log };
       const machine = (): MachineFacts =>
         readMachineFacts({ config: args.config, keys: files.paths.filter((path) => path !== args.config) });
+      const path = controlSocketPath(args.db);
+      let socket: ControlSocket | undefined;
       const deps: CommandDeps = {
         ...base,
         checks: { board: new CheckBoard(), machine },
         openLedger: () => {
           const ledger = openLedger(args.db, { clock: systemClock, log });
-          dropFileAccess(log);
+          // The database is locked, so that a socket that is there belongs to no living process.
+          if (command.kind === "relay") socket = openControlSocket(base, path);
+          dropWriteAccess(log);
           return ledger;
         },
+        openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
+        askRunning: (request) => askControl(base, { path, ...request }),
         connect: (checked) => watch.observe(connectChains({ ...base, observer: watch.endpoints }, checked)),
         fetch: platformFetch,
         print,
         hasColour,
         database: args.db,
         machine,
+        printError: (text) => world.writeError(`${text}\n`),
         logFormat: args.logFormat,
       };
       if (command.kind === "relay") {
@@ -68,7 +78,10 @@ export function runProgram(
           address: args.listen,
           sources: watch.sources(),
         };
-        return await serveStatus(server, () => runRelayer({ ...deps, watch }, config, signal));
+        return await serveStatus(
+          server,
+          () => runRelayer({ ...deps, watch, controlSocket: () => socket }, config, signal),
+        );
       }
       return await command.run({ deps, config, signal });
     },

@@ -10,20 +10,32 @@ import { planChecks } from "./checks/plan_checks.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http.ts";
+import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import { controlWorker } from "./control/answer.ts";
 import { planFees } from "./fee_workers.ts";
 import { housekeepingWorker } from "./housekeeping.ts";
 import { planLegs, toRelaySettings } from "./legs.ts";
 import { listModules } from "./listed_modules.ts";
-import type { RelayDeps } from "./relay/leg.ts";
+import type { Leg, RelayDeps } from "./relay/leg.ts";
 import { hubTokenPrice27 } from "./prices.ts";
 import { type RunDeps, runSession } from "./session.ts";
 import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 
+/** Dependencies of the long-running relayer. */
+export interface RelayerDeps extends RunDeps {
+  /** Socket for the operator's commands, opened with the database; `undefined`: it could not be. */
+  readonly controlSocket?: () => ControlSocket | undefined;
+}
+
 /** Runs until `signal` is aborted or an unrecoverable error occurs. */
-export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: AbortSignal): Promise<ExitCode> {
+export function runRelayer(
+  deps: RelayerDeps,
+  config: MessagingConfig,
+  signal: AbortSignal,
+): Promise<ExitCode> {
   const machine = deps.checks?.machine();
   return runSession({ deps, config, signal }, async ({ ledger: opened, ...parts }) => {
     const { watch } = deps;
@@ -32,9 +44,16 @@ export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: Abort
       { clock: deps.clock, log: deps.log, board: deps.checks.board },
       () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
     )];
+    const planned = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
+    const socket = deps.controlSocket?.();
+    const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());
+    const control = socket === undefined
+      ? []
+      : [controlWorker({ ...deps, ledger, config, isRunning: true, wake }, socket)];
     const workers = [
-      ...planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch }),
+      ...planned.workers,
       ...checking,
+      ...control,
       ...watch?.workers(deps.log) ?? [],
     ];
     watch?.program.noteWorkers(workers);
@@ -70,7 +89,7 @@ function planWorkers(
     readonly checks: ReadonlyMap<Chain, CheckResult>;
     readonly fetch: Fetch;
   },
-): readonly Worker[] {
+): { readonly workers: readonly Worker[]; readonly legs: readonly Leg[] } {
   const { hub } = parts;
   const listed = listModules(deps, hub, config.hub.signer !== undefined);
   const settings = toRelaySettings(config, listed.current);
@@ -90,7 +109,8 @@ function planWorkers(
     checks: parts.checks,
     outbound: legs.outbound,
   });
-  return [...extra, ...legs.workers, ...fees, housekeepingWorker(deps)];
+  const workers = [...extra, ...legs.workers, ...fees, housekeepingWorker(deps)];
+  return { workers, legs: legs.legs };
 }
 
 function logStart(log: Log, config: MessagingConfig): void {

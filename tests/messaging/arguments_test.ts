@@ -68,18 +68,41 @@ Deno.test("arguments: the command has a help of its own, which needs no files", 
   assert.ok(whole.kind === "exit" && whole.stdout.includes("accumulate-fees"));
 });
 
-Deno.test("arguments: release-suspended with what is meant; what is no chain or no module is refused", () => {
-  assert.deepEqual(commandOf(...both, "release-suspended"), { name: "release-suspended", options: {} });
-  assert.deepEqual(
-    commandOf(...both, "release-suspended", "--chain=EVM-1", "--from=0xAB", "--to", "0x0102"),
-    { name: "release-suspended", options: { chain: "EVM-1", from: "0xab", to: "0x0102" } },
-  );
+Deno.test("arguments: filters are understood in every form; what is no chain, module or time is refused", () => {
+  assert.deepEqual(commandOf(...both, "retry"), { name: "retry", options: {} });
+  const filters = [
+    "--status=held,seen",
+    "--reason=race",
+    "--source=EVM-1",
+    "--dest",
+    "EVM-2",
+    "--module=0xAB",
+  ];
+  assert.deepEqual(commandOf(...both, "list", ...filters, "--since=90m", "--limit=7", "--json"), {
+    name: "list",
+    options: {
+      status: ["held", "seen"],
+      reason: ["race"],
+      source: "EVM-1",
+      dest: "EVM-2",
+      module: "0xab",
+      since: { kind: "ago", ms: 5_400_000 },
+      limit: 7,
+      json: true,
+    },
+  });
+  assert.deepEqual(commandOf(...both, "retry", "--since=2026-01-31T12:00Z"), {
+    name: "retry",
+    options: { since: { kind: "at", ms: Date.UTC(2026, 0, 31, 12) } },
+  });
   const cases: readonly (readonly [string, RegExp])[] = [
-    ["--chain=EVM", /Expected a state machine/],
-    ["--to=0xabc", /Expected the bytes of a module in hex/],
+    ["--source=EVM", /Expected a state machine/],
+    ["--module=0xabc", /Expected the bytes of a module in hex/],
+    ["--status=lost", /Known are seen, held/],
+    ["--since=yesterday", /Expected 90m, 2h, 3d/],
   ];
   for (const [option, expected] of cases) {
-    const parsed = parse(...both, "release-suspended", option);
+    const parsed = parse(...both, "retry", option);
     assert.ok(parsed.kind === "exit" && parsed.code === 2);
     assert.match(parsed.stderr, expected);
   }
@@ -103,5 +126,23 @@ Deno.test("arguments: --listen takes an address of this machine, any other only 
     assert.ok(Array.isArray(answer));
     assert.equal(answer[0], 2);
     assert.match(String(answer[1]), expected);
+  }
+});
+
+Deno.test("arguments: what is shown, held and released is one hash, module or route", () => {
+  const hash = "AB".repeat(32);
+  assert.deepEqual(commandOf(...both, "show", hash), {
+    name: "show",
+    options: { hash: `0x${hash.toLowerCase()}` },
+  });
+  assert.deepEqual(commandOf(...both, "hold", "EVM-1->EVM-2"), { name: "hold", options: "EVM-1:EVM-2" });
+  assert.deepEqual(commandOf(...both, "release", "*:EVM-2"), { name: "release", options: "*:EVM-2" });
+  assert.deepEqual(commandOf(...both, "release", "0xAB"), { name: "release", options: "0xab" });
+  assert.deepEqual(commandOf(...both, "release"), { name: "release", options: undefined });
+  for (
+    const args of [["show", "0x12"], ["show"], ["hold"], ["hold", "EVM-1"], ["hold", "0xabc"], ["backup"]]
+  ) {
+    const parsed = parse(...both, ...args);
+    assert.ok(parsed.kind === "exit" && parsed.code === 2, args.join(" "));
   }
 });

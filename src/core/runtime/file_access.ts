@@ -2,11 +2,12 @@
 import type { Log } from "../telemetry/log.ts";
 
 /**
- * Drops the whole process's permission to read and write files. Open files stay usable: the database keeps working
- * with its log file, and endpoints remain reachable. Called after the configuration was read and the database opened:
- * from then on a defect in a library or a malicious answer of a node cannot reach any file.
+ * Drops the whole process's permission to write files; the right to read stays, since configuration and keys may be
+ * read again. Open files stay usable: the database keeps working with its log file, the control socket takes
+ * connections, and endpoints remain reachable. Called after database and socket were opened: from then on a defect in a
+ * library or a malicious answer of a node cannot change any file.
  */
-export function dropFileAccess(log: Pick<Log, "debug">): void {
-  for (const name of ["read", "write"] as const) Deno.permissions.revokeSync({ name });
+export function dropWriteAccess(log: Pick<Log, "debug">): void {
+  Deno.permissions.revokeSync({ name: "write" });
   log.debug("file_access_dropped");
 }

@@ -1,5 +1,6 @@
 /** Summary of a run of `accumulate-fees` by pair: the final table and the exit status. */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { formatTable } from "../../core/runtime/text_table.ts";
 import {
   type ClaimEvent,
   type ClaimResult,
@@ -87,7 +88,7 @@ export class ClaimSummary {
         return hasAmount ? `${cell.count} (${amountText(route.source, cell.fee)})` : `${cell.count}`;
       }),
     ]);
-    return alignColumns([["pair", ...summaryColumns], ...rows]);
+    return formatTable([["pair", ...summaryColumns], ...rows], { toTheRight: (column) => column > 0 });
   }
 
   #lineOf(route: ClaimRoute): { readonly route: ClaimRoute; readonly line: Line } {
@@ -97,14 +98,4 @@ export class ClaimSummary {
     this.#lines.set(name, known);
     return known;
   }
-}
-
-/** Pads every column to its widest cell; the first column to the left, numbers to the right. */
-function alignColumns(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row.map((cell, column) =>
-      column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)
-    ).join("   ").trimEnd()
-  ).join("\n");
 }

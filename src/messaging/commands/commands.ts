@@ -2,14 +2,24 @@
 import type { Command } from "../../core/commands/command.ts";
 import { sharedCommands } from "../../core/commands/shared_commands.ts";
 import { accumulateFees } from "./accumulate_fees.ts";
+import { backupCommand } from "./backup.ts";
 import { check } from "./check.ts";
 import type { MessagingRun } from "./command.ts";
-import { releaseSuspended } from "./release_suspended.ts";
+import { holdCommand } from "./hold.ts";
+import { listCommand } from "./list.ts";
+import { releaseCommand } from "./release.ts";
+import { retryCommand } from "./retry.ts";
+import { showCommand } from "./show.ts";
 
 /** In the order of the help. */
 export const commands: readonly Command<MessagingRun>[] = [
   check,
+  listCommand,
+  showCommand,
+  retryCommand,
+  holdCommand,
+  releaseCommand,
   accumulateFees,
-  releaseSuspended,
+  backupCommand,
   ...sharedCommands,
 ];

@@ -5,11 +5,14 @@
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type Cursors, openCursors } from "./cursors.ts";
 import type { Database } from "./database.ts";
+import { type Decisions, openDecisions } from "./decisions.ts";
 import { type Deliveries, openDeliveries } from "./deliveries.ts";
 import { LedgerFault } from "./fault.ts";
+import { type FileCopy, openFileCopy } from "./file_copy.ts";
 import { type Messages, openMessages } from "./messages.ts";
 import { type Meta, openMeta } from "./meta.ts";
 import { prune, type Pruned } from "./retention.ts";
+import { openOperatorHolds, type OperatorHolds } from "./operator_holds.ts";
 import { openRewards, type Rewards } from "./rewards.ts";
 import { openSpending, type Spending } from "./spending.ts";
 import { openStatistics, type Statistics } from "./statistics.ts";
@@ -18,6 +21,7 @@ import { openSuspensions, type Suspensions } from "./suspensions.ts";
 import { openWithdrawals, type Withdrawals } from "./withdrawals.ts";
 
 export type { Cursors } from "./cursors.ts";
+export type { DecisionRow, Decisions, DecisionVerdict } from "./decisions.ts";
 export type {
   ClaimPair,
   ClaimState,
@@ -46,8 +50,10 @@ export {
 } from "./message_state.ts";
 export type { DueQuery, EndedQuery, MessageKey, StateCount } from "./message_queries.ts";
 export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
+export type { MessageChangeRow, MessageFilter, MessageSearch } from "./message_search.ts";
 export type { MessageChange, Messages } from "./messages.ts";
 export type { Meta } from "./meta.ts";
+export type { OperatorHolds } from "./operator_holds.ts";
 export type { Pruned } from "./retention.ts";
 export type {
   NewReward,
@@ -103,6 +109,9 @@ export interface Ledger {
   readonly spending: Spending;
   readonly suspensions: Suspensions;
   readonly statistics: Statistics;
+  readonly decisions: Decisions;
+  readonly operatorHolds: OperatorHolds;
+  readonly fileCopy: FileCopy;
   /**
    * Runs `work` in one write transaction that is on disk when this returns; rolls back when it throws. `work` must not
    * be asynchronous.
@@ -142,8 +151,14 @@ export function createLedger(db: Database): Ledger {
     spending: openSpending(db),
     suspensions: openSuspensions(db),
     statistics: openStatistics(db),
+    decisions: openDecisions(db),
+    operatorHolds: openOperatorHolds(db),
+    fileCopy: openFileCopy(db),
     transaction: (work) => db.transaction(work),
-    bindHub: (stateMachine) => db.transaction(() => bindHub(db.path, meta, stateMachine)),
+    bindHub: (stateMachine) => {
+      // A file that is bound already can be opened read-only.
+      if (meta.find(hubName) !== stateMachine) db.transaction(() => bindHub(db.path, meta, stateMachine));
+    },
     checkWritable: () => db.transaction(() => meta.write(probeName, String(db.now()))),
     prune: (nowMs) => prune(db, nowMs),
     close: () => db.close(),

@@ -86,6 +86,8 @@ export const holdReasons = [
   "target_unprovable",
   /** The hub accepts no messages of the source yet: governance has not listed it. */
   "source_not_accepted",
+  /** The operator holds its module or route (`causeway hold`). */
+  "held_by_operator",
 ] as const;
 
 /** Reasons why a message ended. */

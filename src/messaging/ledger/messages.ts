@@ -5,6 +5,7 @@ import { type Parameters, toDecimal, toHeight, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { findMessage, findMessages, type MessageQueries, openMessageQueries } from "./message_queries.ts";
 import { isOpen, type MessageRow, type NewMessage, parseMessageRow } from "./message_rows.ts";
+import { type MessageFilter, type MessageSearch, openMessageSearch, wakeMatching } from "./message_search.ts";
 import {
   listPredecessors,
   type MessageReason,
@@ -27,7 +28,7 @@ export interface MessageChange {
 }
 
 /** Message rows. Every method may throw a `LedgerFault`. */
-export interface Messages extends MessageQueries {
+export interface Messages extends MessageQueries, MessageSearch {
   /** Inserts the row; `known` when (commitment, target) already exists, which is left unchanged. */
   record(message: NewMessage): "new" | "known";
   /**
@@ -51,12 +52,20 @@ export interface Messages extends MessageQueries {
   wake(source: StateMachine, target: StateMachine, reason: MessageReason): number;
   /** As {@link wake}, for the messages of all sources. */
   wakeAll(target: StateMachine, reason: MessageReason): number;
+  /**
+   * Makes the open rows that match due now and returns how many there are of each reason; rows that are due already
+   * count, too.
+   */
+  wakeMatching(
+    filter: MessageFilter,
+  ): readonly { readonly reason: MessageReason | undefined; readonly count: number }[];
 }
 
 /** The messages in a database. */
 export function openMessages(db: Database): Messages {
   return {
     ...openMessageQueries(db),
+    ...openMessageSearch(db),
     record: (message) => record(db, message),
     transition: (commitment, target, change) => transition(db, { commitment, target }, change),
     transitionAll: (commitments, target, change) => transitionAll(db, { commitments, target }, change),
@@ -76,6 +85,7 @@ export function openMessages(db: Database): Messages {
          WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason AND batch_limit IS NOT NULL`,
         { source, target, reason, now: db.now() },
       ).changes,
+    wakeMatching: (filter) => wakeMatching(db, filter),
     wakeAll: (target, reason) => wake(db, "target = :target", { target, reason, now: db.now() }),
     wake: (source, target, reason) =>
       wake(db, "source = :source AND target = :target", { source, target, reason, now: db.now() }),

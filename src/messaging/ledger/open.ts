@@ -29,6 +29,41 @@ export function openLedger(path: string, deps: OpenDeps): Ledger {
   return createLedger(openDatabase(path, deps));
 }
 
+/**
+ * Opens an existing database for reading only, while no other process has it open.
+ * @throws {LedgerFault}
+ */
+export function openReadOnlyLedger(path: string, { clock }: Pick<OpenDeps, "clock">): Ledger {
+  return createLedger(openReadOnlyDatabase(path, clock));
+}
+
+/** As {@link openReadOnlyLedger}, without the tables' queries. */
+export function openReadOnlyDatabase(path: string, clock: OpenDeps["clock"]): Database {
+  refuseWrongPlace(path);
+  if (statOrUndefined(resolve(path), path) === undefined) {
+    throw new LedgerFault("io", {
+      path,
+      text: "there is no such file. Name the relayer's database with --db",
+    });
+  }
+  const db = guardOpening(
+    path,
+    () => new Database(new DatabaseSync(resolve(path), { readOnly: true }), path, clock),
+  );
+  try {
+    db.execute("PRAGMA busy_timeout = 500"); // a relayer that runs keeps it locked
+    const version = guardOpening(path, () => readSchemaVersion(db, allMigrations.length));
+    if (version === allMigrations.length) return db;
+    const text = version === 0
+      ? "it is empty: no relayer has used it yet"
+      : "it was written by an older version of this program. Start the relayer once, which brings it up to date";
+    throw new LedgerFault("io", { path, text });
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
 /** As {@link openLedger}, without the tables' queries. */
 export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? allMigrations;
@@ -115,7 +150,7 @@ function statOrUndefined(place: string, path: string): Deno.FileInfo | undefined
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     if (error instanceof Deno.errors.NotADirectory) return undefined;
-    throw fileFault(error, path, place);
+    throw toFileFault(error, path, place);
   }
 }
 
@@ -130,7 +165,7 @@ export function findReason(path: string): LedgerFault | undefined {
   try {
     if (statOrUndefined(file, path) !== undefined) Deno.openSync(file, { read: true, write: true }).close();
   } catch (error) {
-    return fileFault(error, path, file);
+    return toFileFault(error, path, file);
   }
   const probe = `${file}.probe`;
   try {
@@ -138,12 +173,12 @@ export function findReason(path: string): LedgerFault | undefined {
     Deno.removeSync(probe);
     return undefined;
   } catch (error) {
-    return fileFault(error, path, directory);
+    return toFileFault(error, path, directory);
   }
 }
 
 /** Converts an error of the operating system at `place` to a fault of the database at `path`. */
-function fileFault(error: unknown, path: string, place: string): LedgerFault {
+export function toFileFault(error: unknown, path: string, place: string): LedgerFault {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new LedgerFault("full", {
@@ -201,7 +236,7 @@ function backUp(
     file.close();
     Deno.renameSync(unfinished, copy);
   } catch (error) {
-    throw fileFault(error, path, copy);
+    throw toFileFault(error, path, copy);
   }
   deps.log?.info("database_copied", { copy, from: version, to: newest });
   const again = connect(path, newest, deps.clock);

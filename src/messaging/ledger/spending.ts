@@ -10,6 +10,7 @@ import {
   findInteger,
   findNumber,
   findOneOf,
+  findStateMachine,
   readDecimal,
   readHash,
   readInteger,
@@ -36,12 +37,21 @@ const spendingPurposes = [
 export type SpendingPurpose = typeof spendingPurposes[number];
 
 /** Every {@link SpendingRule}. */
-const spendingRules = ["profit", "no_minimum", "always", "consensus_proofs", "nonce", "free"] as const;
+const spendingRules = [
+  "profit",
+  "no_minimum",
+  "always",
+  "consensus_proofs",
+  "nonce",
+  "free",
+  "operator",
+] as const;
 
 /**
  * Rule that allows a transaction. `profit`: the fees of its messages cover it. `no_minimum`: the operator wants
  * everything delivered. `always`: it carries a message that is delivered regardless of revenue. `consensus_proofs`: the
  * host lacks them. `nonce`: it frees a nonce that others wait for. `free`: unsigned, it costs nothing.
+ * `operator`: the operator asked for it, whatever it costs.
  */
 export type SpendingRule = typeof spendingRules[number];
 
@@ -88,6 +98,8 @@ export interface SpendingRow extends Allowance {
   readonly id: number;
   readonly chain: StateMachine;
   readonly hash: Hash256;
+  /** Source of the leg, for deliveries. */
+  readonly legSource: StateMachine | undefined;
   readonly purpose: SpendingPurpose;
   /** Gas limit times price, wei: the signed maximum. Fees for data on another chain come on top. */
   readonly maxCostWei: bigint;
@@ -190,20 +202,25 @@ export interface NewAllowance {
   /** Of the submission. */
   readonly id: number;
   readonly submission: SignedSubmission;
+  readonly legSource: StateMachine | undefined;
   readonly purpose: SpendingPurpose;
   readonly allowance: Allowance;
 }
 
 /** Records the maximum cost of a submission. Part of recording it. */
-export function openAllowance(db: Database, { id, submission, purpose, allowance }: NewAllowance): void {
+export function openAllowance(
+  db: Database,
+  { id, submission, legSource, purpose, allowance }: NewAllowance,
+): void {
   const price = submission.gasPriceWei ?? 0n;
   db.run(
-    `INSERT INTO spending (id, chain, hash, purpose, rule, max_cost_wei, offered_usd18, created_at_ms)
-     VALUES (:id, :chain, :hash, :purpose, :rule, :maxCostWei, :offeredUsd18, :now)`,
+    `INSERT INTO spending (id, chain, hash, leg_source, purpose, rule, max_cost_wei, offered_usd18, created_at_ms)
+     VALUES (:id, :chain, :hash, :legSource, :purpose, :rule, :maxCostWei, :offeredUsd18, :now)`,
     {
       id,
       chain: submission.chain,
       hash: submission.hash,
+      legSource,
       purpose,
       rule: allowance.rule,
       maxCostWei: toDecimal((submission.gasLimit ?? 0n) * price),
@@ -310,6 +327,7 @@ function toSpending(row: Row): SpendingRow {
     id: readNumber(row, "id"),
     chain: readStateMachine(row, "chain"),
     hash: readHash(row, "hash"),
+    legSource: findStateMachine(row, "leg_source"),
     purpose: readOneOf(row, "purpose", spendingPurposes),
     rule: readOneOf(row, "rule", spendingRules),
     maxCostWei: readDecimal(row, "max_cost_wei"),

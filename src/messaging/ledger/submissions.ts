@@ -217,7 +217,13 @@ function record(db: Database, entry: NewSubmission): number {
     },
   );
   recordItems(db, lastId, entry.items);
-  openAllowance(db, { id: lastId, submission, purpose: purposeOf(db, entry), allowance: allow(db, entry) });
+  openAllowance(db, {
+    id: lastId,
+    submission,
+    legSource: entry.legSource,
+    purpose: purposeOf(db, entry),
+    allowance: allow(db, entry),
+  });
   return lastId;
 }
 

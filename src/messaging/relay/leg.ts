@@ -21,6 +21,7 @@ import type { Limit } from "../../core/runtime/limit.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
+import { parseHoldSubject } from "./decisions/hold_subject.ts";
 import type { RouteInput } from "./decisions/route.ts";
 import type { CertainReads } from "../../core/chains/reads.ts";
 import type { ChainProofs } from "../../core/chains/proofs.ts";
@@ -140,6 +141,7 @@ export function toRouteInput(leg: Leg, targetNowSec: bigint): RouteInput {
     listedModules: settings.listedModules(),
     takesResponses: leg.target.capabilities.acceptsGetResponses,
     targetNowSec,
+    operatorHolds: leg.ledger.operatorHolds.list().flatMap((text) => parseHoldSubject(text) ?? []),
   };
 }
 

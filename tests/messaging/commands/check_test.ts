@@ -112,6 +112,9 @@ ${setUp.more ?? ""}
         return { config: chain, chain: createEvmChain(network, chain) };
       }),
     }),
+    printError: () => assert.fail(),
+    openReadOnly: () => assert.fail(),
+    askRunning: () => Promise.resolve(undefined),
     fetch: () => Promise.resolve(Response.json({ status: "0", message: "NOTOK", result: "Invalid API Key" })),
     print: (given: string) => void (text += given),
   };

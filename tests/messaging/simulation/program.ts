@@ -157,8 +157,20 @@ export class Program implements Process {
 
 /** The same ledger, with a step around everything that is asked of it; closing it is always possible. */
 function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger {
-  const { messages, submissions, deliveries, withdrawals, cursors, rewards, spending, suspensions, meta } =
-    ledger;
+  const {
+    messages,
+    submissions,
+    deliveries,
+    withdrawals,
+    cursors,
+    rewards,
+    spending,
+    suspensions,
+    decisions,
+    operatorHolds,
+    fileCopy,
+    meta,
+  } = ledger;
   return {
     messages: stepwisePart(messages, life),
     submissions: stepwisePart(submissions, life),
@@ -169,6 +181,9 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
     spending: stepwisePart(spending, life),
     suspensions: stepwisePart(suspensions, life),
     statistics: ledger.statistics,
+    decisions: stepwisePart(decisions, life),
+    operatorHolds: stepwisePart(operatorHolds, life),
+    fileCopy: stepwisePart(fileCopy, life),
     meta: stepwisePart(meta, life),
     transaction: (work) => {
       life.step();

@@ -55,8 +55,24 @@ export const programEvents = {
     action: "Fix what the error lines before it name, then start again.",
   },
   file_access_dropped: {
-    text: "File access dropped",
-    meaning: "The program gave up its right to read and write files that it no longer needs.",
+    text: "Right to write files dropped",
+    meaning: "Database and socket are open; from here on the program cannot create or change any other file.",
+    action: NOTHING,
+  },
+  control_socket_unavailable: {
+    text: "Commands cannot reach this relayer: its socket cannot be opened",
+    meaning: "The socket beside the database could not be created; everything else works.",
+    action:
+      "Follow the explanation (a shorter path, a file with that name, a file system without sockets) and restart.",
+  },
+  control_request_failed: {
+    text: "Request of a command failed",
+    meaning: "A command connected to the socket and could not be answered.",
+    action: "Nothing if the command said why; at level warn, report it as a defect.",
+  },
+  operator_request: {
+    text: "Request of the operator",
+    meaning: "A command asks the running relayer for something; `operation` and `input` say what.",
     action: NOTHING,
   },
   logging_failed: {

@@ -43,6 +43,66 @@ CREATE INDEX message_unfinished ON message (source, target, state, reason, creat
   WHERE state IN ('seen', 'held', 'ready', 'not_executed', 'submitted');
 CREATE INDEX message_ended ON message (updated_at_ms, source, target, state)
   WHERE state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone');
+CREATE INDEX message_of_get ON message (request_commitment) WHERE kind = 'getResponse';
+`;
+
+/** Written by triggers, so that no way of changing a message is missing. A message keeps its first and last changes. */
+const messageChange = `
+CREATE TABLE message_change (
+  commitment TEXT NOT NULL,
+  target TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT,
+  detail TEXT,
+  at_ms INTEGER NOT NULL,
+  PRIMARY KEY (commitment, target, number)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER message_found AFTER INSERT ON message BEGIN
+  INSERT INTO message_change (commitment, target, number, state, reason, detail, at_ms)
+  VALUES (new.commitment, new.target, 1, new.state, new.reason, new.detail, new.updated_at_ms);
+END;
+CREATE TRIGGER message_changed AFTER UPDATE OF state, reason ON message
+WHEN new.state <> 'ready' AND (old.state <> new.state OR old.reason IS NOT new.reason) BEGIN
+  INSERT INTO message_change (commitment, target, number, state, reason, detail, at_ms)
+  SELECT new.commitment, new.target, coalesce(max(number), 0) + 1, new.state, new.reason, new.detail,
+    new.updated_at_ms
+  FROM message_change WHERE commitment = new.commitment AND target = new.target;
+  DELETE FROM message_change WHERE commitment = new.commitment AND target = new.target AND number > 1
+    AND number <= (SELECT max(number) FROM message_change
+      WHERE commitment = new.commitment AND target = new.target) - 50;
+END;
+CREATE TRIGGER message_removed AFTER DELETE ON message BEGIN
+  DELETE FROM message_change WHERE commitment = old.commitment AND target = old.target;
+  DELETE FROM decision WHERE commitment = old.commitment AND target = old.target;
+END;
+`;
+
+const decision = `
+CREATE TABLE decision (
+  commitment TEXT NOT NULL,
+  target TEXT NOT NULL,
+  verdict TEXT NOT NULL CHECK (verdict IN ('profitable', 'no_minimum', 'always', 'unprofitable', 'price_unknown',
+    'fee_unknown', 'consensus_proofs_unprofitable')),
+  fee_usd18 TEXT,
+  gas TEXT NOT NULL,
+  gas_price_wei TEXT NOT NULL,
+  data_cost_wei TEXT NOT NULL,
+  price27 TEXT,
+  price_origin TEXT,
+  profit_percent INTEGER NOT NULL,
+  cost_usd18 TEXT,
+  required_usd18 TEXT,
+  at_ms INTEGER NOT NULL,
+  PRIMARY KEY (commitment, target)
+) STRICT, WITHOUT ROWID;
+`;
+
+const operatorHold = `
+CREATE TABLE operator_hold (
+  subject TEXT NOT NULL PRIMARY KEY,
+  created_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 `;
 
 const submission = `
@@ -90,9 +150,11 @@ CREATE TABLE spending (
   id INTEGER PRIMARY KEY,
   chain TEXT NOT NULL,
   hash TEXT NOT NULL,
+  leg_source TEXT,
   purpose TEXT NOT NULL CHECK (purpose IN ('delivery', 'payment_delivery', 'consensus_proofs', 'cancellation', 'claim',
     'withdrawal', 'reward_claim')),
-  rule TEXT NOT NULL CHECK (rule IN ('profit', 'no_minimum', 'always', 'consensus_proofs', 'nonce', 'free')),
+  rule TEXT NOT NULL CHECK (rule IN ('profit', 'no_minimum', 'always', 'consensus_proofs', 'nonce', 'free',
+    'operator')),
   max_cost_wei TEXT NOT NULL,
   offered_usd18 TEXT,
   result TEXT CHECK (result IN ('delivered', 'advanced', 'already_known', 'lost_race', 'reverted', 'not_executed',
@@ -214,5 +276,7 @@ CREATE TABLE suspension (
 export const firstTables: Migration = {
   version: 1,
   title: "first tables",
-  sql: rest + message + submission + spending + delivery + withdrawal + suspension,
+  sql: rest + message + messageChange + decision + operatorHold + submission + spending + delivery +
+    withdrawal +
+    suspension,
 };

@@ -6,6 +6,7 @@
 import { type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import type { GetRequest, Message, PostRequest } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import type { HoldSubject } from "./hold_subject.ts";
 
 /** Input of the decision, besides the message. */
 export interface RouteInput {
@@ -24,14 +25,20 @@ export interface RouteInput {
   readonly takesResponses: boolean;
   /** The target's own clock, Unix seconds. */
   readonly targetNowSec: bigint;
+  /** What the operator holds; nothing when absent. */
+  readonly operatorHolds?: readonly HoldSubject[] | undefined;
 }
 
 /** Reason why a message of this leg is never delivered. */
 export type RejectReason = "module_filter" | "hub_originated" | "wrong_source" | "bad_destination";
 
-/** Reason why a message waits: for a configured source, a configured chain to read, the hub's list, or its timeout. */
+/**
+ * Reason why a message waits: for a configured source, a configured chain to read, the hub's list, its timeout, or the
+ * operator.
+ */
 export type RouteHold =
   | "no_fee_source"
+  | "held_by_operator"
   | "unconfigured_chain"
   | "waiting_for_update"
   | "too_close_to_timeout";
@@ -71,7 +78,21 @@ export function isTimedOut(timeoutSec: bigint, nowSec: bigint): boolean {
 
 /** Routes one message of one leg. */
 export function route(message: Message, facts: RouteInput): Route {
-  return facts.target === facts.hub ? routeToHub(message, facts) : routeToChain(message, facts);
+  const routed = facts.target === facts.hub ? routeToHub(message, facts) : routeToChain(message, facts);
+  const isHeld = routed.kind === "deliver" &&
+    facts.operatorHolds?.some((subject) => isSubjectOf(subject, message)) === true;
+  return isHeld ? { kind: "hold", reason: "held_by_operator" } : routed;
+}
+
+/** True when the operator means this message: by its sender, its receiver, or the chains of its request. */
+function isSubjectOf(subject: HoldSubject, message: Message): boolean {
+  const request = toRequest(message);
+  if (subject.kind === "module") {
+    const receivers = "to" in request ? [request.to] : [];
+    return [request.from, ...receivers].some((module) => toHex(module) === subject.module);
+  }
+  return (subject.source ?? request.source) === request.source &&
+    (subject.dest ?? request.dest) === request.dest;
 }
 
 function routeToHub(message: Message, facts: RouteInput): Route {

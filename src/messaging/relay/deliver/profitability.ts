@@ -2,7 +2,7 @@
  * Finds the messages of a deliverable batch that pay for their delivery, and holds the others with the numbers of the
  * decision. The rule itself is in `decisions/profit.ts`.
  */
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { type BatchVerdict, decideBatch, type ProofUsage } from "../decisions/profit.ts";
 import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
 import { findGoneRequests } from "./gone_requests.ts";
@@ -61,7 +61,11 @@ export async function filterProfitable(
   };
   const price27 = price.kind === "known" ? price.price27 : undefined;
   const profitPercent = profit.minimumPercent;
-  const { hold: held } = decideBatch(offers, consensusProofs, { gasPriceWei, price27, profitPercent });
+  const { deliver, hold: held } = decideBatch(offers, consensusProofs, {
+    gasPriceWei,
+    price27,
+    profitPercent,
+  });
   const bound = {
     gas: messagesGas + (consensusProofs.isSentAnyway ? 0n : consensusProofs.gas),
     dataCostWei,
@@ -80,9 +84,37 @@ export async function filterProfitable(
   const gone = await findGoneRequests(leg, profit, lost);
   const candidates = leg.ledger.transaction(() => {
     noteOffers(leg, offers);
+    noteDecisions(leg, [...deliver, ...held], price.kind === "known" ? price.origin : undefined);
     return defer(leg, { ...work, held, revenueOf, gone });
   });
   return { candidates, maxGasPriceWei };
+}
+
+/** Records the decisions with all of their numbers, for the operator. */
+function noteDecisions(
+  { ledger, target }: Pick<LegRun, "ledger" | "target">,
+  verdicts: readonly BatchVerdict[],
+  priceOrigin: string | undefined,
+): void {
+  ledger.decisions.note(
+    target.id.stateMachine,
+    verdicts.map((decided) => {
+      const { id, numbers } = decided;
+      return {
+        commitment: toHash256(id),
+        verdict: decided.kind === "hold" ? decided.reason : decided.why,
+        feeUsd18: numbers.fee18,
+        gas: numbers.gas,
+        gasPriceWei: numbers.gasPriceWei,
+        dataCostWei: numbers.dataCostWei,
+        price27: numbers.price27,
+        priceOrigin: numbers.price27 === undefined ? undefined : priceOrigin,
+        profitPercent: numbers.profitPercent,
+        costUsd18: numbers.cost18,
+        requiredUsd18: numbers.required18,
+      };
+    }),
+  );
 }
 
 function revenueAt(revenues: readonly Revenue[], index: number): Revenue {

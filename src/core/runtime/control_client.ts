@@ -1,0 +1,97 @@
+/** Client of `control_socket.ts`: one request of a command to the running program. */
+import type { Clock } from "./clock.ts";
+import { readLine, writeBytes } from "./control_socket.ts";
+import { DeadlineFault, withDeadline } from "./retry.ts";
+
+/** Maximum length of an answer, bytes. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/** The running program cannot be asked, or gave no answer: the text is for the operator. */
+export class ControlFault extends Error {
+  override readonly name = "ControlFault";
+  readonly code = "control";
+}
+
+/** One request. */
+export interface ControlRequest {
+  /** Path of the socket. */
+  readonly path: string;
+  /** Request without line breaks. */
+  readonly line: string;
+  /** Time for the answer, ms; no limit when absent. */
+  readonly afterMs?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks the program at a socket; `undefined`: there is none, or the process that served it is dead.
+ * @throws {ControlFault}
+ */
+export async function askControl(
+  { clock }: { readonly clock: Clock },
+  { path, line, afterMs, signal }: ControlRequest,
+): Promise<string | undefined> {
+  const connection = await connect(path);
+  if (connection === undefined) return undefined;
+  const close = (): void => {
+    try {
+      connection.close();
+    } catch {
+      // closed before
+    }
+  };
+  signal.addEventListener("abort", close, { once: true });
+  const ask = async (): Promise<string> => {
+    await writeBytes(connection, new TextEncoder().encode(`${line}\n`));
+    const answer = await readLine(connection, MAX_ANSWER_BYTES);
+    if (answer === undefined) throw new ControlFault("The running program ended before it had answered.");
+    return answer;
+  };
+  try {
+    if (afterMs === undefined) return await ask();
+    return await withDeadline(clock, { what: "an answer of the running program", afterMs, signal }, ask);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ControlFault) throw error;
+    const reason = error instanceof DeadlineFault
+      ? `it gave no answer within ${error.afterMs / 1000} s`
+      : error instanceof Error
+      ? error.message
+      : String(error);
+    throw new ControlFault(`The running program cannot be asked through ${path}: ${reason}.`);
+  } finally {
+    signal.removeEventListener("abort", close);
+    close();
+  }
+}
+
+async function connect(path: string): Promise<Deno.UnixConn | undefined> {
+  try {
+    return await Deno.connect({ transport: "unix", path });
+  } catch (error) {
+    // Without a listener behind it, the file is what a dead process has left.
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.ConnectionRefused) {
+      return undefined;
+    }
+    if (error instanceof Deno.errors.PermissionDenied) {
+      throw new ControlFault(
+        `This user may not use ${path}, which belongs to the user that runs the program${ownerText(path)}: ` +
+          "run the command as that user (sudo -u <user> ...).",
+      );
+    }
+    throw new ControlFault(
+      `The running program cannot be asked through ${path}: ${
+        error instanceof Error ? error.message : error
+      }.`,
+    );
+  }
+}
+
+function ownerText(path: string): string {
+  try {
+    const { uid } = Deno.statSync(path);
+    return uid === null ? "" : ` (uid ${uid})`;
+  } catch {
+    return ""; // the owner is optional information
+  }
+}

@@ -1,0 +1,93 @@
+/** Options that select messages, for several commands. */
+import { fromHex, toHex } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { toStateMachine } from "../../core/runtime/command_line.ts";
+import type { FilterInput } from "../control/shapes.ts";
+import {
+  holdReasons,
+  type MessageReason,
+  messageReasons,
+  type MessageState,
+  messageStates,
+} from "../ledger/message_state.ts";
+import { type Command as Parser, InvalidArgumentError } from "commander";
+
+/** Values of the options. */
+export interface FilterOptions {
+  readonly status?: readonly MessageState[];
+  readonly reason?: readonly MessageReason[];
+  readonly source?: StateMachine;
+  readonly dest?: StateMachine;
+  readonly module?: string;
+  readonly since?: SinceTime;
+}
+
+/** A time, or how long ago. */
+export type SinceTime = { readonly kind: "at"; readonly ms: number } | {
+  readonly kind: "ago";
+  readonly ms: number;
+};
+
+/** Adds the options. */
+export function addFilterOptions(parser: Parser): Parser {
+  return parser
+    .option(
+      "--status <list>",
+      `only messages with these: ${messageStates.join(", ")}`,
+      toListOf(messageStates),
+    )
+    .option(
+      "--reason <list>",
+      `only messages that wait or ended for these reasons, e.g. ${holdReasons.slice(1, 3).join(",")}`,
+      toListOf(messageReasons),
+    )
+    .option("--source <state-machine>", "only requests from this chain, e.g. EVM-1", toStateMachine)
+    .option("--dest <state-machine>", "only requests to this chain", toStateMachine)
+    .option("--module <module>", "only messages of this sender, hex", toModule)
+    .option("--since <time>", "only what changed since: 90m, 2h, 3d, or 2026-01-31T12:00Z", toSince);
+}
+
+/** Converts the options to what an operation takes. */
+export function toFilterInput(options: FilterOptions, nowMs: number): FilterInput {
+  const { status, reason, source, dest, module, since } = options;
+  return {
+    ...(status && { states: [...status] }),
+    ...(reason && { reasons: [...reason] }),
+    ...(source && { source }),
+    ...(dest && { dest }),
+    ...(module && { module }),
+    ...(since && { sinceMs: toSinceMs(since, nowMs) }),
+  };
+}
+
+/** Unix milliseconds of a time, or of how long ago. */
+function toSinceMs(since: SinceTime, nowMs: number): number {
+  return since.kind === "at" ? since.ms : nowMs - since.ms;
+}
+
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Parses a time. @throws {InvalidArgumentError} */
+function toSince(text: string): SinceTime {
+  const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  const each = unitMs[unit];
+  if (each !== undefined) return { kind: "ago", ms: Number(count) * each };
+  const ms = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : NaN;
+  if (!Number.isNaN(ms)) return { kind: "at", ms };
+  throw new InvalidArgumentError("Expected 90m, 2h, 3d, or a date such as 2026-01-31T12:00Z.");
+}
+
+/** Parses a module. @throws {InvalidArgumentError} */
+function toModule(text: string): string {
+  if (/^0x(?:[0-9a-fA-F]{2})+$/.test(text)) return toHex(fromHex(text));
+  throw new InvalidArgumentError("Expected the bytes of a module in hex, with 0x.");
+}
+
+function toListOf<T extends string>(allowed: readonly T[]): (text: string) => readonly T[] {
+  return (text) =>
+    text.split(",").map((word) => {
+      const found = allowed.find((each) => each === word.trim());
+      if (found === undefined) throw new InvalidArgumentError(`Known are ${allowed.join(", ")}.`);
+      return found;
+    });
+}

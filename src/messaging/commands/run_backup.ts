@@ -1,0 +1,34 @@
+/** Work of `backup`: the copy is made by this process, so that a running relayer is not held up by it. */
+import { ControlFault } from "../../core/runtime/control_client.ts";
+import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
+import { askRunning } from "../control/ask.ts";
+import { OperationRefusal } from "../control/operation.ts";
+import { backupOperation } from "../control/operations/backup.ts";
+import { LedgerFault } from "../ledger/ledger.ts";
+import { copyDatabase, copyGuarded } from "../ledger/backup.ts";
+import type { MessagingRun } from "./command.ts";
+
+/** Makes the copy. */
+export async function runBackup(run: MessagingRun, file: string): Promise<ExitCode> {
+  const { database, clock, print, printError } = run.deps;
+  try {
+    const running = await askRunning(run, { operation: backupOperation, input: { phase: "begin" } });
+    const size = running === undefined
+      ? await copyDatabase(database, file, clock)
+      : await copyGuarded(database, file, {
+        clock,
+        end: async () => {
+          const end = await askRunning(run, { operation: backupOperation, input: { phase: "end" } });
+          return end?.output.isWhole === true;
+        },
+      });
+    print(`${file}: ${size} bytes`);
+    return exitCodes.ok;
+  } catch (error) {
+    const isExpected = error instanceof LedgerFault || error instanceof OperationRefusal ||
+      error instanceof ControlFault;
+    if (!isExpected) throw error;
+    printError(error.message);
+    return exitCodes.failed;
+  }
+}

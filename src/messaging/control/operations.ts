@@ -1,0 +1,20 @@
+/** Every operation. A new one is a file of its own and one line here. */
+import { type NamedOperation, toNamedOperation } from "./operation.ts";
+import { backupOperation } from "./operations/backup.ts";
+import { holdOperation } from "./operations/hold.ts";
+import { listOperation } from "./operations/list.ts";
+import { releaseOperation } from "./operations/release.ts";
+import { retryOperation } from "./operations/retry.ts";
+import { showOperation } from "./operations/show.ts";
+
+/** All operations by name. */
+export const operations: ReadonlyMap<string, NamedOperation> = new Map(
+  [
+    toNamedOperation(backupOperation),
+    toNamedOperation(holdOperation),
+    toNamedOperation(listOperation),
+    toNamedOperation(releaseOperation),
+    toNamedOperation(retryOperation),
+    toNamedOperation(showOperation),
+  ].map((operation) => [operation.name, operation]),
+);

@@ -1,0 +1,71 @@
+/**
+ * `release`: messages that the operator holds travel again, and those of suspended pairs of modules, whose deliveries
+ * were paid for and had no effect: after two retries the relayer stops retrying on its own.
+ */
+import { toHex } from "../../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import type { SuspensionRow } from "../../ledger/ledger.ts";
+import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../../relay/decisions/hold_subject.ts";
+import { releaseAll } from "../../relay/limits/suspension.ts";
+import { type Operation, type OperationContext, OperationRefusal } from "../operation.ts";
+import { z } from "zod";
+
+const input = z.strictObject({
+  /** Module or route; absent: everything. */
+  subject: z.string().max(200).optional(),
+});
+
+const output = z.object({
+  /** Holds of the operator. */
+  holds: z.array(z.string()),
+  /** Suspended pairs of modules. */
+  pairs: z.array(z.object({ target: z.string(), from: z.string(), to: z.string() })),
+  /** What is held still. */
+  left: z.array(z.string()),
+});
+
+/** The operation. */
+export const releaseOperation: Operation<z.output<typeof input>, z.output<typeof output>> = {
+  name: "release",
+  needs: "write",
+  input,
+  output,
+  run: (context, { subject }) => {
+    const parsed = subject === undefined ? undefined : parseHoldSubject(subject);
+    if (subject !== undefined && parsed === undefined) {
+      throw new OperationRefusal(`${subject} is neither a module nor a route.`);
+    }
+    const holds = releaseHolds(context, parsed);
+    const pairs = releasePairs(context, parsed);
+    context.wake();
+    return {
+      holds,
+      pairs: pairs.map(({ target, from, to }) => ({ target, from: toHex(from), to: toHex(to) })),
+      left: context.ledger.operatorHolds.list(),
+    };
+  },
+};
+
+/** Removes holds; messages of others are held again when they are attempted. */
+function releaseHolds({ ledger }: OperationContext, subject: HoldSubject | undefined): string[] {
+  return ledger.transaction(() => {
+    const wanted = subject === undefined ? ledger.operatorHolds.list() : [formatHoldSubject(subject)];
+    const removed = wanted.filter((text) => ledger.operatorHolds.remove(text));
+    if (removed.length > 0) ledger.messages.wakeMatching({ reasons: ["held_by_operator"] });
+    return removed;
+  });
+}
+
+function releasePairs(
+  { ledger, config }: OperationContext,
+  subject: HoldSubject | undefined,
+): readonly SuspensionRow[] {
+  const chains: readonly StateMachine[] = config.chains.map(({ stateMachine }) => stateMachine);
+  const scope = { ledger, hub: config.hub.stateMachine, chains };
+  if (subject === undefined) return releaseAll(scope, {});
+  if (subject.kind === "module") {
+    return [...releaseAll(scope, { from: subject.module }), ...releaseAll(scope, { to: subject.module })];
+  }
+  // Suspended pairs are known by the chain that they are delivered to, whatever chain they come from.
+  return subject.source === undefined ? releaseAll(scope, { chain: subject.dest }) : [];
+}

@@ -1,0 +1,113 @@
+/** Searches of table `message` for operators, and table `message_change`: what happened to each message, and when. */
+import type { Hash256 } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { findOneOf, findText, type Parameters, readNumber, readOneOf } from "./columns.ts";
+import type { Database } from "./database.ts";
+import { isOpen, type MessageRow, parseMessageRow } from "./message_rows.ts";
+import { type MessageReason, messageReasons, type MessageState, messageStates } from "./message_state.ts";
+
+/** Selection of rows; an absent field matches everything. */
+export interface MessageFilter {
+  readonly states?: readonly MessageState[] | undefined;
+  readonly reasons?: readonly MessageReason[] | undefined;
+  /** Source and destination of the request, whatever the leg. */
+  readonly requestSource?: StateMachine | undefined;
+  readonly requestDest?: StateMachine | undefined;
+  /** Sender. */
+  readonly module?: Uint8Array | undefined;
+  /** Changed at or after this time, Unix milliseconds. */
+  readonly sinceMs?: number | undefined;
+}
+
+/** Change of a message's state or reason. */
+export interface MessageChangeRow {
+  readonly state: MessageState;
+  readonly reason: MessageReason | undefined;
+  readonly detail: string | undefined;
+  /** Unix milliseconds. */
+  readonly atMs: number;
+}
+
+/** Searches for operators: not for workers, since they may read the whole table. */
+export interface MessageSearch {
+  /** Rows that match, most recently found first. */
+  search(filter: MessageFilter, limit: number): MessageRow[];
+  /** Number of rows that match. */
+  count(filter: MessageFilter): number;
+  /** Rows of a message on all legs, and those of the responses to a GET request; oldest first. */
+  listLegs(commitment: Hash256): MessageRow[];
+  /** Changes of a row, oldest first; the first one and the last 50. */
+  listChanges(commitment: Hash256, target: StateMachine): MessageChangeRow[];
+}
+
+/** Opens the searches in a database. */
+export function openMessageSearch(db: Database): MessageSearch {
+  return {
+    search: (filter, limit) => {
+      const { sql, parameters } = toCondition(filter);
+      return db.rows(`SELECT * FROM message WHERE ${sql} ORDER BY rowid DESC LIMIT :limit + 0`, {
+        ...parameters,
+        limit,
+      }).map(parseMessageRow);
+    },
+    count: (filter) => {
+      const { sql, parameters } = toCondition(filter);
+      const row = db.row(`SELECT count(*) AS count FROM message WHERE ${sql}`, parameters);
+      return row === undefined ? 0 : readNumber(row, "count");
+    },
+    listLegs: (commitment) =>
+      db.rows(
+        `SELECT *, rowid AS position FROM message WHERE commitment = :commitment
+         UNION SELECT *, rowid AS position FROM message WHERE kind = 'getResponse' AND request_commitment = :commitment
+         ORDER BY position`,
+        { commitment },
+      ).map(parseMessageRow),
+    listChanges: (commitment, target) =>
+      db.rows(
+        "SELECT * FROM message_change WHERE commitment = :commitment AND target = :target ORDER BY number",
+        { commitment, target },
+      ).map((row) => ({
+        state: readOneOf(row, "state", messageStates),
+        reason: findOneOf(row, "reason", messageReasons),
+        detail: findText(row, "detail"),
+        atMs: readNumber(row, "at_ms"),
+      })),
+  };
+}
+
+/** Makes the open rows that match due now; returns their number by reason. */
+export function wakeMatching(
+  db: Database,
+  filter: MessageFilter,
+): readonly { readonly reason: MessageReason | undefined; readonly count: number }[] {
+  const { sql, parameters } = toCondition(filter);
+  const found = db.rows(
+    `SELECT reason, count(*) AS count FROM message WHERE ${isOpen} AND ${sql} GROUP BY reason ORDER BY reason`,
+    parameters,
+  ).map((row) => ({ reason: findOneOf(row, "reason", messageReasons), count: readNumber(row, "count") }));
+  db.run(
+    `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
+     WHERE ${isOpen} AND next_attempt_at_ms > :now AND ${sql}`,
+    { ...parameters, now: db.now() },
+  );
+  return found;
+}
+
+function toCondition(
+  filter: MessageFilter,
+): { readonly sql: string; readonly parameters: Parameters } {
+  const { states, reasons, requestSource, requestDest, module, sinceMs } = filter;
+  const parts: readonly (readonly [string, Parameters] | undefined)[] = [
+    states && ["state IN (SELECT value FROM json_each(:states))", { states: JSON.stringify(states) }],
+    reasons && ["reason IN (SELECT value FROM json_each(:reasons))", { reasons: JSON.stringify(reasons) }],
+    requestSource && ["request_source = :requestSource", { requestSource }],
+    requestDest && ["request_dest = :requestDest", { requestDest }],
+    module && ["module = :module", { module }],
+    sinceMs === undefined ? undefined : ["updated_at_ms >= :since", { since: sinceMs }],
+  ];
+  const wanted = parts.filter((part) => part !== undefined);
+  return {
+    sql: ["1 = 1", ...wanted.map(([sql]) => sql)].join(" AND "),
+    parameters: Object.assign({}, ...wanted.map(([, parameters]) => parameters)),
+  };
+}

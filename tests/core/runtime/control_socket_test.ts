@@ -1,0 +1,188 @@
+/** The socket of a running program with real Unix sockets: who may use it, and what a bad client can do. */
+import assert from "node:assert/strict";
+import { askControl, ControlFault } from "../../../src/core/runtime/control_client.ts";
+import {
+  type AnswerLine,
+  type ControlSocket,
+  openControlSocket,
+} from "../../../src/core/runtime/control_socket.ts";
+import { systemClock } from "../../../src/core/runtime/system_clock.ts";
+import { fastClock } from "../../support/fast_clock.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+
+const never = new AbortController().signal;
+
+interface Scene {
+  readonly path: string;
+  readonly log: RecordedLog;
+  readonly ask: (line: string, signal?: AbortSignal) => Promise<string | undefined>;
+}
+
+/** Serves `answer` at a socket in a folder of its own while `work` runs. */
+async function withSocket(
+  answer: AnswerLine,
+  work: (scene: Scene) => Promise<void>,
+  clock = systemClock,
+): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "socket-" });
+  const path = `${folder}/relayer.db.sock`;
+  const log = new RecordedLog();
+  const stop = new AbortController();
+  const socket = open(path, log, clock);
+  const served = socket.serve(answer, stop.signal);
+  try {
+    await work({
+      path,
+      log,
+      ask: (line, signal = never) =>
+        askControl({ clock: systemClock }, { path, line, afterMs: 20_000, signal }),
+    });
+  } finally {
+    stop.abort();
+    await served;
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+function open(path: string, log = new RecordedLog(), clock = systemClock): ControlSocket {
+  const socket = openControlSocket({ clock, log }, path);
+  assert.ok(socket !== undefined, JSON.stringify(log.lines));
+  return socket;
+}
+
+const shout: AnswerLine = (line) => Promise.resolve(line.toUpperCase());
+
+Deno.test("control socket: answers line by line, and only its owner may use it", () =>
+  withSocket(shout, async ({ path, ask }) => {
+    assert.equal(await ask("hello"), "HELLO");
+    assert.deepEqual(await Promise.all(["a", "b", "c"].map((line) => ask(line))), ["A", "B", "C"]);
+    const { mode, isSocket } = await Deno.stat(path);
+    assert.deepEqual([isSocket, (mode ?? 0) & 0o777], [true, 0o600]);
+    const folder = path.slice(0, path.lastIndexOf("/"));
+    assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["relayer.db.sock"]);
+  }));
+
+Deno.test("control socket: long lines travel whole in both directions", () =>
+  withSocket((line) => Promise.resolve(line.repeat(100)), async ({ ask }) => {
+    const line = "é".repeat(30_000);
+    assert.equal(await ask(line), line.repeat(100));
+  }));
+
+Deno.test("control socket: the one of a dead process is nobody's, and is replaced", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "socket-" });
+  const path = `${folder}/relayer.db.sock`;
+  try {
+    const ask = (): Promise<string | undefined> =>
+      askControl({ clock: systemClock }, { path, line: "hello", afterMs: 20_000, signal: never });
+    assert.equal(await ask(), undefined, "no socket");
+    open(path).close();
+    assert.ok((await Deno.lstat(path)).isSocket);
+    assert.equal(await ask(), undefined, "nobody answers there");
+    const stop = new AbortController();
+    const served = open(path).serve(shout, stop.signal);
+    assert.equal(await ask(), "HELLO");
+    stop.abort();
+    await served;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("control socket: another file, a missing folder or a long path is a warning, not the end", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "socket-" });
+  try {
+    await Deno.writeTextFile(`${folder}/file.sock`, "precious");
+    const cases: readonly (readonly [string, RegExp])[] = [
+      [`${folder}/file.sock`, /a file that is no socket has its name/],
+      [`${folder}/none/x.sock`, /No such file/],
+      [`${folder}/${"x".repeat(120)}.sock`, /longer than the 103 bytes/],
+    ];
+    for (const [path, expected] of cases) {
+      const log = new RecordedLog();
+      assert.equal(openControlSocket({ clock: systemClock, log }, path), undefined);
+      assert.deepEqual(log.events("warn"), ["control_socket_unavailable"]);
+      assert.match(String(log.lines[0]?.fields.explanation), expected);
+    }
+    assert.equal(await Deno.readTextFile(`${folder}/file.sock`), "precious");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("control socket: silent clients, endless lines and those that do not read are dropped; others are answered", () =>
+  withSocket(
+    (line) => Promise.resolve(line === "much" ? "x".repeat(32 * 1024 * 1024) : shoutNow(line)),
+    async ({ path, ask, log }) => {
+      const silent = await Deno.connect({ transport: "unix", path });
+      const endless = await Deno.connect({ transport: "unix", path });
+      const deaf = await Deno.connect({ transport: "unix", path });
+      await deaf.write(new TextEncoder().encode("much\n"));
+      const flood = (async () => {
+        try {
+          for (;;) await endless.write(new Uint8Array(10_000).fill(65));
+        } catch (error) {
+          return error;
+        }
+      })();
+      assert.equal(await ask("hello"), "HELLO");
+      assert.ok(await flood instanceof Error, "the endless line was cut off");
+      assert.equal(await silent.read(new Uint8Array(1)), null, "the silent client was dropped");
+      assert.equal(await ask("again"), "AGAIN");
+      await untilEvents(log, 3);
+      assert.deepEqual(new Set(log.lines.map(({ event }) => event)), new Set(["control_request_failed"]));
+      for (const each of [silent, endless, deaf]) each.close();
+    },
+    fastClock(10),
+  ));
+
+Deno.test("control socket: more clients than it serves are turned away at once, and the next one is served", () =>
+  withSocket(shout, async ({ path, ask }) => {
+    const many: Deno.UnixConn[] = [];
+    for (let n = 0; n < 16; n++) many.push(await Deno.connect({ transport: "unix", path }));
+    await assert.rejects(ask("hello"), ControlFault);
+    for (const each of many) each.close();
+    await untilAnswered(ask);
+  }));
+
+Deno.test("control socket: a client that goes away aborts its request", async () => {
+  const aborted = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
+  const wait: AnswerLine = (_, signal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener("abort", () => {
+        aborted.resolve();
+        reject(signal.reason);
+      });
+      started.resolve();
+    });
+  await withSocket(wait, async ({ ask }) => {
+    const leave = new AbortController();
+    const asked = ask("wait", leave.signal);
+    await started.promise;
+    leave.abort();
+    await assert.rejects(asked);
+    await aborted.promise;
+  });
+});
+
+function shoutNow(line: string): string {
+  return line.toUpperCase();
+}
+
+/** Waits for log lines, which come when deadlines of the fast clock are over. */
+async function untilEvents(log: RecordedLog, count: number): Promise<void> {
+  while (log.lines.length < count) await systemClock.sleep(10, never);
+}
+
+/** Asks until closed connections have been noticed. */
+async function untilAnswered(ask: Scene["ask"]): Promise<void> {
+  for (;;) {
+    try {
+      assert.equal(await ask("hello"), "HELLO");
+      return;
+    } catch (error) {
+      if (!(error instanceof ControlFault)) throw error;
+      await systemClock.sleep(5, never);
+    }
+  }
+}

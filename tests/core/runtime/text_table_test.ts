@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { formatTable, formatValues, shownTime } from "../../../src/core/runtime/text_table.ts";
+
+Deno.test("text table: columns are as wide as their widest cell, numbers end at the same place", () => {
+  const rows = [["name", "count"], ["a", "1"], ["longer", "1000"], ["none", undefined]];
+  assert.equal(
+    formatTable(rows, { toTheRight: (column) => column === 1 }),
+    "name     count\na            1\nlonger    1000\nnone",
+  );
+  assert.equal(formatValues({ a: "1", none: undefined, long: "2" }, "  "), "  a      1\n  long   2");
+});
+
+Deno.test("text table: foreign text cannot move the cursor, change the direction or begin a line", () => {
+  const hostile = "ok\x1b[2J\r\n\u202Efake\u2028\u0007\u{e0041}";
+  const shown = "ok\\u{1b}[2J\\u{d}\\u{a}\\u{202e}fake\\u{2028}\\u{7}\\u{e0041}";
+  assert.equal(formatTable([["x", hostile]]), `x   ${shown}`);
+});
+
+Deno.test("text table: times are shown to the second", () => {
+  assert.equal(shownTime("2026-01-31T12:00:05.123Z"), "2026-01-31 12:00:05Z");
+  assert.equal(shownTime(undefined), undefined);
+});

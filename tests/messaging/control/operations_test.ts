@@ -1,0 +1,243 @@
+/** What operations on the database answer, as a command gets it over the socket. */
+import assert from "node:assert/strict";
+import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
+import { answerRequest } from "../../../src/messaging/control/answer.ts";
+import type { OperationContext } from "../../../src/messaging/control/operation.ts";
+import { answerShape } from "../../../src/messaging/control/protocol.ts";
+import { relayerConfig } from "../../../devnet/programs/relayer_config.ts";
+import {
+  bsc,
+  ethereum,
+  hashOf,
+  hub,
+  itemOf,
+  newDelivery,
+  newMessage,
+  newSubmission,
+} from "../../support/ledger_rows.ts";
+import { openMemoryLedger } from "../../support/memory_ledger.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { neverMs } from "../../../src/messaging/ledger/ledger.ts";
+
+interface Scene extends OperationContext {
+  readonly clock: FakeClock;
+  readonly log: RecordedLog;
+  readonly woken: () => number;
+}
+
+function openScene(): Scene {
+  const clock = new FakeClock();
+  let woken = 0;
+  const text = relayerConfig({
+    hub: { stateMachine: hub, wsUrl: "ws://127.0.0.1:9" },
+    chains: [ethereum, bsc].map((stateMachine) => ({
+      stateMachine,
+      consensusStateId: "ETH0",
+      rpcUrl: "http://127.0.0.1:9",
+      ismpHost: `0x${"11".repeat(20)}`,
+    })),
+  });
+  const files = { readFile: () => new TextEncoder().encode(text) };
+  const { config } = readMessagingConfig(files, "relayer.toml");
+  assert.ok(config !== undefined);
+  return {
+    clock,
+    log: new RecordedLog(),
+    ledger: openMemoryLedger({ clock }),
+    config,
+    isRunning: true,
+    wake: () => void woken++,
+    woken: () => woken,
+  };
+}
+
+async function ask(scene: Scene, operation: string, input: unknown): Promise<unknown> {
+  const answer = answerShape.parse(
+    JSON.parse(
+      await answerRequest(scene, JSON.stringify({ operation, input }), new AbortController().signal),
+    ),
+  );
+  return answer.ok ? answer.output : answer.text;
+}
+
+function field(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (inner, name) => typeof inner === "object" && inner !== null ? Reflect.get(inner, name) : undefined,
+    value,
+  );
+}
+
+Deno.test("operations: list filters by status, chains, sender, time and reason, newest first", async () => {
+  const scene = openScene();
+  const { ledger, clock } = scene;
+  ledger.messages.record(newMessage(1, { state: "held", reason: "unprofitable", nextAttemptAtMs: neverMs }));
+  ledger.messages.record(newMessage(2, { requestDest: ethereum, requestSource: bsc, source: bsc }));
+  await clock.advance(60_000);
+  ledger.messages.record(newMessage(3, { module: new Uint8Array([1, 2]) }));
+  const list = async (filter: Record<string, unknown>): Promise<unknown> => {
+    const output = await ask(scene, "list", { filter, limit: 10 });
+    const messages = field(output, "messages");
+    assert.ok(Array.isArray(messages), JSON.stringify(output));
+    assert.equal(field(output, "total"), messages.length);
+    return messages.map((message) => Number(BigInt(String(field(message, "commitment")))));
+  };
+  assert.deepEqual(await list({}), [3, 2, 1]);
+  assert.deepEqual(await list({ states: ["held"] }), [1]);
+  assert.deepEqual(await list({ reasons: ["unprofitable", "race"] }), [1]);
+  assert.deepEqual(await list({ source: bsc, dest: ethereum }), [2]);
+  assert.deepEqual(await list({ module: "0x0102" }), [3]);
+  assert.deepEqual(await list({ sinceMs: clock.now() }), [3]);
+  const two = await ask(scene, "list", { filter: {}, limit: 2 });
+  assert.deepEqual([field(two, "total"), field(two, "messages", "length")], [3, 2]);
+  assert.equal(
+    field(
+      await ask(scene, "list", { filter: { states: ["held"] }, limit: 1 }),
+      "messages",
+      0,
+      "nextAttemptAt",
+    ),
+    undefined,
+  );
+});
+
+Deno.test("operations: show tells the whole life of a message, by its commitment and by our transaction", async () => {
+  const scene = openScene();
+  const { ledger, clock } = scene;
+  ledger.messages.record(newMessage(1));
+  await clock.advance(1_000);
+  ledger.decisions.note(hub, [{
+    commitment: hashOf(1),
+    verdict: "unprofitable",
+    feeUsd18: 10n ** 17n,
+    gas: 100_000n,
+    gasPriceWei: 5n * 10n ** 9n,
+    dataCostWei: 0n,
+    price27: 2_000n * 10n ** 27n,
+    priceOrigin: "etherscan",
+    profitPercent: 10,
+    costUsd18: 10n ** 18n,
+    requiredUsd18: 11n * 10n ** 17n,
+  }]);
+  const changes = [
+    { to: "held", reason: "unprofitable", nextAttemptAtMs: neverMs },
+    { to: "held", reason: "unprofitable" },
+    { to: "ready" },
+    { to: "submitted" },
+  ] as const;
+  for (const change of changes) {
+    ledger.messages.transition(hashOf(1), hub, change);
+    await clock.advance(1_000);
+  }
+  const id = ledger.submissions.record({
+    submission: newSubmission(7),
+    kind: "delivery",
+    items: [itemOf(1)],
+  });
+  ledger.submissions.update(id, { state: "broadcast" });
+  const shown = await ask(scene, "show", { hash: hashOf(1) });
+  const leg = field(shown, "legs", 0);
+  const history = field(leg, "changes");
+  assert.ok(Array.isArray(history));
+  assert.deepEqual(history.map((each) => [field(each, "status"), field(each, "reason")]), [
+    ["seen", undefined],
+    ["held", "unprofitable"],
+    ["submitted", undefined],
+  ]);
+  assert.deepEqual(
+    ["verdict", "feeUsd", "gas", "gasPriceGwei", "price", "priceSource", "costUsd", "requiredUsd"].map((
+      name,
+    ) => field(leg, "decision", name)),
+    ["unprofitable", "0.1", "100000", "5", "2000", "etherscan", "1", "1.1"],
+  );
+  assert.deepEqual(
+    [field(leg, "transactions", 0, "hash"), field(leg, "transactions", 0, "status")],
+    [hashOf(7), "broadcast"],
+  );
+  assert.match(String(field(leg, "next")), /followed until it is final/);
+  assert.deepEqual(await ask(scene, "show", { hash: hashOf(7) }), shown);
+  ledger.messages.transition(hashOf(1), hub, { to: "delivered", reason: "handled_by_us" });
+  ledger.deliveries.record(newDelivery(1, { dest: hub }));
+  const after = field(await ask(scene, "show", { hash: hashOf(1) }), "legs", 0);
+  assert.equal(field(after, "delivery", "claim"), "unclaimed");
+  assert.match(String(field(after, "next")), /^Nothing: this leg is over\. The target has our receipt\.$/);
+});
+
+Deno.test("operations: an unknown commitment, a strange request and another version are answered with what helps", async () => {
+  const scene = openScene();
+  assert.match(
+    String(await ask(scene, "show", { hash: hashOf(5) })),
+    /^Nothing is known of 0x0{63}5: .*scan/,
+  );
+  assert.match(String(await ask(scene, "show", { hash: "5" })), /^The request does not fit: /);
+  assert.match(
+    String(await ask(scene, "list", { filter: {}, limit: 100_000 })),
+    /^The request does not fit: /,
+  );
+  assert.match(String(await ask(scene, "fly", {})), /another version of this program\. Restart it/);
+  for (const line of ["", "{", "null", '{"operation":1}', "[]"]) {
+    const answer = await answerRequest(scene, line, new AbortController().signal);
+    assert.match(answer, /^\{"ok":false,"text":"The request is not one line of JSON/);
+  }
+  assert.deepEqual(scene.log.events("warn"), []);
+});
+
+Deno.test("operations: retry makes matching messages due and says how many waited for what", async () => {
+  const scene = openScene();
+  const { ledger, clock } = scene;
+  const held = { state: "held", reason: "unprofitable", nextAttemptAtMs: neverMs } as const;
+  ledger.messages.record(newMessage(1, held));
+  ledger.messages.record(newMessage(2, { ...held, requestDest: ethereum }));
+  ledger.messages.record(newMessage(3, { state: "rejected", reason: "module_filter" }));
+  assert.deepEqual(await ask(scene, "retry", { filter: { dest: bsc } }), {
+    reasons: [{ reason: "unprofitable", count: 1 }],
+  });
+  const due = ledger.messages.listDue({ source: ethereum, target: hub, nowMs: clock.now(), limit: 10 });
+  assert.deepEqual(due.map(({ commitment }) => commitment), [hashOf(1)]);
+  assert.equal(scene.woken(), 1);
+});
+
+Deno.test("operations: hold and release keep what the operator named, once", async () => {
+  const scene = openScene();
+  const { ledger, clock } = scene;
+  const route = `${ethereum}:${bsc}`;
+  assert.deepEqual(await ask(scene, "hold", { subject: `${ethereum} -> ${bsc}` }), {
+    subject: route,
+    isNew: true,
+    held: [route],
+  });
+  assert.equal(field(await ask(scene, "hold", { subject: route }), "isNew"), false);
+  assert.match(String(await ask(scene, "hold", { subject: "EVM-1" })), /neither a module nor a route/);
+  ledger.messages.record(
+    newMessage(1, { state: "held", reason: "held_by_operator", nextAttemptAtMs: neverMs }),
+  );
+  ledger.suspensions.write({
+    target: bsc,
+    from: new Uint8Array([1]),
+    to: new Uint8Array([2]),
+    failures: 3,
+    isActive: true,
+    nextTryAtMs: neverMs,
+    trial: undefined,
+    lastTransaction: hashOf(9),
+  });
+  const nothing = { holds: [], pairs: [], left: [route] };
+  assert.deepEqual(await ask(scene, "release", { subject: "0x0a" }), nothing);
+  assert.deepEqual(await ask(scene, "release", { subject: route }), { holds: [route], pairs: [], left: [] });
+  const due = ledger.messages.listDue({ source: ethereum, target: hub, nowMs: clock.now(), limit: 10 });
+  assert.deepEqual(due.map(({ commitment }) => commitment), [hashOf(1)]);
+  const pair = { target: bsc, from: "0x01", to: "0x02" };
+  assert.deepEqual(await ask(scene, "release", { subject: "0x02" }), { holds: [], pairs: [pair], left: [] });
+  assert.deepEqual(await ask(scene, "release", {}), { holds: [], pairs: [], left: [] });
+});
+
+Deno.test("ledger: a message that changes all the time keeps its first and its last 50 changes", async () => {
+  const { ledger, clock } = openScene();
+  ledger.messages.record(newMessage(1));
+  for (let n = 0; n < 200; n++) {
+    await clock.advance(1_000);
+    ledger.messages.transition(hashOf(1), hub, { to: "held", reason: n % 2 === 0 ? "race" : "not_final" });
+  }
+  const changes = ledger.messages.listChanges(hashOf(1), hub);
+  assert.deepEqual([changes.length, changes[0]?.state, changes.at(-1)?.reason], [51, "seen", "not_final"]);
+});
