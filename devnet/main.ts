@@ -101,16 +101,18 @@ async function writeFiles(devnet: Devnet, folder: string): Promise<DevnetFacts> 
   const configs: Record<string, string> = {};
   for (const role of ["relayer", "relayer2"] as const) {
     const path = `${folder}/${role}.toml`;
-    await Deno.writeTextFile(path, relayerConfig(devnet.endpoints, { signer: role }));
+    await Deno.writeTextFile(path, relayerConfig(devnet.endpoints, { signer: role }), { mode: 0o600 });
     configs[role] = path;
   }
   const consensus = { beefy: `${folder}/consensus.toml`, grandpa: `${folder}/consensus-grandpa.toml` };
   const endpoints = devnet.consensusEndpoints;
   const beefy = consensusConfig(endpoints, { enablesHubConsensus: true, signer: CONSENSUS_SIGNER });
-  await Deno.writeTextFile(consensus.beefy, beefy);
+  await Deno.writeTextFile(consensus.beefy, beefy, { mode: 0o600 });
   const hasOthers = endpoints.substrate.length > 0;
   if (hasOthers) {
-    await Deno.writeTextFile(consensus.grandpa, consensusConfig(endpoints, { hubType: "grandpa" }));
+    await Deno.writeTextFile(consensus.grandpa, consensusConfig(endpoints, { hubType: "grandpa" }), {
+      mode: 0o600,
+    });
   }
   const facts = devnetFacts(devnet, {
     configs,

@@ -22,10 +22,10 @@ interface Tried {
 async function tryConfig(wrong: WrongConfig): Promise<Tried> {
   const folder = await Deno.makeTempDir({ prefix: "config-" });
   try {
-    await Deno.writeTextFile(`${folder}/relayer.toml`, wrong.toml);
+    await Deno.writeTextFile(`${folder}/relayer.toml`, wrong.toml, { mode: 0o600 });
     for (const [path, text] of Object.entries(wrong.files ?? {})) {
       await Deno.mkdir(dirname(`${folder}/${path}`), { recursive: true });
-      await Deno.writeTextFile(`${folder}/${path}`, text);
+      await Deno.writeTextFile(`${folder}/${path}`, text, { mode: 0o600 });
     }
     const result = await runRelayerOnce(["--config=relayer.toml", "--db=relayer.db"], { cwd: folder });
     return { wrong, result, files: [...Deno.readDirSync(folder)].map(({ name }) => name) };
@@ -100,7 +100,7 @@ Deno.test("bad configuration: no secret of a wrong file is repeated", async () =
       const lines = GOOD_TOML.split("\n");
       if (!secrets.some((secret) => lines[at]?.includes(secret))) continue;
       lines[at] = `${lines[at]} ?`;
-      await Deno.writeTextFile(`${folder}/relayer.toml`, lines.join("\n"));
+      await Deno.writeTextFile(`${folder}/relayer.toml`, lines.join("\n"), { mode: 0o600 });
       const { code, stdout, stderr } = await runRelayerOnce(["--config=relayer.toml", "--db=r.db"], {
         cwd: folder,
       });

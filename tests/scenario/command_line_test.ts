@@ -109,7 +109,7 @@ Deno.test("command line: log lines have colours on a terminal, unless NO_COLOR f
     const nowhere = { stateMachine: "KUSAMA-4009", wsUrl: "ws://127.0.0.1:9" };
     const chain = { stateMachine: "EVM-31337", consensusStateId: "ETH0", rpcUrl: "http://127.0.0.1:9" };
     const config = relayerConfig({ hub: nowhere, chains: [{ ...chain, ismpHost: `0x${"11".repeat(20)}` }] });
-    await Deno.writeTextFile(`${folder}/relayer.toml`, config);
+    await Deno.writeTextFile(`${folder}/relayer.toml`, config, { mode: 0o600 });
     const line = `${RELAYER_EXECUTABLE} -c ${folder}/relayer.toml -d ${folder}/missing/relayer.db`;
     const coloured = await onTerminal(line);
     assert.equal(coloured.code, 1);
@@ -146,7 +146,7 @@ async function playUnreadLog(devnet: Devnet): Promise<void> {
       relayerConfig(devnet.endpoints, secretly(devnet.endpoints)),
     );
     for (const name of Object.keys(SECRETS)) assert.ok(config.includes(`\${CAUSEWAY_${name}}`), name);
-    await Deno.writeTextFile(`${folder}/relayer.toml`, config);
+    await Deno.writeTextFile(`${folder}/relayer.toml`, config, { mode: 0o600 });
     const child = new Deno.Command(RELAYER_EXECUTABLE, {
       args: [`--config=${folder}/relayer.toml`, `--db=${folder}/relayer.db`, "--log-format=json"],
       stdin: "null",

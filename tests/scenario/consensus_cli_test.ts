@@ -24,10 +24,10 @@ const SAMPLE = 6;
 async function inFolder<T>(toml: string, work: (folder: string) => Promise<T>): Promise<T> {
   const folder = await Deno.makeTempDir({ prefix: "consensus-" });
   try {
-    await Deno.writeTextFile(`${folder}/consensus.toml`, toml);
+    await Deno.writeTextFile(`${folder}/consensus.toml`, toml, { mode: 0o600 });
     for (const [path, text] of Object.entries(KEY_FILES)) {
       await Deno.mkdir(dirname(`${folder}/${path}`), { recursive: true });
-      await Deno.writeTextFile(`${folder}/${path}`, text);
+      await Deno.writeTextFile(`${folder}/${path}`, text, { mode: 0o600 });
     }
     return await work(folder);
   } finally {

@@ -30,7 +30,7 @@ function configOf(hub = "KUSAMA-4009"): string {
 async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "database-" });
   try {
-    await Deno.writeTextFile(`${folder}/relayer.toml`, configOf());
+    await Deno.writeTextFile(`${folder}/relayer.toml`, configOf(), { mode: 0o600 });
     await work(folder);
   } finally {
     await Deno.remove(folder, { recursive: true });

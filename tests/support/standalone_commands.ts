@@ -74,6 +74,8 @@ async function run<Run>(
     },
     readVariable: (name: string): string | undefined => around.readVariable?.(name),
     closeEnvironment: (): void => {},
+    readMode: (path: string): number | undefined => around.readMode?.(path),
+    openedKeystores: new Map<string, Uint8Array>(),
     writeOutput: (text: string): boolean => {
       said.stdout += text;
       return around.isOutputLost !== true;

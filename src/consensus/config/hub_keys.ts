@@ -13,6 +13,7 @@ import { consensusStateId, webSocketUrl } from "../../core/config/chain_values.t
 import {
   optional,
   required,
+  requiredIn,
   type SectionValues,
   withDefault,
   withRemarks,
@@ -47,7 +48,7 @@ const hubSubstrateKeys = (files: ConfigFiles) => ({
   }),
   stateMachine: hubStateMachine,
   maxRpcPayloadSizeBytes: nodeKeys.maxRpcPayloadSizeBytes,
-  signer: required(substrateSigner(files), {
+  signer: requiredIn(substrateSigner(files), {
     name: "signer",
     description: "The account that receives the rewards for updates. Updates themselves cost nothing.",
     example: "/run/secrets/hub-consensus-seed",

@@ -37,7 +37,7 @@ import {
 
 /** Reads and checks the file at `path`. An unreadable file is reported as a problem, not thrown. */
 export function readConsensusConfig(files: ConfigFiles, path: string): ConfigResult<ConsensusConfig> {
-  return readConfigFile(files, path, (text) => parseConsensusConfig(files, text));
+  return readConfigFile(files, path, parseConsensusConfig);
 }
 
 /** Checks the text of a file. `files` reads only keys that the text names by path. */

@@ -5,7 +5,7 @@
  */
 import { type ConsensusStateId, type StateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
 import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl } from "./chain_values.ts";
-import { optional, required, type SectionValues, withDefault } from "./schema.ts";
+import { optional, optionalIn, required, requiredIn, type SectionValues, withDefault } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
 import type { ConfigFiles } from "./toml.ts";
 import { blockHeight, integer, oneOf, timerSeconds, UINT32_MAX } from "./values.ts";
@@ -94,7 +94,7 @@ export const evmKeys = (files: ConfigFiles) => ({
     description: "The ISMP host contract. The handler and the fee token are read from it.",
     example: "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3",
   }),
-  signer: required(evmSigner(files), {
+  signer: requiredIn(evmSigner(files), {
     name: "signer",
     description:
       "Pays for deliveries on this chain and earns their fees. Use an account that nothing else sends " +
@@ -160,7 +160,7 @@ export const substrateKeys = (files: ConfigFiles) => ({
   }),
   ...nodeKeys,
   /** `undefined`: nothing is signed for this chain, so no fees are claimed for deliveries to it. */
-  signer: optional(substrateSigner(files), {
+  signer: optionalIn(substrateSigner(files), {
     name: "signer",
     description:
       "Earns the fees of deliveries to this chain. Deliveries themselves are unsigned: without a seed " +

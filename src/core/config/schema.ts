@@ -27,6 +27,10 @@ export interface Key<T> extends KeyText {
   readonly schema: z.ZodType<T>;
   /** The type of values that the file has. */
   readonly type: z.ZodType;
+  /** The type with the default, where other keys of the section count; else {@link schema} does. */
+  readonly schemaIn?: (section: TomlTable) => z.ZodType<T>;
+  /** Keys that only serve to read this one; they have no values of their own. */
+  readonly companions?: readonly Key<unknown>[];
   readonly isRequired: boolean;
   /** What applies without the key; `undefined`: nothing does. */
   readonly fallback: unknown;
@@ -51,6 +55,22 @@ export interface Section<V> {
   readonly inner?: readonly string[];
 }
 
+/** A type that depends on other keys of the section. */
+export interface TypeIn<T> {
+  readonly of: (section: TomlTable) => z.ZodType<T>;
+  readonly companions: readonly Key<unknown>[];
+}
+
+/** A key that must be there, and whose type depends on others. */
+export function requiredIn<T>({ of, companions }: TypeIn<T>, text: KeyText): Key<T> {
+  return { ...required(of({}), text), schemaIn: of, companions };
+}
+
+/** A key that may be missing, which gives `undefined`, and whose type depends on others. */
+export function optionalIn<T>({ of, companions }: TypeIn<T>, text: KeyText): Key<T | undefined> {
+  return { ...optional(of({}), text), schemaIn: (section) => of(section).optional(), companions };
+}
+
 /** A key that must be there. */
 export function required<T>(type: z.ZodType<T>, text: KeyText): Key<T> {
   return { ...text, type, schema: type, isRequired: true, fallback: undefined };
@@ -72,7 +92,8 @@ export function withDefault<T>(
 
 /** Every key that a section may have, in the order of the schema. */
 export function allKeys({ keys, withoutEffect = [] }: Section<unknown>): readonly Key<unknown>[] {
-  return [...Object.values<Key<unknown>>(keys), ...withoutEffect];
+  return [...Object.values<Key<unknown>>(keys), ...withoutEffect]
+    .flatMap((key) => [key, ...key.companions ?? []]);
 }
 
 /** Something to say of a value that was accepted. */
@@ -118,11 +139,13 @@ export function readSection<V extends object>(
 ): SectionResult<V> {
   const partial: { -readonly [K in keyof V]?: V[K] } = {};
   const { keys, withoutEffect = [] } = section;
+  const unused: unknown[] = [];
   for (const name in keys) {
     const read = readKey(table, location, keys[name]);
     if (read !== undefined) partial[name] = read.value;
+    for (const companion of keys[name].companions ?? []) unused.push(readKey(table, location, companion));
   }
-  const unused = withoutEffect.map((key) => readKey(table, location, key));
+  unused.push(...withoutEffect.map((key) => readKey(table, location, key)));
   warnOfUnknownKeys(table, location, section);
   const isComplete = !unused.includes(undefined) && hasAll<V>(partial, keys);
   return { partial, complete: isComplete ? partial : undefined };
@@ -140,7 +163,8 @@ function readKey<T>(
   const name = nameInFile(table, location, key);
   if (location.child(name).isUnresolved) return undefined;
   const given = Object.hasOwn(table, name) ? table[name] : undefined;
-  const result = key.schema.safeParse(given, { reportInput: true });
+  const schema = key.schemaIn?.(table) ?? key.schema;
+  const result = schema.safeParse(given, { reportInput: true });
   if (!result.success) {
     for (const { path, found, expected, hint } of result.error.issues.flatMap((issue) => explain(issue))) {
       below(location.child(name, location.hintFor(key.name)), path).problem(found, expected, hint);

@@ -7,53 +7,95 @@ import type { z } from "zod";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
 import { Secret } from "./redact.ts";
-import { type ConfigFiles, fileFailure } from "./toml.ts";
+import { describeExposure } from "./exposed_files.ts";
+import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
+import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
+import { type ConfigFiles, fileFailure, type TomlTable } from "./toml.ts";
 import { text } from "./values.ts";
+
+/** Before the path of an encrypted keystore. */
+const KEYSTORE_PREFIX = "keystore:";
+/** Name of the key for its password. */
+const PASSWORD_KEY = "keystore_password_file";
 
 type Judgement = { value: Secret<Hex> } | { found: string; hint?: string };
 
 /** Order of the Ristretto group (RFC 9496, section 4.1). */
 const RISTRETTO_ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 
-const EVM_EXPECTED = "a secp256k1 private key (32 bytes as hex) or the path of a file that holds one";
+const EVM_EXPECTED =
+  `a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or ${KEYSTORE_PREFIX}PATH`;
 const UNCLAIMABLE_KEY = {
   found: "the key of an address that begins with a zero byte",
   hint:
     "the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; " +
     "make another key (one in 256 is like this)",
 };
-const SUBSTRATE_EXPECTED = "an sr25519 seed (32 bytes as hex) or the path of a file that holds one";
+const SUBSTRATE_EXPECTED =
+  `an sr25519 seed (32 bytes as hex), the path of a file that holds one, or ${KEYSTORE_PREFIX}PATH`;
 
 /**
  * The key of an EVM account: `0x` and 64 lower-case digits. An address that begins with a zero byte is refused: the
  * host's storage keeps it shorter, and the hub reads addresses in proofs only in their full length, so it could never
  * claim a fee or a reward. Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
-export function evmSigner(files: ConfigFiles): z.ZodType<Secret<Hex>> {
-  return text(EVM_EXPECTED, (given) =>
-    hexOrFile(files, given, (bytes) => {
-      if (bytes.length !== 32) return { found: `${bytes.length} bytes of hex` };
-      if (!secp256k1.utils.isValidSecretKey(bytes)) {
-        return { found: "a number outside of the secp256k1 group order" };
-      }
-      if (toEvmAddress(bytes)[0] === 0) return UNCLAIMABLE_KEY;
-      return { value: new Secret(toHex(bytes)) };
-    }));
+export function evmSigner(files: ConfigFiles): TypeIn<Secret<Hex>> {
+  return signerType(files, EVM_EXPECTED, { account: "evm", judge: judgeEvmKey });
+}
+
+function judgeEvmKey(bytes: Uint8Array): Judgement {
+  if (bytes.length !== 32) return { found: `${bytes.length} bytes of hex` };
+  if (!secp256k1.utils.isValidSecretKey(bytes)) {
+    return { found: "a number outside of the secp256k1 group order" };
+  }
+  if (toEvmAddress(bytes)[0] === 0) return UNCLAIMABLE_KEY;
+  return { value: new Secret(toHex(bytes)) };
 }
 
 /**
  * The key of a Substrate account: 32 bytes of mini secret, or 64 bytes of expanded secret key (scalar and nonce,
  * the form of schnorrkel's `SecretKey::to_bytes`). `0x` and 64 or 128 lower-case digits.
  */
-export function substrateSigner(files: ConfigFiles): z.ZodType<Secret<Hex>> {
-  return text(SUBSTRATE_EXPECTED, (given) =>
-    hexOrFile(files, given, (bytes) => {
-      if (bytes.length !== 32 && bytes.length !== 64) return { found: `${bytes.length} bytes of hex` };
-      if (bytes.length === 64 && !isScalar(bytes.subarray(0, 32))) {
-        return { found: "64 bytes that are not an expanded sr25519 key" };
-      }
-      return { value: new Secret(toHex(bytes)) };
-    }));
+export function substrateSigner(files: ConfigFiles): TypeIn<Secret<Hex>> {
+  return signerType(files, SUBSTRATE_EXPECTED, { account: "substrate", judge: judgeSubstrateKey });
+}
+
+function judgeSubstrateKey(bytes: Uint8Array): Judgement {
+  if (bytes.length !== 32 && bytes.length !== 64) return { found: `${bytes.length} bytes of hex` };
+  if (bytes.length === 64 && !isScalar(bytes.subarray(0, 32))) {
+    return { found: "64 bytes that are not an expanded sr25519 key" };
+  }
+  return { value: new Secret(toHex(bytes)) };
+}
+
+function signerType(
+  files: ConfigFiles,
+  expected: string,
+  of: Pick<SignerReading, "account" | "judge">,
+): TypeIn<Secret<Hex>> {
+  const typeOf = (section: TomlTable): z.ZodType<Secret<Hex>> =>
+    withExposure(text(expected, (given) => readSigner({ files, section, ...of }, given)), files, signerPath);
+  return { of: typeOf, companions: [passwordFileKey(files)] };
+}
+
+/** Path in the text of a signer; empty: there is none. */
+function signerPath(given: string): string {
+  return isInlineKey(given) ? "" : keystorePath(given) ?? given;
+}
+
+/** Key for the password of the section's keystore. */
+function passwordFileKey(files: ConfigFiles): Key<string | undefined> {
+  const type = text("the path of a file whose first line is a password", (given) => {
+    const read = readPassword(files, given.trim());
+    return "found" in read ? read : { value: given.trim() };
+  });
+  return optional(withExposure(type, files, (path) => path), {
+    name: PASSWORD_KEY,
+    description:
+      `Only for a \`signer\` that is an encrypted keystore ("${KEYSTORE_PREFIX}..."): its first line is the ` +
+      "password.",
+    example: "/run/secrets/keystore-password",
+  });
 }
 
 /** An API key; an empty text means that there is none. */
@@ -62,10 +104,27 @@ export const apiKey: z.ZodType<Secret<string> | undefined> = text(
   (given) => ({ value: given.trim() === "" ? undefined : new Secret(given.trim()) }),
 );
 
-function hexOrFile(files: ConfigFiles, given: string, judge: (bytes: Uint8Array) => Judgement): Judgement {
+/** How a signer is found from its text. */
+interface SignerReading {
+  readonly files: ConfigFiles;
+  /** The section, which may name the file of a keystore's password. */
+  readonly section: TomlTable;
+  readonly account: AccountKind;
+  readonly judge: (bytes: Uint8Array) => Judgement;
+}
+
+function readSigner({ files, section, account, judge }: SignerReading, given: string): Judgement {
   const trimmed = given.trim();
   if (trimmed === "") return { found: "an empty text" };
-  if (/^0x/i.test(trimmed) || /^[0-9a-fA-F]{32,}$/.test(trimmed)) return judgeHex(trimmed, judge);
+  const keystore = keystorePath(trimmed);
+  if (keystore !== undefined) {
+    const opened = openKeystoreFile(files, keystore, { account, passwordFile: section[PASSWORD_KEY] });
+    return "found" in opened ? opened : judge(opened.key);
+  }
+  if (isInlineKey(trimmed)) {
+    files.noteInlineKey?.();
+    return judgeHex(trimmed, judge);
+  }
   if (trimmed.startsWith("//") || trimmed.split(/\s+/).length >= 3) {
     return {
       found: "several words or a derivation path",
@@ -75,6 +134,29 @@ function hexOrFile(files: ConfigFiles, given: string, judge: (bytes: Uint8Array)
   return judgeFile(files, trimmed, judge);
 }
 
+function isInlineKey(text: string): boolean {
+  return /^0x/i.test(text) || /^[0-9a-fA-F]{32,}$/.test(text);
+}
+
+/** Path of a keystore; `undefined`: the text means something else. */
+function keystorePath(text: string): string | undefined {
+  return text.startsWith(KEYSTORE_PREFIX) ? text.slice(KEYSTORE_PREFIX.length).trim() : undefined;
+}
+
+/** A warning where a file that is named by path can be read by others. */
+function withExposure<T>(
+  type: z.ZodType<T>,
+  files: ConfigFiles,
+  pathIn: (given: string) => string,
+): z.ZodType<T> {
+  return withRemarks(type, (given) => {
+    const path = typeof given === "string" ? pathIn(given.trim()) : "";
+    const found = path === "" ? undefined : describeExposure(files, path);
+    if (found === undefined) return [];
+    return [{ kind: "warning", path: [], found, expected: "mode 600 or 640", hint: "chmod 600" }];
+  });
+}
+
 function judgeFile(files: ConfigFiles, path: string, judge: (bytes: Uint8Array) => Judgement): Judgement {
   let bytes: Uint8Array;
   try {
@@ -82,7 +164,14 @@ function judgeFile(files: ConfigFiles, path: string, judge: (bytes: Uint8Array) 
   } catch (error) {
     return { found: `a text that is not hex, and as a path: ${fileFailure(error)}` };
   }
-  const judgement = judgeHex(new TextDecoder().decode(bytes).trim(), judge);
+  const text = new TextDecoder().decode(bytes).trim();
+  if (text.startsWith("{")) {
+    return {
+      found: "a file that holds no hex",
+      hint: `of a keystore, write "${KEYSTORE_PREFIX}" before the path`,
+    };
+  }
+  const judgement = judgeHex(text, judge);
   return "found" in judgement ? { ...judgement, found: `a file that holds ${judgement.found}` } : judgement;
 }
 

@@ -4,6 +4,7 @@
  */
 import { type ConfigResult, type Diagnostic, Diagnostics, type SourceLocation } from "./diagnostics.ts";
 import { shownText } from "./redact.ts";
+import { describeExposure } from "./exposed_files.ts";
 import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
 import {
@@ -36,10 +37,20 @@ export interface NamedTable {
 export function readConfigFile<C>(
   files: ConfigFiles,
   path: string,
-  parse: (text: string) => ConfigResult<C>,
+  parse: (files: ConfigFiles, text: string) => ConfigResult<C>,
 ): ConfigResult<C> {
   const file = readTextFile(files, path);
-  return "problem" in file ? unreadable(file.problem) : parse(file.text);
+  if ("problem" in file) return unreadable(file.problem);
+  let hasKey = false;
+  const noteInlineKey = (): void => {
+    hasKey = true;
+  };
+  const reading = parse({ ...files, noteInlineKey }, file.text);
+  const found = hasKey ? describeExposure(files, path) : undefined;
+  if (found === undefined) return reading;
+  const exposed = { section: "", path: "", line: undefined, found: `a private key in ${found}` };
+  const warning = { ...exposed, expected: "mode 600 or 640", hint: "chmod 600" };
+  return { ...reading, warnings: [warning, ...reading.warnings] };
 }
 
 /**

@@ -15,6 +15,12 @@ export interface ConfigFiles {
   readonly readFile: (path: string) => Uint8Array;
   /** A variable of the environment, for `${NAME}` in a file; `undefined`: not set. Absent: there are none. */
   readonly readVariable?: (name: string) => string | undefined;
+  /** Permissions of a file (as `chmod` takes them); `undefined`: unknown. Absent: always. */
+  readonly readMode?: (path: string) => number | undefined;
+  /** Keys of keystores that were opened before, by a hash of file and password. */
+  readonly openedKeystores?: Map<string, Uint8Array>;
+  /** Called for each private key that stands in the file itself. */
+  readonly noteInlineKey?: () => void;
 }
 
 /** A value of a document. Integers are bigint and floats are number, so that the two stay apart. */

@@ -4,7 +4,7 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import * as sr25519 from "@scure/sr25519";
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
 import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
 import { type Signature, signatureCodec } from "./fees.ts";
@@ -107,13 +107,26 @@ export function toEvmAddress(secretKey: Uint8Array): Uint8Array {
 }
 
 /**
- * 64-byte secret of an sr25519 key given as a 32-byte mini secret (expanded Ed25519-style) or as the 64 bytes.
+ * 64-byte secret of an sr25519 key as the library has it, `to_ed25519_bytes` of w3f/schnorrkel: src/keys.rs, from a
+ * 32-byte mini secret (expanded Ed25519-style), or from the 64 bytes of `to_bytes`, whose scalar is without the cofactor.
  * @throws {SignatureError} `bad_key`.
  */
 export function sr25519Secret(key: Uint8Array): Uint8Array {
-  if (key.length === 64) return key;
+  if (key.length === 64) return concatBytes(shiftScalar(key, 3n), key.subarray(32));
   if (key.length !== 32) throw new SignatureError("bad_key");
   return sr25519.secretFromSeed(key);
+}
+
+/** The 64 bytes of `to_bytes` from those of `to_ed25519_bytes`, as polkadot-js has them. */
+export function withoutCofactor(secret: Uint8Array): Uint8Array {
+  return concatBytes(shiftScalar(secret, -3n), secret.subarray(32));
+}
+
+/** The first 32 bytes as a little-endian number, times two to the power of `bits`. */
+function shiftScalar(secret: Uint8Array, bits: bigint): Uint8Array {
+  const scalar = BigInt(toHex(secret.slice(0, 32).reverse()));
+  const shifted = (bits > 0n ? scalar << bits : scalar >> -bits) % 2n ** 256n;
+  return fromHex(shifted.toString(16).padStart(64, "0")).reverse();
 }
 
 /** 32-byte public key of a mini secret or of a 64-byte secret. @throws {SignatureError} `bad_key`. */

@@ -16,6 +16,10 @@ export interface ProcessEnv {
   readonly readFile: (path: string) => Uint8Array;
   /** A variable of the environment that the configuration names; `undefined`: not set. */
   readonly readVariable: (name: string) => string | undefined;
+  /** Permissions of a file; `undefined`: it cannot be said. */
+  readonly readMode: (path: string) => number | undefined;
+  /** Keys of keystores that were opened before. */
+  readonly openedKeystores: Map<string, Uint8Array>;
   /** Called once the configuration is read: nothing more of the environment can be read then. */
   readonly closeEnvironment: () => void;
   /** Writes to standard output; false when the text is lost although somebody reads. */

@@ -47,7 +47,8 @@ export function readMachineFacts(
   };
 }
 
-function modeOf(path: string): number | undefined {
+/** Permission bits of a file; `undefined`: it cannot be said. */
+export function modeOf(path: string): number | undefined {
   try {
     return Deno.statSync(path).mode ?? undefined;
   } catch {

@@ -3,6 +3,7 @@ import type { ExitText } from "./command_line.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { ProcessEnv } from "./app.ts";
 import { openEnvironment } from "./environment.ts";
+import { modeOf } from "./machine_facts.ts";
 import { writeText } from "./text_output.ts";
 import { versionText } from "./version.ts";
 
@@ -28,6 +29,8 @@ export async function startProgram<Parsed extends { readonly kind: "run" }>(
   return await run(parsed, {
     readFile: (path) => Deno.readFileSync(path),
     readVariable: environment.read,
+    readMode: modeOf,
+    openedKeystores: new Map(),
     closeEnvironment: environment.close,
     writeOutput: (text) => writeText(Deno.stdout, text),
     writeError: (text) => void writeText(Deno.stderr, text),

@@ -42,7 +42,7 @@ type Sections = ReturnType<typeof messagingSections>;
 
 /** Reads and checks the file at `path`. An unreadable file is reported as a diagnostic, not thrown. */
 export function readMessagingConfig(files: ConfigFiles, path: string): ConfigResult<MessagingConfig> {
-  return readConfigFile(files, path, (text) => parseMessagingConfig(files, text));
+  return readConfigFile(files, path, parseMessagingConfig);
 }
 
 /** Checks the text of a file. `files` is only used for keys that the text references by path. */

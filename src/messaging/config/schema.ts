@@ -5,7 +5,7 @@
  */
 import { evmKeys, hubStateMachine, nodeKeys, scanKeys, substrateKeys } from "../../core/config/chains.ts";
 import { anyStateMachine, consensusStateId, moduleId, webSocketUrl } from "../../core/config/chain_values.ts";
-import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
+import { optional, optionalIn, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import {
@@ -47,7 +47,7 @@ const hubKeys = (files: ConfigFiles) => ({
     description: "Only when relaying to a solochain (`SUBSTRATE-...`); such a file has no parachain entries.",
     example: "DOT0",
   }),
-  signer: optional(substrateSigner(files), {
+  signer: optionalIn(substrateSigner(files), {
     name: "signer",
     description:
       "Only for the hub's own rewards: for authority rotations delivered to chains, and for requests of " +

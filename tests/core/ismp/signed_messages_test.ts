@@ -23,6 +23,7 @@ import {
   storedSigner,
   toEvmAddress,
   withdrawMessage,
+  withoutCofactor,
 } from "../../../src/core/ismp/signed_messages.ts";
 import { evmStateMachine, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import {
@@ -138,7 +139,15 @@ Deno.test("EVM signature: wrong forms are refused by code", () => {
 Deno.test("sr25519: a mini secret gives the well-known public key of the development account", () => {
   const alice = fromHex("0xe5be9a5092b81bca64be81d212e7f2f9eba183bb7a90954f7b76361f6edb5c0a");
   equal(toHex(sr25519PublicKey(alice)), "0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d");
-  equal(sr25519PublicKey(sr25519Secret(alice)), sr25519PublicKey(alice));
+  // What polkadot-js calls Alice's secret key (polkadot-js/common: packages/util-crypto/src/sr25519).
+  equal(
+    toHex(sr25519Secret(alice)),
+    "0x98319d4ff8a9508c4bb0cf0b5a78d760a0b2082c02775e6e82370816fedfff48925a225d97aa00682d6a59b95b18780c10d7032336e88f3442b42361f4a66011",
+  );
+  const expanded = withoutCofactor(sr25519Secret(alice));
+  equal(expanded.length, 64);
+  equal(sr25519PublicKey(expanded), sr25519PublicKey(alice));
+  equal(sr25519Secret(expanded), sr25519Secret(alice));
   refuses(() => sr25519PublicKey(new Uint8Array(33)), "bad_key");
 });
 

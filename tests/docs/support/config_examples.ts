@@ -38,7 +38,7 @@ const EXAMPLE_HUB: HubType = "grandpa";
 const HOW_TO_READ =
   "How to read this file: `key = value` is a setting that you will want to look at. `#key = value` is " +
   'an optional one; "default" behind it means that leaving it commented out is the same. Unknown keys are warned about, ' +
-  "wrong values are listed all at once before anything is started. Keys (`signer`) are hex, or the path of a file that " +
+  "wrong values are listed all at once before anything is started. Keys (`signer`) are hex, the path of a file or keystore that " +
   "holds it: a file keeps them out of here. `${NAME}` in a text is replaced from the environment, which keeps API keys " +
   "out; with keys of any kind in here: chmod 600.";
 

@@ -6,8 +6,8 @@ import { CONSENSUS_SECTIONS, expectedText, type ListedSection, MESSAGING_SECTION
 const COMMON =
   "Every key has its name, what its value may be, what applies without it, and its meaning. All wrong " +
   "values of a file are listed at once, each with its line; nothing is started before they are right. Keys that are " +
-  "not listed here are ignored with a warning. A private key (`signer`) is given as hex, or as the path of a file " +
-  "with that hex.";
+  "not listed here are ignored with a warning. A private key (`signer`) is given as hex, as the path of a file " +
+  'with that hex, or as an encrypted keystore ("keystore:" and its path).';
 
 /** `docs/configuration/messaging.md`. */
 export function messagingReference(): string {

@@ -38,7 +38,7 @@ export async function readPrintedClient(
 ): Promise<NewConsensusClient> {
   const folder = await Deno.makeTempDir({ prefix: "client-" });
   try {
-    await Deno.writeTextFile(`${folder}/consensus.toml`, consensusConfig(endpoints));
+    await Deno.writeTextFile(`${folder}/consensus.toml`, consensusConfig(endpoints), { mode: 0o600 });
     const { code, stdout, stderr } = await runOnce(`${REPOSITORY}/build/causeway-consensus`, [
       `--config=${folder}/consensus.toml`,
       "--log-format=json",

@@ -59,7 +59,7 @@ export class RelayerFault extends Error {
 export async function startRelayer(options: RelayerOptions): Promise<RelayerProcess> {
   const configPath = `${options.folder}/causeway.toml`;
   await Deno.mkdir(options.folder, { recursive: true });
-  await Deno.writeTextFile(configPath, options.config);
+  await Deno.writeTextFile(configPath, options.config, { mode: 0o600 });
   return new RelayerProcess(options, configPath);
 }
 

@@ -1,0 +1,100 @@
+/**
+ * Keystores of Ethereum accounts, version 3: AES-128 in counter mode under a key of scrypt or PBKDF2, with a MAC of
+ * Keccak-256. Source: ethereum/ethereum-org-website: public/content/developers/docs/data-structures-and-encoding/
+ * web3-secret-storage/index.md ("Web3 Secret Storage Definition"). Pure.
+ */
+import { ctr } from "@noble/ciphers/aes";
+import { pbkdf2 } from "@noble/hashes/pbkdf2.js";
+import { scrypt } from "@noble/hashes/scrypt.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { z } from "zod";
+import { concatBytes, equalBytes, fromHex, toHex } from "../../encoding/bytes.ts";
+import { keccak256 } from "../../encoding/hash.ts";
+import { SignatureError, toEvmAddress } from "../../ismp/signed_messages.ts";
+import { damaged, type OpenedKeystore, WRONG_PASSWORD } from "./opened_keystore.ts";
+
+/** Bounds of what opening may cost: geth's "standard" scrypt takes 256 MiB (128 * n * r). */
+const MAX_SCRYPT_BYTES = 2 ** 30;
+const MAX_SCRYPT_LANES = 16;
+const MAX_PBKDF2_ROUNDS = 10_000_000;
+
+const hexBytes = z.string().regex(/^(?:0x)?(?:[0-9a-fA-F]{2})*$/).transform((text) =>
+  fromHex(text.replace(/^0x/, ""))
+);
+const count = z.int().min(1);
+
+const scryptParams = z.object({ dklen: count, n: count, r: count, p: count, salt: hexBytes });
+const pbkdf2Params = z.object({ dklen: count, c: count, prf: z.literal("hmac-sha256"), salt: hexBytes });
+
+const cryptoShape = z.intersection(
+  z.object({
+    cipher: z.literal("aes-128-ctr"),
+    cipherparams: z.object({ iv: hexBytes }),
+    ciphertext: hexBytes,
+    mac: hexBytes,
+  }),
+  z.discriminatedUnion("kdf", [
+    z.object({ kdf: z.literal("scrypt"), kdfparams: scryptParams }),
+    z.object({ kdf: z.literal("pbkdf2"), kdfparams: pbkdf2Params }),
+  ]),
+);
+
+type CryptoSection = z.infer<typeof cryptoShape>;
+
+/** Sections `crypto` and, in old files, `Crypto`; `address` is optional and may have `0x`. */
+const keystoreShape = z.object({
+  version: z.literal(3),
+  address: z.string().regex(/^(?:0x)?[0-9a-fA-F]{40}$/).optional(),
+  crypto: cryptoShape.optional(),
+  Crypto: cryptoShape.optional(),
+});
+
+/** True for JSON that means to be such a keystore. */
+export function isEthereumKeystore(json: object): boolean {
+  return "crypto" in json || "Crypto" in json;
+}
+
+/** The key of an account. */
+export function openEthereumKeystore(json: object, password: string): OpenedKeystore {
+  const parsed = keystoreShape.safeParse(json);
+  if (!parsed.success) {
+    const path = parsed.error.issues[0]?.path.join(".") ?? "";
+    return {
+      found: `a keystore of another kind than version 3${path === "" ? "" : ` (${path})`}`,
+      hint: "AES-128-CTR with scrypt or PBKDF2 (hmac-sha256) is supported",
+    };
+  }
+  const { address, crypto = parsed.data.Crypto } = parsed.data;
+  if (crypto === undefined) return damaged("no crypto");
+  if (crypto.cipherparams.iv.length !== 16 || crypto.mac.length !== 32) return damaged("lengths");
+  const derived = deriveKey(crypto, new TextEncoder().encode(password));
+  if (derived === undefined) return { found: "a keystore with parameters of scrypt or PBKDF2 out of bounds" };
+  const { ciphertext, mac, cipherparams } = crypto;
+  if (!equalBytes(keccak256(concatBytes(derived.subarray(16, 32), ciphertext)), mac)) return WRONG_PASSWORD;
+  const key = ctr(derived.subarray(0, 16), cipherparams.iv).decrypt(ciphertext);
+  return key.length === 32 ? checkAddress(key, address) : damaged(`a key of ${key.length} bytes`);
+}
+
+function deriveKey(crypto: CryptoSection, password: Uint8Array): Uint8Array | undefined {
+  // Cipher and MAC take the first 32 bytes.
+  if (crypto.kdfparams.dklen < 32 || crypto.kdfparams.dklen > 64) return undefined;
+  if (crypto.kdf === "pbkdf2") {
+    const { c, dklen: dkLen, salt } = crypto.kdfparams;
+    return c > MAX_PBKDF2_ROUNDS ? undefined : pbkdf2(sha256, password, salt, { c, dkLen });
+  }
+  const { n: N, r, p, dklen: dkLen, salt } = crypto.kdfparams;
+  const isPowerOfTwo = Number.isInteger(Math.log2(N)) && N > 1;
+  if (!isPowerOfTwo || 128 * N * r > MAX_SCRYPT_BYTES || p > MAX_SCRYPT_LANES) return undefined;
+  return scrypt(password, salt, { N, r, p, dkLen });
+}
+
+function checkAddress(key: Uint8Array, address: string | undefined): OpenedKeystore {
+  try {
+    const own = toHex(toEvmAddress(key));
+    if (address === undefined || `0x${address.replace(/^0x/, "").toLowerCase()}` === own) return { key };
+    return { found: `a keystore that names the address of another key; its key has ${own}` };
+  } catch (error) {
+    if (!(error instanceof SignatureError)) throw error;
+    return damaged("no secp256k1 key");
+  }
+}

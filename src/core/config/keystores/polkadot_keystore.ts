@@ -1,0 +1,125 @@
+/**
+ * Keystores of polkadot-js, version 3: a PKCS#8-like text of an sr25519 key, in XSalsa20-Poly1305 under a key of
+ * scrypt. Source: polkadot-js/common: packages/keyring/src/pair/{encode,decode,defaults}.ts,
+ * packages/util-crypto/src/{json,scrypt}. Pure.
+ */
+import { xsalsa20poly1305 } from "@noble/ciphers/salsa";
+import { scrypt } from "@noble/hashes/scrypt.js";
+import { z } from "zod";
+import { equalBytes, fromHex } from "../../encoding/bytes.ts";
+import { SignatureError, sr25519PublicKey, withoutCofactor } from "../../ismp/signed_messages.ts";
+import { ss58PublicKey } from "../../substrate/ss58.ts";
+import { damaged, type OpenedKeystore, WRONG_PASSWORD } from "./opened_keystore.ts";
+
+/** Salt of 32 bytes, then N, p, r as little-endian 32-bit integers. */
+const SALT_BYTES = 32;
+const SCRYPT_BYTES = SALT_BYTES + 3 * 4;
+const NONCE_BYTES = 24;
+
+/** `N, p, r` that polkadot-js accepts: packages/util-crypto/src/scrypt/defaults.ts, `ALLOWED_PARAMS`. */
+const ALLOWED_PARAMS: ReadonlySet<string> = new Set([
+  [2 ** 13, 10, 8],
+  [2 ** 14, 5, 8],
+  [2 ** 15, 3, 8],
+  [2 ** 15, 1, 8],
+  [2 ** 16, 2, 8],
+  [2 ** 17, 1, 8],
+].map(String));
+
+/** Stand before the secret key of 64 bytes, and between it and the public key: packages/keyring/src/pair/defaults.ts. */
+const PAIR_HEADER = fromHex("0x3053020101300506032b657004220420");
+const PAIR_DIVIDER = fromHex("0xa123032100");
+const SECRET_BYTES = 64;
+
+const words = z.union([z.string().transform((word) => [word]), z.array(z.string())]);
+
+const keystoreShape = z.object({
+  encoded: z.string(),
+  encoding: z.object({ content: words, type: words, version: z.string() }),
+  address: z.string().optional(),
+});
+
+/** True for JSON that means to be such a keystore. */
+export function isPolkadotKeystore(json: object): boolean {
+  return "encoded" in json && "encoding" in json;
+}
+
+/** The sr25519 key of an account: 64 bytes, its scalar without the cofactor. */
+export function openPolkadotKeystore(json: object, password: string): OpenedKeystore {
+  const parsed = keystoreShape.safeParse(json);
+  if (!parsed.success) return damaged(parsed.error.issues[0]?.path.join(".") ?? "");
+  const { encoded, encoding, address } = parsed.data;
+  const { content: [, kind = "unknown"], type, version } = encoding;
+  if (kind !== "sr25519") {
+    return { found: `a keystore of a key of type ${known(kind)}`, hint: "the hub takes sr25519 keys" };
+  }
+  if (version !== "3" || type.join() !== "scrypt,xsalsa20-poly1305") {
+    return {
+      found: type.includes("none") ? "a keystore without encryption" : "a keystore of another version than 3",
+      hint: "export it again with a password",
+    };
+  }
+  const bytes = decodeBytes(encoded);
+  if (bytes === undefined || bytes.length < SCRYPT_BYTES + NONCE_BYTES) return damaged("encoded");
+  const derived = deriveKey(bytes.subarray(0, SCRYPT_BYTES), password);
+  if (derived === undefined) {
+    return { found: "a keystore with parameters of scrypt that polkadot-js does not use" };
+  }
+  const nonce = bytes.subarray(SCRYPT_BYTES, SCRYPT_BYTES + NONCE_BYTES);
+  const plain = decrypt(derived, nonce, bytes.subarray(SCRYPT_BYTES + NONCE_BYTES));
+  return plain === undefined ? WRONG_PASSWORD : readPair(plain, address);
+}
+
+/** Kinds of keys that polkadot-js has; anything else may be text of somebody. */
+function known(kind: string): string {
+  return ["ed25519", "ecdsa", "ethereum"].includes(kind) ? kind : "that is unknown";
+}
+
+/** Base64 or, in old files, hex. */
+function decodeBytes(text: string): Uint8Array | undefined {
+  try {
+    return text.startsWith("0x") ? Uint8Array.fromHex(text.slice(2)) : Uint8Array.fromBase64(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function deriveKey(head: Uint8Array, password: string): Uint8Array | undefined {
+  const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
+  const [N, p, r] = [0, 4, 8].map((at) => view.getUint32(SALT_BYTES + at, true));
+  if (N === undefined || p === undefined || r === undefined) return undefined;
+  if (!ALLOWED_PARAMS.has(String([N, p, r]))) return undefined;
+  return scrypt(new TextEncoder().encode(password), head.subarray(0, SALT_BYTES), { N, p, r, dkLen: 64 })
+    .subarray(0, 32);
+}
+
+/** `undefined`: the tag does not fit, so the password is another one, or a byte was changed. */
+function decrypt(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array): Uint8Array | undefined {
+  try {
+    return xsalsa20poly1305(key, nonce).decrypt(sealed);
+  } catch {
+    return undefined;
+  }
+}
+
+function readPair(plain: Uint8Array, address: string | undefined): OpenedKeystore {
+  const divider = PAIR_HEADER.length + SECRET_BYTES;
+  const end = divider + PAIR_DIVIDER.length;
+  const isPair = equalBytes(plain.subarray(0, PAIR_HEADER.length), PAIR_HEADER) &&
+    equalBytes(plain.subarray(divider, end), PAIR_DIVIDER) && plain.length === end + 32;
+  if (!isPair) return damaged("no key pair inside");
+  const key = withoutCofactor(plain.slice(PAIR_HEADER.length, divider));
+  try {
+    const publicKey = sr25519PublicKey(key);
+    if (!equalBytes(publicKey, plain.subarray(end))) return damaged("its two keys do not belong together");
+    const named = address === undefined ? publicKey : ss58PublicKey(address);
+    if (named === undefined) return damaged("address");
+    return equalBytes(named, publicKey)
+      ? { key }
+      : { found: "a keystore that names the address of another key" };
+  } catch (error) {
+    if (!(error instanceof SignatureError)) throw error;
+    return damaged("no sr25519 key");
+  }
+}
