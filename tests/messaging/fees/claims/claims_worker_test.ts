@@ -407,6 +407,26 @@ Deno.test("claims: a call that leaves the pool is made again (F4)", async () => 
   assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 3n * one);
 });
 
+for (const transactions of ["repool", "forget"] as const) {
+  const name = transactions === "repool" ? "goes back to the pool" : "is forgotten";
+  Deno.test(`claims: a claim whose block a reorganisation removes ${name} and is paid once (F4)`, async () => {
+    const scene = await sceneWith();
+    scene.deliver(3);
+    await scene.blocks(5);
+    const rounds = new ClaimsRounds(scene.context);
+    await rounds.run(never);
+    await scene.blocks(1);
+    await rounds.run(never);
+    assert.equal(scene.accumulations()[0]?.state, "included");
+    scene.hubNode.reorganise(1, transactions);
+    assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 0n);
+    await claimAll(scene, rounds);
+    assert.deepEqual(scene.states(), { claimed: 3 });
+    assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 3n * one);
+    assert.equal(scene.claims().length, transactions === "repool" ? 1 : 2);
+  });
+}
+
 for (
   const method of [
     "fetchFees",
