@@ -1,0 +1,110 @@
+/** Which messages of a simulation are not over yet: neither delivered and noted, nor ended for a reason of the seed. */
+import { equalBytes } from "../../../src/core/encoding/bytes.ts";
+import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
+import { findDestination, toReceiptKey } from "../../../src/messaging/relay/decisions/route.ts";
+import type { MemoryNode } from "../../support/memory_node.ts";
+import { finalState, hasTimedOut, isBad, mostProofsFor } from "./chain_facts.ts";
+import { chainNames, type Course, PRICE_27, type Sent } from "./course.ts";
+
+/** Why a message waits whose receiving module fails; its fee may not be worth it besides. */
+const FAILED: ReadonlySet<string> = new Set([
+  "simulation_failed",
+  "not_executed",
+  "unprofitable",
+  "reverted",
+  "untraceable",
+  "suspended",
+]);
+
+/** The messages of one course. */
+export class OpenMessages {
+  readonly #course: Course;
+
+  constructor(course: Course) {
+    this.#course = course;
+  }
+
+  get #hub(): MemoryNode {
+    return this.#course.nodes[2];
+  }
+
+  /** True when nothing more is expected of a message. */
+  isOver(sent: Sent): boolean {
+    return this.hasArrived(sent) ? this.#isNoted(sent) : this.#hasEndedOtherwise(sent);
+  }
+
+  /** Its receipt is final. */
+  hasArrived({ message, dest }: Sent): boolean {
+    return finalState(dest).receipts.has(toReceiptKey(message));
+  }
+
+  /** The relayer knows what it delivered itself, also with a new database: it has looked for the receipts. */
+  #isNoted({ message, dest }: Sent): boolean {
+    const ledger = this.#course.program?.ledger;
+    if (ledger === undefined) return false;
+    return [dest, this.#hub].every((node) => {
+      const target = node.id.stateMachine;
+      const receipt = finalState(node).receipts.get(toReceiptKey(message));
+      if (receipt === undefined || !equalBytes(receipt, this.#course.relayerOn(target))) return true;
+      return ledger.deliveries.find(toReceiptKey(message), target) !== undefined;
+    });
+  }
+
+  /** Ended without a delivery, for the reason that the seed gave it. */
+  #hasEndedOtherwise({ plan, message, dest, source }: Sent): boolean {
+    const ledger = this.#course.program?.ledger;
+    if (ledger === undefined) return false;
+    const rows = [dest.id.stateMachine, chainNames[2]].flatMap((target) => {
+      const row = ledger.messages.find(message.commitment, target);
+      return row === undefined ? [] : [row];
+    });
+    const isPoor = plan.fee === 1n && (source.head.state.fees.get(message.commitment) ?? 0n) === 1n;
+    const answer = message.kind === "get"
+      ? ledger.messages.findResponse(message.commitment, chainNames[2], dest.id.stateMachine)
+      : undefined;
+    if (answer !== undefined) rows.push(answer);
+    return rows.some(({ attempts, state, reason }) =>
+      (plan.timeoutSec !== undefined && state === "timed_out" && reason === "expired") ||
+      // Tried again and again, as the operator wants it.
+      (isBad(plan) && state === "submitted" && attempts > 0) ||
+      (isBad(plan) && state === "held" && reason !== undefined && FAILED.has(reason)) ||
+      (isPoor && state === "held" && reason === "unprofitable") ||
+      (state === "held" && reason === "consensus_proofs_unprofitable" && !this.#paysForProofs(dest)) ||
+      (state === "held" && reason === "height_unknown" && this.#mayLoseHeights())
+    );
+  }
+
+  /** Answers that the hub refuses for long are made too late: it keeps a height for some minutes only. */
+  #mayLoseHeights(): boolean {
+    return this.#course.plan.troubles.some(({ kind }) => kind === "badProofs" || kind === "bandwidth");
+  }
+
+  /** True when what waits for a chain pays for the proofs of the hub that must go ahead of it. */
+  #paysForProofs(dest: MemoryNode): boolean {
+    const { minimumProfitPercent } = this.#course.plan;
+    const nowSec = BigInt(Math.floor(this.#course.clock.now() / 1_000));
+    const waiting = this.#course.sent.filter((sent) =>
+      sent.dest === dest && !this.hasArrived(sent) && !isBad(sent.plan) && !hasTimedOut(sent.message, nowSec)
+    );
+    const offered = waiting.reduce(
+      (sum, { message, source }) => sum + (source.head.state.fees.get(message.commitment) ?? 0n),
+      0n,
+    );
+    // What cannot be simulated before the chain knows the proof is estimated, at twice of what it is here.
+    const gas = mostProofsFor(dest, this.#hub) * dest.proofGas +
+      BigInt(waiting.length) * 2n * dest.messageGas;
+    const costUsd18 = gas * dest.priceWei * PRICE_27 / 10n ** 27n;
+    return offered * 100n >= costUsd18 * BigInt(100 + minimumProfitPercent);
+  }
+
+  /** Tells of a message that is not over. */
+  describe({ plan, message, dest }: Sent): string {
+    const ledger = this.#course.program?.ledger;
+    const rows = [chainNames[2], dest.id.stateMachine].map((target: StateMachine) => {
+      const row = ledger?.messages.find(message.commitment, target);
+      return `${target}: ${row?.state} ${row?.reason ?? ""} ${row?.detail ?? ""} ${row?.attempts}`;
+    });
+    const what = `${message.kind} ${message.commitment} to ${findDestination(message)}`;
+    return `${what} is not over (${rows.join("; ")}; ${Deno.inspect(plan, { breakLength: 200 })})`;
+  }
+}
