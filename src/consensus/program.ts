@@ -6,6 +6,11 @@ import { connectChains, isProved } from "./connect.ts";
 import { openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
 import { runConsensus } from "./run.ts";
+import { ConsensusWatch } from "./status/consensus_watch.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import { platformListener } from "../core/telemetry/http/http_listener.ts";
+import { serveStatus } from "../core/telemetry/http/serve_status.ts";
+import type { RecentWarning } from "../core/telemetry/recent_warnings.ts";
 import type { RunDeps } from "./session.ts";
 import { listSecrets } from "../core/config/redact.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
@@ -26,8 +31,12 @@ export function runProgram(
   { arguments: args, command }: ProgramRequest,
   world: ProcessEnv,
 ): Promise<ExitCode> {
+  const reading = readConsensusConfig(world, args.config);
+  const hubName = reading.config?.hub.substrate.stateMachine ?? "";
+  const watch = new ConsensusWatch(systemClock, hubName);
   const options = {
-    reading: readConsensusConfig(world, args.config),
+    reading,
+    onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
     secretsOf: listSecrets,
     hasResult: command.kind === "command" && command.hasResult,
   };
@@ -41,9 +50,20 @@ export function runProgram(
       return exitCodes.failed;
     }
     dropWriteAccess(log);
-    const deps = { clock: systemClock, random: systemRandomness, log, cachedTexts };
+    const deps = {
+      clock: systemClock,
+      random: systemRandomness,
+      log,
+      cachedTexts,
+      observer: watch.endpoints,
+      observeHub: (hub: ConsensusTarget) => watch.observe(hub),
+    };
     const runDeps: RunDeps = { ...deps, config, connect: () => connectChains(deps, config) };
-    if (command.kind === "relay") return await runConsensus(runDeps, { base: args.base }, signal);
+    if (command.kind === "relay") {
+      const server = { openListener: platformListener, log, address: args.listen, sources: watch.sources() };
+      const watched = { ...runDeps, watch };
+      return await serveStatus(server, () => runConsensus(watched, { base: args.base }, signal));
+    }
     const isJson = args.logFormat === "json";
     return await command.run({ deps: runDeps, print, isJson, signal });
   });
