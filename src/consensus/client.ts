@@ -3,6 +3,7 @@
  * one definition, and `registry.ts` lists them. Start reading at {@link ChainClient}.
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { CheckJob } from "../core/checks/run_checks.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import type { KnownSection } from "../core/config/chain_checks.ts";
 import type { SourceLocation } from "../core/config/diagnostics.ts";
@@ -72,6 +73,11 @@ export interface ChainClient<Type extends string, Host extends object> {
   checkSection?(section: KnownSection): void;
   /** L1 of a rollup. */
   findL1?(host: Partial<Host>): Partial<StateMachineId>;
+  /** Creates the checks of the section's endpoints for the operator; the result lists those of one round. */
+  createChecks(
+    context: Pick<ProverContext, "clock" | "randomness" | "fetch" | "hub">,
+    chain: ChainClientSection<Type, Host>,
+  ): () => readonly CheckJob[];
   /** Creates the prover; its start-up check and initial state come with it. Sends no request. */
   createProver(context: ProverContext, chain: ChainClientSection<Type, Host>): ConsensusProver;
 }
@@ -116,6 +122,8 @@ export interface HubClient<Type extends string, Values> {
   connectFollowers(context: FollowerContext, values: Values): HubConsensus;
   /** Connects the maker of the state with which other chains create clients of the hub. */
   connectState(context: HubStateContext, values: Values): InitialStateMaker;
+  /** Creates the checks of the relay chain's node for the operator; absent: there is none. */
+  createChecks?(context: HubContext, values: Values): (() => readonly CheckJob[]) | undefined;
   /** Relay chain by which parachains can be proved to the hub; `undefined`: it is not configured. */
   findRelay(values: Values): RelayConfig | undefined;
   /** Fetches the hub's client on an EVM host (`--base`); absent: that option has no effect. */

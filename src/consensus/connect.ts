@@ -1,5 +1,6 @@
 /** Builds the hub's adapter, the provers and the followers of every configured chain, with the real network behind them. */
 import { createHubTarget } from "../core/chains/substrate/consensus_target.ts";
+import type { CheckJob } from "../core/checks/run_checks.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import { type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
@@ -13,6 +14,7 @@ import type {
   ChainClient,
   FollowerContext,
   HubClient,
+  HubContext,
   HubStateContext,
   ProverContext,
   RelayConfig,
@@ -42,8 +44,6 @@ export interface ConnectDeps {
   readonly log: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
-  /** Wraps the hub for whoever observes it; absent: nobody does. */
-  readonly observeHub?: ((hub: ConsensusTarget) => ConsensusTarget) | undefined;
   /** Persistent storage of chains (`--cache`); absent: none. */
   readonly cachedTexts?: ReadonlyMap<StateMachine, PersistedText> | undefined;
 }
@@ -59,7 +59,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     observer: deps.observer,
   };
   const { substrate } = config.hub;
-  const target = createHubTarget(network, {
+  const hub = createHubTarget(network, {
     id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
     hashing: substrate.hashing,
     rpcWs: substrate.rpcWs,
@@ -67,7 +67,6 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     maxConcurrentQueries: substrate.maxConcurrentQueries,
     signer: substrate.signer,
   });
-  const hub = deps.observeHub?.(target) ?? target;
   const proved = [
     ...config.chains.flatMap((chain) => {
       const cachedText = deps.cachedTexts?.get(chain.stateMachine);
@@ -79,7 +78,13 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   const receiveOnly = config.chains.map(({ stateMachine }) => stateMachine).filter((name) =>
     !names.includes(name)
   );
-  return { hub, proved, receiveOnly, ...connectHubClient(network, config, hub) };
+  const checks = config.chains.flatMap((chain) =>
+    isProved(chain) ? [createChecks({ ...network, hub }, chain)] : []
+  );
+  const ofHub = bindHubClient(config.hub.consensus).createChecks({ network, hub: substrate });
+  const planEndpointChecks = (): readonly CheckJob[] =>
+    [...checks, ofHub ?? (() => [])].flatMap((plan) => plan());
+  return { hub, proved, receiveOnly, planEndpointChecks, ...connectHubClient(network, config, hub) };
 }
 
 /** Connects what proves the hub: to its followers, and for governance that creates a client of it. */
@@ -106,6 +111,7 @@ function connectHubClient(
 /** A hub's light client with its configured values. */
 interface BoundHubClient extends Pick<HubClient<HubType, undefined>, "fetchBase"> {
   readonly relay: RelayConfig | undefined;
+  createChecks(context: HubContext): (() => readonly CheckJob[]) | undefined;
   connectFollowers(context: FollowerContext): HubConsensus;
   connectState(context: HubStateContext): InitialStateMaker;
 }
@@ -114,6 +120,7 @@ function bindHubClient<T extends HubType>({ type, values }: HubConsensusConfig<T
   const client: HubClient<T, HubValues[T]> = hubClients[type];
   return {
     relay: client.findRelay(values),
+    createChecks: (context) => client.createChecks?.(context, values),
     connectFollowers: (context) => client.connectFollowers(context, values),
     connectState: (context) => client.connectState(context, values),
     ...client.fetchBase && { fetchBase: client.fetchBase },
@@ -123,6 +130,14 @@ function bindHubClient<T extends HubType>({ type, values }: HubConsensusConfig<T
 /** True for chains whose own finality is proved to the hub. */
 export function isProved(chain: ConsensusChainConfig): chain is ProvedChainConfig {
   return chain.type !== "substrate" && chain.type !== "receive_only";
+}
+
+function createChecks<T extends ChainType>(
+  context: Pick<ProverContext, "clock" | "randomness" | "fetch" | "hub">,
+  chain: ProvedChainConfig<T>,
+): () => readonly CheckJob[] {
+  const client: ChainClient<T, ChainHosts[T]> = chainClients[chain.type];
+  return client.createChecks(context, chain);
 }
 
 function createProver<T extends ChainType>(

@@ -6,17 +6,14 @@ import { connectChains, isProved } from "./connect.ts";
 import { openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
 import { runConsensus } from "./run.ts";
-import { ConsensusWatch } from "./status/consensus_watch.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import { platformListener } from "../core/telemetry/http/http_listener.ts";
-import { serveStatus } from "../core/telemetry/http/serve_status.ts";
-import type { RecentWarning } from "../core/telemetry/recent_warnings.ts";
-import type { RunDeps } from "./session.ts";
+import { CheckBoard } from "../core/checks/check_board.ts";
+import type { Connections, RunDeps } from "./session.ts";
 import { listSecrets } from "../core/config/redact.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
+import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 
@@ -31,16 +28,13 @@ export function runProgram(
   { arguments: args, command }: ProgramRequest,
   world: ProcessEnv,
 ): Promise<ExitCode> {
-  const reading = readConsensusConfig(world, args.config);
-  const hubName = reading.config?.hub.substrate.stateMachine ?? "";
-  const watch = new ConsensusWatch(systemClock, hubName);
+  const files = recordReads(world.readFile);
   const options = {
-    reading,
-    onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
+    reading: readConsensusConfig({ ...world, readFile: files.readFile }, args.config),
     secretsOf: listSecrets,
     hasResult: command.kind === "command" && command.hasResult,
   };
-  return runApp(world, { ...options, arguments: args }, async (config, { log, print, signal }) => {
+  return runApp(world, { ...options, arguments: args }, async (config, { log, print, hasColour, signal }) => {
     let cachedTexts: ReadonlyMap<StateMachine, PersistedText>;
     try {
       cachedTexts = openCachedTexts(config, args.cache);
@@ -49,23 +43,15 @@ export function runProgram(
       log.error("cache_unusable", { explanation: error.message });
       return exitCodes.failed;
     }
+    const keys = files.paths.filter((path) => path !== args.config);
+    const machine = readMachineFacts({ config: args.config, keys });
     dropWriteAccess(log);
-    const deps = {
-      clock: systemClock,
-      random: systemRandomness,
-      log,
-      cachedTexts,
-      observer: watch.endpoints,
-      observeHub: (hub: ConsensusTarget) => watch.observe(hub),
-    };
-    const runDeps: RunDeps = { ...deps, config, connect: () => connectChains(deps, config) };
-    if (command.kind === "relay") {
-      const server = { openListener: platformListener, log, address: args.listen, sources: watch.sources() };
-      const watched = { ...runDeps, watch };
-      return await serveStatus(server, () => runConsensus(watched, { base: args.base }, signal));
-    }
+    const deps = { clock: systemClock, random: systemRandomness, log, cachedTexts };
+    const connect = (): Connections => connectChains(deps, config);
+    const runDeps: RunDeps = { ...deps, config, connect, machine, board: new CheckBoard() };
+    if (command.kind === "relay") return await runConsensus(runDeps, { base: args.base }, signal);
     const isJson = args.logFormat === "json";
-    return await command.run({ deps: runDeps, print, isJson, signal });
+    return await command.run({ deps: runDeps, print, hasColour, isJson, signal });
   });
 }
 

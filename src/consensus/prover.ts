@@ -113,6 +113,8 @@ export interface ConsensusProver extends InitialStateMaker {
 
   /** Compares endpoints and hub with the configuration; called once before the first poll. */
   check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  /** The part of {@link check} that asks no node of the chain; absent: there is none. */
+  checkHub?(signal: AbortSignal): Promise<readonly CheckFinding[]>;
   /** Polls the hub and the chain once, and builds the updates that advance the hub. */
   next(signal: AbortSignal): Promise<ProverFinding>;
 }

@@ -5,6 +5,8 @@
 import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
+import { checkWorker } from "../core/checks/check_worker.ts";
+import { planChecks } from "./checks/plan_checks.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/accepted_chains.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
@@ -42,17 +44,12 @@ export function runConsensus(
     return Promise.resolve(exitCodes.failed);
   }
   return runSession(deps, async (connections) => {
-    const { watch } = deps;
-    watch?.plan(connections);
     const checks = await checkAll(deps, connections, signal);
     if (checks === undefined) return exitCodes.failed;
     if (base !== undefined && !await checkBase(deps, { connections, base }, signal)) {
       return exitCodes.failed;
     }
-    const planned = planWorkers(deps, connections, checks);
-    const workers = watch === undefined ? planned : [...planned, watch.program.loopWorker()];
-    watch?.program.noteWorkers(workers);
-    watch?.open();
+    const workers = [...planWorkers(deps, connections, checks), ...planChecking(deps, connections)];
     logStart(deps, connections);
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
@@ -60,13 +57,21 @@ export function runConsensus(
       {
         isFatal: (error) => error instanceof StallFault,
         isPassing: (error) => error instanceof RpcFault,
-        onRestart: (worker) => watch?.program.noteRestart(worker),
         signal,
       },
     );
     if (outcome.kind === "aborted") deps.log.info("program_stopped");
     return outcome.fault instanceof StallFault ? exitCodes.stalled : outcome.exitCode;
   }, signal);
+}
+
+/** Creates the worker that checks the whole set-up every ten minutes, where the program has what it needs. */
+function planChecking(
+  { machine, board, config, clock, log }: RunDeps,
+  connections: Connections,
+): readonly Worker[] {
+  if (machine === undefined || board === undefined) return [];
+  return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, machine }))];
 }
 
 /** Results of the start-up checks. */
@@ -139,8 +144,7 @@ function planWorkers(
 ): readonly Worker[] {
   const { config } = deps;
   const notifier = new HeightNotifier();
-  const observer = deps.watch?.updates;
-  const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, notifier, observer };
+  const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, notifier };
   const chains = proved.map((prover) => chainWorker(shared, prover, checks.provers.get(prover)));
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
   const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
@@ -150,10 +154,9 @@ function planWorkers(
     ...shared,
     followers: hubConsensus?.followers.map(({ target }) => target) ?? [],
   }, limits)];
-  const ofHub = hubConsensus === undefined ? [] : planHubConsensus({ ...deps, observer }, hubConsensus, {
-    hub: config.hub.substrate,
-    checks: checks.followers,
-  });
+  const ofHub = hubConsensus === undefined
+    ? []
+    : planHubConsensus(deps, hubConsensus, { hub: config.hub.substrate, checks: checks.followers });
   return [...chains, ...heights, ...receivers, ...monitor, ...ofHub];
 }
 

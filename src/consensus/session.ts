@@ -2,17 +2,18 @@
  * Session shared by the relayer and `log-consensus-state`: connects the hub and the provers and always closes them; an
  * abort is a clean end.
  */
+import type { CheckBoard } from "../core/checks/check_board.ts";
+import type { CheckJob } from "../core/checks/run_checks.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
-import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { BaseState } from "./client.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
-import type { UpdateObserver } from "./update_observer.ts";
 import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
 
 /** Connections to the hub and the configured chains. */
@@ -21,6 +22,8 @@ export interface Connections {
   readonly proved: readonly ConsensusProver[];
   /** Receive-only chains: the hub has no client for them that this program supports. */
   readonly receiveOnly: readonly StateMachine[];
+  /** Lists the checks of endpoints and relay nodes of one round; absent: none. */
+  readonly planEndpointChecks?: (() => readonly CheckJob[]) | undefined;
   /** Followers of the hub; absent: none (`enable_hub_consensus = false`). */
   readonly hubConsensus?: HubConsensus | undefined;
   /** Builds the state with which other chains create clients of the hub. */
@@ -37,23 +40,10 @@ export interface RunDeps {
   readonly config: ConsensusConfig;
   /** Prepares the connections of the configuration; they are opened at the first request. */
   readonly connect: () => Connections;
-  /** Notified of connections and workers; absent: nobody watches. */
-  readonly watch?: SessionWatch | undefined;
-}
-
-/** Watcher of a running relayer; updating does not depend on it. */
-export interface SessionWatch {
-  readonly updates: UpdateObserver;
-  /** Called with the connections before they are checked. */
-  plan(connections: Connections): void;
-  /** Called when the checks have passed. */
-  open(): void;
-  readonly program: {
-    /** Worker that measures the program itself. */
-    loopWorker(): Worker;
-    noteWorkers(workers: readonly Worker[]): void;
-    noteRestart(worker: string): void;
-  };
+  /** Facts about the machine; absent: none are checked, and the running relayer makes no checks after its start. */
+  readonly machine?: MachineFacts | undefined;
+  /** Receives the results of the running relayer's checks. */
+  readonly board?: CheckBoard | undefined;
 }
 
 /** Runs `work` between connecting and closing. */

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import type { ChainKind } from "../../devnet/chains/proven_chains.ts";
-import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { type ConsensusScene, DEADLINE_MS, playConsensus, secretChanges } from "./support/consensus_scene.ts";
 import { assertSpending } from "./support/invariants.ts";
-import { assertNothingLeaked, secretly } from "./support/secrets.ts";
+import { assertNothingLeaked, secretly, SECRETS } from "./support/secrets.ts";
 import { type RelayerLine, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
 
@@ -28,6 +29,38 @@ function lineOf(
 ): (line: Pick<RelayerLine, "record">) => boolean {
   const chain = scene.chain(kind).stateMachine;
   return ({ record }) => record?.chain === chain && record.event === event;
+}
+
+/** `check` beside the running relayer: the dead endpoint has failed, and nothing else. */
+async function playCheck(
+  scene: ConsensusScene,
+  rpcUrls: Readonly<Record<string, readonly string[]>>,
+): Promise<void> {
+  const process = await startConsensusRelayer(scene.endpoints, {
+    changes: secretChanges(scene, { rpcUrls }),
+    extraArguments: ["check", "--json"],
+  });
+  const code = await process.exitCode();
+  const [report] = process.lines.filter(({ stream }) => stream === "stdout");
+  const { checks }: { checks: readonly { chain: string; check: string; result: string }[] } = JSON.parse(
+    report?.text ?? "",
+  );
+  const bsc = scene.chain("bsc").stateMachine;
+  assert.deepEqual(
+    checks.filter(({ result }) => result === "failed").map(({ chain, check }) => [chain, check]),
+    [[bsc, "endpoint"]],
+  );
+  assert.equal(code, 1);
+  const ok = checks.filter(({ result }) => result === "ok");
+  for (const kind of KINDS) {
+    const chain = scene.chain(kind).stateMachine;
+    assert.ok(
+      ok.some((row) => row.chain === chain && row.check === "light_client"),
+      `${chain} ${report?.text}`,
+    );
+  }
+  assert.ok(ok.some(({ check }) => check === "beacon_routes"));
+  for (const secret of Object.values(SECRETS)) assert.ok(!process.text.includes(secret), secret);
 }
 
 Deno.test("both programs on all kinds of chains", (t) =>
@@ -111,6 +144,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
         const since = scene.now(first);
         await proxy.setMode({ kind: "refuse" });
         await first.waitForLine(lineOf("bsc", scene, "poll_failed"), { since, deadlineMs: DEADLINE_MS });
+        await playCheck(scene, { [bsc.stateMachine]: [proxy.httpUrl] });
         const height = scene.hubHeight("bsc");
         await scene.untilGrown(KINDS.filter((kind) => kind !== "bsc"));
         assert.equal(scene.hubHeight("bsc"), height);

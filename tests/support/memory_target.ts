@@ -1,4 +1,5 @@
 /** A target of consensus updates in memory: what a hub keeps of clients and commitments, and what it takes. */
+import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import type { BroadcastResult, Refusal, SignedSubmission } from "../../src/core/chains/submission.ts";
 import type {
@@ -209,6 +210,10 @@ export class MemoryTarget implements ConsensusTarget {
 
   #answer<T>(value: T): Promise<T> {
     return this.fault === undefined ? Promise.resolve(value) : Promise.reject(this.fault);
+  }
+
+  planChecks(): ChainChecks {
+    return { jobs: [], isReachable: () => Promise.resolve(true) };
   }
 
   check(): Promise<readonly CheckFinding[]> {

@@ -6,6 +6,8 @@ export interface ConsensusRun {
   readonly deps: RunDeps;
   /** Prints a text for the operator, a line break after it. */
   readonly print: (text: string) => void;
+  /** True: standard output is a terminal that shows colours. */
+  readonly hasColour: boolean;
   /** True with `--log-format=json`: results are JSON as well. */
   readonly isJson: boolean;
   /** Aborted when the program is asked to stop. */

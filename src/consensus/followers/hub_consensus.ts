@@ -2,6 +2,7 @@
  * Proofs of the hub's own finality for the chains (`enable_hub_consensus`): the workers that deliver them. Source:
  * docs/protocol/hub-consensus.md sections 2, 5.11.
  */
+import type { ChainChecks } from "../../core/chains/chain_checks.ts";
 import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { CheckResult } from "../../core/chains/check.ts";
@@ -25,6 +26,8 @@ export interface HubFollower {
 export interface HubHost {
   readonly id: StateMachineId;
   createWorker(deps: HostWorkerDeps): Worker;
+  /** Lists the checks for the operator of one round; absent: none. */
+  planChecks?(): ChainChecks;
   close(): Promise<void>;
 }
 
@@ -101,7 +104,6 @@ export function planHubConsensus(
       log,
       hub: target,
       notifier: new HeightNotifier(),
-      observer: deps.observer,
     };
     return chainWorker(shared, prover, plan.checks.get(target.id.stateMachine));
   });

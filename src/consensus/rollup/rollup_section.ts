@@ -1,7 +1,10 @@
 /** Host sections of rollups: the keys that all kinds have, and what provers are made of. */
 import { httpUrls, stateMachine } from "../../core/config/chain_values.ts";
 import { required, type SectionValues } from "../../core/config/schema.ts";
+import type { CheckJob } from "../../core/checks/run_checks.ts";
+import { type Address } from "../../core/evm/address.ts";
 import type { StateMachineId } from "../../core/ismp/state_machine.ts";
+import { checkEvmEndpoints } from "../checks/evm_endpoints.ts";
 import type { ProverContext } from "../client.ts";
 import type { EvmChainSection } from "../config/chain_keys.ts";
 import { frequencyKey } from "../config/shared_keys.ts";
@@ -73,4 +76,33 @@ export function toRollupOptions({ stateMachine, consensusStateId, host }: Rollup
     l1: { stateMachine: host.l1StateMachine, consensusStateId: host.l1ConsensusStateId },
     intervalMs: host.consensusUpdateFrequencySec * 1_000,
   };
+}
+
+/**
+ * Creates the checks of a rollup's endpoints. @param contracts `l1`: whose claims are read and proved on the L1; `l2`:
+ * whose state is proved on the rollup, if any.
+ */
+export function checkRollup(
+  deps: Pick<ProverContext, "clock" | "randomness" | "fetch" | "hub">,
+  { stateMachine: chain, rpcUrls, host }: RollupSection,
+  contracts: { readonly l1: Address; readonly l2?: Address },
+): () => readonly CheckJob[] {
+  const { hub } = deps;
+  const { l1StateMachine: serves, l1ConsensusStateId: consensusStateId } = host;
+  const ofL1 = checkEvmEndpoints(deps, {
+    chain,
+    serves,
+    urls: host.l1RpcUrls,
+    key: "beacon_rpc_url",
+    logsOf: contracts.l1,
+    proofs: { account: contracts.l1, of: { stateMachine: serves, consensusStateId }, hub },
+  });
+  const ofL2 = checkEvmEndpoints(deps, {
+    chain,
+    serves: chain,
+    urls: rpcUrls,
+    key: "rpc_urls",
+    proofs: contracts.l2 && { account: contracts.l2, of: { stateMachine: chain, consensusStateId }, hub },
+  });
+  return () => [...ofL1(), ...ofL2()];
 }

@@ -9,6 +9,7 @@ import type {
   StateMachineHeight,
   StateMachineId,
 } from "../ismp/state_machine.ts";
+import type { ChainChecks } from "./chain_checks.ts";
 import type { CheckFinding } from "./check_finding.ts";
 import type { Refusal, Sender, SignedSubmission, SubmissionOutcome } from "./submission.ts";
 
@@ -88,6 +89,8 @@ export interface ConsensusTarget {
   readonly sender: Pick<Sender, "broadcast">;
   readonly outcomes: UpdateOutcomes;
 
+  /** Lists the checks for the operator of one round. */
+  planChecks(): ChainChecks;
   /** Compares the node with the configuration. */
   check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
   /** Closes connections. The target must not be used afterwards. */

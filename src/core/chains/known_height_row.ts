@@ -12,7 +12,8 @@ export interface KnownHeight {
   readonly storedSec: bigint | undefined;
   /** Clock of the chain that knows it, Unix seconds. */
   readonly nowSec: bigint;
-  readonly challengePeriodSec: bigint;
+  /** `undefined`: not read. */
+  readonly challengePeriodSec?: bigint;
   readonly isFrozen: boolean;
 }
 
@@ -41,8 +42,9 @@ export function judgeKnownHeight(
   }
   const ageSec = view.storedSec === undefined ? undefined : view.nowSec - view.storedSec;
   const age = ageSec === undefined ? "age unknown" : `updated ${formatAge(ageSec)} ago`;
-  const period = `challenge period ${view.challengePeriodSec} s`;
-  const found = `${observer} knows height ${view.height} by "${id}", ${age}, ${period}`;
+  const { challengePeriodSec } = view;
+  const period = challengePeriodSec === undefined ? "" : `, challenge period ${challengePeriodSec} s`;
+  const found = `${observer} knows height ${view.height} by "${id}", ${age}${period}`;
   return ageSec !== undefined && ageSec > STALE_AFTER_SEC
     ? { ...row, result: "warning", found, advice: update }
     : { ...row, result: "ok", found };

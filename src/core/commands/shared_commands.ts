@@ -3,11 +3,9 @@ import type { Command } from "./command.ts";
 import { configCheck } from "./config_check.ts";
 import { configSchema } from "./config_schema.ts";
 import { configShow } from "./config_show.ts";
-import { health } from "./health.ts";
 
 /** In the order of the help, behind those of the program. */
 export const sharedCommands: readonly Command<unknown>[] = [
-  health,
   configCheck,
   configShow,
   configSchema,

@@ -29,5 +29,6 @@ export const check = defineCommand<MessagingRun, { readonly json: boolean }>({
     parser
       .option("--json", "print one JSON object")
       .action(({ json = false }: { readonly json?: boolean }) => choose({ json })),
-  run: async (run, { json }) => (await import("./run_check.ts")).runCheck(run, json),
+  run: async (run, { json }) =>
+    (await import("./run_check.ts")).runCheck(run, json || run.deps.logFormat === "json"),
 });

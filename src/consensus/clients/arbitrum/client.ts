@@ -1,9 +1,16 @@
 /** Light client of Arbitrum chains, as the registry lists it. */
 import { contractAddress } from "../../../core/config/chain_values.ts";
 import { required, type SectionValues } from "../../../core/config/schema.ts";
+import { toAddress } from "../../../core/evm/address.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";
-import { findL1, openRollup, rollupHostKeys, toRollupOptions } from "../../rollup/rollup_section.ts";
+import {
+  checkRollup,
+  findL1,
+  openRollup,
+  rollupHostKeys,
+  toRollupOptions,
+} from "../../rollup/rollup_section.ts";
 import { createArbitrumProver } from "./arbitrum_prover.ts";
 
 const hostKeys = {
@@ -31,6 +38,7 @@ export const arbitrumClient: ChainClient<"arbitrum_orbit", SectionValues<typeof 
     consensusStateId: "ARB0",
   },
   findL1,
+  createChecks: (deps, section) => checkRollup(deps, section, { l1: toAddress(section.host.rollupCore) }),
   createProver: (context, section) =>
     createArbitrumProver(openRollup(context, section), {
       ...toRollupOptions(section),

@@ -1,5 +1,5 @@
 /** Finality of a hub by BEEFY, as the registry lists it: EVM hosts follow it. */
-import { createEvmChain } from "../../../core/chains/evm/evm_chain.ts";
+import { createEvmChain, type EvmChain } from "../../../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../../../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../../../core/chains/substrate/substrate_chain.ts";
 import { webSocketUrl } from "../../../core/config/chain_values.ts";
@@ -12,8 +12,9 @@ import type { HubSubstrateConfig } from "../../config/hub_keys.ts";
 import { paraId, withHubPara } from "../../config/shared_keys.ts";
 import type { HubConsensus, HubHost, StartCheck } from "../../followers/hub_consensus.ts";
 import { RelayChain } from "../../relay_chain/relay_chain.ts";
+import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import { createAcceptedSource } from "./accepted_source.ts";
-import { type HostChain, hostWorker } from "./host_worker.ts";
+import { hostWorker } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
 import { HubWork } from "./hub_work.ts";
 import type { HostProofSource } from "./proof_source.ts";
@@ -87,6 +88,12 @@ export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
       checks,
     };
   },
+  createChecks: ({ network, hub: { stateMachine: chain } }, values) =>
+    values && checkRelayNode(network.clock, () => connectRelay(network, chain, values), {
+      chain,
+      key: "[hub.prover].relay_rpc_ws",
+      finality: "beefy",
+    }),
   connectState: ({ network, hub, target }, values) => {
     const chain = hub.stateMachine;
     const relay = values && connectRelay(network, chain, values);
@@ -110,7 +117,7 @@ export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
 };
 
 /** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
-function openHost(network: SubstrateChainDeps, chain: EvmChainSection): HostChain {
+function openHost(network: SubstrateChainDeps, chain: EvmChainSection): EvmChain {
   const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, gasPriceBufferPercent, clientType } =
     chain;
   return createEvmChain(network, {
@@ -127,14 +134,16 @@ function openHost(network: SubstrateChainDeps, chain: EvmChainSection): HostChai
 }
 
 function connectHost(
-  { network }: HubContext,
+  { network, hub }: HubContext,
   section: EvmChainSection,
   sources: readonly HostProofSource[],
 ): HubHost {
   const chain = openHost(network, section);
+  const hubId = { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId };
   return {
     id: chain.id,
     createWorker: (deps) => hostWorker({ ...deps, sources, chain }),
+    planChecks: () => chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }),
     close: () => chain.close(),
   };
 }

@@ -2,6 +2,7 @@
 import { withDefault } from "../../../core/config/schema.ts";
 import { integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
+import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
 import { frequencyKey, hostForeign } from "../../config/shared_keys.ts";
 import { openEvmReader } from "../../evm_reader.ts";
@@ -46,6 +47,8 @@ export const bscClient: ChainClient<"bsc", BscHost> = {
       '"EVM-56" or "EVM-97"',
     );
   },
+  createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) =>
+    checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
   createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
     const headers = bscHeadersOf(openEvmReader(context, { stateMachine, urls: rpcUrls }));
     return createBscProver({ hub: context.hub, headers }, {

@@ -9,6 +9,7 @@ import { frequencyKey, paraId, withHubPara } from "../../config/shared_keys.ts";
 import { FollowerProver } from "../../followers/follower_prover.ts";
 import type { HubFollower } from "../../followers/hub_consensus.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
+import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import { createGrandpaProver, type GrandpaProverOptions } from "./grandpa_prover.ts";
 
 const grandpaKeys = {
@@ -55,6 +56,12 @@ export const grandpaClient: HubClient<"grandpa", GrandpaValues> = {
     skipped: context.evmChains.map(({ stateMachine }) => stateMachine),
     skippedText: "no EVM contract verifies GRANDPA, only BEEFY",
   }),
+  createChecks: ({ network, hub: { stateMachine: chain } }, { rpc }) =>
+    checkRelayNode(network.clock, () => connectFinality(network, chain, rpc), {
+      chain,
+      key: "[hub.grandpa].rpc",
+      finality: "grandpa",
+    }),
   connectState: (context, values) => {
     const { network, hub, target } = context;
     const relay = connectFinality(network, hub.stateMachine, values.rpc);

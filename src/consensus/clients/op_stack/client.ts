@@ -2,9 +2,16 @@
 import { contractAddress } from "../../../core/config/chain_values.ts";
 import { optional, required, type SectionValues } from "../../../core/config/schema.ts";
 import { integer, UINT32_MAX } from "../../../core/config/values.ts";
+import { toAddress } from "../../../core/evm/address.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";
-import { findL1, openRollup, rollupHostKeys, toRollupOptions } from "../../rollup/rollup_section.ts";
+import {
+  checkRollup,
+  findL1,
+  openRollup,
+  rollupHostKeys,
+  toRollupOptions,
+} from "../../rollup/rollup_section.ts";
 import { createOpStackProver } from "./op_stack_prover.ts";
 
 const hostKeys = {
@@ -48,6 +55,11 @@ export const opStackClient: ChainClient<"op_stack", SectionValues<typeof hostKey
     consensusStateId: "OPT0",
   },
   findL1,
+  createChecks: (deps, section) =>
+    checkRollup(deps, section, {
+      l1: toAddress(section.host.disputeGameFactory),
+      l2: toAddress(section.host.messageParser),
+    }),
   createProver: (context, section) => {
     const { disputeGameFactory, respectedGameType, messageParser, l2Oracle } = section.host;
     return createOpStackProver(openRollup(context, section), {

@@ -4,8 +4,11 @@ import { httpUrls } from "../../../core/config/chain_values.ts";
 import { required, type SectionValues } from "../../../core/config/schema.ts";
 import { cappedSeconds } from "../../../core/config/values.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
+import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
+import { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import { checkBeaconEndpoints } from "./beacon_checks.ts";
 import { beaconNetworkOf, chiado, ethereumMainnet, gnosisMainnet, sepolia } from "./spec/known_networks.ts";
 import { createSyncCommitteeProver } from "./sync_committee_prover.ts";
 
@@ -47,6 +50,14 @@ export const syncCommitteeClient: ChainClient<"evm", SectionValues<typeof hostKe
     beaconNetworkOf(evmChainId(chain)) === undefined
       ? "the hub has no client for this chain's finality; only 1, 11155111, 100 and 10200 have a beacon chain"
       : undefined,
+  createChecks: (deps, { stateMachine: chain, rpcUrls: urls, host }) => {
+    const network = beaconNetworkOf(evmChainId(chain));
+    if (network === undefined) return () => [];
+    const nodes = host.beaconHttpUrls.map((url) => new RestEndpoint(deps, { url: url.reveal(), chain }));
+    const beacon = checkBeaconEndpoints(deps.clock, { chain, network, nodes });
+    const execution = checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" });
+    return () => [...execution(), ...beacon()];
+  },
   createProver: (context, { stateMachine, rpcUrls, consensusStateId, host }) => {
     const network = beaconNetworkOf(evmChainId(stateMachine));
     if (network === undefined) throw new Error(`${stateMachine} has no beacon chain`);

@@ -28,8 +28,12 @@ export interface ServedRoutes {
 const PROBE_TIMEOUT_MS = 10_000;
 
 /** Probes all routes of a node in parallel. Faults are findings, but an abort is thrown. */
-export async function probeBeaconNode(endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> {
-  const node = new BeaconNode(endpoint, signal, { timeoutMs: PROBE_TIMEOUT_MS });
+export async function probeBeaconNode(
+  endpoint: RestEndpoint,
+  signal: AbortSignal,
+  timeoutMs: number = PROBE_TIMEOUT_MS,
+): Promise<ServedRoutes> {
+  const node = new BeaconNode(endpoint, signal, { timeoutMs });
   const lightClient = served(() => node.fetchFinalityUpdate());
   let header: Awaited<ReturnType<BeaconNode["fetchHeader"]>>["header"];
   try {

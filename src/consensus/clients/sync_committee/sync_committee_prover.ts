@@ -141,12 +141,12 @@ class SyncCommitteeProver implements ConsensusProver {
     const [beacon, execution, hub] = await Promise.all([
       checkBeaconNodes(this.#context, signal),
       checkExecutionNodes(this.#context, this.#deps.execution, signal),
-      this.#checkHub(signal),
+      this.checkHub(signal),
     ]);
     return [...hub, ...beacon, ...execution];
   }
 
-  async #checkHub(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  async checkHub(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     try {
       await this.#fetchTrusted(signal);
       return [];

@@ -18,6 +18,8 @@ const FEW_CALLS = 5;
 export interface EndpointExpectations {
   /** State machine of the chain. */
   readonly chain: string;
+  /** Chain that the endpoints serve, where it is another one: the L1 of a rollup. */
+  readonly serves?: string;
   readonly chainId: bigint;
   /** Configuration key that names the endpoints. */
   readonly key: string;
@@ -94,7 +96,7 @@ function judgeLatency(latencyMs: number): Verdict {
 
 function judgeChainId(
   { chainId }: Answering,
-  { chain, chainId: wanted, key }: EndpointExpectations,
+  { chain, serves = chain, chainId: wanted, key }: EndpointExpectations,
 ): Verdict {
   if (chainId instanceof RpcFault) {
     return {
@@ -103,10 +105,10 @@ function judgeChainId(
       advice: adviseOnFault(chainId),
     };
   }
-  if (chainId === wanted) return { result: "ok", found: `serves ${chain}` };
+  if (chainId === wanted) return { result: "ok", found: `serves ${serves}` };
   return {
     result: "failed",
-    found: `serves EVM-${chainId}, not ${chain}`,
+    found: `serves EVM-${chainId}, not ${serves}`,
     advice: `remove it from ${key}, or correct state_machine`,
   };
 }

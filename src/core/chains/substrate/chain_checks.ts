@@ -31,8 +31,11 @@ const TOLD: ReadonlySet<EventCode> = new Set(["clock_skewed"]);
 export interface SubstrateChecks {
   /** The start check whose findings become rows. */
   readonly check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>;
-  /** Height whose state is needed for proofs: the newest that the hub knows; `undefined`: unknown. */
-  readonly fetchNeededHeight: (signal: AbortSignal) => Promise<bigint | undefined>;
+  /**
+   * Height whose state is needed for proofs: the newest that the hub knows; `undefined`: unknown. Absent: nothing is
+   * proved with the node.
+   */
+  readonly fetchNeededHeight?: (signal: AbortSignal) => Promise<bigint | undefined>;
   /** Only of the hub: accepted proofs, which its nodes index offchain. */
   readonly acceptedProofs?: AcceptedProofs | undefined;
 }
@@ -58,12 +61,12 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
       return [{ chain, endpoint: client.host, check: "node", result: "ok", found }, ...rows];
     },
   };
-  const stateJob: CheckJob = {
+  const { acceptedProofs, fetchNeededHeight } = options;
+  const stateJob: CheckJob | undefined = fetchNeededHeight && {
     chain,
     check: "node_state",
-    run: async (signal) => await checkState(node, await options.fetchNeededHeight(signal), signal),
+    run: async (signal) => await checkState(node, await fetchNeededHeight(signal), signal),
   };
-  const { acceptedProofs } = options;
   const offchainJob: CheckJob | undefined = acceptedProofs && {
     chain,
     check: "offchain_index",

@@ -6,6 +6,7 @@ import type { Hex } from "../../encoding/bytes.ts";
 import type { Secret } from "../../config/redact.ts";
 import type { ConsensusTarget } from "../consensus_target.ts";
 import { SubstrateSender } from "./sender.ts";
+import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkConsensusTarget } from "./checks.ts";
 import { SubstrateTargetUpdates } from "./target_updates.ts";
 import { SubstrateTargetReads } from "./target_reads.ts";
@@ -45,6 +46,7 @@ function assembleTarget(
     updates: new SubstrateTargetUpdates(node, options, reads),
     sender: new SubstrateSender(node, options),
     outcomes,
+    planChecks: () => planSubstrateChecks(node, { check: (signal) => checkConsensusTarget(node, signal) }),
     check: (signal) => checkConsensusTarget(node, signal),
     close: () => endpoint.close(),
   };

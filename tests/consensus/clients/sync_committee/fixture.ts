@@ -2,6 +2,8 @@
  * A beacon chain, beacon nodes of it that misbehave each in its own way, and a hub that takes what it verifies: all
  * that the prover sees.
  */
+import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
+import { RestEndpoint } from "../../../../src/consensus/rest/rest_endpoint.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import {
   decodeBeaconConsensusState,
@@ -148,6 +150,15 @@ export class Fixture implements AsyncDisposable {
       intervalMs: 12_000,
       ...(layout === undefined ? {} : { layout }),
     });
+  }
+
+  /** Nodes of these hosts, outside of any prover. */
+  nodes(hosts: readonly string[]): readonly RestEndpoint[] {
+    const chain = evmStateMachine(sepolia.chainId);
+    const deps = { clock: systemClock, fetch: this.#fetch };
+    return hosts.map((host) =>
+      new RestEndpoint(deps, { url: `http://${host}/key-0123456789abcdef01234567`, chain })
+    );
   }
 
   /** Makes a node misbehave, or behave again. */

@@ -1,4 +1,12 @@
 import { deepStrictEqual as equal, match } from "node:assert/strict";
+import { checkBeaconEndpoints } from "../../../../src/consensus/clients/sync_committee/beacon_checks.ts";
+import {
+  gnosisMainnet,
+  sepolia,
+} from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { runChecks } from "../../../../src/core/checks/run_checks.ts";
+import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { adviseOnNodes } from "../../../../src/consensus/clients/sync_committee/start_check.ts";
 import type { ServedRoutes } from "../../../../src/consensus/clients/sync_committee/probe_node.ts";
 import type { NodeBehaviour, OptionalRoutes } from "../../../../devnet/beacon/beacon.ts";
@@ -58,6 +66,50 @@ Deno.test("sync committee prover: the start finds out what its beacon nodes serv
     if (expected !== undefined) match(findings[0]?.text ?? "", expected[1], name);
     for (const { text } of findings) match(text, /^EVM-11155111: beacon node honest/);
   }
+});
+
+Deno.test("beacon checks: every node by itself, with the size of an update that is made from it", async () => {
+  await using fixture = await Fixture.start();
+  const nodes = fixture.nodes(["honest", "silent"]);
+  fixture.spoil("silent", { status: () => 503 });
+  const options = { chain: evmStateMachine(sepolia.chainId), network: sepolia, nodes };
+  const sizes: readonly (readonly [Partial<NodeBehaviour>, string, RegExp])[] = [
+    [{ without: ["nimbusSummaries"] }, "ok", /state proofs yes.*: 5 KB an update$/],
+    [
+      { without: ["lodestarProof", "lodestarSummaries", "oldLodestarSummaries"] },
+      "ok",
+      /60 to 160 KB an update$/,
+    ],
+    [{ without: own }, "ok", /3 MB an update$/],
+    [{ without: [...own, "lightClient"] }, "ok", /a whole state \(300 MB\) an update$/],
+    [{ without: [...own, "debugStates"] }, "warning", /no update can be made from this node alone$/],
+  ];
+  for (const [behaviour, result, found] of sizes) {
+    fixture.beacon.change({ without: [], hasJsonStatesOnly: false, ...behaviour });
+    const plan = checkBeaconEndpoints(systemClock, options);
+    const rows = await runChecks({ clock: systemClock }, plan(), never);
+    const routes = rows.filter(({ check }) => check === "beacon_routes");
+    equal(routes.map(({ endpoint, result }) => [endpoint, result]), [["honest", result]]);
+    match(routes[0]?.found ?? "", found);
+    equal(
+      rows.filter(({ check }) => check === "endpoint").map(({ endpoint, result }) => [endpoint, result]),
+      [["honest", "ok"], ["silent", "warning"]],
+    );
+    const asked = fixture.asked.length;
+    await runChecks({ clock: systemClock }, plan(), never);
+    // The second round asks each node one thing: routes are remembered, since a probe makes the node load a state.
+    equal(fixture.asked.slice(asked).filter(({ host }) => host === "honest").length, 1);
+  }
+});
+
+Deno.test("beacon checks: a node of another network is named", async () => {
+  await using fixture = await Fixture.start();
+  const network = { ...sepolia, genesisValidatorsRoot: gnosisMainnet.genesisValidatorsRoot };
+  const options = { chain: evmStateMachine(sepolia.chainId), network, nodes: fixture.nodes(["honest"]) };
+  const plan = checkBeaconEndpoints(systemClock, options);
+  const rows = await runChecks({ clock: systemClock }, plan(), never);
+  equal(rows.map(({ check, result }) => [check, result]), [["endpoint", "ok"], ["chain_id", "failed"]]);
+  match(rows[1]?.advice ?? "", /beacon_http_urls/);
 });
 
 Deno.test("advice on beacon nodes: what one node lacks another may have, and what is not known is not complained of", () => {

@@ -1,0 +1,65 @@
+/** Checks of the EVM endpoints of a chain's section, with an endpoint set of their own: its health is nobody else's. */
+import { createEvmEndpointSet, type EvmEndpointSetDeps } from "../../core/chains/evm/evm_endpoint_set.ts";
+import { judgeEndpoints } from "../../core/chains/evm/endpoint_rows.ts";
+import { probeEndpoints } from "../../core/chains/evm/endpoint_probe.ts";
+import { judgeProofs, probeProofs } from "../../core/chains/evm/proof_checks.ts";
+import type { TargetReads } from "../../core/chains/consensus_target.ts";
+import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../core/checks/run_checks.ts";
+import type { EndpointUrl } from "../../core/config/redact.ts";
+import type { Address } from "../../core/evm/address.ts";
+import { evmChainId, type StateMachine, type StateMachineId } from "../../core/ismp/state_machine.ts";
+
+/** Endpoints of a section. */
+export interface SectionEndpoints {
+  /** Chain of the section. */
+  readonly chain: StateMachine;
+  /** Chain that the endpoints serve: of a rollup's L1 another one. */
+  readonly serves: StateMachine;
+  readonly urls: readonly EndpointUrl[];
+  /** Key of the configuration. */
+  readonly key: string;
+  /** Contract whose logs are read there; absent: none are. */
+  readonly logsOf?: Address | undefined;
+  /** Contract whose state is proved there, and the chain as the hub knows it; absent: nothing is proved. */
+  readonly proofs?: {
+    readonly account: Address;
+    readonly of: StateMachineId;
+    readonly hub: { readonly reads: Pick<TargetReads, "fetchLatestHeight"> };
+  } | undefined;
+}
+
+/** Creates the checks; the result lists those of one round. */
+export function checkEvmEndpoints(
+  deps: EvmEndpointSetDeps,
+  { chain, serves, urls, key, logsOf, proofs }: SectionEndpoints,
+): () => readonly CheckJob[] {
+  const { clock } = deps;
+  const endpoints = createEvmEndpointSet(deps, { stateMachine: serves, urls });
+  const endpointJob: CheckJob = {
+    chain,
+    check: "endpoint",
+    run: async (signal) => {
+      const facts = await probeEndpoints(endpoints, { clock, logsOf }, signal);
+      return judgeEndpoints(facts, {
+        chain,
+        serves,
+        chainId: BigInt(evmChainId(serves)),
+        key,
+        nowMs: clock.now(),
+      });
+    },
+  };
+  if (proofs === undefined) return () => [endpointJob];
+  const proofJob: CheckJob = {
+    chain,
+    check: "state_proof",
+    run: async (signal) => {
+      const height = await proofs.hub.reads.fetchLatestHeight(proofs.of, signal);
+      if (height === undefined || height === 0n) return [];
+      const place = { endpoints, host: proofs.account, id: proofs.of };
+      const probed = await probeProofs(place, { height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
+      return judgeProofs(chain, height, probed.filter(({ failure }) => failure !== "unreachable"));
+    },
+  };
+  return () => [endpointJob, proofJob];
+}

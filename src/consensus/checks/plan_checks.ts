@@ -1,0 +1,98 @@
+/**
+ * The checks of the consensus relayer: the hub, endpoints and light client of every chain, its followers, and the
+ * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
+ */
+import { whileReachable } from "../../core/chains/chain_checks.ts";
+import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import { toFindingRows } from "../../core/chains/finding_rows.ts";
+import { judgeKnownHeight } from "../../core/chains/known_height_row.ts";
+import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
+import { judgeMachine } from "../../core/checks/machine_rows.ts";
+import type { CheckJob } from "../../core/checks/run_checks.ts";
+import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
+import type { EventCode } from "../../core/telemetry/events.ts";
+import { checkHubOfProver } from "../chain_worker.ts";
+import type { ConsensusConfig } from "../config/schema.ts";
+import { checkFollowers } from "../followers/hub_consensus.ts";
+import type { ConsensusProver } from "../prover.ts";
+import type { Connections } from "../session.ts";
+import { judgeLightClient } from "./light_client_rows.ts";
+
+/** What is checked. */
+export interface CheckSubjects extends Connections {
+  readonly config: ConsensusConfig;
+  /** Absent: nothing of the machine is checked. */
+  readonly machine?: MachineFacts | undefined;
+}
+
+/** Findings of start checks that other rows tell. */
+const TOLD: ReadonlySet<EventCode> = new Set([
+  "endpoint_unreachable",
+  "endpoint_wrong_chain",
+  "client_expired",
+  "client_frozen",
+  "client_missing",
+]);
+
+/** Lists the checks of one round: the hub, the chains, the followers, and the machine. */
+export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
+  const { hub, proved, hubConsensus, machine, config } = subjects;
+  const ofHub = hub.planChecks();
+  const followers = hubConsensus?.followers.flatMap(({ target }) => target.planChecks().jobs) ?? [];
+  const hosts = hubConsensus?.hosts.flatMap((host) => host.planChecks?.().jobs ?? []) ?? [];
+  const followerFindings = hubConsensus === undefined ? [] : checkFollowers(hubConsensus).map((
+    { name, check },
+  ): CheckJob => ({
+    chain: name,
+    check: "host_view",
+    run: async (signal) => toFindingRows(name, await check(signal), TOLD),
+  }));
+  const machineJob: CheckJob = {
+    chain: MACHINE,
+    check: "open_files",
+    run: () =>
+      Promise.resolve(machine === undefined ? [] : judgeMachine(machine, 1 + 2 * config.chains.length)),
+  };
+  return [
+    ...ofHub.jobs,
+    ...proved.flatMap((prover) =>
+      planProver(hub, prover).map((job) => whileReachable(ofHub.isReachable, job))
+    ),
+    ...subjects.planEndpointChecks?.() ?? [],
+    ...hosts,
+    ...followers,
+    ...followerFindings,
+    machineJob,
+  ];
+}
+
+/** Lists the checks of one chain's light client on the hub, and of what its prover compares. */
+function planProver(hub: ConsensusTarget, prover: ConsensusProver): readonly CheckJob[] {
+  const { chain, commitmentId } = prover;
+  const target = hub.id.stateMachine;
+  const clientJob: CheckJob = {
+    chain,
+    check: "light_client",
+    run: async (signal) => {
+      // The name of a rollup's client is only known after its check.
+      const findings = toFindingRows(chain, await checkHubOfProver(prover, signal), TOLD);
+      const id = prover.consensusStateId;
+      const [view, nowSec, height] = await Promise.all([
+        hub.reads.fetchClient(id, "best", signal),
+        hub.reads.fetchNowSec(signal),
+        hub.reads.fetchLatestHeight(commitmentId, signal),
+      ]);
+      const client = judgeLightClient({ chain, target, id }, view, nowSec);
+      if (view === undefined) return [client, ...findings];
+      if (height === undefined || height === 0n) {
+        const found = `${target} knows no height of ${chain} yet: the first update brings it`;
+        return [client, { chain, check: "hub_view", result: "ok", found }, ...findings];
+      }
+      const storedSec = await hub.reads.fetchUpdateTime({ id: commitmentId, height }, signal);
+      const names = { chain, observer: target, id: commitmentId.consensusStateId };
+      const row: CheckRow = judgeKnownHeight(names, { height, storedSec, nowSec, isFrozen: false });
+      return [client, row, ...findings];
+    },
+  };
+  return [clientJob];
+}

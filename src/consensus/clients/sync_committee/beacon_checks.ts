@@ -1,0 +1,109 @@
+/** Checks of the beacon nodes of a chain: each by itself, and what an update costs with what it serves. */
+import type { CheckRow } from "../../../core/checks/check_row.ts";
+import {
+  adviseOnFault,
+  type CheckJob,
+  describeFault,
+  REQUEST_TIMEOUT_MS,
+} from "../../../core/checks/run_checks.ts";
+import { toFindingRows } from "../../../core/chains/finding_rows.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { Clock } from "../../../core/runtime/clock.ts";
+import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import { BeaconNode } from "./beacon_node.ts";
+import { probeBeaconNode, type ServedRoutes } from "./probe_node.ts";
+import type { BeaconNetwork } from "./spec/beacon_network.ts";
+import { adviseOnNodes, type ProbedNode } from "./start_check.ts";
+
+/** Time for which the routes of a node are remembered: a probe makes it load a state. */
+const ROUTES_TTL_MS = 6 * 3_600_000;
+
+/** Options of the checks. */
+export interface BeaconCheckOptions {
+  readonly chain: StateMachine;
+  readonly network: BeaconNetwork;
+  readonly nodes: readonly RestEndpoint[];
+}
+
+/** A node with what was found. */
+interface CheckedNode {
+  readonly rows: readonly CheckRow[];
+  readonly probed: ProbedNode | undefined;
+}
+
+/** Creates the checks; the result lists those of one round. */
+export function checkBeaconEndpoints(
+  clock: Clock,
+  { chain, network, nodes }: BeaconCheckOptions,
+): () => readonly CheckJob[] {
+  const known = new Map<RestEndpoint, { readonly routes: ServedRoutes; readonly untilMs: number }>();
+
+  async function fetchRoutes(endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> {
+    const remembered = known.get(endpoint);
+    if (remembered !== undefined && clock.now() < remembered.untilMs) return remembered.routes;
+    const routes = await probeBeaconNode(endpoint, signal, REQUEST_TIMEOUT_MS);
+    known.set(endpoint, { routes, untilMs: clock.now() + ROUTES_TTL_MS });
+    return routes;
+  }
+
+  async function checkNode(endpoint: RestEndpoint, signal: AbortSignal): Promise<CheckedNode> {
+    const row = { chain, endpoint: endpoint.host } as const;
+    const startMs = clock.now();
+    try {
+      const conditions = { timeoutMs: REQUEST_TIMEOUT_MS };
+      const root = await new BeaconNode(endpoint, signal, conditions).fetchGenesisValidatorsRoot();
+      const found = `answers in ${Math.round(clock.now() - startMs)} ms`;
+      const answering: CheckRow = { ...row, check: "endpoint", result: "ok", found };
+      if (root !== network.genesisValidatorsRoot) {
+        const advice = "correct or remove its URL in beacon_http_urls";
+        const stranger = { result: "failed", found: "is of another network", advice } as const;
+        return { rows: [answering, { ...row, check: "chain_id", ...stranger }], probed: undefined };
+      }
+      const routes = await fetchRoutes(endpoint, signal);
+      const serving: CheckRow = { ...row, check: "chain_id", result: "ok", found: `serves ${chain}` };
+      return {
+        rows: [answering, serving, { ...row, check: "beacon_routes", ...judgeRoutes(routes) }],
+        probed: { host: endpoint.host, routes },
+      };
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      const result = nodes.length > 1 ? "warning" : "failed";
+      const found = `does not answer: ${describeFault(fault)}`;
+      return {
+        rows: [{ ...row, check: "endpoint", result, found, advice: adviseOnFault(fault) }],
+        probed: undefined,
+      };
+    }
+  }
+
+  const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
+    const checked = await Promise.all(nodes.map((endpoint) => checkNode(endpoint, signal)));
+    const probed = checked.flatMap((node) => node.probed ?? []);
+    return [...checked.flatMap(({ rows }) => rows), ...toFindingRows(chain, adviseOnNodes(chain, probed))];
+  };
+  return () => [{ chain, check: "beacon_routes", run }];
+}
+
+/** Routes of a node, and the size of an update that is made from this node alone. Sizes are those of Ethereum. */
+function judgeRoutes(routes: ServedRoutes): Pick<CheckRow, "result" | "found" | "advice"> {
+  const { lightClient, stateProofs, summaries, states } = routes;
+  const served =
+    `light clients ${lightClient}, state proofs ${stateProofs}, summaries ${summaries}, states ${states}`;
+  if (stateProofs === "yes") return { result: "ok", found: `${served}: 5 KB an update` };
+  if (lightClient === "yes" && summaries === "yes") {
+    return { result: "ok", found: `${served}: 60 to 160 KB an update` };
+  }
+  if (lightClient === "yes" && (states === "bytes" || states === "slow")) {
+    return { result: "ok", found: `${served}: 3 MB an update` };
+  }
+  if (states === "no") {
+    return {
+      result: "warning",
+      found: `${served}: no update can be made from this node alone`,
+      advice: "use a node with light client routes and state proofs, e.g. Lodestar with --rest.namespace '*'",
+    };
+  }
+  if (states === "unknown") return { result: "ok", found: `${served}: the size of an update is not known` };
+  return { result: "ok", found: `${served}: a whole state (300 MB) an update` };
+}

@@ -1,0 +1,17 @@
+/** Work of `check`: connects, makes all checks once, and prints the report. */
+import { printReport } from "../../core/checks/print_report.ts";
+import { runChecks } from "../../core/checks/run_checks.ts";
+import type { ExitCode } from "../../core/runtime/exit_codes.ts";
+import { planChecks } from "../checks/plan_checks.ts";
+import { runSession } from "../session.ts";
+import type { ConsensusRun } from "./command.ts";
+
+/** Runs the checks; the status tells the worst result. */
+export function runCheck(run: ConsensusRun, isJson: boolean): Promise<ExitCode> {
+  const { deps, signal } = run;
+  const { config, machine } = deps;
+  return runSession(deps, async (connections) => {
+    const rows = await runChecks(deps, planChecks({ ...connections, config, machine }), signal);
+    return printReport(rows, { isJson, config, output: run });
+  }, signal);
+}

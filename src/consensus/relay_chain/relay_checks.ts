@@ -1,0 +1,150 @@
+/** Checks of a relay chain's node, over a connection of their own: what proofs of finality are made of. */
+import type { CheckRow } from "../../core/checks/check_row.ts";
+import { type CheckJob, describeFault, REQUEST_TIMEOUT_MS } from "../../core/checks/run_checks.ts";
+import { otherKeys } from "../../core/ismp/storage_keys.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
+import type { RelayBlock, RelayChain } from "./relay_chain.ts";
+
+/** Blocks below the final one whose state only archive nodes have: pruning nodes keep 256. */
+const ARCHIVE_DEPTH = 300;
+
+/** What the node is needed for. */
+export interface RelayCheckOptions {
+  /** Name of the rows: the hub. */
+  readonly chain: string;
+  /** Configuration key of the node. */
+  readonly key: string;
+  readonly finality: "grandpa" | "beefy";
+}
+
+/** Connection of one round. */
+type CheckedRelay = Pick<
+  RelayChain,
+  | "host"
+  | "fetchFinalized"
+  | "fetchBeefyFinalized"
+  | "fetchHash"
+  | "fetchMmrProof"
+  | "fetchStorage"
+  | "proveFinality"
+  | "close"
+>;
+
+/** Creates the checks; the result lists those of one round. */
+export function checkRelayNode(
+  clock: Clock,
+  open: () => CheckedRelay,
+  options: RelayCheckOptions,
+): () => readonly CheckJob[] {
+  const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
+    const relay = open();
+    try {
+      return await checkRelay({ clock, relay, options }, signal);
+    } finally {
+      await relay.close();
+    }
+  };
+  return () => [{ chain: options.chain, check: options.finality, run }];
+}
+
+/** What one round needs. */
+interface RelayRound {
+  readonly clock: Clock;
+  readonly relay: CheckedRelay;
+  readonly options: RelayCheckOptions;
+}
+
+async function checkRelay(round: RelayRound, signal: AbortSignal): Promise<readonly CheckRow[]> {
+  const { clock, relay, options: { chain, key, finality } } = round;
+  const row = { chain, endpoint: relay.host } as const;
+  const startMs = clock.now();
+  let final: RelayBlock;
+  try {
+    const deadline = { what: `an answer of ${relay.host}`, afterMs: REQUEST_TIMEOUT_MS, signal };
+    final = await withDeadline(clock, deadline, (inner) => relay.fetchFinalized(inner));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof RpcFault) && !(error instanceof DeadlineFault)) throw error;
+    const reason = error instanceof RpcFault ? describeFault(error) : "timeout";
+    const advice = `check ${key} and that the node runs`;
+    return [{ ...row, check: "endpoint", result: "failed", found: `does not answer: ${reason}`, advice }];
+  }
+  const latency = `answers in ${Math.round(clock.now() - startMs)} ms, final block ${final.header.number}`;
+  const rows = await Promise.all([
+    finality === "grandpa" ? checkGrandpa(round, final, signal) : checkBeefy(round, signal),
+    checkArchive(round, final, signal),
+  ]);
+  return [{ ...row, check: "endpoint", result: "ok", found: latency }, ...rows];
+}
+
+async function checkGrandpa(
+  { relay, options }: RelayRound,
+  final: RelayBlock,
+  signal: AbortSignal,
+): Promise<CheckRow> {
+  const row = { chain: options.chain, endpoint: relay.host, check: "grandpa" } as const;
+  const advice = "use a full node of the chain that allows grandpa_proveFinality";
+  try {
+    const proof = await relay.proveFinality(final.header.number, signal);
+    return proof === undefined
+      ? { ...row, result: "warning", found: `no finality proof of block ${final.header.number}`, advice }
+      : { ...row, result: "ok", found: `a finality proof of ${proof.length} bytes` };
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    return { ...row, result: "failed", found: `no finality proofs: ${describeFault(fault)}`, advice };
+  }
+}
+
+async function checkBeefy({ relay, options }: RelayRound, signal: AbortSignal): Promise<CheckRow> {
+  const row = { chain: options.chain, endpoint: relay.host, check: "beefy" } as const;
+  let head: RelayBlock;
+  try {
+    head = await relay.fetchBeefyFinalized(signal);
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    const found = `no BEEFY finality: ${describeFault(fault)}`;
+    return { ...row, result: "failed", found, advice: "use a full node of a relay chain with BEEFY" };
+  }
+  const known = `BEEFY has justified block ${head.header.number}`;
+  try {
+    await relay.fetchMmrProof(head, signal);
+    return { ...row, result: "ok", found: `${known}, and the node proves its leaves (mmr_generateProof)` };
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    return {
+      ...row,
+      result: "warning",
+      found: `${known}, but the node proves no leaves (${describeFault(fault)}): they are read one by one`,
+      advice: "start the node with --enable-offchain-indexing=true before it imports the blocks",
+    };
+  }
+}
+
+async function checkArchive(
+  { relay, options }: RelayRound,
+  final: RelayBlock,
+  signal: AbortSignal,
+): Promise<CheckRow> {
+  const row = { chain: options.chain, endpoint: relay.host, check: "node_state" } as const;
+  const block = Math.max(1, final.header.number - ARCHIVE_DEPTH);
+  try {
+    await relay.fetchStorage([otherKeys.timestampNow()], await relay.fetchHash(block, signal), signal);
+    return {
+      ...row,
+      result: "ok",
+      found: `has the state of block ${block}, ${ARCHIVE_DEPTH} below the final one`,
+    };
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    return {
+      ...row,
+      result: "warning",
+      found: `has no state of block ${block}: ${
+        describeFault(fault)
+      }; what was missed for an hour cannot be proved`,
+      advice: "use an archive node (--state-pruning=archive)",
+    };
+  }
+}
