@@ -3,6 +3,7 @@ import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
+import { Limit } from "../core/runtime/limit.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { claimsWorker } from "./fees/claims/claims_worker.ts";
@@ -26,6 +27,8 @@ export interface FeePlanInput {
   readonly checks: ReadonlyMap<Chain, CheckResult>;
   /** The leg from the hub to each chain. */
   readonly outbound: ReadonlyMap<StateMachine, Leg>;
+  /** As in {@link FeeContext}. */
+  readonly isSettledElsewhere?: boolean;
 }
 
 /** Creates the context shared by the fee workers and the commands. */
@@ -55,6 +58,9 @@ export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeConte
     hubKey: findHubKey(hub, config.hub.signer !== undefined),
     calls: new HubCalls({ hub, ledger: deps.ledger, log: deps.log }),
     turns: new NonceTurns(),
+    claimTurn: new Limit(1),
+    withdrawalTurn: new Limit(1),
+    isSettledElsewhere: parts.isSettledElsewhere ?? false,
     units: new FeeUnits(),
     settings: parts.settings,
     withdrawals: {
@@ -68,9 +74,8 @@ export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeConte
 }
 
 /** Plans the fee workers of the long-running relayer. */
-export function planFees(deps: RelayDeps, parts: FeePlanInput): readonly Worker[] {
-  const shared = createFeeContext(deps, parts);
-  const everyMs = parts.config.hub.pollIntervalSec * 1000;
-  const claims = parts.config.relayer.disableFeeAccumulation ? [] : [claimsWorker(shared, everyMs)];
-  return [...claims, withdrawalWorker(shared, everyMs), rewardsWorker(shared)];
+export function planFees(context: FeeContext, config: MessagingConfig): readonly Worker[] {
+  const everyMs = config.hub.pollIntervalSec * 1000;
+  const claims = config.relayer.disableFeeAccumulation ? [] : [claimsWorker(context, everyMs)];
+  return [...claims, withdrawalWorker(context, everyMs), rewardsWorker(context)];
 }

@@ -15,11 +15,12 @@ import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { controlWorker } from "./control/answer.ts";
-import { planFees } from "./fee_workers.ts";
+import type { Relaying } from "./control/operation.ts";
+import { createFeeContext, planFees } from "./fee_workers.ts";
 import { housekeepingWorker } from "./housekeeping.ts";
 import { planLegs, toRelaySettings } from "./legs.ts";
 import { listModules } from "./listed_modules.ts";
-import type { Leg, RelayDeps } from "./relay/leg.ts";
+import type { RelayDeps } from "./relay/leg.ts";
 import { hubTokenPrice27 } from "./prices.ts";
 import { type RunDeps, runSession } from "./session.ts";
 import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
@@ -49,7 +50,7 @@ export function runRelayer(
     const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());
     const control = socket === undefined
       ? []
-      : [controlWorker({ ...deps, ledger, config, isRunning: true, wake }, socket)];
+      : [controlWorker({ ...deps, ledger, config, isRunning: true, wake, relaying: () => planned }, socket)];
     const workers = [
       ...planned.workers,
       ...checking,
@@ -89,7 +90,7 @@ function planWorkers(
     readonly checks: ReadonlyMap<Chain, CheckResult>;
     readonly fetch: Fetch;
   },
-): { readonly workers: readonly Worker[]; readonly legs: readonly Leg[] } {
+): Relaying & { readonly workers: readonly Worker[] } {
   const { hub } = parts;
   const listed = listModules(deps, hub, config.hub.signer !== undefined);
   const settings = toRelaySettings(config, listed.current);
@@ -101,16 +102,17 @@ function planWorkers(
   const extra = [listed.worker, ...gates.map(({ worker }) => worker)].filter((worker) =>
     worker !== undefined
   );
-  const fees = planFees(deps, {
+  const fees = createFeeContext(deps, {
     config,
     settings,
     hub,
     chains: gates,
     checks: parts.checks,
     outbound: legs.outbound,
+    isSettledElsewhere: true,
   });
-  const workers = [...extra, ...legs.workers, ...fees, housekeepingWorker(deps)];
-  return { workers, legs: legs.legs };
+  const workers = [...extra, ...legs.workers, ...planFees(fees, config), housekeepingWorker(deps)];
+  return { workers, legs: legs.legs, fees };
 }
 
 function logStart(log: Log, config: MessagingConfig): void {

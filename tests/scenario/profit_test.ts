@@ -4,6 +4,7 @@ import { delivered, sendPing, waitUntil } from "../../devnet/traffic/messages.ts
 import type { HubRuntime } from "../../devnet/chains/proven_chains.ts";
 import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { numbersOf, raiseFee, steadyRequirement } from "./support/decision_numbers.ts";
+import { runRelayerOnce } from "./support/run_once.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 /** Dollars for a native token of the devnet's chains: fixed where the hub is a test network's, else of the router. */
@@ -95,6 +96,42 @@ async function playProfit(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         await scene.untilDelivered(rich);
         assert.deepEqual(await delivered(devnet, [poor]), []);
         assert.equal((await relayer.row(poor.commitment, b.stateMachine))?.offeredUsd18, 5n);
+        await scene.finish();
+      }),
+  );
+
+  await t.step(
+    "a stuck message is explained by show and delivered by relay, while the relayer runs",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        const { unprofitableRetryFrequencySec: _, ...once } = careful;
+        await relayer.startAndWait(once);
+        const [poor] = await sendPing(devnet, { from: "A", to: "B", fee: 5n });
+        assert.ok(poor !== undefined);
+        await relayer.untilRows([poor], b.stateMachine, { state: "held", reason: "unprofitable" });
+        const { configPath, dbPath } = relayer.process;
+        const run = async (...args: readonly string[]): Promise<string> => {
+          const { code, stdout, stderr } = await runRelayerOnce([
+            ...[`--config=${configPath}`, `--db=${dbPath}`, "--log-level=error"],
+            ...args,
+          ]);
+          assert.deepEqual([code, stderr], [0, ""], stdout);
+          return stdout;
+        };
+        const shown = await run("show", poor.commitment);
+        assert.match(shown, /held \(unprofitable\)/);
+        assert.match(shown, /offered +0\.000000000000 dollars|offered +0 dollars/);
+        assert.match(shown, /next: Its fee does not cover the cost and the minimum profit/);
+        const listed = await run("list", "--status=held", "--json");
+        assert.ok(listed.includes(poor.commitment), listed);
+        assert.match(await run("relay", poor.commitment, "--dry-run"), /: possible\n/);
+        assert.deepEqual(await delivered(devnet, [poor]), []);
+        assert.match(await run("relay", poor.commitment), /: sent\n/);
+        await scene.untilDelivered([poor]);
+        await relayer.untilEnded([poor]);
+        assert.match(await run("show", poor.commitment), /rule +operator/);
+        await run("backup", `${dbPath}.copy`);
         await scene.finish();
       }),
   );

@@ -116,6 +116,8 @@ export interface ChainEvents {
    * `to` yet is `lagging`. Splits ranges that are too wide for the endpoint.
    */
   fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]>;
+  /** Finds the block of a transaction; absent where nodes cannot be asked for one. */
+  findTransaction?(hash: Hash256, signal: AbortSignal): Promise<bigint | undefined>;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { MessagingRun } from "./command.ts";
 import type { AccumulateOptions } from "./run_accumulation.ts";
 
 const DESCRIPTION = `Claims the fees of deliveries on the hub, prints a table by pair of chains, and exits.
-Stop the relayer first: it and this command never use a database at the same time.`;
+A running relayer does it with its own connections, never at the same time as its own claims.`;
 
 const AFTER_HELP = `
   (no option)        claims what the hub can verify now, skips the rest
@@ -37,5 +37,18 @@ export const accumulateFees = defineCommand<MessagingRun, AccumulateOptions>({
       .action((
         { wait = false, withdraw = false }: { readonly wait?: boolean; readonly withdraw?: boolean },
       ) => choose({ waits: wait, withdraws: withdraw })),
-  run: async (run, options) => (await import("./run_accumulation.ts")).runAccumulation(run, options),
+  run: async (run, options) => {
+    const { askOrElse } = await import("../control/ask.ts");
+    const { accumulateFeesOperation } = await import("../control/operations/accumulate_fees.ts");
+    const { runAccumulation } = await import("./run_accumulation.ts");
+    return await askOrElse(run, {
+      operation: accumulateFeesOperation,
+      input: options,
+      afterMs: undefined,
+      show: ({ text, exitCode }) => {
+        if (text !== "") run.deps.print(text);
+        return exitCode;
+      },
+    }, () => runAccumulation(run, options));
+  },
 });

@@ -7,8 +7,10 @@ import { check } from "./check.ts";
 import type { MessagingRun } from "./command.ts";
 import { holdCommand } from "./hold.ts";
 import { listCommand } from "./list.ts";
+import { relayCommand } from "./relay.ts";
 import { releaseCommand } from "./release.ts";
 import { retryCommand } from "./retry.ts";
+import { scanCommand } from "./scan.ts";
 import { showCommand } from "./show.ts";
 
 /** In the order of the help. */
@@ -16,9 +18,11 @@ export const commands: readonly Command<MessagingRun>[] = [
   check,
   listCommand,
   showCommand,
+  relayCommand,
   retryCommand,
   holdCommand,
   releaseCommand,
+  scanCommand,
   accumulateFees,
   backupCommand,
   ...sharedCommands,

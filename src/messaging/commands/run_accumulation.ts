@@ -1,23 +1,17 @@
 /**
- * Work of `accumulate-fees`. The relayer must not run on the same database at the same time; the second process exits
- * with an error.
+ * Work of `accumulate-fees`: in the running relayer, which is asked for it, or in the command's own process.
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
-import { linkedAbort } from "../../core/runtime/linked_abort.ts";
-import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type ClaimSummary, summaryColumns } from "./claim_summary.ts";
 import type { CommandDeps } from "./command.ts";
 import { runClaims } from "./run_claims.ts";
 import { runWithdrawals, type WithdrawalRun } from "./run_withdrawals.ts";
-import type { HubConfig, MessagingConfig } from "../config/schema.ts";
-import { createFeeContext } from "../fee_workers.ts";
+import type { HubConfig } from "../config/schema.ts";
 import type { FeeContext } from "../fees/fee_context.ts";
-import { planLegs, toRelaySettings } from "../legs.ts";
-import type { RelayDeps } from "../relay/leg.ts";
-import { type ProgramRun, runSession, type Session } from "../session.ts";
-import { openGate } from "../startup.ts";
+import { withRelaying } from "../control/own_relaying.ts";
+import { type ProgramRun, runSession } from "../session.ts";
 
 /** Options of the command. */
 export interface AccumulateOptions {
@@ -34,40 +28,15 @@ export function runAccumulation(
 ): Promise<ExitCode> {
   const { deps, config, signal } = run;
   return runSession(run, async (session) => {
-    const { context, gates } = planCommand(deps, config, session);
-    const done = linkedAbort(signal);
-    // Chains that did not answer are polled again, so that --wait can continue with them.
-    const supervisor = { clock: deps.clock, randomness: deps.random, log: deps.log };
-    const opening = superviseWorkers(supervisor, gates, { signal: done.signal });
     const { pollIntervalSec } = config.hub;
     const print = deps.logFormat === "human" ? deps.print : (): void => {};
-    try {
-      return await claimAndWithdraw(context, { ...options, pollIntervalSec, print }, signal);
-    } finally {
-      done.abort();
-      await opening;
-      done.unlink();
-    }
+    // Chains that did not answer are polled again, so that --wait can continue with them.
+    return await withRelaying(
+      run,
+      session,
+      ({ fees }) => claimAndWithdraw(fees, { ...options, pollIntervalSec, print }, signal),
+    );
   });
-}
-
-function planCommand(
-  deps: CommandDeps,
-  config: MessagingConfig,
-  session: Session,
-): { readonly context: FeeContext; readonly gates: readonly Worker[] } {
-  const { clock, random, log } = deps;
-  const pipeline: RelayDeps = { clock, random, log, ledger: session.ledger };
-  const settings = toRelaySettings(config, () => undefined);
-  const { hub, checks } = session;
-  const chains = session.chains.map((entry) => ({
-    entry,
-    ...openGate(pipeline, { hub, entry }, checks.get(entry.chain)),
-  }));
-  const { outbound } = planLegs({ ...pipeline, settings }, { config, hub, chains, fetch: deps.fetch });
-  const parts = { config, settings, hub, chains, checks, outbound };
-  const gates = chains.flatMap(({ worker }) => worker === undefined ? [] : [worker]);
-  return { context: createFeeContext(pipeline, parts), gates };
 }
 
 /** Claims, withdraws, or both, and reports the result. */

@@ -189,6 +189,10 @@ export async function settleDeliveries(context: FeeContext, signal: AbortSignal)
     if (!context.isUp(name)) continue;
     const count = (): number =>
       context.ledger.submissions.listUnresolved(name).filter(({ kind }) => kind === "delivery").length;
+    if (context.isSettledElsewhere) {
+      open += count();
+      continue;
+    }
     if (count() === 0 && context.ledger.deliveries.listNotFinal(name, 1).length === 0) continue;
     try {
       await settleAll({ ...context, target: chain, signal });

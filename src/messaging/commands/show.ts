@@ -2,8 +2,9 @@
 import { defineCommand } from "../../core/commands/command.ts";
 import { escapeControls } from "../../core/config/redact.ts";
 import { formatTable, formatValues, shownTime } from "../../core/runtime/text_table.ts";
-import type { DecisionView, LegView } from "../control/operations/show.ts";
+import type { LegView } from "../control/operations/show.ts";
 import type { MessagingRun } from "./command.ts";
+import { formatDecision } from "./decision_text.ts";
 import { toHashText } from "./hash_argument.ts";
 
 const AFTER_HELP = `
@@ -79,23 +80,6 @@ function formatLeg({ message, changes, decision, transactions, delivery, next }:
     `  next: ${escapeControls(next)}`,
   ];
   return parts.join("\n");
-}
-
-function formatDecision(decision: DecisionView): string {
-  const { price, priceSource, feeUsd, costUsd, requiredUsd } = decision;
-  return formatValues({
-    decided: `${shownTime(decision.at)}: ${decision.verdict}`,
-    offered: feeUsd === undefined ? "unknown" : `${feeUsd} dollars`,
-    required: requiredUsd === undefined
-      ? "unknown"
-      : `${requiredUsd} dollars: cost ${costUsd} and ${decision.minimumProfitPercent} %`,
-    gas: `${decision.gas} at ${decision.gasPriceGwei} gwei${
-      decision.dataCost === "0" ? "" : `, data for ${decision.dataCost} native tokens`
-    }`,
-    price: price === undefined
-      ? "unknown"
-      : `${price} dollars per native token (${priceSource ?? "unknown source"})`,
-  }, "    ");
 }
 
 function formatTransaction(transaction: LegView["transactions"][number]): string {

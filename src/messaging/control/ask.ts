@@ -6,8 +6,9 @@ import { ControlFault } from "../../core/runtime/control_client.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import type { CommandDeps } from "../commands/command.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type ProgramRun, withLedger } from "../session.ts";
-import { type Operation, type OperationContext, OperationRefusal } from "./operation.ts";
+import { type ProgramRun, runSession, withLedger } from "../session.ts";
+import { type Operation, type OperationContext, OperationRefusal, type Relaying } from "./operation.ts";
+import { withRelaying } from "./own_relaying.ts";
 import { answerShape } from "./protocol.ts";
 
 /** Time in which the running relayer answers an operation on its database, ms. */
@@ -17,22 +18,30 @@ const ANSWER_WITHIN_MS = 60_000;
 export interface Question<Input, Output> {
   readonly operation: Operation<Input, Output>;
   readonly input: unknown;
-  /** Prints the answer. */
-  readonly show: (output: Output) => void;
+  /** Prints the answer; returns the exit status unless it is 0. */
+  readonly show: (output: Output) => ExitCode | void;
+  /** Time for the running relayer's answer, ms; no limit with `undefined`, a minute when absent. */
+  readonly afterMs?: number | undefined;
 }
 
 /** Asks and prints the answer. @returns 0, or 1 when it was refused. */
-export async function ask<Input, Output>(
+export function ask<Input, Output>(
   run: ProgramRun<CommandDeps>,
   question: Question<Input, Output>,
 ): Promise<ExitCode> {
+  return askOrElse(run, question, () => runHere(run, question));
+}
+
+/** As {@link ask}, with something else to do when no relayer runs. */
+export async function askOrElse<Input, Output>(
+  run: ProgramRun<CommandDeps>,
+  question: Question<Input, Output>,
+  otherwise: () => Promise<ExitCode>,
+): Promise<ExitCode> {
   try {
     const found = await askRunning(run, question);
-    if (found !== undefined) {
-      question.show(found.output);
-      return exitCodes.ok;
-    }
-    return await runHere(run, question);
+    if (found !== undefined) return question.show(found.output) ?? exitCodes.ok;
+    return await otherwise();
   } catch (error) {
     if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
     run.deps.printError(error.message);
@@ -46,10 +55,10 @@ export async function ask<Input, Output>(
  */
 export async function askRunning<Input, Output>(
   { deps, signal }: ProgramRun<CommandDeps>,
-  { operation, input }: Pick<Question<Input, Output>, "operation" | "input">,
+  { operation, input, ...times }: Omit<Question<Input, Output>, "show">,
 ): Promise<{ readonly output: Output } | undefined> {
   const line = JSON.stringify({ operation: operation.name, input });
-  const answer = await deps.askRunning({ line, afterMs: ANSWER_WITHIN_MS, signal });
+  const answer = await deps.askRunning({ line, afterMs: ANSWER_WITHIN_MS, ...times, signal });
   if (answer === undefined) return undefined;
   const parsed = answerShape.safeParse(parseJson(answer));
   if (!parsed.success) throw new OperationRefusal("The running relayer gave an answer of an unknown form.");
@@ -69,22 +78,40 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Runs the operation on the database itself. */
+/** Runs the operation in this process, on the database itself and, where it needs them, with connections of its own. */
 function runHere<Input, Output>(
   run: ProgramRun<CommandDeps>,
   { operation, input, show }: Question<Input, Output>,
 ): Promise<ExitCode> {
   const { deps, config, signal } = run;
-  const openLedger = operation.needs === "read" ? deps.openReadOnly : deps.openLedger;
-  return withLedger({ ...run, deps: { ...deps, openLedger } }, async (ledger) => {
-    show(await operation.run(contextOf(deps, { ledger, config }), operation.input.parse(input), signal));
-    return exitCodes.ok;
-  });
-}
-
-function contextOf(
-  { clock, log }: CommandDeps,
-  parts: { readonly ledger: Ledger; readonly config: OperationContext["config"] },
-): OperationContext {
-  return { ...parts, clock, log, isRunning: false, wake: () => {} };
+  const work = async (ledger: Ledger, relaying?: Relaying): Promise<ExitCode> => {
+    const context: OperationContext = {
+      ...deps,
+      ledger,
+      config,
+      isRunning: false,
+      wake: () => {},
+      relaying: () => {
+        if (relaying === undefined) throw new Error(`${operation.name} has no connections`);
+        return relaying;
+      },
+    };
+    return show(await operation.run(context, operation.input.parse(input), signal)) ?? exitCodes.ok;
+  };
+  switch (operation.needs) {
+    case "running":
+      throw new OperationRefusal("No relayer runs on this database.");
+    case "read":
+      return withLedger(
+        { ...run, deps: { ...deps, openLedger: deps.openReadOnly } },
+        (ledger) => work(ledger),
+      );
+    case "write":
+      return withLedger(run, (ledger) => work(ledger));
+    case "chains":
+      return runSession(
+        run,
+        (session) => withRelaying(run, session, (relaying) => work(session.ledger, relaying)),
+      );
+  }
 }

@@ -6,6 +6,8 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { MessagingConfig } from "../config/schema.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { FeeContext } from "../fees/fee_context.ts";
+import type { Leg } from "../relay/leg.ts";
 import type { z } from "zod";
 
 /** Context of every operation. */
@@ -18,13 +20,21 @@ export interface OperationContext {
   readonly isRunning: boolean;
   /** Hints to the workers that rows have become due; nothing when none run. */
   readonly wake: () => void;
+  /** What relays, for operations that need chains. */
+  readonly relaying: () => Relaying;
+}
+
+/** The legs and fees of a relayer, or of a command's own process. */
+export interface Relaying {
+  readonly legs: readonly Leg[];
+  readonly fees: FeeContext;
 }
 
 /**
  * What an operation needs where nothing runs. `read`: the database, read-only. `write`: the database. `running`: it is
- * about the running relayer and has no meaning without.
+ * about the running relayer and has no meaning without. `chains`: the database and connections to the chains.
  */
-export type OperationNeed = "read" | "write" | "running";
+export type OperationNeed = "read" | "write" | "running" | "chains";
 
 /** An operation with the shapes of what goes over the socket. */
 export interface Operation<Input, Output> {

@@ -1,20 +1,26 @@
 /** Every operation. A new one is a file of its own and one line here. */
 import { type NamedOperation, toNamedOperation } from "./operation.ts";
+import { accumulateFeesOperation } from "./operations/accumulate_fees.ts";
 import { backupOperation } from "./operations/backup.ts";
 import { holdOperation } from "./operations/hold.ts";
 import { listOperation } from "./operations/list.ts";
+import { relayOperation } from "./operations/relay.ts";
 import { releaseOperation } from "./operations/release.ts";
 import { retryOperation } from "./operations/retry.ts";
+import { scanOperation } from "./operations/scan.ts";
 import { showOperation } from "./operations/show.ts";
 
 /** All operations by name. */
 export const operations: ReadonlyMap<string, NamedOperation> = new Map(
   [
+    toNamedOperation(accumulateFeesOperation),
     toNamedOperation(backupOperation),
     toNamedOperation(holdOperation),
     toNamedOperation(listOperation),
+    toNamedOperation(relayOperation),
     toNamedOperation(releaseOperation),
     toNamedOperation(retryOperation),
+    toNamedOperation(scanOperation),
     toNamedOperation(showOperation),
   ].map((operation) => [operation.name, operation]),
 );

@@ -5,7 +5,7 @@ import { messageReasons, messageStates } from "../ledger/ledger.ts";
 import { z } from "zod";
 
 /** A state machine as text. */
-const stateMachineShape = z.string().transform((text, context) => {
+export const stateMachineShape = z.string().transform((text, context) => {
   try {
     return parseStateMachine(text);
   } catch (error) {

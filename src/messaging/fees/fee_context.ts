@@ -9,6 +9,7 @@ import { equalBytes } from "../../core/encoding/bytes.ts";
 import type { Signature } from "../../core/ismp/fees.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Limit } from "../../core/runtime/limit.ts";
 import type { FeeUnits } from "./fee_units.ts";
 import type { HubCalls, NonceTurns } from "./hub_calls.ts";
 import type { ProvableHeight, WaitingPayment } from "./withdrawals/payment_bundles.ts";
@@ -43,6 +44,11 @@ export interface FeeContext extends RelayDeps {
   readonly hubKey: FeeKey | undefined;
   readonly calls: HubCalls;
   readonly turns: NonceTurns;
+  /** Locks of rounds of claims and of withdrawals: those of the worker and of an operator's command never overlap. */
+  readonly claimTurn: Limit;
+  readonly withdrawalTurn: Limit;
+  /** True in the running relayer, where other workers settle transactions. */
+  readonly isSettledElsewhere: boolean;
   readonly units: FeeUnits;
   readonly settings: RelaySettings;
   readonly withdrawals: WithdrawalSettings;

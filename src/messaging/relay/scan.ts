@@ -93,7 +93,7 @@ export async function scanLeg(
     const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
     width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
     found += leg.ledger.transaction(() => {
-      const fresh = recordRows(leg, { events, view });
+      const fresh = recordRows(leg, { events, view }).length;
       recordRotations(leg, events);
       for (const event of events) {
         if (event.kind === "funded") reviveFunded(leg, event.commitment);
@@ -104,21 +104,21 @@ export async function scanLeg(
   }
 }
 
-/** Records the messages among the events, one after the other; returns the number of new ones. */
-function recordRows(
+/** Records the messages among the events, one after the other; returns the new ones. */
+export function recordRows(
   leg: Leg,
   work: { readonly events: readonly ChainEvent[]; readonly view: CounterpartyView },
-): number {
+): readonly Hash256[] {
   const facts = toRouteInput(leg, work.view.nowSec);
   const ends = { source: facts.source, target: facts.target };
-  let fresh = 0;
+  const fresh: Hash256[] = [];
   for (const event of work.events) {
     if (event.kind !== "message") continue;
     const decided = decideState(route(event.message, facts));
     if (decided === undefined) continue;
     const row = toMessageRow(event.message, ends, { ...decided, seenAtHeight: event.at.height });
     if (!recordRow(leg, row)) continue;
-    fresh++;
+    fresh.push(row.commitment);
     logFound(leg, row);
   }
   return fresh;

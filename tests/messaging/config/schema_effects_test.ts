@@ -38,7 +38,7 @@ async function plan(config: MessagingConfig): Promise<string> {
   const parts = { config, settings, hub, chains: gated, fetch: () => assert.fail() };
   const { outbound, workers } = planLegs({ ...deps, settings }, parts);
   const feeParts = { ...parts, checks: new Map(), outbound };
-  const fees = planFees(deps, feeParts);
+  const fees = planFees(createFeeContext(deps, feeParts), config);
   const { withdrawals, hostOf } = createFeeContext(deps, feeParts);
   const shown = {
     settings,

@@ -48,6 +48,7 @@ function openScene(): Scene {
     config,
     isRunning: true,
     wake: () => void woken++,
+    relaying: () => assert.fail("these operations need no chains"),
     woken: () => woken,
   };
 }

@@ -1,13 +1,15 @@
 /**
  * Events of the host in a range of blocks, complete and in order.
  */
-import { fromHex } from "../../encoding/bytes.ts";
+import { fromHex, type Hash256 } from "../../encoding/bytes.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { decodeHostLog, type HostEvent } from "../../evm/host_events.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { LogReader } from "./log_reader.ts";
+import { transactionReceipt } from "./queries.ts";
 import { RequestGaps } from "./request_gaps.ts";
+import { RpcBatch } from "./rpc_batch.ts";
 import type { Log } from "./rpc_schemas.ts";
 
 /** Events that the programs consume (docs/protocol/messaging.md section 6.3). */
@@ -48,6 +50,13 @@ export class EvmEvents implements ChainEvents {
     const found = await this.#logs.fetch({ address, topics }, range, signal, read.guard);
     read.commit();
     return this.#decode(found);
+  }
+
+  async findTransaction(hash: Hash256, signal: AbortSignal): Promise<bigint | undefined> {
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const receipt = batch.add(transactionReceipt(hash));
+    await batch.send({ signal });
+    return receipt()?.blockNumber;
   }
 
   #decode(found: readonly Log[]): readonly ChainEvent[] {

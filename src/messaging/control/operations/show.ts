@@ -17,7 +17,8 @@ const changeShape = z.object({
   detail: z.string().optional(),
 });
 
-const decisionShape = z.object({
+/** Numbers of the profit rule. */
+export const decisionShape = z.object({
   at: z.string(),
   verdict: z.string(),
   feeUsd: z.string().optional(),

@@ -109,7 +109,11 @@ export class ClaimsRounds {
   }
 
   /** Runs one pass. Faults of the hub while claims are looked up are thrown; faults of a pair affect only that pair. */
-  async run(signal: AbortSignal): Promise<RoundReport> {
+  run(signal: AbortSignal): Promise<RoundReport> {
+    return this.#context.claimTurn.run(() => this.#runInTurn(signal), signal);
+  }
+
+  async #runInTurn(signal: AbortSignal): Promise<RoundReport> {
     const context = this.#context;
     const settled = await settleClaims(context, signal);
     const reviewed = await reviewLost(context, signal);

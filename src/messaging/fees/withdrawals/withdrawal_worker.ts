@@ -76,7 +76,11 @@ export class WithdrawalRounds {
   }
 
   /** Advances every open withdrawal by one step. Faults of the hub while it is scanned for payments are thrown. */
-  async advance(signal: AbortSignal): Promise<readonly StepReport[]> {
+  advance(signal: AbortSignal): Promise<readonly StepReport[]> {
+    return this.#context.withdrawalTurn.run(() => this.#advanceInTurn(signal), signal);
+  }
+
+  async #advanceInTurn(signal: AbortSignal): Promise<readonly StepReport[]> {
     await this.#settleOrders(signal);
     const scannedTo = await this.#scan(signal);
     const paying = new Map(payingChains(this.#context).map((each) => [each.name, each]));
@@ -108,6 +112,14 @@ export class WithdrawalRounds {
     signal: AbortSignal,
   ): Promise<readonly OrderReport[]> {
     if (due.length === 0) return [];
+    return await this.#context.withdrawalTurn.run(() => this.#orderInTurn(due, isAskedFor, signal), signal);
+  }
+
+  async #orderInTurn(
+    due: readonly PayingChain[],
+    isAskedFor: boolean,
+    signal: AbortSignal,
+  ): Promise<readonly OrderReport[]> {
     this.#hasScanned = false;
     await this.#scan(signal);
     const reports: OrderReport[] = [];

@@ -3,10 +3,18 @@
  * decision. The rule itself is in `decisions/profit.ts`.
  */
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
-import { type BatchVerdict, decideBatch, type ProofUsage } from "../decisions/profit.ts";
-import { coveringPriceWei, signingBoundWei } from "../decisions/gas_price.ts";
+import {
+  type BatchDecision,
+  type BatchOffer,
+  type BatchVerdict,
+  decideBatch,
+  type ProofUsage,
+} from "../decisions/profit.ts";
+import { coveringPriceWei, type PriceBoundInput, signingBoundWei } from "../decisions/gas_price.ts";
 import { findGoneRequests } from "./gone_requests.ts";
-import type { LegRun, RelayContext, RelaySettings } from "../leg.ts";
+import type { NativePrice } from "../../../core/evm/native_price.ts";
+import type { DecisionRow } from "../../ledger/ledger.ts";
+import type { LegProfit, LegRun, RelayContext, RelaySettings } from "../leg.ts";
 import { type Candidate, findOwnPayment, hold, stillOpen, transition } from "../messages.ts";
 import { readRevenues, type Revenue } from "./revenue.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
@@ -37,6 +45,39 @@ export async function filterProfitable(
   const isFree = profit.minimumPercent === 0 &&
     !work.candidates.some(({ row }) => findOwnPayment(leg, row) !== undefined);
   if (isFree) return unbounded;
+  const { revenues, offers, decided, price, bound } = await judgeProfit(leg, profit, work);
+  // Our own payments are limited even when everything else is delivered at any price.
+  const isOwnMoney = bound.price27 !== undefined &&
+    offers.every(({ paymentClass }) => paymentClass === "own_withdrawal");
+  const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
+  const revenueOf = new Map(
+    work.candidates.map(({ row }, index) => [row.commitment, revenueAt(revenues, index)]),
+  );
+  const lost = work.candidates.filter(({ row }) => revenueOf.get(row.commitment)?.fee.kind === "gone");
+  const gone = await findGoneRequests(leg, profit, lost);
+  const candidates = leg.ledger.transaction(() => {
+    noteOffers(leg, offers);
+    leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
+    return defer(leg, { ...work, held: decided.hold, revenueOf, gone });
+  });
+  return { candidates, maxGasPriceWei };
+}
+
+/** Decision about a batch with everything that it was made from. */
+export interface JudgedBatch {
+  readonly revenues: readonly Revenue[];
+  readonly offers: readonly BatchOffer[];
+  readonly decided: BatchDecision;
+  readonly price: NativePrice;
+  readonly bound: PriceBoundInput;
+}
+
+/** Collects what the profit rule needs, and asks it; changes nothing. */
+export async function judgeProfit(
+  leg: LegRun,
+  profit: LegProfit,
+  work: { readonly part: ProvenBatch; readonly candidates: readonly Candidate[] },
+): Promise<JudgedBatch> {
   const revenues = await readRevenues({ ...leg, profit }, work.candidates);
   const price = await profit.price.fetchPrice(leg.signal);
   const { part } = work;
@@ -61,7 +102,7 @@ export async function filterProfitable(
   };
   const price27 = price.kind === "known" ? price.price27 : undefined;
   const profitPercent = profit.minimumPercent;
-  const { deliver, hold: held } = decideBatch(offers, consensusProofs, {
+  const decided = decideBatch(offers, consensusProofs, {
     gasPriceWei,
     price27,
     profitPercent,
@@ -73,48 +114,30 @@ export async function filterProfitable(
     price27,
     profitPercent,
   };
-  // Our own payments are limited even when everything else is delivered at any price.
-  const isOwnMoney = price27 !== undefined &&
-    offers.every(({ paymentClass }) => paymentClass === "own_withdrawal");
-  const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
-  const revenueOf = new Map(
-    work.candidates.map(({ row }, index) => [row.commitment, revenueAt(revenues, index)]),
-  );
-  const lost = work.candidates.filter(({ row }) => revenueOf.get(row.commitment)?.fee.kind === "gone");
-  const gone = await findGoneRequests(leg, profit, lost);
-  const candidates = leg.ledger.transaction(() => {
-    noteOffers(leg, offers);
-    noteDecisions(leg, [...deliver, ...held], price.kind === "known" ? price.origin : undefined);
-    return defer(leg, { ...work, held, revenueOf, gone });
-  });
-  return { candidates, maxGasPriceWei };
+  return { revenues, offers, decided, price, bound };
 }
 
-/** Records the decisions with all of their numbers, for the operator. */
-function noteDecisions(
-  { ledger, target }: Pick<LegRun, "ledger" | "target">,
-  verdicts: readonly BatchVerdict[],
-  priceOrigin: string | undefined,
-): void {
-  ledger.decisions.note(
-    target.id.stateMachine,
-    verdicts.map((decided) => {
-      const { id, numbers } = decided;
-      return {
-        commitment: toHash256(id),
-        verdict: decided.kind === "hold" ? decided.reason : decided.why,
-        feeUsd18: numbers.fee18,
-        gas: numbers.gas,
-        gasPriceWei: numbers.gasPriceWei,
-        dataCostWei: numbers.dataCostWei,
-        price27: numbers.price27,
-        priceOrigin: numbers.price27 === undefined ? undefined : priceOrigin,
-        profitPercent: numbers.profitPercent,
-        costUsd18: numbers.cost18,
-        requiredUsd18: numbers.required18,
-      };
-    }),
-  );
+/** The decisions with all of their numbers, for the operator. */
+export function toDecisions(
+  { deliver, hold: held }: BatchDecision,
+  price: NativePrice,
+): readonly Omit<DecisionRow, "atMs">[] {
+  return [...deliver, ...held].map((verdict) => {
+    const { id, numbers } = verdict;
+    return {
+      commitment: toHash256(id),
+      verdict: verdict.kind === "hold" ? verdict.reason : verdict.why,
+      feeUsd18: numbers.fee18,
+      gas: numbers.gas,
+      gasPriceWei: numbers.gasPriceWei,
+      dataCostWei: numbers.dataCostWei,
+      price27: numbers.price27,
+      priceOrigin: price.kind === "known" ? price.origin : undefined,
+      profitPercent: numbers.profitPercent,
+      costUsd18: numbers.cost18,
+      requiredUsd18: numbers.required18,
+    };
+  });
 }
 
 function revenueAt(revenues: readonly Revenue[], index: number): Revenue {

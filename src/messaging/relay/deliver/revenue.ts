@@ -144,7 +144,8 @@ export async function readTransactionRevenue(
   if (candidates.some((candidate) => candidate.row.state !== "submitted")) return { kind: "none" };
   const receipts = await target.reads.fetchReceipts(candidates.map(({ message }) => message), signal);
   if (receipts.some((receipt) => receipt !== undefined)) return { kind: "none" };
-  if (profit === undefined || profit.minimumPercent === 0) return { kind: "any" };
+  const isWanted = context.ledger.spending.find(row.id)?.rule === "operator";
+  if (isWanted || profit === undefined || profit.minimumPercent === 0) return { kind: "any" };
   const revenues = await readRevenues({ ...context, profit }, candidates);
   let offered18 = 0n;
   for (const { paymentClass, fee } of revenues) {

@@ -11,7 +11,7 @@ import type {
   SigningResult,
   Simulation,
 } from "../../../core/chains/submission.ts";
-import type { MessageRow } from "../../ledger/ledger.ts";
+import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
@@ -45,6 +45,8 @@ export interface SendInput {
   readonly candidates: readonly Candidate[];
   /** Maximum price per unit of gas, wei: what the messages pay for. No limit when absent. */
   readonly maxGasPriceWei?: bigint | undefined;
+  /** The rule by which it may be sent; decided from its messages when absent. */
+  readonly allowance?: Allowance | undefined;
 }
 
 /**
@@ -170,7 +172,7 @@ async function sendInTurn(
     ...(steps.length === 1 ? {} : { consensusProofs: steps.length - 1 }),
     ...(part.simulation.gasUsed === 0n ? {} : { gas: part.simulation.gasUsed }),
   };
-  await journalAndSend(leg, { submission, candidates: open, facts });
+  await journalAndSend(leg, { submission, candidates: open, facts, allowance: work.allowance });
   return { sent: open.length, again: [] };
 }
 
@@ -198,6 +200,7 @@ async function journalAndSend(
     readonly candidates: readonly Candidate[];
     /** Log fields of the submission. */
     readonly facts: LogFields;
+    readonly allowance?: Allowance | undefined;
   },
 ): Promise<void> {
   const { submission } = work;
@@ -215,7 +218,7 @@ async function journalAndSend(
         requestCommitment,
         target,
       })),
-      allowance: decideAllowance(leg, rows),
+      allowance: work.allowance ?? decideAllowance(leg, rows),
     });
   });
   const fields = { leg: legName(leg), messages: rows.length, transaction: submission.hash, ...work.facts };
