@@ -1,5 +1,6 @@
 /** The compiled program as a command: help, version, wrong arguments, pipes that close, signals. */
 import assert from "node:assert/strict";
+import { openEthereumKeystore } from "../../src/core/config/keystores/ethereum_keystore.ts";
 import { sendPing, waitForDelivery, waitUntil } from "../../devnet/traffic/messages.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
@@ -119,6 +120,49 @@ Deno.test("command line: log lines have colours on a terminal, unless NO_COLOR f
     assert.ok(!plain.shown.includes("\x1b"), plain.shown);
     const piped = await runOnce("bash", ["-c", line], { env: { NO_COLOR: "" } });
     assert.ok(!piped.stdout.includes("\x1b"), piped.stdout);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("command line: a password is asked for at the terminal and never shown, the keystore is for its owner", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "command-" });
+  try {
+    const line = `${RELAYER_EXECUTABLE} keys new --type=evm --out=${folder}/a.json`;
+    const child = new Deno.Command("script", {
+      args: ["-qec", line, "/dev/null"],
+      stdin: "piped",
+      stdout: "piped",
+      env: { TERM: "xterm" },
+    }).spawn();
+    const writer = child.stdin.getWriter();
+    let shown = "";
+    let asked = 0;
+    for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+      shown += text;
+      // Each question is answered when it is there: a wrong key is erased, and so is a character of two bytes.
+      for (; asked < (shown.match(/keystore: |again: /g) ?? []).length; asked++) {
+        await writer.write(new TextEncoder().encode("pazzü\x7f\x7f\x7fssphrase\r"));
+      }
+    }
+    await writer.close();
+    assert.equal((await child.status).code, 0, shown);
+    assert.doesNotMatch(shown, /pa|phrase/);
+    const address = /a\.json: 0x([0-9a-f]{40})/.exec(shown)?.[1];
+    const text = await Deno.readTextFile(`${folder}/a.json`);
+    assert.equal(JSON.parse(text).address, address);
+    assert.ok("key" in openEthereumKeystore(JSON.parse(text), "passphrase"));
+    assert.equal(((await Deno.stat(`${folder}/a.json`)).mode ?? 0) & 0o777, 0o600);
+    const again = await runRelayerOnce([
+      "keys",
+      "new",
+      "--type=evm",
+      `--out=${folder}/a.json`,
+      `--password-file=${folder}/a.json`,
+    ]);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /a\.json exists and is not overwritten; nothing was written\n$/);
+    assert.equal(await Deno.readTextFile(`${folder}/a.json`), text);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

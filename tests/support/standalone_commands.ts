@@ -7,6 +7,7 @@ import { runStandalone, type StandaloneArguments } from "../../src/core/commands
 import type { ConfigFileKind } from "../../src/core/config/config_file.ts";
 import type { ConfigFiles } from "../../src/core/config/toml.ts";
 import { parseArguments as parseMessaging } from "../../src/messaging/arguments.ts";
+import type { Terminal } from "../../src/core/runtime/terminal.ts";
 import { messagingFile } from "../../src/messaging/config/config_file.ts";
 
 /** How a command ended and what it said. */
@@ -20,6 +21,8 @@ export interface CommandResult {
 export interface CommandSurroundings extends Partial<ConfigFiles> {
   /** True: nobody gets what is printed, although somebody reads. */
   readonly isOutputLost?: boolean;
+  readonly writeNewFile?: (path: string, text: string) => boolean;
+  readonly terminal?: Terminal;
 }
 
 /** Texts of files by path. */
@@ -74,6 +77,8 @@ async function run<Run>(
     },
     readVariable: (name: string): string | undefined => around.readVariable?.(name),
     closeEnvironment: (): void => {},
+    writeNewFile: (path: string, text: string): boolean => around.writeNewFile?.(path, text) ?? false,
+    terminal: around.terminal,
     readMode: (path: string): number | undefined => around.readMode?.(path),
     openedKeystores: new Map<string, Uint8Array>(),
     writeOutput: (text: string): boolean => {

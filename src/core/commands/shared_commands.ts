@@ -3,10 +3,18 @@ import type { Command } from "./command.ts";
 import { configCheck } from "./config_check.ts";
 import { configSchema } from "./config_schema.ts";
 import { configShow } from "./config_show.ts";
+import { keysEncrypt } from "./keys_encrypt.ts";
+import { keysImport } from "./keys_import.ts";
+import { keysList } from "./keys_list.ts";
+import { keysNew } from "./keys_new.ts";
 
 /** In the order of the help, behind those of the program. */
 export const sharedCommands: readonly Command<unknown>[] = [
   configCheck,
   configShow,
   configSchema,
+  keysList,
+  keysNew,
+  keysImport,
+  keysEncrypt,
 ];

@@ -18,7 +18,8 @@ const KEYSTORE_PREFIX = "keystore:";
 /** Name of the key for its password. */
 const PASSWORD_KEY = "keystore_password_file";
 
-type Judgement = { value: Secret<Hex> } | { found: string; hint?: string };
+/** A key, or what is wrong with it. */
+export type Judgement = { value: Secret<Hex> } | { found: string; hint?: string };
 
 /** Order of the Ristretto group (RFC 9496, section 4.1). */
 const RISTRETTO_ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
@@ -43,7 +44,8 @@ export function evmSigner(files: ConfigFiles): TypeIn<Secret<Hex>> {
   return signerType(files, EVM_EXPECTED, { account: "evm", judge: judgeEvmKey });
 }
 
-function judgeEvmKey(bytes: Uint8Array): Judgement {
+/** A secp256k1 key whose rewards can be claimed. */
+export function judgeEvmKey(bytes: Uint8Array): Judgement {
   if (bytes.length !== 32) return { found: `${bytes.length} bytes of hex` };
   if (!secp256k1.utils.isValidSecretKey(bytes)) {
     return { found: "a number outside of the secp256k1 group order" };
@@ -60,7 +62,8 @@ export function substrateSigner(files: ConfigFiles): TypeIn<Secret<Hex>> {
   return signerType(files, SUBSTRATE_EXPECTED, { account: "substrate", judge: judgeSubstrateKey });
 }
 
-function judgeSubstrateKey(bytes: Uint8Array): Judgement {
+/** An sr25519 key: mini secret or 64 bytes. */
+export function judgeSubstrateKey(bytes: Uint8Array): Judgement {
   if (bytes.length !== 32 && bytes.length !== 64) return { found: `${bytes.length} bytes of hex` };
   if (bytes.length === 64 && !isScalar(bytes.subarray(0, 32))) {
     return { found: "64 bytes that are not an expanded sr25519 key" };
@@ -175,7 +178,8 @@ function judgeFile(files: ConfigFiles, path: string, judge: (bytes: Uint8Array) 
   return "found" in judgement ? { ...judgement, found: `a file that holds ${judgement.found}` } : judgement;
 }
 
-function judgeHex(text: string, judge: (bytes: Uint8Array) => Judgement): Judgement {
+/** A key in hex. */
+export function judgeHex(text: string, judge: (bytes: Uint8Array) => Judgement): Judgement {
   const digits = text.replace(/^0x/i, "");
   if (digits === "") return { found: "no digits" };
   if (!/^[0-9a-fA-F]+$/.test(digits)) return { found: "other characters than hex digits" };

@@ -8,6 +8,7 @@ import { type LogFormat, openLog } from "../telemetry/open_log.ts";
 import { openOutput } from "../telemetry/output.ts";
 import type { RecentWarning } from "../telemetry/recent_warnings.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
+import type { Terminal } from "./terminal.ts";
 import { abortOnSignals, systemSignals } from "./signals.ts";
 import { systemClock } from "./system_clock.ts";
 
@@ -24,6 +25,10 @@ export interface ProcessEnv {
   readonly closeEnvironment: () => void;
   /** Writes to standard output; false when the text is lost although somebody reads. */
   readonly writeOutput: (text: string) => boolean;
+  /** Writes a new file that only its owner can read; false when there is one at the path. Throws the runtime's error. */
+  readonly writeNewFile: (path: string, text: string) => boolean;
+  /** Absent: nobody can be asked. */
+  readonly terminal: Terminal | undefined;
   readonly writeError: (text: string) => void;
   readonly exit: (code: ExitCode) => void;
   readonly isColourWelcome: boolean;

@@ -179,6 +179,8 @@ function toListenAddress(text: string): ListenAddress {
 export interface CommandDescription extends ProgramDescription {
   /** Text in the list of commands. */
   readonly summary: string;
+  /** True: the command of its group's word alone. */
+  readonly isDefault?: boolean;
 }
 
 /** Adds the first word of commands of two words, or finds it. */
@@ -194,9 +196,9 @@ export function addGroup(
 /** Adds a command with its own help. */
 export function addCommand(
   parent: Command,
-  { name, description, summary, afterHelp }: CommandDescription,
+  { name, description, summary, afterHelp, isDefault = false }: CommandDescription,
 ): Command {
-  return parent.command(name)
+  return parent.command(name, { isDefault })
     .description(description)
     .summary(summary)
     .addHelpText("after", afterHelp)

@@ -4,6 +4,7 @@ import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { ProcessEnv } from "./app.ts";
 import { openEnvironment } from "./environment.ts";
 import { modeOf } from "./machine_facts.ts";
+import { systemTerminal } from "./terminal.ts";
 import { writeText } from "./text_output.ts";
 import { versionText } from "./version.ts";
 
@@ -32,9 +33,21 @@ export async function startProgram<Parsed extends { readonly kind: "run" }>(
     readMode: modeOf,
     openedKeystores: new Map(),
     closeEnvironment: environment.close,
+    writeNewFile,
+    terminal: systemTerminal(),
     writeOutput: (text) => writeText(Deno.stdout, text),
     writeError: (text) => void writeText(Deno.stderr, text),
     exit: (status) => Deno.exit(status),
     isColourWelcome: !Deno.noColor,
   });
+}
+
+function writeNewFile(path: string, text: string): boolean {
+  try {
+    Deno.writeTextFileSync(path, text, { createNew: true, mode: 0o600 });
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.AlreadyExists) return false;
+    throw error;
+  }
 }

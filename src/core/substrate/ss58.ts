@@ -20,6 +20,15 @@ export function ss58PublicKey(address: string): Uint8Array | undefined {
   return equalBytes(checksumOf(body), bytes.subarray(start + KEY_BYTES)) ? body.slice(start) : undefined;
 }
 
+/** Network of addresses that belong to none in particular. */
+const GENERIC_NETWORK = 42;
+
+/** The address of a public key, for no network in particular. */
+export function ss58Address(publicKey: Uint8Array): string {
+  const body = concatBytes(Uint8Array.of(GENERIC_NETWORK), publicKey);
+  return base58.encode(concatBytes(body, checksumOf(body)));
+}
+
 function decode(address: string): Uint8Array | undefined {
   try {
     return base58.decode(address);

@@ -49,6 +49,44 @@ const keystoreShape = z.object({
   Crypto: cryptoShape.optional(),
 });
 
+/** Costs of new keystores: those of `geth account new` (ethereum/go-ethereum: accounts/keystore/passphrase.go). */
+const NEW_SCRYPT = { n: 2 ** 18, r: 8, p: 1, dklen: 32 };
+
+/** A new keystore of a secp256k1 key, as JSON. @param randomBytes of a secure source. */
+export function encryptEthereumKey(
+  key: Uint8Array,
+  password: string,
+  randomBytes: (count: number) => Uint8Array,
+): string {
+  const [salt, iv, id] = [randomBytes(32), randomBytes(16), randomBytes(16)];
+  const bare = (bytes: Uint8Array): string => toHex(bytes).slice(2);
+  const { n: N, r, p, dklen: dkLen } = NEW_SCRYPT;
+  const derived = scrypt(new TextEncoder().encode(password), salt, { N, r, p, dkLen });
+  const ciphertext = ctr(derived.subarray(0, 16), iv).encrypt(key);
+  const mac = keccak256(concatBytes(derived.subarray(16, 32), ciphertext));
+  return JSON.stringify({
+    version: 3,
+    id: toUuid(id),
+    address: bare(toEvmAddress(key)),
+    crypto: {
+      cipher: "aes-128-ctr",
+      cipherparams: { iv: bare(iv) },
+      ciphertext: bare(ciphertext),
+      kdf: "scrypt",
+      kdfparams: { ...NEW_SCRYPT, salt: bare(salt) },
+      mac: bare(mac),
+    },
+  });
+}
+
+/** A random UUID (RFC 9562, version 4) of 16 random bytes. */
+function toUuid(random: Uint8Array): string {
+  const bytes = random.slice();
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return toHex(bytes).slice(2).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
 /** True for JSON that means to be such a keystore. */
 export function isEthereumKeystore(json: object): boolean {
   return "crypto" in json || "Crypto" in json;

@@ -5,10 +5,16 @@
  */
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa";
 import { scrypt } from "@noble/hashes/scrypt.js";
+import { u32 } from "scale-ts";
 import { z } from "zod";
-import { equalBytes, fromHex } from "../../encoding/bytes.ts";
-import { SignatureError, sr25519PublicKey, withoutCofactor } from "../../ismp/signed_messages.ts";
-import { ss58PublicKey } from "../../substrate/ss58.ts";
+import { concatBytes, equalBytes, fromHex } from "../../encoding/bytes.ts";
+import {
+  SignatureError,
+  sr25519PublicKey,
+  sr25519Secret,
+  withoutCofactor,
+} from "../../ismp/signed_messages.ts";
+import { ss58Address, ss58PublicKey } from "../../substrate/ss58.ts";
 import { damaged, type OpenedKeystore, WRONG_PASSWORD } from "./opened_keystore.ts";
 
 /** Salt of 32 bytes, then N, p, r as little-endian 32-bit integers. */
@@ -38,6 +44,30 @@ const keystoreShape = z.object({
   encoding: z.object({ content: words, type: words, version: z.string() }),
   address: z.string().optional(),
 });
+
+/** `N, p, r` of new keystores: packages/util-crypto/src/scrypt/defaults.ts, `DEFAULT_PARAMS`. */
+const NEW_SCRYPT = { N: 2 ** 17, p: 1, r: 8 };
+
+/** A new keystore of an sr25519 key (mini secret or 64 bytes), as JSON. @param randomBytes of a secure source. */
+export function encryptSr25519Key(
+  key: Uint8Array,
+  password: string,
+  randomBytes: (count: number) => Uint8Array,
+): string {
+  const [salt, nonce] = [randomBytes(SALT_BYTES), randomBytes(NONCE_BYTES)];
+  const publicKey = sr25519PublicKey(key);
+  const { N, p, r } = NEW_SCRYPT;
+  const head = concatBytes(salt, u32.enc(N), u32.enc(p), u32.enc(r));
+  const derived = scrypt(new TextEncoder().encode(password), salt, { N, p, r, dkLen: 64 }).subarray(0, 32);
+  const plain = concatBytes(PAIR_HEADER, sr25519Secret(key), PAIR_DIVIDER, publicKey);
+  const sealed = xsalsa20poly1305(derived, nonce).encrypt(plain);
+  return JSON.stringify({
+    encoded: concatBytes(head, nonce, sealed).toBase64(),
+    encoding: { content: ["pkcs8", "sr25519"], type: ["scrypt", "xsalsa20-poly1305"], version: "3" },
+    address: ss58Address(publicKey),
+    meta: {},
+  });
+}
 
 /** True for JSON that means to be such a keystore. */
 export function isPolkadotKeystore(json: object): boolean {

@@ -1,0 +1,33 @@
+/** `keys import`: a key that is typed or pasted, encrypted. */
+import { defineStandalone } from "./command.ts";
+import { readKeyText } from "./key_text.ts";
+import { keysGroup } from "./keys_group.ts";
+import {
+  addKeystoreOptions,
+  fail,
+  KEYSTORE_HELP,
+  type KeystoreOptions,
+  writeKeystore,
+} from "./keystore_output.ts";
+
+/** The command. */
+export const keysImport = defineStandalone<KeystoreOptions>({
+  group: keysGroup,
+  name: "import",
+  description:
+    "Asks for a private key (hex) at the terminal, without showing it, and writes it as an encrypted keystore.",
+  summary: "ask for a key and write it as an encrypted keystore",
+  afterHelp: KEYSTORE_HELP,
+  without: ["config", "db"],
+  addOptions: (parser, choose) =>
+    void addKeystoreOptions(parser).action((options: KeystoreOptions) => choose(options)),
+  run: (run, options) => {
+    const { terminal } = run.env;
+    if (terminal === undefined) {
+      return Promise.resolve(fail(run, "no terminal to ask for a key; use keys encrypt for a key in a file"));
+    }
+    const text = terminal.askHidden("Private key (hex): ");
+    const read = readKeyText(options.type, text ?? "");
+    return Promise.resolve("found" in read ? fail(run, read.found) : writeKeystore(run, options, read.key));
+  },
+});

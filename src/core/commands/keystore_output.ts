@@ -1,0 +1,80 @@
+/** What the commands share that write encrypted keystores: options, passwords, and the new file. */
+import type { Command as Parser } from "commander";
+import { Option } from "commander";
+import { encryptEthereumKey } from "../config/keystores/ethereum_keystore.ts";
+import { type AccountKind, readPassword } from "../config/keystores/keystore_file.ts";
+import { encryptSr25519Key } from "../config/keystores/polkadot_keystore.ts";
+import { fileFailure } from "../config/toml.ts";
+import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
+import { systemRandomness } from "../runtime/randomness.ts";
+import { describeKey } from "./key_text.ts";
+import type { StandaloneRun } from "./standalone.ts";
+
+/** Options of all of them. */
+export interface KeystoreOptions {
+  readonly type: AccountKind;
+  readonly out: string;
+  readonly passwordFile?: string;
+}
+
+/** Said below the help of all of them. */
+export const KEYSTORE_HELP = `
+The file is new, readable by its owner only, and an existing one is never overwritten. Without
+--password-file the password is asked for at the terminal. In the configuration:
+  signer = "keystore:account.json"
+  keystore_password_file = "account.password"
+
+Exit status: 0 written, 1 nothing was written, 2 wrong command line.`;
+
+/** Adds their options. */
+export function addKeystoreOptions(parser: Parser): Parser {
+  return parser
+    .addOption(
+      new Option("--type <type>", "kind of account: evm (secp256k1) or substrate (sr25519)")
+        .choices(["evm", "substrate"]).makeOptionMandatory(),
+    )
+    .requiredOption("--out <path>", "keystore to write")
+    .option("--password-file <path>", "file whose first line is the password");
+}
+
+/** Encrypts a key into a new file, and prints its address. */
+export function writeKeystore(
+  run: StandaloneRun,
+  { type, out, passwordFile }: KeystoreOptions,
+  key: Uint8Array,
+): ExitCode {
+  const password = findPassword(run, passwordFile);
+  if ("found" in password) return fail(run, password.found);
+  const encrypt = type === "evm" ? encryptEthereumKey : encryptSr25519Key;
+  try {
+    const text = encrypt(key, password.text, (count) => systemRandomness.bytes(count));
+    if (!run.env.writeNewFile(out, `${text}\n`)) return fail(run, `${out} exists and is not overwritten`);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    return fail(run, `${out} cannot be written: ${fileFailure(error)}`);
+  }
+  run.print(`${out}: ${describeKey(type, key)}`);
+  return exitCodes.ok;
+}
+
+/** Says why nothing was written. */
+export function fail({ env }: StandaloneRun, why: string): ExitCode {
+  env.writeError(`${why}; nothing was written\n`);
+  return exitCodes.failed;
+}
+
+function findPassword(
+  { env }: StandaloneRun,
+  path: string | undefined,
+): { readonly text: string } | { readonly found: string } {
+  if (path !== undefined) {
+    const read = readPassword(env, path);
+    if ("found" in read) return { found: `${path}: ${read.found}` };
+    return read.text === "" ? { found: `${path}: an empty password` } : read;
+  }
+  if (env.terminal === undefined) return { found: "no terminal to ask for a password; give --password-file" };
+  const text = env.terminal.askHidden("Password of the new keystore: ");
+  if (text === undefined || text === "") return { found: "no password was given" };
+  const again = env.terminal.askHidden("The same again: ");
+  return again === text ? { text } : { found: "the two passwords differ" };
+}

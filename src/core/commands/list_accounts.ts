@@ -1,0 +1,113 @@
+/** Addresses and balances of configured accounts, all chains at once, none waiting for another. */
+import { createEvmChain } from "../chains/evm/evm_chain.ts";
+import { createFollowerTarget } from "../chains/substrate/consensus_target.ts";
+import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts";
+import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/accounts.ts";
+import { concatBytes, fromHex } from "../encoding/bytes.ts";
+import { blake2b128 } from "../encoding/hash.ts";
+import { sr25519PublicKey } from "../ismp/signed_messages.ts";
+import { storagePrefix } from "../ismp/storage_keys.ts";
+import { platformFetch } from "../rpc/http.ts";
+import { platformSocket } from "../rpc/socket.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { systemRandomness } from "../runtime/randomness.ts";
+import { withDeadline } from "../runtime/retry.ts";
+import type { Log } from "../telemetry/log.ts";
+import { u128 } from "scale-ts";
+import { formatUnits } from "viem/utils";
+import { describeKey } from "./key_text.ts";
+
+/** Time for an answer. */
+const TIMEOUT_MS = 10_000;
+
+/** The command prints its own lines. */
+const silentLog: Log = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+  with: () => silentLog,
+};
+
+/** A line per account, in their order. */
+export async function listAccounts(
+  accounts: readonly ConfiguredAccount[],
+  clock: Clock,
+): Promise<readonly string[]> {
+  const network = {
+    clock,
+    randomness: systemRandomness,
+    log: silentLog,
+    fetch: platformFetch,
+    openSocket: platformSocket,
+  };
+  const rows = await Promise.all(accounts.map(async (account) => [
+    `[${account.section}]`,
+    account.stateMachine,
+    account.signer === undefined ? "no signer" : describeKey(account.kind, fromHex(account.signer.reveal())),
+    account.signer === undefined ? "" : await describeBalance(network, account),
+  ]));
+  const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+}
+
+async function describeBalance(network: SubstrateChainDeps, account: ConfiguredAccount): Promise<string> {
+  try {
+    return await withDeadline(
+      network.clock,
+      { what: "balance", afterMs: TIMEOUT_MS, signal: new AbortController().signal },
+      (signal) =>
+        account.kind === "evm" ? fetchNative(network, account, signal) : fetchFree(network, account, signal),
+    );
+  } catch {
+    const hosts = account.kind === "evm" ? account.rpcUrls.map(({ host }) => host) : [account.rpcWs.host];
+    return `no answer from ${hosts.join(", ")}`;
+  }
+}
+
+async function fetchNative(
+  network: SubstrateChainDeps,
+  { kind: _, ...account }: EvmSignerAccount,
+  signal: AbortSignal,
+): Promise<string> {
+  const chain = createEvmChain(network, {
+    ...account,
+    queryBatchSizeBlocks: undefined,
+    tracingBatchSize: undefined,
+  });
+  try {
+    return `${formatUnits(await chain.gas.fetchBalance(signal), 18)} native tokens`;
+  } finally {
+    await chain.close();
+  }
+}
+
+/** Bytes before the free balance in `AccountInfo`: four counters. */
+const COUNTER_BYTES = 4 * 4;
+
+/**
+ * Free balance of an account, in the smallest unit. Source: paritytech/polkadot-sdk: substrate/frame/system/src/lib.rs,
+ * `Account` (Blake2_128Concat) and `AccountInfo`; substrate/frame/balances/src/types.rs, `AccountData`.
+ */
+async function fetchFree(
+  network: SubstrateChainDeps,
+  account: SubstrateSignerAccount,
+  signal: AbortSignal,
+): Promise<string> {
+  const { signer, stateMachine, consensusStateId, ...options } = account;
+  if (signer === undefined) return "";
+  const target = createFollowerTarget(network, {
+    ...options,
+    signer,
+    id: { stateMachine, consensusStateId },
+  });
+  try {
+    const publicKey = sr25519PublicKey(fromHex(signer.reveal()));
+    const key = concatBytes(storagePrefix("System", "Account"), blake2b128(publicKey), publicKey);
+    const [stored] = await target.reads.fetchStorage([key], signal);
+    const free = stored === undefined ? 0n : u128.dec(stored.slice(COUNTER_BYTES, COUNTER_BYTES + 16));
+    return `${free} of the smallest unit`;
+  } finally {
+    await target.close();
+  }
+}
