@@ -16,4 +16,8 @@ COPY --chmod=0755 ${PROGRAM}-${TARGET}/${PROGRAM} /usr/local/bin/relayer
 # anonymous volume would belong to root.
 USER 65532:65532
 WORKDIR /data
-ENTRYPOINT ["/usr/local/bin/relayer"]
+# The probe needs somebody who listens; only this container reaches the address. A second --listen replaces it, which
+# containers in the network of the host need to have a port each.
+ENTRYPOINT ["/usr/local/bin/relayer", "--listen=127.0.0.1:9180"]
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 \
+  CMD ["/usr/local/bin/relayer", "health", "--url=http://127.0.0.1:9180"]

@@ -7,7 +7,9 @@ import type { ProgramCommand } from "../core/commands/command.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import {
   addCommonOptions,
+  addListenOptions,
   createCommandLine,
+  type ListenOptions,
   type ParsedCommandLine,
   toStateMachine,
 } from "../core/runtime/command_line.ts";
@@ -16,7 +18,7 @@ import type { ConsensusRun } from "./commands/command.ts";
 import { commands } from "./commands/commands.ts";
 
 /** Options of a run. */
-export interface RunArguments extends CommonArguments {
+export interface RunArguments extends CommonArguments, ListenOptions {
   readonly base?: StateMachine;
   /** Folder for data that is expensive to read again. */
   readonly cache?: string;
@@ -58,6 +60,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
       "existing folder for data that is expensive to read again (historical summaries of beacon chains)",
     ),
   );
+  addListenOptions(command);
   addCommonOptions(command, version);
   for (const each of commands) {
     each.addTo(command, (chosen) => {

@@ -18,7 +18,8 @@ import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
 import { type Pollable, runPollLoop } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
 import type { PollResult } from "./schedule.ts";
-import { submitUpdates } from "./submit.ts";
+import { type SubmitResult, submitUpdates } from "./submit.ts";
+import type { ObservedUpdate, UpdateObserver, UpdateRoute } from "./update_observer.ts";
 
 /** Dependencies that the workers of all chains share. */
 export interface ChainWorkerDeps {
@@ -27,6 +28,8 @@ export interface ChainWorkerDeps {
   readonly log: Log;
   readonly hub: ConsensusTarget;
   readonly notifier: HeightNotifier;
+  /** Notified of polls and updates; absent: nobody observes. */
+  readonly observer?: UpdateObserver | undefined;
 }
 
 /** Maximum duration of one poll: a missed year of committees, or a whole state over a slow line, takes minutes. */
@@ -84,6 +87,8 @@ class ProverWorker implements Pollable {
   readonly #deps: ChainWorkerDeps;
   readonly #prover: ConsensusProver;
   readonly #notices: WaitNotices;
+  /** What the last poll found to wait for. */
+  #awaits: string | undefined;
 
   constructor(deps: ChainWorkerDeps, prover: ConsensusProver) {
     this.#deps = deps;
@@ -97,9 +102,25 @@ class ProverWorker implements Pollable {
 
   /** Polls once and submits the updates that were found. */
   async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
+    this.#awaits = undefined;
+    const result = await this.#poll(failures, signal);
+    this.#deps.observer?.notePoll(this.#route, result.kind, this.#awaits);
+    return result;
+  }
+
+  get #route(): UpdateRoute {
+    return { chain: this.#prover.chain, target: this.#deps.hub.id.stateMachine };
+  }
+
+  async #poll(failures: number, signal: AbortSignal): Promise<PollResult> {
     try {
+      const startMs = this.#deps.clock.now();
       const finding = await this.#find(signal);
-      if (finding.kind === "updates") return await this.#submit(finding, failures, signal);
+      if (finding.kind === "updates") {
+        const findMs = this.#deps.clock.now() - startMs;
+        return await this.#submit(finding, { failures, findMs }, signal);
+      }
+      this.#awaits = finding.reason;
       this.#deps.log.debug("update_not_needed", { reason: finding.reason });
       this.#notices.waiting("update", { event: "update_awaited", fields: { reason: finding.reason } });
       return { kind: "nothing", againInMs: finding.againInMs };
@@ -121,7 +142,7 @@ class ProverWorker implements Pollable {
 
   async #submit(
     finding: Extract<ProverFinding, { kind: "updates" }>,
-    failures: number,
+    { failures, findMs }: { readonly failures: number; readonly findMs: number },
     signal: AbortSignal,
   ): Promise<PollResult> {
     const { log, notifier } = this.#deps;
@@ -130,7 +151,16 @@ class ProverWorker implements Pollable {
     this.#notices.done("update");
     log.debug("update_built", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
     const found = { chain, consensusStateId, commitmentId, proofs, madeOn, height };
+    const startMs = this.#deps.clock.now();
     const result = await submitUpdates(this.#deps, found, signal);
+    this.#deps.observer?.noteUpdate(this.#route, {
+      kind: height === undefined ? "rotation" : "update",
+      result: result.kind,
+      bytes: bytesOf(proofs),
+      findMs,
+      submitMs: this.#deps.clock.now() - startMs,
+      detail: describeResult(summary, result),
+    });
     switch (result.kind) {
       case "accepted":
         result.advanced.forEach((height) => notifier.notify(height));
@@ -185,6 +215,12 @@ class ProverWorker implements Pollable {
       ...fields,
     });
   }
+}
+
+/** Describes a result for an observer: what was proved, or why it failed. */
+function describeResult(summary: string, result: SubmitResult): ObservedUpdate["detail"] {
+  if (result.kind === "lost") return `${summary}: ${result.reason}`;
+  return result.kind === "refused" ? `${summary}: ${result.refusal.detail}` : summary;
 }
 
 function bytesOf(proofs: readonly Uint8Array[]): number {

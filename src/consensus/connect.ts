@@ -44,6 +44,8 @@ export interface ConnectDeps {
   readonly log: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
+  /** Wraps the hub for whoever observes it; absent: nobody does. */
+  readonly observeHub?: ((hub: ConsensusTarget) => ConsensusTarget) | undefined;
   /** Persistent storage of chains (`--cache`); absent: none. */
   readonly cachedTexts?: ReadonlyMap<StateMachine, PersistedText> | undefined;
 }
@@ -59,7 +61,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     observer: deps.observer,
   };
   const { substrate } = config.hub;
-  const hub = createHubTarget(network, {
+  const target = createHubTarget(network, {
     id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
     hashing: substrate.hashing,
     rpcWs: substrate.rpcWs,
@@ -67,6 +69,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     maxConcurrentQueries: substrate.maxConcurrentQueries,
     signer: substrate.signer,
   });
+  const hub = deps.observeHub?.(target) ?? target;
   const proved = [
     ...config.chains.flatMap((chain) => {
       const cachedText = deps.cachedTexts?.get(chain.stateMachine);

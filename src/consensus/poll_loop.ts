@@ -3,6 +3,7 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Wake } from "../core/runtime/wake.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import type { UpdateObserver } from "./update_observer.ts";
 import { planPause, type PollResult } from "./schedule.ts";
 
 /** Dependencies of the loop. */
@@ -10,6 +11,8 @@ export interface PollDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
+  /** Notified of polls and updates; absent: nobody observes. */
+  readonly observer?: UpdateObserver | undefined;
 }
 
 /** Subject of a poll loop. */

@@ -6,7 +6,11 @@ import { connectChains, isProved } from "./connect.ts";
 import { openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
 import { runConsensus } from "./run.ts";
-import { CheckBoard } from "../core/checks/check_board.ts";
+import { ConsensusWatch } from "./status/consensus_watch.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import { platformListener } from "../core/telemetry/http/http_listener.ts";
+import { serveStatus } from "../core/telemetry/http/serve_status.ts";
+import type { RecentWarning } from "../core/telemetry/recent_warnings.ts";
 import type { Connections, RunDeps } from "./session.ts";
 import { listSecrets } from "../core/config/redact.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
@@ -29,8 +33,12 @@ export function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
+  const reading = readConsensusConfig({ ...world, readFile: files.readFile }, args.config);
+  const hubName = reading.config?.hub.substrate.stateMachine ?? "";
+  const watch = new ConsensusWatch(systemClock, hubName);
   const options = {
-    reading: readConsensusConfig({ ...world, readFile: files.readFile }, args.config),
+    reading,
+    onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
     secretsOf: listSecrets,
     hasResult: command.kind === "command" && command.hasResult,
   };
@@ -46,10 +54,21 @@ export function runProgram(
     const keys = files.paths.filter((path) => path !== args.config);
     const machine = readMachineFacts({ config: args.config, keys });
     dropWriteAccess(log);
-    const deps = { clock: systemClock, random: systemRandomness, log, cachedTexts };
+    const deps = {
+      clock: systemClock,
+      random: systemRandomness,
+      log,
+      cachedTexts,
+      observer: watch.endpoints,
+      observeHub: (hub: ConsensusTarget) => watch.observe(hub),
+    };
     const connect = (): Connections => connectChains(deps, config);
-    const runDeps: RunDeps = { ...deps, config, connect, machine, board: new CheckBoard() };
-    if (command.kind === "relay") return await runConsensus(runDeps, { base: args.base }, signal);
+    const runDeps: RunDeps = { ...deps, config, connect, machine, board: watch.checks };
+    if (command.kind === "relay") {
+      const server = { openListener: platformListener, log, address: args.listen, sources: watch.sources() };
+      const watched = { ...runDeps, watch };
+      return await serveStatus(server, () => runConsensus(watched, { base: args.base }, signal));
+    }
     const isJson = args.logFormat === "json";
     return await command.run({ deps: runDeps, print, hasColour, isJson, signal });
   });

@@ -44,12 +44,20 @@ export function runConsensus(
     return Promise.resolve(exitCodes.failed);
   }
   return runSession(deps, async (connections) => {
+    const { watch } = deps;
+    watch?.plan(connections);
     const checks = await checkAll(deps, connections, signal);
     if (checks === undefined) return exitCodes.failed;
     if (base !== undefined && !await checkBase(deps, { connections, base }, signal)) {
       return exitCodes.failed;
     }
-    const workers = [...planWorkers(deps, connections, checks), ...planChecking(deps, connections)];
+    const workers = [
+      ...planWorkers(deps, connections, checks),
+      ...planChecking(deps, connections),
+      ...watch === undefined ? [] : [watch.program.loopWorker()],
+    ];
+    watch?.program.noteWorkers(workers);
+    watch?.open();
     logStart(deps, connections);
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
@@ -57,6 +65,7 @@ export function runConsensus(
       {
         isFatal: (error) => error instanceof StallFault,
         isPassing: (error) => error instanceof RpcFault,
+        onRestart: (worker) => watch?.program.noteRestart(worker),
         signal,
       },
     );
@@ -144,7 +153,8 @@ function planWorkers(
 ): readonly Worker[] {
   const { config } = deps;
   const notifier = new HeightNotifier();
-  const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, notifier };
+  const observer = deps.watch?.updates;
+  const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, notifier, observer };
   const chains = proved.map((prover) => chainWorker(shared, prover, checks.provers.get(prover)));
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
   const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
@@ -154,9 +164,10 @@ function planWorkers(
     ...shared,
     followers: hubConsensus?.followers.map(({ target }) => target) ?? [],
   }, limits)];
-  const ofHub = hubConsensus === undefined
-    ? []
-    : planHubConsensus(deps, hubConsensus, { hub: config.hub.substrate, checks: checks.followers });
+  const ofHub = hubConsensus === undefined ? [] : planHubConsensus({ ...deps, observer }, hubConsensus, {
+    hub: config.hub.substrate,
+    checks: checks.followers,
+  });
   return [...chains, ...heights, ...receivers, ...monitor, ...ofHub];
 }
 

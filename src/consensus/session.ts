@@ -11,9 +11,11 @@ import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { BaseState } from "./client.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
+import type { UpdateObserver } from "./update_observer.ts";
 import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
 
 /** Connections to the hub and the configured chains. */
@@ -44,6 +46,23 @@ export interface RunDeps {
   readonly machine?: MachineFacts | undefined;
   /** Receives the results of the running relayer's checks. */
   readonly board?: CheckBoard | undefined;
+  /** Notified of connections and workers; absent: nobody watches. */
+  readonly watch?: SessionWatch | undefined;
+}
+
+/** Watcher of a running relayer; updating does not depend on it. */
+export interface SessionWatch {
+  readonly updates: UpdateObserver;
+  /** Called with the connections before they are checked. */
+  plan(connections: Connections): void;
+  /** Called when the checks have passed. */
+  open(): void;
+  readonly program: {
+    /** Worker that measures the program itself. */
+    loopWorker(): Worker;
+    noteWorkers(workers: readonly Worker[]): void;
+    noteRestart(worker: string): void;
+  };
 }
 
 /** Runs `work` between connecting and closing. */

@@ -34,7 +34,8 @@ export function runProgram(
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
   const reading = readMessagingConfig({ ...world, readFile: files.readFile }, args.config);
-  const watch = new RelayWatch(systemClock);
+  const board = new CheckBoard();
+  const watch = new RelayWatch(systemClock, board);
   return runApp(
     world,
     {
@@ -52,7 +53,7 @@ export function runProgram(
       let socket: ControlSocket | undefined;
       const deps: CommandDeps = {
         ...base,
-        checks: { board: new CheckBoard(), machine },
+        checks: { board, machine },
         openLedger: () => {
           const ledger = openLedger(args.db, { clock: systemClock, log });
           // The database is locked, so that a socket that is there belongs to no living process.

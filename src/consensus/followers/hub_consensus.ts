@@ -104,6 +104,7 @@ export function planHubConsensus(
       log,
       hub: target,
       notifier: new HeightNotifier(),
+      observer: deps.observer,
     };
     return chainWorker(shared, prover, plan.checks.get(target.id.stateMachine));
   });

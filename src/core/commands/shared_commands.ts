@@ -3,6 +3,7 @@ import type { Command } from "./command.ts";
 import { configCheck } from "./config_check.ts";
 import { configSchema } from "./config_schema.ts";
 import { configShow } from "./config_show.ts";
+import { health } from "./health.ts";
 import { keysEncrypt } from "./keys_encrypt.ts";
 import { keysImport } from "./keys_import.ts";
 import { keysList } from "./keys_list.ts";
@@ -10,6 +11,7 @@ import { keysNew } from "./keys_new.ts";
 
 /** In the order of the help, behind those of the program. */
 export const sharedCommands: readonly Command<unknown>[] = [
+  health,
   configCheck,
   configShow,
   configSchema,

@@ -5,6 +5,7 @@
 import type { MetricText } from "./metrics/metric_text.ts";
 import { endpointMetrics, programMetrics } from "./metrics/program_metrics.ts";
 import { chainMetrics, databaseMetrics, messageMetrics, moneyMetrics } from "./metrics/relay_metrics.ts";
+import { updateMetrics } from "./metrics/update_metrics.ts";
 
 /** Metrics by area, in the order of the documents. */
 export const metricAreas = {
@@ -14,6 +15,7 @@ export const metricAreas = {
   "Messages and transactions": messageMetrics,
   "Money": moneyMetrics,
   "Database": databaseMetrics,
+  "Updates (consensus relayer)": updateMetrics,
 } as const satisfies Record<string, Record<string, MetricText>>;
 
 const declared = {
@@ -23,6 +25,7 @@ const declared = {
   ...messageMetrics,
   ...moneyMetrics,
   ...databaseMetrics,
+  ...updateMetrics,
 } as const;
 
 type Declared = typeof declared;

@@ -3,6 +3,8 @@
  * Reads a few hundred rows of counts at most; nothing is requested.
  */
 import type { ChainSnapshot } from "../../core/chains/chain_board.ts";
+import type { BoardRow } from "../../core/checks/check_board.ts";
+import { toCheckReasons } from "../../core/checks/check_section.ts";
 import { formatDecimal } from "../../core/encoding/decimal.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
@@ -26,6 +28,7 @@ export interface RunningRelayer {
   readonly readChain: (chain: StateMachine) => ChainSnapshot;
   readonly endpoints: readonly EndpointReading[];
   readonly warnings: readonly RecentWarning[];
+  readonly checks: readonly BoardRow[];
   /** Dates the reasons that were found. */
   readonly dateReasons: (found: readonly FoundReason[]) => readonly NotReadyReason[];
 }
@@ -69,7 +72,8 @@ export function buildStatus(input: StatusInput): RelayStatus {
   const inFlight = ledger.statistics.sumInFlight();
   const chains = [hub, ...input.chains].map((chain) => toChain(input, chain, inFlight));
   const snapshot = { nowMs, hub, chains, legs };
-  const found = findReasons(snapshot);
+  const checks = running?.checks ?? [];
+  const found = [...findReasons(snapshot), ...toCheckReasons(checks)];
   const dated = running?.dateReasons(found) ??
     found.map((reason) => ({ ...reason, sinceMs: reason.sinceMs ?? nowMs }));
   return {
@@ -87,6 +91,7 @@ export function buildStatus(input: StatusInput): RelayStatus {
     })),
     claims: listClaims(input),
     withdrawals: listWithdrawals(input),
+    checks,
     warnings: running?.warnings ?? [],
   };
 }

@@ -40,7 +40,11 @@ function ofChain({ chain, endpoints, wallet, isFrozen }: ChainStatus, { legs }: 
     .flatMap(({ open }) => open.filter(({ reason }) => reason === "unfunded"));
   const waiting = unfunded.reduce((sum, { count }) => sum + count, 0);
   if (waiting > 0 || Number(wallet?.balance) === 0) {
-    const held = waiting === 0 ? "" : `; ${waiting} messages wait for it`;
+    const held = waiting === 0
+      ? ""
+      : waiting === 1
+      ? "; a message waits for it"
+      : `; ${waiting} messages wait for it`;
     found.push({
       ...place,
       code: "wallet_empty",

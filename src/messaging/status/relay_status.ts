@@ -4,6 +4,7 @@
  * reading here; `build_status.ts` fills it.
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import type { BoardRow } from "../../core/checks/check_board.ts";
 import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
 import type { NotReadyReason } from "../../core/telemetry/readiness.ts";
 import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
@@ -120,6 +121,8 @@ export interface RelayStatus {
   readonly claims: readonly ClaimStatusSum[];
   /** Newest first. */
   readonly withdrawals: readonly WithdrawalStatus[];
+  /** Last results of the checks that a running relayer makes. */
+  readonly checks: readonly BoardRow[];
   /** Newest first. */
   readonly warnings: readonly RecentWarning[];
 }

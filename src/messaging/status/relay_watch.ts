@@ -3,6 +3,7 @@
  * and is served as metrics, readiness, status and page. Relaying depends on nothing of this.
  */
 import type { Chain } from "../../core/chains/port.ts";
+import { CheckBoard } from "../../core/checks/check_board.ts";
 import { ChainBoard } from "../../core/chains/chain_board.ts";
 import { observeChain } from "../../core/chains/observed_chain.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -55,14 +56,17 @@ export class RelayWatch {
   readonly program: ProgramWatch;
   readonly endpoints: EndpointBoard;
   readonly #clock: Clock;
+  readonly #checks: Pick<CheckBoard, "rows">;
   readonly #chains: ChainBoard;
   readonly #memory: ReasonMemory;
   readonly #snapshot: Refreshed<RelayStatus>;
   readonly #exposition: Refreshed<Promise<string>>;
   #session: WatchedSession | undefined;
 
-  constructor(clock: Clock) {
+  /** @param checks board of the checks that the relayer makes. */
+  constructor(clock: Clock, checks: Pick<CheckBoard, "rows"> = new CheckBoard()) {
     this.#clock = clock;
+    this.#checks = checks;
     this.program = new ProgramWatch(clock, "causeway");
     const { registry } = this.program;
     this.endpoints = new EndpointBoard({ clock, registry });
@@ -171,6 +175,7 @@ export class RelayWatch {
         readChain: (chain) => this.#chains.read(chain),
         endpoints: this.endpoints.list(),
         warnings: this.program.warnings.list(),
+        checks: this.#checks.rows,
         dateReasons: (found: readonly FoundReason[]) => this.#memory.date(found),
       },
     });

@@ -1,4 +1,5 @@
 /** Status page of the messaging relayer: the snapshot as HTML. Pure. */
+import { renderChecks } from "../../core/checks/check_section.ts";
 import { type Html, markup } from "../../core/telemetry/http/html.ts";
 import {
   coloured,
@@ -47,6 +48,7 @@ export function renderStatusPage(
       renderSection("Last deliveries", renderDelivered(status)),
       renderSection("Claims", renderClaims(status)),
       renderSection("Last withdrawals", renderWithdrawals(status)),
+      renderChecks(status.checks, status.nowMs),
       renderWarnings(status.warnings, status.nowMs),
     ],
   });

@@ -1,5 +1,6 @@
 /** The status server of a relayer over real HTTP, on a ledger in memory. */
 import assert from "node:assert/strict";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
@@ -184,6 +185,34 @@ Deno.test("watch: text from a chain and from nodes stays text on the page", () =
     assert.equal(status.headers.get("content-type"), "application/json");
     assert.equal((await status.json()).warnings[0].text, hostile);
   }));
+
+Deno.test("watch: a failed check is a reason unless it is about one endpoint, and the page shows what is not in order", async () => {
+  const clock = new FakeClock(START_MS);
+  const board = new CheckBoard();
+  const watch = new RelayWatch(clock, board);
+  const ledger = openMemoryLedger({ clock });
+  watch.open(ledger, watch.observe(connectionsOf(clock)));
+  assert.match(watch.sources().page(), /Not made yet/);
+  const row = {
+    chain: ethereum,
+    check: "host",
+    result: "failed",
+    found: "Wrong <b>",
+    advice: "Correct it",
+  } as const;
+  board.update([row, { ...row, check: "logs", endpoint: "a.example" }, {
+    ...row,
+    check: "price",
+    result: "ok",
+  }], START_MS);
+  await clock.advance(2_000);
+  const found = { code: "check_host", chain: ethereum, leg: undefined, sinceMs: START_MS };
+  assert.deepEqual(watch.reasons(), [{ ...found, explanation: "Wrong <b>.", help: "Correct it." }]);
+  const page = watch.sources().page();
+  assert.match(page, /EVM-1 \(a\.example\): Wrong &lt;b&gt;/);
+  assert.doesNotMatch(page, /price/);
+  ledger.close();
+});
 
 Deno.test("watch: balances are read by a worker, and a node that fails is no fault of it", async () => {
   const clock = new FakeClock(START_MS);

@@ -18,6 +18,7 @@ import type { HostWorkerDeps } from "../../followers/hub_consensus.ts";
 import { reportFailedPoll } from "../../poll_fault.ts";
 import { type Pollable, runPollLoop } from "../../poll_loop.ts";
 import { type PollResult, SUSPENDED_MS } from "../../schedule.ts";
+import type { UpdateRoute } from "../../update_observer.ts";
 import { judgeHost, type UsableHostView } from "./host_usability.ts";
 import { HostWatch } from "./host_watch.ts";
 import { areStillNeeded, type BatchedProof, hubHeightOf, isHeightDelivered } from "./proof_batch.ts";
@@ -115,7 +116,19 @@ class HostWorker implements Pollable {
 
   /** Polls once and delivers the proofs that were found. */
   async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
+    const result = await this.#poll(failures, signal);
+    this.#deps.observer?.notePoll(this.#route, result.kind);
+    return result;
+  }
+
+  get #route(): UpdateRoute {
+    const { chain, hub } = this.#deps;
+    return { chain: hub.stateMachine, target: chain.id.stateMachine };
+  }
+
+  async #poll(failures: number, signal: AbortSignal): Promise<PollResult> {
     try {
+      const startMs = this.#deps.clock.now();
       const view = await this.#watch.fetchUsable(signal);
       if (view === undefined) return { kind: "nothing", againInMs: UNUSABLE_POLL_MS };
       if (this.#isSettling(view)) return { kind: "nothing", againInMs: SETTLING_MS };
@@ -124,7 +137,9 @@ class HostWorker implements Pollable {
         this.#poolWaits = 0;
         return { kind: "nothing", againInMs: undefined };
       }
+      const foundMs = this.#deps.clock.now();
       const sent = await this.#deliver(view, found, signal);
+      if (sent !== undefined) this.#report(sent, found.purpose, { startMs, foundMs });
       return sent === undefined
         ? { kind: "nothing", againInMs: SETTLING_MS }
         : this.#conclude(sent, found.purpose, failures);
@@ -132,6 +147,25 @@ class HostWorker implements Pollable {
       signal.throwIfAborted();
       return reportFailedPoll(this.#deps.log, error, failures);
     }
+  }
+
+  #report(
+    { result, proofs }: Sent,
+    purpose: FoundProofs["purpose"],
+    { startMs, foundMs }: { readonly startMs: number; readonly foundMs: number },
+  ): void {
+    this.#deps.observer?.noteUpdate(this.#route, {
+      kind: "hub_proofs",
+      result: result.kind === "mined" ? "accepted" : result.kind,
+      bytes: proofs.reduce((sum, { bytes }) => sum + bytes.length, 0),
+      findMs: foundMs - startMs,
+      submitMs: this.#deps.clock.now() - foundMs,
+      detail: result.kind === "lost"
+        ? result.reason
+        : result.kind === "refused"
+        ? result.refusal.detail ?? result.refusal.code
+        : purpose,
+    });
   }
 
   /** True while endpoints do not show our delivery yet: proofs sent now would be paid no-ops. */

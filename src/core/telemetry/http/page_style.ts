@@ -30,10 +30,11 @@ section {
 .none { color: var(--faint); margin: 0; }
 .good { color: var(--good); } .warn { color: var(--warn); } .bad { color: var(--bad); }
 .faint { color: var(--faint); }
-.state { font-weight: 600; }
+.state { font-weight: 600; margin: 0 0 .25rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem .75rem .3rem 0; vertical-align: top; overflow-wrap: anywhere; }
+th, td { text-align: left; padding: .3rem 1.25rem .3rem 0; vertical-align: top; overflow-wrap: anywhere; }
 th { color: var(--faint); font-weight: 500; font-size: .8rem; white-space: nowrap; }
+th:last-child, td:last-child { padding-right: 0; }
 tbody tr { border-top: 1px solid var(--line); }
 td.number, th.number { text-align: right; white-space: nowrap; }
 ul.plain { list-style: none; margin: 0; padding: 0; }
@@ -51,7 +52,8 @@ code { font: .85em/1.4 ui-monospace, monospace; }
   td { white-space: normal; }
   td.number { white-space: normal; }
   td::before { content: attr(data-name); color: var(--faint); text-align: left; flex: none; }
-  td.head { font-weight: 600; }
+  td.head { font-weight: 600; justify-content: flex-start; text-align: left; }
+  td.head::before { content: none; }
   td.empty { display: none; }
 }
 `;

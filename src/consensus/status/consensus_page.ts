@@ -1,0 +1,113 @@
+/** Status page of the consensus relayer: the snapshot as HTML. Pure. */
+import { renderChecks } from "../../core/checks/check_section.ts";
+import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import { type Html, markup } from "../../core/telemetry/http/html.ts";
+import {
+  coloured,
+  formatSpan,
+  renderPage,
+  renderReasons,
+  renderSection,
+  renderTable,
+  renderWarnings,
+} from "../../core/telemetry/http/page.ts";
+import { type ConsensusStatus, MAX_UPDATE_AGE_MS } from "./consensus_status.ts";
+import type { RouteReading } from "./light_client_board.ts";
+
+/** Makes the page. */
+export function renderConsensusPage(status: ConsensusStatus): string {
+  const { nowMs, startedAtMs, reasons, warnings, version, hub } = status;
+  return renderPage({
+    title: "causeway-consensus",
+    subtitle: `consensus relayer ${version} of ${hub}`,
+    nowMs,
+    startedAtMs,
+    sections: [
+      renderReasons(reasons, nowMs),
+      renderSection("Light clients", renderClients(status)),
+      renderSection("Last updates", renderUpdates(status)),
+      renderSection("Endpoints", renderEndpoints(status)),
+      renderChecks(status.checks, nowMs),
+      renderWarnings(warnings, nowMs),
+    ],
+  });
+}
+
+function renderClients({ lightClients, nowMs }: ConsensusStatus): Html {
+  return renderTable<RouteReading>(
+    [
+      { name: "of, on", cell: ({ chain, target }) => markup`${chain} on ${target}` },
+      { name: "last update", isNumber: true, cell: (client) => renderAge(client, nowMs) },
+      {
+        name: "expires in",
+        isNumber: true,
+        cell: ({ expiresMs }) => expiresMs && formatSpan(expiresMs - nowMs),
+      },
+      { name: "our updates", isNumber: true, cell: ({ accepted }) => accepted },
+      { name: "now", cell: (client) => renderNow(client, nowMs) },
+    ],
+    lightClients,
+    "No light client is advanced.",
+  );
+}
+
+function renderAge({ updatedMs, isFrozen }: RouteReading, nowMs: number): Html | undefined {
+  if (isFrozen === true) return coloured("bad", "frozen");
+  if (updatedMs === undefined) return undefined;
+  const ageMs = nowMs - updatedMs;
+  return coloured(ageMs > MAX_UPDATE_AGE_MS ? "bad" : "good", `${formatSpan(ageMs)} ago`);
+}
+
+function renderNow({ failingSinceMs, waitsFor, lastPollMs }: RouteReading, nowMs: number): Html {
+  if (failingSinceMs !== undefined) {
+    return coloured("bad", markup`polls fail for ${formatSpan(nowMs - failingSinceMs)}`);
+  }
+  if (waitsFor !== undefined) {
+    const { reason, sinceMs } = waitsFor;
+    return markup`${reason} ${coloured("faint", markup`for ${formatSpan(nowMs - sinceMs)}`)}`;
+  }
+  return lastPollMs === undefined ? coloured("faint", "starting") : markup`updating`;
+}
+
+function renderUpdates({ lightClients, nowMs }: ConsensusStatus): Html {
+  const rows = lightClients.flatMap(({ chain, target, lastUpdate }) =>
+    lastUpdate === undefined ? [] : [{ chain, target, ...lastUpdate }]
+  );
+  return renderTable<typeof rows[number]>(
+    [
+      { name: "of, on", cell: ({ chain, target }) => markup`${chain} on ${target}` },
+      { name: "when", isNumber: true, cell: ({ atMs }) => `${formatSpan(nowMs - atMs)} ago` },
+      { name: "result", cell: ({ result }) => coloured(result === "accepted" ? "good" : "warn", result) },
+      { name: "bytes", isNumber: true, cell: ({ bytes }) => bytes },
+      { name: "took", isNumber: true, cell: ({ findMs, submitMs }) => formatSpan(findMs + submitMs) },
+      { name: "what", cell: ({ detail }) => detail },
+    ],
+    rows,
+    "None since the start.",
+  );
+}
+
+function renderEndpoints({ endpoints, nowMs }: ConsensusStatus): Html {
+  return renderTable<EndpointReading>(
+    [
+      { name: "endpoint", cell: ({ host }) => host },
+      { name: "chain", cell: ({ chain }) => chain },
+      {
+        name: "state",
+        cell: ({ isUp, sinceMs, lastFault }) =>
+          isUp
+            ? coloured("good", "up")
+            : coloured("bad", markup`${lastFault ?? "down"} for ${formatSpan(nowMs - sinceMs)}`),
+      },
+      { name: "answers in", isNumber: true, cell: ({ latencyMs }) => `${latencyMs} ms` },
+      {
+        name: "behind",
+        isNumber: true,
+        cell: ({ lagBlocks }) => lagBlocks ? `${lagBlocks} blocks` : undefined,
+      },
+      { name: "requests", isNumber: true, cell: ({ requests }) => requests },
+    ],
+    endpoints,
+    "None was asked yet.",
+  );
+}

@@ -1,0 +1,93 @@
+/**
+ * Snapshot of the consensus relayer: what its status page shows and `/status.json` returns. Plain data that survives
+ * JSON; times are Unix milliseconds.
+ */
+import type { BoardRow } from "../../core/checks/check_board.ts";
+import { toCheckReasons } from "../../core/checks/check_section.ts";
+import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import { formatSpan } from "../../core/telemetry/http/page.ts";
+import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
+import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
+import type { RouteReading } from "./light_client_board.ts";
+
+/** The snapshot. */
+export interface ConsensusStatus {
+  readonly program: "causeway-consensus";
+  readonly version: string;
+  readonly nowMs: number;
+  readonly startedAtMs: number;
+  readonly hub: string;
+  readonly reasons: readonly NotReadyReason[];
+  readonly lightClients: readonly RouteReading[];
+  readonly endpoints: readonly EndpointReading[];
+  /** Last results of the checks. */
+  readonly checks: readonly BoardRow[];
+  /** Newest first. */
+  readonly warnings: readonly RecentWarning[];
+}
+
+/** Time for which all polls of a light client may fail. */
+const MAX_FAILING_MS = 15 * 60_000;
+
+/** Age from which a light client counts as stalled, where the configuration sets no limit. */
+export const MAX_UPDATE_AGE_MS = 6 * 3_600_000;
+
+/** Finds the reasons for which the program does not do its work. Pure. */
+export function findStallReasons(
+  { nowMs, lightClients, endpoints, checks }: Pick<
+    ConsensusStatus,
+    "nowMs" | "lightClients" | "endpoints" | "checks"
+  >,
+): readonly FoundReason[] {
+  return [
+    ...[...Map.groupBy(endpoints, ({ chain }) => chain)].flatMap(([chain, all]) => ofEndpoints(chain, all)),
+    ...lightClients.flatMap((client) => ofClient(client, nowMs)),
+    ...toCheckReasons(checks),
+  ];
+}
+
+function ofEndpoints(chain: string, endpoints: readonly EndpointReading[]): FoundReason[] {
+  if (endpoints.some(({ isUp }) => isUp)) return [];
+  const said = endpoints.map(({ host, lastFault }) => `${host} (${lastFault ?? "no answer"})`).join(", ");
+  return [{
+    code: "no_endpoint",
+    chain,
+    leg: undefined,
+    explanation: `No endpoint of the chain answers: ${said}.`,
+    help: "Check the nodes, or add another endpoint to the configuration.",
+    sinceMs: Math.max(...endpoints.map(({ sinceMs }) => sinceMs)),
+  }];
+}
+
+function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
+  const { chain, target, failingSinceMs, updatedMs, isFrozen } = client;
+  const place = { chain, leg: `${chain} -> ${target}` };
+  const found: FoundReason[] = [];
+  if (isFrozen === true) {
+    found.push({
+      ...place,
+      code: "light_client_frozen",
+      explanation: `The light client of ${chain} on ${target} is frozen and accepts no updates.`,
+      help: "Nothing can be done here: governance has to unfreeze it.",
+    });
+  }
+  if (failingSinceMs !== undefined && nowMs - failingSinceMs > MAX_FAILING_MS) {
+    found.push({
+      ...place,
+      code: "polls_failing",
+      explanation: `Every poll has failed for ${formatSpan(nowMs - failingSinceMs)}.`,
+      help: "Look at the last warnings about this chain.",
+      sinceMs: failingSinceMs,
+    });
+  }
+  if (updatedMs !== undefined && nowMs - updatedMs > MAX_UPDATE_AGE_MS) {
+    found.push({
+      ...place,
+      code: "light_client_stalled",
+      explanation: `The light client accepted its last update ${formatSpan(nowMs - updatedMs)} ago.`,
+      help: "Check that the chain finalizes, and the last warnings about it.",
+      sinceMs: updatedMs + MAX_UPDATE_AGE_MS,
+    });
+  }
+  return found;
+}

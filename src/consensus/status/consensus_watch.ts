@@ -1,0 +1,125 @@
+/**
+ * Watches a running consensus relayer for its operator: endpoints, polls and updates come together here, and are served
+ * as metrics, readiness, status and page. Updating depends on nothing of this.
+ */
+import { CheckBoard } from "../../core/checks/check_board.ts";
+import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import { observeTarget } from "../../core/chains/observed_target.ts";
+import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import { Refreshed } from "../../core/runtime/refreshed.ts";
+import { programVersion } from "../../core/runtime/version.ts";
+import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
+import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
+import { ReasonMemory } from "../../core/telemetry/readiness.ts";
+import type { Connections } from "../session.ts";
+import { renderConsensusPage } from "./consensus_page.ts";
+import { type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
+import { LightClientBoard } from "./light_client_board.ts";
+
+/** Age of an exposition up to which it is sent again. */
+const EXPOSITION_EVERY_MS = 1_000;
+
+/** Connections whose routes are listed. */
+type PlannedConnections = Pick<Connections, "hubConsensus"> & {
+  readonly hub: Pick<ConsensusTarget, "id">;
+  readonly proved: readonly Pick<Connections["proved"][number], "chain" | "consensusStateId">[];
+};
+
+/** Watches one consensus relayer. */
+export class ConsensusWatch {
+  readonly program: ProgramWatch;
+  readonly endpoints: EndpointBoard;
+  readonly updates: LightClientBoard;
+  /** Results of the checks that the program makes. */
+  readonly checks = new CheckBoard();
+  readonly #clock: Clock;
+  readonly #hub: string;
+  readonly #memory: ReasonMemory;
+  readonly #exposition: Refreshed<Promise<string>>;
+  #isOpen = false;
+
+  constructor(clock: Clock, hub: string) {
+    this.#clock = clock;
+    this.#hub = hub;
+    this.program = new ProgramWatch(clock, "causeway-consensus");
+    const { registry } = this.program;
+    this.endpoints = new EndpointBoard({ clock, registry });
+    this.updates = new LightClientBoard({ clock, registry });
+    this.#memory = new ReasonMemory(clock);
+    this.#exposition = new Refreshed(clock, { everyMs: EXPOSITION_EVERY_MS, make: () => this.#expose() });
+  }
+
+  /** The hub with its light clients observed. */
+  observe(hub: ConsensusTarget): ConsensusTarget {
+    return observeTarget(hub, (id, client) => this.updates.noteClient(id, client));
+  }
+
+  /** Lists the light clients that the program advances. */
+  plan({ hub, proved, hubConsensus }: PlannedConnections): void {
+    const hubName = hub.id.stateMachine;
+    const { hosts = [], followers = [] } = hubConsensus ?? {};
+    this.updates.plan([
+      ...proved.map(({ chain, consensusStateId }) => ({ chain, target: hubName, consensusStateId })),
+      ...hosts.map(({ id }) => ({ chain: hubName, target: id.stateMachine })),
+      ...followers.map(({ target }) => ({ chain: hubName, target: target.id.stateMachine })),
+    ]);
+  }
+
+  /** Notes that the checks of the start are passed. */
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  /** The snapshot. */
+  status(): ConsensusStatus {
+    const known = {
+      nowMs: this.#clock.now(),
+      lightClients: this.updates.list(),
+      endpoints: this.endpoints.list(),
+      checks: this.checks.rows,
+    };
+    const found = this.#isOpen ? findStallReasons(known) : [STARTING];
+    return {
+      program: "causeway-consensus",
+      version: programVersion,
+      startedAtMs: this.program.startedAtMs,
+      hub: this.#hub,
+      ...known,
+      reasons: this.#memory.date(found),
+      warnings: this.program.warnings.list(),
+    };
+  }
+
+  /** What the status server serves. */
+  sources(): StatusSources {
+    return {
+      metrics: () => this.#exposition.get(),
+      reasons: () => this.status().reasons,
+      page: () => renderConsensusPage(this.status()),
+      statusJson: () => `${JSON.stringify(this.status(), null, 2)}\n`,
+    };
+  }
+
+  #expose(): Promise<string> {
+    const { registry } = this.program;
+    this.program.collect();
+    this.endpoints.collect();
+    this.updates.collect();
+    const { reasons } = this.status();
+    registry.clear("causeway_not_ready_reasons");
+    for (const { chain, code } of reasons) {
+      registry.set("causeway_not_ready_reasons", { chain: chain ?? "", code }, 1);
+    }
+    registry.set("causeway_ready", {}, reasons.length === 0 ? 1 : 0);
+    return registry.expose();
+  }
+}
+
+const STARTING = {
+  code: "starting",
+  chain: undefined,
+  leg: undefined,
+  explanation: "The chains are still being checked.",
+  help: "Wait; the log names chains that do not answer.",
+};

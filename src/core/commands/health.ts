@@ -1,0 +1,65 @@
+/** `health`: asks a running program whether it answers, for containers and service managers without a shell. */
+import { platformFetch } from "../rpc/http.ts";
+import { exitCodes } from "../runtime/exit_codes.ts";
+import { defineStandalone } from "./command.ts";
+import { InvalidArgumentError } from "commander";
+
+/** Maximum wait for the answer, milliseconds. */
+const TIMEOUT_MS = 5_000;
+
+/** Maximum length of an answer that is printed. */
+const SHOWN_CHARACTERS = 4_000;
+
+const AFTER_HELP = `
+Example:
+  causeway health --url=http://127.0.0.1:9180
+  causeway health --url=http://127.0.0.1:9180/readyz
+
+Without a path it asks /healthz: whether the program answers at all. /readyz also tells whether something
+stands still, and why; restarting the program does not help against that.
+
+Exit status: 0 the answer was 200, 1 it was another one or there was none within 5 s, 2 wrong command line.`;
+
+/** The command. */
+export const health = defineStandalone<{ readonly url: URL }>({
+  name: "health",
+  description: "Asks a program that runs with --listen for its health, and prints the answer.",
+  summary: "ask a running program for its health, then exit",
+  afterHelp: AFTER_HELP,
+  without: ["config", "db"],
+  addOptions: (parser, choose) =>
+    void parser
+      .requiredOption("--url <url>", "address of its status server, e.g. http://127.0.0.1:9180", toUrl)
+      .action((options: { readonly url: URL }) => choose(options)),
+  run: async ({ env, print }, { url }) => {
+    const path = url.pathname === "/" ? "/healthz" : url.pathname;
+    try {
+      const answer = await platformFetch(new URL(path, url).href, {
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        redirect: "manual",
+      });
+      print(printable((await answer.text()).trim()));
+      return answer.status === 200 ? exitCodes.ok : exitCodes.failed;
+    } catch (error) {
+      if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
+      env.writeError(
+        `No answer from ${url.host}${path}. Is the program running, with --listen=${url.host}?\n`,
+      );
+      return exitCodes.failed;
+    }
+  },
+});
+
+/** Parses the address of a status server. @throws {InvalidArgumentError} */
+function toUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null || !["http:", "https:"].includes(url.protocol)) {
+    throw new InvalidArgumentError("Expected a URL such as http://127.0.0.1:9180.");
+  }
+  return url;
+}
+
+/** Cuts a text and removes what would steer a terminal. */
+function printable(text: string): string {
+  return text.slice(0, SHOWN_CHARACTERS).replaceAll(/[^\P{C}\n]/gu, "");
+}

@@ -1,0 +1,164 @@
+/** A relayer with something of everything on its status page, part of it hostile. */
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
+import { parseStateMachine, type StateMachine } from "../../../src/core/ismp/state_machine.ts";
+import type { ObservedRequest } from "../../../src/core/rpc/observed_endpoint.ts";
+import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
+import { connectionsOf } from "../../messaging/status/watched_chains.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { type Ledger, openMemoryLedger } from "../../support/ledger.ts";
+import {
+  bsc,
+  ethereum,
+  hashOf,
+  hub,
+  itemOf,
+  newDelivery,
+  newMessage,
+  newSubmission,
+} from "../../support/ledger_rows.ts";
+
+/** Text that a chain or node may send. */
+export const HOSTILE =
+  `<script>document.title = "owned"</script><img src="x" onerror="document.title='owned'">` +
+  `'"&\u202e${"A".repeat(300)}`;
+
+const MINUTE_MS = 60_000;
+
+/** The relayer's watch, to be served, and its ledger. */
+export interface SampleRelayer {
+  readonly watch: RelayWatch;
+  readonly ledger: Ledger;
+  readonly clock: FakeClock;
+}
+
+/** Makes the relayer. @param messages number of delivered messages besides. */
+export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
+  const clock = new FakeClock(Date.UTC(2026, 0, 2, 3, 4, 5));
+  const checks = new CheckBoard();
+  const watch = new RelayWatch(clock, checks);
+  checks.update([
+    {
+      chain: ethereum,
+      check: "host",
+      result: "failed",
+      found: `The host is ${HOSTILE}`,
+      advice: "Correct it",
+    },
+    { chain: ethereum, endpoint: "down.example", check: "endpoint", result: "failed", found: "No answer" },
+    { chain: hub, check: "node", result: "warning", found: "Its runtime is new", advice: "Update" },
+    { chain: hub, check: "signer", result: "ok", found: "fine" },
+  ], clock.now());
+  const ledger = openMemoryLedger({ clock });
+  const connections = watch.observe(connectionsOf(clock));
+  watch.open(ledger, connections);
+  const { signal } = new AbortController();
+  for (const { chain } of connections.chains) {
+    await chain.reads.fetchHeight(signal);
+    await chain.reads.fetchFinalHeight(signal);
+    await chain.reads.fetchView(connections.hub.id, signal);
+    await connections.hub.reads.fetchView(chain.id, signal);
+    await chain.gas?.fetchBalance(signal);
+  }
+  await connections.hub.reads.fetchHeight(signal);
+  await connections.hub.reads.fetchFinalHeight(signal);
+  noteRequests(watch, clock);
+  addMessages(ledger, messages);
+  await clock.advance(3 * 60 * MINUTE_MS);
+  noteRequests(watch, clock);
+  await addOpenMessages(ledger, clock);
+  addMoney(ledger);
+  for (const level of ["warn", "error"] as const) {
+    watch.program.noteWarning({
+      atMs: clock.now() - 90_000,
+      level,
+      event: "message_held",
+      text: `EVM-1 -> POLKADOT-3367: Simulation failed ${HOSTILE}`,
+    });
+  }
+  await clock.advance(MINUTE_MS);
+  return { watch, ledger, clock };
+}
+
+function noteRequests(watch: RelayWatch, clock: FakeClock): void {
+  const request: ObservedRequest = {
+    chain: ethereum,
+    endpointHost: "ethereum-mainnet.node-provider.example:8545",
+    calls: [{ method: "eth_blockNumber", outcome: "ok" }],
+    tookMs: 123,
+    head: 24_000_123n,
+  };
+  watch.endpoints.noteRequest(request);
+  watch.endpoints.noteRequest({ ...request, endpointHost: "behind.example", head: 24_000_100n });
+  const calls = [{
+    method: "eth_call",
+    outcome: clock.now() % 2 === 0 ? "timeout" as const : "throttled" as const,
+  }];
+  watch.endpoints.noteRequest({ ...request, endpointHost: "down.example", calls, head: undefined });
+  watch.endpoints.noteRequest({
+    ...request,
+    chain: hub,
+    endpointHost: "hub.example",
+    head: 9_000_000n,
+    tookMs: 40,
+  });
+}
+
+function addMessages(ledger: Ledger, count: number): void {
+  const numbers = Array.from({ length: count }, (_, index) => index + 1_000);
+  for (let start = 0; start < count; start += 5_000) {
+    ledger.transaction(() => {
+      for (const number of numbers.slice(start, start + 5_000)) {
+        const target: StateMachine = number % 2 === 0 ? hub : ethereum;
+        const source: StateMachine = number % 2 === 0 ? ethereum : hub;
+        ledger.messages.record(newMessage(number, { source, target }));
+        if (number % 4 < 2) {
+          ledger.messages.transition(hashOf(number), target, { to: "delivered", reason: "handled_by_us" });
+        }
+      }
+    });
+  }
+}
+
+async function addOpenMessages(ledger: Ledger, clock: FakeClock): Promise<void> {
+  ledger.cursors.advance(ethereum, hub, 24_000_100n);
+  ledger.cursors.advance(hub, ethereum, 8_999_998n);
+  for (const number of [1, 2, 3]) {
+    ledger.messages.record(newMessage(number));
+    await clock.advance(MINUTE_MS);
+    const to = number === 2 ? "delivered_by_other" as const : "delivered" as const;
+    ledger.messages.transition(hashOf(number), hub, { to, reason: "handled_by_us" });
+  }
+  ledger.messages.record(newMessage(4, { state: "held", reason: "waiting_for_update" }));
+  ledger.messages.record(newMessage(5, { state: "held", reason: "simulation_failed", detail: HOSTILE }));
+  ledger.messages.record(newMessage(6, { source: hub, target: ethereum, state: "held", reason: "unfunded" }));
+  const other = parseStateMachine("SUBSTRATE-cere");
+  ledger.messages.record(newMessage(7, { source: other, state: "held", reason: "source_not_accepted" }));
+  await clock.advance(20 * MINUTE_MS);
+  ledger.messages.record(newMessage(8));
+  ledger.submissions.record({
+    submission: newSubmission(1, { chain: ethereum }),
+    kind: "delivery",
+    items: [{ ...itemOf(6), target: ethereum }],
+  });
+}
+
+function addMoney(ledger: Ledger): void {
+  for (const number of [1, 2]) ledger.deliveries.record(newDelivery(number, { fee: 1_500_000n }));
+  const id = ledger.submissions.record({
+    submission: newSubmission(9, { chain: ethereum, gasPriceWei: 10n ** 9n, gasLimit: 10n ** 6n }),
+    kind: "cancel",
+    items: [],
+  });
+  ledger.submissions.update(id, { state: "included", block: { height: 5n, hash: hashOf(5) } });
+  const gas = { gasUsed: 900_000n, gasPriceWei: 10n ** 12n, dataCostWei: 0n };
+  ledger.spending.note(id, { result: "cancelled", gas, price27: undefined, revenueUsd18: 0n });
+  ledger.withdrawals.record({
+    chain: bsc,
+    address: new Uint8Array(20),
+    nonce: 1n,
+    beneficiary: undefined,
+    amount: 123_456_789n,
+    hubBlock: 5n,
+    state: "requested",
+  });
+}
