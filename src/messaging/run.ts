@@ -23,6 +23,8 @@ import { listModules } from "./listed_modules.ts";
 import type { RelayDeps } from "./relay/leg.ts";
 import { hubTokenPrice27 } from "./prices.ts";
 import { type RunDeps, runSession } from "./session.ts";
+import { readStatus } from "./status/build_status.ts";
+import type { RelayStatus } from "./status/relay_status.ts";
 import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 
 /** Dependencies of the long-running relayer. */
@@ -48,9 +50,16 @@ export function runRelayer(
     const planned = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
     const socket = deps.controlSocket?.();
     const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());
-    const control = socket === undefined
-      ? []
-      : [controlWorker({ ...deps, ledger, config, isRunning: true, wake, relaying: () => planned }, socket)];
+    const status = (): RelayStatus => watch?.status() ?? readStatus({ ledger, config, clock: deps.clock });
+    const control = socket === undefined ? [] : [controlWorker({
+      ...deps,
+      ledger,
+      config,
+      isRunning: true,
+      wake,
+      status,
+      relaying: () => planned,
+    }, socket)];
     const workers = [
       ...planned.workers,
       ...checking,

@@ -14,6 +14,7 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";
+import type { RelayStatus } from "./status/relay_status.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { checkAll, type CheckResult, type ConfiguredChain } from "./startup.ts";
 
@@ -51,6 +52,8 @@ export interface RunningChecks {
 export interface SessionWatch {
   /** Told that the session is open; returns the ledger to use. */
   open(ledger: Ledger, connections: Connections): Ledger;
+  /** The snapshot of what runs; `undefined`: nothing is open. */
+  status(): RelayStatus | undefined;
   /** Told that the session ends. */
   close(): void;
   /** Workers that only watch. */

@@ -1,5 +1,6 @@
 /** Commands that both programs have. A new one is a file of its own and one line here. */
 import type { Command } from "./command.ts";
+import { completion } from "./completion.ts";
 import { configCheck } from "./config_check.ts";
 import { configSchema } from "./config_schema.ts";
 import { configShow } from "./config_show.ts";
@@ -19,4 +20,5 @@ export const sharedCommands: readonly Command<unknown>[] = [
   keysNew,
   keysImport,
   keysEncrypt,
+  completion,
 ];

@@ -7,15 +7,18 @@ import { check } from "./check.ts";
 import type { MessagingRun } from "./command.ts";
 import { holdCommand } from "./hold.ts";
 import { listCommand } from "./list.ts";
+import { profitCommand } from "./profit.ts";
 import { relayCommand } from "./relay.ts";
 import { releaseCommand } from "./release.ts";
 import { retryCommand } from "./retry.ts";
 import { scanCommand } from "./scan.ts";
 import { showCommand } from "./show.ts";
+import { statusCommand } from "./status.ts";
 
 /** In the order of the help. */
 export const commands: readonly Command<MessagingRun>[] = [
   check,
+  statusCommand,
   listCommand,
   showCommand,
   relayCommand,
@@ -23,6 +26,7 @@ export const commands: readonly Command<MessagingRun>[] = [
   holdCommand,
   releaseCommand,
   scanCommand,
+  profitCommand,
   accumulateFees,
   backupCommand,
   ...sharedCommands,

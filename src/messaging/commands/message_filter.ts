@@ -61,14 +61,14 @@ export function toFilterInput(options: FilterOptions, nowMs: number): FilterInpu
 }
 
 /** Unix milliseconds of a time, or of how long ago. */
-function toSinceMs(since: SinceTime, nowMs: number): number {
+export function toSinceMs(since: SinceTime, nowMs: number): number {
   return since.kind === "at" ? since.ms : nowMs - since.ms;
 }
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Parses a time. @throws {InvalidArgumentError} */
-function toSince(text: string): SinceTime {
+export function toSince(text: string): SinceTime {
   const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   const each = unitMs[unit];
   if (each !== undefined) return { kind: "ago", ms: Number(count) * each };

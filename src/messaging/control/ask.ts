@@ -7,6 +7,7 @@ import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import type { CommandDeps } from "../commands/command.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type ProgramRun, runSession, withLedger } from "../session.ts";
+import { readStatus } from "../status/build_status.ts";
 import { type Operation, type OperationContext, OperationRefusal, type Relaying } from "./operation.ts";
 import { withRelaying } from "./own_relaying.ts";
 import { answerShape } from "./protocol.ts";
@@ -91,6 +92,7 @@ function runHere<Input, Output>(
       config,
       isRunning: false,
       wake: () => {},
+      status: () => readStatus({ ledger, config, clock: deps.clock }),
       relaying: () => {
         if (relaying === undefined) throw new Error(`${operation.name} has no connections`);
         return relaying;

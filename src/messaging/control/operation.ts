@@ -8,6 +8,7 @@ import type { MessagingConfig } from "../config/schema.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { FeeContext } from "../fees/fee_context.ts";
 import type { Leg } from "../relay/leg.ts";
+import type { RelayStatus } from "../status/relay_status.ts";
 import type { z } from "zod";
 
 /** Context of every operation. */
@@ -20,6 +21,8 @@ export interface OperationContext {
   readonly isRunning: boolean;
   /** Hints to the workers that rows have become due; nothing when none run. */
   readonly wake: () => void;
+  /** What the status page shows. */
+  readonly status: () => RelayStatus;
   /** What relays, for operations that need chains. */
   readonly relaying: () => Relaying;
 }

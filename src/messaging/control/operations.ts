@@ -4,11 +4,13 @@ import { accumulateFeesOperation } from "./operations/accumulate_fees.ts";
 import { backupOperation } from "./operations/backup.ts";
 import { holdOperation } from "./operations/hold.ts";
 import { listOperation } from "./operations/list.ts";
+import { profitOperation } from "./operations/profit.ts";
 import { relayOperation } from "./operations/relay.ts";
 import { releaseOperation } from "./operations/release.ts";
 import { retryOperation } from "./operations/retry.ts";
 import { scanOperation } from "./operations/scan.ts";
 import { showOperation } from "./operations/show.ts";
+import { statusOperation } from "./operations/status.ts";
 
 /** All operations by name. */
 export const operations: ReadonlyMap<string, NamedOperation> = new Map(
@@ -17,10 +19,12 @@ export const operations: ReadonlyMap<string, NamedOperation> = new Map(
     toNamedOperation(backupOperation),
     toNamedOperation(holdOperation),
     toNamedOperation(listOperation),
+    toNamedOperation(profitOperation),
     toNamedOperation(relayOperation),
     toNamedOperation(releaseOperation),
     toNamedOperation(retryOperation),
     toNamedOperation(scanOperation),
     toNamedOperation(showOperation),
+    toNamedOperation(statusOperation),
   ].map((operation) => [operation.name, operation]),
 );

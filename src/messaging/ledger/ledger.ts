@@ -12,6 +12,7 @@ import { type FileCopy, openFileCopy } from "./file_copy.ts";
 import { type Messages, openMessages } from "./messages.ts";
 import { type Meta, openMeta } from "./meta.ts";
 import { prune, type Pruned } from "./retention.ts";
+import { type MinedCosts, openMinedCosts } from "./mined_costs.ts";
 import { openOperatorHolds, type OperatorHolds } from "./operator_holds.ts";
 import { openRewards, type Rewards } from "./rewards.ts";
 import { openSpending, type Spending } from "./spending.ts";
@@ -53,6 +54,7 @@ export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
 export type { MessageChangeRow, MessageFilter, MessageSearch } from "./message_search.ts";
 export type { MessageChange, Messages } from "./messages.ts";
 export type { Meta } from "./meta.ts";
+export type { CarriedMessage, MinedCost, MinedCosts } from "./mined_costs.ts";
 export type { OperatorHolds } from "./operator_holds.ts";
 export type { Pruned } from "./retention.ts";
 export type {
@@ -112,6 +114,7 @@ export interface Ledger {
   readonly decisions: Decisions;
   readonly operatorHolds: OperatorHolds;
   readonly fileCopy: FileCopy;
+  readonly minedCosts: MinedCosts;
   /**
    * Runs `work` in one write transaction that is on disk when this returns; rolls back when it throws. `work` must not
    * be asynchronous.
@@ -154,6 +157,7 @@ export function createLedger(db: Database): Ledger {
     decisions: openDecisions(db),
     operatorHolds: openOperatorHolds(db),
     fileCopy: openFileCopy(db),
+    minedCosts: openMinedCosts(db),
     transaction: (work) => db.transaction(work),
     bindHub: (stateMachine) => {
       // A file that is bound already can be opened read-only.

@@ -23,7 +23,7 @@ import {
 import type { Database } from "./database.ts";
 
 /** Every {@link SpendingPurpose}. */
-const spendingPurposes = [
+export const spendingPurposes = [
   "delivery",
   "payment_delivery",
   "consensus_proofs",
@@ -56,7 +56,7 @@ const spendingRules = [
 export type SpendingRule = typeof spendingRules[number];
 
 /** Every {@link SpendingResult}. */
-const spendingResults = [
+export const spendingResults = [
   "delivered",
   "advanced",
   "already_known",

@@ -8,9 +8,11 @@ import { toCheckReasons } from "../../core/checks/check_section.ts";
 import { formatDecimal } from "../../core/encoding/decimal.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
 import { programVersion } from "../../core/runtime/version.ts";
 import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
 import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
+import type { MessagingConfig } from "../config/schema.ts";
 import type { InFlightSum, Ledger, MessageReason, OpenCount } from "../ledger/ledger.ts";
 import { findReasons } from "./find_reasons.ts";
 import type {
@@ -94,6 +96,18 @@ export function buildStatus(input: StatusInput): RelayStatus {
     checks,
     warnings: running?.warnings ?? [],
   };
+}
+
+/** Builds the snapshot of a database that no relayer uses. May throw a `LedgerFault`. */
+export function readStatus(
+  { ledger, config, clock }: {
+    readonly ledger: StatusInput["ledger"];
+    readonly config: Pick<MessagingConfig, "hub" | "chains">;
+    readonly clock: Pick<Clock, "now">;
+  },
+): RelayStatus {
+  const chains = config.chains.map(({ stateMachine }) => stateMachine);
+  return buildStatus({ ledger, hub: config.hub.stateMachine, chains, nowMs: clock.now() });
 }
 
 function toChain(

@@ -4,6 +4,7 @@ import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { answerRequest } from "../../../src/messaging/control/answer.ts";
 import type { OperationContext } from "../../../src/messaging/control/operation.ts";
 import { answerShape } from "../../../src/messaging/control/protocol.ts";
+import { readStatus } from "../../../src/messaging/status/build_status.ts";
 import { relayerConfig } from "../../../devnet/programs/relayer_config.ts";
 import {
   bsc,
@@ -41,13 +42,15 @@ function openScene(): Scene {
   const files = { readFile: () => new TextEncoder().encode(text) };
   const { config } = readMessagingConfig(files, "relayer.toml");
   assert.ok(config !== undefined);
+  const ledger = openMemoryLedger({ clock });
   return {
     clock,
     log: new RecordedLog(),
-    ledger: openMemoryLedger({ clock }),
+    ledger,
     config,
     isRunning: true,
     wake: () => void woken++,
+    status: () => readStatus({ ledger, config, clock }),
     relaying: () => assert.fail("these operations need no chains"),
     woken: () => woken,
   };
@@ -241,4 +244,59 @@ Deno.test("ledger: a message that changes all the time keeps its first and its l
   }
   const changes = ledger.messages.listChanges(hashOf(1), hub);
   assert.deepEqual([changes.length, changes[0]?.state, changes.at(-1)?.reason], [51, "seen", "not_final"]);
+});
+
+Deno.test("operations: profit adds up fees and gas by chain, route, day and module, and names what was wasted", async () => {
+  const scene = openScene();
+  const { ledger, clock } = scene;
+  const usd = 10n ** 18n;
+  const spend = (number: number, result: "delivered" | "lost_race", revenueUsd18: bigint): void => {
+    const target = bsc;
+    const items = [number * 10, number * 10 + 1].map((n) => ({ ...itemOf(n), target }));
+    for (const [index, { commitment }] of items.entries()) {
+      ledger.messages.record(
+        newMessage(number * 10 + index, { source: hub, target, module: new Uint8Array([index + 1]) }),
+      );
+      ledger.messages.transition(commitment, target, { to: "held", reason: "race", offeredUsd18: 3n * usd });
+    }
+    const submission = newSubmission(number, { chain: bsc });
+    const id = ledger.submissions.record({ submission, kind: "delivery", items, legSource: hub });
+    if (result === "delivered") {
+      ledger.submissions.settleItems(
+        id,
+        items.map(({ commitment }) => commitment),
+        "handled",
+      );
+    }
+    const gas = { gasUsed: 10n ** 6n, gasPriceWei: 10n ** 9n, dataCostWei: 1n };
+    ledger.spending.note(id, { result, gas, price27: 2_000n * 10n ** 27n, revenueUsd18 });
+  };
+  spend(1, "delivered", 6n * usd);
+  await clock.advance(86_400_000);
+  spend(2, "lost_race", 0n);
+  const chains = await ask(scene, "profit", { by: "chain" });
+  assert.deepEqual(field(chains, "lines", "length"), 1);
+  const [spent, earned] = ["4.000000000000", "6.000000000000"].map((text) =>
+    text.replace(/0+$/, "").replace(/\.$/, "")
+  );
+  assert.deepEqual(
+    ["group", "transactions", "earnedUsd", "spentUsd", "unpriced"].map((name) =>
+      field(chains, "lines", 0, name)
+    ),
+    [bsc, 2, earned, spent, 0],
+  );
+  assert.deepEqual(field(chains, "lines", 0, "spent"), [{ chain: bsc, native: "0.002000000000000002" }]);
+  assert.deepEqual(field(chains, "lines", 0, "wasted", 0, "reason"), "lost_race");
+  const groups = async (by: string): Promise<unknown> => {
+    const lines = field(await ask(scene, "profit", { by }), "lines");
+    assert.ok(Array.isArray(lines));
+    return lines.map((line) => [field(line, "group"), field(line, "earnedUsd"), field(line, "spentUsd")]);
+  };
+  assert.deepEqual(await groups("route"), [[`${hub} -> ${bsc}`, "6", "4"]]);
+  assert.deepEqual(await groups("module"), [["0x01", "3", "2"], ["0x02", "3", "2"]]);
+  const days = await groups("day");
+  assert.ok(Array.isArray(days) && days.length === 2);
+  const recent = await ask(scene, "profit", { by: "chain", sinceMs: clock.now() });
+  assert.equal(field(recent, "total", "transactions"), 1);
+  assert.equal(field(await ask(scene, "status", {}), "program"), "causeway");
 });

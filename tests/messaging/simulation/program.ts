@@ -184,6 +184,7 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
     decisions: stepwisePart(decisions, life),
     operatorHolds: stepwisePart(operatorHolds, life),
     fileCopy: stepwisePart(fileCopy, life),
+    minedCosts: ledger.minedCosts,
     meta: stepwisePart(meta, life),
     transaction: (work) => {
       life.step();
