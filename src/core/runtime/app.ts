@@ -5,7 +5,9 @@
 import { type ConfigResult, describeProblems, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogFormat, openLog } from "../telemetry/open_log.ts";
+import { isJournalStream } from "../telemetry/journal.ts";
 import { openOutput } from "../telemetry/output.ts";
+import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
 import type { RecentWarning } from "../telemetry/recent_warnings.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { Terminal } from "./terminal.ts";
@@ -57,6 +59,8 @@ export interface AppOptions<C> {
 /** Context of the program's work. */
 export interface AppContext {
   readonly log: Log;
+  /** Changes the minimum level that is logged, while the program runs. */
+  readonly setLogLevel: (level: LogLevel) => void;
   /** Writes to standard output, after everything that was logged before. */
   readonly print: (text: string) => void;
   /** True: standard output is a terminal that shows colours. */
@@ -65,6 +69,9 @@ export interface AppContext {
   readonly signal: AbortSignal;
 }
 
+/** Characters of the status line: a line that the terminal breaks could not be taken away. */
+const STATUS_WIDTH = 79;
+
 /** Runs `work` with a checked configuration; an invalid one is only reported. */
 export async function runApp<C>(
   env: ProcessEnv,
@@ -72,6 +79,7 @@ export async function runApp<C>(
   work: (config: C, context: AppContext) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { arguments: args, reading } = options;
+  const journal = env.readVariable("JOURNAL_STREAM");
   env.closeEnvironment();
   if (reading.config === undefined) {
     env.writeError(describeProblems(args.config, reading));
@@ -79,6 +87,7 @@ export async function runApp<C>(
   }
   const output = openOutput();
   const logOutput = options.hasResult ? openOutput(Deno.stderr) : output;
+  const line = new ProgressLine(systemClock, (text) => logOutput.status(text?.slice(0, STATUS_WIDTH)));
   const log = openLog({
     format: args.logFormat,
     level: args.logLevel,
@@ -86,6 +95,10 @@ export async function runApp<C>(
     flush: () => logOutput.flush(),
     clock: systemClock,
     hasColour: logOutput.isTerminal && env.isColourWelcome,
+    ...logOutput.isTerminal && args.logFormat === "human" && {
+      progress: (progress: WorkProgress) => line.report(progress),
+    },
+    isJournal: isJournalStream(options.hasResult ? 2 : 1, journal),
     secrets: [...options.secretsOf(reading.config), ...reading.secrets],
     ...options.onWarning && { onWarning: options.onWarning },
   });
@@ -99,12 +112,20 @@ export async function runApp<C>(
   });
   const hasColour = output.isTerminal && env.isColourWelcome;
   const print = (text: string): void => {
+    logOutput.status(undefined);
     log.flush();
     output.write(text);
   };
   try {
-    return await work(reading.config, { log, print, hasColour, signal: watch.signal });
+    return await work(reading.config, {
+      log,
+      setLogLevel: log.setLevel,
+      print,
+      hasColour,
+      signal: watch.signal,
+    });
   } finally {
+    logOutput.status(undefined);
     watch.dispose();
     log.flush();
     output.flush();

@@ -20,6 +20,8 @@ export interface FormatOptions {
   readonly hasColour: boolean;
   /** Include the stacks of errors. */
   readonly withStack: boolean;
+  /** True: the system's journal reads the lines, which adds the time itself and takes the level from a prefix. */
+  readonly isJournal?: boolean;
 }
 
 /** Formats an entry, without the line break. */
@@ -31,6 +33,14 @@ const colours: Readonly<Record<LogLevel, string>> = {
   warn: "\x1b[33m",
   error: "\x1b[31m",
 };
+/** Prefixes of sd-daemon(3): journalctl -p shows lines by level. */
+const priorities: Readonly<Record<LogLevel, string>> = {
+  debug: "<7>",
+  info: "<6>",
+  warn: "<4>",
+  error: "<3>",
+};
+
 const faint = "\x1b[2m";
 const colourEnd = "\x1b[0m";
 
@@ -46,6 +56,7 @@ export const humanLine: LineFormat = (entry, options) => {
   const shown = options.hasColour ? `${colours[entry.level]}${level}${colourEnd}` : level;
   const { place, said } = humanText(entry, options);
   const text = `${place.padEnd(placeWidth)} ${said}`;
+  if (options.isJournal) return `${priorities[entry.level]}${level} ${text}${shownEvent(entry, options)}`;
   return `${new Date(entry.timeMs).toISOString()} ${shown} ${text}${shownEvent(entry, options)}`;
 };
 
@@ -54,11 +65,22 @@ export function humanText(
   entry: Entry,
   options: FormatOptions,
 ): { readonly place: string; readonly said: string } {
-  const { leg, chain, explanation, ...rest } = entry.fields;
+  const { leg, chain, explanation, repeated, repeatedSec, ...rest } = entry.fields;
   const place = typeof leg === "string" ? leg : typeof chain === "string" ? chain : "";
   const values = Object.entries(rest).flatMap(([name, value]) => humanField(name, value, options));
-  const text = typeof explanation === "string" ? `${entry.message}: ${explanation}` : entry.message;
+  const again = typeof repeated === "number" && typeof repeatedSec === "number"
+    ? ` (again ${repeated} time${repeated === 1 ? "" : "s"} in ${formatSpan(repeatedSec)})`
+    : "";
+  const message = `${entry.message}${again}`;
+  const text = typeof explanation === "string" ? `${message}: ${explanation}` : message;
   return { place: printable(place), said: [printable(text), ...values].join(" ") };
+}
+
+/** Formats a time in the words of a log line. */
+function formatSpan(seconds: number): string {
+  const minutes = Math.round(seconds / 60);
+  if (seconds < 90) return `${seconds} second${seconds === 1 ? "" : "s"}`;
+  return `${minutes} minutes`;
 }
 
 function shownEvent({ level, event }: Entry, { hasColour }: FormatOptions): string {

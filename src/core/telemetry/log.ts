@@ -1,4 +1,5 @@
 /** Logging interface: four levels, an event and named values. */
+import type { WorkProgress } from "./progress.ts";
 import type { EventCode } from "./events.ts";
 
 /** In ascending order of severity. */
@@ -23,6 +24,8 @@ export interface Log {
   info(event: EventCode, fields?: LogFields): void;
   warn(event: EventCode, fields?: LogFields): void;
   error(event: EventCode, fields?: LogFields): void;
+  /** Shows the progress of long work to people at a terminal; absent where nobody watches. */
+  readonly progress?: ((progress: WorkProgress) => void) | undefined;
   /** Returns a log that adds `fields` to every line. */
   with(fields: LogFields): Log;
 }

@@ -3,6 +3,7 @@ import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/lo
 import type { Clock } from "../runtime/clock.ts";
 import { type Entry, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
 import { type EventCode, events } from "./events.ts";
+import { type EventText, NOTHING } from "./events/event_text.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
 import type { RecentWarning } from "./recent_warnings.ts";
 import { createRedactor } from "./redactor.ts";
@@ -23,8 +24,12 @@ export interface LogOptions {
   readonly clock: Pick<Clock, "now">;
   /** Terminal colours for the human format; default off. */
   readonly hasColour?: boolean;
+  /** True: the system's journal reads the lines: no time and no colour in the human format; default off. */
+  readonly isJournal?: boolean;
   /** Secret values that must never appear in a line. */
   readonly secrets?: readonly string[];
+  /** Shows progress; absent where nobody watches. */
+  readonly progress?: Log["progress"];
   /** Called with each warning and error that is written, without secrets; must not throw. */
   readonly onWarning?: (line: RecentWarning) => void;
 }
@@ -33,6 +38,8 @@ export interface LogOptions {
 export interface OpenLog extends Log {
   /** Writes the counts of suppressed lines and flushes everything. */
   flush(): void;
+  /** Changes the minimum level that is written, at once and for every log made from this one. */
+  setLevel(level: LogLevel): void;
 }
 
 const category = "causeway";
@@ -47,18 +54,22 @@ const tapeLevels = { debug: "debug", info: "info", warn: "warning", error: "erro
 export function openLog(options: LogOptions): OpenLog {
   const writer = createWriter(options);
   const sink: Sink = (record) => writer.take(toEntry(record, options.clock.now()));
-  configureSync({
-    reset: true,
-    sinks: { lines: sink },
-    loggers: [
-      { category, sinks: ["lines"], lowestLevel: tapeLevels[options.level] },
-      { category: ["logtape", "meta"], sinks: ["lines"], lowestLevel: "error" },
-    ],
-  });
-  return { ...createLog({}), flush: () => writer.flush() };
+  const setLevel = (level: LogLevel): void => {
+    writer.withStack(level === "debug");
+    configureSync({
+      reset: true,
+      sinks: { lines: sink },
+      loggers: [
+        { category, sinks: ["lines"], lowestLevel: tapeLevels[level] },
+        { category: ["logtape", "meta"], sinks: ["lines"], lowestLevel: "error" },
+      ],
+    });
+  };
+  setLevel(options.level);
+  return { ...createLog({}, options.progress), flush: () => writer.flush(), setLevel };
 }
 
-function createLog(bound: LogFields): Log {
+function createLog(bound: LogFields, progress: Log["progress"]): Log {
   const logger = getLogger(category);
   const at = (level: LogLevel) => (event: EventCode, fields: LogFields = {}): void => {
     // As properties, not as a template: braces in a text stay unchanged.
@@ -69,7 +80,8 @@ function createLog(bound: LogFields): Log {
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    with: (fields) => createLog({ ...bound, ...fields }),
+    progress,
+    with: (fields) => createLog({ ...bound, ...fields }, progress),
   };
 }
 
@@ -107,12 +119,19 @@ function isFields(value: unknown): value is LogFields {
   return typeof value === "object" && value !== null;
 }
 
-function createWriter(options: LogOptions): { take(entry: Entry): void; flush(): void } {
+/** Writer of entries. */
+interface EntryWriter {
+  take(entry: Entry): void;
+  flush(): void;
+  /** Whether lines have the stacks of errors. */
+  withStack(isWanted: boolean): void;
+}
+
+function createWriter(options: LogOptions): EntryWriter {
   const format = options.format === "json" ? jsonLine : humanLine;
-  const details: FormatOptions = {
-    hasColour: options.format === "human" && (options.hasColour ?? false),
-    withStack: options.level === "debug",
-  };
+  const isJournal = options.isJournal ?? false;
+  const hasColour = options.format === "human" && (options.hasColour ?? false) && !isJournal;
+  let details: FormatOptions = { hasColour, isJournal, withStack: options.level === "debug" };
   const redact = createRedactor(options.secrets ?? []);
   const repeats = new Repeats();
   const writeAll = (entries: readonly Entry[]): void => {
@@ -124,8 +143,11 @@ function createWriter(options: LogOptions): { take(entry: Entry): void; flush():
     }
   };
   return {
+    withStack: (withStack) => {
+      details = { ...details, withStack };
+    },
     take: (entry) => {
-      writeAll(repeats.admit(entry));
+      writeAll(repeats.admit(entry.level === "error" ? withAdvice(entry) : entry));
       if (entry.level === "error") options.flush?.();
     },
     flush: () => {
@@ -133,6 +155,14 @@ function createWriter(options: LogOptions): { take(entry: Entry): void; flush():
       options.flush?.();
     },
   };
+}
+
+/** Adds to an error what the program does next, and what the operator can do. */
+function withAdvice(entry: Entry): Entry {
+  const known: Readonly<Record<string, EventText>> = events;
+  const { reaction, action } = known[entry.event] ?? {};
+  const advice = action === undefined || action === NOTHING ? undefined : action;
+  return { ...entry, fields: { ...entry.fields, reaction, advice } };
 }
 
 /** Text of an entry after its time and level. */

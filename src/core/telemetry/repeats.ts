@@ -67,15 +67,27 @@ export class Repeats {
 
 function summary(kind: Kind): Entry[] {
   if (kind.held === undefined) return [];
-  const fields = { ...kind.held.fields, repeated: kind.count };
+  const repeatedSec = Math.round((kind.held.timeMs - kind.sinceMs) / 1_000);
+  const fields = { ...kind.held.fields, repeated: kind.count, repeatedSec };
   return [{ ...kind.held, fields }];
 }
 
 function kindOf(entry: Entry): string {
   const { explanation, leg, chain, to, worker, endpoint, error } = entry.fields;
   const said = error instanceof Error ? `${error.name} ${errorCode(error) ?? error.message}` : String(error);
-  const accused = error instanceof Error && "endpoint" in error ? error.endpoint : endpoint;
   return JSON.stringify(
-    [entry.level, entry.event, explanation, leg, chain, to, worker, accused, said].map(String),
+    [entry.level, entry.event, explanation, leg, chain, to, worker, accusedOf(error) ?? endpoint, said].map(
+      String,
+    ),
   );
+}
+
+/** Endpoint that an error names: in itself, or as the place of a fault. */
+function accusedOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return undefined;
+  if ("endpoint" in error) return error.endpoint;
+  const where = "where" in error ? error.where : undefined;
+  return typeof where === "object" && where !== null && "endpointHost" in where
+    ? where.endpointHost
+    : undefined;
 }

@@ -57,6 +57,8 @@ class ClaimRun {
   readonly #notices: WaitNotices;
   #last: readonly PairReport[] = [];
   #hubFailures = 0;
+  /** Largest number of deliveries that a round still had to claim. */
+  #most = 0;
 
   constructor(context: FeeContext, options: ClaimRunOptions) {
     this.#context = context;
@@ -83,6 +85,7 @@ class ClaimRun {
       const openDeliveries = await settleDeliveries(this.#context, signal);
       const report = await this.#rounds.run(signal);
       this.#last = report.pairs;
+      this.#showProgress(report);
       this.#hubFailures = 0;
       return this.#isDone(report, openDeliveries);
     } catch (error) {
@@ -91,6 +94,14 @@ class ClaimRun {
       this.#context.log.warn("hub_unavailable", { failures: this.#hubFailures, error });
       return !this.#options.waits && this.#hubFailures >= MAX_FAILURES;
     }
+  }
+
+  /** Deliveries are counted from the first round on: those that are left against those that were there then. */
+  #showProgress({ pairs }: RoundReport): void {
+    const left = pairs.reduce((sum, { pair }) => sum + pair.count, 0);
+    this.#most = Math.max(this.#most, left);
+    const total = this.#most;
+    this.#context.log.progress?.({ task: "claims", done: total - left, total, unit: "deliveries" });
   }
 
   #isDone(report: RoundReport, openDeliveries: number): boolean {

@@ -82,6 +82,7 @@ export async function scanLeg(
   const source = leg.source.id.stateMachine;
   const target = leg.target.id.stateMachine;
   const startMs = leg.clock.now();
+  const first = leg.ledger.cursors.find(source, target) ?? 0n;
   let found = 0;
   for (;;) {
     const scanned = leg.ledger.cursors.find(source, target);
@@ -100,6 +101,12 @@ export async function scanLeg(
       }
       leg.ledger.cursors.advance(source, target, chunk.to);
       return fresh;
+    });
+    leg.log.progress?.({
+      task: legName(leg),
+      done: Number(chunk.to - first),
+      total: Number(view.height - first),
+      unit: "blocks",
     });
   }
 }

@@ -1,5 +1,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
 import { eventAreas, events } from "../../../src/core/telemetry/events.ts";
+import { proverEvents } from "../../../src/consensus/poll_fault.ts";
+import { type EventText, NOTHING } from "../../../src/core/telemetry/events/event_text.ts";
 import { updateEventTables } from "../../support/event_table.ts";
 
 const DOCUMENT = Deno.readTextFileSync(new URL("../../../docs/operations/logs.md", import.meta.url));
@@ -32,6 +34,45 @@ Deno.test("events: no two events say the same", () => {
 Deno.test("events: every event is logged somewhere", () => {
   const source = [...sourceFiles(new URL("../../../src/", import.meta.url))].join("\n");
   deepEqual(Object.keys(events).filter((code) => !source.includes(`"${code}"`)), []);
+});
+
+/** Events that are logged at a level that is decided where the line is written. */
+const SOMETIMES_ERRORS: readonly string[] = [
+  ...Object.values(proverEvents),
+  "update_overdue",
+  "proofs_unavailable",
+  "worker_restarting",
+  "host_frozen",
+  "client_unsupported",
+  "hub_not_accepted",
+  "logging_failed",
+];
+
+/** Codes in the source behind a pattern. */
+function codesBehind(pattern: RegExp): readonly string[] {
+  const source = [...sourceFiles(new URL("../../../src/", import.meta.url))].join("\n");
+  return [...source.matchAll(pattern)].map(([, code = ""]) => code).filter((code) =>
+    Object.hasOwn(events, code)
+  );
+}
+
+Deno.test("events: every error says what the program does next, and what the operator can do", () => {
+  const logged = codesBehind(/\.error\(\s*"(\w+)"/g);
+  const fatal = codesBehind(/(?:fatal\(\s*|severity: "fatal",\s*event: )"(\w+)"/g);
+  ok(logged.length > 15 && fatal.length > 10, `${logged.length} ${fatal.length}`);
+  for (const code of new Set([...logged, ...fatal, ...SOMETIMES_ERRORS])) {
+    const known: Readonly<Record<string, EventText>> = events;
+    match(known[code]?.reaction ?? "", /^[^A-Z].*[^.]$/s, `${code}: what follows`);
+    doesNotMatch(known[code]?.action ?? "", /^Nothing\.$/, code);
+  }
+});
+
+Deno.test("events: what needs no action is logged at info or below", () => {
+  const warned = codesBehind(/\.warn\(\s*"(\w+)"/g);
+  const found = codesBehind(/(?:warn\(\s*|severity: "warning",\s*event: )"(\w+)"/g);
+  ok(warned.length > 40);
+  const known: Readonly<Record<string, EventText>> = events;
+  deepEqual([...new Set([...warned, ...found])].filter((code) => known[code]?.action === NOTHING), []);
 });
 
 /** Text of every source file but the registry's own. */

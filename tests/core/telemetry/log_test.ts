@@ -1,7 +1,10 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { fstatSync } from "node:fs";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { type LogOptions, type OpenLog, openLog } from "../../../src/core/telemetry/open_log.ts";
+import { isJournalStream } from "../../../src/core/telemetry/journal.ts";
+import { ProgressLine } from "../../../src/core/telemetry/progress.ts";
 import { type ByteOutput, openOutput } from "../../../src/core/telemetry/output.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -52,7 +55,9 @@ Deno.test("log: a line for people has time, level, leg, text and values in this 
     "2026-01-01T00:00:00.000Z WARN  EVM-56                       Account balance low; send it funds " +
     'note="two words" list=["1","a"] [balance_low]',
     "2026-01-01T00:00:00.000Z ERROR                              Chain suspended, checking again in 10 min: " +
-    "EVM-1: host 0x00 is wrong finding=host_invalid [chain_suspended]",
+    "EVM-1: host 0x00 is wrong finding=host_invalid " +
+    'reaction="the chain is checked again in 10 min, the others continue" ' +
+    'advice="Fix what the line names. The chain is used when its checks pass." [chain_suspended]',
   ]);
 });
 
@@ -357,4 +362,101 @@ Deno.test("output: says whether people watch", () => {
     true,
     false,
   ]);
+});
+
+Deno.test("log: the level can be changed while the program runs, for every log that was made before", () => {
+  const { lines, log } = newScene();
+  const bound = log.with({ chain: "EVM-1" });
+  bound.debug("poll_finished");
+  log.setLevel("debug");
+  bound.debug("poll_finished", { error: fault });
+  match(lines.join(), /DEBUG EVM-1 .*stack=/);
+  log.setLevel("error");
+  bound.warn("balance_low");
+  equal(lines.length, 1);
+});
+
+Deno.test("log: the journal gets a priority instead of time and colour, JSON stays as it is", () => {
+  const { lines, log } = newScene({ isJournal: true, hasColour: true });
+  log.info("program_stopped");
+  log.warn("balance_low", { chain: "EVM-1" });
+  deepEqual(lines, [
+    `<6>INFO  ${"".padEnd(28)} Stopped`,
+    `<4>WARN  ${"EVM-1".padEnd(28)} Account balance low; send it funds [balance_low]`,
+  ]);
+  const json = newScene({ isJournal: true, format: "json" });
+  json.log.info("program_stopped");
+  equal(parsed(json.lines)[0]?.time, "2026-01-01T00:00:00.000Z");
+});
+
+Deno.test("log: only the stream that systemd names is its journal", () => {
+  const { dev, ino } = fstatSync(1);
+  ok(isJournalStream(1, `${dev}:${ino}`));
+  ok(!isJournalStream(1, `${dev}:${ino + 1}`));
+  ok(!isJournalStream(1, undefined));
+  ok(!isJournalStream(1, ""));
+});
+
+Deno.test("log: repeated faults are folded by endpoint, and say how often in which time", async () => {
+  const { clock, lines, log } = newScene();
+  const of = (endpointHost: string): RpcFault =>
+    new RpcFault("timeout", "retry", { chain: "EVM-1", endpointHost, method: "eth_call" });
+  for (let count = 0; count < 38; count++) {
+    log.warn("poll_failed", { chain: "EVM-1", error: of("one.example") });
+    if (count === 0) log.warn("poll_failed", { chain: "EVM-1", error: of("two.example") });
+    await clock.advance(8_000);
+  }
+  equal(lines.length, 2);
+  await clock.advance(300_000);
+  log.info("program_stopped");
+  match(
+    lines[2] ?? "",
+    /Poll failed, retrying \(again 37 times in 5 minutes\) error="RpcFault: .*one\.example/,
+  );
+  doesNotMatch(lines[2] ?? "", /repeated/);
+});
+
+Deno.test("progress: long work has a line with rate and time left, of several the one that takes longest", async () => {
+  const clock = new FakeClock();
+  const shown: (string | undefined)[] = [];
+  const line = new ProgressLine(clock, (text) => shown.push(text));
+  const report = (task: string, done: number): void =>
+    line.report({ task, done, total: 60_000, unit: "blocks" });
+  report("EVM-1 -> hub", 0);
+  await clock.advance(1_000);
+  report("EVM-1 -> hub", 5_000);
+  deepEqual(shown, [undefined, undefined], "short work is not shown");
+  await clock.advance(4_000);
+  report("EVM-1 -> hub", 10_000);
+  equal(shown.at(-1), "EVM-1 -> hub: 10,000 of 60,000 blocks, 2,000 per second, 25 s left");
+  report("EVM-2 -> hub", 0);
+  equal(shown.length, 3, "the line is not drawn for each report");
+  await clock.advance(5_000);
+  report("EVM-2 -> hub", 10);
+  equal(shown.at(-1), "EVM-2 -> hub: 10 of 60,000 blocks, 2.0 per second, 9 h left");
+  report("EVM-2 -> hub", 60_000);
+  match(shown.at(-1) ?? "", /^EVM-1/);
+  await clock.advance(11_000);
+  report("EVM-2 -> hub", 60_000);
+  equal(shown.at(-1), undefined, "work that paused is not shown");
+});
+
+Deno.test("output: a status line stays below the others on a terminal, and is nothing elsewhere", async () => {
+  for (const isTerminal of [true, false]) {
+    let text = "";
+    const output = openOutput({
+      writeSync: (bytes) => {
+        text += new TextDecoder().decode(bytes);
+        return bytes.length;
+      },
+      isTerminal: () => isTerminal,
+    });
+    output.write("one");
+    await Promise.resolve();
+    output.status("10 of 20");
+    output.write("two");
+    output.flush();
+    output.status(undefined);
+    equal(text, isTerminal ? "one\n10 of 20\r\x1b[2Ktwo\n10 of 20\r\x1b[2K" : "one\ntwo\n");
+  }
 });

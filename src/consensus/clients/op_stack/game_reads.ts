@@ -55,7 +55,7 @@ export class GameDetails {
     const asked = unknown.flatMap((each, index): [Address, Details][] => {
       const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
       if (extraData === undefined || createdAt === undefined) {
-        this.#deps.log.warn("game_unreadable", {
+        this.#deps.log.info("game_unreadable", {
           game: each.game.proxy,
         });
         unreadable.push(each);

@@ -278,7 +278,7 @@ async function contractFindings(
   if (!hasBatchCall) {
     const text =
       `${chain}: handler ${params.handler} has no batchCall; consensus updates cannot ride with messages`;
-    findings.push({ severity: "warning", event: "batch_call_unavailable", text });
+    findings.push({ severity: "note", event: "batch_call_unavailable", text });
   }
   return findings;
 }

@@ -1,5 +1,5 @@
 /** Events about chains and their ISMP parts: start-up checks, governance, accounts, light clients. */
-import { type EventText, NOTHING } from "./event_text.ts";
+import { type EventText, NOT_STARTED, NOTHING, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const chainEvents = {
@@ -7,31 +7,37 @@ export const chainEvents = {
     text: "No contract at ismp_host",
     meaning: "The configured address of the ISMP host has no code.",
     action: "Correct `ismp_host`.",
+    reaction: NOT_STARTED,
   },
   host_invalid: {
     text: "Contract at ismp_host is not an ISMP host",
     meaning: "The contract does not answer as an ISMP host does.",
     action: "Correct `ismp_host`.",
+    reaction: NOT_STARTED,
   },
   host_wrong_hub: {
     text: "Host belongs to another hub",
     meaning: "The ISMP host of the chain is connected to a hub other than the configured one.",
     action: "Correct `ismp_host`, or `state_machine` of the hub.",
+    reaction: NOT_STARTED,
   },
   hub_not_accepted: {
     text: "Hub not accepted by the chain: nothing can be delivered to it",
     meaning: "The chain has no height of the hub, or does not list the hub.",
     action: "Its governance must add the hub, or a consensus relayer must bring the first height.",
+    reaction: POLLED_AGAIN,
   },
   handler_not_found: {
     text: "No contract at the host's handler address",
     meaning: "The host names a handler that has no code.",
     action: "Correct `ismp_host`, or tell those who run the host.",
+    reaction: NOT_STARTED,
   },
   fee_token_unreadable: {
     text: "Decimals of the host's fee token cannot be read",
     meaning: "Amounts of fees would have no scale.",
     action: "Correct `ismp_host`, or tell those who run the host.",
+    reaction: NOT_STARTED,
   },
   batch_call_unavailable: {
     text: "Handler has no batchCall: consensus proofs cannot travel with messages",
@@ -47,6 +53,7 @@ export const chainEvents = {
     text: "Account cannot pay for gas; send it funds",
     meaning: "A transaction was refused, or not sent, for want of native tokens. Its messages wait.",
     action: "Send the account native tokens of the chain. Sending continues by itself.",
+    reaction: "messages wait, the balance is read again every minute",
   },
   balance_restored: {
     text: "Account can pay for gas again",
@@ -68,6 +75,7 @@ export const chainEvents = {
     text: "State machine of the node unknown: not an ISMP chain",
     meaning: "The node does not tell which ISMP state machine it is, or one of an unknown kind.",
     action: "Correct `rpc_ws`.",
+    reaction: NOT_STARTED,
   },
   clock_skewed: {
     text: "Clock differs from the chain's",
@@ -78,21 +86,25 @@ export const chainEvents = {
     text: "Headers are hashed with another algorithm",
     meaning: "The configured hash algorithm does not give the hash of a known block.",
     action: "Set `hashing` as the line says.",
+    reaction: NOT_STARTED,
   },
   pallets_missing: {
     text: "Required pallets missing in the runtime",
     meaning: "The chain is no ISMP chain, or an older one.",
     action: "Correct `rpc_ws`, or remove the chain.",
+    reaction: NOT_STARTED,
   },
   consensus_call_unsupported: {
     text: "Consensus messages of this program not understood by the runtime",
     meaning: "The runtime expects another form of consensus messages.",
     action: "Update the program.",
+    reaction: NOT_STARTED,
   },
   chain_unknown: {
     text: "Chain unknown to the hub",
     meaning: "The hub has no height of the chain under the configured `consensus_state_id`.",
     action: "Correct `consensus_state_id`, or run a consensus relayer for the chain.",
+    reaction: NOT_STARTED,
   },
   chain_not_accepted: {
     text: "Chain not listed by its light client: its messages are not accepted",
@@ -108,11 +120,13 @@ export const chainEvents = {
     text: "Host contract of the chain unknown to the hub: every proof would be refused",
     meaning: "The hub stores no ISMP host for the chain.",
     action: "Governance of the hub must set it.",
+    reaction: NOT_STARTED,
   },
   host_contract_mismatch: {
     text: "Host contract differs from the one that the hub stores",
     meaning: "`ismp_host` is not the address that the hub verifies proofs against.",
     action: "Set `ismp_host` to the address of the line.",
+    reaction: NOT_STARTED,
   },
   host_changed: {
     text: "Host parameters changed by governance",
@@ -132,12 +146,15 @@ export const chainEvents = {
   host_frozen: {
     text: "Host is frozen: messages and proofs wait until its governance unfreezes it",
     meaning: "The ISMP host takes nothing now.",
-    action: "Nothing; it is polled, and work continues by itself.",
+    action: "Ask the governance of the chain if it lasts; the host is polled, and work continues by itself.",
+    reaction: POLLED_AGAIN,
   },
   client_frozen: {
     text: "Light client is frozen: waiting until governance unfreezes it",
     meaning: "The light client takes no updates and proves no messages.",
-    action: "Nothing; it is polled, and work continues by itself.",
+    action:
+      "Ask the governance of the chain if it lasts; the client is polled, and work continues by itself.",
+    reaction: POLLED_AGAIN,
   },
   freeze_ended: {
     text: "Host or light client no longer frozen",
@@ -148,11 +165,13 @@ export const chainEvents = {
     text: "Light client has expired: governance must create it again",
     meaning: "Its last update is older than its unbonding period; no relayer can update it.",
     action: "Ask governance of the chain that has the light client.",
+    reaction: POLLED_AGAIN,
   },
   client_missing: {
     text: "Light client missing",
     meaning: "There is no light client with the configured `consensus_state_id`.",
     action: "Correct the id, or let governance create the client with the output of `log-consensus-state`.",
+    reaction: NOT_STARTED,
   },
   client_id_mismatch: {
     text: "Light client has another id than configured",
@@ -163,11 +182,13 @@ export const chainEvents = {
     text: "Light client cannot be updated",
     meaning: "Type or state of the light client do not fit the configuration.",
     action: "Compare the configuration with the explanation or error of the line.",
+    reaction: POLLED_AGAIN,
   },
   client_unsupported: {
     text: "Consensus client of the host not supported: ConsensusRouter is required",
     meaning: "The consensus client of the host takes no proofs of the form that this program makes.",
     action: "Remove the chain, or wait for its governance.",
+    reaction: POLLED_AGAIN,
   },
   coprocessor_mismatch: {
     text: "Chain's runtime has another coprocessor: messages of the hub cannot be proved to it",
@@ -183,5 +204,6 @@ export const chainEvents = {
     text: "No update can advance this light client, checking again in 10 min",
     meaning: "What the client trusts is no longer connected to the chain by anything that can be proved.",
     action: "Governance must reset the client.",
+    reaction: "the chain is checked again in 10 min, the others continue",
   },
 } as const satisfies Record<string, EventText>;

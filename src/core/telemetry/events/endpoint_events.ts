@@ -1,5 +1,5 @@
 /** Events about endpoints: what they serve, what they lack, what they say. */
-import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText, NOT_STARTED, NOTHING, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const endpointEvents = {
@@ -18,17 +18,20 @@ export const endpointEvents = {
     meaning:
       "An endpoint belongs to a chain or network other than the configured one. It is not used; after the start it is asked again every ten minutes.",
     action: "Correct or remove its URL.",
+    reaction: "the endpoint is not used, and checked again in 10 min",
   },
   endpoint_method_missing: {
     text: "Endpoint lacks a required RPC method, checking again in 1 min",
     meaning: "A node or its gateway denies the RPC method that `method` names.",
     action: "Allow the method, or use an endpoint that offers it.",
+    reaction: "the chain is polled again in 1 min, the others continue",
   },
   endpoint_data_invalid: {
     text: "Endpoint returned invalid data",
     meaning:
       "Data of an endpoint contradicts itself, a verified root, or the rules of the chain. It is not used.",
     action: "Use another endpoint if it repeats: this one is on a fork, broken, or not honest.",
+    reaction: POLLED_AGAIN,
   },
   endpoint_logs_incomplete: {
     text: "Endpoint returned incomplete logs: its index is behind; other endpoints are asked",
@@ -51,6 +54,7 @@ export const endpointEvents = {
     text: "Required data not available from any endpoint",
     meaning: "No endpoint has what a consensus proof needs, for example old state.",
     action: "Add an endpoint that serves what the error names.",
+    reaction: POLLED_AGAIN,
   },
   rpc_methods_unlisted: {
     text: "RPC methods not listed, so they could not be checked",
@@ -61,6 +65,7 @@ export const endpointEvents = {
     text: "Required RPC methods missing",
     meaning: "The node lacks RPC methods without which it cannot be used.",
     action: "Use a node of the chain's own software.",
+    reaction: NOT_STARTED,
   },
   offchain_storage_unavailable: {
     text: "Consensus proofs unavailable from this node",
@@ -127,6 +132,7 @@ export const endpointEvents = {
     meaning:
       "A Substrate node keeps states of 256 blocks by default; events of older blocks cannot be read from it.",
     action: "Use a node with --state-pruning archive, and set `initial_height` to the block before `from`.",
+    reaction: "the blocks are skipped, reading continues behind them",
   },
   message_bodies_missing: {
     text: "Messages skipped: the node lacks their bodies. Use a node that imported this block itself with " +
@@ -135,5 +141,6 @@ export const endpointEvents = {
     action:
       "Use a node that imported the block itself with --enable-offchain-indexing=true, and set `initial_height` " +
       "to the block before.",
+    reaction: "the messages are skipped, reading continues behind them",
   },
 } as const satisfies Record<string, EventText>;

@@ -8,6 +8,11 @@ export interface EventText {
   readonly meaning: string;
   /** Row of docs/operations/logs.md: what an operator does. Sentences; {@link NOTHING} where there is nothing. */
   readonly action: string;
+  /**
+   * Of events that are logged as errors: what the program does next. A sentence without a full stop; error lines end
+   * with it and with {@link action}.
+   */
+  readonly reaction?: string;
 }
 
 /** The action for events that only inform. */
@@ -15,3 +20,10 @@ export const NOTHING = "Nothing.";
 
 /** The action for faults that are retried and pass, unless the endpoints stay bad. */
 export const CHECK_ENDPOINT = "Nothing if it passes. Otherwise check the endpoint, or add another one.";
+
+/** What happens after a start check that found something which must be fixed. */
+export const NOT_STARTED =
+  "nothing is started until it is fixed; a chain of the running program is suspended and checked again in 10 min";
+
+/** What happens after a fault of a light client or of its proofs. */
+export const POLLED_AGAIN = "the chain is polled again, the others continue";

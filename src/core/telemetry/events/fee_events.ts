@@ -87,6 +87,7 @@ export const feeEvents = {
     text: "Delivery records unreadable; left alone",
     meaning: "Rows of the database name chains that cannot be decoded.",
     action: "Report it with the line.",
+    reaction: "claims of these deliveries wait, everything else continues",
   },
   fee_raised: {
     text: "Fee raised after the height that the hub knows; its claim waits",
@@ -207,6 +208,6 @@ export const feeEvents = {
   payment_ineffective: {
     text: "Delivery of a payment had no effect; it is tried again",
     meaning: "The transaction was mined, but the payment was not received.",
-    action: NOTHING,
+    action: "If it repeats, check that the account can receive the fee token of the chain.",
   },
 } as const satisfies Record<string, EventText>;

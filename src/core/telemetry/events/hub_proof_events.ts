@@ -1,5 +1,5 @@
 /** Events of consensus proofs of the hub: made, sent with or without messages, taken or refused by hosts. */
-import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText, NOTHING, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const hubProofEvents = {
@@ -24,6 +24,7 @@ export const hubProofEvents = {
       "A host needs a proof that no source has. `code`: `gap` it is lost permanently, `withheld` this node does not " +
       "serve it, `mismatch` the configuration does not match.",
     action: "Follow the explanation of the line.",
+    reaction: POLLED_AGAIN,
   },
   proof_source_failed: {
     text: "Source of proofs failed",
@@ -99,6 +100,7 @@ export const hubProofEvents = {
     text: "Proof too large for one transaction: use an endpoint that takes larger ones",
     meaning: "The chain or its endpoint takes no transaction of this size. Messages wait for other updates.",
     action: "Use an endpoint that takes larger transactions, or a hub whose accepted proofs are small (SP1).",
+    reaction: "the host is polled again in 10 min",
   },
   accepted_proofs_unavailable: {
     text: "Hub node does not offer accepted proofs (start it with --rpc-methods=unsafe and " +
@@ -119,6 +121,7 @@ export const hubProofEvents = {
       "chain's light client must be reset",
     meaning: "A chain missed a change of the authority set that the hub has forgotten.",
     action: "Run a consensus relayer with [hub.prover]; otherwise the chain's light client must be reset.",
+    reaction: "messages to the chain wait for an update by another relayer, other chains continue",
   },
   rotations_rejected: {
     text: "Target rejected authority set updates",

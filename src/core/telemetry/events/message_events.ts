@@ -102,6 +102,7 @@ export const messageEvents = {
     text: "Stored message unreadable; kept aside",
     meaning: "A row of the database cannot be decoded. It is held as `poison`.",
     action: "Report it with the line.",
+    reaction: "the message is skipped, everything else continues",
   },
   get_requests_delayed: {
     text: "GET requests wait for an endpoint",

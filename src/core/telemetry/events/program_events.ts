@@ -38,21 +38,24 @@ export const programEvents = {
     text: "Nothing was started: the address of --listen cannot be used",
     meaning: "Another process listens there, or this machine has no such address.",
     action: "Stop the other process, or name another address or port with --listen.",
+    reaction: "relaying continues without the page",
   },
   status_unavailable: {
     text: "A request to the status server could not be answered",
     meaning: "What was asked for could not be read, for example from the database. Relaying continues.",
     action: "Look at the error; report it when it repeats.",
+    reaction: "relaying continues, the page is made again at the next request",
   },
   shutdown_timed_out: {
     text: "Workers did not stop in time",
     meaning: "The listed workers were still busy when the program ended; what they sent is recorded.",
-    action: NOTHING,
+    action: "Report it as a defect if it repeats.",
   },
   start_refused: {
     text: "Nothing was started: fix the problems listed above and start again",
     meaning: "At least one start-up check failed.",
     action: "Fix what the error lines before it name, then start again.",
+    reaction: "the program ends",
   },
   file_access_dropped: {
     text: "Right to write files dropped",
@@ -79,26 +82,30 @@ export const programEvents = {
     text: "Log line could not be written",
     meaning: "The log itself met a fault; `detail` says what. Lines may be missing.",
     action: "Check where standard output goes.",
+    reaction: "relaying continues",
   },
   worker_failed: {
     text: "Worker failed with an unrecoverable error",
     meaning: "One worker met a fault that a retry cannot help; the program ends.",
     action: "Read the error. Fix its cause (disk, database, clock, stalled updates) and start again.",
+    reaction: "the program ends in order",
   },
   worker_restarting: {
     text: "Worker failed, restarting it",
     meaning: "One worker met an unexpected fault and is started again after a pause; the others continue.",
     action: "Nothing if it happens once. Report it as a defect if it comes back at level error.",
+    reaction: "the worker starts again after a pause, the others continue",
   },
   worker_failed_stopping: {
     text: "Worker failed while stopping",
     meaning: "A worker met a fault while the program was ending.",
-    action: NOTHING,
+    action: "Report it as a defect if it repeats.",
   },
   database_unusable: {
     text: "Database cannot be used",
     meaning: "The database could not be opened or written; `code` says why.",
     action: "Follow the explanation of the line (path, rights, disk space, version), then start again.",
+    reaction: "the program ends, and nothing more is sent",
   },
   database_copied: {
     text: "Database copied before its tables are changed",
@@ -114,6 +121,7 @@ export const programEvents = {
     text: "Hub unavailable",
     meaning: "No endpoint of the hub gives a usable answer. At the start this ends the program.",
     action: "Check the setting that the line names, and the hub node.",
+    reaction: "at the start the program ends, later the hub is asked again",
   },
   chain_unavailable: {
     text: "Chain unavailable at start-up; continuing without it. Check its endpoints",
@@ -136,6 +144,7 @@ export const programEvents = {
       "The chain answers, but a check failed that needs you; `finding` is the event of that check. The other " +
       "chains continue.",
     action: "Fix what the line names. The chain is used when its checks pass.",
+    reaction: "the chain is checked again in 10 min, the others continue",
   },
   check_failed: {
     text: "Check failed",

@@ -1,5 +1,5 @@
 /** Events of the consensus relayer: updates of light clients on the hub, and what proofs are made from. */
-import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText, NOT_STARTED, NOTHING } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const updateEvents = {
@@ -42,6 +42,7 @@ export const updateEvents = {
     text: "Update too large for one extrinsic",
     meaning: "The chain does not take an extrinsic of this size.",
     action: "Follow the explanation of the line.",
+    reaction: "the update is built again at the next poll",
   },
   update_rejected: {
     text: "Update rejected by the target, retrying",
@@ -67,6 +68,7 @@ export const updateEvents = {
     text: "No update for too long; the program ends",
     meaning: "The newest update of a watched chain is older than `maximum_update_intervals` allows.",
     action: "Let a supervisor start the program again, and look at the lines of that chain.",
+    reaction: "the program ends",
   },
   update_recent: {
     text: "Newest update is recent enough",
@@ -92,6 +94,7 @@ export const updateEvents = {
     text: "Chain not in the configuration",
     meaning: "The command line names a chain that the configuration does not have. Nothing was started.",
     action: "Correct the argument, or add the chain.",
+    reaction: "nothing is started",
   },
   base_confirmed: {
     text: "--base is a host that follows the hub; proofs start from what each chain holds",
@@ -107,11 +110,13 @@ export const updateEvents = {
     text: "--base names a chain without a BEEFY client of the hub; nothing was started",
     meaning: "The host of that chain trusts nothing of the hub.",
     action: "Name another chain, or leave the option out.",
+    reaction: "nothing is started",
   },
   base_state_unreadable: {
     text: "State of the chain of --base cannot be read; nothing was started",
     meaning: "Its endpoints do not answer.",
     action: CHECK_ENDPOINT,
+    reaction: "nothing is started",
   },
   initial_state_unavailable: {
     text: "No initial state: the hub has no light client for the finality of this chain",
@@ -122,11 +127,13 @@ export const updateEvents = {
     text: "Initial state could not be built",
     meaning: "`log-consensus-state` could not read what it needs.",
     action: "Fix the endpoint that the error names and run the command again.",
+    reaction: "the command ends",
   },
   cache_unusable: {
     text: "--cache cannot be used; nothing was started",
     meaning: "The folder does not exist or may not be written.",
     action: "Correct the path or its rights.",
+    reaction: "nothing is started",
   },
   summaries_discarded: {
     text: "Cached historical summaries do not fit; reading them again",
@@ -237,5 +244,6 @@ export const updateEvents = {
     text: "Parachain not supported",
     meaning: "This program cannot prove the chain to the hub.",
     action: "Remove its section.",
+    reaction: NOT_STARTED,
   },
 } as const satisfies Record<string, EventText>;

@@ -311,7 +311,7 @@ class PairPass {
         ledger.deliveries.setClaimState({ commitment, dest: pair.dest }, "lost");
       }
     });
-    log.warn("receipts_missing", {
+    log.info("receipts_missing", {
       pair: routeName(pair),
       requests: commitments.length,
       first: commitments[0],

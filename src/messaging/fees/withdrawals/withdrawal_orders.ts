@@ -144,7 +144,7 @@ function logSkip(
     context.log.info("withdrawal_below_minimum", { ...fields, minimum, isAskedFor });
     return;
   }
-  context.log.warn("withdrawal_below_hub_minimum", {
+  context.log.info("withdrawal_below_hub_minimum", {
     ...fields,
     hubMinimum: context.units.text(name, numbers.hubMinimum),
   });

@@ -283,7 +283,7 @@ async function broadcastJournalled(
     result = await leg.target.sender.broadcast(submission, leg.signal);
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    leg.log.warn("broadcast_unknown", {
+    leg.log.info("broadcast_unknown", {
       leg: legName(leg),
       transaction: submission.hash,
       error,

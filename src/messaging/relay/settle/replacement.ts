@@ -245,7 +245,7 @@ const BROADCAST_MS = 60_000;
 export async function settleUnknown(context: Settling, row: SubmissionRow): Promise<boolean> {
   const { target, signal } = context;
   if (row.state === "included") {
-    context.log.warn("transaction_reorganised", {
+    context.log.info("transaction_reorganised", {
       chain: target.id.stateMachine,
       transaction: row.submission.hash,
     });

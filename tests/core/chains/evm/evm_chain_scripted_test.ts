@@ -102,7 +102,7 @@ Deno.test("evm chain: the start-up check names abilities that endpoints lack, an
     `^warning: EVM-1: no debug_traceCall at ${rpc.host}, nor eth_simulateV1;`,
     "^warning: EVM-1: host .* does not accept KUSAMA-4009;",
     "^warning: EVM-1: account .* has 0 wei",
-    "^warning: EVM-1: handler .* has no batchCall",
+    "^note: EVM-1: handler .* has no batchCall",
   ];
   assert.equal(texts.length, inOrder.length, texts.join("\n"));
   texts.forEach((text, index) => assert.match(text, new RegExp(inOrder[index] ?? "^$", "i")));
