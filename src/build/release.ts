@@ -59,6 +59,7 @@ async function publish(
     [program.name]: executable,
     [program.exampleConfig]: program.exampleConfig,
     [program.unit]: `packaging/systemd/${program.unit}`,
+    "alerts.yml": "packaging/monitoring/alerts.yml",
     LICENSE: "LICENSE",
   });
   const deno = {

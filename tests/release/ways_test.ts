@@ -221,6 +221,7 @@ async function fromArchive(stage: Stage): Promise<void> {
   assert.deepEqual(namesIn(`${cwd}/causeway-${TARGET}`), [
     "LICENSE",
     "THIRD-PARTY-LICENCES.txt",
+    "alerts.yml",
     "causeway",
     "causeway.service",
     "config.example.toml",

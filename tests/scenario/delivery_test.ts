@@ -1,6 +1,7 @@
 /** Messages cross in every direction, in any number, whenever they were sent. */
 import assert from "node:assert/strict";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import { assertServed } from "./support/served_status.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 Deno.test("delivery", async (t) => {
@@ -11,7 +12,7 @@ Deno.test("delivery", async (t) => {
     () =>
       playSceneOn(devnet, async (scene) => {
         const relayer = scene.relayer();
-        await relayer.startAndWait();
+        await relayer.startAndWait({}, { extraArguments: ["--listen=127.0.0.1:0"] });
         const sent = (await Promise.all([
           sendPing(devnet, { from: "A", to: "B", count: 10 }),
           sendPing(devnet, { from: "B", to: "A", count: 10 }),
@@ -19,6 +20,8 @@ Deno.test("delivery", async (t) => {
           sendPing(devnet, { from: "B", to: "hub", count: 3 }),
         ])).flat();
         await scene.untilDelivered(sent);
+        await relayer.untilSettled();
+        await assertServed(relayer.process, { deliveries: 46 });
         await scene.finish();
         const { deliveries, messages } = await relayer.ledger();
         // Twenty that cross two legs and six that end at the hub.

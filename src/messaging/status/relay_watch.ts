@@ -24,7 +24,7 @@ import { renderStatusPage } from "./status_page.ts";
 import { writeStatusGauges } from "./status_gauges.ts";
 
 /** Age of a snapshot up to which it is shown again: a scrape every 100 ms reads the database once in a while. */
-const SNAPSHOT_EVERY_MS = 2_000;
+const SNAPSHOT_EVERY_MS = 5_000;
 
 /** Age of an exposition up to which it is sent again. */
 const EXPOSITION_EVERY_MS = 1_000;

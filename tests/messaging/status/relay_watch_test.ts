@@ -93,7 +93,7 @@ Deno.test("watch: a message that is due for too long makes the program not ready
       help: "Look at the last warnings about this leg.",
     }]);
     ledger.messages.transition(hashOf(2), hub, { to: "delivered", reason: "handled_by_us" });
-    await clock.advance(2_000);
+    await clock.advance(5_000);
     assert.deepEqual(await readReasons(get), [200, []]);
   }));
 
@@ -121,7 +121,7 @@ Deno.test("watch: a chain without an endpoint that answers, and an empty wallet,
     );
     assert.deepEqual(await readReasons(get), [503, ["no_endpoint", "wallet_empty"]]);
     watch.endpoints.noteRequest({ ...request, calls: [{ method: "eth_call", outcome: "reverted" }] });
-    await clock.advance(2_000);
+    await clock.advance(5_000);
     assert.deepEqual(await readReasons(get), [503, ["wallet_empty"]]);
   }));
 
@@ -168,7 +168,7 @@ Deno.test("watch: counters count what ended since the start, however often they 
       await clock.advance(100);
       await (await get("/metrics")).text();
     }
-    await clock.advance(2_000);
+    await clock.advance(5_000);
     assert.match(await (await get("/metrics")).text(), expected);
   }));
 
@@ -205,7 +205,7 @@ Deno.test("watch: a failed check is a reason unless it is about one endpoint, an
     check: "price",
     result: "ok",
   }], START_MS);
-  await clock.advance(2_000);
+  await clock.advance(5_000);
   const found = { code: "check_host", chain: ethereum, leg: undefined, sinceMs: START_MS };
   assert.deepEqual(watch.reasons(), [{ ...found, explanation: "Wrong <b>.", help: "Correct it." }]);
   const page = watch.sources().page();

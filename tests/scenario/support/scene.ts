@@ -83,8 +83,11 @@ export class SceneRelayer {
   }
 
   /** Starts a process and waits until its legs have their first cursor. */
-  async startAndWait(changes: ConfigChanges = {}): Promise<RelayerProcess> {
-    const process = await this.start(changes);
+  async startAndWait(
+    changes: ConfigChanges = {},
+    options: Partial<RelayerOptions> = {},
+  ): Promise<RelayerProcess> {
+    const process = await this.start(changes, options);
     await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
     const legs = new Set<unknown>();
     await process.waitForLine(({ record }) => {

@@ -1,0 +1,64 @@
+/** What a compiled relayer serves with `--listen`, after it has delivered something. */
+import assert from "node:assert/strict";
+import { waitUntil } from "../../../devnet/traffic/messages.ts";
+import type { RelayerProcess } from "./relayer_process.ts";
+import { runRelayerOnce } from "./run_once.ts";
+
+/** What must be served. */
+export interface ServedOptions {
+  /** Deliveries over all legs. */
+  readonly deliveries: number;
+}
+
+/** Asserts that page, status, health and metrics show the deliveries, and no more than they should. */
+export async function assertServed(process: RelayerProcess, { deliveries }: ServedOptions): Promise<void> {
+  const started = await process.waitForLine("status_server_started");
+  const base = `http://${started.record?.address}`;
+  const read = async (path: string): Promise<string> => {
+    const answer = await fetch(base + path);
+    assert.equal(answer.status, 200, `${path}: ${answer.status}`);
+    return await answer.text();
+  };
+  // Figures of the database are kept for some seconds.
+  await waitUntil("the metrics show every delivery", async () => {
+    const found = (await read("/metrics")).matchAll(
+      /^causeway_messages_ended_total\{.*status="delivered"\} (\d+)$/gm,
+    );
+    return [...found].reduce((sum, [, count]) => sum + Number(count), 0) === deliveries;
+  }, { deadlineMs: 60_000, everyMs: 200 });
+  const metrics = await read("/metrics");
+  for (
+    const pattern of [
+      /^causeway_ready 1$/m,
+      /^causeway_database_up 1$/m,
+      /^causeway_rpc_requests_total\{chain="EVM-\d+",endpoint="127\.0\.0\.1:\d+",method="eth_chainId",outcome="ok"\} \d+$/m,
+      /^causeway_endpoint_up\{chain="(?:POLKADOT|KUSAMA)-\d+",endpoint="[^"]+"\} 1$/m,
+      /^causeway_light_client_height\{chain="EVM-\d+",counterparty="[^"]+"\} [1-9]\d*$/m,
+      /^causeway_wallet_balance\{chain="EVM-\d+"\} [\d.]+$/m,
+      /^causeway_message_stage_seconds_count\{target="[^"]+",stage="proven"\} [1-9]\d*$/m,
+      /^causeway_message_stage_seconds_count\{target="[^"]+",stage="simulated"\} [1-9]\d*$/m,
+      /^causeway_message_stage_seconds_count\{target="[^"]+",stage="sent"\} [1-9]\d*$/m,
+      /^causeway_message_stage_seconds_count\{target="[^"]+",stage="included"\} [1-9]\d*$/m,
+      /^causeway_transactions_total\{chain="EVM-\d+",purpose="delivery",result="delivered"\} [1-9]\d*$/m,
+      /^causeway_gas_spent_total\{chain="EVM-\d+",purpose="delivery",result="delivered"\} [\d.e-]+$/m,
+      /^causeway_event_loop_lag_seconds_count [1-9]\d*$/m,
+      /^causeway_worker_restarts_total\{worker="balances"\} 0$/m,
+    ]
+  ) assert.match(metrics, pattern);
+  const status: { readonly reasons: readonly unknown[]; readonly delivered: readonly unknown[] } = JSON.parse(
+    await read("/status.json"),
+  );
+  assert.deepEqual([status.reasons, status.delivered.length], [[], 10]);
+  const page = await read("/");
+  assert.match(page, /<p class="state good">Ready<\/p>/);
+  const health = await runRelayerOnce(["health", `--url=${base}`]);
+  assert.deepEqual([health.code, health.stdout, health.stderr], [0, "ok\n", ""]);
+  const taken = await runRelayerOnce([
+    `--config=${process.configPath}`,
+    `--db=${process.dbPath}.other`,
+    `--listen=${started.record?.address}`,
+  ]);
+  assert.equal(taken.code, 1);
+  assert.match(taken.stdout, /status_server_failed/);
+  await assert.rejects(Deno.stat(`${process.dbPath}.other`), Deno.errors.NotFound);
+}
