@@ -48,7 +48,8 @@ export function toRelaySettings(
   config: MessagingConfig,
   listedModules: RelaySettings["listedModules"],
 ): RelaySettings {
-  const { maximumDailyLoss, moduleFilter, unprofitableRetryFrequencySec } = config.relayer;
+  const { maximumDailyLoss, moduleFilter, unprofitableRetryFrequencySec, reconciliationFrequencySec } =
+    config.relayer;
   return {
     hub: config.hub.stateMachine,
     moduleFilter: moduleFilter === undefined
@@ -56,6 +57,7 @@ export function toRelaySettings(
       : new Set(moduleFilter.map((module): Hex => toHex(module))),
     configured: new Set([config.hub.stateMachine, ...config.chains.map(({ stateMachine }) => stateMachine)]),
     retryFrequencySec: unprofitableRetryFrequencySec,
+    reconciliationFrequencySec,
     maxDailyLossMicroUsd: maximumDailyLoss === undefined ? undefined : toTokenUnits(maximumDailyLoss, 6),
     listedModules,
     hubTokenPrice27: hubTokenPrice27(config.hub),

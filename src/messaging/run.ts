@@ -21,6 +21,7 @@ import { housekeepingWorker } from "./housekeeping.ts";
 import { planLegs, toRelaySettings } from "./legs.ts";
 import { listModules } from "./listed_modules.ts";
 import type { RelayDeps } from "./relay/leg.ts";
+import { reconciliationWorker } from "./relay/reconciliation.ts";
 import { hubTokenPrice27 } from "./prices.ts";
 import { type RunDeps, runSession } from "./session.ts";
 import { readStatus } from "./status/build_status.ts";
@@ -120,7 +121,13 @@ function planWorkers(
     outbound: legs.outbound,
     isSettledElsewhere: true,
   });
-  const workers = [...extra, ...legs.workers, ...planFees(fees, config), housekeepingWorker(deps)];
+  const workers = [
+    ...extra,
+    ...legs.workers,
+    ...planFees(fees, config),
+    reconciliationWorker(deps, legs.legs, settings.reconciliationFrequencySec),
+    housekeepingWorker(deps),
+  ];
   return { workers, legs: legs.legs, fees };
 }
 

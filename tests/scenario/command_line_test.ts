@@ -67,7 +67,7 @@ Deno.test("command line: what is wrong with the arguments is said on stderr, and
       ["--confg=relayer.toml", "--db=relayer.db"],
       /^error: unknown option --confg; did you mean --config\?\n/,
     ],
-    [[...both, "relay"], /too many arguments/],
+    [[...both, "run"], /too many arguments/],
   ];
   try {
     for (const [args, expected] of cases) {

@@ -220,6 +220,7 @@ Deno.test("database: what this user may not read or write is named with its owne
     await Deno.chmod(file, 0o444);
     // Root may write everywhere, so it becomes another user.
     const user = isRoot ? { uid: NOBODY, cwd: folder } : {};
+    if (isRoot) await Deno.chown(`${folder}/relayer.toml`, NOBODY, NOBODY);
     const owner = `\\(owned by ${Deno.uid()}:${Deno.gid()}\\)`;
     const todo = "Give the directory to the user that runs the program";
     await expectRefusal(

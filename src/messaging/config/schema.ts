@@ -123,6 +123,12 @@ const relayerKeys = {
       "Minimum amount of an automatic withdrawal, per chain. Below 10 it counts as 10, and the hub has a " +
       "minimum of its own.",
   }),
+  reconciliationFrequencySec: withDefault(timerSeconds, 21_600, {
+    name: "reconciliation_frequency",
+    description:
+      "How often blocks that were read before are read again, and receipts of messages that wait: nothing should " +
+      "be found; what is found is repaired, logged and counted.",
+  }),
   disableFeeAccumulation: withDefault(boolean, false, {
     name: "disable_fee_accumulation",
     description:

@@ -10,6 +10,9 @@ import { type MessageReason, messageReasons, type MessageState, messageStates } 
 export interface MessageFilter {
   readonly states?: readonly MessageState[] | undefined;
   readonly reasons?: readonly MessageReason[] | undefined;
+  /** Ends of the leg. */
+  readonly source?: StateMachine | undefined;
+  readonly target?: StateMachine | undefined;
   /** Source and destination of the request, whatever the leg. */
   readonly requestSource?: StateMachine | undefined;
   readonly requestDest?: StateMachine | undefined;
@@ -96,10 +99,12 @@ export function wakeMatching(
 function toCondition(
   filter: MessageFilter,
 ): { readonly sql: string; readonly parameters: Parameters } {
-  const { states, reasons, requestSource, requestDest, module, sinceMs } = filter;
+  const { states, reasons, source, target, requestSource, requestDest, module, sinceMs } = filter;
   const parts: readonly (readonly [string, Parameters] | undefined)[] = [
     states && ["state IN (SELECT value FROM json_each(:states))", { states: JSON.stringify(states) }],
     reasons && ["reason IN (SELECT value FROM json_each(:reasons))", { reasons: JSON.stringify(reasons) }],
+    source && ["source = :source", { source }],
+    target && ["target = :target", { target }],
     requestSource && ["request_source = :requestSource", { requestSource }],
     requestDest && ["request_dest = :requestDest", { requestDest }],
     module && ["module = :module", { module }],

@@ -43,6 +43,8 @@ export interface RelaySettings {
   readonly retryFrequencySec: number | undefined;
   /** `maximum_daily_loss` of each chain, millionths of a dollar; absent: no limit. */
   readonly maxDailyLossMicroUsd?: bigint | undefined;
+  /** `reconciliation_frequency`. */
+  readonly reconciliationFrequencySec: number;
   /**
    * Modules of the hub whose requests the hub rewards, lower-case hex, with the reward in units of the hub's token;
    * `undefined`: could not be read yet. Empty without a hub account that could be paid.

@@ -17,6 +17,7 @@ import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
 import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
 import { type FoundReason, type NotReadyReason, ReasonMemory } from "../../core/telemetry/readiness.ts";
 import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
+import { countGaps } from "../relay/reconciliation.ts";
 import { buildStatus } from "./build_status.ts";
 import { JournalCounters } from "./journal_counters.ts";
 import type { RelayStatus } from "./relay_status.ts";
@@ -190,6 +191,9 @@ export class RelayWatch {
       const status = this.status();
       if (status !== undefined) writeStatusGauges(registry, status);
       else registry.set("causeway_ready", {}, 0);
+      if (this.#session !== undefined) {
+        registry.set("causeway_reconciliation_gaps", {}, countGaps(this.#session.ledger));
+      }
       registry.set("causeway_database_up", {}, 1);
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;

@@ -92,6 +92,7 @@ Deno.test("configuration: the good file gives every default of the specification
   assert.equal(rpcWs.reveal(), "wss://hub.example.org/ws?key=hubrpckey1");
   assert.deepEqual(config.relayer, {
     minimumProfitPercent: 0,
+    reconciliationFrequencySec: 21_600,
     withdrawalFrequencySec: 86_400,
     minimumWithdrawalAmount: 100,
     deliveryEndpoints: ["EVM-31337", "KUSAMA-2000"],

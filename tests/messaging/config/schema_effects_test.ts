@@ -100,6 +100,7 @@ const changes: Readonly<Record<string, string>> = {
   "relayer unprofitable_retry_frequency": plus("relayer", "unprofitable_retry_frequency = 60"),
   "relayer maximum_daily_loss": plus("relayer", "maximum_daily_loss = 5"),
   "relayer withdrawal_frequency": plus("relayer", "withdrawal_frequency = 60"),
+  "relayer reconciliation_frequency": plus("relayer", "reconciliation_frequency = 60"),
   "relayer minimum_withdrawal_amount": plus("relayer", "minimum_withdrawal_amount = 60"),
   "relayer disable_fee_accumulation": plus("relayer", "disable_fee_accumulation = true"),
   "evm state_machine": edited(['state_machine = "EVM-31337"', 'state_machine = "EVM-31338"']),

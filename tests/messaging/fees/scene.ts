@@ -125,6 +125,7 @@ export class Scene {
       moduleFilter: undefined,
       configured: new Set([hubName, ...this.chains.keys()]),
       retryFrequencySec: undefined,
+      reconciliationFrequencySec: 21_600,
       listedModules: () => undefined,
       hubTokenPrice27: ONE_DOLLAR_27,
     };

@@ -31,6 +31,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
     },
     relayer: {
       minimumProfitPercent: facts.minimumProfitPercent,
+      reconciliationFrequencySec: 1_800,
       withdrawalFrequencySec: 200,
       minimumWithdrawalAmount: 10,
       deliveryEndpoints: undefined,

@@ -226,4 +226,22 @@ export const messageEvents = {
     meaning: "Whether a leg is blocked was not found out in this round.",
     action: CHECK_ENDPOINT,
   },
+  reconciliation_found: {
+    text: "Reconciliation found gaps, which are filled now",
+    meaning:
+      "Blocks read again held messages without a row (`missed`), or messages waited although their target had a " +
+      "receipt (`ended`). They are recorded now.",
+    action: "Nothing for the messages; check the endpoints of the leg, and report it as a defect.",
+  },
+  reconciliation_finished: {
+    text: "Reconciliation found nothing",
+    meaning:
+      "The blocks of a leg since the last time were read again, and the receipts of messages that wait.",
+    action: NOTHING,
+  },
+  reconciliation_interrupted: {
+    text: "Reconciliation interrupted, repeated the next time",
+    meaning: "An endpoint did not answer while a leg was reconciled.",
+    action: NOTHING,
+  },
 } as const satisfies Record<string, EventText>;

@@ -144,6 +144,11 @@ export const moneyMetrics = {
 
 /** See {@link MetricText}. */
 export const databaseMetrics = {
+  causeway_reconciliation_gaps: {
+    type: "gauge",
+    help: "Gaps that reconciliations have ever found: it should stay 0",
+    labels: [],
+  },
   causeway_database_up: {
     type: "gauge",
     help: "0 when the last read of the database failed",
