@@ -45,8 +45,8 @@ export function runProgram(
       hasResult: command.kind === "command" && command.hasResult,
       onWarning: (line) => watch.program.noteWarning(line),
     },
-    async (config, { log, print, hasColour, signal }) => {
-      const base = { clock: systemClock, random: systemRandomness, log };
+    async (config, { log, setLogLevel, print, hasColour, signal }) => {
+      const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
       const machine = (): MachineFacts =>
         readMachineFacts({ config: args.config, keys: files.paths.filter((path) => path !== args.config) });
       const path = controlSocketPath(args.db);

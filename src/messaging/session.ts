@@ -15,7 +15,7 @@ import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
-import type { Log } from "../core/telemetry/log.ts";
+import type { Log, LogLevel } from "../core/telemetry/log.ts";
 import { checkAll, type CheckResult, type ConfiguredChain } from "./startup.ts";
 
 /** Adapters of the hub and of the chains of the configuration. */
@@ -34,6 +34,8 @@ export interface RunDeps {
   readonly connect: (config: MessagingConfig) => Connections;
   /** For prices of native tokens. */
   readonly fetch: Fetch;
+  /** Changes the minimum level that is logged; absent where it cannot be changed. */
+  readonly setLogLevel?: ((level: LogLevel) => void) | undefined;
   /** Absent: the running relayer makes no checks after its start. */
   readonly checks?: RunningChecks | undefined;
   /** Notified of the session and its workers; absent: nobody watches. */

@@ -7,6 +7,7 @@ import { check } from "./check.ts";
 import type { MessagingRun } from "./command.ts";
 import { holdCommand } from "./hold.ts";
 import { listCommand } from "./list.ts";
+import { logLevelCommand } from "./log_level.ts";
 import { profitCommand } from "./profit.ts";
 import { relayCommand } from "./relay.ts";
 import { releaseCommand } from "./release.ts";
@@ -27,6 +28,7 @@ export const commands: readonly Command<MessagingRun>[] = [
   releaseCommand,
   scanCommand,
   profitCommand,
+  logLevelCommand,
   accumulateFees,
   backupCommand,
   ...sharedCommands,

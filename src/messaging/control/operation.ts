@@ -3,7 +3,7 @@
  * process when nothing runs, both with this code. Start reading here; `operations.ts` lists them all.
  */
 import type { Clock } from "../../core/runtime/clock.ts";
-import type { Log } from "../../core/telemetry/log.ts";
+import type { Log, LogLevel } from "../../core/telemetry/log.ts";
 import type { MessagingConfig } from "../config/schema.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { FeeContext } from "../fees/fee_context.ts";
@@ -19,6 +19,8 @@ export interface OperationContext {
   readonly config: MessagingConfig;
   /** True in the running relayer, false in a command's own process. */
   readonly isRunning: boolean;
+  /** Changes the minimum level that is logged; absent where it cannot be changed. */
+  readonly setLogLevel?: ((level: LogLevel) => void) | undefined;
   /** Hints to the workers that rows have become due; nothing when none run. */
   readonly wake: () => void;
   /** What the status page shows. */

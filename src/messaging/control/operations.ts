@@ -4,6 +4,7 @@ import { accumulateFeesOperation } from "./operations/accumulate_fees.ts";
 import { backupOperation } from "./operations/backup.ts";
 import { holdOperation } from "./operations/hold.ts";
 import { listOperation } from "./operations/list.ts";
+import { logLevelOperation } from "./operations/log_level.ts";
 import { profitOperation } from "./operations/profit.ts";
 import { relayOperation } from "./operations/relay.ts";
 import { releaseOperation } from "./operations/release.ts";
@@ -19,6 +20,7 @@ export const operations: ReadonlyMap<string, NamedOperation> = new Map(
     toNamedOperation(backupOperation),
     toNamedOperation(holdOperation),
     toNamedOperation(listOperation),
+    toNamedOperation(logLevelOperation),
     toNamedOperation(profitOperation),
     toNamedOperation(relayOperation),
     toNamedOperation(releaseOperation),

@@ -300,3 +300,13 @@ Deno.test("operations: profit adds up fees and gas by chain, route, day and modu
   assert.equal(field(recent, "total", "transactions"), 1);
   assert.equal(field(await ask(scene, "status", {}), "program"), "causeway");
 });
+
+Deno.test("operations: log-level changes the log of the running relayer, and takes levels only", async () => {
+  const scene = openScene();
+  const levels: string[] = [];
+  const running = { ...scene, setLogLevel: (level: string) => void levels.push(level) };
+  assert.deepEqual(await ask(running, "log-level", { level: "debug" }), { level: "debug" });
+  assert.deepEqual(levels, ["debug"]);
+  assert.match(String(await ask(running, "log-level", { level: "loud" })), /does not fit/);
+  assert.match(String(await ask(scene, "log-level", { level: "debug" })), /cannot be changed/);
+});

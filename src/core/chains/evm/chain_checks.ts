@@ -114,7 +114,7 @@ async function describeHost(context: EvmContext, signal: AbortSignal): Promise<C
 }
 
 /** Row about the hub's light client in the host. */
-function judgeHostView(
+export function judgeHostView(
   chain: string,
   view: HostConsensusView,
   { hub, isRouter }: { readonly hub: string; readonly isRouter: boolean },
@@ -152,7 +152,7 @@ function judgeHostView(
 }
 
 /** Row about the balance of the account that pays for deliveries. */
-function judgeBalance(
+export function judgeBalance(
   chain: string,
   { account, balanceWei, gasPriceWei }: {
     readonly account: string;

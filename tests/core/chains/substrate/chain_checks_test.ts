@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import type { CheckRow } from "../../../../src/core/checks/check_row.ts";
+import { runChecks } from "../../../../src/core/checks/run_checks.ts";
+import {
+  planSubstrateChecks,
+  type SubstrateChecks,
+} from "../../../../src/core/chains/substrate/chain_checks.ts";
+import { createChainContext } from "../../../../src/core/chains/substrate/substrate_chain.ts";
+import type { AcceptedProofs } from "../../../../src/core/chains/hub.ts";
+import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import { toHex } from "../../../../src/core/encoding/bytes.ts";
+import { u64 } from "../../../../src/core/encoding/scale.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { hubMetadata } from "../../../support/hub_vectors.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import {
+  ScriptedError,
+  type ScriptedMethod,
+  ScriptedNode,
+  SILENCE,
+} from "../../../support/scripted_socket.ts";
+import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+import { blockHashes, hashOf, headerJson } from "./scripted_hub.ts";
+
+const never = new AbortController().signal;
+const nexus = hubMetadata("nexus-head");
+const BEST = 1_000;
+
+/** Rows of one round against a node at block 1000 with the runtime of nexus. */
+async function check(
+  methods: Readonly<Record<string, ScriptedMethod>> = {},
+  options: Partial<SubstrateChecks> = {},
+): Promise<readonly CheckRow[]> {
+  const clock = new FakeClock();
+  const node = new ScriptedNode({
+    state_getRuntimeVersion: () => ({ specName: nexus.specName, specVersion: nexus.specVersion }),
+    state_getMetadata: () => toHex(nexus.metadata),
+    chain_getHeader: (hash) => headerJson(hash === hashOf("final") ? BEST - 2 : BEST),
+    chain_getFinalizedHead: () => hashOf("final"),
+    chain_getBlockHash: (which) => which === undefined ? hashOf(`b${BEST}`) : blockHashes(BEST)(which),
+    state_getStorage: (key) =>
+      key === toHex(otherKeys.timestampNow()) ? toHex(u64.enc(BigInt(clock.now() - 6_000))) : null,
+    ...methods,
+  });
+  const context = createChainContext({
+    clock,
+    randomness: fixedRandomness(0),
+    openSocket: node.open,
+    fetch: () => Promise.reject(new TypeError("no HTTP here")),
+    log: new RecordedLog(),
+  }, {
+    id: { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: toConsensusStateId("DOT0") },
+    hashing: "Keccak",
+    rpcWs: new EndpointUrl("ws://node.example"),
+    maxRpcPayloadSizeBytes: 10_000_000,
+    maxConcurrentQueries: 10,
+    signer: undefined,
+  }, true);
+  const { jobs } = planSubstrateChecks(context.node, {
+    check: () => Promise.resolve([]),
+    fetchNeededHeight: () => Promise.resolve(undefined),
+    ...options,
+  });
+  const rows = await clock.run(runChecks({ clock }, jobs, never));
+  await context.endpoint.close();
+  return rows;
+}
+
+function results(rows: readonly CheckRow[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(rows.map(({ check, result }) => [check, result]));
+}
+
+Deno.test("substrate checks: a sound node is in order, and says where it is", async () => {
+  const rows = await check();
+  assert.deepEqual(results(rows), { endpoint: "ok", head: "ok", clock: "ok", node: "ok", node_state: "ok" });
+  assert.match(rows.find(({ check }) => check === "head")?.found ?? "", /block 1000, final block 998/);
+  assert.match(
+    rows.find(({ check }) => check === "node_state")?.found ?? "",
+    /block 698, 300 blocks below the final/,
+  );
+  assert.match(rows.find(({ check }) => check === "clock")?.found ?? "", /6 s old/);
+});
+
+Deno.test("substrate checks: one that hangs has one row, and nothing else is asked of it", async () => {
+  const rows = await check({
+    chain_getHeader: () => SILENCE,
+    chain_getFinalizedHead: () => SILENCE,
+    chain_getBlockHash: () => SILENCE,
+    state_getStorage: () => SILENCE,
+  });
+  assert.deepEqual(results(rows), { endpoint: "failed" });
+  assert.match(rows[0]?.advice ?? "", /rpc_ws/);
+});
+
+Deno.test("substrate checks: state that proofs need and the node has pruned has failed, other old state is a warning", async () => {
+  const pruned: Readonly<Record<string, ScriptedMethod>> = {
+    state_getStorage: (key, hash) => {
+      if (hash !== undefined) {
+        throw new ScriptedError(4003, "Client error: UnknownBlock: State already discarded");
+      }
+      return key === toHex(otherKeys.timestampNow()) ? toHex(u64.enc(BigInt(Date.UTC(2026, 0, 1)))) : null;
+    },
+  };
+  const idle = await check(pruned);
+  assert.equal(results(idle).node_state, "warning");
+  const needed = await check(pruned, { fetchNeededHeight: () => Promise.resolve(950n) });
+  const row = needed.find(({ check }) => check === "node_state");
+  assert.equal(row?.result, "failed");
+  assert.match(row?.found ?? "", /no state of block 950, the newest known to the hub: pruned/);
+  assert.match(row?.advice ?? "", /--state-pruning=archive/);
+});
+
+Deno.test("substrate checks: without the newest accepted proof the offchain index is named", async () => {
+  const proofs = (bytes: Uint8Array | undefined, messaging: readonly bigint[]): AcceptedProofs => ({
+    fetchAcceptedProofs: () => Promise.resolve([]),
+    fetchProofBytes: () => Promise.resolve(bytes),
+    fetchRotations: () => Promise.resolve(new Map()),
+    fetchAcceptedIndex: () => Promise.resolve({ rotations: new Map(), messaging }),
+  });
+  const of = async (acceptedProofs: AcceptedProofs): Promise<CheckRow | undefined> =>
+    (await check({}, { acceptedProofs })).find(({ check }) => check === "offchain_index");
+  assert.equal((await of(proofs(new Uint8Array(9), [7n])))?.result, "ok");
+  assert.equal((await of(proofs(undefined, [])))?.result, "ok");
+  const missing = await of(proofs(undefined, [7n]));
+  assert.equal(missing?.result, "warning");
+  assert.match(missing?.advice ?? "", /--enable-offchain-indexing=true/);
+});
+
+Deno.test("substrate checks: late finality and a chain without blocks need attention", async () => {
+  const late = await check({ chain_getHeader: (hash) => headerJson(hash === hashOf("final") ? 800 : BEST) });
+  assert.equal(results(late).head, "warning");
+  const still = await check({ state_getStorage: () => toHex(u64.enc(BigInt(Date.UTC(2025, 11, 31)))) });
+  assert.equal(results(still).clock, "warning");
+  const ahead = await check({ state_getStorage: () => toHex(u64.enc(BigInt(Date.UTC(2026, 0, 2)))) });
+  assert.match(
+    ahead.find(({ check }) => check === "clock")?.found ?? "",
+    /this machine's clock is 86400 s behind/,
+  );
+});
