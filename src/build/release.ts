@@ -60,6 +60,7 @@ async function publish(
     [program.exampleConfig]: program.exampleConfig,
     [program.unit]: `packaging/systemd/${program.unit}`,
     "alerts.yml": "packaging/monitoring/alerts.yml",
+    "dashboard.json": "packaging/monitoring/dashboard.json",
     LICENSE: "LICENSE",
   });
   const deno = {

@@ -225,6 +225,7 @@ async function fromArchive(stage: Stage): Promise<void> {
     "causeway",
     "causeway.service",
     "config.example.toml",
+    "dashboard.json",
   ]);
   const licences = await Deno.readTextFile(`${cwd}/causeway-${TARGET}/THIRD-PARTY-LICENCES.txt`);
   const bill = JSON.parse(await Deno.readTextFile(`${stage.folder}/dist/causeway.cdx.json`));

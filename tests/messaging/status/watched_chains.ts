@@ -1,6 +1,6 @@
 /** Chains of a relayer that is watched: those in memory as records of parts, which the real ones are. */
 import type { Chain } from "../../../src/core/chains/port.ts";
-import type { ChainGas } from "../../../src/core/chains/fees.ts";
+import type { ChainFees, ChainGas } from "../../../src/core/chains/fees.ts";
 import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import { ethereum, hub } from "../../support/ledger_rows.ts";
@@ -28,9 +28,13 @@ export function connectionsOf(
     fetchGasQuote: () => Promise.resolve({ gasPriceWei: 7n }),
     fetchRouterPrice: () => Promise.resolve(undefined),
   };
+  const fees: ChainFees = {
+    fetchFees: (commitments) => Promise.resolve(commitments.map(() => undefined)),
+    fetchFeeTokenDecimals: () => Promise.resolve(6),
+  };
   return {
     hub: toRecord(new MemoryChain(hubNode, clock, { relayer })),
-    chains: [{ chain: { ...toRecord(new MemoryChain(evmNode, clock, { relayer })), gas } }],
+    chains: [{ chain: { ...toRecord(new MemoryChain(evmNode, clock, { relayer })), gas, fees } }],
   };
 }
 

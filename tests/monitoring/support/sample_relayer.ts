@@ -48,9 +48,9 @@ export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
     { chain: hub, check: "node", result: "warning", found: "Its runtime is new", advice: "Update" },
     { chain: hub, check: "signer", result: "ok", found: "fine" },
   ], clock.now());
-  const ledger = openMemoryLedger({ clock });
+  const opened = openMemoryLedger({ clock });
   const connections = watch.observe(connectionsOf(clock));
-  watch.open(ledger, connections);
+  const ledger = watch.open(opened, connections);
   const { signal } = new AbortController();
   for (const { chain } of connections.chains) {
     await chain.reads.fetchHeight(signal);
@@ -58,10 +58,13 @@ export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
     await chain.reads.fetchView(connections.hub.id, signal);
     await connections.hub.reads.fetchView(chain.id, signal);
     await chain.gas?.fetchBalance(signal);
+    await chain.gas?.fetchGasQuote(signal);
+    await chain.fees.fetchFeeTokenDecimals(signal);
   }
   await connections.hub.reads.fetchHeight(signal);
   await connections.hub.reads.fetchFinalHeight(signal);
   noteRequests(watch, clock);
+  ledger.transaction(() => undefined);
   addMessages(ledger, messages);
   await clock.advance(3 * 60 * MINUTE_MS);
   noteRequests(watch, clock);
@@ -146,12 +149,12 @@ function addMoney(ledger: Ledger): void {
   for (const number of [1, 2]) ledger.deliveries.record(newDelivery(number, { fee: 1_500_000n }));
   const id = ledger.submissions.record({
     submission: newSubmission(9, { chain: ethereum, gasPriceWei: 10n ** 9n, gasLimit: 10n ** 6n }),
-    kind: "cancel",
-    items: [],
+    kind: "delivery",
+    items: [{ ...itemOf(9), target: ethereum }],
   });
   ledger.submissions.update(id, { state: "included", block: { height: 5n, hash: hashOf(5) } });
   const gas = { gasUsed: 900_000n, gasPriceWei: 10n ** 12n, dataCostWei: 0n };
-  ledger.spending.note(id, { result: "cancelled", gas, price27: undefined, revenueUsd18: 0n });
+  ledger.spending.note(id, { result: "reverted", gas, price27: 10n ** 27n, revenueUsd18: 0n });
   ledger.withdrawals.record({
     chain: bsc,
     address: new Uint8Array(20),
