@@ -9,6 +9,8 @@ import { judgeKnownHeight } from "../../core/chains/known_height_row.ts";
 import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
 import { judgeMachine } from "../../core/checks/machine_rows.ts";
 import type { CheckJob } from "../../core/checks/run_checks.ts";
+import { fromHex, toHex } from "../../core/encoding/bytes.ts";
+import { sr25519PublicKey } from "../../core/ismp/signed_messages.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
 import { checkHubOfProver } from "../chain_worker.ts";
@@ -53,8 +55,22 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     run: () =>
       Promise.resolve(machine === undefined ? [] : judgeMachine(machine, 1 + 2 * config.chains.length)),
   };
+  const { stateMachine, signer } = config.hub.substrate;
+  const account = toHex(sr25519PublicKey(fromHex(signer.reveal())));
+  const signerJob: CheckJob = {
+    chain: stateMachine,
+    check: "signer",
+    run: () =>
+      Promise.resolve([{
+        chain: stateMachine,
+        check: "signer",
+        result: "ok",
+        found: `${account} signs updates and earns their rewards`,
+      }]),
+  };
   return [
     ...ofHub.jobs,
+    signerJob,
     ...proved.flatMap((prover) =>
       planProver(hub, prover).map((job) => whileReachable(ofHub.isReachable, job))
     ),

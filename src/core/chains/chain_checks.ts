@@ -3,6 +3,8 @@ import type { CheckJob } from "../checks/run_checks.ts";
 import type { CheckRow } from "../checks/check_row.ts";
 import { RpcFault } from "../rpc/fault.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { ChainGas } from "./fees.ts";
+import type { AccountNonces } from "./replacement.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
 
@@ -11,6 +13,8 @@ export interface ChainCheckContext {
   readonly hub: StateMachineId;
   /** Fetches the newest height of the chain that the hub knows; `undefined`: none, or the hub does not answer. */
   readonly fetchKnownHeight: (signal: AbortSignal) => Promise<bigint | undefined>;
+  /** Compares the nonces of our account with those that the program has used; absent: they are not read. */
+  readonly judgeNonces?: ((nonces: AccountNonces) => CheckRow) | undefined;
 }
 
 /** Checks of a chain in one round. */
@@ -18,6 +22,8 @@ export interface ChainChecks {
   readonly jobs: readonly CheckJob[];
   /** False when no endpoint answers in time: then there is one row about that, and nothing else is checked. */
   readonly isReachable: (signal: AbortSignal) => Promise<boolean>;
+  /** Price of the native token by the host's router, as {@link ChainGas} reads it; absent: there is no router. */
+  readonly fetchRouterPrice?: ChainGas["fetchRouterPrice"];
 }
 
 /** Time for the first answer of a chain, ms. */

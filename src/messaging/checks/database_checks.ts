@@ -15,12 +15,18 @@ export interface DatabaseChecks {
   readonly knownNonces: (chain: StateMachine, account: string) => KnownNonces;
 }
 
-/** Inspects a database that no relayer of this process has opened. Its content stays as it is. */
-export function inspectForChecks(
+/**
+ * Inspects a database that no relayer of this process has opened. Its content stays as it is. @param isAnswered asked
+ * when another process holds it: true when a running relayer answers.
+ */
+export async function inspectForChecks(
   path: string,
   clock: Pick<Clock, "now">,
-  chains: readonly ConfiguredChain[],
-): DatabaseChecks {
+  { chains, isAnswered }: {
+    readonly chains: readonly ConfiguredChain[];
+    readonly isAnswered: () => Promise<boolean>;
+  },
+): Promise<DatabaseChecks> {
   const facts: DatabaseFacts<ReadonlyMap<string, bigint | undefined>> = inspectDatabase(
     path,
     clock,
@@ -36,8 +42,10 @@ export function inspectForChecks(
         ),
       ),
   );
+  const isLocked = facts.kind === "unusable" && facts.fault.code === "locked";
+  const rows = judgeDatabase(path, facts, isLocked && await isAnswered());
   return {
-    databaseRows: () => judgeDatabase(path, facts),
+    databaseRows: () => rows,
     knownNonces: (chain) => {
       if (facts.kind === "unusable") {
         return { kind: "unknown", reason: "the database cannot be read now, so nonces were not compared" };

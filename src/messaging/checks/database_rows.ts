@@ -8,8 +8,15 @@ import type { DatabaseFacts, FileOwner } from "../ledger/inspect.ts";
  */
 const ONLY_LOCK = "connections of an instance with another database cannot be seen from here";
 
-/** Rows about the database at `path`, and about another instance that uses it. */
-export function judgeDatabase(path: string, facts: DatabaseFacts<unknown>): readonly CheckRow[] {
+/**
+ * Rows about the database at `path`, and about another instance that uses it. @param isAnswered true: whoever holds the
+ * database answers at its socket, so it is a relayer that runs.
+ */
+export function judgeDatabase(
+  path: string,
+  facts: DatabaseFacts<unknown>,
+  isAnswered: boolean,
+): readonly CheckRow[] {
   const row = { chain: MACHINE, check: "database" } as const;
   const free: CheckRow = {
     chain: MACHINE,
@@ -32,11 +39,14 @@ export function judgeDatabase(path: string, facts: DatabaseFacts<unknown>): read
     case "unusable": {
       const { code, message } = facts.fault;
       if (code !== "locked") return [{ ...row, result: "failed", ...splitAdvice(message) }];
+      if (isAnswered) {
+        return [{ ...free, found: `the running relayer holds ${path}, and answers at its socket` }];
+      }
       return [{
         ...free,
         result: "warning",
-        found: `another process holds ${path}: a running relayer, or one that was left over; ${ONLY_LOCK}`,
-        advice: `nothing if the relayer runs; otherwise find the process (fuser ${path}) and end it`,
+        found: `another process holds ${path} and does not answer at its socket; ${ONLY_LOCK}`,
+        advice: `find the process (fuser ${path}) and end it, or run the check as the user of the relayer`,
       }];
     }
   }

@@ -2,10 +2,11 @@
  * The checks of the messaging relayer: those of its chains, what the hub knows of them, accounts, prices, database and
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
-import { whileReachable } from "../../core/chains/chain_checks.ts";
+import { type ChainChecks, whileReachable } from "../../core/chains/chain_checks.ts";
 import { toFindingRows } from "../../core/chains/finding_rows.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
 import { judgeKnownHeight } from "../../core/chains/known_height_row.ts";
+import type { AccountNonces } from "../../core/chains/replacement.ts";
 import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
 import { judgeMachine } from "../../core/checks/machine_rows.ts";
@@ -79,7 +80,13 @@ function planChain(
     const { height } = await fetchView(signal);
     return height === 0n ? undefined : height;
   };
-  const { jobs, isReachable } = chain.planChecks({ hub: hub.id, fetchKnownHeight });
+  const account = chain.relayer && toHex(chain.relayer);
+  const judgeOwn = account === undefined
+    ? undefined
+    : (nonces: AccountNonces): CheckRow =>
+      judgeNonces({ chain: name, account }, nonces, subjects.knownNonces(name, account));
+  const planned = chain.planChecks({ hub: hub.id, fetchKnownHeight, judgeNonces: judgeOwn });
+  const { jobs, isReachable } = planned;
   const viewJob = whileReachable(isHubReachable, {
     chain: name,
     check: "hub_view",
@@ -104,28 +111,18 @@ function planChain(
     check: "signer",
     run: () => Promise.resolve([describeAccount(chain)]),
   };
-  const own = [signer, ...planAccount(subjects, entry)].map((job) => whileReachable(isReachable, job));
-  return [...jobs, viewJob, counterpartyJob, ...own, ...planPrices(subjects, entry)];
+  const own = whileReachable(isReachable, signer);
+  return [...jobs, viewJob, counterpartyJob, own, ...planPrices(subjects, entry, planned)];
 }
 
-function planAccount(subjects: CheckSubjects, { chain }: ConfiguredChain): readonly CheckJob[] {
-  const { relayer, replacement, id: { stateMachine: name } } = chain;
-  if (replacement === undefined || relayer === undefined) return [];
-  const account = toHex(relayer);
-  return [{
-    chain: name,
-    check: "nonce",
-    run: async (signal) => {
-      const nonces = await replacement.fetchNonces(signal);
-      return [judgeNonces({ chain: name, account }, nonces, subjects.knownNonces(name, account))];
-    },
-  }];
-}
-
-function planPrices(subjects: CheckSubjects, { config, chain }: ConfiguredChain): readonly CheckJob[] {
-  if (config.type !== "evm" || chain.gas === undefined) return [];
+function planPrices(
+  subjects: CheckSubjects,
+  { config }: ConfiguredChain,
+  { fetchRouterPrice }: ChainChecks,
+): readonly CheckJob[] {
+  if (config.type !== "evm" || fetchRouterPrice === undefined) return [];
   const hub = subjects.hub.id.stateMachine;
-  const quotes = listPriceQuotes({ ...subjects, config, router: chain.gas, hub });
+  const quotes = listPriceQuotes({ ...subjects, config, router: { fetchRouterPrice }, hub });
   return [{
     chain: config.stateMachine,
     check: "price",

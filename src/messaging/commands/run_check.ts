@@ -1,10 +1,14 @@
 /** Work of `check`: connects, makes all checks once, and prints the report. */
 import { runChecks } from "../../core/checks/run_checks.ts";
 import { printReport } from "../../core/checks/print_report.ts";
+import { ControlFault } from "../../core/runtime/control_client.ts";
 import type { ExitCode } from "../../core/runtime/exit_codes.ts";
 import { inspectForChecks } from "../checks/database_checks.ts";
 import { planChecks } from "../checks/plan_checks.ts";
-import type { MessagingRun } from "./command.ts";
+import type { CommandDeps, MessagingRun } from "./command.ts";
+
+/** Time for an answer of the running relayer, ms. */
+const ANSWER_TIMEOUT_MS = 2_000;
 
 /** Runs the checks; the status tells the worst result. */
 export async function runCheck(
@@ -13,12 +17,24 @@ export async function runCheck(
 ): Promise<ExitCode> {
   const { hub, chains } = deps.connect(config);
   try {
-    const database = inspectForChecks(deps.database, deps.clock, chains);
+    const isAnswered = (): Promise<boolean> => isRelayerAnswering(deps, signal);
+    const database = await inspectForChecks(deps.database, deps.clock, { chains, isAnswered });
     const subjects = { ...deps, config, hub, chains, machine: deps.machine(), ...database };
     const jobs = planChecks(subjects);
     const rows = await runChecks(deps, jobs, signal);
     return printReport(rows, { isJson, config, output: deps });
   } finally {
     await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
+  }
+}
+
+/** True when a running relayer answers at the socket beside the database, whatever it says. */
+async function isRelayerAnswering({ askRunning }: CommandDeps, signal: AbortSignal): Promise<boolean> {
+  try {
+    const line = JSON.stringify({ operation: "list", input: { limit: 1 } });
+    return await askRunning({ line, afterMs: ANSWER_TIMEOUT_MS, signal }) !== undefined;
+  } catch (error) {
+    if (error instanceof ControlFault) return false;
+    throw error;
   }
 }

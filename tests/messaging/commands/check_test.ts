@@ -56,6 +56,8 @@ interface SetUp {
   readonly apiKey?: string;
   readonly more?: string;
   readonly hubAgeSec?: bigint;
+  /** Answer of the relayer that runs on the database; absent: none runs. */
+  readonly answer?: string;
 }
 
 /** Runs `check` on a set-up with one EVM chain; answers of Etherscan refuse the key. */
@@ -114,7 +116,7 @@ ${setUp.more ?? ""}
     }),
     printError: () => assert.fail(),
     openReadOnly: () => assert.fail(),
-    askRunning: () => Promise.resolve(undefined),
+    askRunning: () => Promise.resolve(setUp.answer),
     fetch: () => Promise.resolve(Response.json({ status: "0", message: "NOTOK", result: "Invalid API Key" })),
     print: (given: string) => void (text += given),
   };
@@ -245,6 +247,9 @@ Deno.test("check: a database that another process holds is named, and nonces are
         assert.deepEqual([instance?.check, instance?.chain], ["instance", "machine"]);
         assert.match(instance?.advice ?? "", /fuser \S+relayer\.db/);
         assert.match(checks.find(({ check }) => check === "nonce")?.found ?? "", /not compared/);
+        const beside = await check({ ...setUp, answer: '{"ok":true,"output":{}}' }, false);
+        assert.equal(beside.code, 0, beside.text);
+        assert.match(beside.text, /^machine +instance +ok +the running relayer holds \S+, and answers/m);
       } finally {
         holder.kill();
         await holder.status;

@@ -2,6 +2,7 @@
 import type { CheckRow } from "../../checks/check_row.ts";
 import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../checks/run_checks.ts";
 import { formatDecimal } from "../../encoding/decimal.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { EventCode } from "../../telemetry/events.ts";
 import { type ChainCheckContext, type ChainChecks, createReach, whileReachable } from "../chain_checks.ts";
@@ -10,12 +11,13 @@ import type { HostConsensusView } from "../hub_client.ts";
 import { formatAge } from "../known_height_row.ts";
 import { judgeEndpoints } from "./endpoint_rows.ts";
 import { probeEndpoints } from "./endpoint_probe.ts";
-import type { EvmContext } from "./evm_context.ts";
+import { EvmContext } from "./evm_context.ts";
 import { fetchDecimals } from "./fees.ts";
 import { EvmHubClient } from "./hub_client.ts";
 import { EvmGas } from "./native_token.ts";
 import { judgeProofs, probeProofs } from "./proof_checks.ts";
 import { blockNumber } from "./queries.ts";
+import { EvmReplacement } from "./replacement.ts";
 import { callOne } from "./rpc_batch.ts";
 import { checkChain } from "./start_check.ts";
 
@@ -37,11 +39,17 @@ const TOLD: ReadonlySet<EventCode> = new Set([
 /** Lists the checks of one round. */
 export function planEvmChecks(
   context: EvmContext,
-  { hub, fetchKnownHeight }: ChainCheckContext,
+  { hub, fetchKnownHeight, judgeNonces }: ChainCheckContext,
 ): ChainChecks {
   const { endpoints, clock, host, sender, blocksPerEventQuery, chainId, id } = context.at;
   const chain = id.stateMachine;
-  const isReachable = createReach(clock, chain, (signal) => callOne(endpoints, blockNumber, { signal }));
+  let answering: Promise<EvmContext> | undefined;
+  // What is about the chain is read from one endpoint that answers: one that hangs must not hold it.
+  const findAnswering = (signal: AbortSignal): Promise<EvmContext> =>
+    answering ??= findAnsweringEndpoint(endpoints, signal).then((endpoint) =>
+      new EvmContext({ ...context.at, endpoints: endpoint })
+    );
+  const isReachable = createReach(clock, chain, findAnswering);
   const endpointJob: CheckJob = {
     chain,
     check: "endpoint",
@@ -61,17 +69,18 @@ export function planEvmChecks(
     chain,
     check: "host",
     run: async (signal) => {
-      const findings = await checkChain(context, hub, signal);
+      const own = await findAnswering(signal);
+      const findings = await checkChain(own, hub, signal);
       const rows = toFindingRows(chain, findings, TOLD);
       if (findings.some(({ severity }) => severity === "fatal")) return rows;
-      return [await describeHost(context, signal), ...rows];
+      return [await describeHost(own, signal), ...rows];
     },
   };
   const hubJob: CheckJob = {
     chain,
     check: "host_view",
     run: async (signal) => {
-      const client = new EvmHubClient(context);
+      const client = new EvmHubClient(await findAnswering(signal));
       const view = await client.fetchConsensusView(hub, signal);
       const kind = await client.fetchClientKind(view.consensusClient, signal);
       return [judgeHostView(chain, view, { hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
@@ -92,7 +101,7 @@ export function planEvmChecks(
     chain,
     check: "balance",
     run: async (signal) => {
-      const gas = new EvmGas(context);
+      const gas = new EvmGas(await findAnswering(signal));
       const [balanceWei, { gasPriceWei }] = await Promise.all([
         gas.fetchBalance(signal),
         gas.fetchGasQuote(signal),
@@ -100,8 +109,38 @@ export function planEvmChecks(
       return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei })];
     },
   };
-  const others = [hostJob, hubJob, proofJob, accountJob];
-  return { jobs: [endpointJob, ...others.map((job) => whileReachable(isReachable, job))], isReachable };
+  const nonceJob: CheckJob | undefined = judgeNonces && {
+    chain,
+    check: "nonce",
+    run: async (signal) => {
+      return [judgeNonces(await new EvmReplacement(await findAnswering(signal)).fetchNonces(signal))];
+    },
+  };
+  const others = [hostJob, hubJob, proofJob, accountJob, nonceJob].filter((job) => job !== undefined);
+  return {
+    jobs: [endpointJob, ...others.map((job) => whileReachable(isReachable, job))],
+    isReachable,
+    fetchRouterPrice: async (signal) =>
+      await new EvmGas(await findAnswering(signal)).fetchRouterPrice(signal),
+  };
+}
+
+/** Finds the first endpoint that answers for the right chain. @throws {RpcFault} of the preferred one. */
+async function findAnsweringEndpoint(
+  endpoints: RpcEndpointSet,
+  signal: AbortSignal,
+): Promise<RpcEndpointSet> {
+  const conditions = { signal, timeoutMs: REQUEST_TIMEOUT_MS };
+  const attempts = endpoints.each().map(async (endpoint) => {
+    await callOne(endpoint, blockNumber, conditions);
+    return endpoint;
+  });
+  try {
+    return await Promise.any(attempts);
+  } catch (error) {
+    const [first] = error instanceof AggregateError ? error.errors : [error];
+    throw first;
+  }
 }
 
 async function describeHost(context: EvmContext, signal: AbortSignal): Promise<CheckRow> {

@@ -6,6 +6,7 @@ import { probeEndpoints } from "../../../../src/core/chains/evm/endpoint_probe.t
 import type { EndpointFacts } from "../../../../src/core/chains/evm/endpoint_probe.ts";
 import { judgeEndpoints } from "../../../../src/core/chains/evm/endpoint_rows.ts";
 import { createEvmEndpointSet } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
+import { runChecks } from "../../../../src/core/checks/run_checks.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
@@ -14,6 +15,7 @@ import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
+import { chainUnderTest, hub } from "./chain_fixture.ts";
 import { host, node } from "./scripted_node.ts";
 
 const never = new AbortController().signal;
@@ -183,4 +185,26 @@ Deno.test("host view: an expired, frozen or foreign client of the hub is named",
   assert.equal(judge({ isFrozen: true })[0], "warning");
   assert.equal(judge({}, false)[0], "warning");
   assert.equal(judge({ state: undefined })[0], "warning");
+});
+
+Deno.test("evm checks: what is about the chain comes from an endpoint that answers, while another one hangs", async () => {
+  await using hanging = node();
+  hanging.failAlways({ kind: "hang" });
+  await using good = node({ eth_getCode: () => "0x60", eth_getBalance: () => "0x0" });
+  const { chain } = chainUnderTest([hanging.url, good.url], {
+    ismpHost: host,
+    stateMachine: evmStateMachine(1),
+  });
+  const { jobs } = chain.planChecks({
+    hub,
+    fetchKnownHeight: () => Promise.resolve(undefined),
+    judgeNonces: ({ latest }) => ({ chain: "EVM-1", check: "nonce", result: "ok", found: String(latest) }),
+  });
+  // The endpoints themselves have a row each, which waits for the one that hangs.
+  const others = jobs.filter(({ check }) => check !== "endpoint");
+  const rows = await runChecks({ clock: systemClock }, others, never);
+  assert.equal(rows.find(({ check }) => check === "balance")?.result, "failed");
+  assert.equal(rows.find(({ check }) => check === "nonce")?.found, "5");
+  assert.ok(rows.some(({ check }) => check === "hub_not_accepted"));
+  assert.deepEqual(rows.filter(({ found }) => found.includes("no result")), []);
 });
