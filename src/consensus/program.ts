@@ -12,9 +12,11 @@ import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/serve_status.ts";
 import type { RecentWarning } from "../core/telemetry/recent_warnings.ts";
 import type { Connections, RunDeps } from "./session.ts";
+import type { ConfigResult } from "../core/config/diagnostics.ts";
 import { listSecrets } from "../core/config/redact.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
+import type { Round } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
@@ -33,16 +35,21 @@ export function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
-  const reading = readConsensusConfig({ ...world, readFile: files.readFile }, args.config);
+  const read = (): ConfigResult<ConsensusConfig> =>
+    readConsensusConfig({ ...world, readFile: files.readFile }, args.config);
+  const reading = read();
   const hubName = reading.config?.hub.substrate.stateMachine ?? "";
   const watch = new ConsensusWatch(systemClock, hubName);
   const options = {
     reading,
+    readAgain: read,
+    keepFixed: keepHub,
     onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
     secretsOf: listSecrets,
     hasResult: command.kind === "command" && command.hasResult,
   };
-  return runApp(world, { ...options, arguments: args }, async (config, { log, print, hasColour, signal }) => {
+  return runApp(world, { ...options, arguments: args }, async (config, context) => {
+    const { log, print, hasColour, signal, inRounds } = context;
     let cachedTexts: ReadonlyMap<StateMachine, PersistedText>;
     try {
       cachedTexts = openCachedTexts(config, args.cache);
@@ -62,15 +69,18 @@ export function runProgram(
       observer: watch.endpoints,
       observeHub: (hub: ConsensusTarget) => watch.observe(hub),
     };
-    const connect = (): Connections => connectChains(deps, config);
-    const runDeps: RunDeps = { ...deps, config, connect, machine, board: watch.checks };
+    const depsWith = (current: ConsensusConfig): RunDeps => {
+      const connect = (): Connections => connectChains(deps, current);
+      return { ...deps, config: current, connect, machine, board: watch.checks };
+    };
     if (command.kind === "relay") {
       const server = { openListener: platformListener, log, address: args.listen, sources: watch.sources() };
-      const watched = { ...runDeps, watch };
-      return await serveStatus(server, () => runConsensus(watched, { base: args.base }, signal));
+      const round = (current: ConsensusConfig, { signal, started }: Round): Promise<ExitCode> =>
+        runConsensus({ ...depsWith(current), watch }, { base: args.base, started }, signal);
+      return await serveStatus(server, () => inRounds(round));
     }
     const isJson = args.logFormat === "json";
-    return await command.run({ deps: runDeps, print, hasColour, isJson, signal });
+    return await command.run({ deps: depsWith(config), print, hasColour, isJson, signal });
   });
 }
 
@@ -88,4 +98,16 @@ function openCachedTexts(
       return [[stateMachine, openPersistedText(`${base}/${stateMachine}.${cachedAs}`)]];
     }),
   );
+}
+
+/** Names of lines, metrics and the status page are those of one hub: another one is used after a restart. */
+function keepHub(
+  { hub: { substrate: { stateMachine, consensusStateId } } }: ConsensusConfig,
+  after: ConsensusConfig,
+): { readonly config: ConsensusConfig; readonly fixed: readonly string[] } {
+  const { hub } = after;
+  const isSame = hub.substrate.stateMachine === stateMachine;
+  const substrate = isSame ? hub.substrate : { ...hub.substrate, stateMachine, consensusStateId };
+  const fixed = isSame ? [] : [`[${hub.section}.substrate].state_machine`];
+  return { config: { ...after, hub: { ...hub, substrate } }, fixed };
 }

@@ -10,6 +10,7 @@ import { planChecks } from "./checks/plan_checks.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/accepted_chains.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
+import { ReloadRequested } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
@@ -25,6 +26,8 @@ import { type Connections, type RunDeps, runSession } from "./session.ts";
 export interface RunOptions {
   /** `--base`: the chain whose view of the hub is the first to be proved from. */
   readonly base: StateMachine | undefined;
+  /** Called when the start checks have passed. */
+  readonly started?: () => void;
 }
 
 /** Time for which failing endpoints of `--base` are retried. */
@@ -33,7 +36,7 @@ const BASE_TIMEOUT_MS = 30_000;
 /** Runs until `signal` is aborted or a watched chain has stalled. */
 export function runConsensus(
   deps: RunDeps,
-  { base }: RunOptions,
+  { base, started }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
   const { config } = deps;
@@ -51,6 +54,7 @@ export function runConsensus(
     if (base !== undefined && !await checkBase(deps, { connections, base }, signal)) {
       return exitCodes.failed;
     }
+    started?.();
     const workers = [
       ...planWorkers(deps, connections, checks),
       ...planChecking(deps, connections),
@@ -69,7 +73,9 @@ export function runConsensus(
         signal,
       },
     );
-    if (outcome.kind === "aborted") deps.log.info("program_stopped");
+    const isReload = signal.reason instanceof ReloadRequested;
+    if (outcome.kind === "aborted" && !isReload) deps.log.info("program_stopped");
+    if (isReload && outcome.stuck.length > 0) return exitCodes.failed; // no second worker for one job
     return outcome.fault instanceof StallFault ? exitCodes.stalled : outcome.exitCode;
   }, signal);
 }

@@ -1,4 +1,5 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
+import type { ConfigResult } from "../core/config/diagnostics.ts";
 import { listSecrets } from "../core/config/redact.ts";
 import { CheckBoard } from "../core/checks/check_board.ts";
 import { platformFetch } from "../core/rpc/http.ts";
@@ -14,6 +15,7 @@ import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/serve_status.ts";
 import type { RunArguments, RunRequest } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
+import type { MessagingConfig } from "./config/schema.ts";
 import { readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
 import { controlSocketPath } from "./control/protocol.ts";
@@ -33,19 +35,22 @@ export function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
-  const reading = readMessagingConfig({ ...world, readFile: files.readFile }, args.config);
   const board = new CheckBoard();
   const watch = new RelayWatch(systemClock, board);
+  const read = (): ConfigResult<MessagingConfig> =>
+    readMessagingConfig({ ...world, readFile: files.readFile }, args.config);
   return runApp(
     world,
     {
       arguments: args,
-      reading,
+      reading: read(),
+      readAgain: read,
+      keepFixed: keepHub,
       secretsOf: listSecrets,
       hasResult: command.kind === "command" && command.hasResult,
       onWarning: (line) => watch.program.noteWarning(line),
     },
-    async (config, { log, setLogLevel, print, hasColour, signal }) => {
+    async (config, { log, setLogLevel, print, hasColour, signal, inRounds }) => {
       const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
       const machine = (): MachineFacts =>
         readMachineFacts({ config: args.config, keys: files.paths.filter((path) => path !== args.config) });
@@ -81,10 +86,23 @@ export function runProgram(
         };
         return await serveStatus(
           server,
-          () => runRelayer({ ...deps, watch, controlSocket: () => socket }, config, signal),
+          () => runRelayer({ ...deps, watch, controlSocket: () => socket, inRounds }, config, signal),
         );
       }
       return await command.run({ deps, config, signal });
     },
   );
+}
+
+/** The database belongs to one hub: another one is used after a restart with another database. */
+function keepHub(
+  { hub: { stateMachine, consensusStateId } }: MessagingConfig,
+  after: MessagingConfig,
+): { readonly config: MessagingConfig; readonly fixed: readonly string[] } {
+  const { hub } = after;
+  const fixed = [
+    ...hub.stateMachine === stateMachine ? [] : [`[${hub.section}].state_machine`],
+    ...hub.consensusStateId === consensusStateId ? [] : [`[${hub.section}].consensus_state_id`],
+  ];
+  return { config: { ...after, hub: { ...hub, stateMachine, consensusStateId } }, fixed };
 }

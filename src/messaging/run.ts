@@ -11,7 +11,10 @@ import type { MessagingConfig } from "./config/schema.ts";
 import { LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
-import type { ExitCode } from "../core/runtime/exit_codes.ts";
+import type { AppContext } from "../core/runtime/app.ts";
+import { ReloadRequested, type Round } from "../core/runtime/config_rounds.ts";
+import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import { SharedControlSocket } from "../core/runtime/shared_control_socket.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { controlWorker } from "./control/answer.ts";
@@ -23,7 +26,7 @@ import { listModules } from "./listed_modules.ts";
 import type { RelayDeps } from "./relay/leg.ts";
 import { reconciliationWorker } from "./relay/reconciliation.ts";
 import { hubTokenPrice27 } from "./prices.ts";
-import { type RunDeps, runSession } from "./session.ts";
+import { connectAndWork, type RunDeps, type Session, withLedger } from "./session.ts";
 import { readStatus } from "./status/build_status.ts";
 import type { RelayStatus } from "./status/relay_status.ts";
 import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
@@ -32,7 +35,15 @@ import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 export interface RelayerDeps extends RunDeps {
   /** Socket for the operator's commands, opened with the database; `undefined`: it could not be. */
   readonly controlSocket?: () => ControlSocket | undefined;
+  /** Works in rounds, each with the configuration that was read last; absent: there is one round. */
+  readonly inRounds?: AppContext<MessagingConfig>["inRounds"];
 }
+
+/** Answer at the socket while the chains are connected again. */
+const BETWEEN_ROUNDS = JSON.stringify({
+  ok: false,
+  text: "The relayer has read its configuration again and is not ready yet: try again in a moment.",
+});
 
 /** Runs until `signal` is aborted or an unrecoverable error occurs. */
 export function runRelayer(
@@ -40,51 +51,76 @@ export function runRelayer(
   config: MessagingConfig,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const machine = deps.checks?.machine();
-  return runSession({ deps, config, signal }, async ({ ledger: opened, ...parts }) => {
-    const { watch } = deps;
-    const ledger = watch?.open(opened, parts) ?? opened;
-    const checking = deps.checks === undefined || machine === undefined ? [] : [checkWorker(
-      { clock: deps.clock, log: deps.log, board: deps.checks.board },
-      () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
-    )];
-    const planned = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
+  return withLedger({ deps, config, signal }, async (ledger) => {
     const socket = deps.controlSocket?.();
-    const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());
-    const status = (): RelayStatus => watch?.status() ?? readStatus({ ledger, config, clock: deps.clock });
-    const control = socket === undefined ? [] : [controlWorker({
-      ...deps,
-      ledger,
-      config,
-      isRunning: true,
-      wake,
-      status,
-      relaying: () => planned,
-    }, socket)];
-    const workers = [
-      ...planned.workers,
-      ...checking,
-      ...control,
-      ...watch?.workers(deps.log) ?? [],
-    ];
-    watch?.program.noteWorkers(workers);
-    logStart(deps.log, config);
+    const control = socket && new SharedControlSocket(socket, BETWEEN_ROUNDS);
+    const round = (current: MessagingConfig, { signal, started }: Round): Promise<ExitCode> =>
+      connectAndWork({ deps, config: current, signal }, ledger, (session) => {
+        started();
+        return relay({ ...deps, controlSocket: () => control }, current, { session, signal });
+      });
     try {
-      const outcome = await superviseWorkers(
-        { clock: deps.clock, randomness: deps.random, log: deps.log },
-        workers,
-        {
-          isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop",
-          onRestart: (worker) => watch?.program.noteRestart(worker),
-          signal,
-        },
-      );
-      if (outcome.kind === "aborted") deps.log.info("program_stopped");
-      return outcome.exitCode;
+      return await (deps.inRounds?.(round) ?? round(config, { signal, started: () => {} }));
     } finally {
-      watch?.close();
+      await control?.end();
     }
   });
+}
+
+/** Relays with checked chains until `signal` is aborted. */
+async function relay(
+  deps: RelayerDeps,
+  config: MessagingConfig,
+  { session: { ledger: opened, ...parts }, signal }: {
+    readonly session: Session;
+    readonly signal: AbortSignal;
+  },
+): Promise<ExitCode> {
+  const machine = deps.checks?.machine();
+  const { watch } = deps;
+  const ledger = watch?.open(opened, parts) ?? opened;
+  const checking = deps.checks === undefined || machine === undefined ? [] : [checkWorker(
+    { clock: deps.clock, log: deps.log, board: deps.checks.board },
+    () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
+  )];
+  const planned = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
+  const socket = deps.controlSocket?.();
+  const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());
+  const status = (): RelayStatus => watch?.status() ?? readStatus({ ledger, config, clock: deps.clock });
+  const control = socket === undefined ? [] : [controlWorker({
+    ...deps,
+    ledger,
+    config,
+    isRunning: true,
+    wake,
+    status,
+    relaying: () => planned,
+  }, socket)];
+  const workers = [
+    ...planned.workers,
+    ...checking,
+    ...control,
+    ...watch?.workers(deps.log) ?? [],
+  ];
+  watch?.program.noteWorkers(workers);
+  logStart(deps.log, config);
+  try {
+    const outcome = await superviseWorkers(
+      { clock: deps.clock, randomness: deps.random, log: deps.log },
+      workers,
+      {
+        isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop",
+        onRestart: (worker) => watch?.program.noteRestart(worker),
+        signal,
+      },
+    );
+    const isReload = signal.reason instanceof ReloadRequested;
+    if (outcome.kind === "aborted" && !isReload) deps.log.info("program_stopped");
+    // Two workers for one job would take each other's nonces: the supervisor of the program starts it again.
+    return isReload && outcome.stuck.length > 0 ? exitCodes.failed : outcome.exitCode;
+  } finally {
+    watch?.close();
+  }
 }
 
 /**

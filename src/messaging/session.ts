@@ -116,7 +116,8 @@ export async function withLedger(
   }
 }
 
-async function connectAndWork(
+/** Connects and checks the chains, works with them, and closes the connections. */
+export async function connectAndWork(
   { deps, config, signal }: ProgramRun,
   ledger: Ledger,
   work: (session: Session) => Promise<ExitCode>,

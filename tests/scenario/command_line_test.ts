@@ -176,6 +176,10 @@ Deno.test("command line of a working relayer", async (t) => {
     () => playSignals(devnet),
   );
   await t.step(
+    "command line: SIGHUP has the file read again, and a wrong one changes nothing",
+    () => playReload(devnet),
+  );
+  await t.step(
     "command line: endpoints that hang hold up no signal; a second one ends the program with 130 (F27)",
     () => playHangingEndpoints(devnet),
   );
@@ -242,6 +246,53 @@ async function playSignals(devnet: Devnet): Promise<void> {
       assert.equal(await next.terminate(), 0);
     }
     await scene.finish();
+  });
+}
+
+async function playReload(devnet: Devnet): Promise<void> {
+  const [a] = devnet.chains;
+  assert.ok(a !== undefined);
+  await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
+  await playGuardedOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    const process = await relayer.startAndWait(secretly(devnet.endpoints));
+    const before = await Deno.readTextFile(process.configPath);
+    const reload = async (text: string): Promise<void> => {
+      await Deno.writeTextFile(process.configPath, text);
+      process.signal("SIGHUP");
+    };
+    await reload(
+      before.replace("minimum_profit_percentage = 0", "minimum_profit_percentage = -7")
+        .replace('state_machine = "EVM-', 'state_machine = "EWM-'),
+    );
+    await process.waitForLine(({ record }) =>
+      record?.event === "configuration_refused" &&
+      `${record.explanation}`.includes("minimum_profit_percentage")
+    );
+    await process.waitForLine(({ record }) =>
+      record?.event === "configuration_refused" && `${record.explanation}`.includes("state_machine")
+    );
+    const sent = await sendPing(devnet, { from: "A", to: "B", count: 1 });
+    await scene.untilDelivered(sent);
+
+    const url = secretUrl(proxy.httpUrl, { hasPath: true });
+    const changed = before.replace(secretUrl(a.rpcUrl), url)
+      .replace(`state_machine = "${devnet.endpoints.hub.stateMachine}"`, 'state_machine = "KUSAMA-9999"');
+    assert.ok(changed.includes(url) && changed.includes("KUSAMA-9999"));
+    await reload(changed);
+    await process.waitForLine(({ record }) =>
+      record?.event === "restart_needed" && record.changed === "[hub].state_machine"
+    );
+    await process.waitForLine(({ record }) =>
+      record?.event === "configuration_reloaded" && /^\[\S+\]\.rpc_urls$/.test(`${record.changed}`)
+    );
+    const asked = proxy.countCalls();
+    const later = await sendPing(devnet, { from: "A", to: "B", count: 2 });
+    await scene.untilDelivered(later);
+    assert.ok(proxy.countCalls() > asked, "the new endpoint is asked");
+    await relayer.untilSettled();
+    assert.equal(await process.terminate(), 0);
+    await scene.finish({ allowedErrors: ["configuration_refused"] });
   });
 }
 

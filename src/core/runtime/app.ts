@@ -11,7 +11,9 @@ import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
 import type { RecentWarning } from "../telemetry/recent_warnings.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { Terminal } from "./terminal.ts";
-import { abortOnSignals, systemSignals } from "./signals.ts";
+import { type Round, runRounds } from "./config_rounds.ts";
+import { rereader } from "./reread_config.ts";
+import { abortOnSignals, onHangup, systemSignals } from "./signals.ts";
 import { systemClock } from "./system_clock.ts";
 
 /** Process environment, which only the entry point may access. */
@@ -48,6 +50,10 @@ export interface CommonArguments {
 export interface AppOptions<C> {
   readonly arguments: CommonArguments;
   readonly reading: ConfigResult<C>;
+  /** Reads the file again, for SIGHUP. */
+  readonly readAgain: () => ConfigResult<C>;
+  /** Replaces what a restart is needed for in `after`, and names it; default: all of a file can change. */
+  readonly keepFixed?: (before: C, after: C) => { readonly config: C; readonly fixed: readonly string[] };
   /** Texts that no log line may contain. */
   readonly secretsOf: (config: C) => readonly string[];
   /** True: the log goes to standard error, so standard output holds the result of a command and nothing else. */
@@ -57,7 +63,7 @@ export interface AppOptions<C> {
 }
 
 /** Context of the program's work. */
-export interface AppContext {
+export interface AppContext<C> {
   readonly log: Log;
   /** Changes the minimum level that is logged, while the program runs. */
   readonly setLogLevel: (level: LogLevel) => void;
@@ -67,6 +73,11 @@ export interface AppContext {
   readonly hasColour: boolean;
   /** Aborted by the first SIGINT or SIGTERM; the second one ends the program at once. */
   readonly signal: AbortSignal;
+  /**
+   * Works with the configuration until the program is stopped, again whenever SIGHUP had another one read. At a
+   * terminal SIGHUP says that the terminal is gone, and ends the program.
+   */
+  readonly inRounds: (work: (config: C, round: Round) => Promise<ExitCode>) => Promise<ExitCode>;
 }
 
 /** Characters of the status line: a line that the terminal breaks could not be taken away. */
@@ -76,12 +87,13 @@ const STATUS_WIDTH = 79;
 export async function runApp<C>(
   env: ProcessEnv,
   options: AppOptions<C>,
-  work: (config: C, context: AppContext) => Promise<ExitCode>,
+  work: (config: C, context: AppContext<C>) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { arguments: args, reading } = options;
   const journal = env.readVariable("JOURNAL_STREAM");
   env.closeEnvironment();
-  if (reading.config === undefined) {
+  const { config } = reading;
+  if (config === undefined) {
     env.writeError(describeProblems(args.config, reading));
     return exitCodes.failed;
   }
@@ -99,7 +111,7 @@ export async function runApp<C>(
       progress: (progress: WorkProgress) => line.report(progress),
     },
     isJournal: isJournalStream(options.hasResult ? 2 : 1, journal),
-    secrets: [...options.secretsOf(reading.config), ...reading.secrets],
+    secrets: [...options.secretsOf(config), ...reading.secrets],
     ...options.onWarning && { onWarning: options.onWarning },
   });
   logDiagnostics(log, args.config, reading);
@@ -116,13 +128,23 @@ export async function runApp<C>(
     log.flush();
     output.write(text);
   };
+  const { signal } = watch;
+  const reloads = { ...options, file: args.config, log };
+  const onHangupUnlessSeen = logOutput.isTerminal ? (): () => void => () => {} : onHangup;
+  const inRounds = (round: (config: C, round: Round) => Promise<ExitCode>): Promise<ExitCode> =>
+    runRounds(
+      { log, read: rereader(reloads, config), watch: onHangupUnlessSeen },
+      { first: config, signal },
+      round,
+    );
   try {
-    return await work(reading.config, {
+    return await work(config, {
       log,
       setLogLevel: log.setLevel,
       print,
       hasColour,
-      signal: watch.signal,
+      signal,
+      inRounds,
     });
   } finally {
     logOutput.status(undefined);

@@ -18,6 +18,12 @@ export const systemSignals: SignalSource = {
   remove: (name, handler) => Deno.removeSignalListener(name, handler),
 };
 
+/** Calls `handler` for each SIGHUP of this process; returns what ends that. */
+export function onHangup(handler: () => void): () => void {
+  Deno.addSignalListener("SIGHUP", handler);
+  return () => Deno.removeSignalListener("SIGHUP", handler);
+}
+
 /** Reason of a requested abort: not a failure. */
 export class ShutdownRequested extends Error {
   override readonly name = "ShutdownRequested";

@@ -40,6 +40,8 @@ export interface OpenLog extends Log {
   flush(): void;
   /** Changes the minimum level that is written, at once and for every log made from this one. */
   setLevel(level: LogLevel): void;
+  /** Adds secret values that must never appear in a line. */
+  hide(secrets: readonly string[]): void;
 }
 
 const category = "causeway";
@@ -66,7 +68,12 @@ export function openLog(options: LogOptions): OpenLog {
     });
   };
   setLevel(options.level);
-  return { ...createLog({}, options.progress), flush: () => writer.flush(), setLevel };
+  return {
+    ...createLog({}, options.progress),
+    flush: () => writer.flush(),
+    setLevel,
+    hide: (secrets) => writer.hide(secrets),
+  };
 }
 
 function createLog(bound: LogFields, progress: Log["progress"]): Log {
@@ -125,6 +132,8 @@ interface EntryWriter {
   flush(): void;
   /** Whether lines have the stacks of errors. */
   withStack(isWanted: boolean): void;
+  /** Adds texts that no line may contain. */
+  hide(secrets: readonly string[]): void;
 }
 
 function createWriter(options: LogOptions): EntryWriter {
@@ -132,7 +141,8 @@ function createWriter(options: LogOptions): EntryWriter {
   const isJournal = options.isJournal ?? false;
   const hasColour = options.format === "human" && (options.hasColour ?? false) && !isJournal;
   let details: FormatOptions = { hasColour, isJournal, withStack: options.level === "debug" };
-  const redact = createRedactor(options.secrets ?? []);
+  const hidden = new Set(options.secrets ?? []);
+  let redact = createRedactor([...hidden]);
   const repeats = new Repeats();
   const writeAll = (entries: readonly Entry[]): void => {
     for (const entry of entries) {
@@ -153,6 +163,10 @@ function createWriter(options: LogOptions): EntryWriter {
     flush: () => {
       writeAll(repeats.flush());
       options.flush?.();
+    },
+    hide: (secrets) => {
+      for (const secret of secrets) hidden.add(secret);
+      redact = createRedactor([...hidden]);
     },
   };
 }

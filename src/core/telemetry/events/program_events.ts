@@ -90,6 +90,32 @@ export const programEvents = {
     action: "Read the error. Fix its cause (disk, database, clock, stalled updates) and start again.",
     reaction: "the program ends in order",
   },
+  configuration_reloaded: {
+    text: "Configuration read again: what changed is used from now on",
+    meaning: "After SIGHUP: `changed` names the keys with other values; work under way ended first.",
+    action: NOTHING,
+  },
+  configuration_unchanged: {
+    text: "Configuration read again: nothing changed",
+    meaning: "After SIGHUP: all values are as before.",
+    action: NOTHING,
+  },
+  configuration_refused: {
+    text: "Configuration read again and refused; the one before stays in use",
+    meaning: "After SIGHUP: the file has a problem; there is one line per problem.",
+    action: "Correct the file as the explanation says, and send SIGHUP again.",
+  },
+  configuration_returned: {
+    text: "New configuration cannot be used, returning to the one before",
+    meaning: "After SIGHUP: the start checks failed with the new values.",
+    action: "Read the errors before this line, correct the file, and send SIGHUP again.",
+  },
+  restart_needed: {
+    text: "Changed settings that need a restart",
+    meaning:
+      "After SIGHUP: `changed` names keys whose old values stay in use until the program is restarted.",
+    action: "Restart the program, or undo the change.",
+  },
   worker_restarting: {
     text: "Worker failed, restarting it",
     meaning: "One worker met an unexpected fault and is started again after a pause; the others continue.",

@@ -1,0 +1,39 @@
+/** Which keys of a configuration file have other values than before. Pure. */
+import type { EffectiveValue } from "./diagnostics.ts";
+import { EndpointUrl, Secret } from "./redact.ts";
+
+/** Names of the keys such as `[relayer].module_filter`; of sections that came or went, `[name]` alone. */
+export function findChangedKeys(
+  before: readonly EffectiveValue[],
+  after: readonly EffectiveValue[],
+): readonly string[] {
+  const old = new Map(before.map((value) => [nameOf(value), value]));
+  const now = new Map(after.map((value) => [nameOf(value), value]));
+  const sectionsBefore = new Set(before.map(({ section }) => section));
+  const sectionsAfter = new Set(after.map(({ section }) => section));
+  const changed = [...old.values(), ...now.values()].flatMap((value) => {
+    const isBoth = sectionsBefore.has(value.section) && sectionsAfter.has(value.section);
+    if (!isBoth) return [`[${value.section}]`];
+    const name = nameOf(value);
+    return isSame(old.get(name), now.get(name)) ? [] : [name];
+  });
+  return [...new Set(changed)];
+}
+
+function nameOf({ section, key }: EffectiveValue): string {
+  return `[${section}].${key}`;
+}
+
+function isSame(a: EffectiveValue | undefined, b: EffectiveValue | undefined): boolean {
+  return toText(a?.value) === toText(b?.value);
+}
+
+/** Compared, never shown: secrets are revealed. */
+function toText(value: unknown): string {
+  return JSON.stringify(value, function (key, plain: unknown): unknown {
+    // `plain` has been through toJSON; the holder has the value itself.
+    const inner: unknown = key === "" ? value : Reflect.get(this, key);
+    if (inner instanceof Secret || inner instanceof EndpointUrl) return { revealed: inner.reveal() };
+    return typeof plain === "bigint" ? `${plain}n` : plain;
+  }) ?? "undefined";
+}

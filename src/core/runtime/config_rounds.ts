@@ -1,0 +1,85 @@
+/**
+ * Work in rounds, each with its own configuration: when the file was read again, the round under way ends as at a stop,
+ * with everything recorded, and the next one begins with the new configuration.
+ */
+import type { Log } from "../telemetry/log.ts";
+import { type ExitCode, exitCodes } from "./exit_codes.ts";
+import { linkedAbort } from "./linked_abort.ts";
+
+/** Reason of the end of a round that is followed by another. */
+export class ReloadRequested extends Error {
+  override readonly name = "ReloadRequested";
+  readonly code = "reload";
+}
+
+/** One round. */
+export interface Round {
+  /** Aborted when the program is asked to stop, and when the next round is to begin. */
+  readonly signal: AbortSignal;
+  /** Called when the start checks have passed: until then a new configuration can be taken back. */
+  readonly started: () => void;
+}
+
+/** How a configuration is read again. */
+export interface ReloadOptions<C> {
+  /** Reads the file and logs what is wrong or new; `undefined`: nothing is to be changed. */
+  readonly read: () => C | undefined;
+  /** Calls `request` whenever the file is to be read again; returns what ends that. */
+  readonly watch: (request: () => void) => () => void;
+  readonly log: Log;
+}
+
+/** Runs rounds until the program is stopped, or one of them ends by itself. */
+export async function runRounds<C>(
+  { read, watch, log }: ReloadOptions<C>,
+  { first, signal }: { readonly first: C; readonly signal: AbortSignal },
+  work: (config: C, round: Round) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  let current = first;
+  /** What to return to when the current configuration does not pass the start checks. */
+  let proven: C | undefined;
+  let next: C | undefined;
+  let endRound = (): void => {};
+  const unwatch = watch(() => {
+    const config = read();
+    if (config === undefined || signal.aborted) return;
+    next = config;
+    endRound();
+  });
+  try {
+    for (;;) {
+      const round = linkedAbort(signal);
+      endRound = () => round.abort(new ReloadRequested());
+      const started = (): void => {
+        proven = current;
+      };
+      const code = await endedBy(round.signal, work(current, { signal: round.signal, started }));
+      round.unlink();
+      if (signal.aborted) return code;
+      if (next !== undefined && code === exitCodes.ok) {
+        current = next;
+        next = undefined;
+      } else if (proven !== undefined && proven !== current) {
+        log.error("configuration_returned", {
+          explanation:
+            "the chains do not fit the new configuration, see above; the one before it is used again",
+        });
+        current = proven;
+      } else return code;
+    }
+  } finally {
+    unwatch();
+  }
+}
+
+/** The end of a round: its abort is none of the program. */
+async function endedBy(signal: AbortSignal, work: Promise<ExitCode>): Promise<ExitCode> {
+  try {
+    return await work;
+  } catch (error) {
+    const isReload = signal.aborted && signal.reason instanceof ReloadRequested;
+    const isAbort = error === signal.reason || (error instanceof Error && error.name === "AbortError");
+    if (isReload && isAbort) return exitCodes.ok;
+    throw error;
+  }
+}
