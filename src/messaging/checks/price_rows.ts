@@ -25,7 +25,7 @@ export function judgeQuotes(chain: string, asked: readonly AskedQuote[]): readon
     const row = { chain, endpoint: origin, check: "price" } as const;
     if (quotation.kind === "price") {
       const dollars = formatDecimal(quotation.price27 / 10n ** 21n, 6);
-      return { ...row, result: "ok", found: `${dollars} dollars per native token` };
+      return { ...row, result: "ok", found: `$${dollars} per native token` };
     }
     const consequence = hasPrice ? "the other source is used" : "no delivery counts as profitable";
     return {
