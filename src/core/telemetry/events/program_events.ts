@@ -103,11 +103,13 @@ export const programEvents = {
   configuration_refused: {
     text: "Configuration read again and refused; the one before stays in use",
     meaning: "After SIGHUP: the file has a problem; there is one line per problem.",
+    reaction: "the program continues with the configuration that it has",
     action: "Correct the file as the explanation says, and send SIGHUP again.",
   },
   configuration_returned: {
     text: "New configuration cannot be used, returning to the one before",
     meaning: "After SIGHUP: the start checks failed with the new values.",
+    reaction: "the program continues with the configuration that it had before",
     action: "Read the errors before this line, correct the file, and send SIGHUP again.",
   },
   restart_needed: {
