@@ -9,7 +9,7 @@ import { type CheckJob, runChecks } from "./run_checks.ts";
 /** Pause between two rounds. */
 const CHECK_EVERY_MS = 10 * 60_000;
 
-/** Checks whose results the start has logged already, as findings of the chains. */
+/** Checks whose results the start has logged already, as findings of the chains or of the configuration. */
 const TOLD_AT_START: ReadonlySet<CheckCode> = new Set<CheckCode>([
   "endpoint",
   "chain_id",
@@ -17,6 +17,9 @@ const TOLD_AT_START: ReadonlySet<CheckCode> = new Set<CheckCode>([
   "state_proof",
   "balance",
   "clock",
+  "key_file",
+  "light_client",
+  "beacon_routes",
 ]);
 
 /** Dependencies of the worker. */
