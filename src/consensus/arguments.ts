@@ -22,6 +22,8 @@ export interface RunArguments extends CommonArguments, ListenOptions {
   readonly base?: StateMachine;
   /** Folder for data that is expensive to read again. */
   readonly cache?: string;
+  /** Path of the socket for commands. */
+  readonly socket?: string;
 }
 
 /** Result of parsing the command line. */
@@ -59,6 +61,10 @@ export function parseArguments(args: readonly string[], version: string): Parsed
       "--cache <folder>",
       "existing folder for data that is expensive to read again (historical summaries of beacon chains)",
     ),
+  );
+  command.option(
+    "--socket <path>",
+    "socket for the commands status and prove; default: causeway-consensus.sock in the folder of --cache",
   );
   addListenOptions(command);
   addCommonOptions(command, version);

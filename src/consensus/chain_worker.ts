@@ -13,6 +13,7 @@ import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import type { ProverTurns } from "./control/prover_turns.ts";
 import type { HeightNotifier } from "./height_notifier.ts";
 import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
 import { type Pollable, runPollLoop } from "./poll_loop.ts";
@@ -30,6 +31,8 @@ export interface ChainWorkerDeps {
   readonly notifier: HeightNotifier;
   /** Notified of polls and updates; absent: nobody observes. */
   readonly observer?: UpdateObserver | undefined;
+  /** Locks of the provers, which operators' commands take, too; absent: there are none. */
+  readonly turns?: ProverTurns | undefined;
 }
 
 /** Maximum duration of one poll: a missed year of committees, or a whole state over a slow line, takes minutes. */
@@ -103,7 +106,9 @@ class ProverWorker implements Pollable {
   /** Polls once and submits the updates that were found. */
   async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
     this.#awaits = undefined;
-    const result = await this.#poll(failures, signal);
+    const poll = (): Promise<PollResult> => this.#poll(failures, signal);
+    const turn = this.#deps.turns?.of(this.#prover.chain);
+    const result = await (turn === undefined ? poll() : turn.run(poll, signal));
     this.#deps.observer?.notePoll(this.#route, result.kind, this.#awaits);
     return result;
   }
@@ -223,6 +228,7 @@ function describeResult(summary: string, result: SubmitResult): ObservedUpdate["
   return result.kind === "refused" ? `${summary}: ${result.refusal.detail}` : summary;
 }
 
-function bytesOf(proofs: readonly Uint8Array[]): number {
+/** Bytes of proofs. */
+export function bytesOf(proofs: readonly Uint8Array[]): number {
   return proofs.reduce((sum, proof) => sum + proof.length, 0);
 }

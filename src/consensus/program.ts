@@ -18,6 +18,11 @@ import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import type { Round } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import { askControl, isControlServed } from "../core/runtime/control_client.ts";
+import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import type { ConsensusRun } from "./commands/command.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
@@ -60,7 +65,14 @@ export function runProgram(
     }
     const keys = files.paths.filter((path) => path !== args.config);
     const machine = readMachineFacts({ config: args.config, keys });
-    dropWriteAccess(log);
+    const path = args.socket ??
+      (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
+    const control = { clock: systemClock, log };
+    const controlSocket = command.kind === "relay" && path !== undefined
+      ? await openFreeSocket(control, path)
+      : undefined;
+    // A command needs the right to connect to the socket, before it has connections of its own.
+    if (command.kind === "relay") dropWriteAccess(log);
     const deps = {
       clock: systemClock,
       random: systemRandomness,
@@ -70,18 +82,56 @@ export function runProgram(
       observeHub: (hub: ConsensusTarget) => watch.observe(hub),
     };
     const depsWith = (current: ConsensusConfig): RunDeps => {
-      const connect = (): Connections => connectChains(deps, current);
-      return { ...deps, config: current, connect, machine, board: watch.checks };
+      const connect = (): Connections => {
+        if (command.kind !== "relay") dropWriteAccess(log);
+        return connectChains(deps, current);
+      };
+      return { ...deps, config: current, connect, machine, board: watch.checks, controlSocket };
     };
     if (command.kind === "relay") {
       const server = { openListener: platformListener, log, address: args.listen, sources: watch.sources() };
       const round = (current: ConsensusConfig, { signal, started }: Round): Promise<ExitCode> =>
         runConsensus({ ...depsWith(current), watch }, { base: args.base, started }, signal);
-      return await serveStatus(server, () => inRounds(round));
+      try {
+        return await serveStatus(server, () => inRounds(round));
+      } finally {
+        controlSocket?.close();
+      }
     }
     const isJson = args.logFormat === "json";
-    return await command.run({ deps: depsWith(config), print, hasColour, isJson, signal });
+    const printError = (text: string): void =>
+      world.writeError(`${text}
+`);
+    const askRunning: ConsensusRun["askRunning"] = (request) =>
+      path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request });
+    return await command.run({
+      deps: depsWith(config),
+      print,
+      printError,
+      askRunning,
+      hasColour,
+      isJson,
+      signal,
+    });
   });
+}
+
+/** Name of the socket in the folder of `--cache`. */
+const SOCKET_NAME = "causeway-consensus.sock";
+
+/** Opens the socket for commands, unless another relayer answers there. */
+async function openFreeSocket(
+  deps: { readonly clock: Clock; readonly log: Log },
+  path: string,
+): Promise<ControlSocket | undefined> {
+  if (!await isControlServed(path)) return openControlSocket(deps, path);
+  const explanation = "another running program answers there: name another one with --socket";
+  deps.log.warn("control_socket_unavailable", { socket: path, explanation });
+  return undefined;
+}
+
+function toFolder(path: string): string {
+  return path.replace(/\/+$/, "");
 }
 
 /** Opens a file in the folder of `--cache` for each chain whose client keeps a text. @throws {PersistedTextFault} */
@@ -90,7 +140,7 @@ function openCachedTexts(
   folder: string | undefined,
 ): ReadonlyMap<StateMachine, PersistedText> {
   if (folder === undefined) return new Map();
-  const base = folder.replace(/\/+$/, "");
+  const base = toFolder(folder);
   return new Map(
     config.chains.filter(isProved).flatMap(({ type, stateMachine }) => {
       const { cachedAs } = chainClients[type];

@@ -15,6 +15,8 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "./chain_worker.ts";
+import { consensusControlWorker } from "./control/consensus_control_worker.ts";
+import { ProverTurns } from "./control/prover_turns.ts";
 import { checkFollowers, planHubConsensus } from "./followers/hub_consensus.ts";
 import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
@@ -55,8 +57,13 @@ export function runConsensus(
       return exitCodes.failed;
     }
     started?.();
+    const turns = new ProverTurns();
+    const socket = deps.controlSocket;
+    const { clock, log } = deps;
+    const control = { log, proving: { ...connections, clock, log, turns }, status: () => watch?.status() };
     const workers = [
-      ...planWorkers(deps, connections, checks),
+      ...planWorkers({ ...deps, turns }, connections, checks),
+      ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
       ...planChecking(deps, connections),
       ...watch === undefined ? [] : [watch.program.loopWorker()],
     ];
@@ -153,14 +160,22 @@ async function checkAccepted(
 
 /** Creates one worker per chain, those that notify rollups of new L1 heights, and the monitor. */
 function planWorkers(
-  deps: RunDeps,
+  deps: RunDeps & { readonly turns: ProverTurns },
   { hub, proved, receiveOnly, hubConsensus }: Connections,
   checks: Checks,
 ): readonly Worker[] {
   const { config } = deps;
   const notifier = new HeightNotifier();
   const observer = deps.watch?.updates;
-  const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, notifier, observer };
+  const shared = {
+    clock: deps.clock,
+    random: deps.random,
+    log: deps.log,
+    hub,
+    notifier,
+    observer,
+    turns: deps.turns,
+  };
   const chains = proved.map((prover) => chainWorker(shared, prover, checks.provers.get(prover)));
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
   const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));

@@ -16,6 +16,8 @@ import type { Log } from "../core/telemetry/log.ts";
 import type { BaseState } from "./client.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
 import type { UpdateObserver } from "./update_observer.ts";
+import type { ControlSocket } from "../core/runtime/control_socket.ts";
+import type { ConsensusStatus } from "./status/consensus_status.ts";
 import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
 
 /** Connections to the hub and the configured chains. */
@@ -48,11 +50,15 @@ export interface RunDeps {
   readonly board?: CheckBoard | undefined;
   /** Notified of connections and workers; absent: nobody watches. */
   readonly watch?: SessionWatch | undefined;
+  /** Socket for the operator's commands; absent: there is none. */
+  readonly controlSocket?: ControlSocket | undefined;
 }
 
 /** Watcher of a running relayer; updating does not depend on it. */
 export interface SessionWatch {
   readonly updates: UpdateObserver;
+  /** What the status page shows. */
+  status(): ConsensusStatus;
   /** Called with the connections before they are checked. */
   plan(connections: Connections): void;
   /** Called when the checks have passed. */

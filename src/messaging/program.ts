@@ -18,7 +18,7 @@ import type { CommandDeps } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
-import { controlSocketPath } from "./control/protocol.ts";
+import { controlSocketPath } from "./control/socket_path.ts";
 import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
 import { RelayWatch } from "./status/relay_watch.ts";
@@ -84,10 +84,14 @@ export function runProgram(
           address: args.listen,
           sources: watch.sources(),
         };
-        return await serveStatus(
-          server,
-          () => runRelayer({ ...deps, watch, controlSocket: () => socket, inRounds }, config, signal),
-        );
+        try {
+          return await serveStatus(
+            server,
+            () => runRelayer({ ...deps, watch, controlSocket: () => socket, inRounds }, config, signal),
+          );
+        } finally {
+          socket?.close();
+        }
       }
       return await command.run({ deps, config, signal });
     },

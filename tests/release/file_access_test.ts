@@ -42,6 +42,7 @@ await Promise.all([
   socket.serve((line) => Promise.resolve("answer to " + line), stop.signal),
   client.read(bytes).then((count) => {
     console.log(new TextDecoder().decode(bytes.subarray(0, count)).trim());
+    socket.close();
     stop.abort();
   }),
 ]);

@@ -4,10 +4,14 @@ import { sharedCommands } from "../../core/commands/shared_commands.ts";
 import { check } from "./check.ts";
 import type { ConsensusRun } from "./command.ts";
 import { logConsensusState } from "./log_consensus_state.ts";
+import { prove } from "./prove.ts";
+import { status } from "./status.ts";
 
 /** In the order of the help. */
 export const commands: readonly Command<ConsensusRun>[] = [
   check,
+  status,
+  prove,
   logConsensusState,
   ...sharedCommands,
 ];

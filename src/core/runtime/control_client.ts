@@ -65,6 +65,18 @@ export async function askControl(
   }
 }
 
+/** True when a living process serves a socket, whoever may use it. */
+export async function isControlServed(path: string): Promise<boolean> {
+  try {
+    const connection = await connect(path);
+    connection?.close();
+    return connection !== undefined;
+  } catch (error) {
+    if (error instanceof ControlFault) return true;
+    throw error;
+  }
+}
+
 async function connect(path: string): Promise<Deno.UnixConn | undefined> {
   try {
     return await Deno.connect({ transport: "unix", path });

@@ -19,6 +19,9 @@ const MAX_CONNECTIONS = 16;
 const REQUEST_WITHIN_MS = 5_000;
 const READ_WITHIN_MS = 30_000;
 
+/** Time for which a request waits for a program that is starting, ms: the start checks take up to half a minute. */
+const START_WITHIN_MS = 60_000;
+
 /** Maximum length of a socket's path, bytes: `sun_path` of Linux and macOS with its final zero. */
 const MAX_PATH_BYTES = 103;
 
@@ -33,7 +36,10 @@ export interface ControlSocketDeps {
 
 /** Socket of a program. */
 export interface ControlSocket {
-  /** Answers requests until `signal` is aborted. Called once. */
+  /**
+   * Answers requests until `signal` is aborted. It may be called again then: meanwhile requests wait, for a program
+   * that starts over with another configuration.
+   */
   serve(answer: AnswerLine, signal: AbortSignal): Promise<void>;
   /** Closes the socket; its file stays, since the right to remove it is gone by then. */
   close(): void;
@@ -98,11 +104,20 @@ function statOrUndefined(path: string): Deno.FileInfo | undefined {
   }
 }
 
+/** Who answers now. */
+interface Serving {
+  readonly answer: AnswerLine;
+  readonly signal: AbortSignal;
+  readonly conversations: Set<Promise<void>>;
+}
+
 class UnixControlSocket implements ControlSocket {
   readonly #deps: ControlSocketDeps;
   readonly #listener: Deno.UnixListener;
   readonly #open = new Set<Deno.UnixConn>();
-  #isClosed = false;
+  readonly #closed = new AbortController();
+  #accepting: Promise<void> | undefined;
+  #serving = Promise.withResolvers<Serving>();
 
   constructor(deps: ControlSocketDeps, listener: Deno.UnixListener) {
     this.#deps = deps;
@@ -111,32 +126,38 @@ class UnixControlSocket implements ControlSocket {
 
   close(): void {
     if (this.#isClosed) return;
-    this.#isClosed = true;
+    this.#closed.abort(new Error("The socket is closed"));
     this.#listener.close();
     for (const connection of this.#open) closeQuietly(connection);
   }
 
+  get #isClosed(): boolean {
+    return this.#closed.signal.aborted;
+  }
+
   async serve(answer: AnswerLine, signal: AbortSignal): Promise<void> {
-    const onAbort = (): void => this.close();
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
+    const ends = linkedAbort(signal, this.#closed.signal);
     const conversations = new Set<Promise<void>>();
-    try {
-      while (!this.#isClosed) {
-        const connection = await this.#accept();
-        if (connection === undefined) continue;
-        if (this.#open.size >= MAX_CONNECTIONS) {
-          closeQuietly(connection);
-          continue;
-        }
-        this.#open.add(connection);
-        const conversation = this.#talk(connection, answer, signal);
-        conversations.add(conversation);
-        void conversation.finally(() => conversations.delete(conversation));
+    this.#serving.resolve({ answer, signal: ends.signal, conversations });
+    this.#accepting ??= this.#acceptAll();
+    await untilAborted(ends.signal);
+    this.#serving = Promise.withResolvers();
+    ends.unlink();
+    await Promise.allSettled(conversations);
+    if (this.#isClosed) await this.#accepting;
+  }
+
+  /** Takes connections until the socket is closed. */
+  async #acceptAll(): Promise<void> {
+    while (!this.#isClosed) {
+      const connection = await this.#accept();
+      if (connection === undefined) continue;
+      if (this.#open.size >= MAX_CONNECTIONS) {
+        closeQuietly(connection);
+        continue;
       }
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-      await Promise.allSettled(conversations);
+      this.#open.add(connection);
+      void this.#talk(connection);
     }
   }
 
@@ -148,15 +169,15 @@ class UnixControlSocket implements ControlSocket {
       if (this.#isClosed) return undefined;
       // Too many open files, for example: others need time to close theirs.
       this.#deps.log.debug("control_request_failed", { error });
-      await this.#deps.clock.sleep(1_000, new AbortController().signal);
+      await this.#deps.clock.sleep(1_000, this.#closed.signal).catch(() => undefined);
       return undefined;
     }
   }
 
   /** Answers one request; whatever its client does ends with its connection. */
-  async #talk(connection: Deno.UnixConn, answer: AnswerLine, signal: AbortSignal): Promise<void> {
+  async #talk(connection: Deno.UnixConn): Promise<void> {
     const { clock, log } = this.#deps;
-    const gone = linkedAbort(signal);
+    const { signal } = this.#closed;
     try {
       const line = await withDeadline(
         clock,
@@ -164,21 +185,41 @@ class UnixControlSocket implements ControlSocket {
         () => readLine(connection, MAX_REQUEST_BYTES),
       );
       if (line === undefined) return;
-      void untilClosed(connection).then(() => gone.abort(new Error("The client has closed the connection")));
-      const bytes = new TextEncoder().encode(`${await answer(line, gone.signal)}\n`);
-      await withDeadline(
-        clock,
-        { what: "a client that reads its answer", afterMs: READ_WITHIN_MS, signal },
-        () => writeBytes(connection, bytes),
-      );
+      const start = { what: "the start of the program", afterMs: START_WITHIN_MS, signal };
+      const serving = await withDeadline(clock, start, () => this.#serving.promise);
+      const conversation = this.#answer(connection, line, serving);
+      serving.conversations.add(conversation);
+      await conversation;
     } catch (error) {
       if (!signal.aborted) log.debug("control_request_failed", { error });
     } finally {
-      gone.unlink();
       this.#open.delete(connection);
       closeQuietly(connection);
     }
   }
+
+  /** Has the request answered and sends the answer. */
+  async #answer(connection: Deno.UnixConn, line: string, { answer, signal }: Serving): Promise<void> {
+    const gone = linkedAbort(signal);
+    try {
+      void untilClosed(connection).then(() => gone.abort(new Error("The client has closed the connection")));
+      const bytes = new TextEncoder().encode(`${await answer(line, gone.signal)}\n`);
+      await withDeadline(
+        this.#deps.clock,
+        { what: "a client that reads its answer", afterMs: READ_WITHIN_MS, signal: this.#closed.signal },
+        () => writeBytes(connection, bytes),
+      );
+    } finally {
+      gone.unlink();
+    }
+  }
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 /** Resolves when the other side has closed the connection; what it sends meanwhile is dropped. */

@@ -34,3 +34,22 @@ export function formatValues(values: Readonly<Record<string, string | undefined>
 export function shownTime(iso: string | undefined): string | undefined {
   return iso?.replace("T", " ").replace(/(?:\.\d+)?Z$/, "Z");
 }
+
+/** A titled table, with a heading row where one is given; `undefined`: there are no rows. */
+export function formatSection(
+  title: string,
+  rows: readonly (readonly (string | undefined)[])[],
+  heading?: readonly string[],
+): string | undefined {
+  if (rows.length === 0) return undefined;
+  const table = formatTable(heading === undefined ? rows : [heading, ...rows]);
+  return `\n${escapeControls(title)}\n${table.split("\n").map((line) => `  ${line}`).join("\n")}`;
+}
+
+/** A duration in its largest unit. */
+export function formatDuration(ms: number): string {
+  const sec = Math.max(0, Math.round(ms / 1_000));
+  if (sec < 120) return `${sec} s`;
+  if (sec < 7_200) return `${Math.round(sec / 60)} min`;
+  return sec < 172_800 ? `${Math.round(sec / 3_600)} h` : `${Math.round(sec / 86_400)} d`;
+}

@@ -1,8 +1,9 @@
 /** Work of `backup`: the copy is made by this process, so that a running relayer is not held up by it. */
+import { OperationRefusal } from "../../core/commands/control_operation.ts";
 import { ControlFault } from "../../core/runtime/control_client.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import { askRunning } from "../control/ask.ts";
-import { OperationRefusal } from "../control/operation.ts";
+
 import { backupOperation } from "../control/operations/backup.ts";
 import { LedgerFault } from "../ledger/ledger.ts";
 import { copyDatabase, copyGuarded } from "../ledger/backup.ts";

@@ -2,15 +2,15 @@
  * The commands' side: asks the running relayer, or runs the operation in this process when none runs. A relayer that
  * runs without a socket keeps its database locked, so that nothing is ever done twice.
  */
+import { OperationRefusal, readAnswerLine, toRequestLine } from "../../core/commands/control_operation.ts";
 import { ControlFault } from "../../core/runtime/control_client.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import type { CommandDeps } from "../commands/command.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type ProgramRun, runSession, withLedger } from "../session.ts";
 import { readStatus } from "../status/build_status.ts";
-import { type Operation, type OperationContext, OperationRefusal, type Relaying } from "./operation.ts";
+import type { Operation, OperationContext, Relaying } from "./operation.ts";
 import { withRelaying } from "./own_relaying.ts";
-import { answerShape } from "./protocol.ts";
 
 /** Time in which the running relayer answers an operation on its database, ms. */
 const ANSWER_WITHIN_MS = 60_000;
@@ -58,25 +58,9 @@ export async function askRunning<Input, Output>(
   { deps, signal }: ProgramRun<CommandDeps>,
   { operation, input, ...times }: Omit<Question<Input, Output>, "show">,
 ): Promise<{ readonly output: Output } | undefined> {
-  const line = JSON.stringify({ operation: operation.name, input });
+  const line = toRequestLine(operation, input);
   const answer = await deps.askRunning({ line, afterMs: ANSWER_WITHIN_MS, ...times, signal });
-  if (answer === undefined) return undefined;
-  const parsed = answerShape.safeParse(parseJson(answer));
-  if (!parsed.success) throw new OperationRefusal("The running relayer gave an answer of an unknown form.");
-  if (!parsed.data.ok) throw new OperationRefusal(parsed.data.text);
-  const output = operation.output.safeParse(parsed.data.output);
-  if (output.success) return { output: output.data };
-  throw new OperationRefusal(
-    "The running relayer gave an answer of an unknown form: it is another version of this program. Restart it.",
-  );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return answer === undefined ? undefined : { output: readAnswerLine(operation, answer) };
 }
 
 /** Runs the operation in this process, on the database itself and, where it needs them, with connections of its own. */

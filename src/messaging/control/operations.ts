@@ -1,5 +1,6 @@
 /** Every operation. A new one is a file of its own and one line here. */
-import { type NamedOperation, toNamedOperation } from "./operation.ts";
+import { type NamedOperation, toNamedOperation } from "../../core/commands/control_operation.ts";
+import type { OperationContext } from "./operation.ts";
 import { accumulateFeesOperation } from "./operations/accumulate_fees.ts";
 import { backupOperation } from "./operations/backup.ts";
 import { holdOperation } from "./operations/hold.ts";
@@ -13,20 +14,18 @@ import { scanOperation } from "./operations/scan.ts";
 import { showOperation } from "./operations/show.ts";
 import { statusOperation } from "./operations/status.ts";
 
-/** All operations by name. */
-export const operations: ReadonlyMap<string, NamedOperation> = new Map(
-  [
-    toNamedOperation(accumulateFeesOperation),
-    toNamedOperation(backupOperation),
-    toNamedOperation(holdOperation),
-    toNamedOperation(listOperation),
-    toNamedOperation(logLevelOperation),
-    toNamedOperation(profitOperation),
-    toNamedOperation(relayOperation),
-    toNamedOperation(releaseOperation),
-    toNamedOperation(retryOperation),
-    toNamedOperation(scanOperation),
-    toNamedOperation(showOperation),
-    toNamedOperation(statusOperation),
-  ].map((operation) => [operation.name, operation]),
-);
+/** All operations. */
+export const operations: readonly NamedOperation<OperationContext>[] = [
+  toNamedOperation(accumulateFeesOperation),
+  toNamedOperation(backupOperation),
+  toNamedOperation(holdOperation),
+  toNamedOperation(listOperation),
+  toNamedOperation(logLevelOperation),
+  toNamedOperation(profitOperation),
+  toNamedOperation(relayOperation),
+  toNamedOperation(releaseOperation),
+  toNamedOperation(retryOperation),
+  toNamedOperation(scanOperation),
+  toNamedOperation(showOperation),
+  toNamedOperation(statusOperation),
+];

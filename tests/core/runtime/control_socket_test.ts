@@ -38,6 +38,7 @@ async function withSocket(
         askControl({ clock: systemClock }, { path, line, afterMs: 20_000, signal }),
     });
   } finally {
+    socket.close();
     stop.abort();
     await served;
     await Deno.remove(folder, { recursive: true });
@@ -78,10 +79,10 @@ Deno.test("control socket: the one of a dead process is nobody's, and is replace
     open(path).close();
     assert.ok((await Deno.lstat(path)).isSocket);
     assert.equal(await ask(), undefined, "nobody answers there");
-    const stop = new AbortController();
-    const served = open(path).serve(shout, stop.signal);
+    const socket = open(path);
+    const served = socket.serve(shout, new AbortController().signal);
     assert.equal(await ask(), "HELLO");
-    stop.abort();
+    socket.close();
     await served;
   } finally {
     await Deno.remove(folder, { recursive: true });
@@ -186,3 +187,27 @@ async function untilAnswered(ask: Scene["ask"]): Promise<void> {
     }
   }
 }
+
+Deno.test("control socket: between two rounds of a program requests wait, and are answered by the next", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "socket-" });
+  const path = `${folder}/relayer.db.sock`;
+  const socket = open(path);
+  try {
+    const ask = (line: string): Promise<string | undefined> =>
+      askControl({ clock: systemClock }, { path, line, afterMs: 20_000, signal: never });
+    const early = ask("early");
+    const first = new AbortController();
+    const round = socket.serve((line) => Promise.resolve(`first ${line}`), first.signal);
+    assert.equal(await early, "first early");
+    first.abort();
+    await round;
+    const between = ask("between");
+    const second = socket.serve((line) => Promise.resolve(`second ${line}`), new AbortController().signal);
+    assert.equal(await between, "second between");
+    socket.close();
+    await second;
+  } finally {
+    socket.close();
+    await Deno.remove(folder, { recursive: true });
+  }
+});

@@ -1,9 +1,8 @@
 /** What operations on the database answer, as a command gets it over the socket. */
 import assert from "node:assert/strict";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { answerRequest } from "../../../src/messaging/control/answer.ts";
+import { answerLine } from "../../../src/messaging/control/answer.ts";
 import type { OperationContext } from "../../../src/messaging/control/operation.ts";
-import { answerShape } from "../../../src/messaging/control/protocol.ts";
 import { readStatus } from "../../../src/messaging/status/build_status.ts";
 import { relayerConfig } from "../../../devnet/programs/relayer_config.ts";
 import {
@@ -57,12 +56,10 @@ function openScene(): Scene {
 }
 
 async function ask(scene: Scene, operation: string, input: unknown): Promise<unknown> {
-  const answer = answerShape.parse(
-    JSON.parse(
-      await answerRequest(scene, JSON.stringify({ operation, input }), new AbortController().signal),
-    ),
+  const answer: unknown = JSON.parse(
+    await answerLine(scene, JSON.stringify({ operation, input }), new AbortController().signal),
   );
-  return answer.ok ? answer.output : answer.text;
+  return field(answer, "ok") === true ? field(answer, "output") : field(answer, "text");
 }
 
 function field(value: unknown, ...path: readonly (string | number)[]): unknown {
@@ -180,7 +177,7 @@ Deno.test("operations: an unknown commitment, a strange request and another vers
   );
   assert.match(String(await ask(scene, "fly", {})), /another version of this program\. Restart it/);
   for (const line of ["", "{", "null", '{"operation":1}', "[]"]) {
-    const answer = await answerRequest(scene, line, new AbortController().signal);
+    const answer = await answerLine(scene, line, new AbortController().signal);
     assert.match(answer, /^\{"ok":false,"text":"The request is not one line of JSON/);
   }
   assert.deepEqual(scene.log.events("warn"), []);

@@ -1,6 +1,7 @@
 /** `hold`: messages of a module or route wait until they are released. */
+import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { formatHoldSubject, parseHoldSubject } from "../../relay/decisions/hold_subject.ts";
-import { type Operation, OperationRefusal } from "../operation.ts";
+import type { Operation } from "../operation.ts";
 import { z } from "zod";
 
 const input = z.strictObject({ subject: z.string().max(200) });

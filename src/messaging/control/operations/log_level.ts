@@ -1,6 +1,7 @@
 /** `log-level`: the running relayer writes more or less of its log from now on. */
+import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { logLevels } from "../../../core/telemetry/log.ts";
-import { type Operation, OperationRefusal } from "../operation.ts";
+import type { Operation } from "../operation.ts";
 import { z } from "zod";
 
 const input = z.strictObject({ level: z.enum(logLevels) });

@@ -1,4 +1,5 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
+import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { isTerminal, type MessageRow } from "../../ledger/ledger.ts";
@@ -6,7 +7,7 @@ import { deliverByHand, type HandDelivery } from "../../relay/deliver/by_hand.ts
 import type { Leg, LegRun } from "../../relay/leg.ts";
 import { recordMissed } from "../../relay/missed_messages.ts";
 import { timeText } from "../message_view.ts";
-import { type Operation, type OperationContext, OperationRefusal } from "../operation.ts";
+import type { Operation, OperationContext } from "../operation.ts";
 import { hashShape } from "../shapes.ts";
 import { decisionShape, findRows, toDecisionView } from "./show.ts";
 import { z } from "zod";

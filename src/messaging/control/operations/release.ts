@@ -2,12 +2,13 @@
  * `release`: messages that the operator holds travel again, and those of suspended pairs of modules, whose deliveries
  * were paid for and had no effect: after two retries the relayer stops retrying on its own.
  */
+import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { SuspensionRow } from "../../ledger/ledger.ts";
 import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../../relay/decisions/hold_subject.ts";
 import { releaseAll } from "../../relay/limits/suspension.ts";
-import { type Operation, type OperationContext, OperationRefusal } from "../operation.ts";
+import type { Operation, OperationContext } from "../operation.ts";
 import { z } from "zod";
 
 const input = z.strictObject({

@@ -1,7 +1,8 @@
 /** `scan`: blocks are read again, and what was missed is recorded. */
+import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { recordMissed } from "../../relay/missed_messages.ts";
-import { type Operation, OperationRefusal } from "../operation.ts";
+import type { Operation } from "../operation.ts";
 import { stateMachineShape } from "../shapes.ts";
 import { z } from "zod";
 

@@ -1,10 +1,11 @@
 /** `show`: the whole life of a message, leg by leg: what happened, what was decided, what was paid, what happens next. */
+import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { DecisionRow, DeliveryRow, MessageRow, SubmissionRow } from "../../ledger/ledger.ts";
 import { dollarsText, messageShape, timeText, toMessageView } from "../message_view.ts";
 import { describeNext } from "../next_step.ts";
-import { type Operation, type OperationContext, OperationRefusal } from "../operation.ts";
+import type { Operation, OperationContext } from "../operation.ts";
 import { hashShape } from "../shapes.ts";
 import { z } from "zod";
 

@@ -1,0 +1,62 @@
+/** Work of `prove`: by the running relayer, or in this process. */
+import { OperationRefusal, readAnswerLine, toRequestLine } from "../../core/commands/control_operation.ts";
+import { ControlFault } from "../../core/runtime/control_client.ts";
+import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { formatValues } from "../../core/runtime/text_table.ts";
+import { proveOperation } from "../control/operations.ts";
+import { type Proven, proveNow } from "../control/prove_now.ts";
+import { ProverTurns } from "../control/prover_turns.ts";
+import { runSession } from "../session.ts";
+import type { ConsensusRun } from "./command.ts";
+
+/** Options of the command. */
+export interface ProveOptions {
+  readonly chain: StateMachine;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+/** Proves and prints. */
+export async function runProve(
+  run: ConsensusRun,
+  { chain, dryRun = false, json = false }: ProveOptions,
+): Promise<ExitCode> {
+  const request = { chain, isDryRun: dryRun };
+  const show = (proven: Proven): ExitCode => {
+    run.print(json || run.isJson ? JSON.stringify(proven) : formatProven(proven));
+    return proven.outcome === "refused" || proven.outcome === "lost" ? exitCodes.failed : exitCodes.ok;
+  };
+  try {
+    const line = toRequestLine(proveOperation, request);
+    const answer = await run.askRunning({ line, signal: run.signal });
+    if (answer !== undefined) return show(readAnswerLine(proveOperation, answer));
+    const { deps: { clock, log } } = run;
+    return await runSession(
+      run.deps,
+      async (connections) =>
+        show(await proveNow({ ...connections, clock, log, turns: new ProverTurns() }, request, run.signal)),
+      run.signal,
+    );
+  } catch (error) {
+    if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
+    run.printError(error.message);
+    return exitCodes.failed;
+  }
+}
+
+function formatProven(
+  { chain, outcome, text, summary, updates, bytes, height, hasMore, buildMs }: Proven,
+): string {
+  return [
+    `${chain}: ${outcome}`,
+    formatValues({
+      result: text,
+      contains: summary,
+      height,
+      updates: updates === 0 ? undefined : `${updates}, ${bytes} bytes`,
+      built: `in ${(buildMs / 1_000).toFixed(1)} s`,
+      more: hasMore ? "another update can follow at once" : undefined,
+    }, "  "),
+  ].join("\n");
+}

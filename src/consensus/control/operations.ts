@@ -1,0 +1,68 @@
+/** Every operation of the running consensus relayer. */
+import {
+  type ControlOperation,
+  type NamedOperation,
+  toNamedOperation,
+} from "../../core/commands/control_operation.ts";
+import { IdentifierError, parseStateMachine } from "../../core/ismp/state_machine.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import type { ConsensusStatus } from "../status/consensus_status.ts";
+import { type Proven, proveNow, provenShape, type ProveRequest, type Proving } from "./prove_now.ts";
+import { z } from "zod";
+
+/** Context of the operations. */
+export interface ConsensusControl {
+  readonly log: Log;
+  readonly proving: Proving;
+  /** What the status page shows; `undefined`: nobody watches. */
+  readonly status: () => ConsensusStatus | undefined;
+}
+
+const noInput = z.strictObject({});
+
+/** The snapshot is plain data of this program's own making: it is only told apart from something else. */
+const statusShape = z.custom<ConsensusStatus>((value) =>
+  typeof value === "object" && value !== null && "program" in value && value.program === "causeway-consensus"
+);
+
+/** `status`: what the status page shows. */
+export const consensusStatusOperation: ControlOperation<
+  ConsensusControl,
+  z.output<typeof noInput>,
+  ConsensusStatus
+> = {
+  name: "status",
+  needs: "running",
+  input: noInput,
+  output: statusShape,
+  run: ({ status }) => {
+    const found = status();
+    if (found === undefined) throw new Error("Nobody watches");
+    return found;
+  },
+};
+
+const chainShape = z.string().transform((text, context) => {
+  try {
+    return parseStateMachine(text);
+  } catch (error) {
+    if (!(error instanceof IdentifierError)) throw error;
+    context.addIssue({ code: "custom", message: "no state machine" });
+    return z.NEVER;
+  }
+});
+
+/** `prove`: an update of one chain now. */
+export const proveOperation: ControlOperation<ConsensusControl, ProveRequest, Proven> = {
+  name: "prove",
+  needs: "chains",
+  input: z.strictObject({ chain: chainShape, isDryRun: z.boolean() }),
+  output: provenShape,
+  run: ({ proving }, request, signal) => proveNow(proving, request, signal),
+};
+
+/** All operations. */
+export const operations: readonly NamedOperation<ConsensusControl>[] = [
+  toNamedOperation(consensusStatusOperation),
+  toNamedOperation(proveOperation),
+];
