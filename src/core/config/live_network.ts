@@ -1,5 +1,5 @@
 /**
- * What the live hubs use, for advice in messages only: configured values always win.
+ * What the live hubs use, for advice in messages and new files: configured values always win.
  * Source: polytope-labs/hyperbridge: tesseract/messaging/evm/src/registry.rs.
  */
 import type { TomlTable } from "./toml.ts";

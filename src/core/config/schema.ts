@@ -90,6 +90,11 @@ export function withDefault<T>(
   return { ...text, type, schema: type.default(fallback), isRequired: false, fallback };
 }
 
+/** How a type is described behind "expected ..."; it is the message of the type's own errors. */
+export function expectedText(type: z.ZodType): string {
+  return type.safeParse(undefined).error?.issues[0]?.message ?? "";
+}
+
 /** Every key that a section may have, in the order of the schema. */
 export function allKeys({ keys, withoutEffect = [] }: Section<unknown>): readonly Key<unknown>[] {
   return [...Object.values<Key<unknown>>(keys), ...withoutEffect]

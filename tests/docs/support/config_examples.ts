@@ -6,31 +6,8 @@ import {
   HUB_TYPES,
   type HubType,
 } from "../../../src/consensus/registry.ts";
-import { allKeys, type Key, type Section } from "../../../src/core/config/schema.ts";
-import { inlineToml, toWritable } from "../../../src/core/config/toml_text.ts";
-import { consensus, expectedText, hubSection, messaging } from "./config_files.ts";
-
-/** A section of an example. */
-interface ExampleSection {
-  /** Begins a part of the file. */
-  readonly title?: string;
-  /** Stands above the section; default: what the schema says of it. */
-  readonly comment?: string;
-  readonly header: string;
-  readonly section: Section<unknown>;
-  /** Instead of the schema's examples, by key. */
-  readonly values?: Readonly<Record<string, unknown>>;
-  /** Which keys are written: all of them with their meaning (default), or those that must be there without it. */
-  readonly shows?: "all" | "required";
-  /** Optional keys whose shown value is what applies without them in this file. */
-  readonly usual?: readonly string[];
-  /** Optional keys that are switched on. */
-  readonly switchedOn?: readonly string[];
-  /** True: the section is shown and not part of the file. */
-  readonly isComment?: boolean;
-}
-
-const WIDTH = 118;
+import { type CommentedSection, writeCommentedFile } from "../../../src/core/config/commented_file.ts";
+import { consensus, hubSection, messaging } from "./config_files.ts";
 
 /** Type of the example's hub; sections of others are comments. */
 const EXAMPLE_HUB: HubType = "grandpa";
@@ -115,7 +92,7 @@ export function consensusExample(): string {
 }
 
 /** The sections of a chain of one type; the first of the file shows every key. */
-function chainExample(type: ChainType, index: number): readonly ExampleSection[] {
+function chainExample(type: ChainType, index: number): readonly CommentedSection[] {
   const { host, example } = chainClients[type];
   const { section: name, comment, stateMachine, consensusStateId, etherscanApiKey, switchedOn = [] } =
     example;
@@ -142,59 +119,7 @@ function chainExample(type: ChainType, index: number): readonly ExampleSection[]
 function write(
   schema: "messaging" | "consensus",
   head: readonly string[],
-  sections: readonly ExampleSection[],
+  sections: readonly CommentedSection[],
 ): string {
-  const parts = [
-    `#:schema ./docs/configuration/${schema}.schema.json`,
-    head.map(comment).join("\n#\n"),
-    ...sections.map(writeSection),
-  ];
-  return parts.join("\n\n") + "\n";
-}
-
-function writeSection(of: ExampleSection): string {
-  const { title, header, section, shows = "all" } = of;
-  const rule = title === undefined ? [] : [`# ---- ${title} `.padEnd(WIDTH, "-"), ""];
-  const keys = allKeys(section).filter(({ isRequired }) => isRequired || shows !== "required");
-  const blocks = keys.map((key) =>
-    shows === "all" ? `${meaning(key, of)}\n${setting(key, of)}` : setting(key, of)
-  );
-  const body = [`[${header}]`, blocks.join(shows === "all" ? "\n\n" : "\n")].join("\n");
-  const shown = of.isComment === true ? body.replaceAll(/^#?/gm, "# ").replaceAll(/ +$/gm, "") : body;
-  return [...rule, comment(of.comment ?? section.description), shown].join("\n");
-}
-
-function meaning(
-  { name, description, type, example }: Key<unknown>,
-  { values = {} }: ExampleSection,
-): string {
-  const expected = expectedText(type);
-  const text = comment(`${description} ${expected.charAt(0).toUpperCase()}${expected.slice(1)}.`);
-  const value = values[name];
-  const isEmpty = Array.isArray(value) && value.length === 0;
-  return isEmpty ? `${text}\n# For example:\n#   ${inlineToml(toWritable(example))}` : text;
-}
-
-function setting(
-  key: Key<unknown>,
-  { values = {}, switchedOn = [], usual = [] }: ExampleSection,
-): string {
-  const { name, isRequired, fallback } = key;
-  const value = values[name] ?? key.example ?? fallback;
-  const text = `${name} = ${inlineToml(toWritable(value))}`;
-  if (isRequired || switchedOn.includes(name)) return text;
-  const isUsual = JSON.stringify(value) === JSON.stringify(fallback) || usual.includes(name);
-  return `#${text}${isUsual ? " # default" : ""}`;
-}
-
-/** Words in lines behind `# `; a text that is indented stays a line of its own. */
-function comment(text: string): string {
-  if (text.startsWith("  ")) return `# ${text}`;
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const line = lines.at(-1) ?? "";
-    if (line.length + word.length + 3 > WIDTH) lines.push(word);
-    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
-  }
-  return lines.map((line) => `# ${line}`).join("\n");
+  return writeCommentedFile({ schema: `./docs/configuration/${schema}.schema.json`, head, sections });
 }

@@ -1,5 +1,4 @@
 /** The sections of both programs' configuration files, as the reference and the JSON schemas list them. */
-import type { z } from "zod";
 import { consensusSections } from "../../../src/consensus/config/schema.ts";
 import {
   CHAIN_TYPES,
@@ -16,11 +15,6 @@ import { messagingSections } from "../../../src/messaging/config/schema.ts";
 export interface ListedSection {
   readonly header: string;
   readonly section: Section<unknown>;
-}
-
-/** How a type is described behind "expected ..."; it is the message of the type's own errors. */
-export function expectedText(type: z.ZodType): string {
-  return type.safeParse(undefined).error?.issues[0]?.message ?? "";
 }
 
 export const messaging = messagingSections(noFiles);

@@ -1,7 +1,7 @@
 /** The reference of a configuration file as Markdown, from the schemas. Pure. */
-import { allKeys, type Key } from "../../../src/core/config/schema.ts";
+import { allKeys, expectedText, type Key } from "../../../src/core/config/schema.ts";
 import { inlineToml, toWritable } from "../../../src/core/config/toml_text.ts";
-import { CONSENSUS_SECTIONS, expectedText, type ListedSection, MESSAGING_SECTIONS } from "./config_files.ts";
+import { CONSENSUS_SECTIONS, type ListedSection, MESSAGING_SECTIONS } from "./config_files.ts";
 
 const COMMON =
   "Every key has its name, what its value may be, what applies without it, and its meaning. All wrong " +

@@ -1,0 +1,164 @@
+/** `config init`: writes a commented configuration for named chains. */
+import { InvalidArgumentError, Option } from "commander";
+import { configGroup } from "../../core/commands/config_group.ts";
+import { defineStandalone } from "../../core/commands/command.ts";
+import type { StandaloneRun } from "../../core/commands/standalone.ts";
+import { type NamedChain, namedChains } from "../../core/config/live_chains.ts";
+import { nearestWord } from "../../core/config/spelling.ts";
+import { fileFailure } from "../../core/config/toml.ts";
+import type { Terminal } from "../../core/runtime/terminal.ts";
+import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
+
+const AFTER_HELP = `
+Chains: ${namedChains.map(({ name }) => name).join(", ")}.
+Host contracts, consensus ids and the hub are those of the live networks; chains of one network go
+together. At a terminal, what is not given is asked for; elsewhere it is left blank, and named.
+
+Example:
+  causeway config init --out=relayer.toml --chain=ethereum,base --hub-url=wss://hub.example.org
+
+Exit status: 0 written, 1 nothing was written, 2 wrong command line.`;
+
+/** Options of the command. */
+interface InitOptions {
+  readonly out: string;
+  readonly chain?: readonly NamedChain[];
+  readonly hubUrl?: string;
+  readonly url?: ReadonlyMap<string, readonly string[]>;
+  readonly signer?: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The command. */
+export const configInit = defineStandalone<InitOptions>({
+  group: configGroup,
+  name: "init",
+  description: "Writes a commented configuration file for chains of the live networks. Overwrites nothing.",
+  summary: "write a commented configuration file for named chains",
+  afterHelp: AFTER_HELP,
+  without: ["config", "db"],
+  addOptions: (parser, choose) =>
+    void parser
+      .requiredOption("--out <path>", "file to write")
+      .addOption(
+        new Option("--chain <names>", "chains, with commas between them; may be repeated").argParser(
+          addChains,
+        ),
+      )
+      .option("--hub-url <url>", "WebSocket URL of a node of the hub")
+      .addOption(
+        new Option("--url <chain=url>", "endpoint of a chain; may be repeated").argParser(addPair),
+      )
+      .addOption(
+        new Option(
+          "--signer <chain=path>",
+          "key file or keystore: of the account on a chain; may be repeated",
+        )
+          .argParser(addPair),
+      )
+      .action((options: InitOptions) => choose(options)),
+  run: async (run, options) => {
+    const { writeInitFile } = await import("../config/init_file.ts");
+    const { terminal } = run.env;
+    const chains = options.chain ?? askChains(terminal);
+    if (typeof chains === "string") return fail(run, chains);
+    const [first] = chains;
+    if (first === undefined) return fail(run, "No chain is named: give --chain");
+    const other = chains.find(({ network }) => network !== first.network);
+    if (other !== undefined) {
+      return fail(run, `${first.name} and ${other.name} belong to different hubs: write a file for each`);
+    }
+    const stray = [...options.url?.keys() ?? [], ...options.signer?.keys() ?? []]
+      .find((name) => !chains.some((chain) => chain.name === name));
+    if (stray === "") return fail(run, "--url and --signer take the name of a chain, = and a value");
+    if (stray !== undefined) return fail(run, `${stray} is not among the chains of --chain`);
+    const file = writeInitFile({ network: first.network, chains, ...complete(options, chains, terminal) });
+    return write(run, options.out, file);
+  },
+});
+
+function write(
+  run: StandaloneRun,
+  out: string,
+  { text, blanks }: { readonly text: string; readonly blanks: readonly string[] },
+): ExitCode {
+  try {
+    if (!run.env.writeNewFile(out, text)) return fail(run, `${out} exists and is not overwritten`);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    return fail(run, `${out} cannot be written: ${fileFailure(error)}`);
+  }
+  run.print(`${out} is written`);
+  if (blanks.length > 0) run.print(`To be filled in: ${blanks.join(", ")}`);
+  run.print(`Then: causeway --config=${out} config check`);
+  return exitCodes.ok;
+}
+
+function fail({ env }: StandaloneRun, why: string): ExitCode {
+  env.writeError(`${why}; nothing was written\n`);
+  return exitCodes.failed;
+}
+
+/** Chains that are typed, or why there are none. */
+function askChains(terminal: Terminal | undefined): readonly NamedChain[] | string {
+  if (terminal === undefined) return "No chain is named: give --chain";
+  const names = namedChains.map(({ name, network }) => `  ${name} (${network})`).join("\n");
+  const answer = terminal.ask(`Chains:\n${names}\nWhich ones, with commas between them? `) ?? "";
+  try {
+    return addChains(answer);
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    return error.message;
+  }
+}
+
+/** What was given, and what is typed at the terminal for the rest; an empty answer leaves a blank. */
+function complete(
+  { hubUrl, url, signer }: InitOptions,
+  chains: readonly NamedChain[],
+  terminal: Terminal | undefined,
+): {
+  readonly hubUrl: string | undefined;
+  readonly urls: ReadonlyMap<string, readonly string[]>;
+  readonly signers: ReadonlyMap<string, string>;
+} {
+  const ask = (question: string): string | undefined =>
+    terminal?.ask(`${question} (empty: later) `)?.trim() || undefined;
+  const named = (kind: string, given: typeof url) =>
+    chains.flatMap(({ name }) => {
+      const answer = given?.get(name) ?? [ask(`${kind} of ${name}:`)].filter((text) => text !== undefined);
+      return answer.length === 0 ? [] : [[name, answer] as const];
+    });
+  return {
+    hubUrl: hubUrl ?? ask("WebSocket URL of a node of the hub:"),
+    urls: new Map(named("Endpoint", url)),
+    signers: new Map(
+      named("Key file, or keystore: and a path, of the account", signer).map((
+        [name, [last = ""]],
+      ) => [name, last]),
+    ),
+  };
+}
+
+/** @throws {InvalidArgumentError} */
+function addChains(text: string, before: readonly NamedChain[] = []): readonly NamedChain[] {
+  const names = text.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  const found = names.map((name) => {
+    const chain = namedChains.find((each) => each.name === name);
+    if (chain !== undefined) return chain;
+    const meant = nearestWord(name, namedChains.map((each) => each.name));
+    throw new InvalidArgumentError(
+      meant === undefined ? "Expected names of chains, see --help" : `Did you mean ${meant}?`,
+    );
+  });
+  return [...new Set([...before, ...found])];
+}
+
+/** What is no pair goes under an empty name: an error of the parser would repeat the text, which may hold a key. */
+function addPair(
+  text: string,
+  before: ReadonlyMap<string, readonly string[]> = new Map(),
+): ReadonlyMap<string, readonly string[]> {
+  const [, name, value] = /^([a-z-]+)=(.+)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) return new Map([...before, ["", []]]);
+  return new Map([...before, [name, [...before.get(name) ?? [], value]]]);
+}

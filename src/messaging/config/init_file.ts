@@ -1,0 +1,82 @@
+/** The file that `config init` writes for the messaging relayer. Pure. */
+import { type CommentedSection, writeCommentedFile } from "../../core/config/commented_file.ts";
+import { noFiles } from "../../core/config/json_schema.ts";
+import { liveChainOf, liveHubs, type NamedChain, type Network } from "../../core/config/live_chains.ts";
+import { evmStateMachine } from "../../core/ismp/state_machine.ts";
+import { messagingSections } from "./schema.ts";
+
+/** What the operator has said; what is missing becomes a blank. */
+export interface InitAnswers {
+  readonly network: Network;
+  /** At least one, all of that network. */
+  readonly chains: readonly NamedChain[];
+  readonly hubUrl: string | undefined;
+  /** Endpoints by name of the chain. */
+  readonly urls: ReadonlyMap<string, readonly string[]>;
+  /** Keys of accounts as `signer` takes them, by name of the chain. */
+  readonly signers: ReadonlyMap<string, string>;
+}
+
+/** The text of the file, and the keys that are left to be filled in. */
+export interface InitFile {
+  readonly text: string;
+  readonly blanks: readonly string[];
+}
+
+/** Writes the file. */
+export function writeInitFile({ network, chains, hubUrl, urls, signers }: InitAnswers): InitFile {
+  const { hub, relayer, evm } = messagingSections(noFiles);
+  const sections: readonly CommentedSection[] = [
+    {
+      title: "The hub",
+      header: "hub",
+      section: hub,
+      values: { state_machine: liveHubs[network], rpc_ws: hubUrl ?? "" },
+    },
+    {
+      title: "The relayer",
+      header: "relayer",
+      section: relayer,
+      values: {
+        minimum_profit_percentage: network === "mainnet" ? 10 : 0,
+        delivery_endpoints: chains.map(({ chainId }) => evmStateMachine(chainId)),
+      },
+    },
+    ...chains.map((chain, index): CommentedSection => ({
+      ...index === 0 ? { title: "Chains" } : { shows: "required" },
+      comment: describeChain(chain),
+      header: chain.name,
+      section: evm,
+      values: {
+        state_machine: evmStateMachine(chain.chainId),
+        rpc_urls: urls.get(chain.name) ?? [],
+        consensus_state_id: liveChainOf(chain).consensusStateId,
+        etherscan_api_key: "",
+        ismp_host: liveChainOf(chain).ismpHost,
+        signer: signers.get(chain.name) ?? "",
+      },
+    })),
+  ];
+  const blanks = [
+    ...hubUrl === undefined ? ["[hub].rpc_ws"] : [],
+    ...chains.flatMap(({ name }) => [
+      ...urls.has(name) ? [] : [`[${name}].rpc_urls`],
+      ...signers.has(name) ? [] : [`[${name}].signer`],
+    ]),
+  ];
+  const head = [
+    "Configuration of `causeway`, the messaging relayer, written by `causeway config init`:",
+    "  causeway --config=FILE config check",
+    'Empty values of `rpc_ws`, `rpc_urls` and `signer` are to be filled in. `#key = value` is optional; "default" ' +
+    "behind it means that leaving it commented out is the same. `${NAME}` in a text is replaced from the environment.",
+  ];
+  return { text: writeCommentedFile({ schema: "./causeway.schema.json", head, sections }), blanks };
+}
+
+function describeChain({ name, explorer, isRollup = false }: NamedChain): string {
+  const node = isRollup
+    ? " An L2 of Ethereum: its node must keep old state (an archive node), since the hub's view of it is behind by " +
+      "more than other nodes remember."
+    : "";
+  return `${name}, explorer ${explorer}.${node}`;
+}

@@ -1,0 +1,130 @@
+/** `config init`: what it writes is what the live networks have, and passes the check of the configuration. */
+import assert from "node:assert/strict";
+import { renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
+import { liveChainOf, liveHubs, namedChains } from "../../../src/core/config/live_chains.ts";
+import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
+import { parseArguments } from "../../../src/messaging/arguments.ts";
+import { type CommandResult, runMessagingCommand } from "../../support/standalone_commands.ts";
+
+const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+
+/** Runs it; the answers are what is typed at the terminal, in order. */
+async function init(
+  args: readonly string[],
+  answers?: readonly string[],
+): Promise<CommandResult & { readonly text: string | undefined; readonly asked: readonly string[] }> {
+  const files = new Map<string, string>();
+  const asked: string[] = [];
+  const left = [...answers ?? []];
+  const result = await runMessagingCommand(["config", "init", "--out=r.toml", ...args], {}, {
+    writeNewFile: (path, text) => {
+      files.set(path, text);
+      return true;
+    },
+    ...answers !== undefined && {
+      terminal: {
+        ask: (question) => {
+          asked.push(question);
+          return left.shift();
+        },
+        askHidden: () => assert.fail("nothing is secret"),
+      },
+    },
+  });
+  return { ...result, text: files.get("r.toml"), asked };
+}
+
+/** Keys with a problem, and everything else that is said. */
+function check(text: string): { readonly problems: readonly string[]; readonly rest: readonly string[] } {
+  const files = { readFile: () => new TextEncoder().encode(KEY) };
+  const { problems, warnings, notes } = parseMessagingConfig(files, text);
+  return {
+    problems: problems.map(({ section, path }) => `[${section}]${path.slice(section.length)}`),
+    rest: [...warnings.map((warning) => renderDiagnostic("r", warning)), ...notes.map((note) => note.text)],
+  };
+}
+
+const MAINNET = namedChains.filter(({ network }) => network === "mainnet").map(({ name }) => name);
+const TESTNET = namedChains.filter(({ network }) => network === "testnet").map(({ name }) => name);
+
+for (const [network, names] of [["mainnet", MAINNET], ["testnet", TESTNET]] as const) {
+  Deno.test(`config init: all chains of the ${network}, filled in, are a configuration without a remark`, async () => {
+    const { code, stdout, text } = await init([
+      `--chain=${names.join(",")}`,
+      "--hub-url=wss://hub.example.org",
+      ...names.flatMap((
+        name,
+      ) => [`--url=${name}=https://${name}.example.org/v1/KEY`, `--signer=${name}=/run/key`]),
+    ]);
+    assert.deepEqual([code, stdout], [0, "r.toml is written\nThen: causeway --config=r.toml config check\n"]);
+    assert.ok(text !== undefined);
+    assert.deepEqual(check(text), { problems: [], rest: [] });
+    const { config } = parseMessagingConfig({ readFile: () => new TextEncoder().encode(KEY) }, text);
+    assert.equal(config?.hub.stateMachine, liveHubs[network]);
+    assert.deepEqual(config?.chains.map(({ section }) => section), names);
+    for (const chain of config?.chains ?? []) {
+      const named = namedChains.find(({ name }) => name === chain.section);
+      assert.ok(named !== undefined && chain.type === "evm");
+      const live = liveChainOf(named);
+      assert.deepEqual([chain.ismpHost, chain.consensusStateId], [live.ismpHost, live.consensusStateId]);
+      assert.equal(chain.stateMachine, `EVM-${named.chainId}`);
+      assert.ok(text.includes(named.explorer));
+    }
+  });
+}
+
+Deno.test("config init: what is not given is blank, is named, and is all that the check finds", async () => {
+  const { code, stdout, text } = await init([
+    "--chain=ethereum",
+    "--chain=base",
+    "--url=base=https://b.example.org",
+  ]);
+  assert.equal(code, 0);
+  const blanks = ["[hub].rpc_ws", "[ethereum].rpc_urls", "[ethereum].signer", "[base].signer"];
+  assert.ok(stdout.includes(`To be filled in: ${blanks.join(", ")}\n`), stdout);
+  assert.deepEqual(check(text ?? ""), { problems: blanks, rest: [] });
+});
+
+Deno.test("config init: at a terminal it asks for what is missing, and an empty answer leaves a blank", async () => {
+  const { code, text, asked } = await init(["--url=sepolia=https://s.example.org"], [
+    "sepolia",
+    "wss://hub.example.org",
+    "",
+  ]);
+  assert.equal(code, 0);
+  assert.deepEqual(asked.map((question) => question.split("\n").at(-1)), [
+    "Which ones, with commas between them? ",
+    "WebSocket URL of a node of the hub: (empty: later) ",
+    "Key file, or keystore: and a path, of the account of sepolia: (empty: later) ",
+  ]);
+  assert.deepEqual(check(text ?? "").problems, ["[sepolia].signer"]);
+});
+
+const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
+  ["no chain", [], /No chain is named: give --chain/],
+  ["chains of two networks", ["--chain=ethereum,sepolia"], /ethereum and sepolia belong to different hubs/],
+  ["an endpoint of another chain", ["--chain=base", "--url=bsc=https://x"], /bsc is not among the chains/],
+  [
+    "an endpoint of none",
+    ["--chain=base", "--url=https://key@x"],
+    /--url and --signer take the name of a chain/,
+  ],
+];
+
+for (const [what, args, expected] of refused) {
+  Deno.test(`config init: ${what} is refused, and nothing is written`, async () => {
+    const { code, stderr, text } = await init(args);
+    assert.deepEqual([code, text], [1, undefined]);
+    assert.match(stderr, expected);
+    assert.ok(!stderr.includes("key@"));
+  });
+}
+
+Deno.test("config init: an existing file is not overwritten, and a misspelt chain is named", async () => {
+  const args = ["config", "init", "--out=r.toml", "--chain=bsc"];
+  const { code, stderr } = await runMessagingCommand(args, {}, { writeNewFile: () => false });
+  assert.deepEqual([code, stderr], [1, "r.toml exists and is not overwritten; nothing was written\n"]);
+  const parsed = parseArguments(["config", "init", "--out=r.toml", "--chain=etherum"], "causeway 0");
+  assert.ok(parsed.kind === "exit" && parsed.code === 2);
+  assert.match(parsed.stderr, /Did you mean ethereum\?/);
+});
