@@ -172,6 +172,21 @@ Deno.test("watch: counters count what ended since the start, however often they 
     assert.match(await (await get("/metrics")).text(), expected);
   }));
 
+Deno.test("watch: a scrape and a look at the page every 100 ms read the database once in five seconds", () =>
+  withServer(async ({ get, watch, ledger, clock }) => {
+    let reads = 0;
+    const countOpen = (): ReturnType<Ledger["statistics"]["countOpen"]> => {
+      reads++;
+      return ledger.statistics.countOpen();
+    };
+    watch.open({ ...ledger, statistics: { ...ledger.statistics, countOpen } }, connectionsOf(clock));
+    for (let scrape = 0; scrape < 100; scrape++) {
+      for (const path of ["/metrics", "/", "/readyz", "/status.json"]) await (await get(path)).text();
+      await clock.advance(100);
+    }
+    assert.equal(reads, 2);
+  }));
+
 Deno.test("watch: text from a chain and from nodes stays text on the page", () =>
   withServer(async ({ get, watch, ledger }) => {
     const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"' & \u202e evil`;

@@ -1,8 +1,8 @@
 /** The Grafana dashboard: written by its typed source, and every metric in it is exposed by a program. */
 import assert from "node:assert/strict";
-import { makeDashboard } from "./support/dashboard.ts";
-import { readFile } from "../docs/support/tree.ts";
-import { exposeSamples, findMetricNames } from "./support/exposed_metrics.ts";
+import { makeDashboard } from "../monitoring/support/dashboard.ts";
+import { readFile } from "./support/tree.ts";
+import { exposeSamples, findMetricNames } from "../monitoring/support/exposed_metrics.ts";
 
 Deno.test("dashboard: the file is what its source makes (else: deno task docs:dashboard)", async () => {
   const written: unknown = JSON.parse(await readFile("packaging/monitoring/dashboard.json"));
