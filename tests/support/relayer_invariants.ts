@@ -21,7 +21,12 @@ export interface SubmissionFacts {
   readonly nonce: bigint | undefined;
   readonly state: string;
   readonly replaces: number | undefined;
-  readonly items: readonly { readonly commitment: string; readonly target: string }[];
+  readonly items: readonly {
+    readonly commitment: string;
+    readonly target: string;
+    /** `undefined` while it is open. */
+    readonly outcome: string | undefined;
+  }[];
 }
 
 /** A row of `delivery`. */
@@ -183,13 +188,18 @@ export function* deliveriesWrong(
   for (const key of recorded.keys()) yield `I4: ${key} is recorded, but the chain does not know it as ours`;
 }
 
-/** I5: no message is in two open transactions of which either may be mined beside the other. */
+/**
+ * I5: no message is in two open transactions of which either may be mined beside the other. A transaction that
+ * reverted and whose block was reorganised is open again; a message that another one carries by then has its outcome
+ * there and stays with the other.
+ */
 export function* attemptsDouble(submissions: readonly SubmissionFacts[]): Iterable<string> {
   const places = new Map<string, Set<string>>();
   for (const [index, { account, chain, items, nonce, state }] of submissions.entries()) {
     if (!OPEN_SUBMISSIONS.has(state)) continue;
     const place = nonce === undefined ? `row ${index}` : `${chain} ${account} ${nonce}`;
-    for (const { commitment, target } of items) {
+    for (const { commitment, target, outcome } of items) {
+      if (outcome !== undefined) continue;
       const key = `${commitment} ${target}`;
       places.set(key, (places.get(key) ?? new Set()).add(place));
     }

@@ -67,11 +67,7 @@ export class Checks {
       const open = ledger.submissions.listUnresolved(chain)
         .filter(({ kind, state }) => kind === "delivery" && state !== "included")
         .map((row) => ({ ...row.submission, ...row, items: ledger.submissions.itemsOf(row.id) }));
-      const undecided = open.map((row) => ({
-        ...row,
-        items: row.items.filter(({ outcome }) => outcome === undefined),
-      }));
-      this.#violations.push(...attemptsDouble(undecided));
+      this.#violations.push(...attemptsDouble(open));
     }
     if (this.#course.hasInitialHeight || this.#course.freshStarts !== this.#freshStarts) {
       this.#cursors.clear();

@@ -248,11 +248,14 @@ Deno.test("invariants: I3 and I4, an own transaction without a journal row, an o
 });
 
 Deno.test("invariants: I5 and I10, a message in two open transactions, a nonce in two that count", () => {
-  const open = (id: number, nonce: bigint): LedgerSubmission => ({
-    ...submission(id, B, nonce),
-    state: "broadcast",
-  });
+  const openWith = (outcome: string | undefined) => (id: number, nonce: bigint): LedgerSubmission => {
+    const row = submission(id, B, nonce);
+    return { ...row, state: "broadcast", items: row.items.map((item) => ({ ...item, outcome })) };
+  };
+  const open = openWith(undefined);
   assert.deepEqual(broken({ submissions: [...ledger.submissions, open(3, 1n), open(4, 2n)] }), ["I5"]);
+  const reorganised = openWith("not_handled")(3, 1n);
+  assert.deepEqual(broken({ submissions: [...ledger.submissions, reorganised, open(4, 2n)] }), []);
   assert.deepEqual(broken({ submissions: [...ledger.submissions, open(3, 0n)] }), ["I10"]);
   const dropped = { ...open(3, 0n), state: "dropped" };
   assert.deepEqual(broken({ submissions: [...ledger.submissions, dropped] }), []);
