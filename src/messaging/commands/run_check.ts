@@ -2,7 +2,7 @@
 import { runChecks } from "../../core/checks/run_checks.ts";
 import { printReport } from "../../core/checks/print_report.ts";
 import { ControlFault } from "../../core/runtime/control_client.ts";
-import type { ExitCode } from "../../core/runtime/exit_codes.ts";
+import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import { inspectForChecks } from "../checks/database_checks.ts";
 import { planChecks } from "../checks/plan_checks.ts";
 import type { CommandDeps, MessagingRun } from "./command.ts";
@@ -23,6 +23,10 @@ export async function runCheck(
     const jobs = planChecks(subjects);
     const rows = await runChecks(deps, jobs, signal);
     return printReport(rows, { isJson, config, output: deps });
+  } catch (error) {
+    // Stopped by a signal: nothing is known, so the set-up does not count as checked.
+    if (signal.aborted) return exitCodes.failed;
+    throw error;
   } finally {
     await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
   }

@@ -58,6 +58,7 @@ interface SetUp {
   readonly hubAgeSec?: bigint;
   /** Answer of the relayer that runs on the database; absent: none runs. */
   readonly answer?: string;
+  readonly signal?: AbortSignal;
 }
 
 /** Runs `check` on a set-up with one EVM chain; answers of Etherscan refuse the key. */
@@ -120,7 +121,7 @@ ${setUp.more ?? ""}
     fetch: () => Promise.resolve(Response.json({ status: "0", message: "NOTOK", result: "Invalid API Key" })),
     print: (given: string) => void (text += given),
   };
-  return { code: await runCheck({ deps, config, signal: never }, isJson), text };
+  return { code: await runCheck({ deps, config, signal: setUp.signal ?? never }, isJson), text };
 }
 
 async function hashOfFile(path: string): Promise<string> {
@@ -255,4 +256,19 @@ Deno.test("check: a database that another process holds is named, and nonces are
         await holder.status;
       }
     }));
+});
+
+Deno.test("check: a signal ends it at once, without a report and not as a success", async () => {
+  const stop = new AbortController();
+  await using slow = node({
+    eth_getBlockByNumber: () => {
+      stop.abort(new Error("asked to stop"));
+      return null;
+    },
+  });
+  await withDirectory(async (folder) => {
+    const host = "0x2279b7a0a67db372996a5fab50d91eaa73d2ebe6";
+    const ended = await check({ folder, urls: [slow.url], host, keyMode: 0o600, signal: stop.signal });
+    assert.deepEqual(ended, { code: 1, text: "" });
+  });
 });
