@@ -126,12 +126,19 @@ async function playProfit(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         const listed = await run("list", "--status=held", "--json");
         assert.ok(listed.includes(poor.commitment), listed);
         assert.match(await run("relay", poor.commitment, "--dry-run"), /: possible\n/);
+        const { transactions: [sending] } = await a.host.reader.getBlock({ blockNumber: poor.height });
+        assert.ok(sending !== undefined);
+        assert.match(await run("relay", sending, "--dry-run"), new RegExp(poor.commitment));
         assert.deepEqual(await delivered(devnet, [poor]), []);
         assert.match(await run("relay", poor.commitment), /: sent\n/);
         await scene.untilDelivered([poor]);
         await relayer.untilEnded([poor]);
         assert.match(await run("show", poor.commitment), /rule +operator/);
         await run("backup", `${dbPath}.copy`);
+        assert.match(await run("status"), /Legs\n/);
+        assert.match(await run("profit", "--by=route"), /total +\d/);
+        await run("accumulate-fees");
+        assert.match(await run("scan", a.stateMachine, "--from=1", "--to=1000000"), / none\n/);
         await scene.finish();
       }),
   );

@@ -39,6 +39,7 @@ export async function runProve(
       run.signal,
     );
   } catch (error) {
+    if (run.signal.aborted) return exitCodes.ok;
     if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
     run.printError(error.message);
     return exitCodes.failed;

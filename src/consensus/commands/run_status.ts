@@ -18,6 +18,7 @@ export async function runStatus(run: ConsensusRun, isJson: boolean): Promise<Exi
     run.print(isJson ? JSON.stringify(status) : formatConsensusStatus(status));
     return exitCodes.ok;
   } catch (error) {
+    if (run.signal.aborted) return exitCodes.ok;
     if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
     run.printError(error.message);
     return exitCodes.failed;

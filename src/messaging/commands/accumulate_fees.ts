@@ -45,9 +45,10 @@ export const accumulateFees = defineCommand<MessagingRun, AccumulateOptions>({
       operation: accumulateFeesOperation,
       input: options,
       afterMs: undefined,
-      show: ({ text, exitCode }) => {
-        if (text !== "") run.deps.print(text);
-        return exitCode;
+      show: (output) => {
+        if (run.deps.logFormat === "json") run.deps.print(JSON.stringify(output));
+        else if (output.text !== "") run.deps.print(output.text);
+        return output.exitCode;
       },
     }, () => runAccumulation(run, options));
   },

@@ -83,12 +83,11 @@ function formatLeg({ message, changes, decision, transactions, delivery, next }:
 }
 
 function formatTransaction(transaction: LegView["transactions"][number]): string {
-  const { cost, costUsd, revenueUsd } = transaction;
-  return formatValues({
-    [transaction.hash]: `${transaction.status}${
-      transaction.outcome === undefined ? "" : `, ${transaction.outcome}`
+  const { hash, status, outcome, messages, cost, costUsd, revenueUsd } = transaction;
+  const values = formatValues({
+    sent: `${shownTime(transaction.at)} to ${transaction.chain}, with ${messages} message${
+      messages === 1 ? "" : "s"
     }`,
-    sent: `${shownTime(transaction.at)} to ${transaction.chain} with ${transaction.messages} messages`,
     block: transaction.block,
     "replaced by": transaction.replacedBy,
     why: transaction.detail,
@@ -96,7 +95,8 @@ function formatTransaction(transaction: LegView["transactions"][number]): string
     result: transaction.result,
     cost: cost === undefined ? undefined : `${cost} native tokens, ${costUsd ?? "unknown"} dollars`,
     earned: revenueUsd === undefined ? undefined : `${revenueUsd} dollars`,
-  }, "    ");
+  }, "      ");
+  return `    ${hash}: ${status}${outcome === undefined ? "" : `, ${outcome}`}\n${values}`;
 }
 
 function indented(text: string): string {

@@ -44,6 +44,7 @@ export async function askOrElse<Input, Output>(
     if (found !== undefined) return question.show(found.output) ?? exitCodes.ok;
     return await otherwise();
   } catch (error) {
+    if (run.signal.aborted) return exitCodes.ok; // the relayer ends what nobody waits for
     if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
     run.deps.printError(error.message);
     return exitCodes.failed;
