@@ -1,6 +1,7 @@
 /** The consensus relayer's file, for the commands that both programs have. */
 import type { ConfiguredAccount } from "../../core/config/accounts.ts";
 import type { ConfigFileKind } from "../../core/config/config_file.ts";
+import { typeOf, writeConsensusInit } from "./init_file.ts";
 import { writeConsensusSchema } from "./json_schema.ts";
 import { readConsensusConfig } from "./read.ts";
 import type { ConsensusConfig } from "./schema.ts";
@@ -9,6 +10,8 @@ import type { ConsensusConfig } from "./schema.ts";
 export const consensusFile: ConfigFileKind = {
   read: readConsensusConfig,
   writeJsonSchema: writeConsensusSchema,
+  canInit: (chain) => typeOf(chain) !== undefined,
+  writeInit: writeConsensusInit,
   readAccounts: (files, path) => {
     const reading = readConsensusConfig(files, path);
     return { ...reading, config: reading.config && accountsOf(reading.config) };

@@ -2,6 +2,7 @@
 import type { Command } from "./command.ts";
 import { completion } from "./completion.ts";
 import { configCheck } from "./config_check.ts";
+import { configInit } from "./config_init.ts";
 import { configSchema } from "./config_schema.ts";
 import { configShow } from "./config_show.ts";
 import { health } from "./health.ts";
@@ -13,6 +14,7 @@ import { keysNew } from "./keys_new.ts";
 /** In the order of the help, behind those of the program. */
 export const sharedCommands: readonly Command<unknown>[] = [
   health,
+  configInit,
   configCheck,
   configShow,
   configSchema,

@@ -4,7 +4,6 @@ import { sharedCommands } from "../../core/commands/shared_commands.ts";
 import { accumulateFees } from "./accumulate_fees.ts";
 import { backupCommand } from "./backup.ts";
 import { check } from "./check.ts";
-import { configInit } from "./config_init.ts";
 import type { MessagingRun } from "./command.ts";
 import { holdCommand } from "./hold.ts";
 import { listCommand } from "./list.ts";
@@ -32,6 +31,5 @@ export const commands: readonly Command<MessagingRun>[] = [
   logLevelCommand,
   accumulateFees,
   backupCommand,
-  configInit,
   ...sharedCommands,
 ];

@@ -1,6 +1,7 @@
 /** The messaging relayer's file, for the commands that both programs have. */
 import type { ConfiguredAccount } from "../../core/config/accounts.ts";
 import type { ConfigFileKind } from "../../core/config/config_file.ts";
+import { writeMessagingInit } from "./init_file.ts";
 import { writeMessagingSchema } from "./json_schema.ts";
 import { readMessagingConfig } from "./read.ts";
 import type { MessagingConfig } from "./schema.ts";
@@ -9,6 +10,8 @@ import type { MessagingConfig } from "./schema.ts";
 export const messagingFile: ConfigFileKind = {
   read: readMessagingConfig,
   writeJsonSchema: writeMessagingSchema,
+  canInit: () => true,
+  writeInit: writeMessagingInit,
   readAccounts: (files, path) => {
     const reading = readMessagingConfig(files, path);
     return { ...reading, config: reading.config && accountsOf(reading.config) };

@@ -1,30 +1,13 @@
 /** The file that `config init` writes for the messaging relayer. Pure. */
 import { type CommentedSection, writeCommentedFile } from "../../core/config/commented_file.ts";
 import { noFiles } from "../../core/config/json_schema.ts";
-import { liveChainOf, liveHubs, type NamedChain, type Network } from "../../core/config/live_chains.ts";
+import { describeChain, type InitAnswers, type InitFile } from "../../core/config/init_answers.ts";
+import { liveChainOf, liveHubs } from "../../core/config/live_chains.ts";
 import { evmStateMachine } from "../../core/ismp/state_machine.ts";
 import { messagingSections } from "./schema.ts";
 
-/** What the operator has said; what is missing becomes a blank. */
-export interface InitAnswers {
-  readonly network: Network;
-  /** At least one, all of that network. */
-  readonly chains: readonly NamedChain[];
-  readonly hubUrl: string | undefined;
-  /** Endpoints by name of the chain. */
-  readonly urls: ReadonlyMap<string, readonly string[]>;
-  /** Keys of accounts as `signer` takes them, by name of the chain. */
-  readonly signers: ReadonlyMap<string, string>;
-}
-
-/** The text of the file, and the keys that are left to be filled in. */
-export interface InitFile {
-  readonly text: string;
-  readonly blanks: readonly string[];
-}
-
 /** Writes the file. */
-export function writeInitFile({ network, chains, hubUrl, urls, signers }: InitAnswers): InitFile {
+export function writeMessagingInit({ network, chains, hubUrl, urls, signers }: InitAnswers): InitFile {
   const { hub, relayer, evm } = messagingSections(noFiles);
   const sections: readonly CommentedSection[] = [
     {
@@ -71,12 +54,4 @@ export function writeInitFile({ network, chains, hubUrl, urls, signers }: InitAn
     "behind it means that leaving it commented out is the same. `${NAME}` in a text is replaced from the environment.",
   ];
   return { text: writeCommentedFile({ schema: "./causeway.schema.json", head, sections }), blanks };
-}
-
-function describeChain({ name, explorer, isRollup = false }: NamedChain): string {
-  const node = isRollup
-    ? " An L2 of Ethereum: its node must keep old state (an archive node), since the hub's view of it is behind by " +
-      "more than other nodes remember."
-    : "";
-  return `${name}, explorer ${explorer}.${node}`;
 }

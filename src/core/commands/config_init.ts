@@ -1,21 +1,21 @@
 /** `config init`: writes a commented configuration for named chains. */
 import { InvalidArgumentError, Option } from "commander";
-import { configGroup } from "../../core/commands/config_group.ts";
-import { defineStandalone } from "../../core/commands/command.ts";
-import type { StandaloneRun } from "../../core/commands/standalone.ts";
-import { type NamedChain, namedChains } from "../../core/config/live_chains.ts";
-import { nearestWord } from "../../core/config/spelling.ts";
-import { fileFailure } from "../../core/config/toml.ts";
-import type { Terminal } from "../../core/runtime/terminal.ts";
-import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
+import { configGroup } from "./config_group.ts";
+import { defineStandalone } from "./command.ts";
+import type { StandaloneRun } from "./standalone.ts";
+import { type NamedChain, namedChains } from "../config/live_chains.ts";
+import { nearestWord } from "../config/spelling.ts";
+import { fileFailure } from "../config/toml.ts";
+import type { Terminal } from "../runtime/terminal.ts";
+import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 
 const AFTER_HELP = `
 Chains: ${namedChains.map(({ name }) => name).join(", ")}.
 Host contracts, consensus ids and the hub are those of the live networks; chains of one network go
 together. At a terminal, what is not given is asked for; elsewhere it is left blank, and named.
 
-Example:
-  causeway config init --out=relayer.toml --chain=ethereum,base --hub-url=wss://hub.example.org
+Example, behind the name of the program:
+  config init --out=file.toml --chain=ethereum,base --hub-url=wss://hub.example.org
 
 Exit status: 0 written, 1 nothing was written, 2 wrong command line.`;
 
@@ -56,25 +56,28 @@ export const configInit = defineStandalone<InitOptions>({
           .argParser(addPair),
       )
       .action((options: InitOptions) => choose(options)),
-  run: async (run, options) => {
-    const { writeInitFile } = await import("../config/init_file.ts");
-    const { terminal } = run.env;
-    const chains = options.chain ?? askChains(terminal);
-    if (typeof chains === "string") return fail(run, chains);
-    const [first] = chains;
-    if (first === undefined) return fail(run, "No chain is named: give --chain");
-    const other = chains.find(({ network }) => network !== first.network);
-    if (other !== undefined) {
-      return fail(run, `${first.name} and ${other.name} belong to different hubs: write a file for each`);
-    }
-    const stray = [...options.url?.keys() ?? [], ...options.signer?.keys() ?? []]
-      .find((name) => !chains.some((chain) => chain.name === name));
-    if (stray === "") return fail(run, "--url and --signer take the name of a chain, = and a value");
-    if (stray !== undefined) return fail(run, `${stray} is not among the chains of --chain`);
-    const file = writeInitFile({ network: first.network, chains, ...complete(options, chains, terminal) });
-    return write(run, options.out, file);
-  },
+  run: (run, options) => Promise.resolve(initialize(run, options)),
 });
+
+function initialize(run: StandaloneRun, options: InitOptions): ExitCode {
+  const { terminal } = run.env;
+  const chains = options.chain ?? askChains(terminal);
+  if (typeof chains === "string") return fail(run, chains);
+  const [first] = chains;
+  if (first === undefined) return fail(run, "No chain is named: give --chain");
+  const other = chains.find(({ network }) => network !== first.network);
+  if (other !== undefined) {
+    return fail(run, `${first.name} and ${other.name} belong to different hubs: write a file for each`);
+  }
+  const stray = [...options.url?.keys() ?? [], ...options.signer?.keys() ?? []]
+    .find((name) => !chains.some((chain) => chain.name === name));
+  if (stray === "") return fail(run, "--url and --signer take the name of a chain, = and a value");
+  if (stray !== undefined) return fail(run, `${stray} is not among the chains of --chain`);
+  const unknown = chains.find((chain) => !run.file.canInit(chain));
+  if (unknown !== undefined) return fail(run, `${run.program} does not support ${unknown.name}`);
+  const answers = { network: first.network, chains, ...complete(options, chains, terminal) };
+  return write(run, options.out, run.file.writeInit(answers));
+}
 
 function write(
   run: StandaloneRun,
@@ -89,7 +92,7 @@ function write(
   }
   run.print(`${out} is written`);
   if (blanks.length > 0) run.print(`To be filled in: ${blanks.join(", ")}`);
-  run.print(`Then: causeway --config=${out} config check`);
+  run.print(`Then: ${run.program} --config=${out} config check`);
   return exitCodes.ok;
 }
 

@@ -4,7 +4,12 @@ import { renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import { liveChainOf, liveHubs, namedChains } from "../../../src/core/config/live_chains.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { parseArguments } from "../../../src/messaging/arguments.ts";
-import { type CommandResult, runMessagingCommand } from "../../support/standalone_commands.ts";
+import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
+import {
+  type CommandResult,
+  runConsensusCommand,
+  runMessagingCommand,
+} from "../../support/standalone_commands.ts";
 
 const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
@@ -127,4 +132,57 @@ Deno.test("config init: an existing file is not overwritten, and a misspelt chai
   const parsed = parseArguments(["config", "init", "--out=r.toml", "--chain=etherum"], "causeway 0");
   assert.ok(parsed.kind === "exit" && parsed.code === 2);
   assert.match(parsed.stderr, /Did you mean ethereum\?/);
+});
+
+const PROVED = namedChains.filter(({ name }) => !name.startsWith("polygon"));
+
+for (const network of ["mainnet", "testnet"] as const) {
+  Deno.test(`config init: the consensus relayer's file of all chains of the ${network} lacks what is named, and no more`, async () => {
+    let text = "";
+    const names = PROVED.filter((chain) => chain.network === network).map(({ name }) => name);
+    const { code, stdout } = await runConsensusCommand(
+      [
+        "config",
+        "init",
+        "--out=c.toml",
+        `--chain=${names.join(",")}`,
+        "--hub-url=wss://hub.example.org",
+        ...names.flatMap((
+          name,
+        ) => [`--url=${name}=https://${name}.example.org`, `--signer=${name}=/run/key`]),
+      ],
+      {},
+      {
+        writeNewFile: (_, written) => {
+          text = written;
+          return true;
+        },
+      },
+    );
+    assert.equal(code, 0);
+    const files = { readFile: () => new TextEncoder().encode(KEY) };
+    const { problems, warnings, notes } = parseConsensusConfig(files, text);
+    const found = problems.map(({ section, path }) => `[${section}]${path.slice(section.length)}`);
+    const [, named = ""] = /^To be filled in: (.*)$/m.exec(stdout) ?? [];
+    assert.deepEqual(found.toSorted(), named.split(", ").toSorted());
+    assert.deepEqual([warnings, notes], [[], []]);
+    assert.match(stdout, /^Then: causeway-consensus --config=c\.toml config check$/m);
+    const filled = text.replaceAll(
+      /^(beacon_http_urls|beacon_rpc_url) = \[\]/gm,
+      '$1 = ["https://node.example.org"]',
+    )
+      .replaceAll(/^signer = ""/gm, 'signer = "/run/key"')
+      .replaceAll(/^(dispute_game_factory|rollup_core) = ""/gm, `$1 = "0x${"11".repeat(20)}"`);
+    const { config } = parseConsensusConfig(files, filled);
+    assert.deepEqual(config?.chains.map(({ section }) => section), names);
+    assert.equal(config?.hub.substrate.stateMachine, liveHubs[network]);
+  });
+}
+
+Deno.test("config init: a chain of which nothing can be proved is refused by the consensus relayer", async () => {
+  const { code, stderr } = await runConsensusCommand(
+    ["config", "init", "--out=c.toml", "--chain=polygon"],
+    {},
+  );
+  assert.deepEqual([code, stderr], [1, "causeway-consensus does not support polygon; nothing was written\n"]);
 });

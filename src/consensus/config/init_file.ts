@@ -1,0 +1,113 @@
+/** The file that `config init` writes for the consensus relayer. Pure. */
+import { type CommentedSection, writeCommentedFile } from "../../core/config/commented_file.ts";
+import { describeChain, type InitAnswers, type InitFile } from "../../core/config/init_answers.ts";
+import { noFiles } from "../../core/config/json_schema.ts";
+import { liveChainOf, liveHubs, type NamedChain } from "../../core/config/live_chains.ts";
+import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
+import { chainClients, type ChainType } from "../registry.ts";
+import { rollupClientName } from "../rollup/spec/known_rollups.ts";
+import { consensusSections } from "./schema.ts";
+
+/** Families of rollups: docs/protocol/evm-consensus.md section 3. */
+const ARBITRUM: ReadonlySet<string> = new Set(["arbitrum", "arbitrum-sepolia"]);
+
+/** Client of the L1 of all known rollups, on either hub. */
+const L1_CLIENT = "ETH0";
+
+/** Keys of host sections that are left blank: nodes, and contracts that are not known of every chain. */
+const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
+  evm: ["beacon_http_urls"],
+  bsc: [],
+  op_stack: ["beacon_rpc_url", "dispute_game_factory"],
+  arbitrum_orbit: ["beacon_rpc_url", "rollup_core"],
+};
+
+/** Keys of a blank that are lists. */
+const LISTS: ReadonlySet<string> = new Set(["beacon_http_urls", "beacon_rpc_url"]);
+
+/** How a named chain's finality is proved; `undefined`: no client is known. */
+export function typeOf({ chainId, name, isRollup = false }: NamedChain): ChainType | undefined {
+  if (ARBITRUM.has(name)) return "arbitrum_orbit";
+  if (isRollup) return "op_stack";
+  if (chainId === 56 || chainId === 97) return "bsc";
+  return chainClients.evm.findUnprovable?.(evmStateMachine(chainId)) === undefined ? "evm" : undefined;
+}
+
+/** Writes the file. */
+export function writeConsensusInit({ network, chains, hubUrl, urls, signers }: InitAnswers): InitFile {
+  const { hub, hubSubstrate, relayer, evm } = consensusSections(noFiles);
+  const l1 = network === "mainnet" ? 1 : 11155111;
+  const typed = chains.flatMap((chain) => {
+    const type = typeOf(chain);
+    return type === undefined ? [] : [{ ...chain, type }];
+  });
+  const sections: readonly CommentedSection[] = [
+    {
+      title: "The hub",
+      header: "hub",
+      section: hub,
+      values: { type: "beefy" },
+    },
+    {
+      header: "hub.substrate",
+      section: hubSubstrate,
+      values: { state_machine: liveHubs[network], rpc_ws: hubUrl ?? "", signer: "" },
+    },
+    { title: "The relayer", header: "relayer", section: relayer, values: { maximum_update_intervals: [] } },
+    ...typed.flatMap((chain, index): readonly CommentedSection[] => [
+      {
+        ...index === 0 ? { title: "Chains: each with a `.host` section" } : { shows: "required" },
+        comment: describeChain(chain),
+        header: chain.name,
+        section: evm,
+        values: {
+          type: chain.type,
+          state_machine: evmStateMachine(chain.chainId),
+          rpc_urls: urls.get(chain.name) ?? [],
+          consensus_state_id: clientIdOf(chain),
+          etherscan_api_key: "",
+          ismp_host: liveChainOf(chain).ismpHost,
+          signer: signers.get(chain.name) ?? "",
+        },
+      },
+      {
+        header: `${chain.name}.host`,
+        section: chainClients[chain.type].host,
+        values: {
+          ...Object.fromEntries(HOST_BLANKS[chain.type].map((key) => [key, LISTS.has(key) ? [] : ""])),
+          l1_state_machine: evmStateMachine(l1),
+          l1_consensus_state_id: L1_CLIENT,
+        },
+      },
+    ]),
+  ];
+  const blanks = [
+    ...hubUrl === undefined ? ["[hub.substrate].rpc_ws"] : [],
+    "[hub.substrate].signer",
+    ...typed.flatMap(({ name, type }) => [
+      ...urls.has(name) ? [] : [`[${name}].rpc_urls`],
+      ...signers.has(name) ? [] : [`[${name}].signer`],
+      ...HOST_BLANKS[type].map((key) => `[${name}.host].${key}`),
+    ]),
+  ];
+  const head = [
+    "Configuration of `causeway-consensus`, the consensus relayer, written by `causeway-consensus config init`:",
+    "  causeway-consensus --config=FILE config check",
+    'Empty values are to be filled in. `#key = value` is optional; "default" behind it means that leaving it ' +
+    "commented out is the same. `${NAME}` in a text is replaced from the environment.",
+  ];
+  return { text: writeCommentedFile({ schema: "./causeway-consensus.schema.json", head, sections }), blanks };
+}
+
+/** The id of the chain's own client on the hub: of a rollup not the L1's, which stores its heights. */
+function clientIdOf(chain: NamedChain): string {
+  const { consensusStateId } = liveChainOf(chain);
+  const id = toConsensusStateId(consensusStateId);
+  if (chain.isRollup !== true) return id;
+  const name = rollupClientName(
+    { stateMachine: evmStateMachine(chain.chainId), consensusStateId: id },
+    toConsensusStateId(L1_CLIENT),
+    undefined,
+  );
+  return name.kind === "unknown" ? "" : name.id;
+}

@@ -1,0 +1,29 @@
+/** What `config init` knows when it writes a file. Pure. */
+import type { NamedChain, Network } from "./live_chains.ts";
+
+/** What the operator has said; what is missing becomes a blank. */
+export interface InitAnswers {
+  readonly network: Network;
+  /** At least one, all of that network. */
+  readonly chains: readonly NamedChain[];
+  readonly hubUrl: string | undefined;
+  /** Endpoints by name of the chain. */
+  readonly urls: ReadonlyMap<string, readonly string[]>;
+  /** Keys of accounts as `signer` takes them, by name of the chain. */
+  readonly signers: ReadonlyMap<string, string>;
+}
+
+/** The text of the file, and the keys that are left to be filled in. */
+export interface InitFile {
+  readonly text: string;
+  readonly blanks: readonly string[];
+}
+
+/** Comment of a chain's section. */
+export function describeChain({ name, explorer, isRollup = false }: NamedChain): string {
+  const node = isRollup
+    ? " An L2 of Ethereum: its node must keep old state (an archive node), since the hub's view of it is behind by " +
+      "more than other nodes remember."
+    : "";
+  return `${name}, explorer ${explorer}.${node}`;
+}
