@@ -6,6 +6,7 @@ import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.t
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import type { ChainKind } from "../../devnet/chains/proven_chains.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus, secretChanges } from "./support/consensus_scene.ts";
+import { assertServedUpdates } from "./support/served_status.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { assertNothingLeaked, secretly, SECRETS } from "./support/secrets.ts";
 import { type RelayerLine, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
@@ -88,7 +89,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
               ]),
             },
           },
-        });
+        }, ["--listen=127.0.0.1:0"]);
         // The messaging relayer does not start while the hub knows no height of a chain.
         await Promise.all(KINDS.map((kind) => scene.untilHubHas(kind, 1n)));
         const messaging = stack.use(await startMessaging(scene, folder));
@@ -114,6 +115,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
         const watched = first.lines.find(({ record }) => record?.event === "program_started")?.record
           ?.watched;
         assert.equal(String(watched).split(", ").length, KINDS.length);
+        await assertServedUpdates(first, devnet.chains.map(({ stateMachine }) => stateMachine));
       },
     );
 

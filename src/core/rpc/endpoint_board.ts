@@ -36,11 +36,15 @@ interface Known {
   lastFaultMs: number | undefined;
   latencyMs: number;
   requests: number;
+  lastRequestMs: number;
   head: { readonly height: bigint; readonly atMs: number } | undefined;
 }
 
 /** Time for which a head can be compared with those of other endpoints. */
 const HEAD_TTL_MS = 60_000;
+
+/** Time without a request after which an endpoint counts as removed: the checks ask each one every ten minutes. */
+const FORGOTTEN_MS = 2 * 3_600_000;
 
 /** Weight of the latest request in the smoothed time. */
 const LATENCY_WEIGHT = 0.1;
@@ -65,6 +69,7 @@ export class EndpointBoard implements RpcObserver {
     this.#registry.observe("causeway_rpc_request_seconds", place, tookMs / 1_000);
     const known = this.#find(chain, endpointHost, nowMs);
     known.requests++;
+    known.lastRequestMs = nowMs;
     known.latencyMs = known.requests === 1
       ? tookMs
       : known.latencyMs + LATENCY_WEIGHT * (tookMs - known.latencyMs);
@@ -85,13 +90,16 @@ export class EndpointBoard implements RpcObserver {
   /** Endpoints in the order in which they were first used. */
   list(): readonly EndpointReading[] {
     const nowMs = this.#clock.now();
+    for (const [key, { lastRequestMs }] of this.#known) {
+      if (nowMs - lastRequestMs > FORGOTTEN_MS) this.#known.delete(key);
+    }
     const best = new Map<string, { readonly height: bigint; readonly host: string; readonly atMs: number }>();
     for (const { chain, host, head } of this.#known.values()) {
       if (head === undefined || nowMs - head.atMs > HEAD_TTL_MS) continue;
       const known = best.get(chain);
       if (known === undefined || head.height > known.height) best.set(chain, { ...head, host });
     }
-    return [...this.#known.values()].map(({ head, ...known }) => {
+    return [...this.#known.values()].map(({ head, lastRequestMs: _, ...known }) => {
       const highest = best.get(known.chain);
       const isRecent = head !== undefined && nowMs - head.atMs <= HEAD_TTL_MS;
       const lag = isRecent && highest !== undefined ? Number(highest.height - head.height) : undefined;
@@ -101,6 +109,8 @@ export class EndpointBoard implements RpcObserver {
 
   /** Writes the gauges of {@link list}. */
   collect(): void {
+    this.#registry.clear("causeway_endpoint_up");
+    this.#registry.clear("causeway_endpoint_lag_blocks");
     for (const { chain, host, isUp, lagBlocks } of this.list()) {
       const place = { chain, endpoint: host };
       this.#registry.set("causeway_endpoint_up", place, isUp ? 1 : 0);
@@ -121,6 +131,7 @@ export class EndpointBoard implements RpcObserver {
       lastFaultMs: undefined,
       latencyMs: 0,
       requests: 0,
+      lastRequestMs: nowMs,
       head: undefined,
     };
     this.#known.set(key, made);

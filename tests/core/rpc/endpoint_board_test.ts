@@ -105,6 +105,26 @@ Deno.test("endpoint board: the lag is the distance to the best head that was sai
   assert.deepEqual(board.list().map(({ lagBlocks }) => lagBlocks), [undefined, undefined]);
 });
 
+Deno.test("endpoint board: an endpoint that is asked no longer is forgotten, and so are its gauges", async () => {
+  const { board, make, clock, registry } = scene();
+  const kept = make("kept");
+  const removed = make("removed");
+  removed.raw.answer = () => {
+    throw faultAt("timeout");
+  };
+  await assert.rejects(removed.endpoint.send([call("eth_call")], { signal }), RpcFault);
+  for (let hour = 0; hour < 3; hour++) {
+    await kept.endpoint.send([call("eth_call")], { signal });
+    board.collect();
+    assert.equal(
+      (await registry.expose()).includes('causeway_endpoint_up{chain="EVM-1",endpoint="removed"} 0'),
+      hour < 2,
+    );
+    await clock.advance(3_600_000);
+  }
+  assert.deepEqual(board.list().map(({ host }) => host), ["kept"]);
+});
+
 Deno.test("endpoint board: without an observer the endpoint is the same object", () => {
   const clock = new FakeClock(0);
   const raw = new Answering("a", clock, 0);

@@ -114,8 +114,14 @@ export class ConsensusScene implements AsyncDisposable {
   }
 
   /** Starts a relayer and waits until it relays; see {@link secretChanges} for its configuration. */
-  async start(changes: SceneChanges = {}): Promise<RelayerProcess> {
-    const process = await startConsensusRelayer(this.endpoints, { changes: secretChanges(this, changes) });
+  async start(
+    changes: SceneChanges = {},
+    extraArguments: readonly string[] = [],
+  ): Promise<RelayerProcess> {
+    const process = await startConsensusRelayer(this.endpoints, {
+      changes: secretChanges(this, changes),
+      extraArguments,
+    });
     this.#runs.push({ process, name: `relayer ${this.#runs.length + 1}`, peakMb: undefined });
     await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
     return process;

@@ -1,8 +1,9 @@
-/** What a compiled relayer serves with `--listen`, after it has delivered something. */
+/** What compiled programs serve with `--listen`, after they have delivered or proved something. */
 import assert from "node:assert/strict";
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
 import type { RelayerProcess } from "./relayer_process.ts";
 import { runRelayerOnce } from "./run_once.ts";
+import { SECRETS } from "./secrets.ts";
 
 /** What must be served. */
 export interface ServedOptions {
@@ -61,4 +62,31 @@ export async function assertServed(process: RelayerProcess, { deliveries }: Serv
   assert.equal(taken.code, 1);
   assert.match(taken.stdout, /status_server_failed/);
   await assert.rejects(Deno.stat(`${process.dbPath}.other`), Deno.errors.NotFound);
+}
+
+/** Asserts that a consensus relayer shows an accepted update of each chain, and its light client's age. */
+export async function assertServedUpdates(process: RelayerProcess, chains: readonly string[]): Promise<void> {
+  const started = await process.waitForLine("status_server_started");
+  const base = `http://${started.record?.address}`;
+  const metrics = await (await fetch(`${base}/metrics`)).text();
+  for (const chain of chains) {
+    const place = `chain="${chain}",target="[^"]+"`;
+    for (
+      const pattern of [
+        `^causeway_updates_total\\{${place},kind="update",result="accepted"\\} [1-9]\\d*$`,
+        `^causeway_update_age_seconds\\{${place}\\} [\\d.]+$`,
+        `^causeway_update_bytes_count\\{${place}\\} [1-9]\\d*$`,
+        `^causeway_rpc_requests_total\\{chain="${chain}",endpoint="[^"]+",method="[^"]+",outcome="ok"\\} [1-9]\\d*$`,
+      ]
+    ) assert.match(metrics, new RegExp(pattern, "m"));
+  }
+  const page = await (await fetch(base)).text();
+  assert.match(page, /<p class="state (?:good|bad)">/);
+  for (const chain of chains) assert.ok(page.includes(`${chain} on `), chain);
+  for (const secret of Object.values(SECRETS)) {
+    assert.ok(!page.includes(secret) && !metrics.includes(secret), secret);
+  }
+  const ready = await fetch(`${base}/readyz`);
+  const { reasons } = await ready.json();
+  assert.equal(ready.status, reasons.length === 0 ? 200 : 503, JSON.stringify(reasons));
 }
