@@ -39,12 +39,19 @@ function run(args: readonly string[], cwd?: string): Promise<RunResult> {
   return runOnce(EXECUTABLE, args, cwd === undefined ? {} : { cwd });
 }
 
+/** How a program is stopped. */
+interface Stop {
+  readonly folder: string;
+  readonly line: string;
+  readonly signal: Deno.Signal;
+  /** Done first, while it runs. */
+  readonly before?: () => Promise<void>;
+}
+
 /** Starts the program; when a line holds `line` it gets `signal`. */
-async function stopAt(
-  { folder, line, signal }: { readonly folder: string; readonly line: string; readonly signal: Deno.Signal },
-): Promise<RunResult> {
+async function stopAt({ folder, line, signal, before }: Stop): Promise<RunResult> {
   const child = new Deno.Command(EXECUTABLE, {
-    args: ["--config=consensus.toml", "--log-format=json", "--log-level=debug"],
+    args: ["--config=consensus.toml", "--log-format=json", "--log-level=debug", "--socket=relayer.sock"],
     cwd: folder,
     stdin: "null",
     stdout: "piped",
@@ -59,6 +66,7 @@ async function stopAt(
     stdout += text;
     if (isStopped || !stdout.includes(line)) continue;
     isStopped = true;
+    await before?.();
     child.kill(signal);
   }
   const { code } = await child.status;
@@ -162,13 +170,26 @@ Deno.test("consensus command line: a signal during the start ends it with 0, and
   }
 });
 
-Deno.test("consensus command line: it runs on a hub with a chain that is held until it is stopped", async () => {
+Deno.test("consensus command line: it runs on a hub with a chain that is held, and answers, until it is stopped", async () => {
   await using hub = await startHub({ blockTimeMs: 300 });
   const toml = heldOnly(hub.wsUrl);
-  const { code, stdout, stderr } = await inFolder(
-    toml,
-    (folder) => stopAt({ folder, line: "chain_receive_only", signal: "SIGTERM" }),
-  );
+  const { code, stdout, stderr } = await inFolder(toml, async (folder) => {
+    const ask = (...args: readonly string[]): Promise<RunResult> =>
+      run(["--config=consensus.toml", "--socket=relayer.sock", "--log-level=error", ...args], folder);
+    const before = async (): Promise<void> => {
+      const status = await ask("status");
+      assert.deepEqual([status.code, status.stderr], [0, ""], status.stdout);
+      assert.match(status.stdout, /^causeway-consensus .*, running for /);
+      const prove = await ask("prove", "EVM-31337", "--dry-run");
+      assert.deepEqual([prove.code, prove.stdout], [1, ""]);
+      assert.match(prove.stderr, /^EVM-31337 only receives: /);
+    };
+    const result = await stopAt({ folder, line: "chain_receive_only", signal: "SIGTERM", before });
+    const after = await ask("status");
+    assert.deepEqual([after.code, after.stdout], [1, ""]);
+    assert.match(after.stderr, /^No relayer answers: /, "the socket of a dead process");
+    return result;
+  });
   assert.deepEqual([code, stderr], [0, ""]);
   assert.ok(stdout.includes("program_started") && stdout.includes("program_stopped"), stdout);
   assert.doesNotMatch(stdout, /"level":"ERROR"/i);

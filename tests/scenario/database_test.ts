@@ -235,6 +235,26 @@ Deno.test("database: what this user may not read or write is named with its owne
   });
 });
 
+Deno.test({
+  name: "database: a command of another user is refused with the owner of the socket",
+  ignore: !isRoot,
+  fn: () =>
+    inFolder(async (folder) => {
+      await Deno.chmod(folder, 0o755);
+      await Deno.chown(`${folder}/relayer.toml`, NOBODY, NOBODY);
+      const process = await startRelayer({ config: configOf(), folder, logLevel: "debug" });
+      await waitForFile(`${process.dbPath}-wal`, process);
+      const args = [`--config=${folder}/relayer.toml`, `--db=${process.dbPath}`, "--log-level=error", "list"];
+      const { code, stdout, stderr } = await runRelayerOnce(args, { uid: NOBODY, cwd: folder });
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.match(
+        stderr,
+        /^This user may not use .*relayer\.db\.sock, which .* \(uid 0\): run the command as that user/,
+      );
+      assert.equal(await process.terminate(), 0);
+    }),
+});
+
 Deno.test("database of a working relayer", async (t) => {
   await using devnet = await startSceneDevnet();
   await t.step(
@@ -266,6 +286,8 @@ async function playSecondProcess(devnet: Devnet): Promise<void> {
         /ERROR .*Database .*relayer\.db: another process uses it\. Stop the other program/,
       );
       assert.equal(second.stdout.trim().split("\n").length, 1, second.stdout);
+      const asked = await runRelayerOnce([...args, "--log-level=error", "list", "--json"]);
+      assert.deepEqual([asked.code, asked.stderr], [0, ""], "the socket of the first one is unharmed");
     }
     const after = await sendPing(scene.devnet, { from: "B", to: "A", count: 2 });
     await scene.untilDelivered([...before, ...after]);
