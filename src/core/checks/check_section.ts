@@ -14,7 +14,7 @@ export function renderChecks(rows: readonly BoardRow[], nowMs: number): Html {
   const items = shown.map(({ chain, endpoint, check, result, found, advice, sinceMs }) =>
     markup`<li>${coloured(result === "failed" ? "bad" : "warn", result)} ${chain}${
       endpoint && ` (${endpoint})`
-    }: ${found}. ${advice && `${advice}.`} <span class="faint">${check}, since ${
+    }: ${found}. ${advice && `${advice}.`} <span class="faint">${check}, for ${
       formatSpan(nowMs - sinceMs)
     }</span></li>\n`
   );

@@ -99,7 +99,7 @@ export function renderReasons(reasons: readonly NotReadyReason[], nowMs: number)
   if (reasons.length === 0) return renderSection("State", markup`<p class="state good">Ready</p>`);
   const items = reasons.map(({ code, chain, leg, explanation, help, sinceMs }) =>
     markup`<li><span class="bad">${leg ?? chain ?? "program"}</span>: ${explanation} ${help}
-<span class="faint">${code}, since ${formatSpan(nowMs - sinceMs)}</span></li>\n`
+<span class="faint">${code}, for ${formatSpan(nowMs - sinceMs)}</span></li>\n`
   );
   return renderSection("State", markup`<p class="state bad">Not ready</p><ul class="plain">${items}</ul>`);
 }
