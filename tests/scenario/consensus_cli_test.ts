@@ -46,10 +46,12 @@ interface Stop {
   readonly signal: Deno.Signal;
   /** Done first, while it runs. */
   readonly before?: () => Promise<void>;
+  /** A configuration that is read again at the first `line`; the program is stopped at the next one. */
+  readonly reloaded?: string;
 }
 
 /** Starts the program; when a line holds `line` it gets `signal`. */
-async function stopAt({ folder, line, signal, before }: Stop): Promise<RunResult> {
+async function stopAt({ folder, line, signal, before, reloaded }: Stop): Promise<RunResult> {
   const child = new Deno.Command(EXECUTABLE, {
     args: ["--config=consensus.toml", "--log-format=json", "--log-level=debug", "--socket=relayer.sock"],
     cwd: folder,
@@ -62,9 +64,16 @@ async function stopAt({ folder, line, signal, before }: Stop): Promise<RunResult
   const said = new Response(child.stderr).text();
   let stdout = "";
   let isStopped = false;
+  let isReloaded = reloaded === undefined;
   for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
     stdout += text;
-    if (isStopped || !stdout.includes(line)) continue;
+    const count = stdout.split(line).length - 1;
+    if (!isReloaded && reloaded !== undefined && count > 0) {
+      isReloaded = true;
+      await Deno.writeTextFile(`${folder}/consensus.toml`, reloaded);
+      child.kill("SIGHUP");
+    }
+    if (isStopped || count < (reloaded === undefined ? 1 : 2)) continue;
     isStopped = true;
     await before?.();
     child.kill(signal);
@@ -193,6 +202,22 @@ Deno.test("consensus command line: it runs on a hub with a chain that is held, a
   assert.deepEqual([code, stderr], [0, ""]);
   assert.ok(stdout.includes("program_started") && stdout.includes("program_stopped"), stdout);
   assert.doesNotMatch(stdout, /"level":"ERROR"/i);
+});
+
+Deno.test("consensus command line: SIGHUP has the file read again, and the new values are used", async () => {
+  await using hub = await startHub({ blockTimeMs: 300 });
+  const toml = heldOnly(hub.wsUrl);
+  const reloaded = toml.replace('state_machine = "EVM-31337"', 'state_machine = "EVM-31338"');
+  assert.notEqual(toml, reloaded);
+  const { code, stdout, stderr } = await inFolder(
+    toml,
+    (folder) => stopAt({ folder, line: "chain_receive_only", signal: "SIGTERM", reloaded }),
+  );
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.match(stdout, /"event":"configuration_reloaded".*"changed":"\[sepolia\]\.state_machine"/);
+  const held = stdout.split("\n").filter((line) => line.includes('"chain_receive_only"'));
+  assert.deepEqual(held.map((line) => JSON.parse(line).chain), ["EVM-31337", "EVM-31338"]);
+  assert.equal(stdout.split('"program_stopped"').length, 2, "it stopped once");
 });
 
 Deno.test("consensus command line: log-consensus-state prints results on stdout only, the log goes to stderr", async () => {
