@@ -14,7 +14,7 @@ import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import type { AppContext } from "../core/runtime/app.ts";
 import { ReloadRequested, type Round } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { SharedControlSocket } from "../core/runtime/shared_control_socket.ts";
+import { NOT_READY, SharedControlSocket } from "../core/runtime/shared_control_socket.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { controlWorker } from "./control/answer.ts";
@@ -39,12 +39,6 @@ export interface RelayerDeps extends RunDeps {
   readonly inRounds?: AppContext<MessagingConfig>["inRounds"];
 }
 
-/** Answer at the socket while the chains are connected again. */
-const BETWEEN_ROUNDS = JSON.stringify({
-  ok: false,
-  text: "The relayer has read its configuration again and is not ready yet: try again in a moment.",
-});
-
 /** Runs until `signal` is aborted or an unrecoverable error occurs. */
 export function runRelayer(
   deps: RelayerDeps,
@@ -53,7 +47,7 @@ export function runRelayer(
 ): Promise<ExitCode> {
   return withLedger({ deps, config, signal }, async (ledger) => {
     const socket = deps.controlSocket?.();
-    const control = socket && new SharedControlSocket(socket, BETWEEN_ROUNDS);
+    const control = socket && new SharedControlSocket(socket, NOT_READY);
     const round = (current: MessagingConfig, { signal, started }: Round): Promise<ExitCode> =>
       connectAndWork({ deps, config: current, signal }, ledger, (session) => {
         started();

@@ -2,6 +2,12 @@
 import type { AnswerLine, ControlSocket } from "./control_socket.ts";
 import { linkedAbort } from "./linked_abort.ts";
 
+/** Answer while the chains are connected again. */
+export const NOT_READY = JSON.stringify({
+  ok: false,
+  text: "The relayer has read its configuration again and is not ready yet: try again in a moment.",
+});
+
 /** A socket that can be served again and again; {@link SharedControlSocket.end} closes it. */
 export class SharedControlSocket implements ControlSocket {
   readonly #socket: ControlSocket;
