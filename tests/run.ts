@@ -1,6 +1,5 @@
 /**
- * Runs the test suites and closes with the sum, `N passed, N failed`. Suites that leave the cores to others while they
- * wait run at the same time.
+ * Runs the test suites one after the other and closes with the sum, `N passed, N failed`.
  * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release]...`; without arguments all of them.
  */
 
@@ -26,11 +25,8 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
 /** Suites without the compiled programs. */
 const WITHOUT_PROGRAMS = new Set(["unit"]);
 
-/** Suites that run at the same time: scenarios wait for blocks while releases are packed on one core. */
-const SIDE_BY_SIDE: readonly (readonly string[])[] = [["scenario", "release"]];
-
 /** Test files per core that run at the same time: scenarios wait for blocks most of the time, devnet tests now and then. */
-const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, scenario: 4, release: 1 };
+const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, scenario: 3.5, release: 1 };
 
 /**
  * Files that take longest, longest first: they are started before the others, so that none of them runs alone at the
@@ -201,20 +197,6 @@ async function showWithoutDots(output: ReadableStream<Uint8Array>): Promise<void
   show(rest);
 }
 
-/** The suites in their order; those of a stage run at the same time. */
-function planStages(wanted: readonly string[]): readonly (readonly string[])[] {
-  const stages: string[][] = [];
-  for (const name of wanted) {
-    const last = stages.at(-1);
-    const isBesideLast = SIDE_BY_SIDE.some((names) =>
-      names.includes(name) && last?.every((other) => names.includes(other)) === true
-    );
-    if (isBesideLast) last?.push(name);
-    else stages.push([name]);
-  }
-  return stages;
-}
-
 /** Runs a suite and says what came of it. */
 async function runNamed(name: string): Promise<Sum> {
   const paths = SUITES[name];
@@ -235,14 +217,13 @@ async function main(): Promise<void> {
     await compilePrograms();
   }
   let total: Sum = { passed: 0, failed: 0 };
-  for (const names of planStages(wanted)) {
-    for (const sum of await Promise.all(names.map(runNamed))) {
-      total = {
-        passed: total.passed + sum.passed,
-        failed: total.failed + sum.failed,
-        flaky: [...total.flaky ?? [], ...sum.flaky ?? []],
-      };
-    }
+  for (const name of wanted) {
+    const sum = await runNamed(name);
+    total = {
+      passed: total.passed + sum.passed,
+      failed: total.failed + sum.failed,
+      flaky: [...total.flaky ?? [], ...sum.flaky ?? []],
+    };
   }
   const { flaky = [] } = total;
   if (flaky.length > 0) {
