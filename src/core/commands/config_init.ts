@@ -5,7 +5,7 @@ import { defineStandalone } from "./command.ts";
 import type { StandaloneRun } from "./standalone.ts";
 import { type NamedChain, namedChains } from "../config/live_chains.ts";
 import { nearestWord } from "../config/spelling.ts";
-import { fileFailure } from "../config/toml.ts";
+import { fileFailure } from "../config/file_failure.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 

@@ -1,15 +1,9 @@
 /** `keys encrypt`: a key file with hex, encrypted. */
-import { fileFailure } from "../config/toml.ts";
+import { fileFailure } from "../config/file_failure.ts";
 import { defineStandalone } from "./command.ts";
-import { readKeyText } from "./key_text.ts";
+import type { readKeyText } from "./key_text.ts";
 import { keysGroup } from "./keys_group.ts";
-import {
-  addKeystoreOptions,
-  fail,
-  KEYSTORE_HELP,
-  type KeystoreOptions,
-  writeKeystore,
-} from "./keystore_output.ts";
+import { addKeystoreOptions, fail, KEYSTORE_HELP, type KeystoreOptions } from "./keystore_options.ts";
 import type { StandaloneRun } from "./standalone.ts";
 
 /** Options of the command. */
@@ -29,22 +23,22 @@ export const keysEncrypt = defineStandalone<EncryptOptions>({
   addOptions: (parser, choose) =>
     void addKeystoreOptions(parser.argument("<key-file>", "file with the key as hex"))
       .action((keyFile: string, options: KeystoreOptions) => choose({ ...options, keyFile })),
-  run: (run, options) => {
-    const read = readKeyFile(run, options);
-    return Promise.resolve(
-      "found" in read
-        ? fail(run, `${options.keyFile}: ${read.found}`)
-        : writeKeystore(run, options, read.key),
-    );
+  run: async (run, options) => {
+    const { readKeyText } = await import("./key_text.ts");
+    const read = readKeyFile(run, options, readKeyText);
+    if ("found" in read) return fail(run, `${options.keyFile}: ${read.found}`);
+    const { writeKeystore } = await import("./keystore_output.ts");
+    return writeKeystore(run, options, read.key);
   },
 });
 
 function readKeyFile(
   { env }: StandaloneRun,
   { type, keyFile }: EncryptOptions,
+  read: typeof readKeyText,
 ): ReturnType<typeof readKeyText> {
   try {
-    return readKeyText(type, new TextDecoder().decode(env.readFile(keyFile)));
+    return read(type, new TextDecoder().decode(env.readFile(keyFile)));
   } catch (error) {
     return { found: fileFailure(error) };
   }

@@ -1,14 +1,7 @@
 /** `keys import`: a key that is typed or pasted, encrypted. */
 import { defineStandalone } from "./command.ts";
-import { readKeyText } from "./key_text.ts";
 import { keysGroup } from "./keys_group.ts";
-import {
-  addKeystoreOptions,
-  fail,
-  KEYSTORE_HELP,
-  type KeystoreOptions,
-  writeKeystore,
-} from "./keystore_output.ts";
+import { addKeystoreOptions, fail, KEYSTORE_HELP, type KeystoreOptions } from "./keystore_options.ts";
 
 /** The command. */
 export const keysImport = defineStandalone<KeystoreOptions>({
@@ -21,13 +14,16 @@ export const keysImport = defineStandalone<KeystoreOptions>({
   without: ["config", "db"],
   addOptions: (parser, choose) =>
     void addKeystoreOptions(parser).action((options: KeystoreOptions) => choose(options)),
-  run: (run, options) => {
+  run: async (run, options) => {
     const { terminal } = run.env;
     if (terminal === undefined) {
-      return Promise.resolve(fail(run, "no terminal to ask for a key; use keys encrypt for a key in a file"));
+      return fail(run, "no terminal to ask for a key; use keys encrypt for a key in a file");
     }
     const text = terminal.askHidden("Private key (hex): ");
+    const { readKeyText } = await import("./key_text.ts");
     const read = readKeyText(options.type, text ?? "");
-    return Promise.resolve("found" in read ? fail(run, read.found) : writeKeystore(run, options, read.key));
+    if ("found" in read) return fail(run, read.found);
+    const { writeKeystore } = await import("./keystore_output.ts");
+    return writeKeystore(run, options, read.key);
   },
 });

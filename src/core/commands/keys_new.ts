@@ -3,9 +3,9 @@ import type { AccountKind } from "../config/keystores/keystore_file.ts";
 import { toHex } from "../encoding/bytes.ts";
 import { systemRandomness } from "../runtime/randomness.ts";
 import { defineStandalone } from "./command.ts";
-import { readKeyText } from "./key_text.ts";
+import type { readKeyText } from "./key_text.ts";
 import { keysGroup } from "./keys_group.ts";
-import { addKeystoreOptions, KEYSTORE_HELP, type KeystoreOptions, writeKeystore } from "./keystore_output.ts";
+import { addKeystoreOptions, KEYSTORE_HELP, type KeystoreOptions } from "./keystore_options.ts";
 
 /** The command. */
 export const keysNew = defineStandalone<KeystoreOptions>({
@@ -17,13 +17,17 @@ export const keysNew = defineStandalone<KeystoreOptions>({
   without: ["config", "db"],
   addOptions: (parser, choose) =>
     void addKeystoreOptions(parser).action((options: KeystoreOptions) => choose(options)),
-  run: (run, options) => Promise.resolve(writeKeystore(run, options, makeKey(options.type))),
+  run: async (run, options) => {
+    const { readKeyText } = await import("./key_text.ts");
+    const { writeKeystore } = await import("./keystore_output.ts");
+    return writeKeystore(run, options, makeKey(options.type, readKeyText));
+  },
 });
 
 /** Keys that the configuration refuses are not made: one in 256 addresses begins with a zero byte. */
-function makeKey(type: AccountKind): Uint8Array {
+function makeKey(type: AccountKind, readKey: typeof readKeyText): Uint8Array {
   for (;;) {
-    const read = readKeyText(type, toHex(systemRandomness.bytes(32)));
+    const read = readKey(type, toHex(systemRandomness.bytes(32)));
     if ("key" in read) return read.key;
   }
 }

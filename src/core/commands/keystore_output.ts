@@ -1,41 +1,13 @@
-/** What the commands share that write encrypted keystores: options, passwords, and the new file. */
-import type { Command as Parser } from "commander";
-import { Option } from "commander";
+/** What the commands share that write encrypted keystores: passwords, and the new file. */
 import { encryptEthereumKey } from "../config/keystores/ethereum_keystore.ts";
-import { type AccountKind, readPassword } from "../config/keystores/keystore_file.ts";
+import { readPassword } from "../config/keystores/keystore_file.ts";
 import { encryptSr25519Key } from "../config/keystores/polkadot_keystore.ts";
-import { fileFailure } from "../config/toml.ts";
+import { fileFailure } from "../config/file_failure.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { systemRandomness } from "../runtime/randomness.ts";
 import { describeKey } from "./key_text.ts";
+import { fail, type KeystoreOptions } from "./keystore_options.ts";
 import type { StandaloneRun } from "./standalone.ts";
-
-/** Options of all of them. */
-export interface KeystoreOptions {
-  readonly type: AccountKind;
-  readonly out: string;
-  readonly passwordFile?: string;
-}
-
-/** Said below the help of all of them. */
-export const KEYSTORE_HELP = `
-The file is new, readable by its owner only, and an existing one is never overwritten. Without
---password-file the password is asked for at the terminal. In the configuration:
-  signer = "keystore:account.json"
-  keystore_password_file = "account.password"
-
-Exit status: 0 written, 1 nothing was written, 2 wrong command line.`;
-
-/** Adds their options. */
-export function addKeystoreOptions(parser: Parser): Parser {
-  return parser
-    .addOption(
-      new Option("--type <type>", "kind of account: evm (secp256k1) or substrate (sr25519)")
-        .choices(["evm", "substrate"]).makeOptionMandatory(),
-    )
-    .requiredOption("--out <path>", "keystore to write")
-    .option("--password-file <path>", "file whose first line is the password");
-}
 
 /** Encrypts a key into a new file, and prints its address. */
 export function writeKeystore(
@@ -55,12 +27,6 @@ export function writeKeystore(
   }
   run.print(`${out}: ${describeKey(type, key)}`);
   return exitCodes.ok;
-}
-
-/** Says why nothing was written. */
-export function fail({ env }: StandaloneRun, why: string): ExitCode {
-  env.writeError(`${why}; nothing was written\n`);
-  return exitCodes.failed;
 }
 
 function findPassword(

@@ -10,7 +10,8 @@ import { Secret } from "./redact.ts";
 import { describeExposure } from "./exposed_files.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
 import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
-import { type ConfigFiles, fileFailure, type TomlTable } from "./toml.ts";
+import { fileFailure } from "./file_failure.ts";
+import type { ConfigFiles, TomlTable } from "./toml.ts";
 import { text } from "./values.ts";
 
 /** Before the path of an encrypted keystore. */

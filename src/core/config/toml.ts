@@ -2,6 +2,7 @@
  * From a path to a TOML document: its values, and the line of every key in it. Values and lines come from one syntax
  * tree, so a line is never that of something else.
  */
+import { fileFailure } from "./file_failure.ts";
 import { type AST, ParseError, parseTOML } from "toml-eslint-parser";
 import type { Diagnostic, KeyPath, LineLookup } from "./diagnostics.ts";
 import { looksSecret } from "./redact.ts";
@@ -74,21 +75,6 @@ export function parseToml(text: string): TomlDocument | { problem: Diagnostic } 
 /** True for a section or an inline table. */
 export function isTable(value: unknown): value is TomlTable {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
-}
-
-/** Why a file could not be read, in words, from the error of Deno or Node. */
-export function fileFailure(error: unknown): string {
-  const name = error instanceof Error ? error.name : "";
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (name === "NotFound" || code === "ENOENT") return "no file at this path";
-  if (name === "IsADirectory" || code === "EISDIR") return "a directory";
-  if (name === "PermissionDenied" || name === "NotCapable" || code === "EACCES" || code === "EPERM") {
-    return "a file that this user may not read";
-  }
-  if (name === "NotADirectory" || code === "ENOTDIR") {
-    return "a path that leads through something other than a directory";
-  }
-  return "a file that cannot be read";
 }
 
 /** A table while it is filled. */
