@@ -3,7 +3,7 @@
  * docs/protocol/hub-consensus.md section 3.1.
  */
 import { Option } from "commander";
-import type { ProgramCommand } from "../core/commands/command.ts";
+import { parseWithCommands, type ProgramCommand } from "../core/commands/command.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import {
   addCommonOptions,
@@ -51,9 +51,9 @@ update in time, 130 stopped by a second signal.`;
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
-  let asked: ProgramCommand<ConsensusRun> = { kind: "relay" };
   const options = { name: "causeway-consensus", description: DESCRIPTION, afterHelp: AFTER_HELP };
-  const { command, parse } = createCommandLine(options);
+  const line = createCommandLine(options);
+  const { command } = line;
   const base = "configured chain that must already follow a BEEFY hub, or the start fails, e.g. EVM-1";
   command.addOption(new Option("--base <state-machine>", base).argParser(toStateMachine));
   command.addOption(
@@ -68,12 +68,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   );
   addListenOptions(command);
   addCommonOptions(command, version);
-  for (const each of commands) {
-    each.addTo(command, (chosen) => {
-      asked = chosen;
-    });
-  }
-  const isNeeded = (option: string): boolean =>
-    asked.kind === "relay" || !asked.without.some((file) => file === option);
-  return parse(args, isNeeded) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
+  const asked = parseWithCommands(line, commands, args);
+  if (asked.kind === "exit") return asked;
+  return { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
 }

@@ -1,5 +1,5 @@
 /** The command line of the messaging relayer. Source: docs/specification.md, "Messaging relayer command line". */
-import type { ProgramCommand } from "../core/commands/command.ts";
+import { parseWithCommands, type ProgramCommand } from "../core/commands/command.ts";
 import type { CommonArguments } from "../core/runtime/app.ts";
 import {
   addCommonOptions,
@@ -40,18 +40,13 @@ Exit status: 0 stopped by SIGTERM or SIGINT, 1 configuration or start-up problem
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
-  let asked: ProgramCommand<MessagingRun> = { kind: "relay" };
   const traits = { name: "causeway", description: DESCRIPTION, afterHelp: AFTER_HELP };
-  const { command, parse } = createCommandLine(traits);
+  const line = createCommandLine(traits);
+  const { command } = line;
   command.requiredOption("-d, --db <path>", "SQLite database file; created when missing");
   addListenOptions(command);
   addCommonOptions(command, version);
-  for (const each of commands) {
-    each.addTo(command, (chosen) => {
-      asked = chosen;
-    });
-  }
-  const isNeeded = (option: string): boolean =>
-    asked.kind === "relay" || !asked.without.some((file) => file === option);
-  return parse(args, isNeeded) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
+  const asked = parseWithCommands(line, commands, args);
+  if (asked.kind === "exit") return asked;
+  return { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
 }

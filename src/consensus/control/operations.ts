@@ -4,7 +4,7 @@ import {
   type NamedOperation,
   toNamedOperation,
 } from "../../core/commands/control_operation.ts";
-import { IdentifierError, parseStateMachine } from "../../core/ismp/state_machine.ts";
+import { stateMachineShape } from "../../core/commands/control_shapes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { ConsensusStatus } from "../status/consensus_status.ts";
 import { type Proven, proveNow, provenShape, type ProveRequest, type Proving } from "./prove_now.ts";
@@ -42,21 +42,11 @@ export const consensusStatusOperation: ControlOperation<
   },
 };
 
-const chainShape = z.string().transform((text, context) => {
-  try {
-    return parseStateMachine(text);
-  } catch (error) {
-    if (!(error instanceof IdentifierError)) throw error;
-    context.addIssue({ code: "custom", message: "no state machine" });
-    return z.NEVER;
-  }
-});
-
 /** `prove`: an update of one chain now. */
 export const proveOperation: ControlOperation<ConsensusControl, ProveRequest, Proven> = {
   name: "prove",
   needs: "chains",
-  input: z.strictObject({ chain: chainShape, isDryRun: z.boolean() }),
+  input: z.strictObject({ chain: stateMachineShape, isDryRun: z.boolean() }),
   output: provenShape,
   run: ({ proving }, request, signal) => proveNow(proving, request, signal),
 };

@@ -2,7 +2,13 @@
  * Commands of both programs beside the long-running relayer: their part of the command line, and their work. A command
  * imports what it works with when it runs, so that help and mistakes do not wait for the chain libraries.
  */
-import { addCommand, addGroup, type CommandDescription } from "../runtime/command_line.ts";
+import {
+  addCommand,
+  addGroup,
+  type CommandDescription,
+  type CommandLine,
+  type ExitText,
+} from "../runtime/command_line.ts";
 import type { ExitCode } from "../runtime/exit_codes.ts";
 import type { Command as Parser } from "commander";
 import type { StandaloneRun } from "./standalone.ts";
@@ -61,6 +67,23 @@ export type ProgramCommand<Run> =
 /** Command that can be added to the command line of a program. */
 export interface Command<Run> {
   readonly addTo: (program: Parser, choose: (command: ProgramCommand<Run>) => void) => void;
+}
+
+/** Adds the commands to a program's command line and parses it; options that a command does without may be missing. */
+export function parseWithCommands<Run>(
+  { command, parse }: CommandLine,
+  commands: readonly Command<Run>[],
+  args: readonly string[],
+): ExitText | ProgramCommand<Run> {
+  let asked: ProgramCommand<Run> = { kind: "relay" };
+  for (const each of commands) {
+    each.addTo(command, (chosen) => {
+      asked = chosen;
+    });
+  }
+  const isNeeded = (option: string): boolean =>
+    asked.kind === "relay" || !asked.without.some((file) => file === option);
+  return parse(args, isNeeded) ?? asked;
 }
 
 /** Defines a command that works with a valid configuration. */

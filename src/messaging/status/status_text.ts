@@ -1,5 +1,6 @@
 /** The snapshot as text for a terminal. */
-import { formatDuration, formatSection, shownTime } from "../../core/runtime/text_table.ts";
+import { formatWarnings } from "../../core/telemetry/recent_warnings.ts";
+import { formatDuration, formatSection } from "../../core/runtime/text_table.ts";
 import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";
 
 /** Formats the snapshot. */
@@ -52,14 +53,7 @@ export function formatStatus(status: RelayStatus): string {
         each.detail,
       ]),
     ),
-    formatSection(
-      "Warnings",
-      status.warnings.map(({ atMs, level, text, event }) => [
-        shownTime(new Date(atMs).toISOString()),
-        level,
-        `${text} [${event}]`,
-      ]),
-    ),
+    formatWarnings(status.warnings),
   ].filter((part) => part !== undefined).join("\n");
 }
 

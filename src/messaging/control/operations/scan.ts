@@ -3,7 +3,7 @@ import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { recordMissed } from "../../relay/missed_messages.ts";
 import type { Operation } from "../operation.ts";
-import { stateMachineShape } from "../shapes.ts";
+import { stateMachineShape } from "../../../core/commands/control_shapes.ts";
 import { z } from "zod";
 
 /** Heights travel as text. */
