@@ -41,8 +41,7 @@ export function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const files = recordReads(world.readFile);
-  const read = (): ConfigResult<ConsensusConfig> =>
-    readConsensusConfig({ ...world, readFile: files.readFile }, args.config);
+  const read = (): ConfigResult<ConsensusConfig> => readConsensusConfig({ ...world, ...files }, args.config);
   const reading = read();
   const hubName = reading.config?.hub.substrate.stateMachine ?? "";
   const watch = new ConsensusWatch(systemClock, hubName);
@@ -64,8 +63,7 @@ export function runProgram(
       log.error("cache_unusable", { explanation: error.message });
       return exitCodes.failed;
     }
-    const keys = files.paths.filter((path) => path !== args.config);
-    const machine = readMachineFacts({ config: args.config, keys });
+    const machine = readMachineFacts({ config: args.config, keys: files.listKeyFiles(args.config) });
     const path = args.socket ??
       (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
     const control = { clock: systemClock, log };

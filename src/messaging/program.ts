@@ -37,8 +37,7 @@ export function runProgram(
   const files = recordReads(world.readFile);
   const board = new CheckBoard();
   const watch = new RelayWatch(systemClock, board);
-  const read = (): ConfigResult<MessagingConfig> =>
-    readMessagingConfig({ ...world, readFile: files.readFile }, args.config);
+  const read = (): ConfigResult<MessagingConfig> => readMessagingConfig({ ...world, ...files }, args.config);
   return runApp(
     world,
     {
@@ -53,7 +52,7 @@ export function runProgram(
     async (config, { log, setLogLevel, print, hasColour, signal, inRounds }) => {
       const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
       const machine = (): MachineFacts =>
-        readMachineFacts({ config: args.config, keys: files.paths.filter((path) => path !== args.config) });
+        readMachineFacts({ config: args.config, keys: files.listKeyFiles(args.config) });
       const path = controlSocketPath(args.db);
       let socket: ControlSocket | undefined;
       const deps: CommandDeps = {

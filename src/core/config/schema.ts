@@ -31,6 +31,8 @@ export interface Key<T> extends KeyText {
   readonly schemaIn?: (section: TomlTable) => z.ZodType<T>;
   /** Keys that only serve to read this one; they have no values of their own. */
   readonly companions?: readonly Key<unknown>[];
+  /** Why the key has no effect beside the other keys of the section; `undefined`: it has one. Absent: it always has. */
+  readonly idleReason?: (section: TomlTable) => string | undefined;
   readonly isRequired: boolean;
   /** What applies without the key; `undefined`: nothing does. */
   readonly fallback: unknown;
@@ -177,7 +179,11 @@ function readKey<T>(
     return undefined;
   }
   location.child(name).applies(key.name, { value: result.data, given });
-  if (given !== undefined) remark(key.type, given, location.child(name));
+  if (given !== undefined) {
+    remark(key.type, given, location.child(name));
+    const reason = key.idleReason?.(table);
+    if (reason !== undefined) location.child(name).warning("a key without effect", "no such key", reason);
+  }
   return { value: result.data };
 }
 

@@ -93,13 +93,20 @@ function passwordFileKey(files: ConfigFiles): Key<string | undefined> {
     const read = readPassword(files, given.trim());
     return "found" in read ? read : { value: given.trim() };
   });
-  return optional(withExposure(type, files, (path) => path), {
+  const key = optional(withExposure(type, files, (path) => path), {
     name: PASSWORD_KEY,
     description:
       `Only for a \`signer\` that is an encrypted keystore ("${KEYSTORE_PREFIX}..."): its first line is the ` +
       "password.",
     example: "/run/secrets/keystore-password",
   });
+  const idleReason = ({ signer }: TomlTable): string | undefined =>
+    typeof signer === "string" && keystorePath(signer.trim()) === undefined
+      ? `the signer is no keystore: write "${KEYSTORE_PREFIX}" before its path, or remove this key`
+      : signer === undefined
+      ? "the section has no signer"
+      : undefined;
+  return { ...key, idleReason };
 }
 
 /** An API key; an empty text means that there is none. */

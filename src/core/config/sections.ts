@@ -44,6 +44,7 @@ export function readConfigFile<C>(
   let hasKey = false;
   const noteInlineKey = (): void => {
     hasKey = true;
+    files.noteInlineKey?.();
   };
   const reading = parse({ ...files, noteInlineKey }, file.text);
   const found = hasKey ? describeExposure(files, path) : undefined;

@@ -1,6 +1,6 @@
 /** Facts about files and limits of the machine, read before the program gives up its access to files. */
 
-/** A file with a key. */
+/** A file with a key; the configuration is one where a key stands in it. */
 export interface KeyFileFacts {
   readonly path: string;
   /** Permission bits; `undefined` where the file system has none. */
@@ -20,20 +20,24 @@ export const PROBED_FILES = 512;
 /** Reader of files that keeps their paths. */
 export interface RecordedReads {
   readonly readFile: (path: string) => Uint8Array;
-  /** Paths that could be read, each once. */
-  readonly paths: readonly string[];
+  /** To be called for a key that stands in the configuration itself. */
+  readonly noteInlineKey: () => void;
+  /** Files with keys, each once: everything that could be read; the configuration only where a key was noted in it. */
+  readonly listKeyFiles: (config: string) => readonly string[];
 }
 
 /** Keeps the paths of what is read: beside the configuration those are the files with keys. */
 export function recordReads(readFile: (path: string) => Uint8Array): RecordedReads {
   const paths: string[] = [];
+  let hasInlineKey = false;
   return {
-    paths,
     readFile: (path) => {
       const bytes = readFile(path);
       if (!paths.includes(path)) paths.push(path);
       return bytes;
     },
+    noteInlineKey: () => void (hasInlineKey = true),
+    listKeyFiles: (config) => paths.filter((path) => path !== config || hasInlineKey),
   };
 }
 

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
+import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { checkExitCode, formatCheckJson, formatCheckTable } from "../../../src/core/checks/check_report.ts";
 import { type CheckRow, checkSubjects } from "../../../src/core/checks/check_row.ts";
 import { judgeMachine } from "../../../src/core/checks/machine_rows.ts";
 import { printReport } from "../../../src/core/checks/print_report.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
+import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
+import { edited } from "../../messaging/config/wrong_configs.ts";
 import { PROBED_FILES, readMachineFacts, recordReads } from "../../../src/core/runtime/machine_facts.ts";
+
+/** The EVM key of the example. */
+const INLINE_KEY = '"0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';
 
 const ok: CheckRow = {
   chain: "EVM-1",
@@ -92,13 +98,35 @@ Deno.test("machine: a key file that others may read is named with its cure, one 
     const reads = recordReads((path) => Deno.readFileSync(path));
     for (const path of [closed, open, open]) reads.readFile(path ?? "");
     assert.throws(() => reads.readFile(`${folder}/missing`));
-    assert.deepEqual(reads.paths, [closed, open]);
-    const facts = readMachineFacts({ config: config ?? "", keys: reads.paths });
-    const [keys, files] = judgeMachine(facts, 2);
-    assert.deepEqual([keys?.result, keys?.advice], ["warning", `chmod 600 ${open}`]);
-    assert.match(keys?.found ?? "", /open \(mode 644\)$/);
+    const keys = reads.listKeyFiles(config ?? "");
+    assert.deepEqual(keys, [closed, open]);
+    const facts = readMachineFacts({ config: config ?? "", keys });
+    const [row, files] = judgeMachine(facts, 2);
+    assert.deepEqual([row?.result, row?.advice], ["warning", `chmod 600 ${open}`]);
+    assert.match(row?.found ?? "", /open \(mode 644\)$/);
     assert.equal(files?.result, "ok");
     assert.equal(judgeMachine({ keyFiles: [], openable: 0 }, 2)[0]?.result, "ok");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("machine: a configuration that others may read is named when a key stands in it, and not otherwise", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const [config, key] = [`${folder}/relayer.toml`, `${folder}/key`];
+    await Deno.writeTextFile(key, DEVNET_KEYS.relayer, { mode: 0o600 });
+    const judge = async (signer: string): Promise<CheckRow | undefined> => {
+      await Deno.writeTextFile(config, edited([INLINE_KEY, `"${signer}"`]));
+      await Deno.chmod(config, 0o644);
+      const reads = recordReads((path) => Deno.readFileSync(path));
+      readMessagingConfig(reads, config);
+      const facts = readMachineFacts({ config, keys: reads.listKeyFiles(config) });
+      return judgeMachine(facts, 1)[0];
+    };
+    const inline = await judge(DEVNET_KEYS.relayer);
+    assert.deepEqual([inline?.result, inline?.advice], ["warning", `chmod 600 ${config}`]);
+    assert.equal((await judge(key))?.result, "ok");
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

@@ -5,7 +5,11 @@ import { listAccounts } from "../../../src/core/commands/list_accounts.ts";
 import { openEthereumKeystore } from "../../../src/core/config/keystores/ethereum_keystore.ts";
 import type { OpenedKeystore } from "../../../src/core/config/keystores/opened_keystore.ts";
 import { openPolkadotKeystore } from "../../../src/core/config/keystores/polkadot_keystore.ts";
-import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
+import { fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { startHub } from "../../../devnet/hub/hub.ts";
+import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
+import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { sr25519PublicKey, toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import type { Terminal } from "../../../src/core/runtime/terminal.ts";
 import { messagingFile } from "../../../src/messaging/config/config_file.ts";
@@ -169,6 +173,36 @@ Deno.test("keys: shows every account and its balance, one of a chain that does n
     /^\[para\] +KUSAMA-2000 +5\w+ \(0x[0-9a-f]{64}\) +no answer from 127\.0\.0\.1:9$/,
   );
   assert.ok(![hub, chain, para].join().includes(KEY.slice(0, 12)));
+});
+
+Deno.test("keys: the free balance of a Substrate account is what a node has in its state, 0 of one without funds", async () => {
+  const funded = sr25519PublicKey(fromHex(KEY));
+  const stateMachine = parseStateMachine("KUSAMA-2000");
+  const consensusStateId = toConsensusStateId("PAS0");
+  const coprocessor = parseStateMachine("KUSAMA-4009");
+  await using node = await startHub({
+    chain: { stateMachine, consensusStateId, coprocessor, hashing: "Blake2" },
+    blockTimeMs: "manual",
+    balances: new Map([[toHash256(funded), 12_345_678_901_234_567_890n]]),
+  });
+  node.produceBlock();
+  const account = {
+    kind: "substrate",
+    section: "para",
+    stateMachine,
+    consensusStateId,
+    hashing: "Blake2",
+    rpcWs: new EndpointUrl(node.wsUrl),
+    maxRpcPayloadSizeBytes: 150_000_000,
+    maxConcurrentQueries: 10,
+  } as const;
+  const [rich = "", poor = ""] = await listAccounts([
+    { ...account, signer: new Secret(`0x${KEY}`) },
+    { ...account, signer: new Secret(toHex(new Uint8Array(32).fill(17))) },
+  ], systemClock);
+  assert.match(rich, / {2}12345678901234567890 of the smallest unit$/);
+  assert.ok(rich.includes(toHex(funded)), rich);
+  assert.match(poor, / {2}0 of the smallest unit$/);
 });
 
 Deno.test("keys: without a word it lists, and a wrong configuration is said to be wrong", async () => {

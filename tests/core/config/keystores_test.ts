@@ -225,6 +225,20 @@ Deno.test("keystores: one without keystore_password_file, and one without its pr
   );
 });
 
+Deno.test("keystores: a password file of a signer that is no keystore, or of none, is a warning", () => {
+  const warningsOf = (toml: string): readonly string[] =>
+    readWith({}, { toml }).warnings.map((warning) => renderDiagnostic("r.toml", warning));
+  assert.deepEqual(warningsOf(TOML), []);
+  assert.deepEqual(warningsOf(TOML.replace('"keystore:evm.json"', KEY_TEXT)), [
+    "r.toml:21: [evm1].keystore_password_file: found a key without effect, expected no such key; the signer is no " +
+    'keystore: write "keystore:" before its path, or remove this key',
+  ]);
+  assert.deepEqual(warningsOf(TOML.replace('signer = "keystore:para.json"\n', "")), [
+    "r.toml:29: [para].keystore_password_file: found a key without effect, expected no such key; the section has no " +
+    "signer",
+  ]);
+});
+
 Deno.test("keystores: one of an address that begins with a zero byte is refused like its plain key", () => {
   const { lines } = readWith({
     "evm.json": JSON.stringify(web3SecretStorage.scrypt),
