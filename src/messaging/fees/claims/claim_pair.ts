@@ -3,7 +3,7 @@
  * claim is sent. Works from the database alone, so a restart or another run continues where this one stopped.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import { UNSURE } from "../../../core/chains/reads.ts";
+import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { bisectClaims, readNonce, type ReadyClaim } from "./claim_attempt.ts";
@@ -46,6 +46,9 @@ export type PairOutcome =
   | "not_ready"
   /** Nothing can be claimed now. */
   | "idle";
+
+/** Age of a delivery from which a fee counts that its source's endpoints do not agree on, ms. */
+const MAX_UNSURE_MS = 3_600_000;
 
 /** Processes a pair once. */
 export function claimPair(
@@ -144,40 +147,48 @@ class PairPass {
 
   async #readRequests(rows: readonly DeliveryRow[]): Promise<ReadonlyMap<Hash256, ClaimedRequest>> {
     const { hub, ledger } = this.#context;
-    const { source, sourceHeights } = this.#input;
     const commitments = rows.map(({ commitment }) => commitment);
     const [fees, statuses] = await Promise.all([
-      source.fees.fetchFees(commitments, this.#signal),
+      this.#readFees(rows),
       hub.accounts.fetchClaimStatus(commitments, this.#signal),
     ]);
-    // Without a fee a row ends for good, so that is confirmed first: a node may lag behind the request or its raised fee.
-    const feeless = commitments.filter((_, index) => (fees[index] ?? 0n) === 0n);
-    const since = { height: sourceHeights.newest };
-    const certain = feeless.length === 0
-      ? []
-      : await source.certain.fetchCertainFees(feeless, since, this.#signal);
-    const certainOf = new Map(feeless.map((commitment, index) => [commitment, certain[index] ?? UNSURE]));
     const requests = new Map<Hash256, ClaimedRequest>();
     ledger.transaction(() => {
       for (const [index, row] of rows.entries()) {
-        const confirmed = certainOf.get(row.commitment);
-        const isUnsure = confirmed?.kind === "unsure";
-        const fee = confirmed?.kind === "certain"
-          ? confirmed.value ?? 0n
-          : isUnsure
-          ? undefined
-          : fees[index];
-        const status = statuses[index];
-        if (fee === undefined || status === undefined) continue;
-        requests.set(row.commitment, { fee, onHub: status === "unclaimed" ? "open" : status });
-        const isKnown = confirmed?.kind === "certain" ? confirmed.value !== undefined : true;
-        if (isKnown && fee !== row.fee) {
-          ledger.deliveries.setFee(row.commitment, row.dest, fee);
+        const [fee, status] = [fees[index] ?? UNSURE, statuses[index]];
+        if (fee.kind === "unsure" || status === undefined) continue;
+        const value = fee.value ?? 0n;
+        requests.set(row.commitment, { fee: value, onHub: status === "unclaimed" ? "open" : status });
+        if (fee.value !== undefined && value !== row.fee) {
+          ledger.deliveries.setFee(row.commitment, row.dest, value);
           this.#noteRevenue(row);
         }
       }
     });
     return requests;
+  }
+
+  /**
+   * Reads the latest fees. A node that lags behind a raise would have us claim the old fee, and one that lags behind
+   * the request would end the row without any: a fee counts when the endpoints that are far enough agree on it. Where
+   * they still do not after an hour, a fee counts that one of them reports; 0 never does.
+   */
+  async #readFees(rows: readonly DeliveryRow[]): Promise<readonly Certain<bigint | undefined>[]> {
+    const { source, sourceHeights } = this.#input;
+    const nowMs = this.#context.clock.now();
+    const since = { height: sourceHeights.newest };
+    const commitments = rows.map(({ commitment }) => commitment);
+    const certain = await source.certain.fetchCertainFees(commitments, since, this.#signal);
+    const overdue = rows.filter(({ createdAtMs }, index) =>
+      (certain[index] ?? UNSURE).kind === "unsure" && nowMs - createdAtMs >= MAX_UNSURE_MS
+    ).map(({ commitment }) => commitment);
+    if (overdue.length === 0) return certain;
+    const told = await source.fees.fetchFees(overdue, this.#signal);
+    const toldOf = new Map(overdue.map((commitment, index) => [commitment, told[index] ?? 0n]));
+    return commitments.map((commitment, index) => {
+      const value = toldOf.get(commitment) ?? 0n;
+      return value > 0n ? { kind: "certain", value } : certain[index] ?? UNSURE;
+    });
   }
 
   /** Adds the fee that was just recorded to the revenue of the delivery's transaction. */

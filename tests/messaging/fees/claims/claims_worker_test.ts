@@ -151,6 +151,31 @@ Deno.test("claims: a fee of zero from a node that is behind its raise does not e
   assert.deepEqual(scene.states(), { claimed: 1 });
 });
 
+Deno.test("claims: a node that is behind a raise does not make us claim the old fee", async () => {
+  const scene = await sceneWith();
+  const [commitment = hashOf(0)] = scene.deliver(1);
+  await scene.blocks(5);
+  scene.chain(a).raise(commitment, 50n * one);
+  scene.chain(a).staleFees = new Map([[commitment, one]]);
+  await claimAll(scene);
+  await scene.blocks(20);
+  await claimAll(scene);
+  assert.deepEqual(scene.states(), { claimed: 1 });
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 51n * one);
+});
+
+Deno.test("claims: a fee that endpoints do not agree on for an hour is claimed as one of them tells it", async () => {
+  const scene = await sceneWith();
+  scene.deliver(1);
+  await scene.blocks(5);
+  scene.chain(a).areWitnessesUp = false;
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.states(), { unclaimed: 1 });
+  await scene.clock.advance(3_600_000);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 1 });
+});
+
 Deno.test("claims: a receipt of another relayer and a reorganised one are lost before anything is sent (F24)", async () => {
   const scene = await sceneWith();
   const [foreign = hashOf(0), gone = hashOf(0), good = hashOf(0)] = scene.deliver(3);
@@ -429,7 +454,7 @@ for (const transactions of ["repool", "forget"] as const) {
 
 for (
   const method of [
-    "fetchFees",
+    "fetchCertainFees",
     "proveFees",
     "dryRunCall",
     "prepareCall",
@@ -447,7 +472,7 @@ for (
         await scene.blocks(5);
         const kill = new AbortController();
         const act = (): void => kill.abort(new Error("killed"));
-        const on = method === "fetchFees" || method === "proveFees" ? scene.chain(a) : scene.hub;
+        const on = method === "fetchCertainFees" || method === "proveFees" ? scene.chain(a) : scene.hub;
         on.faults.add(method, { kind: "interrupt", when, act }, { skip: method === "broadcast" ? 0 : 1 });
         const rounds = new ClaimsRounds(scene.context);
         for (let round = 0; round < 12 && !kill.signal.aborted; round++) {
