@@ -152,10 +152,14 @@ export function finalise(context: RelayDeps, row: SubmissionRow): void {
 
 /** Reverts what was recorded for a block that no longer exists; the messages count as submitted again. */
 export function reopen(context: RelayDeps, row: SubmissionRow): void {
+  const { deliveries } = context.ledger;
   for (const item of context.ledger.submissions.itemsOf(row.id)) {
     const message = readMessageRow(context, item);
+    // The record of this transaction goes, whatever becomes of the message: nothing else would end it.
+    const recorded = deliveries.find(item.requestCommitment, item.target);
+    if (recorded?.txHash === row.submission.hash) deliveries.remove(item.requestCommitment, item.target);
     if (message.state === "submitted" || isCarriedElsewhere(context, row, message)) continue;
-    if (item.outcome === "handled") context.ledger.deliveries.remove(item.requestCommitment, item.target);
+    if (item.outcome === "handled") deliveries.remove(item.requestCommitment, item.target);
     if (message.state !== "ready" && !mayFollow(message.state, "ready")) continue;
     const ready = message.state === "ready"
       ? message

@@ -316,6 +316,27 @@ Deno.test("settle: after a reorganisation back into the pool the messages are un
   assert.equal(record(relayer, first)?.isFinal, true);
 });
 
+Deno.test("settle: of two transactions with one message a reorganisation takes back both, with the record", async () => {
+  const { fixture, relayer, leg, first } = await sent(1, { settings: { retryFrequencySec: 600 } }, 4n);
+  fixture.two.failing.add(first.commitment);
+  await fixture.blocks(1);
+  await settle(relayer);
+  fixture.two.failing.delete(first.commitment);
+  await fixture.clock.advance(86_400_000);
+  const before = fixture.two.head.height;
+  await round(relayer, leg);
+  await fixture.blocks(1);
+  await settle(relayer);
+  assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["included", "included"]);
+  assert.ok(record(relayer, first) !== undefined);
+  fixture.two.reorganise(Number(fixture.two.head.height - before) + 1);
+  fixture.two.isFull = true;
+  await fixture.blocks(6);
+  await settle(relayer);
+  assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["broadcast", "broadcast"]);
+  assert.equal(record(relayer, first), undefined);
+});
+
 Deno.test("settle: a block that is gone with everything in it is reported, and the bytes go out again", async () => {
   const { fixture, relayer, first } = await included();
   fixture.two.reorganise(1, "forget");
