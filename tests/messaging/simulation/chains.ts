@@ -2,6 +2,7 @@
 import type { GasQuote } from "../../../src/core/chains/fees.ts";
 import type { RelayerHubCall } from "../../../src/core/chains/hub.ts";
 import type { FeeProof, ProvenBlock, ReceiptProof } from "../../../src/core/chains/proofs.ts";
+import type { Certain, ReadSince } from "../../../src/core/chains/reads.ts";
 import type { AccountNonces, ReplacementState } from "../../../src/core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
@@ -96,6 +97,19 @@ export class SimEvm extends MemoryEvm implements EvmChain {
   override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
     this.#life.leaving(submission, undefined);
     return super.broadcast(submission, signal);
+  }
+
+  override async fetchCertainFees(
+    commitments: readonly Hash256[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<bigint | undefined>[]> {
+    const fees = await super.fetchCertainFees(commitments, since, signal);
+    for (const [index, commitment] of commitments.entries()) {
+      const fee = fees[index];
+      if (fee?.kind === "certain") this.#life.reportFee(commitment, fee.value ?? 0n);
+    }
+    return fees;
   }
 
   override async fetchFees(

@@ -74,8 +74,14 @@ function competitionKey(target: Chain): string {
   return `competitors on ${target.id.stateMachine}`;
 }
 
-/** Age of ended messages that are checked after a start, ms: longer than any configured chain takes to finality. */
+/**
+ * Longer than any configured chain takes to finality, ms: the age of ended messages that are checked after a start, and
+ * at which each is checked for the last time.
+ */
 const LOOKBACK_MS = 3_600_000;
+
+/** Pause between last checks, ms. */
+const LAST_CHECK_MS = 900_000;
 
 /** Poll interval while a delivery is not final yet, ms. */
 const POLL_INTERVAL_MS = 15_000;
@@ -83,7 +89,18 @@ const POLL_INTERVAL_MS = 15_000;
 /** Maximum number of receipts read at once. */
 const MAX_RECEIPTS_AT_ONCE = 100;
 
-/** Deliveries of other relayers on one target. */
+/** Ended messages of one target, by the time of their end. */
+interface Span {
+  /** Exclusive. */
+  readonly afterMs: number;
+  readonly untilMs: number;
+}
+
+/**
+ * Deliveries of other relayers on one target. They are checked when the block in which they were seen should be final.
+ * A reorganisation may have put them into a later block meanwhile, and the next one may remove them from that: each is
+ * checked a last time when every such block is final. Which ones were is in the ledger.
+ */
 export class CompetitorDeliveries {
   readonly #context: TargetContext;
   /** Everything that ended up to this time is final. */
@@ -91,28 +108,67 @@ export class CompetitorDeliveries {
   /** Deliveries seen up to `untilMs` are final once `height` is. */
   #watched: { readonly untilMs: number; readonly height: bigint } | undefined;
   #pollAfterMs = 0;
+  #lastCheckAfterMs: number;
 
   constructor(context: TargetContext) {
     this.#context = context;
-    this.#finalUntilMs = context.clock.now() - LOOKBACK_MS;
+    const nowMs = context.clock.now();
+    this.#finalUntilMs = nowMs - LOOKBACK_MS;
+    this.#lastCheckAfterMs = nowMs + LAST_CHECK_MS;
+    if (context.ledger.meta.find(this.#key) === undefined) this.#noteChecked(this.#finalUntilMs);
   }
 
   /** Checks once, if it is time; true when a message has to be delivered again. May throw an `RpcFault`. */
   async check(signal: AbortSignal): Promise<boolean> {
+    return await this.#checkLast(signal) || await this.#checkFinal(signal);
+  }
+
+  get #key(): string {
+    return `deliveries of others checked on ${this.#context.target.id.stateMachine}`;
+  }
+
+  #noteChecked(untilMs: number): void {
+    const { ledger } = this.#context;
+    ledger.transaction(() => ledger.meta.write(this.#key, untilMs.toString()));
+  }
+
+  async #checkLast(signal: AbortSignal): Promise<boolean> {
+    const nowMs = this.#context.clock.now();
+    if (nowMs < this.#lastCheckAfterMs) return false;
+    this.#lastCheckAfterMs = nowMs + LAST_CHECK_MS;
+    const span = {
+      afterMs: Number(this.#context.ledger.meta.find(this.#key) ?? 0),
+      untilMs: nowMs - LOOKBACK_MS,
+    };
+    if (this.#page(span, 1).length === 0) {
+      this.#noteChecked(span.untilMs);
+      return false;
+    }
+    const height = await this.#context.target.reads.fetchFinalHeight(signal);
+    const { hasChanges, isSure } = await this.#confirm(span, height, signal);
+    if (isSure) this.#noteChecked(span.untilMs);
+    return hasChanges;
+  }
+
+  async #checkFinal(signal: AbortSignal): Promise<boolean> {
     const nowMs = this.#context.clock.now();
     if (nowMs < this.#pollAfterMs) return false;
     this.#pollAfterMs = nowMs + POLL_INTERVAL_MS;
     if (this.#watched === undefined) {
       // Rows of the current millisecond may still be written.
       const untilMs = nowMs - 1;
-      if (this.#page(untilMs, 1).length > 0) {
+      if (this.#page({ afterMs: this.#finalUntilMs, untilMs }, 1).length > 0) {
         this.#watched = { untilMs, height: await this.#context.target.reads.fetchHeight(signal) };
       }
       return false;
     }
     const { untilMs, height } = this.#watched;
     if (await this.#context.target.reads.fetchFinalHeight(signal) < height) return false;
-    const { hasChanges, isSure } = await this.#confirm({ untilMs, height }, signal);
+    const { hasChanges, isSure } = await this.#confirm(
+      { afterMs: this.#finalUntilMs, untilMs },
+      height,
+      signal,
+    );
     if (!isSure) return hasChanges; // checked again later
     this.#finalUntilMs = untilMs;
     this.#watched = undefined;
@@ -120,27 +176,22 @@ export class CompetitorDeliveries {
     return hasChanges;
   }
 
-  #page(untilMs: number, limit: number, afterKey?: MessageRow): readonly MessageRow[] {
+  #page(span: Span, limit: number, afterKey?: MessageRow): readonly MessageRow[] {
     const target = this.#context.target.id.stateMachine;
-    return this.#context.ledger.messages.listDeliveredByOther({
-      target,
-      afterMs: this.#finalUntilMs,
-      untilMs,
-      limit,
-      afterKey,
-    });
+    return this.#context.ledger.messages.listDeliveredByOther({ ...span, target, limit, afterKey });
   }
 
-  /** Reads the receipts of messages that ended up to then; those that certainly have none are due again. */
+  /** Reads the receipts of messages that ended then; those that certainly have none at `height` are due again. */
   async #confirm(
-    { untilMs, height }: { readonly untilMs: number; readonly height: bigint },
+    span: Span,
+    height: bigint,
     signal: AbortSignal,
   ): Promise<{ readonly hasChanges: boolean; readonly isSure: boolean }> {
     let hasChanges = false;
     let isSure = true;
     let last: MessageRow | undefined;
     for (;;) {
-      const rows = this.#page(untilMs, MAX_RECEIPTS_AT_ONCE, last);
+      const rows = this.#page(span, MAX_RECEIPTS_AT_ONCE, last);
       if (rows.length === 0) return { hasChanges, isSure };
       last = rows.at(-1);
       const receipts = await this.#context.target.reads.fetchReceipts(rows.map(parseRow), signal);

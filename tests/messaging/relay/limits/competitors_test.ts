@@ -8,6 +8,7 @@ import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts"
 interface Case {
   readonly fixture: Fixture;
   readonly relayer: Relayer;
+  readonly competitor: Relayer;
   readonly message: Message;
 }
 
@@ -23,7 +24,7 @@ async function prepare(): Promise<Case> {
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
   assert.equal(relayer.row(message).state, "delivered_by_other");
-  return { fixture, relayer, message };
+  return { fixture, relayer, competitor, message };
 }
 
 Deno.test("competitors: a message whose delivery a reorganisation removes is delivered by us", async () => {
@@ -50,6 +51,27 @@ Deno.test("competitors: a delivery that becomes final is read once more and left
     assert.equal(looks(), before, "nothing is left to look at");
     assert.equal(relayer.row(message).state, "delivered_by_other");
   });
+});
+
+Deno.test("competitors: a delivery that one reorganisation moves and the next one removes is made by us", async () => {
+  const { fixture, relayer, competitor, message } = await prepare();
+  const others = new CompetitorDeliveries(relayer.on(relayer.two));
+  await fixture.clock.advance(1_000);
+  await others.check(relayer.signal);
+  // The block in which it was seen becomes final without it.
+  fixture.two.reorganise(1, "forget");
+  await fixture.blocks(30);
+  const [theirs] = competitor.submissions(message);
+  assert.ok(theirs !== undefined);
+  fixture.two.submit(theirs.submission.hash);
+  await fixture.blocks(12);
+  assert.equal(await others.check(relayer.signal), false);
+  fixture.two.reorganise(20, "forget");
+  await fixture.clock.advance(3_600_000);
+  await fixture.blocks(50);
+  assert.equal(relayer.row(message).state, "delivered_by_other");
+  assert.equal(await others.check(relayer.signal), true);
+  assert.equal(relayer.row(message).state, "ready");
 });
 
 Deno.test("competitors: a start checks the last hour again, and nothing older", async () => {
