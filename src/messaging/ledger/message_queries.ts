@@ -110,6 +110,11 @@ export interface MessageQueries {
     source: StateMachine,
     target: StateMachine,
   ): MessageRow | undefined;
+  /**
+   * Finds the row that a delivery on `target` is of, in any state: deliveries are recorded under the commitment of the
+   * request, also those of responses.
+   */
+  findDelivered(requestCommitment: Hash256, target: StateMachine): MessageRow | undefined;
   /** Senders with open rows held for `reason` that are not due yet; most recently held first, at most `limit`. */
   listHeldSenders(query: HeldQuery): Uint8Array[];
   /** Rows of one of the {@link listHeldSenders}, oldest first. */
@@ -161,6 +166,14 @@ export function openMessageQueries(db: Database): MessageQueries {
         { source, target, requestCommitment },
       );
       return row && parseMessageRow(row);
+    },
+    findDelivered: (requestCommitment, target) => {
+      const row = db.row(
+        `SELECT * FROM message WHERE kind = 'getResponse' AND request_commitment = :requestCommitment
+           AND target = :target ORDER BY state = 'delivered' DESC, updated_at_ms DESC LIMIT 1`,
+        { target, requestCommitment },
+      );
+      return findMessage(db, requestCommitment, target) ?? (row && parseMessageRow(row));
     },
     listHeldSenders: ({ source, target, reason, nowMs, limit }) =>
       db.rows(

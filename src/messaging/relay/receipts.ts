@@ -207,7 +207,7 @@ export async function confirmFoundReceipts(
   const found = ledger.deliveries.listNotFinal(target.id.stateMachine)
     .filter(({ block }) => block.hash === undefined)
     .flatMap((delivery) => {
-      const message = ledger.messages.find(delivery.commitment, delivery.dest);
+      const message = ledger.messages.findDelivered(delivery.commitment, delivery.dest);
       return message === undefined ? [] : [{ delivery, message }];
     });
   if (found.length === 0) return false;

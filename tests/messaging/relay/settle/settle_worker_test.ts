@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
-import type { Message, PostRequest } from "../../../../src/core/ismp/message.ts";
+import { getMessage, getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { GetRequest, Message, PostRequest } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import type { MemoryNode } from "../../../support/memory_node.ts";
@@ -503,6 +504,39 @@ Deno.test("settle: a found receipt that a reorganisation removes reopens its mes
   assert.equal(relayer.row(first).state, "ready");
   assert.equal(record(relayer, first), undefined);
   assert.equal((await round(relayer, leg)).sent, 1);
+});
+
+Deno.test("settle: a found receipt of a response is confirmed, and reopened where a reorganisation removes it", async () => {
+  for (const isRemoved of [false, true]) {
+    const fixture = new Fixture({ two: { finalityLag: 5n } });
+    const get: GetRequest = {
+      source: names.two,
+      dest: names.one,
+      nonce: 1n,
+      from: new Uint8Array(20).fill(1),
+      keys: [new Uint8Array(20)],
+      height: 1n,
+      context: new Uint8Array(),
+      timeoutTimestampSec: 0n,
+    };
+    const response = getResponseMessage({ get, values: [] });
+    fixture.two.dispatch(getMessage(get), 10n ** 18n);
+    fixture.hub.dispatch(response);
+    await fixture.blocks(1);
+    await fixture.update(fixture.hub, fixture.two);
+    const before = new Relayer(fixture, memoryLedger(fixture));
+    await round(before, outbound(before));
+    await fixture.blocks(1);
+    const relayer = new Relayer(fixture, memoryLedger(fixture));
+    await round(relayer, outbound(relayer));
+    const asked = getMessage(get);
+    assert.equal(record(relayer, asked)?.isFinal, false);
+    if (isRemoved) fixture.two.reorganise(1, "forget");
+    await fixture.blocks(6);
+    await settle(relayer);
+    assert.equal(record(relayer, asked)?.isFinal, isRemoved ? undefined : true);
+    assert.equal(relayer.row(response).state, isRemoved ? "ready" : "delivered");
+  }
 });
 
 Deno.test("settle: a transaction that was given up and is mined after all is found by its receipt", async () => {
