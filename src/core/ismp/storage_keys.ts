@@ -2,7 +2,7 @@
  * Keys of the hub's storage: main trie, ISMP child trie and the node's offchain database.
  * Source: polytope-labs/hyperbridge: modules/pallets/* (storage items and hashers), modules/pallets/ismp/src/child_trie.rs.
  */
-import { xxhashAsU8a } from "@polkadot/util-crypto/xxhash";
+import { Twox128, Twox64Concat } from "@polkadot-api/substrate-bindings";
 import { concatBytes, fromHex, type Hash256 } from "../encoding/bytes.ts";
 import { blake2b128 } from "../encoding/hash.ts";
 import { bytes, type Codec, hash256, u32, u64 } from "../encoding/scale.ts";
@@ -29,12 +29,18 @@ export function blake2Concat(key: Uint8Array): Uint8Array {
 
 /** `Twox64Concat` of an encoded key. */
 export function twoxConcat(key: Uint8Array): Uint8Array {
-  return concatBytes(xxhashAsU8a(key, 64), key);
+  return Twox64Concat(key);
 }
 
-/** First 32 bytes of every key of a storage item: the key of a plain value, the prefix of a map. */
+/** Prefixes that were asked for: there are as many as names in this program. */
+const prefixes = new Map<string, Uint8Array>();
+
+/** First 32 bytes of every key of a storage item: the key of a plain value, the prefix of a map. Not to be changed. */
 export function storagePrefix(pallet: string, item: string): Uint8Array {
-  return concatBytes(xxhashAsU8a(ascii(pallet), 128), xxhashAsU8a(ascii(item), 128));
+  const name = `${pallet}.${item}`;
+  const prefix = prefixes.get(name) ?? concatBytes(Twox128(ascii(pallet)), Twox128(ascii(item)));
+  prefixes.set(name, prefix);
+  return prefix;
 }
 
 type Hasher = (key: Uint8Array) => Uint8Array;

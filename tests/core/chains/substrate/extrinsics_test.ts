@@ -70,9 +70,9 @@ const delivery: Delivery = {
 const signer = plainSigner(fromHex("0x0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20"));
 
 for (const hub of ["nexus", "gargantua"] as const) {
-  Deno.test(`extrinsics: a delivery to ${hub} has the bytes and the hash of the known answer`, async () => {
+  Deno.test(`extrinsics: a delivery to ${hub} has the bytes and the hash of the known answer`, () => {
     const { specName, specVersion, metadata } = hubMetadata(`${hub}-head`);
-    const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
+    const runtime = loadRuntime("hub", { specName, specVersion }, metadata);
     const posts = readDelivery(delivery);
     assert.ok(posts.kind === "posts");
     const extrinsic = deliveryExtrinsic(nodeOf("Keccak"), runtime, posts.steps, signer);

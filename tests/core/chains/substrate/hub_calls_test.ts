@@ -69,10 +69,10 @@ const accumulate = {
 const answer = argumentOf("StateCoprocessor.handle_unsigned", getRequestsWithProofCodec);
 
 for (const [vector, call] of known) {
-  Deno.test(`hub calls: ${vector} has the bytes of the known answer on both hubs`, async () => {
+  Deno.test(`hub calls: ${vector} has the bytes of the known answer on both hubs`, () => {
     for (const hub of ["nexus", "gargantua"] as const) {
       const { specName, specVersion, metadata } = hubMetadata(`${hub}-head`);
-      const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
+      const runtime = loadRuntime("hub", { specName, specVersion }, metadata);
       assert.equal(toHex(encodeHubCall(runtime, call)), hubScale(`call.${hub}.${vector}`).scale);
     }
   });
@@ -92,9 +92,9 @@ for (const [vector, call] of known) {
   });
 }
 
-Deno.test("hub calls: a runtime whose arguments differ gets nothing", async () => {
+Deno.test("hub calls: a runtime whose arguments differ gets nothing", () => {
   const { specName, specVersion, metadata } = hubMetadata("gargantua-genesis");
-  const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
+  const runtime = loadRuntime("hub", { specName, specVersion }, metadata);
   const codes = known.map(([, call]) => {
     try {
       encodeHubCall(runtime, call);
@@ -327,7 +327,7 @@ Deno.test("hub calls: a claim that shrinks by a fifth is sent compressed, and un
   const plain = new Uint8Array(zstdDecompressSync(compressed));
   assert.equal(plain.length, size);
   const { specName, specVersion, metadata } = hubMetadata("nexus-head");
-  const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
+  const runtime = loadRuntime("hub", { specName, specVersion }, metadata);
   assert.equal(toHex(plain), toHex(encodeHubCall(runtime, large)));
   await chain.close();
 });

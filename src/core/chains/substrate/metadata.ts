@@ -1,0 +1,170 @@
+/**
+ * What this program needs of a runtime's metadata, read once: the decoded metadata itself is some ten times as large
+ * and is not kept. Pure. Source of the format: paritytech/frame-metadata: frame-metadata/src/v14.rs to v16.rs.
+ */
+import { type CodecType, metadata as metadataCodec } from "@polkadot-api/substrate-bindings";
+import type { EventType } from "./event_records.ts";
+import type { RuntimeType } from "./layout.ts";
+
+/** Bytes that are not metadata of version 14, 15 or 16. */
+export class UnreadableMetadata extends Error {
+  override readonly name = "UnreadableMetadata";
+}
+
+/** A call by its indexes. */
+export interface CallEntry {
+  /** Pallet and call, a byte each. */
+  readonly index: Uint8Array;
+  /** Numbers of the types of its arguments, in order. */
+  readonly argumentTypes: readonly number[];
+}
+
+/** A pallet: its errors and events by their index. */
+export interface PalletEntry {
+  readonly name: string;
+  readonly errors: ReadonlyMap<number, string>;
+  readonly events: ReadonlyMap<number, EventType>;
+}
+
+/** Indexes and types of one runtime. */
+export interface RuntimeTables {
+  /** By index. */
+  readonly pallets: ReadonlyMap<number, PalletEntry>;
+  /** By `Pallet.call`. */
+  readonly calls: ReadonlyMap<string, CallEntry>;
+  /** As `Pallet.Item`. */
+  readonly storage: ReadonlySet<string>;
+  /** By the numbers that the metadata gives them. */
+  readonly types: ReadonlyMap<number, RuntimeType>;
+  /** Names of the outermost variants of `DispatchError` by index. */
+  readonly dispatchErrors: ReadonlyMap<number, string>;
+}
+
+type Versioned = CodecType<typeof metadataCodec>["metadata"];
+type Decoded = Extract<Versioned, { readonly tag: "v14" | "v15" | "v16" }>["value"];
+type MetadataType = Decoded["lookup"][number];
+/** Type of a pallet's calls, errors or events; version 16 says more about it. */
+type Reference = number | { readonly type: number } | undefined;
+type Variants = Extract<MetadataType["def"], { readonly tag: "variant" }>["value"];
+
+/** Outermost variants of `DispatchError` where the metadata has no such type: paritytech/polkadot-sdk: substrate/primitives/runtime/src/lib.rs. */
+const dispatchErrors = [
+  "Other",
+  "CannotLookup",
+  "BadOrigin",
+  "Module",
+  "ConsumerRemaining",
+  "NoProviders",
+  "TooManyConsumers",
+  "Token",
+  "Arithmetic",
+  "Transactional",
+  "Exhausted",
+  "Corruption",
+  "Unavailable",
+  "RootNotAllowed",
+  "Trie",
+] as const;
+
+/** Number that metadata begins with: `meta`, little endian. */
+const MAGIC = 0x6174656d;
+
+/**
+ * Reads encoded metadata.
+ * @throws {UnreadableMetadata}
+ */
+export function readMetadata(bytes: Uint8Array): RuntimeTables {
+  const { lookup, pallets } = decode(bytes);
+  const found = new Map(lookup.map((type) => [type.id, type]));
+  const variantsOf = (part: Reference): Variants =>
+    part === undefined ? [] : variantsIn(found, typeof part === "number" ? part : part.type);
+  const calls = pallets.flatMap((pallet) =>
+    variantsOf(pallet.calls).map((call): readonly [string, CallEntry] => [
+      `${pallet.name}.${call.name}`,
+      {
+        index: Uint8Array.of(pallet.index, call.index),
+        argumentTypes: call.fields.map(({ type }) => type),
+      },
+    ])
+  );
+  return {
+    pallets: new Map(pallets.map((pallet) => [pallet.index, {
+      name: pallet.name,
+      errors: new Map(variantsOf(pallet.errors).map(({ index, name }) => [index, name])),
+      events: new Map(
+        variantsOf(pallet.events).map(({ index, name, fields }) => [
+          index,
+          { name, fields: fields.map(({ type }) => type) },
+        ]),
+      ),
+    }])),
+    calls: new Map(calls),
+    storage: new Set(
+      pallets.flatMap(({ name, storage }) => storage?.items.map((item) => `${name}.${item.name}`) ?? []),
+    ),
+    types: new Map(lookup.map((type) => [type.id, toRuntimeType(type, found)])),
+    dispatchErrors: dispatchErrorsOf(lookup),
+  };
+}
+
+function decode(bytes: Uint8Array): Decoded {
+  const { magicNumber, metadata } = decodeAny(bytes);
+  if (magicNumber === MAGIC) {
+    if (metadata.tag === "v14" || metadata.tag === "v15" || metadata.tag === "v16") return metadata.value;
+  }
+  throw new UnreadableMetadata(
+    `Metadata begins otherwise, and is of version 14 to 16; found ${metadata.tag}`,
+  );
+}
+
+function decodeAny(bytes: Uint8Array): CodecType<typeof metadataCodec> {
+  try {
+    // The codec reads the whole buffer behind a view, so a view must be copied first.
+    return metadataCodec.dec(new Uint8Array(bytes));
+  } catch (cause) {
+    throw new UnreadableMetadata("These bytes are no metadata of version 14 to 16", { cause });
+  }
+}
+
+function variantsIn(types: ReadonlyMap<number, MetadataType>, id: number): Variants {
+  const def = types.get(id)?.def;
+  if (def?.tag !== "variant") throw new UnreadableMetadata(`Type ${id} should have variants`);
+  return def.value;
+}
+
+/** Variants of `DispatchError` that the runtime knows: releases append to them. */
+function dispatchErrorsOf(lookup: Decoded["lookup"]): ReadonlyMap<number, string> {
+  const found = lookup.find(({ path }) => path.join("::") === "sp_runtime::DispatchError");
+  if (found?.def.tag !== "variant") return new Map(dispatchErrors.entries());
+  return new Map(found.def.value.map(({ index, name }) => [index, name]));
+}
+
+function toRuntimeType({ def }: MetadataType, types: ReadonlyMap<number, MetadataType>): RuntimeType {
+  switch (def.tag) {
+    case "primitive":
+      return { kind: "primitive", name: def.value.tag };
+    case "sequence":
+      return { kind: "list", of: def.value };
+    case "array":
+      return { kind: "array", of: def.value.type, length: def.value.len };
+    case "composite":
+      return { kind: "fields", of: def.value.map(({ type }) => type) };
+    case "tuple":
+      return { kind: "fields", of: def.value };
+    case "compact":
+      return { kind: "compact" };
+    case "bitSequence":
+      return { kind: "bits", storeBytes: storeBytesOf(types.get(def.value.bitStoreType)) };
+    case "variant":
+      return {
+        kind: "variants",
+        of: new Map(def.value.map(({ index, fields }) => [index, fields.map(({ type }) => type)])),
+      };
+  }
+}
+
+/** Bytes of the unsigned integers that hold the bits of a sequence. */
+function storeBytesOf(type: MetadataType | undefined): number {
+  const bits = type?.def.tag === "primitive" ? Number(type.def.value.tag.slice(1)) : 8;
+  return bits / 8;
+}
