@@ -48,13 +48,17 @@ function depsWith(log: RecordedLog, fixture: Fixture): Parameters<typeof runCons
   return { ...deps, config, connect: () => connectChains(deps, config) };
 }
 
-/** Runs until `isDone`, one block of each parachain at a time. */
+/**
+ * Runs until `isDone`: one round of blocks after the other, each with messages, because heads without them wait for
+ * their interval.
+ */
 async function runUntil(fixture: Fixture, log: RecordedLog, isDone: () => boolean): Promise<void> {
   const stop = new AbortController();
   const run = runConsensus(depsWith(log, fixture), { base: undefined }, stop.signal);
   const untilMs = systemClock.now() + 15_000;
   while (!isDone()) {
     if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ event }) => event).join("\n"));
+    await fixture.send();
     fixture.advance();
     await systemClock.sleep(100, never);
   }
