@@ -64,7 +64,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   );
   command.option(
     "--socket <path>",
-    "socket for the commands status and prove; default: causeway-consensus.sock in the folder of --cache",
+    "socket for the commands status, prove and log-level; default: causeway-consensus.sock in the folder of --cache",
   );
   addListenOptions(command);
   addCommonOptions(command, version);

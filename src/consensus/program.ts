@@ -54,7 +54,7 @@ export function runProgram(
     hasResult: command.kind === "command" && command.hasResult,
   };
   return runApp(world, { ...options, arguments: args }, async (config, context) => {
-    const { log, print, hasColour, signal, inRounds } = context;
+    const { log, setLogLevel, print, hasColour, signal, inRounds } = context;
     let cachedTexts: ReadonlyMap<StateMachine, PersistedText>;
     try {
       cachedTexts = openCachedTexts(config, args.cache);
@@ -77,6 +77,7 @@ export function runProgram(
       clock: systemClock,
       random: systemRandomness,
       log,
+      setLogLevel,
       cachedTexts,
       observer: watch.endpoints,
       observeHub: (hub: ConsensusTarget) => watch.observe(hub),

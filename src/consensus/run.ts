@@ -59,8 +59,9 @@ export function runConsensus(
     started?.();
     const turns = new ProverTurns();
     const socket = deps.controlSocket;
-    const { clock, log } = deps;
-    const control = { log, proving: { ...connections, clock, log, turns }, status: () => watch?.status() };
+    const { clock, log, setLogLevel } = deps;
+    const proving = { ...connections, clock, log, turns };
+    const control = { log, setLogLevel, proving, status: () => watch?.status() };
     const workers = [
       ...planWorkers({ ...deps, turns }, connections, checks),
       ...socket === undefined ? [] : [consensusControlWorker(control, socket)],

@@ -12,7 +12,7 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import type { Log } from "../core/telemetry/log.ts";
+import type { Log, LogLevel } from "../core/telemetry/log.ts";
 import type { BaseState } from "./client.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
 import type { UpdateObserver } from "./update_observer.ts";
@@ -41,6 +41,8 @@ export interface RunDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
+  /** Changes the minimum level that is logged; absent: it stays. */
+  readonly setLogLevel?: ((level: LogLevel) => void) | undefined;
   readonly config: ConsensusConfig;
   /** Prepares the connections of the configuration; they are opened at the first request. */
   readonly connect: () => Connections;

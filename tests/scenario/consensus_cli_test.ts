@@ -189,9 +189,12 @@ Deno.test("consensus command line: it runs on a hub with a chain that is held, a
       const status = await ask("status");
       assert.deepEqual([status.code, status.stderr], [0, ""], status.stdout);
       assert.match(status.stdout, /^causeway-consensus .*, running for /);
+      const level = await ask("log-level", "warn");
+      assert.deepEqual(level, { code: 0, stdout: "The relayer logs from level warn on.\n", stderr: "" });
       const prove = await ask("prove", "EVM-31337", "--dry-run");
       assert.deepEqual([prove.code, prove.stdout], [1, ""]);
       assert.match(prove.stderr, /^EVM-31337 only receives: /);
+      assert.equal((await ask("log-level", "info")).code, 0);
     };
     const result = await stopAt({ folder, line: "chain_receive_only", signal: "SIGTERM", before });
     const after = await ask("status");
@@ -201,7 +204,8 @@ Deno.test("consensus command line: it runs on a hub with a chain that is held, a
   });
   assert.deepEqual([code, stderr], [0, ""]);
   assert.ok(stdout.includes("program_started") && stdout.includes("program_stopped"), stdout);
-  assert.doesNotMatch(stdout, /"level":"ERROR"/i);
+  assert.match(stdout, /"operation":"log-level"/);
+  assert.doesNotMatch(stdout, /"level":"ERROR"|"operation":"prove"/i);
 });
 
 Deno.test("consensus command line: SIGHUP has the file read again, and the new values are used", async () => {

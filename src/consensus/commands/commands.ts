@@ -4,6 +4,7 @@ import { sharedCommands } from "../../core/commands/shared_commands.ts";
 import { check } from "./check.ts";
 import type { ConsensusRun } from "./command.ts";
 import { logConsensusState } from "./log_consensus_state.ts";
+import { logLevel } from "./log_level.ts";
 import { prove } from "./prove.ts";
 import { status } from "./status.ts";
 
@@ -12,6 +13,7 @@ export const commands: readonly Command<ConsensusRun>[] = [
   check,
   status,
   prove,
+  logLevel,
   logConsensusState,
   ...sharedCommands,
 ];

@@ -1,6 +1,5 @@
 /** Work of `prove`: by the running relayer, or in this process. */
-import { OperationRefusal, readAnswerLine, toRequestLine } from "../../core/commands/control_operation.ts";
-import { ControlFault } from "../../core/runtime/control_client.ts";
+import { askOrElse } from "../../core/commands/ask_running.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { formatValues } from "../../core/runtime/text_table.ts";
@@ -18,7 +17,7 @@ export interface ProveOptions {
 }
 
 /** Proves and prints. */
-export async function runProve(
+export function runProve(
   run: ConsensusRun,
   { chain, dryRun = false, json = false }: ProveOptions,
 ): Promise<ExitCode> {
@@ -27,23 +26,17 @@ export async function runProve(
     run.print(json || run.isJson ? JSON.stringify(proven) : formatProven(proven));
     return proven.outcome === "refused" || proven.outcome === "lost" ? exitCodes.failed : exitCodes.ok;
   };
-  try {
-    const line = toRequestLine(proveOperation, request);
-    const answer = await run.askRunning({ line, signal: run.signal });
-    if (answer !== undefined) return show(readAnswerLine(proveOperation, answer));
-    const { deps: { clock, log } } = run;
-    return await runSession(
-      run.deps,
-      async (connections) =>
-        show(await proveNow({ ...connections, clock, log, turns: new ProverTurns() }, request, run.signal)),
-      run.signal,
-    );
-  } catch (error) {
-    if (run.signal.aborted) return exitCodes.ok;
-    if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
-    run.printError(error.message);
-    return exitCodes.failed;
-  }
+  const { deps, signal } = run;
+  const { clock, log } = deps;
+  return askOrElse(
+    run,
+    { operation: proveOperation, input: request, show, afterMs: undefined },
+    () =>
+      runSession(deps, async (connections) => {
+        const proving = { ...connections, clock, log, turns: new ProverTurns() };
+        return show(await proveNow(proving, request, signal));
+      }, signal),
+  );
 }
 
 function formatProven(

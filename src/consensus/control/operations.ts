@@ -4,6 +4,7 @@ import {
   type NamedOperation,
   toNamedOperation,
 } from "../../core/commands/control_operation.ts";
+import { type LevelSetter, logLevelOperation } from "../../core/commands/log_level_operation.ts";
 import { stateMachineShape } from "../../core/commands/control_shapes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { ConsensusStatus } from "../status/consensus_status.ts";
@@ -11,7 +12,7 @@ import { type Proven, proveNow, provenShape, type ProveRequest, type Proving } f
 import { z } from "zod";
 
 /** Context of the operations. */
-export interface ConsensusControl {
+export interface ConsensusControl extends LevelSetter {
   readonly log: Log;
   readonly proving: Proving;
   /** What the status page shows; `undefined`: nobody watches. */
@@ -54,5 +55,6 @@ export const proveOperation: ControlOperation<ConsensusControl, ProveRequest, Pr
 /** All operations. */
 export const operations: readonly NamedOperation<ConsensusControl>[] = [
   toNamedOperation(consensusStatusOperation),
+  toNamedOperation(logLevelOperation),
   toNamedOperation(proveOperation),
 ];

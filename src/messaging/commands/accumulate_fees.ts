@@ -38,10 +38,10 @@ export const accumulateFees = defineCommand<MessagingRun, AccumulateOptions>({
         { wait = false, withdraw = false }: { readonly wait?: boolean; readonly withdraw?: boolean },
       ) => choose({ waits: wait, withdraws: withdraw })),
   run: async (run, options) => {
-    const { askOrElse } = await import("../control/ask.ts");
+    const { askOrElse } = await import("../../core/commands/ask_running.ts");
     const { accumulateFeesOperation } = await import("../control/operations/accumulate_fees.ts");
     const { runAccumulation } = await import("./run_accumulation.ts");
-    return await askOrElse(run, {
+    return await askOrElse({ ...run.deps, signal: run.signal }, {
       operation: accumulateFeesOperation,
       input: options,
       afterMs: undefined,

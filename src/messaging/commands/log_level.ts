@@ -1,34 +1,18 @@
 /** `log-level`: changes how much the running relayer logs, until it ends. */
-import { Argument } from "commander";
-import { defineCommand } from "../../core/commands/command.ts";
-import { logLevels } from "../../core/telemetry/log.ts";
+import { defineLogLevelCommand, formatLogLevel } from "../../core/commands/log_level_command.ts";
 import type { MessagingRun } from "./command.ts";
 
-const AFTER_HELP = `
-Example:
-  causeway --config=relayer.toml --db=relayer.db log-level debug
-
-At the next start --log-level counts again.
-
-Exit status: 0 done, 1 no relayer runs on this database, 2 wrong command line.`;
-
 /** The command. */
-export const logLevelCommand = defineCommand<MessagingRun, string>({
-  name: "log-level",
-  description: "Changes the minimum level that the running relayer logs, until it ends.",
-  summary: "change the log level of the running relayer",
-  afterHelp: AFTER_HELP,
-  hasResult: true,
-  addOptions: (parser, choose) =>
-    void parser.addArgument(new Argument("<level>", "minimum level that is logged").choices([...logLevels]))
-      .action((level: string) => choose(level)),
+export const logLevelCommand = defineLogLevelCommand<MessagingRun>({
+  example: "causeway --config=relayer.toml --db=relayer.db log-level debug",
+  failure: "no relayer runs on this database",
   run: async (run, level) => {
     const { ask } = await import("../control/ask.ts");
-    const { logLevelOperation } = await import("../control/operations/log_level.ts");
+    const { logLevelOperation } = await import("../../core/commands/log_level_operation.ts");
     return await ask(run, {
       operation: logLevelOperation,
       input: { level },
-      show: (output) => run.deps.print(`The relayer logs from level ${output.level} on.`),
+      show: (output) => run.deps.print(formatLogLevel(output)),
     });
   },
 });

@@ -2,8 +2,8 @@
  * The commands' side: asks the running relayer, or runs the operation in this process when none runs. A relayer that
  * runs without a socket keeps its database locked, so that nothing is ever done twice.
  */
-import { OperationRefusal, readAnswerLine, toRequestLine } from "../../core/commands/control_operation.ts";
-import { ControlFault } from "../../core/runtime/control_client.ts";
+import { askOrElse, type Question as RunningQuestion } from "../../core/commands/ask_running.ts";
+import { OperationRefusal } from "../../core/commands/control_operation.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import type { CommandDeps } from "../commands/command.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -12,56 +12,18 @@ import { readStatus } from "../status/build_status.ts";
 import type { Operation, OperationContext, Relaying } from "./operation.ts";
 import { withRelaying } from "./own_relaying.ts";
 
-/** Time in which the running relayer answers an operation on its database, ms. */
-const ANSWER_WITHIN_MS = 60_000;
-
 /** A question to whoever has the database. */
-export interface Question<Input, Output> {
+interface Question<Input, Output> extends RunningQuestion<Output> {
   readonly operation: Operation<Input, Output>;
-  readonly input: unknown;
-  /** Prints the answer; returns the exit status unless it is 0. */
-  readonly show: (output: Output) => ExitCode | void;
-  /** Time for the running relayer's answer, ms; no limit with `undefined`, a minute when absent. */
-  readonly afterMs?: number | undefined;
 }
 
-/** Asks and prints the answer. @returns 0, or 1 when it was refused. */
+/** Asks and prints the answer. @returns 0, what the question says, or 1 when it was refused. */
 export function ask<Input, Output>(
   run: ProgramRun<CommandDeps>,
   question: Question<Input, Output>,
 ): Promise<ExitCode> {
-  return askOrElse(run, question, () => runHere(run, question));
-}
-
-/** As {@link ask}, with something else to do when no relayer runs. */
-export async function askOrElse<Input, Output>(
-  run: ProgramRun<CommandDeps>,
-  question: Question<Input, Output>,
-  otherwise: () => Promise<ExitCode>,
-): Promise<ExitCode> {
-  try {
-    const found = await askRunning(run, question);
-    if (found !== undefined) return question.show(found.output) ?? exitCodes.ok;
-    return await otherwise();
-  } catch (error) {
-    if (run.signal.aborted) return exitCodes.ok; // the relayer ends what nobody waits for
-    if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
-    run.deps.printError(error.message);
-    return exitCodes.failed;
-  }
-}
-
-/**
- * Asks the running relayer; `undefined`: none runs.
- * @throws {OperationRefusal | ControlFault}
- */
-export async function askRunning<Input, Output>(
-  { deps, signal }: ProgramRun<CommandDeps>,
-  { operation, input, ...times }: Omit<Question<Input, Output>, "show">,
-): Promise<{ readonly output: Output } | undefined> {
-  const line = toRequestLine(operation, input);
-  const answer = await deps.askRunning({ line, afterMs: ANSWER_WITHIN_MS, ...times, signal });
-  return answer === undefined ? undefined : { output: readAnswerLine(operation, answer) };
+  const { deps, signal } = run;
+  return askOrElse({ ...deps, signal }, question, () => runHere(run, question));
 }
 
 /** Runs the operation in this process, on the database itself and, where it needs them, with connections of its own. */

@@ -3,8 +3,9 @@
  * process when nothing runs, both with this code. Start reading here; `operations.ts` lists them all.
  */
 import type { ControlOperation } from "../../core/commands/control_operation.ts";
+import type { LevelSetter } from "../../core/commands/log_level_operation.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
-import type { Log, LogLevel } from "../../core/telemetry/log.ts";
+import type { Log } from "../../core/telemetry/log.ts";
 import type { MessagingConfig } from "../config/schema.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { FeeContext } from "../fees/fee_context.ts";
@@ -12,15 +13,13 @@ import type { Leg } from "../relay/leg.ts";
 import type { RelayStatus } from "../status/relay_status.ts";
 
 /** Context of every operation. */
-export interface OperationContext {
+export interface OperationContext extends LevelSetter {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: MessagingConfig;
   /** True in the running relayer, false in a command's own process. */
   readonly isRunning: boolean;
-  /** Changes the minimum level that is logged; absent where it cannot be changed. */
-  readonly setLogLevel?: ((level: LogLevel) => void) | undefined;
   /** Hints to the workers that rows have become due; nothing when none run. */
   readonly wake: () => void;
   /** What the status page shows. */

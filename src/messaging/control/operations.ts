@@ -1,11 +1,11 @@
 /** Every operation. A new one is a file of its own and one line here. */
 import { type NamedOperation, toNamedOperation } from "../../core/commands/control_operation.ts";
+import { logLevelOperation } from "../../core/commands/log_level_operation.ts";
 import type { OperationContext } from "./operation.ts";
 import { accumulateFeesOperation } from "./operations/accumulate_fees.ts";
 import { backupOperation } from "./operations/backup.ts";
 import { holdOperation } from "./operations/hold.ts";
 import { listOperation } from "./operations/list.ts";
-import { logLevelOperation } from "./operations/log_level.ts";
 import { profitOperation } from "./operations/profit.ts";
 import { relayOperation } from "./operations/relay.ts";
 import { releaseOperation } from "./operations/release.ts";
