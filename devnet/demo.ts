@@ -38,6 +38,7 @@ import { areProgramsOutdated, compilePrograms } from "./programs/relayer_build.t
 import { RouteBoard } from "./terminal/route_board.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 import { UpdateBoard } from "./terminal/update_board.ts";
+import { DEADLINE_MS } from "./waiting.ts";
 
 /** Messages of one route are sent in this many transactions, one after the other. */
 const WAVES = 4;
@@ -45,14 +46,9 @@ const WAVES = 4;
 const FEW = 5;
 /** `A` is the L1, `B` and `C` are rollups on it. */
 const KINDS = ["beacon", "op_stack", "arbitrum", "bsc"] as const;
-/** After the last message was sent. */
-const DEADLINE_MS = 180_000;
 /** `E`, which is final by votes of its own. */
 const SUBSTRATE = "SUBSTRATE-demo";
 const SUBSTRATE_DECIMALS = 12;
-/** How long the relayer may take to begin, and to end. */
-const START_MS = 60_000;
-const STOP_MS = 30_000;
 /** Matters with `--keep`: what is earned then is paid out by the running relayer, a minute after its start. */
 const PAYING_OUT = { withdrawal_frequency: 60, minimum_withdrawal_amount: 10 };
 
@@ -271,7 +267,7 @@ async function deliver(stage: Stage, routes: readonly PlannedRoute[]): Promise<v
   const arrival = sending.then(() => board.untilAllDelivered(DEADLINE_MS)).finally(() => end.abort());
   await Promise.race([Promise.all([arrival, following]), relayerEnded]);
   progress.finish();
-  const code = await relayer.terminate(STOP_MS);
+  const code = await relayer.terminate(DEADLINE_MS);
   relayers.delete(relayer);
   if (code !== 0) throw new Error(`causeway ended with status ${code} after SIGTERM`);
 }
@@ -297,7 +293,7 @@ async function launch({ relayer: options }: Stage): Promise<RelayerProcess> {
   const relayer = await startRelayer(options);
   relayers.add(relayer);
   newest = relayer;
-  await relayer.waitForLine("program_started", { deadlineMs: START_MS });
+  await relayer.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
   return relayer;
 }
 

@@ -41,6 +41,7 @@ import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./rel
 import type { DevnetEndpoints } from "./programs/relayer_config.ts";
 import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./chains/substrate_chains.ts";
 import { followingHub, substrateClients, substrateOracleChains } from "./updates/substrate_oracle_chain.ts";
+import { DEADLINE_MS } from "./waiting.ts";
 
 export type { DevnetOptions } from "./devnet_options.ts";
 
@@ -65,8 +66,6 @@ const RELAY_BLOCK_MS = 250;
 const RELAY_LAG = 1;
 /** Blocks whose states the relay chain keeps: half an hour. */
 const RELAY_STATES = 4096;
-/** Longest wait for the first update of every direction. */
-const MAX_FIRST_UPDATES_MS = 240_000;
 /** 21 days. */
 const UNBONDING_SEC = 1_814_400n;
 /** Native units of the hub (12 decimals) that rewards are paid from. */
@@ -256,7 +255,7 @@ export class Devnet implements AsyncDisposable {
       await waitUntil(
         `${chain.name} has ${blocks} blocks more`,
         async () => await chain.host.reader.getBlockNumber() >= wanted,
-        { deadlineMs: blocks * 60_000 },
+        { deadlineMs: blocks * DEADLINE_MS },
       );
       return;
     }
@@ -400,13 +399,13 @@ export class DevnetFault extends Error {
 }
 
 async function untilFirstUpdates(oracle: Oracle): Promise<void> {
-  const until = performance.now() + MAX_FIRST_UPDATES_MS;
+  const until = performance.now() + DEADLINE_MS;
   for (;;) {
     const open = oracle.directions.filter((direction) => oracle.lastHeight(direction) === 0n);
     if (open.length === 0) return;
     if (performance.now() > until) {
       const names = open.map(({ from, to }) => `${from} -> ${to}`).join(", ");
-      throw new DevnetFault(`No update for ${MAX_FIRST_UPDATES_MS / 1000} s: ${names}`);
+      throw new DevnetFault(`No update for ${DEADLINE_MS / 1000} s: ${names}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -27,6 +27,7 @@ import {
 } from "../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { VectorNode } from "../../tests/consensus/vector_node.ts";
+import { waitUntil } from "../waiting.ts";
 import {
   type Beacon,
   BeaconFault,
@@ -407,9 +408,7 @@ Deno.test("beacon: requests are counted with the bytes that were read", () =>
 Deno.test("beacon: a node that polls follows by itself, and a start before Electra is refused", () =>
   withBeacon(async (beacon, anvil) => {
     await resultHttp(anvil.rpcUrl, "anvil_mine", ["0x3"]);
-    for (let round = 0; beacon.head.blockNumber < 8 && round < 200; round++) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await waitUntil("it has followed", () => beacon.head.blockNumber >= 8, { everyMs: 20 });
     equal(beacon.head.blockNumber, 8);
     await rejects(
       startBeacon({ executionUrl: anvil.rpcUrl, startEpoch: 222_465 }),

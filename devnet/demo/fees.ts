@@ -11,12 +11,11 @@ import { FEE_TOKEN_ABI } from "../evm/abi.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../evm/accounts.ts";
 import { table } from "../terminal/progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
+import { DEADLINE_MS } from "../waiting.ts";
 
 const EVM_DECIMALS = 18;
 /** The hub pays out no less than 10 tokens of a chain; the fees of one direction exceed that at any count. */
 const MIN_FEES_PER_ROUTE = 20n;
-/** For claims, the hub's order and the payment on both chains. */
-const DEADLINE_MS = 120_000;
 
 /** A chain that fees are paid on. */
 export type DemoFeeChain = DevnetChain | DevnetSubstrateChain;

@@ -28,6 +28,7 @@ import { FEE_TOKEN_ABI, HOST_ABI, HOST_MANAGER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { type Artifact, type Artifacts, compileContracts } from "./compile.ts";
 import { initialConsensusState } from "./hub_proof.ts";
+import { DEADLINE_MS } from "../waiting.ts";
 
 /** The hub as EVM hosts know it. */
 export interface HubParams {
@@ -346,15 +347,13 @@ async function sendAndWait(
 /** Milliseconds between two polls for a receipt, at first and at most: it is there at once, or with the next block. */
 const RECEIPT_POLL_MS = 10;
 const MAX_RECEIPT_POLL_MS = 100;
-/** How long to look at all. */
-const RECEIPT_DEADLINE_MS = 240_000;
 
 /**
  * The receipt of a transaction that was sent. Used instead of viem's wait, which leaves timers behind.
  * @throws {TransactionReceiptNotFoundError} when it is not mined within four minutes.
  */
 export async function waitForReceipt(reader: PublicClient, hash: Hash): Promise<TransactionReceipt> {
-  const deadline = Date.now() + RECEIPT_DEADLINE_MS;
+  const deadline = Date.now() + DEADLINE_MS;
   for (let pauseMs = RECEIPT_POLL_MS;; pauseMs = Math.min(2 * pauseMs, MAX_RECEIPT_POLL_MS)) {
     try {
       return await reader.getTransactionReceipt({ hash });

@@ -23,6 +23,9 @@ import type { IsmpHost } from "../evm/deploy.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { demoModuleId } from "../hub/hub.ts";
 import { type DevnetSubstrateChain, sendFromSubstrate } from "../chains/substrate_chains.ts";
+import { DEADLINE_MS, pause } from "../waiting.ts";
+
+export { waitUntil } from "../waiting.ts";
 
 /** What the receiving application shall do. Modules of the hub accept whatever comes. */
 export type PingBehaviour =
@@ -71,9 +74,6 @@ export class DeliveryFault extends Error {
     super(`${missing.length} messages not delivered after ${deadlineMs / 1000} s, e.g. ${shown.join(", ")}`);
   }
 }
-
-/** Longest wait for anything; reached only when something is wrong, however many others use the machine. */
-const DEADLINE_MS = 240_000;
 
 /** Maximum of messages of one transaction: 100 of them use about 13 million gas. */
 const MAX_PER_TRANSACTION = 50;
@@ -215,23 +215,6 @@ export async function waitForDelivery(
   return seen;
 }
 
-/**
- * Waits until `holds` does, looking again and again.
- * @throws {Error} with `what` after the deadline (default 240,000 ms).
- */
-export async function waitUntil(
-  what: string,
-  holds: () => boolean | Promise<boolean>,
-  { deadlineMs = DEADLINE_MS, everyMs = 100 }: { readonly deadlineMs?: number; readonly everyMs?: number } =
-    {},
-): Promise<void> {
-  const endMs = Date.now() + deadlineMs;
-  while (!await holds()) {
-    if (Date.now() >= endMs) throw new Error(`Not after ${deadlineMs / 1000} s: ${what}`);
-    await pause(everyMs);
-  }
-}
-
 function resolveTarget(
   devnet: Devnet,
   options: PingOptions,
@@ -268,17 +251,4 @@ function bodyOf(behaviour: PingBehaviour): Hex | undefined {
 
 function repeat<T>(count: number, make: () => T): T[] {
   return Array.from({ length: count }, make);
-}
-
-/** Resolves after `ms`, or at once when `signal` is aborted. */
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const finish = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", finish);
-      resolve();
-    };
-    const timer = setTimeout(finish, ms);
-    signal?.addEventListener("abort", finish, { once: true });
-  });
 }

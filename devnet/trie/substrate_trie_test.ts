@@ -295,15 +295,13 @@ Deno.test("substrate trie: entries are listed by prefix in rising order of key",
   assert.deepEqual(listed("abcd"), []);
 });
 
-Deno.test("substrate trie: 10,000 inserts and the root take under two seconds, a change then few hashes", () => {
-  const start = performance.now();
-  let trie = SubstrateTrie.from(HUB, Array.from({ length: 10_000 }, (_, index) => ruleEntry(index)));
+Deno.test("substrate trie: the root after each of 100 changes of 10,000 entries is that of a trie made at once", () => {
+  const entries = Array.from({ length: 10_100 }, (_, index) => ruleEntry(index));
+  let trie = SubstrateTrie.from(HUB, entries.slice(0, 10_000));
   trie.root();
-  assert(performance.now() - start < 2_000);
-  const again = performance.now();
-  for (let index = 10_000; index < 10_100; index++) {
-    trie = trie.set(...ruleEntry(index));
+  for (const [key, value] of entries.slice(10_000)) {
+    trie = trie.set(key, value);
     trie.root();
   }
-  assert(performance.now() - again < 500);
+  assert.equal(trie.root(), SubstrateTrie.from(HUB, entries.toReversed()).root());
 });

@@ -5,6 +5,7 @@
 import type { ConsensusProcess } from "../programs/consensus_process.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Direction, UpdateFeed } from "./oracle.ts";
+import { DEADLINE_MS } from "../waiting.ts";
 
 /** The ends of a direction. */
 export interface FeedEnds {
@@ -19,8 +20,6 @@ export interface FeedEnds {
   makeFinal?(wanted: bigint): Promise<void>;
 }
 
-/** Longest wait for the receiver to learn of a block. */
-const DEADLINE_MS = 240_000;
 /** Blocks of the receiver after which what was in its pool is in a block. */
 const QUIET_BLOCKS = 2;
 const POLL_EVERY_MS = 50;

@@ -4,6 +4,7 @@ import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import type { ConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { connectConsensus, type ConsensusConnection } from "../hub/consensus_work.ts";
 import type { Hub } from "../hub/hub.ts";
+import { DEADLINE_MS } from "../waiting.ts";
 
 /** A chain with pallet-ismp that follows another one. */
 export interface Receiver {
@@ -13,8 +14,6 @@ export interface Receiver {
   readonly makesBlocks: boolean;
 }
 
-/** Longest wait for a block. */
-const MAX_WAITING_MS = 60_000;
 const POLL_EVERY_MS = 20;
 
 const never = new AbortController().signal;
@@ -45,7 +44,7 @@ export async function sendUpdate(
   if (kind !== "sent") {
     throw new Error(`The pool of ${where} said ${kind}: ${node.rejections.at(-1)?.detail ?? "no reason"}`);
   }
-  const until = performance.now() + MAX_WAITING_MS;
+  const until = performance.now() + DEADLINE_MS;
   if (atOnce || makesBlocks) node.produceBlock();
   for (let seen = node.best.number;; seen = node.best.number) {
     const outcome: UpdateOutcome = await hub.outcomes.fetchUpdateOutcome(submission, never);

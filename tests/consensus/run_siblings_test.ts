@@ -11,6 +11,7 @@ import { fastClock } from "../support/fast_clock.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
 import { Fixture, never } from "./clients/parachain/fixture.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 
 function configOf(fixture: Fixture): ConsensusConfig {
   const { config, problems } = parseConsensusConfig(
@@ -55,7 +56,7 @@ function depsWith(log: RecordedLog, fixture: Fixture): Parameters<typeof runCons
 async function runUntil(fixture: Fixture, log: RecordedLog, isDone: () => boolean): Promise<void> {
   const stop = new AbortController();
   const run = runConsensus(depsWith(log, fixture), { base: undefined }, stop.signal);
-  const untilMs = systemClock.now() + 15_000;
+  const untilMs = systemClock.now() + DEADLINE_MS;
   while (!isDone()) {
     if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ event }) => event).join("\n"));
     await fixture.send();

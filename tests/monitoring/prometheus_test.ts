@@ -9,11 +9,11 @@ import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { haveCommands } from "../release/support/debian.ts";
 import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
 import { type PrometheusServer, startPrometheus } from "./support/prometheus_server.ts";
 
-const DEADLINE_MS = 240_000;
 const LISTEN = ["--listen=127.0.0.1:0"];
 
 async function addressOf(process: RelayerProcess): Promise<string> {

@@ -198,7 +198,7 @@ async function outcomeOf(chain: EvmChain, submission: SignedSubmission): Promise
   await waitUntil("the transaction has an outcome", async () => {
     outcome = await askOutcome(chain, submission);
     return outcome.kind !== "pending" && outcome.kind !== "unknown";
-  }, { deadlineMs: 30_000 });
+  });
   return outcome;
 }
 
@@ -212,7 +212,7 @@ async function askOutcome(chain: EvmChain, submission: SignedSubmission): Promis
       if (!(fault instanceof RpcFault) || fault.reaction !== "retry") throw fault;
     }
     return answers.length > 0;
-  }, { deadlineMs: 30_000 });
+  });
   const [outcome] = answers;
   if (outcome === undefined) throw new Error("An outcome was reported");
   return outcome;

@@ -159,7 +159,7 @@ async function deliver({ devnet }: Stage, relayer: RunningBlock, to = "hub"): Pr
   await using running = relayer;
   await running.waitFor(new RegExp(events.leg_started.text), { count: 2 * devnet.chains.length });
   const sent = await sendPing(devnet, { from: "A", to });
-  await waitForDelivery(devnet, sent, { deadlineMs: 90_000 });
+  await waitForDelivery(devnet, sent);
   assert.equal(await running.terminate(), 0, running.text);
   assert.ok(running.text.includes(events.program_stopped.text), running.text);
 }

@@ -10,6 +10,7 @@ import {
 } from "../consensus/config/wrong_configs.ts";
 import { startHub } from "../../devnet/hub/hub.ts";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { runOnce, type RunResult } from "./support/run_once.ts";
 
 const EXECUTABLE = `${REPOSITORY}/build/causeway-consensus`;
@@ -59,7 +60,7 @@ async function stopAt({ folder, line, signal, before, reloaded }: Stop): Promise
     stdout: "piped",
     stderr: "piped",
     env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.timeout(DEADLINE_MS),
   }).spawn();
   const said = new Response(child.stderr).text();
   let stdout = "";

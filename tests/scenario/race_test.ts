@@ -2,13 +2,11 @@
 import assert from "node:assert/strict";
 import { readDeliverers, sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { playScene, type SceneRelayer } from "./support/scene.ts";
 
 const BURSTS = 6;
 const PER_BURST = 6;
-
-/** Who lost a race leaves messages to the other for a minute or two before it looks at them again. */
-const PATIENCE_MS = 240_000;
 
 Deno.test("race: two relayers share the work without errors, and each database knows who delivered what", async () => {
   await playScene({}, async (scene) => {
@@ -25,8 +23,8 @@ Deno.test("race: two relayers share the work without errors, and each database k
       ]);
       sent.push(...parts.flat());
     }
-    await scene.untilDelivered(sent, PATIENCE_MS);
-    await Promise.all([first.untilEnded(sent, PATIENCE_MS), second.untilEnded(sent, PATIENCE_MS)]);
+    await scene.untilDelivered(sent, DEADLINE_MS);
+    await Promise.all([first.untilEnded(sent, DEADLINE_MS), second.untilEnded(sent, DEADLINE_MS)]);
     await scene.finish({ mostReverts: 1 });
 
     for (const relayer of [first, second]) await assertKnowsDeliverers(relayer, sent, scene.hub);

@@ -5,6 +5,7 @@
 import { startDevnet } from "../../devnet/devnet.ts";
 import { sendPing, waitForDelivery, waitUntil } from "../../devnet/traffic/messages.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { Part } from "./part.ts";
@@ -73,7 +74,7 @@ export const claims: Part = async (deps) => {
       `a claim of ${count}`,
       () => relayer.lines.slice(before).some(({ record }) => record?.event === "fees_claimed"),
       {
-        deadlineMs: 60_000,
+        deadlineMs: DEADLINE_MS,
         everyMs: 50,
       },
     );

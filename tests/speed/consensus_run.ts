@@ -7,6 +7,7 @@ import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import type { SimulatedBeaconNode } from "../../devnet/beacon/beacon.ts";
 import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import { type SectionChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { type RelayerLine, type RelayerProcess } from "../scenario/support/relayer_process.ts";
 import { type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";
@@ -40,7 +41,6 @@ export interface UpdateCost {
 /** Updates before the counted ones: compiling and caches are theirs. */
 const WARM_UP = 2;
 const COUNTED = 6;
-const DEADLINE_MS = 90_000;
 
 /** Everything that was read so far. */
 interface Traffic {

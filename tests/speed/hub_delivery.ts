@@ -13,6 +13,7 @@ import { HubProver } from "../../devnet/updates/hub_prover.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { Prover } from "../../devnet/updates/prover_program.ts";
 import { type RelayChainNode, startRelayChain } from "../../devnet/relay/relay_chain.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
 import { type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { type GasHost, startGasHost } from "./hub_gas.ts";
@@ -39,7 +40,6 @@ export interface EndpointCost {
 /** Proofs before the counted ones: compiling and caches are theirs. */
 const WARM_UP = 1;
 const COUNTED = 3;
-const DEADLINE_MS = 60_000;
 const FINALITY_LAG = 1;
 const HUB_BLOCK_MS = 250;
 const CHAIN_ID = 31337;

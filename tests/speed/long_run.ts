@@ -6,6 +6,7 @@ import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.
 import { countReceived } from "../../devnet/evm/host_admin.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { type ConfigChanges, relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";
@@ -21,7 +22,6 @@ const WARM_UP_WAVES = 4;
 const MESSAGES_OF_HOUR = 1_000;
 const MAX_SLOPE_MB = 1;
 const MAX_CPU_MS = 1.5;
-const DEADLINE_MS = 60_000;
 const LOOK_EVERY_MS = 250;
 
 /** See the head of the file. */

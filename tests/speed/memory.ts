@@ -76,7 +76,7 @@ async function residentOf(
   await relayer.waitForLine(({ record }) => record?.event === "leg_started");
   await waitUntil(`${work.rows} rows`, async () => {
     return (await readLedger(relayer.dbPath)).messages.length >= work.rows;
-  }, { deadlineMs: 60_000, everyMs: 500 });
+  }, { everyMs: 500 });
   await pause(REST_MS);
   const readings: number[] = [];
   for (let reading = 0; reading < READINGS; reading++) {

@@ -6,6 +6,7 @@ import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.
 import { countReceived } from "../../devnet/evm/host_admin.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import { type ConfigChanges, relayerConfig, sectionOf } from "../../devnet/programs/relayer_config.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { deliveriesSince, sendBare } from "./bare_evm_sender.ts";
 import { prepareForHub, submitAll } from "./bare_hub_sender.ts";
@@ -17,7 +18,6 @@ import { HUB_MODULE, instantly, sendFromHub, updateAll } from "./stage.ts";
 const TO_CHAIN = 2_000;
 const TO_HUB = 1_000;
 const MIN_RATIO = 0.8;
-const DEADLINE_MS = 60_000;
 /** Time between two polls whether everything arrived. */
 const LOOK_EVERY_MS = 100;
 

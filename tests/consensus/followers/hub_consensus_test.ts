@@ -14,6 +14,7 @@ import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { connectRelay } from "../../../devnet/relay/relay_reader.ts";
 import { type Hub, startHub } from "../../../devnet/hub/hub.ts";
 import { startRelayChain } from "../../../devnet/relay/relay_chain.ts";
+import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import { fastClock } from "../../support/fast_clock.ts";
 import { idOf } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
@@ -73,7 +74,7 @@ Deno.test("a hub of type grandpa: a Substrate chain follows it through three cha
     { base: undefined },
     stop.signal,
   );
-  const untilMs = systemClock.now() + 25_000;
+  const untilMs = systemClock.now() + DEADLINE_MS;
   for (let session = 0; session < 3; session++) {
     fixture.passSessions(1, 6);
     const wanted = BigInt(fixture.hub.finalizedHeader.number);

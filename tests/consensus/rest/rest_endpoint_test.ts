@@ -4,6 +4,7 @@ import { type Fetch, platformFetch } from "../../../src/core/rpc/http.ts";
 import { RestEndpoint, type RestEndpointOptions } from "../../../src/consensus/rest/rest_endpoint.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { waitUntil } from "../../../devnet/waiting.ts";
 import { catchFault } from "../../support/rpc_faults.ts";
 
 const never = new AbortController().signal;
@@ -294,6 +295,6 @@ Deno.test("rest: over a real connection, bodies that are left cost no more than 
     endsItself: false,
     take: (bytes) => (read += bytes.length) >= 1_000_000 ? "enough" : "more",
   }, { signal: never });
-  for (let wait = 0; !isCancelled && wait < 100; wait++) await new Promise((end) => setTimeout(end, 10));
-  ok(isCancelled && sent < whole / 2, `${sent} bytes were sent`);
+  await waitUntil("the server is told", () => isCancelled, { everyMs: 10 });
+  ok(sent < whole / 2, `${sent} bytes were sent`);
 });

@@ -184,10 +184,8 @@ function calculateAfterDrop(
   verifyMmrProof(root, { items: items.slice(1), leafCount }, leaves);
 }
 
-Deno.test("mmr: 10,000 leaves are appended and proven within two seconds", () => {
-  const start = performance.now();
+Deno.test("mmr: 10,000 leaves are appended and proven", () => {
   const tree = range(10_000);
   const proof = tree.prove([0n, 5_000n, 9_999n]);
   verifyMmrProof(tree.root(), proof, leavesAt([0, 5_000, 9_999]));
-  assert(performance.now() - start < 2_000);
 });

@@ -1,4 +1,5 @@
 /** Shell lines as somebody would paste them: run to their end, or started and watched. */
+import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 
 /** Where and with what they run. */
 export interface BlockOptions {
@@ -46,7 +47,7 @@ export class RunningBlock implements AsyncDisposable {
   }
 
   /** Waits until `pattern` was printed `count` times. @throws {Error} after `deadlineMs`, or when the lines end before. */
-  async waitFor(pattern: RegExp, { count = 1, deadlineMs = 90_000 } = {}): Promise<void> {
+  async waitFor(pattern: RegExp, { count = 1, deadlineMs = DEADLINE_MS } = {}): Promise<void> {
     const all = new RegExp(pattern, "g");
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const look = (): void => {

@@ -9,6 +9,7 @@ import { type Devnet, type DevnetChain, type DevnetOptions, startDevnet } from "
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
 import type { ChainKind } from "../../../devnet/chains/proven_chains.ts";
 import { type SectionChanges, sectionOf } from "../../../devnet/programs/relayer_config.ts";
+import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import {
   assertConsensus,
   type ConsensusLimits,
@@ -22,8 +23,7 @@ import { asRule, type LineMatch, type RelayerProcess } from "./relayer_process.t
 import { readPrintedClient } from "./printed_client.ts";
 import { foundSecrets, SECRETS, secretUrl } from "./secrets.ts";
 
-/** Longest wait for anything; reached only when something is wrong, however many others use the machine. */
-export const DEADLINE_MS = 240_000;
+export { DEADLINE_MS };
 
 /** What plays steps: a test, or a task that is none. */
 export interface Steps {

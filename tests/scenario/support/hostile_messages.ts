@@ -10,6 +10,7 @@ import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
 import { compileContracts } from "../../../devnet/evm/compile.ts";
 import { waitForReceipt } from "../../../devnet/evm/deploy.ts";
 import { delivered, sendBody, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
+import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import type { LedgerSubmission } from "./ledger_reader.ts";
 import type { Scene, SceneRelayer } from "./scene.ts";
 
@@ -23,8 +24,6 @@ const DECEITS = ["price", "gas", "rich", "trace"] as const;
 const MORE_SPOILERS = 3;
 /** Tries to have a delivery mined behind the block in which the module turns bad. */
 const TRIES = 5;
-/** Longest wait for anything; reached only when something is wrong. */
-const DEADLINE_MS = 240_000;
 /** Gas price of those who want to be mined first, as a multiple of the market's. */
 const HASTE = 20n;
 

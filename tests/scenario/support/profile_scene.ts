@@ -9,6 +9,7 @@ import { playedOf, type Profile } from "../../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 import { type ProfiledNode, startProfiledNode } from "../../../devnet/profiles/rpc_front.ts";
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
+import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
 import { assertMet } from "./beacon_profile_scene.ts";
 import { HostileSenders } from "./hostile_messages.ts";
@@ -54,8 +55,6 @@ const LEAD_BLOCKS = 6;
 const BACKLOG_BLOCKS = 25;
 /** The same where a node keeps few states: more than those. */
 const FORGOTTEN_BLOCKS = 45;
-/** Longest wait for anything: proxies, programs and nodes share two cores. */
-const DEADLINE_MS = 240_000;
 /** Time between two polls at what has arrived. */
 const EVERY_MS = 1000;
 /** Fee of each message. */

@@ -4,9 +4,7 @@
  */
 import { type EventCode, events } from "../../../src/core/telemetry/events.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
-
-/** Default of the longest wait for a line or the end; reached only when something is wrong. */
-const DEADLINE_MS = 240_000;
+import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 
 /** How to run it. */
 export interface RelayerOptions {

@@ -12,10 +12,10 @@ import type { LedgerDelivery } from "./ledger_reader.ts";
 
 /** Every wait speaks every five minutes, the whole program every ten; with some time for a busy machine. */
 const MAX_SILENCE_MS = 630_000;
-/** Workers get 20 s to put down what they do; then the rest is closed. */
-const MAX_ENDING_MS = 30_000;
-/** Legs of chains that answer begin at once, whatever the others do. */
-const MAX_STARTING_MS = 30_000;
+/** Workers get 20 s to put down what they do; then the rest is closed. With time for a crowded machine. */
+const MAX_ENDING_MS = 120_000;
+/** Legs of chains that answer begin at once, whatever the others do. With time for a crowded machine. */
+const MAX_STARTING_MS = 60_000;
 
 /** I11: no process was silent for long, and each ended soon after it was told to. */
 export function* waitsSilent({ trace }: Facts): Iterable<string> {

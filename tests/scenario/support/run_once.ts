@@ -1,5 +1,6 @@
 /** Programs that are run to their end: the compiled relayer with any arguments, and shell lines around it. */
 import { RELAYER_EXECUTABLE } from "../../../devnet/programs/relayer_build.ts";
+import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 
 /** How a program ended and what it said. */
 export interface RunResult {
@@ -22,9 +23,6 @@ export class StillRunning extends Error {
   override readonly name = "StillRunning";
   readonly code = "still_running";
 }
-
-/** Generous: nothing here takes more than the bounded wait for a first answer. */
-const DEADLINE_MS = 240_000;
 
 /** Runs the compiled relayer. @throws {StillRunning} after four minutes; the process is ended then. */
 export async function runRelayerOnce(args: readonly string[], options: RunOptions = {}): Promise<RunResult> {

@@ -12,16 +12,16 @@ import {
   type SectionChanges,
   sectionOf,
 } from "../../../devnet/programs/relayer_config.ts";
+import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
 import { assertInvariants, type InvariantOptions } from "./invariants.ts";
 import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./relayer_process.ts";
 
+export { DEADLINE_MS };
+
 /** Blocks fast enough for tests, slow enough for two cores: most of a message's way is waiting for them. */
 const DEFAULTS: DevnetOptions = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 };
-
-/** Longest wait for anything; reached only when something is wrong, however many others use the machine. */
-export const DEADLINE_MS = 240_000;
 
 /** States of a row in which a relayer does nothing more by itself. */
 const SETTLED = new Set(["delivered", "delivered_by_other", "timed_out", "rejected", "gone"]);

@@ -24,6 +24,7 @@ import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { deployIsmpHost, type DeployOptions, type IsmpHost } from "../../../../devnet/evm/deploy.ts";
 import type { RelayChainNode } from "../../../../devnet/relay/relay_chain.ts";
+import { DEADLINE_MS } from "../../../../devnet/waiting.ts";
 import { fastClock } from "../../../support/fast_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
@@ -148,9 +149,6 @@ export function relaySource(
 /** Time of the relayers in these tests passes this many times as fast as ours. */
 const HASTE = 20;
 
-/** Longest real time for anything to happen, milliseconds. */
-const WITHIN_MS = 20_000;
-
 /** A relayer at work. */
 export interface RunningRelayer extends AsyncDisposable {
   readonly log: RecordedLog;
@@ -189,7 +187,7 @@ export function relay(
     if (!stop.signal.aborted) fault = error;
   });
   const until: RunningRelayer["until"] = async (what, isSo) => {
-    const untilMs = systemClock.now() + WITHIN_MS;
+    const untilMs = systemClock.now() + DEADLINE_MS;
     while (!await isSo()) {
       if (fault !== undefined) throw fault;
       if (systemClock.now() > untilMs) {

@@ -32,6 +32,7 @@ import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { advanceHub } from "../../../../devnet/evm/host_admin.ts";
 import { deployIsmpHost, type DeployOptions, type IsmpHost } from "../../../../devnet/evm/deploy.ts";
+import { waitUntil } from "../../../../devnet/waiting.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 
@@ -131,12 +132,14 @@ export async function includedOutcome(
   chain: Chain,
   submission: SignedSubmission,
 ): Promise<Extract<SubmissionOutcome, { kind: "included" }>> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  let included: Extract<SubmissionOutcome, { kind: "included" }> | undefined;
+  await waitUntil("the transaction is included", async () => {
     const outcome = await chain.outcomes.fetchOutcome(submission, never);
-    if (outcome.kind === "included") return outcome;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("Not included");
+    if (outcome.kind === "included") included = outcome;
+    return included !== undefined;
+  }, { everyMs: 10 });
+  if (included === undefined) throw new Error("Not included");
+  return included;
 }
 
 /** A post from the far side of the hub to the ping application of `host`, or to another module there. */
