@@ -7,7 +7,7 @@ import { MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 import { toHash256 } from "../../../core/encoding/bytes.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import { hasRoom, maxTransactionBytes, roomForMessages } from "../limits/capacity.ts";
-import { countCallBytes, deliverDue } from "./deliver.ts";
+import { countCallBytes, deliverDue, type DeliveryInput } from "./deliver.ts";
 import { type Bundles, type NextProofs, ProofFollower } from "./proof_follower.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Delivery, Simulation } from "../../../core/chains/submission.ts";
@@ -195,7 +195,7 @@ export class ProofDelivery {
     // Together with what is due now they may pay for the proofs.
     if (fits) {
       wakeUnpaid(leg);
-      await deliverDue(leg, { view, proofHeight: height, consensusProofs: proofs });
+      await deliverWith(leg, { view, proofHeight: height, consensusProofs: proofs });
       return;
     }
     if (leg.clock.now() < this.#aheadAfterMs) return;
@@ -224,6 +224,17 @@ export class ProofDelivery {
 
 function pauseUntilMs({ clock }: Leg, result: RotationResult): number {
   return result === "sent" || result === "known" ? 0 : clock.now() + ROTATION_PAUSE_MS;
+}
+
+/**
+ * Sends one batch with proofs in front. Each step is of one kind of message: where the first kind does not pay for the
+ * proofs, the next one may.
+ */
+async function deliverWith(leg: LegRun, facts: DeliveryInput): Promise<void> {
+  for (;;) {
+    const { sent, hasMore } = await deliverDue(leg, facts);
+    if (sent > 0 || !hasMore) return;
+  }
 }
 
 /** Makes messages due that did not pay for a proof, regardless of their schedule. */

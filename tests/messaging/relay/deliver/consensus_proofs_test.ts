@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
+import { getMessage, getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement_policy.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
@@ -134,6 +135,32 @@ Deno.test("consensus proofs: messages that are one unit short of the proof wait,
     await fixture.blocks(8);
     assert.equal(delivered(fixture.two).length, 3);
     assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
+  });
+});
+
+Deno.test("consensus proofs: a response that pays for the proof is not kept waiting by requests that do not", async () => {
+  const { fixture, relayer, leg } = await prepare({ percent: 10 });
+  const [poor] = await pay(fixture, [COST_18 + COST_18 / 10n]);
+  const get: GetRequest = {
+    source: names.two,
+    dest: names.one,
+    nonce: 1n,
+    from: new Uint8Array(20),
+    keys: [new Uint8Array(20)],
+    height: 1n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 0n,
+  };
+  fixture.two.dispatch(getMessage(get), 10n * COST_18);
+  const response = getResponseMessage({ get, values: [] });
+  fixture.hub.dispatch(response);
+  await fixture.blocks(1);
+  await prove(fixture);
+  await running(relayer, leg, async () => {
+    await fixture.blocks(20);
+    assert.deepEqual(stateOf(relayer, response), ["delivered", "handled_by_us"]);
+    assert.deepEqual(stateOf(relayer, poor), ["delivered", "handled_by_us"]);
+    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"], ["messages"]]);
   });
 });
 
