@@ -27,6 +27,7 @@ import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/
 import type { Address } from "../../src/core/evm/address.ts";
 import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
+import type { SignedMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import type { Log } from "../../src/core/telemetry/log.ts";
@@ -172,7 +173,7 @@ export class MemoryChain extends MemoryReads implements Chain {
     return this.#lacks("balance");
   }
 
-  signDigest(_digest: Uint8Array): Promise<Signature> {
+  signMessage(_message: SignedMessage, _signal: AbortSignal): Promise<Signature> {
     return this.#lacks("key");
   }
 

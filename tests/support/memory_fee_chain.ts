@@ -1,10 +1,10 @@
 /** An EVM chain in memory whose fees and receipts are given by hand, for tests of claims, withdrawals and rewards. */
 import type { FeeProof, ProvenBlock, ReceiptProof } from "../../src/core/chains/proofs.ts";
 import type { Certain, ReadSince } from "../../src/core/chains/reads.ts";
-import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
-import { toEvmAddress } from "../../src/core/ismp/signed_messages.ts";
+import { type SignedMessage, toEvmAddress } from "../../src/core/ismp/signed_messages.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { evmSignature } from "../../devnet/hub/signatures.ts";
@@ -134,8 +134,8 @@ export class MemoryFeeChain extends MemoryChain {
     );
   }
 
-  override signDigest(digest: Uint8Array): Promise<Signature> {
-    return Promise.resolve(evmSignature(toHash256(digest), this.#key));
+  override signMessage({ digest }: SignedMessage): Promise<Signature> {
+    return Promise.resolve(evmSignature(digest, this.#key));
   }
 
   override fetchBalance(signal: AbortSignal): Promise<bigint> {

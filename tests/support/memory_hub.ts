@@ -9,8 +9,9 @@ import type {
   SignedSubmission,
   SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
-import { type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
+import type { SignedMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { MemoryAcceptedProofs } from "./memory_accepted_proofs.ts";
 import { MemoryAccounts, type ReadEvidence } from "./memory_accounts.ts";
@@ -94,9 +95,9 @@ export class MemoryHub extends MemoryChain implements HubChain {
     return Promise.resolve(18);
   }
 
-  override signDigest(digest: Uint8Array): Promise<Signature> {
+  override signMessage(message: SignedMessage, signal: AbortSignal): Promise<Signature> {
     return this.#sign === undefined
-      ? super.signDigest(digest)
-      : Promise.resolve(this.#sign(toHash256(digest)));
+      ? super.signMessage(message, signal)
+      : Promise.resolve(this.#sign(message.digest));
   }
 }

@@ -4,6 +4,7 @@
  * reading here.
  */
 import type { Signature } from "../ismp/fees.ts";
+import type { SignedMessage } from "../ismp/signed_messages.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
 import type { ChainCapabilities, ChainLimits } from "./capabilities.ts";
 import type { ChainCheckContext, ChainChecks } from "./chain_checks.ts";
@@ -52,8 +53,8 @@ export interface Chain {
   planChecks(context: ChainCheckContext): ChainChecks;
   /** Compares the endpoint(s) with the configuration; called once before anything else. */
   check(hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]>;
-  /** Signs a 32-byte digest with our key of this chain, in the form that the hub verifies. @throws without a key */
-  signDigest(digest: Uint8Array): Promise<Signature>;
+  /** Signs a message with our key of this chain, in the form that the hub verifies. @throws without a key */
+  signMessage(message: SignedMessage, signal: AbortSignal): Promise<Signature>;
   /** Closes connections. The chain must not be used afterwards. */
   close(): Promise<void>;
 }

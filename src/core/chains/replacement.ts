@@ -35,8 +35,8 @@ export interface Replacement {
   fetchReplacementState(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementState>;
   /** Nonces of our account. One round trip. */
   fetchNonces(signal: AbortSignal): Promise<AccountNonces>;
-  /** Signs the same call at the same nonce with another price. No request: journal it, then broadcast it. */
-  resign(submission: SignedSubmission, price: GasPrice): Promise<SignedSubmission>;
+  /** Signs the same call at the same nonce with another price: journal it, then broadcast it. */
+  resign(submission: SignedSubmission, price: GasPrice, signal: AbortSignal): Promise<SignedSubmission>;
   /**
    * Signs a zero-value transfer to ourselves at the same nonce, after which the submission can never be mined.
    * Estimates the gas of a transfer; nothing is sent.

@@ -7,6 +7,7 @@ import type { HubChain } from "../../core/chains/hub.ts";
 import type { Chain } from "../../core/chains/port.ts";
 import { equalBytes } from "../../core/encoding/bytes.ts";
 import type { Signature } from "../../core/ismp/fees.ts";
+import type { SignedMessage } from "../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Limit } from "../../core/runtime/limit.ts";
@@ -16,14 +17,14 @@ import type { ProvableHeight, WaitingPayment } from "./withdrawals/payment_bundl
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */
-export type FeeHub = HubChain & Pick<Chain, "signDigest">;
+export type FeeHub = HubChain & Pick<Chain, "signMessage">;
 
 /** One of our keys, which the hub recognises by its address. */
 export interface FeeKey {
   /** 20 bytes on EVM chains, 32 bytes on Substrate chains. */
   readonly address: Uint8Array;
-  /** Signs a 32-byte digest in the form in which the hub checks it. */
-  signDigest(digest: Uint8Array): Promise<Signature>;
+  /** Signs a message in the form in which the hub checks it. */
+  signMessage(message: SignedMessage, signal: AbortSignal): Promise<Signature>;
 }
 
 /** Operator settings for withdrawals. */
@@ -75,7 +76,7 @@ export function findKey(
   for (const chain of context.chains.values()) {
     const { relayer } = chain;
     if (relayer === undefined || !equalBytes(relayer, address)) continue;
-    return { address: relayer, signDigest: (digest) => chain.signDigest(digest) };
+    return { address: relayer, signMessage: (message, signal) => chain.signMessage(message, signal) };
   }
   return undefined;
 }
@@ -89,7 +90,7 @@ export function isPassing(error: unknown): error is RpcFault {
 export function findHubKey(hub: FeeHub, isConfigured: boolean): FeeKey | undefined {
   const { relayer } = hub;
   if (!isConfigured || relayer === undefined) return undefined;
-  return { address: relayer, signDigest: (digest) => hub.signDigest(digest) };
+  return { address: relayer, signMessage: (message, signal) => hub.signMessage(message, signal) };
 }
 
 /** Chain on which fees are paid out, with the receiving address. */

@@ -7,9 +7,10 @@ import type { AccountNonces, ReplacementState } from "../../../src/core/chains/r
 import type { BroadcastResult, SignedSubmission } from "../../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
-import { type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import type { Signature } from "../../../src/core/ismp/fees.ts";
+import type { SignedMessage } from "../../../src/core/ismp/signed_messages.ts";
 import {
   type StateMachine,
   type StateMachineHeight,
@@ -163,8 +164,8 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return seal(this.#endpoint.isProofBad() ? `no ${what}` : what, root, keys);
   }
 
-  override signDigest(digest: Uint8Array): Promise<Signature> {
-    return Promise.resolve(evmSignature(toHash256(digest), this.#key));
+  override signMessage({ digest }: SignedMessage): Promise<Signature> {
+    return Promise.resolve(evmSignature(digest, this.#key));
   }
 
   override fetchBalance(signal: AbortSignal): Promise<bigint> {

@@ -58,7 +58,7 @@ function toRecord(chain: Chain): Chain {
     hubClient: chain.hubClient,
     check: (id, signal) => chain.check(id, signal),
     planChecks: (context) => chain.planChecks(context),
-    signDigest: (digest) => chain.signDigest(digest),
+    signMessage: (message, signal) => chain.signMessage(message, signal),
     close: () => chain.close(),
   };
 }

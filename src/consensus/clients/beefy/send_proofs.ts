@@ -241,7 +241,7 @@ class NonceSubmissions {
         return;
       }
       case "replace": {
-        const replacement = await chain.replacement.resign(newest, decision.price);
+        const replacement = await chain.replacement.resign(newest, decision.price, signal);
         log.info("transaction_replaced", {
           transaction: replacement.hash,
           replacement: decision.number,

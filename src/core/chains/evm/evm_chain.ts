@@ -2,7 +2,6 @@
  * EVM chain with an ISMP host, behind the interface of port.ts. Each part is in a file of its own; shared state is in
  * evm_context.ts. Start reading at {@link createEvmChain}.
  */
-import { privateKeyToAccount } from "viem/accounts";
 import type { EvmValues } from "../../config/chains.ts";
 import { fromHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
@@ -18,6 +17,7 @@ import type { Chain } from "../port.ts";
 import type { HubLightClient } from "../hub_client.ts";
 import type { ProofChecks } from "../proofs.ts";
 import type { Replacement } from "../replacement.ts";
+import { keyAccount } from "./account.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
 import { EvmHubClient } from "./hub_client.ts";
 import { planEvmChecks } from "./chain_checks.ts";
@@ -28,7 +28,7 @@ import { EvmFees } from "./fees.ts";
 import { EvmProofChecks } from "./proof_checks.ts";
 import { EvmProofs } from "./proofs.ts";
 import { EvmReplacement } from "./replacement.ts";
-import { signDigest } from "./signature.ts";
+import { signMessage } from "./signature.ts";
 import { EvmSender } from "./sender.ts";
 import { EvmSimulator } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";
@@ -97,7 +97,7 @@ export function createEvmChain(
 ): EvmChain {
   const id = { stateMachine: options.stateMachine, consensusStateId: options.consensusStateId };
   const number = evmChainId(options.stateMachine);
-  const account = privateKeyToAccount(options.signer.reveal());
+  const account = keyAccount(options.signer);
   const endpoints = createEvmEndpointSet(deps, { stateMachine: options.stateMachine, urls: options.rpcUrls });
   const context = new EvmContext({
     endpoints,
@@ -107,7 +107,7 @@ export function createEvmChain(
     chainId: number,
     host: toAddress(options.ismpHost),
     account,
-    sender: toAddress(account.address),
+    sender: account.address,
     clientType: options.clientType,
     gasPriceBufferPercent: options.gasPriceBufferPercent,
     blocksPerEventQuery: options.queryBatchSizeBlocks === undefined
@@ -138,7 +138,7 @@ export function createEvmChain(
     hubClient: new EvmHubClient(context),
     planChecks: (checks) => planEvmChecks(context, checks),
     check: (hub, signal) => checkChain(context, hub, signal),
-    signDigest: (digest) => signDigest(context, digest),
+    signMessage: (message, signal) => signMessage(context, message, signal),
     // HTTP connections belong to the runtime.
     close: () => Promise.resolve(),
   };

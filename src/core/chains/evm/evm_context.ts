@@ -1,7 +1,6 @@
 /**
  * Shared state of the EVM adapter: endpoint set, host, our account, and what was learned about them.
  */
-import type { PrivateKeyAccount } from "viem/accounts";
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
@@ -9,6 +8,7 @@ import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { EventCode } from "../../telemetry/events.ts";
 import type { Log, LogFields } from "../../telemetry/log.ts";
+import type { SigningAccount } from "./account.ts";
 import { Cached } from "./cached.ts";
 import { chainGasLimit, type GasPrice } from "./gas.ts";
 import { HostParamsReader } from "./host_params.ts";
@@ -31,8 +31,8 @@ export interface EvmDependencies {
   readonly id: StateMachineId;
   readonly chainId: number;
   readonly host: Address;
-  readonly account: PrivateKeyAccount;
-  /** Address of the account, lower case. */
+  readonly account: SigningAccount;
+  /** Address of the account. */
   readonly sender: Address;
   readonly clientType: "Geth" | "Erigon";
   /** Percent added to the gas price when sending. */

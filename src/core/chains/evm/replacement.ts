@@ -81,16 +81,18 @@ export class EvmReplacement implements Replacement {
     throw fault ?? new Error("A chain without endpoints");
   }
 
-  /** Signs the same call at the same nonce with another price. No request. */
+  /** Signs the same call at the same nonce with another price. Nothing is asked of the chain. */
   async resign(
     submission: SignedSubmission,
     price: GasPrice,
+    signal: AbortSignal,
   ): Promise<SignedSubmission> {
     const nonce = ownNonce(this.#context, submission);
     const { to, data, gas, value } = parseTransaction(toHex(submission.raw));
     if (to === undefined || to === null || gas === undefined) throw new Error("The submission calls nothing");
     const call = { to: toAddress(to), data: data ?? "0x", gasLimit: gas, valueWei: value ?? 0n } as const;
-    return await signCall(this.#context, call, { nonce, price, height: submission.madeAtHeight });
+    const height = submission.madeAtHeight;
+    return await signCall(this.#context, { ...call, nonce, price, height }, signal);
   }
 
   /** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
@@ -109,7 +111,8 @@ export class EvmReplacement implements Replacement {
     const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;
     const gasLimit = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
     const call = { to: sender, data: "0x", gasLimit, valueWei: 0n } as const;
-    return await signCall(this.#context, call, { nonce, price, height: submission.madeAtHeight });
+    const height = submission.madeAtHeight;
+    return await signCall(this.#context, { ...call, nonce, price, height }, signal);
   }
 }
 

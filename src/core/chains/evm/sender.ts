@@ -104,9 +104,16 @@ export class EvmSender implements Sender {
       return refused({ code: "insufficient_funds", detail });
     }
     const atLeast = nonceAtLeast ?? 0n;
-    const situation = { nonce: nonce() > atLeast ? nonce() : atLeast, price, height: block.number };
-    const call = { to: params().handler, data, gasLimit, valueWei: 0n };
-    return { kind: "signed", submission: await signCall(this.#context, call, situation) };
+    const call = {
+      to: params().handler,
+      data,
+      gasLimit,
+      valueWei: 0n,
+      nonce: nonce() > atLeast ? nonce() : atLeast,
+      price,
+      height: block.number,
+    };
+    return { kind: "signed", submission: await signCall(this.#context, call, signal) };
   }
 
   /** Broadcasts the bytes. One request. */

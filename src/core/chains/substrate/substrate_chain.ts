@@ -3,7 +3,7 @@
  * in node.ts. Start reading at {@link createSubstrateChain}; the hub's own parts are in relayer_hub.ts.
  */
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import { fromHex, toHash256 } from "../../encoding/bytes.ts";
+import { fromHex } from "../../encoding/bytes.ts";
 import type { SubstrateValues } from "../../config/chains.ts";
 import type { Fetch } from "../../rpc/http.ts";
 import { observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
@@ -165,7 +165,7 @@ export function assembleSubstrateChain(
     check: (hub, signal) => checkChain(node, hub, signal),
     // sr25519 over the 32 bytes.
     // deno-lint-ignore require-await -- a missing key is a rejection, not an exception
-    signDigest: async (digest) => signer.signDigest(toHash256(digest)),
+    signMessage: async ({ digest }) => signer.signDigest(digest),
     close: () => endpoint.close(),
   };
 }

@@ -6,7 +6,7 @@
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
-import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
 import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
@@ -220,12 +220,12 @@ async function permit(
   const key = findKey(context, group.relayer);
   if (key === undefined) throw new Error("A claim for a beneficiary has no key");
   const nonce = await readNonce(context, beneficiary, signal);
-  const { digest } = beneficiaryMessage({
+  const message = beneficiaryMessage({
     nonce,
     sourceChain: group.source,
     beneficiary: beneficiary.account,
   });
-  return { beneficiary, nonce, details: [beneficiary.account, await key.signDigest(fromHex(digest))] };
+  return { beneficiary, nonce, details: [beneficiary.account, await key.signMessage(message, signal)] };
 }
 
 /** Reads the nonce that the permission for a beneficiary is signed with. */

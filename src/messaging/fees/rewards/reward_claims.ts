@@ -2,7 +2,7 @@
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
-import { equalBytes, fromHex, type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import { equalBytes, type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { contractSlotKey, epochRelayerSlot } from "../../../core/evm/host_storage.ts";
 import type { Proof } from "../../../core/ismp/proof.ts";
@@ -68,8 +68,8 @@ async function rotationCall(
   const key = contractSlotKey(host, epochRelayerSlot(setId));
   const stateRoot = await context.hub.reads.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
   const proof = await chain.proofs.proveState([key], { height: proofHeight, stateRoot }, signal);
-  const { digest } = consensusClaimMessage({ setId, destChain: row.chain, payee });
-  const signature = await chain.signDigest(fromHex(digest));
+  const message = consensusClaimMessage({ setId, destChain: row.chain, payee });
+  const signature = await chain.signMessage(message, signal);
   const stateProof = proofAt(chain, proofHeight, proof);
   return { kind: "claimRotation", claim: { stateProof, setId, payee, signature } };
 }
@@ -89,8 +89,8 @@ async function requestCall(
   );
   const isOurs = relayer !== undefined && chain.relayer !== undefined && equalBytes(relayer, chain.relayer);
   if (!isOurs) return undefined;
-  const { digest } = requestClaimMessage({ commitment, destChain: row.chain, payee });
-  const signature = await chain.signDigest(fromHex(digest));
+  const message = requestClaimMessage({ commitment, destChain: row.chain, payee });
+  const signature = await chain.signMessage(message, signal);
   const request = decodeStrict(postRequestCodec, row.payload, "PostRequest");
   const stateProof = proofAt(chain, proofHeight, proof);
   return { kind: "claimRequest", claim: { request, stateProof, payee, signature } };

@@ -4,7 +4,7 @@
  * 16.2.
  */
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
-import { equalBytes, fromHex, toHex } from "../../../core/encoding/bytes.ts";
+import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
 import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import { isNonceTaken } from "../claims/claim_pair.ts";
 import { type FeeContext, findKey, type PayingChain } from "../fee_context.ts";
@@ -94,8 +94,8 @@ async function sendOrder(
     context.hub.accounts.fetchRelayerNonce(address, paying.name, signal),
     context.hub.reads.fetchHeight(signal),
   ]);
-  const { digest } = withdrawMessage({ nonce, destChain: paying.name, beneficiary });
-  const signature = await key.signDigest(fromHex(digest));
+  const message = withdrawMessage({ nonce, destChain: paying.name, beneficiary });
+  const signature = await key.signMessage(message, signal);
   const call: RelayerHubCall = { kind: "withdraw", data: { signature, destChain: paying.name, beneficiary } };
   const fields = {
     chain: paying.name,

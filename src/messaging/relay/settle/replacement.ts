@@ -144,7 +144,7 @@ async function apply(
     case "look_up":
       return false; // the next round sees what was mined
     case "replace": {
-      const submission = await replacement.resign(newest.submission, decision.price);
+      const submission = await replacement.resign(newest.submission, decision.price, context.signal);
       await sendReplacement(context, {
         old: newest,
         submission,

@@ -212,17 +212,17 @@ Deno.test("fees: state values are proven at exactly one height, over several con
   });
 });
 
-for (const { name, message_hash, signature } of signatures.signatures) {
-  Deno.test(`fees: the digest is signed as the hub checks it: ${name}`, async () => {
+for (const { name, preimage, message_hash, signature } of signatures.signatures) {
+  Deno.test(`fees: the message is signed as the hub checks it: ${name}`, async () => {
     const { chain } = chainUnderTest(["http://127.0.0.1:1"], {
       ismpHost: DEVNET_ACCOUNTS.user.address,
       stateMachine: evmStateMachine(1),
     });
-    assert.deepEqual(await chain.signDigest(fromHex(message_hash)), {
+    const message = { preimage: fromHex(preimage), digest: toHash256(message_hash) };
+    assert.deepEqual(await chain.signMessage(message, never), {
       tag: "Evm",
       value: { address: fromHex(signatures.address), signature: fromHex(signature) },
     });
-    await assert.rejects(chain.signDigest(new Uint8Array(31)), RangeError);
   });
 }
 

@@ -74,7 +74,7 @@ Deno.test("replacement: the same call at the same nonce for more takes the place
     const submission = await sendUnderpriced(host, chain);
     requests.count = 0;
     const price = await raised(chain, submission);
-    const second = await chain.replacement.resign(submission, price);
+    const second = await chain.replacement.resign(submission, price, never);
     assert.equal(requests.count, 1);
     assert.notEqual(second.hash, submission.hash);
     const [before, after] = [submission, second].map(({ raw }) => parseTransaction(toHex(raw)));
@@ -101,7 +101,7 @@ Deno.test("replacement: a price that the node does not take for a replacement is
     const lower = await chain.replacement.resign(submission, {
       ...offered,
       maxFeeWei: offered.maxFeeWei - 1n,
-    });
+    }, never);
     assert.deepEqual(await chain.sender.broadcast(lower, never), { kind: "underpriced" });
   });
 });
@@ -139,7 +139,7 @@ Deno.test("replacement: what another account signed is not replaced", async () =
     const submission = await signed(chainOf(host).chain, await deliveryTo(host));
     const other = chainOf(host, undefined, { signer: new Secret(DEVNET_KEYS.relayer2) }).chain;
     const price = { type: "legacy", gasPriceWei: 1n } as const;
-    await assert.rejects(other.replacement.resign(submission, price), /not one of this account/);
+    await assert.rejects(other.replacement.resign(submission, price, never), /not one of this account/);
     await assert.rejects(other.replacement.cancel(submission, price, never), /not one of this account/);
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { concatBytes, fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { concatBytes, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
 import { consensusDigestCodec, requestMetadataCodec } from "../../../../src/core/ismp/host_state.ts";
 import { type HashAlgorithm, stateMachineProofCodec } from "../../../../src/core/ismp/proof.ts";
@@ -183,11 +183,12 @@ Deno.test("fees: digests are signed by the key, and without a key there is nothi
   const seed = new Uint8Array(32).fill(5);
   const { chain, run } = scriptChain({}, { signer: new Secret(toHex(seed)) });
   const digest = hashOf("digest");
-  const signature = await run(chain.signDigest(fromHex(digest)));
+  const message = { preimage: new Uint8Array(), digest };
+  const signature = await run(chain.signMessage(message, signal));
   assert.equal(verifySignature(digest, signature), true);
   assert.ok(signature.tag === "Sr25519");
   assert.deepEqual(signature.value.publicKey, sr25519PublicKey(seed));
   const unsigned = scriptChain({});
-  await assert.rejects(unsigned.run(unsigned.chain.signDigest(fromHex(digest))), /no key/);
+  await assert.rejects(unsigned.run(unsigned.chain.signMessage(message, signal)), /no key/);
   await Promise.all([chain.close(), unsigned.chain.close()]);
 });

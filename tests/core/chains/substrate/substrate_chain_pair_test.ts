@@ -4,7 +4,7 @@ import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
-import { fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot } from "../../../../src/core/evm/host_storage.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { commitmentOfPost, postMessage } from "../../../../src/core/ismp/commitment.ts";
@@ -160,7 +160,7 @@ for (const [hashing, childTrie] of kinds) {
     // Our key of the chain names our account on the sender.
     const nonce = await hub.accounts.fetchRelayerNonce(account, sender.stateMachine, signal);
     const beneficiary = new Uint8Array(20).fill(0x66);
-    const { digest } = beneficiaryMessage({ nonce, sourceChain: sender.stateMachine, beneficiary });
+    const permission = beneficiaryMessage({ nonce, sourceChain: sender.stateMachine, beneficiary });
     const claim: RelayerHubCall = {
       kind: "accumulate",
       proof: {
@@ -173,7 +173,7 @@ for (const [hashing, childTrie] of kinds) {
           height: { id: chain.id, height },
           proof: (await chain.proofs.proveReceipts([commitment], { height }, signal)).proof,
         },
-        beneficiaryDetails: [beneficiary, await chain.signDigest(fromHex(digest))],
+        beneficiaryDetails: [beneficiary, await chain.signMessage(permission, signal)],
       },
     };
     assert.equal(await hub.hubCalls.dryRunCall(claim, signal), undefined);
