@@ -12,8 +12,8 @@ Examples:
   causeway --config=relayer.toml --db=relayer.db list --source=EVM-1 --dest=EVM-56 --json
 
 Most recently found first; a message has a line for each leg (to the hub, from the hub). "next" is when
-it is attempted again; "-" is not by itself. The running relayer answers; when none runs, the
-database is read.
+it is attempted; "-": it is sent, or over, or is not attempted by itself. The running relayer answers;
+when none runs, the database is read.
 
 Exit status: 0 also when nothing matches, 1 it cannot be read, 2 wrong command line.`;
 
@@ -46,7 +46,7 @@ export const listCommand = defineCommand<MessagingRun, ListOptions>({
         if (output.messages.length === 0) return print("No message matches.");
         print(formatTable([
           ["found", "leg", "request", "status", "reason", "next", "commitment"],
-          ...output.messages.map(toCells),
+          ...output.messages.map((message) => toCells(message, clock.now())),
         ]));
         if (output.total > output.messages.length) {
           print(`${output.total} match, ${output.messages.length} shown.`);
@@ -56,16 +56,21 @@ export const listCommand = defineCommand<MessagingRun, ListOptions>({
   },
 });
 
-function toCells(message: MessageView): readonly (string | undefined)[] {
+function toCells(message: MessageView, nowMs: number): readonly (string | undefined)[] {
   return [
     shownTime(message.foundAt),
     `${message.from} -> ${message.to}`,
     `${message.source} -> ${message.dest}`,
     message.status,
     message.reason,
-    shownTime(message.nextAttemptAt) ?? "-",
+    nextText(message, nowMs),
     message.commitment,
   ];
+}
+
+function nextText({ nextAttemptAt }: MessageView, nowMs: number): string {
+  if (nextAttemptAt === undefined) return "-";
+  return Date.parse(nextAttemptAt) <= nowMs ? "next round" : shownTime(nextAttemptAt) ?? "-";
 }
 
 function toLimit(text: string): number {

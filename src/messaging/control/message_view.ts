@@ -2,7 +2,7 @@
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { formatDecimal } from "../../core/encoding/decimal.ts";
 import type { MessageFilter, MessageRow } from "../ledger/ledger.ts";
-import { neverMs } from "../ledger/ledger.ts";
+import { isTerminal, neverMs } from "../ledger/ledger.ts";
 import type { filterShape } from "./shapes.ts";
 import { z } from "zod";
 
@@ -28,7 +28,7 @@ export const messageShape = z.object({
   height: z.string(),
   foundAt: z.string(),
   changedAt: z.string(),
-  /** Absent: not on its own. */
+  /** Absent: not on its own, or no more, since it is sent or over. */
   nextAttemptAt: z.string().optional(),
   /** Absent: never. */
   timesOutAt: z.string().optional(),
@@ -59,9 +59,14 @@ export function toMessageView(row: MessageRow): MessageView {
     height: row.seenAtHeight.toString(),
     foundAt: timeText(row.createdAtMs),
     changedAt: timeText(row.updatedAtMs),
-    nextAttemptAt: row.nextAttemptAtMs === neverMs ? undefined : timeText(row.nextAttemptAtMs),
+    nextAttemptAt: isAttempted(row) ? timeText(row.nextAttemptAtMs) : undefined,
     timesOutAt: timeoutMs === 0n || timeoutMs > MAX_TIME_MS ? undefined : timeText(Number(timeoutMs)),
   };
+}
+
+/** True when a message is attempted by itself at the time of its row; ended and sent ones keep an old time. */
+function isAttempted({ state, nextAttemptAtMs }: MessageRow): boolean {
+  return !isTerminal(state) && state !== "submitted" && nextAttemptAtMs !== neverMs;
 }
 
 /** Latest time that a date can hold, Unix milliseconds. */

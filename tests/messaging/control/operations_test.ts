@@ -102,6 +102,21 @@ Deno.test("operations: list filters by status, chains, sender, time and reason, 
   );
 });
 
+Deno.test("operations: what is over or sent has no next attempt, what waits has", async () => {
+  const scene = openScene();
+  const { ledger } = scene;
+  const nextOf = async (): Promise<unknown> =>
+    field(await ask(scene, "list", { filter: {}, limit: 1 }), "messages", 0, "nextAttemptAt");
+  ledger.messages.record(newMessage(1));
+  assert.equal(await nextOf(), new Date(scene.clock.now()).toISOString());
+  ledger.messages.transition(hashOf(1), hub, { to: "ready" });
+  assert.notEqual(await nextOf(), undefined);
+  for (const to of ["submitted", "delivered"] as const) {
+    ledger.messages.transition(hashOf(1), hub, { to });
+    assert.equal(await nextOf(), undefined, to);
+  }
+});
+
 Deno.test("operations: show tells the whole life of a message, by its commitment and by our transaction", async () => {
   const scene = openScene();
   const { ledger, clock } = scene;
