@@ -230,7 +230,6 @@ export class RestEndpoint {
       endpointHost: this.host,
       calls: [{ method: route, outcome }],
       tookMs: clock.now() - startMs,
-      head: undefined,
     });
   }
 

@@ -1,6 +1,6 @@
 /**
- * What the relayer's own reads said of each chain last: heights, the view of other chains, gas price and balance. No
- * request is made for it; chains are only listened to.
+ * What the relayer's own reads said of each chain last: the view of other chains, gas price and balance. No request is
+ * made for it; chains are only listened to. Heights are on the board of endpoints.
  */
 import type { StateMachine } from "../ismp/state_machine.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -24,8 +24,6 @@ export interface CounterpartyReading {
 /** A chain as it was last read; `undefined`: not read yet. */
 export interface ChainSnapshot {
   readonly chain: StateMachine;
-  readonly head: Read<bigint> | undefined;
-  readonly final: Read<bigint> | undefined;
   readonly isFrozen: Read<boolean> | undefined;
   readonly gasPriceWei: Read<bigint> | undefined;
   readonly balanceWei: Read<bigint> | undefined;
@@ -38,8 +36,6 @@ export type BatchStage = "proven" | "simulated";
 
 /** Values of {@link ChainSnapshot} that are noted one by one. */
 export interface NotedValues {
-  readonly head: bigint;
-  readonly final: bigint;
   readonly isFrozen: boolean;
   readonly gasPriceWei: bigint;
   readonly balanceWei: bigint;
@@ -106,8 +102,6 @@ export class ChainBoard implements ChainObserver {
     const { values, counterparties, feeTokenDecimals } = this.#find(chain);
     return {
       chain,
-      head: values.head,
-      final: values.final,
       isFrozen: values.isFrozen,
       gasPriceWei: values.gasPriceWei,
       balanceWei: values.balanceWei,

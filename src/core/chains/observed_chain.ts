@@ -40,16 +40,12 @@ class ObservedReads implements ChainReads {
     this.#observer = observer;
   }
 
-  async fetchHeight(signal: AbortSignal): Promise<bigint> {
-    const height = await this.#chain.reads.fetchHeight(signal);
-    this.#observer.note(this.#chain.id.stateMachine, "head", height);
-    return height;
+  fetchHeight(signal: AbortSignal): Promise<bigint> {
+    return this.#chain.reads.fetchHeight(signal);
   }
 
-  async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    const height = await this.#chain.reads.fetchFinalHeight(signal);
-    this.#observer.note(this.#chain.id.stateMachine, "final", height);
-    return height;
+  fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
+    return this.#chain.reads.fetchFinalHeight(signal);
   }
 
   async fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {

@@ -27,6 +27,24 @@ export interface EndpointReading {
   readonly lagBlocks: number | undefined;
 }
 
+/** A height with the time at which an endpoint named it, Unix milliseconds. */
+export interface HeightReading {
+  readonly height: number;
+  readonly readAtMs: number;
+}
+
+/** Newest blocks of a chain, as its endpoints named them; absent: none has named one yet. */
+export interface ChainHeights {
+  readonly head?: HeightReading;
+  readonly final?: HeightReading;
+}
+
+/** A height that an endpoint named. */
+interface Named {
+  readonly height: bigint;
+  readonly atMs: number;
+}
+
 interface Known {
   readonly chain: string;
   readonly host: string;
@@ -37,10 +55,11 @@ interface Known {
   latencyMs: number;
   requests: number;
   lastRequestMs: number;
-  head: { readonly height: bigint; readonly atMs: number } | undefined;
+  head: Named | undefined;
+  final: Named | undefined;
 }
 
-/** Time for which a head can be compared with those of other endpoints. */
+/** Time for which a height can be compared with those of other endpoints. */
 const HEAD_TTL_MS = 60_000;
 
 /** Time without a request after which an endpoint counts as removed: the checks ask each one every ten minutes. */
@@ -60,7 +79,7 @@ export class EndpointBoard implements RpcObserver {
     this.#registry = deps.registry;
   }
 
-  noteRequest({ chain, endpointHost, calls, tookMs, head }: ObservedRequest): void {
+  noteRequest({ chain, endpointHost, calls, tookMs, head, final }: ObservedRequest): void {
     const nowMs = this.#clock.now();
     const place = { chain, endpoint: endpointHost };
     for (const { method, outcome } of calls) {
@@ -85,6 +104,7 @@ export class EndpointBoard implements RpcObserver {
       known.sinceMs = nowMs;
     }
     if (head !== undefined) known.head = { height: head, atMs: nowMs };
+    if (final !== undefined) known.final = { height: final, atMs: nowMs };
   }
 
   /** Endpoints in the order in which they were first used. */
@@ -93,21 +113,32 @@ export class EndpointBoard implements RpcObserver {
     for (const [key, { lastRequestMs }] of this.#known) {
       if (nowMs - lastRequestMs > FORGOTTEN_MS) this.#known.delete(key);
     }
-    const best = new Map<string, { readonly height: bigint; readonly host: string; readonly atMs: number }>();
-    for (const { chain, host, head } of this.#known.values()) {
-      if (head === undefined || nowMs - head.atMs > HEAD_TTL_MS) continue;
-      const known = best.get(chain);
-      if (known === undefined || head.height > known.height) best.set(chain, { ...head, host });
-    }
-    return [...this.#known.values()].map(({ head, lastRequestMs: _, ...known }) => {
+    const all = [...this.#known.values()];
+    const fresh = all.map(({ chain, head }) => ({ chain, head: isFresh(head, nowMs) ? head : undefined }));
+    const best = new Map(
+      [...Map.groupBy(fresh, ({ chain }) => chain)].map(([chain, rows]) => [
+        chain,
+        findNewest(rows.map(({ head }) => head)),
+      ]),
+    );
+    return all.map(({ head, final: _final, lastRequestMs: _lastRequestMs, ...known }) => {
       const highest = best.get(known.chain);
-      const isRecent = head !== undefined && nowMs - head.atMs <= HEAD_TTL_MS;
-      const lag = isRecent && highest !== undefined ? Number(highest.height - head.height) : undefined;
+      const lag = isFresh(head, nowMs) && highest !== undefined
+        ? Number(highest.height - head.height)
+        : undefined;
       return { ...known, latencyMs: Math.round(known.latencyMs), lagBlocks: lag };
     });
   }
 
-  /** Writes the gauges of {@link list}. */
+  /** Newest heights of a chain: an endpoint that is behind the others, or was asked long before them, is outvoted. */
+  heights(chain: string): ChainHeights {
+    const rows = [...this.#known.values()].filter((known) => known.chain === chain);
+    const head = findNewest(rows.map((known) => known.head));
+    const final = findNewest(rows.map((known) => known.final));
+    return { ...head && { head: toReading(head) }, ...final && { final: toReading(final) } };
+  }
+
+  /** Writes the gauges of {@link list} and {@link heights}. */
   collect(): void {
     this.#registry.clear("causeway_endpoint_up");
     this.#registry.clear("causeway_endpoint_lag_blocks");
@@ -115,6 +146,11 @@ export class EndpointBoard implements RpcObserver {
       const place = { chain, endpoint: host };
       this.#registry.set("causeway_endpoint_up", place, isUp ? 1 : 0);
       if (lagBlocks !== undefined) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks);
+    }
+    for (const chain of new Set([...this.#known.values()].map((known) => known.chain))) {
+      const { head, final } = this.heights(chain);
+      if (head !== undefined) this.#registry.set("causeway_chain_head_height", { chain }, head.height);
+      if (final !== undefined) this.#registry.set("causeway_chain_final_height", { chain }, final.height);
     }
   }
 
@@ -133,8 +169,28 @@ export class EndpointBoard implements RpcObserver {
       requests: 0,
       lastRequestMs: nowMs,
       head: undefined,
+      final: undefined,
     };
     this.#known.set(key, made);
     return made;
   }
+}
+
+function isFresh(named: Named | undefined, nowMs: number): named is Named {
+  return named !== undefined && nowMs - named.atMs <= HEAD_TTL_MS;
+}
+
+/** The highest of those that were named together with the latest one. */
+function findNewest(all: readonly (Named | undefined)[]): Named | undefined {
+  const named = all.filter((each) => each !== undefined);
+  const latestMs = Math.max(...named.map(({ atMs }) => atMs));
+  return named.filter((each) => isFresh(each, latestMs))
+    .reduce<Named | undefined>(
+      (best, each) => best === undefined || each.height > best.height ? each : best,
+      undefined,
+    );
+}
+
+function toReading({ height, atMs }: Named): HeightReading {
+  return { height: Number(height), readAtMs: atMs };
 }

@@ -14,7 +14,9 @@ export interface ObservedRequest {
   readonly calls: readonly { readonly method: string; readonly outcome: "ok" | RpcFaultCode }[];
   readonly tookMs: number;
   /** Newest block that the endpoint named in an answer; `undefined`: it was not asked. */
-  readonly head: bigint | undefined;
+  readonly head?: bigint | undefined;
+  /** Newest final block that it named; `undefined`: it was not asked. */
+  readonly final?: bigint | undefined;
 }
 
 /** Observer of requests. Must not throw. */
@@ -36,9 +38,11 @@ export function observeEndpoint<E extends RpcEndpoint>(
   endpoint: E,
 ): Pick<E, "host"> & RpcEndpoint {
   if (observer === undefined) return endpoint;
+  const heights = new NamedHeights(chain);
   return {
     host: endpoint.host,
-    send: (calls, conditions) => observeSend({ observer, clock }, { chain, endpoint, calls }, conditions),
+    send: (calls, conditions) =>
+      observeSend({ observer, clock }, { chain, endpoint, calls, heights }, conditions),
   };
 }
 
@@ -47,47 +51,88 @@ interface SentCalls {
   readonly chain: string;
   readonly endpoint: RpcEndpoint;
   readonly calls: readonly RpcCall[];
+  readonly heights: NamedHeights;
 }
+
+/** Heights that an answered request named. */
+type Heights = Pick<ObservedRequest, "head" | "final">;
+
+const NO_HEIGHTS: Heights = {};
 
 async function observeSend(
   { observer, clock }: Required<RpcObservation> & { readonly observer: RpcObserver },
-  { chain, endpoint, calls }: SentCalls,
+  { chain, endpoint, calls, heights }: SentCalls,
   conditions: CallConditions,
 ): Promise<readonly RpcAnswer[]> {
   const startMs = clock.now();
-  const note = (outcomeOf: (index: number) => "ok" | RpcFaultCode, head: bigint | undefined): void =>
+  const note = (outcomeOf: (index: number) => "ok" | RpcFaultCode, named: Heights): void =>
     observer.noteRequest({
       chain,
       endpointHost: endpoint.host,
       calls: calls.map(({ method }, index) => ({ method, outcome: outcomeOf(index) })),
       tookMs: clock.now() - startMs,
-      head,
+      ...named,
     });
   try {
     const answers = await endpoint.send(calls, conditions);
     note((index) => {
       const answer = answers[index];
       return answer?.kind === "fault" ? answer.fault.code : "ok";
-    }, findHead(calls, answers));
+    }, heights.find(calls, answers));
     return answers;
   } catch (fault) {
     // What this program aborted says nothing about the endpoint.
-    if (fault instanceof RpcFault) note(() => fault.code, undefined);
+    if (fault instanceof RpcFault) note(() => fault.code, NO_HEIGHTS);
     throw fault;
   }
 }
 
-/** Finds the newest block in the answers: the number itself, or that of a header that was asked for without a block. */
-function findHead(calls: readonly RpcCall[], answers: readonly RpcAnswer[]): bigint | undefined {
-  for (const [index, { method, params }] of calls.entries()) {
-    const answer = answers[index];
-    if (answer?.kind !== "result") continue;
-    if (method === "eth_blockNumber") return parseHeight(answer.result);
-    const isNewest = (method === "eth_getBlockByNumber" && params[0] === "latest") ||
-      (method === "chain_getHeader" && params.length === 0);
-    if (isNewest && isJsonObject(answer.result)) return parseHeight(answer.result.number);
+/** Finds the heights that one endpoint names in its answers. */
+class NamedHeights {
+  readonly #chain: string;
+  /** Hash of the newest final block that a Substrate node named: its height is in the header that is asked for next. */
+  #finalHash: Json | undefined;
+  /** True for an EVM node that serves another chain: its heights say nothing about this one. */
+  #isForeign = false;
+
+  constructor(chain: string) {
+    this.#chain = chain;
   }
-  return undefined;
+
+  find(calls: readonly RpcCall[], answers: readonly RpcAnswer[]): Heights {
+    let head: bigint | undefined;
+    let final: bigint | undefined;
+    for (const [index, { method, params: [first] }] of calls.entries()) {
+      const answer = answers[index];
+      if (answer?.kind !== "result") continue;
+      const { result } = answer;
+      switch (method) {
+        case "eth_chainId":
+          this.#isForeign = `EVM-${parseHeight(result)}` !== this.#chain;
+          break;
+        case "eth_blockNumber":
+          head ??= parseHeight(result);
+          break;
+        case "eth_getBlockByNumber":
+          if (first === "latest") head ??= numberOf(result);
+          if (first === "finalized") final = numberOf(result);
+          break;
+        case "chain_getFinalizedHead":
+          this.#finalHash = result;
+          break;
+        case "chain_getHeader":
+          if (first === undefined) head ??= numberOf(result);
+          else if (first === this.#finalHash) final = numberOf(result);
+          break;
+      }
+    }
+    return this.#isForeign ? NO_HEIGHTS : { head, final };
+  }
+}
+
+/** Number of a header. */
+function numberOf(header: Json): bigint | undefined {
+  return isJsonObject(header) ? parseHeight(header.number) : undefined;
 }
 
 function parseHeight(value: Json | undefined): bigint | undefined {

@@ -10,8 +10,8 @@ import { updateMetrics } from "./metrics/update_metrics.ts";
 /** Metrics by area, in the order of the documents. */
 export const metricAreas = {
   "Both programs": programMetrics,
-  "Endpoints (both programs)": endpointMetrics,
-  "Chains, light clients and wallets": chainMetrics,
+  "Endpoints and heights (both programs)": endpointMetrics,
+  "Light clients and wallets": chainMetrics,
   "Messages and transactions": messageMetrics,
   "Money": moneyMetrics,
   "Database": databaseMetrics,

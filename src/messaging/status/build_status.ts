@@ -7,7 +7,7 @@ import type { BoardRow } from "../../core/checks/check_board.ts";
 import { toCheckReasons } from "../../core/checks/check_section.ts";
 import { formatDecimal } from "../../core/encoding/decimal.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { programVersion } from "../../core/runtime/version.ts";
 import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
@@ -29,6 +29,7 @@ export interface RunningRelayer {
   readonly startedAtMs: number;
   readonly readChain: (chain: StateMachine) => ChainSnapshot;
   readonly endpoints: readonly EndpointReading[];
+  readonly readHeights: (chain: StateMachine) => ChainHeights;
   readonly warnings: readonly RecentWarning[];
   readonly checks: readonly BoardRow[];
   /** Dates the reasons that were found. */
@@ -121,6 +122,7 @@ function toChain(
   const base: ChainStatus = {
     chain,
     isHub,
+    ...running?.readHeights(chain),
     endpoints: (running?.endpoints ?? []).filter((endpoint) => endpoint.chain === chain)
       .map(({ chain: _, ...endpoint }) => endpoint),
     lightClients: (reading?.counterparties ?? []).map(({ counterparty, height, roseAtMs }) => ({
@@ -138,13 +140,11 @@ function toChain(
     },
   };
   if (reading === undefined) return base;
-  const { head, final, isFrozen, gasPriceWei, balanceWei } = reading;
+  const { isFrozen, gasPriceWei, balanceWei } = reading;
   const spentWei = (): number =>
     ledger.statistics.sumSpentWei(chain, { afterMs: nowMs - DAY_MS, untilMs: nowMs });
   return {
     ...base,
-    ...head && { head: Number(head.value) },
-    ...final && { final: Number(final.value) },
     ...isFrozen && { isFrozen: isFrozen.value },
     ...gasPriceWei && { gasPriceWei: gasPriceWei.value.toString() },
     ...balanceWei && { wallet: toWallet(balanceWei, spentWei()) },

@@ -5,7 +5,7 @@
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { BoardRow } from "../../core/checks/check_board.ts";
-import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
 import type { NotReadyReason } from "../../core/telemetry/readiness.ts";
 import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
 import type { ClaimState, MessageReason, MessageState, WithdrawalState } from "../ledger/ledger.ts";
@@ -30,11 +30,9 @@ export interface LightClientStatus {
 }
 
 /** A configured chain. Members that only a running relayer knows are absent without one. */
-export interface ChainStatus {
+export interface ChainStatus extends ChainHeights {
   readonly chain: StateMachine;
   readonly isHub: boolean;
-  readonly head?: number;
-  readonly final?: number;
   readonly isFrozen?: boolean;
   readonly gasPriceWei?: string;
   readonly endpoints: readonly Omit<EndpointReading, "chain">[];

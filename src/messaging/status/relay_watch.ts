@@ -175,6 +175,7 @@ export class RelayWatch {
         startedAtMs: this.program.startedAtMs,
         readChain: (chain) => this.#chains.read(chain),
         endpoints: this.endpoints.list(),
+        readHeights: (chain) => this.endpoints.heights(chain),
         warnings: this.program.warnings.list(),
         checks: this.#checks.rows,
         dateReasons: (found: readonly FoundReason[]) => this.#memory.date(found),

@@ -38,9 +38,7 @@ export function writeStatusGauges(registry: MetricRegistry, status: RelayStatus)
 }
 
 function writeChain(registry: MetricRegistry, status: ChainStatus, nowMs: number): void {
-  const { chain, head, final, gasPriceWei, lightClients, wallet, inFlight } = status;
-  if (head !== undefined) registry.set("causeway_chain_head_height", { chain }, head);
-  if (final !== undefined) registry.set("causeway_chain_final_height", { chain }, final);
+  const { chain, gasPriceWei, lightClients, wallet, inFlight } = status;
   if (gasPriceWei !== undefined) registry.set("causeway_gas_price_wei", { chain }, Number(gasPriceWei));
   for (const { counterparty, height, roseAtMs } of lightClients) {
     registry.set("causeway_light_client_height", { chain, counterparty }, height);

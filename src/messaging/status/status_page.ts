@@ -1,5 +1,6 @@
 /** Status page of the messaging relayer: the snapshot as HTML. Pure. */
 import { renderChecks } from "../../core/checks/check_section.ts";
+import type { HeightReading } from "../../core/rpc/endpoint_board.ts";
 import { type Html, markup } from "../../core/telemetry/http/html.ts";
 import {
   coloured,
@@ -16,6 +17,9 @@ import type { ChainStatus, LegStatus, RelayStatus, WaitingMessages } from "./rel
 
 /** Age of a light client's newest height from which it is shown as a warning. */
 const OLD_HEIGHT_MS = 2 * 3_600_000;
+
+/** Age from which a height is shown with the time since it was read. */
+const OLD_READING_MS = 90_000;
 
 /** Runway from which a wallet is shown as a warning, hours. */
 const SHORT_RUNWAY_HOURS = 24;
@@ -97,8 +101,8 @@ function renderChains({ chains, nowMs }: RelayStatus): Html {
         name: "chain",
         cell: ({ chain, isHub }) => isHub ? markup`${chain} (hub)` : chain,
       },
-      { name: "head", isNumber: true, cell: ({ head }) => head },
-      { name: "final", isNumber: true, cell: ({ final }) => final },
+      { name: "head", isNumber: true, cell: ({ head }) => renderHeight(head, nowMs) },
+      { name: "final", isNumber: true, cell: ({ final }) => renderHeight(final, nowMs) },
       { name: "endpoints", cell: ({ endpoints }) => endpoints.map((each) => renderEndpoint(each, nowMs)) },
       { name: "balance", isNumber: true, cell: ({ wallet }) => wallet && shortAmount(wallet.balance) },
       { name: "runway", isNumber: true, cell: ({ wallet }) => renderRunway(wallet?.runwayHours) },
@@ -112,6 +116,14 @@ function renderChains({ chains, nowMs }: RelayStatus): Html {
     chains,
     "No chain is configured.",
   );
+}
+
+function renderHeight(reading: HeightReading | undefined, nowMs: number): Html | undefined {
+  if (reading === undefined) return undefined;
+  const { height, readAtMs } = reading;
+  return nowMs - readAtMs < OLD_READING_MS
+    ? markup`${height}`
+    : markup`<div>${height}</div>${coloured("faint", `${formatSpan(nowMs - readAtMs)} ago`)}`;
 }
 
 function renderEndpoint(endpoint: ChainStatus["endpoints"][number], nowMs: number): Html {

@@ -1,4 +1,5 @@
 /** The snapshot as text for a terminal. */
+import type { HeightReading } from "../../core/rpc/endpoint_board.ts";
 import { formatWarnings } from "../../core/telemetry/recent_warnings.ts";
 import { formatDuration, formatSection } from "../../core/runtime/text_table.ts";
 import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";
@@ -62,8 +63,8 @@ function chainCells(chain: ChainStatus, age: (ms: number) => string): readonly (
   const up = endpoints.filter(({ isUp }) => isUp).length;
   return [
     `${chain.chain}${chain.isFrozen === true ? " (frozen)" : ""}`,
-    chain.head?.toString() ?? "-",
-    chain.final?.toString() ?? "-",
+    heightText(chain.head, age),
+    heightText(chain.final, age),
     endpoints.length === 0 ? "-" : `${up} of ${endpoints.length}`,
     wallet?.balance ?? "-",
     wallet?.runwayHours?.toString() ?? "-",
@@ -73,6 +74,10 @@ function chainCells(chain: ChainStatus, age: (ms: number) => string): readonly (
     )
       .join(", "),
   ];
+}
+
+function heightText(reading: HeightReading | undefined, age: (ms: number) => string): string {
+  return reading === undefined ? "-" : `${reading.height} (${age(reading.readAtMs)} ago)`;
 }
 
 function legCells(leg: LegStatus, age: (ms: number) => string): readonly (string | undefined)[] {

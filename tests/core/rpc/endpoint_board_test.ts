@@ -105,6 +105,59 @@ Deno.test("endpoint board: the lag is the distance to the best head that was sai
   assert.deepEqual(board.list().map(({ lagBlocks }) => lagBlocks), [undefined, undefined]);
 });
 
+Deno.test("endpoint board: the heights of a chain are the highest that its endpoints named in the last minute of asking", async () => {
+  const { board, make, clock, registry } = scene();
+  const one = make("a");
+  const two = make("b");
+  assert.deepEqual(board.heights("EVM-1"), {});
+  two.raw.answer = () => ({ kind: "result", result: { number: "0x99" } });
+  await two.endpoint.send([call("eth_getBlockByNumber", "finalized", false)], { signal });
+  const finalMs = clock.now();
+  await clock.advance(61_000);
+  await one.endpoint.send([call("eth_blockNumber")], { signal });
+  const oneMs = clock.now();
+  const final = { height: 0x99, readAtMs: finalMs };
+  assert.deepEqual(board.heights("EVM-1"), { head: { height: 16, readAtMs: oneMs }, final });
+  two.raw.answer = () => ({ kind: "result", result: "0xf" });
+  await two.endpoint.send([call("eth_blockNumber")], { signal });
+  assert.equal(board.heights("EVM-1").head?.height, 16, "one that is behind changes nothing");
+  await clock.advance(61_000);
+  await two.endpoint.send([call("eth_blockNumber")], { signal });
+  assert.deepEqual(
+    board.heights("EVM-1").head,
+    { height: 15, readAtMs: clock.now() },
+    "after a minute it does",
+  );
+  board.collect();
+  assert.match(await registry.expose(), /^causeway_chain_head_height\{chain="EVM-1"\} 15$/m);
+  assert.match(await registry.expose(), /^causeway_chain_final_height\{chain="EVM-1"\} 153$/m);
+});
+
+Deno.test("endpoint board: an endpoint that serves another chain says nothing about the heights of this one", async () => {
+  const { board, make } = scene();
+  const { raw, endpoint } = make("a");
+  await endpoint.send([call("eth_chainId"), call("eth_blockNumber")], { signal });
+  assert.deepEqual(board.heights("EVM-1"), {});
+  raw.answer = () => ({ kind: "result", result: "0x1" });
+  await endpoint.send([call("eth_chainId"), call("eth_blockNumber")], { signal });
+  assert.equal(board.heights("EVM-1").head?.height, 1);
+});
+
+Deno.test("endpoint board: the final block of a Substrate node is named by its hash first", async () => {
+  const { board, make } = scene();
+  const { raw, endpoint } = make("a");
+  raw.answer = () => ({ kind: "result", result: "0xabcd" });
+  await endpoint.send([call("chain_getFinalizedHead")], { signal });
+  raw.answer = () => ({ kind: "result", result: { number: "0x20" } });
+  await endpoint.send([call("chain_getHeader", "0x1111")], { signal });
+  assert.deepEqual(board.heights("EVM-1"), {});
+  await endpoint.send([call("chain_getHeader", "0xabcd")], { signal });
+  assert.deepEqual(board.heights("EVM-1").final?.height, 32);
+  raw.answer = () => ({ kind: "result", result: { number: "0x22" } });
+  await endpoint.send([call("chain_getHeader")], { signal });
+  assert.deepEqual(board.heights("EVM-1").head?.height, 34);
+});
+
 Deno.test("endpoint board: an endpoint that is asked no longer is forgotten, and so are its gauges", async () => {
   const { board, make, clock, registry } = scene();
   const kept = make("kept");

@@ -113,7 +113,6 @@ Deno.test("watch: a chain without an endpoint that answers, and an empty wallet,
       endpointHost: "a.example",
       calls: [{ method: "eth_call", outcome: "timeout" as const }],
       tookMs: 10,
-      head: undefined,
     };
     watch.endpoints.noteRequest(request);
     ledger.messages.record(
@@ -147,13 +146,19 @@ Deno.test("watch: reads of a chain are shown and exposed as they come, and nothi
     const [entry] = connections.chains;
     assert.ok(entry !== undefined);
     const { signal } = new AbortController();
-    await entry.chain.reads.fetchHeight(signal);
     await connections.hub.reads.fetchView(entry.chain.id, signal);
+    const readAtMs = clock.now();
+    const request = { chain: ethereum, endpointHost: "a.example", calls: [], tookMs: 10 };
+    watch.endpoints.noteRequest({ ...request, head: 1_234_567n, final: 1_234_500n });
+    await clock.advance(4 * MINUTE_MS);
     const { chains } = await (await get("/status.json")).json();
     const known = chains.find(({ chain }: { chain: string }) => chain === ethereum);
-    assert.equal(typeof known.head, "number");
+    assert.deepEqual(known.head, { height: 1_234_567, readAtMs });
+    assert.deepEqual(known.final, { height: 1_234_500, readAtMs });
+    assert.match(await (await get("/")).text(), /1234567<\/div><span class="faint">4 min ago/);
     const text = await (await get("/metrics")).text();
-    assert.match(text, /^causeway_chain_head_height\{chain="EVM-1"\} \d+$/m);
+    assert.match(text, /^causeway_chain_head_height\{chain="EVM-1"\} 1234567$/m);
+    assert.match(text, /^causeway_chain_final_height\{chain="EVM-1"\} 1234500$/m);
     assert.match(text, /^causeway_light_client_height\{chain="POLKADOT-3367",counterparty="EVM-1"\} \d+$/m);
   }));
 

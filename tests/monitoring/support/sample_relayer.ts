@@ -53,16 +53,12 @@ export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
   const ledger = watch.open(opened, connections);
   const { signal } = new AbortController();
   for (const { chain } of connections.chains) {
-    await chain.reads.fetchHeight(signal);
-    await chain.reads.fetchFinalHeight(signal);
     await chain.reads.fetchView(connections.hub.id, signal);
     await connections.hub.reads.fetchView(chain.id, signal);
     await chain.gas?.fetchBalance(signal);
     await chain.gas?.fetchGasQuote(signal);
     await chain.fees.fetchFeeTokenDecimals(signal);
   }
-  await connections.hub.reads.fetchHeight(signal);
-  await connections.hub.reads.fetchFinalHeight(signal);
   noteRequests(watch, clock);
   ledger.transaction(() => undefined);
   addMessages(ledger, messages);
@@ -89,19 +85,32 @@ function noteRequests(watch: RelayWatch, clock: FakeClock): void {
     calls: [{ method: "eth_blockNumber", outcome: "ok" }],
     tookMs: 123,
     head: 24_000_123n,
+    final: 24_000_059n,
   };
   watch.endpoints.noteRequest(request);
-  watch.endpoints.noteRequest({ ...request, endpointHost: "behind.example", head: 24_000_100n });
+  watch.endpoints.noteRequest({
+    ...request,
+    endpointHost: "behind.example",
+    head: 24_000_100n,
+    final: 24_000_027n,
+  });
   const calls = [{
     method: "eth_call",
     outcome: clock.now() % 2 === 0 ? "timeout" as const : "throttled" as const,
   }];
-  watch.endpoints.noteRequest({ ...request, endpointHost: "down.example", calls, head: undefined });
+  watch.endpoints.noteRequest({
+    ...request,
+    endpointHost: "down.example",
+    calls,
+    head: undefined,
+    final: undefined,
+  });
   watch.endpoints.noteRequest({
     ...request,
     chain: hub,
     endpointHost: "hub.example",
     head: 9_000_000n,
+    final: 8_999_998n,
     tookMs: 40,
   });
 }

@@ -64,6 +64,16 @@ export const endpointMetrics = {
     help: "1 when the last request to the endpoint had a usable answer, or was refused for its own sake",
     labels: ["chain", "endpoint"],
   },
+  causeway_chain_head_height: {
+    type: "gauge",
+    help: "Newest block as last read; the checks read it at least every ten minutes",
+    labels: ["chain"],
+  },
+  causeway_chain_final_height: {
+    type: "gauge",
+    help: "Newest final block as last read; the checks read it at least every ten minutes",
+    labels: ["chain"],
+  },
   causeway_endpoint_lag_blocks: {
     type: "gauge",
     help: "Blocks that the endpoint is behind the best one of its chain, where both said their head recently",

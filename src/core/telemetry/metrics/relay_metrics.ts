@@ -1,10 +1,8 @@
-/** Metrics of the messaging relayer: chains, messages, transactions and money. */
+/** Metrics of the messaging relayer: light clients, wallets, messages, transactions and money. */
 import { LONG_SECONDS, type MetricText, SHORT_SECONDS } from "./metric_text.ts";
 
 /** See {@link MetricText}. */
 export const chainMetrics = {
-  causeway_chain_head_height: { type: "gauge", help: "Newest block as last read", labels: ["chain"] },
-  causeway_chain_final_height: { type: "gauge", help: "Newest final block as last read", labels: ["chain"] },
   causeway_light_client_height: {
     type: "gauge",
     help: "Latest height of `counterparty` that `chain` knows",
