@@ -10,6 +10,7 @@ import { consensus } from "./consensus.ts";
 import { database } from "./database.ts";
 import { hubConsensus } from "./hub_consensus.ts";
 import { hubProofs } from "./hub_proofs.ts";
+import { idle } from "./idle.ts";
 import { longRun } from "./long_run.ts";
 import type { Part } from "./part.ts";
 import { type Measure, tableOf } from "./report.ts";
@@ -22,6 +23,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   startup,
   database,
   requests,
+  idle,
   claims,
   throughput,
   memory,

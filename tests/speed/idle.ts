@@ -1,0 +1,72 @@
+/**
+ * What a relayer asks while nothing happens: two EVM chains and the hub, everything switched on, each chain polled once
+ * a second.
+ */
+import { startDevnet } from "../../devnet/devnet.ts";
+import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import { pause } from "../../devnet/waiting.ts";
+import { startRelayer } from "../scenario/support/relayer_process.ts";
+import { type CallCounts, countCalls, linesOf } from "./call_counts.ts";
+import { clearAll, openProxies, untilQuiet } from "./crossing.ts";
+import type { Part } from "./part.ts";
+import { readCpuMs } from "./process_usage.ts";
+import { atMost } from "./report.ts";
+import { updateAll } from "./stage.ts";
+
+const WINDOW_MS = 10_000;
+const MAX_REQUESTS = 10;
+const MAX_CALLS = 10;
+/** Time in which a process comes to rest after its start. */
+const REST_MS = 5_000;
+
+/** See the head of the file. */
+export const idle: Part = async (deps) => {
+  await using devnet = await startDevnet({ startsOracle: false, hubBlockTimeMs: 500 });
+  await using stack = new AsyncDisposableStack();
+  const proxies = await openProxies(devnet, 1, stack);
+  await updateAll(devnet);
+  const relayer = stack.use(
+    await startRelayer({
+      executable: deps.executable,
+      folder: deps.folder,
+      config: relayerConfig(devnet.endpoints, {
+        rpcUrls: Object.fromEntries(
+          [...proxies.chains].map(([chain, some]) => [chain, some.map(({ httpUrl }) => httpUrl)]),
+        ),
+        hubUrl: proxies.hub.wsUrl,
+      }),
+    }),
+  );
+  const legs = new Set<unknown>();
+  await relayer.waitForLine(({ record }) => {
+    if (record?.event === "leg_started") legs.add(record.leg);
+    return legs.size === 4;
+  });
+  await pause(REST_MS);
+  await untilQuiet(proxies);
+  clearAll(proxies);
+  const cpuMs = readCpuMs(relayer.pid);
+  await pause(WINDOW_MS);
+  const usedMs = readCpuMs(relayer.pid) - cpuMs;
+  const chains = devnet.chains.map(({ name, stateMachine }) =>
+    [name, countCalls((proxies.chains.get(stateMachine) ?? []).flatMap(({ requests }) => requests))] as const
+  );
+  const hub = countCalls(proxies.hub.requests);
+  for (const [name, counts] of [...chains, ["the hub", hub] as const]) {
+    linesOf(name, counts).forEach(deps.say);
+  }
+  await relayer.terminate();
+  const plain = (value: number): string => `${value}`;
+  return [
+    ...chains.flatMap(([name, { requests, calls }]) => [
+      atMost(`idle 10 s: requests to chain ${name}`, requests, MAX_REQUESTS, plain),
+      atMost(`idle 10 s: calls to chain ${name}`, calls, MAX_CALLS, plain),
+    ]),
+    { name: "idle 10 s: messages and calls to the hub", value: formatCounts(hub) },
+    { name: "idle 10 s: processor time", value: `${usedMs.toFixed(0)} ms` },
+  ];
+};
+
+function formatCounts({ requests, calls }: CallCounts): string {
+  return `${requests}; ${calls}`;
+}
