@@ -127,18 +127,30 @@ function isOursAlone(context: RelayDeps, row: SubmissionRow, message: MessageRow
 }
 
 /** True when another submission has delivered the message, or may still do so. */
-function isCarriedElsewhere(
-  context: RelayDeps,
+function isCarriedElsewhere(context: RelayDeps, row: SubmissionRow, message: CarriedMessage): boolean {
+  return rolesElsewhere(context, row, message).length > 0;
+}
+
+/** True when another submission has delivered the message. */
+function isHandledElsewhere(context: RelayDeps, row: SubmissionRow, message: CarriedMessage): boolean {
+  return rolesElsewhere(context, row, message).includes("handled");
+}
+
+type CarriedMessage = Pick<MessageRow, "commitment" | "target">;
+
+/** What other submissions are to a message: `handled` it, or `open`, which means that they may still do so. */
+function rolesElsewhere(
+  { ledger: { submissions } }: RelayDeps,
   row: SubmissionRow,
-  message: Pick<MessageRow, "commitment" | "target">,
-): boolean {
-  const { submissions } = context.ledger;
-  return submissions.listByItem(message.commitment, message.target).some((other) => {
-    if (other.id === row.id) return false;
+  { commitment, target }: CarriedMessage,
+): readonly ("handled" | "open")[] {
+  return submissions.listByItem(commitment, target).flatMap((other) => {
+    if (other.id === row.id) return [];
     const isOpen = unresolvedSubmissionStates.some((state) => state === other.state);
-    if (!isOpen && other.state !== "final") return false;
-    const item = submissions.itemsOf(other.id).find(({ commitment }) => commitment === message.commitment);
-    return item?.outcome === "handled" || (isOpen && item?.outcome === undefined);
+    if (!isOpen && other.state !== "final") return [];
+    const item = submissions.itemsOf(other.id).find((each) => each.commitment === commitment);
+    if (item?.outcome === "handled") return ["handled"];
+    return isOpen && item?.outcome === undefined ? ["open"] : [];
   });
 }
 
@@ -158,7 +170,10 @@ export function reopen(context: RelayDeps, row: SubmissionRow): void {
     // The record of this transaction goes, whatever becomes of the message: nothing else would end it.
     const recorded = deliveries.find(item.requestCommitment, item.target);
     if (recorded?.txHash === row.submission.hash) deliveries.remove(item.requestCommitment, item.target);
-    if (message.state === "submitted" || isCarriedElsewhere(context, row, message)) continue;
+    if (message.state === "submitted") continue;
+    // What counts as delivered must have been delivered by somebody; what waits may wait for the other submission.
+    const isKept = isDelivered(message) ? isHandledElsewhere : isCarriedElsewhere;
+    if (isKept(context, row, message)) continue;
     if (item.outcome === "handled") deliveries.remove(item.requestCommitment, item.target);
     if (message.state !== "ready" && !mayFollow(message.state, "ready")) continue;
     const ready = message.state === "ready"
@@ -169,6 +184,10 @@ export function reopen(context: RelayDeps, row: SubmissionRow): void {
   forgetFailure(context, row);
   context.ledger.submissions.reopenItems(row.id);
   context.ledger.submissions.update(row.id, { state: "broadcast" });
+}
+
+function isDelivered({ state }: MessageRow): boolean {
+  return state === "delivered" || state === "delivered_by_other";
 }
 
 /** Reason why a submission had no effect on a message. */

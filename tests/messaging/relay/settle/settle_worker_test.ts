@@ -336,6 +336,7 @@ Deno.test("settle: of two transactions with one message a reorganisation takes b
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["broadcast", "broadcast"]);
   assert.equal(record(relayer, first), undefined);
+  assert.equal(relayer.row(first).state, "submitted");
 });
 
 Deno.test("settle: a block that is gone with everything in it is reported, and the bytes go out again", async () => {
