@@ -14,6 +14,7 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
     "tests/docs",
     "tests/core",
     "tests/messaging",
+    "tests/soak",
     "tests/speed",
     "tests/support",
   ],

@@ -24,6 +24,8 @@ export interface RelayerOptions {
   readonly program?: "causeway" | "causeway-consensus";
   /** Default the program in `build`. */
   readonly executable?: string;
+  /** Environment beside what every process gets. Default none. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Told each line as it comes. */
   readonly onLine?: (line: RelayerLine) => void;
 }
@@ -90,7 +92,7 @@ export class RelayerProcess implements AsyncDisposable {
       stdin: "null",
       stdout: "piped",
       stderr: "piped",
-      env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
+      env: { NO_COLOR: "1", RUST_BACKTRACE: "0", ...options.env },
       // Of its own process group: Ctrl-C on a terminal reaches only us, and we end it in order.
       detached: true,
     }).spawn();
