@@ -71,8 +71,8 @@ export interface Means {
 const TROUBLED_MS = 90_000;
 const TROUBLES = [6, 14] as const;
 const BURSTS = [6, 12] as const;
-const MOST_MESSAGES = 12;
-const LONGEST_TROUBLE_MS = 20_000;
+const MAX_MESSAGES = 12;
+const MAX_TROUBLE_MS = 20_000;
 
 const LIES: readonly Lie[] = ["no_logs", "wrong_proofs", "no_receipts", "old_nonce"];
 const MODES: readonly ProxyMode[] = [
@@ -115,15 +115,15 @@ export function planRound(seed: number, means: Means): RoundPlan {
     return {
       trouble,
       atMs: draw.between(0, TROUBLED_MS),
-      forMs: lasts(trouble) ? draw.between(1_000, LONGEST_TROUBLE_MS) : 0,
+      forMs: lasts(trouble) ? draw.between(1_000, MAX_TROUBLE_MS) : 0,
     };
   }).toSorted((one, other) => one.atMs - other.atMs);
   const messages = repeat(draw.between(...BURSTS), (): PlannedMessages => {
     const from = drawEvm(draw);
     const to = draw.chance(25) ? "hub" : from === "A" ? "B" : "A";
-    return { atMs: draw.between(0, TROUBLED_MS), from, to, count: draw.between(1, MOST_MESSAGES) };
+    return { atMs: draw.between(0, TROUBLED_MS), from, to, count: draw.between(1, MAX_MESSAGES) };
   }).toSorted((one, other) => one.atMs - other.atMs);
-  return { troubles, messages, endsAtMs: TROUBLED_MS + LONGEST_TROUBLE_MS };
+  return { troubles, messages, endsAtMs: TROUBLED_MS + MAX_TROUBLE_MS };
 }
 
 /** False for what happens at once. */

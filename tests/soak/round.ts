@@ -5,11 +5,19 @@
 import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import type { Devnet } from "../../devnet/devnet.ts";
 import { sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
+import { untilAborted } from "../../devnet/terminal/interruption.ts";
 import { TOKEN } from "../scenario/support/fee_accounts.ts";
 import type { RelayerProcess } from "../scenario/support/relayer_process.ts";
-import { playSceneOn, startSceneDevnet } from "../scenario/support/scene.ts";
+import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "../scenario/support/scene.ts";
 import { FakedClock, SmallDisk } from "./machine.ts";
-import { describeTrouble, type Means, type PlannedMessages, type PlannedTrouble, planRound } from "./plan.ts";
+import {
+  describeTrouble,
+  type Means,
+  type PlannedMessages,
+  type PlannedTrouble,
+  planRound,
+  type RoundPlan,
+} from "./plan.ts";
 import { Stage } from "./stage.ts";
 import { pause, Supervisor, type UnaskedEnd } from "./supervisor.ts";
 
@@ -17,7 +25,7 @@ import { pause, Supervisor, type UnaskedEnd } from "./supervisor.ts";
 const DEADLINE_MS = 900_000;
 
 /** Transactions that troubles may revert: a batch whose block was lost, or that a process sent before it died. */
-const MOST_REVERTS = 20;
+const MAX_REVERTS = 20;
 
 /** How it is played. */
 export interface RoundOptions {
@@ -27,6 +35,8 @@ export interface RoundOptions {
   readonly say: (line: string) => void;
   /** File that gets the whole log of the relayer when the round fails. */
   readonly logPath: string;
+  /** Gives the round up. */
+  readonly signal: AbortSignal;
 }
 
 /** What happened. */
@@ -58,20 +68,13 @@ export async function playRound(options: RoundOptions): Promise<RoundResult> {
         stage.changes,
         clock ? { env: clock.environment } : {},
       );
-      await supervisor.start();
-      const [sent] = await Promise.all([
-        sendAll(devnet, plan.messages),
-        ...plan.troubles.map((each) => trouble(each, { stage, supervisor, say: options.say })),
-        pause(plan.endsAtMs),
+      const { sent, left } = await Promise.race([
+        play({ scene, relayer, stage, supervisor }, plan, options.say),
+        failWhenAborted(options.signal),
       ]);
-      options.say("everything works again");
-      const left = await withoutRemoved(devnet, sent);
-      await scene.untilDelivered(left, DEADLINE_MS);
-      await relayer.untilEnded(left, DEADLINE_MS);
-      await relayer.untilSettled(DEADLINE_MS);
       await supervisor[Symbol.asyncDispose]();
       await scene.finish({
-        mostReverts: MOST_REVERTS,
+        mostReverts: MAX_REVERTS,
         allowedErrors: [({ record }) => record !== undefined],
       });
       result = {
@@ -91,12 +94,44 @@ export async function playRound(options: RoundOptions): Promise<RoundResult> {
 }
 
 interface Cast {
+  readonly scene: Scene;
+  readonly relayer: SceneRelayer;
   readonly stage: Stage;
   readonly supervisor: Supervisor;
-  readonly say: (line: string) => void;
 }
 
-async function trouble(planned: PlannedTrouble, { stage, supervisor, say }: Cast): Promise<void> {
+/** Sends and troubles; resolves when all that is `left` of the messages has arrived and nothing is open any more. */
+async function play(
+  cast: Cast,
+  plan: RoundPlan,
+  say: (line: string) => void,
+): Promise<{ readonly sent: readonly SentMessage[]; readonly left: readonly SentMessage[] }> {
+  const { scene, relayer, supervisor } = cast;
+  await supervisor.start();
+  const [sent] = await Promise.all([
+    sendAll(scene.devnet, plan.messages),
+    ...plan.troubles.map((each) => trouble(each, cast, say)),
+    pause(plan.endsAtMs),
+  ]);
+  say("everything works again");
+  const left = await withoutRemoved(scene.devnet, sent);
+  await scene.untilDelivered(left, DEADLINE_MS);
+  await relayer.untilEnded(left, DEADLINE_MS);
+  await relayer.untilSettled(DEADLINE_MS);
+  return { sent, left };
+}
+
+/** @throws the signal's reason when it is aborted */
+async function failWhenAborted(signal: AbortSignal): Promise<never> {
+  await untilAborted(signal);
+  throw signal.reason;
+}
+
+async function trouble(
+  planned: PlannedTrouble,
+  { stage, supervisor }: Cast,
+  say: (line: string) => void,
+): Promise<void> {
   await pause(planned.atMs);
   say(describeTrouble(planned));
   const end = await stage.begin(planned.trouble, supervisor);

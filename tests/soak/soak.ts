@@ -7,6 +7,7 @@
  * that replays it.
  */
 import { parseArgs } from "node:util";
+import { runInterruptibly } from "../../devnet/terminal/interruption.ts";
 import { findFailures } from "../messaging/simulation/seeds.ts";
 import { areProgramsOutdated, compilePrograms } from "../../devnet/programs/relayer_build.ts";
 import { findMeans } from "./machine.ts";
@@ -54,11 +55,12 @@ function readWish(args: readonly string[]): Wish {
 }
 
 /** @returns the number of failing seeds */
-async function searchSeeds({ seeds, from }: Wish): Promise<number> {
+async function searchSeeds({ seeds, from }: Wish, signal: AbortSignal): Promise<number> {
   let ran = 0;
   let failed = 0;
   if (seeds === 0) return failed;
   for await (const { seed, failure } of findFailures(from, from + seeds - 1)) {
+    signal.throwIfAborted();
     ran++;
     if (failure !== undefined) {
       failed++;
@@ -70,14 +72,18 @@ async function searchSeeds({ seeds, from }: Wish): Promise<number> {
 }
 
 /** Plays rounds until the hours are over. @returns the number of failing ones */
-async function searchRounds({ from, hours, round, logs }: Wish, means: Means): Promise<number> {
+async function searchRounds(
+  { from, hours, round, logs }: Wish,
+  means: Means,
+  signal: AbortSignal,
+): Promise<number> {
   const untilMs = performance.now() + hours * HOUR_MS;
   const sums = { rounds: 0, failed: 0, troubles: 0, messages: 0 };
   for (let seed = round ?? from; performance.now() < untilMs; seed++) {
     sums.rounds++;
     say(`round ${seed}`);
     try {
-      const result = await playRound({ seed, means, say, logPath: `${logs}/${seed}.log` });
+      const result = await playRound({ seed, means, say, signal, logPath: `${logs}/${seed}.log` });
       sums.troubles += result.troubles;
       sums.messages += result.sent;
       const { troubles, sent, removed, processes, unasked } = result;
@@ -86,6 +92,7 @@ async function searchRounds({ from, hours, round, logs }: Wish, means: Means): P
       );
       for (const { code, lastLine } of unasked) say(`  ended by itself with status ${code}: ${lastLine}`);
     } catch (error) {
+      signal.throwIfAborted();
       sums.failed++;
       const text = error instanceof Error ? error.message : String(error);
       say(`round ${seed}: FAILED. Play it alone: deno task soak --seeds=0 --round=${seed}\n${text}`);
@@ -101,13 +108,13 @@ function say(line: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 }
 
-async function main(): Promise<void> {
+async function search(signal: AbortSignal): Promise<number> {
   const wish = readWish(Deno.args);
   await Deno.mkdir(wish.logs, { recursive: true });
-  const badSeeds = wish.round === undefined ? await searchSeeds(wish) : 0;
+  const badSeeds = wish.round === undefined ? await searchSeeds(wish, signal) : 0;
   if (await areProgramsOutdated()) await compilePrograms();
-  const badRounds = wish.hours === 0 ? 0 : await searchRounds(wish, await findMeans(say));
-  if (badSeeds + badRounds > 0) Deno.exit(1);
+  const badRounds = wish.hours === 0 ? 0 : await searchRounds(wish, await findMeans(say), signal);
+  return badSeeds + badRounds > 0 ? 1 : 0;
 }
 
-if (import.meta.main) await main();
+if (import.meta.main) Deno.exit(await runInterruptibly(search));
