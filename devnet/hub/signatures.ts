@@ -6,9 +6,8 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import * as sr25519 from "@scure/sr25519";
 import { concatBytes, equalBytes, fromHex, type Hash256 } from "../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
-import { SignatureError, toEvmAddress } from "../../src/core/ismp/signed_messages.ts";
+import { recoverEvmAddress, SignatureError, toEvmAddress } from "../../src/core/ismp/signed_messages.ts";
 
 /**
  * Signs a 32-byte hash as it is, without an EIP-191 prefix.
@@ -20,24 +19,6 @@ export function signEvmDigest(digest: Hash256, secretKey: Uint8Array): Uint8Arra
   const signature = secp256k1.sign(fromHex(digest), secretKey, { prehash: false, format: "recovered" });
   // noble puts the recovery bit first, Ethereum's v comes last.
   return concatBytes(signature.subarray(1), Uint8Array.of(27 + (signature[0] ?? 0)));
-}
-
-/**
- * Address whose key made the signature; v may be 0, 1, 27 or 28.
- * @throws {SignatureError} `bad_signature`.
- */
-export function recoverEvmAddress(digest: Hash256, signature: Uint8Array): Uint8Array {
-  const v = signature[64] ?? 255;
-  const bit = v >= 27 ? v - 27 : v;
-  if (signature.length !== 65 || bit > 1) throw new SignatureError("bad_signature");
-  try {
-    const recovered = concatBytes(Uint8Array.of(bit), signature.subarray(0, 64));
-    const compressed = secp256k1.recoverPublicKey(recovered, fromHex(digest), { prehash: false });
-    const publicKey = secp256k1.Point.fromBytes(compressed).toBytes(false);
-    return keccak256(publicKey.subarray(1)).slice(12);
-  } catch (cause) {
-    throw new SignatureError("bad_signature", { cause });
-  }
 }
 
 /** `Signature::Evm` of a digest. */

@@ -5,7 +5,11 @@
 import { equalBytes, fromHex, type Hash256, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
 import type { Signature, WithdrawalProof } from "../../../src/core/ismp/fees.ts";
 import { requestMetadataCodec } from "../../../src/core/ismp/host_state.ts";
-import { beneficiaryMessage, SignatureError } from "../../../src/core/ismp/signed_messages.ts";
+import {
+  beneficiaryMessage,
+  recoverEvmAddress,
+  SignatureError,
+} from "../../../src/core/ismp/signed_messages.ts";
 import { isEvm, type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u256 } from "../../../src/core/encoding/scale.ts";
@@ -22,7 +26,7 @@ import {
   verifierOf,
 } from "./relayer_storage.ts";
 import type { ProvenValues, StateMachineClient } from "./state_machines.ts";
-import { recoverEvmAddress, verifySignature } from "../signatures.ts";
+import { verifySignature } from "../signatures.ts";
 import { isSubstrate } from "./is_substrate.ts";
 
 interface ProvenClaim {

@@ -8,7 +8,12 @@ import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import { safeDetail } from "../../core/rpc/detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
-import { authorization, connectionProblem, type Fetch, readRetryAfterMs } from "../../core/rpc/http.ts";
+import {
+  authorization,
+  connectionProblem,
+  type Fetch,
+  readRetryAfterMs,
+} from "../../core/rpc/http_exchange.ts";
 import { type Json, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import {

@@ -84,6 +84,14 @@ export class EndpointUrl {
   }
 }
 
+/** A remote signer: where it is, and which of its accounts signs. */
+export class RemoteSigner extends EndpointUrl {
+  /** @param address lower-case hex. */
+  constructor(url: string, readonly address: `0x${string}`) {
+    super(url);
+  }
+}
+
 /**
  * `host[:port]` of a URL. Labels of the host that look like keys (some providers put them there) become
  * `hidden`; text that is not a URL with a host gives `[not a URL]`.

@@ -107,6 +107,23 @@ export function toEvmAddress(secretKey: Uint8Array): Uint8Array {
 }
 
 /**
+ * Address whose key made the signature; v may be 0, 1, 27 or 28.
+ * @throws {SignatureError} `bad_signature`.
+ */
+export function recoverEvmAddress(digest: Hash256, signature: Uint8Array): Uint8Array {
+  const v = signature[64] ?? 255;
+  const bit = v >= 27 ? v - 27 : v;
+  if (signature.length !== 65 || bit > 1) throw new SignatureError("bad_signature");
+  try {
+    const recovered = concatBytes(Uint8Array.of(bit), signature.subarray(0, 64));
+    const compressed = secp256k1.recoverPublicKey(recovered, fromHex(digest), { prehash: false });
+    return addressOfPublicKey(secp256k1.Point.fromBytes(compressed).toBytes(false));
+  } catch (cause) {
+    throw new SignatureError("bad_signature", { cause });
+  }
+}
+
+/**
  * 64-byte secret of an sr25519 key as the library has it, `to_ed25519_bytes` of w3f/schnorrkel: src/keys.rs, from a
  * 32-byte mini secret (expanded Ed25519-style), or from the 64 bytes of `to_bytes`, whose scalar is without the cofactor.
  * @throws {SignatureError} `bad_key`.

@@ -41,6 +41,8 @@ const faultScopes: Readonly<Record<RpcFaultCode, FaultScope>> = {
   pool_invalid: "request",
   pool_conflict: "request",
   pool_dropped: "request",
+  signer_unavailable: "request",
+  wrong_signature: "request",
 };
 
 /** Scope of a fault with this code. */

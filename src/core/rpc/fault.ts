@@ -48,6 +48,10 @@ export type RpcFaultCode =
   | "pool_dropped"
   /** The endpoint serves another chain than the configured one. */
   | "wrong_chain"
+  /** The remote signer of our account gave no signature: it does not answer, refuses, or lacks the key. */
+  | "signer_unavailable"
+  /** The remote signer signed something else than what was asked of it, or with another key. */
+  | "wrong_signature"
   /** Any other rejection by the node. */
   | "refused";
 
@@ -73,6 +77,8 @@ const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
   pool_conflict: "retry",
   pool_dropped: "retry",
   wrong_chain: "stop",
+  signer_unavailable: "retry",
+  wrong_signature: "retry",
   refused: "drop",
 };
 

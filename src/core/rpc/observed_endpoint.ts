@@ -10,6 +10,8 @@ export interface ObservedRequest {
   readonly chain: string;
   /** Host and port; safe to log. */
   readonly endpointHost: string;
+  /** `signer`: it signs for our account; absent: it is a node of the chain. */
+  readonly role?: "signer";
   /** Each call of the request by its method; a fault of the whole request is the outcome of each. */
   readonly calls: readonly { readonly method: string; readonly outcome: "ok" | RpcFaultCode }[];
   readonly tookMs: number;

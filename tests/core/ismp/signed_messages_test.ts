@@ -11,6 +11,7 @@ import {
   beneficiaryMessage,
   consensusClaimMessage,
   consensusSignerMessage,
+  recoverEvmAddress,
   requestClaimMessage,
   requestSignerMessage,
   SignatureError,
@@ -28,7 +29,6 @@ import {
 import { evmStateMachine, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import {
   evmSignature,
-  recoverEvmAddress,
   signEvmDigest,
   verifySignature,
   verifySr25519,

@@ -1,23 +1,10 @@
 /** Accounts that sign on EVM chains: transactions, and messages for the hub. */
-import type { TransactionSerializableEIP1559, TransactionSerializableLegacy } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import type { Secret } from "../../config/redact.ts";
 import { fromHex, type Hex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
-import type { GasPrice } from "./gas.ts";
-
-/** A transaction as it is to be signed; its access list is empty. */
-export interface TransactionToSign {
-  readonly chainId: number;
-  readonly nonce: bigint;
-  readonly to: Address;
-  readonly data: Hex;
-  readonly gasLimit: bigint;
-  readonly valueWei: bigint;
-  /** Also decides about the type of the transaction. */
-  readonly price: GasPrice;
-}
+import { toSerializable, type TransactionToSign } from "./signed_transaction.ts";
 
 /** An account that signs, whoever holds its key. Signing sends nothing and may be repeated. */
 export interface SigningAccount {
@@ -39,18 +26,5 @@ export function keyAccount(key: Secret<Hex>): SigningAccount {
     signTransaction: async (transaction) =>
       fromHex(await account.signTransaction(toSerializable(transaction))),
     signMessage: async ({ digest }) => fromHex(await account.sign({ hash: digest })),
-  };
-}
-
-/** A transaction in the form of viem. */
-function toSerializable(
-  { chainId, nonce, to, data, gasLimit, valueWei, price }: TransactionToSign,
-): TransactionSerializableLegacy | TransactionSerializableEIP1559 {
-  const plain = { chainId, nonce: Number(nonce), to, data, gas: gasLimit, value: valueWei };
-  return price.type === "legacy" ? { ...plain, type: "legacy", gasPrice: price.gasPriceWei } : {
-    ...plain,
-    type: "eip1559",
-    maxFeePerGas: price.maxFeeWei,
-    maxPriorityFeePerGas: price.maxPriorityFeeWei,
   };
 }

@@ -3,7 +3,8 @@
  * evm_context.ts. Start reading at {@link createEvmChain}.
  */
 import type { EvmValues } from "../../config/chains.ts";
-import { fromHex } from "../../encoding/bytes.ts";
+import { RemoteSigner, type Secret } from "../../config/redact.ts";
+import { fromHex, type Hex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
 import { evmChainId } from "../../ismp/state_machine.ts";
 import type { Fetch } from "../../rpc/http.ts";
@@ -27,6 +28,7 @@ import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
 import { EvmFees } from "./fees.ts";
 import { EvmProofChecks } from "./proof_checks.ts";
 import { EvmProofs } from "./proofs.ts";
+import { RemoteAccount } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { signMessage } from "./signature.ts";
 import { EvmSender } from "./sender.ts";
@@ -46,18 +48,22 @@ export interface EvmChain extends Chain {
 }
 
 /** Part of a chain's configuration that the adapter needs. */
-export type EvmChainOptions = Pick<
-  EvmValues,
-  | "stateMachine"
-  | "consensusStateId"
-  | "rpcUrls"
-  | "ismpHost"
-  | "signer"
-  | "queryBatchSizeBlocks"
-  | "tracingBatchSize"
-  | "gasPriceBufferPercent"
-  | "clientType"
->;
+export type EvmChainOptions =
+  & Pick<
+    EvmValues,
+    | "stateMachine"
+    | "consensusStateId"
+    | "rpcUrls"
+    | "ismpHost"
+    | "queryBatchSizeBlocks"
+    | "tracingBatchSize"
+    | "gasPriceBufferPercent"
+    | "clientType"
+  >
+  & {
+    /** A private key, or who holds it. */
+    readonly signer: Secret<Hex> | RemoteSigner;
+  };
 
 /** Dependencies of the adapter. */
 export interface EvmChainDeps {
@@ -97,12 +103,16 @@ export function createEvmChain(
 ): EvmChain {
   const id = { stateMachine: options.stateMachine, consensusStateId: options.consensusStateId };
   const number = evmChainId(options.stateMachine);
-  const account = keyAccount(options.signer);
+  const log = deps.log.with({ chain: options.stateMachine });
+  const { signer, stateMachine: chain } = options;
+  const account = signer instanceof RemoteSigner
+    ? new RemoteAccount({ ...deps, log }, { chain, signer })
+    : keyAccount(signer);
   const endpoints = createEvmEndpointSet(deps, { stateMachine: options.stateMachine, urls: options.rpcUrls });
   const context = new EvmContext({
     endpoints,
     clock: deps.clock,
-    log: deps.log.with({ chain: options.stateMachine }),
+    log,
     id,
     chainId: number,
     host: toAddress(options.ismpHost),

@@ -38,6 +38,24 @@ export const endpointEvents = {
     meaning: "Events that must exist are missing in an answer of eth_getLogs.",
     action: CHECK_ENDPOINT,
   },
+  signer_unavailable: {
+    text: "Remote signer gives no signature; nothing of its chain is sent until it does",
+    meaning:
+      "The Web3Signer that holds the key of the account does not answer, refuses, or lacks the key; `detail` says which. Messages keep their state.",
+    action: "See the explanation in the line. Sending continues by itself.",
+  },
+  signer_answer_wrong: {
+    text: "Remote signer answered something else than it was asked to sign; nothing was sent",
+    meaning:
+      "The signed transaction or message differs in `field` from what was asked for, or another key signed it.",
+    action: "See the explanation in the line. Sending continues by itself.",
+    reaction: "nothing of this chain is sent until the signer signs what it is asked for",
+  },
+  signer_recovered: {
+    text: "Remote signer signs again",
+    meaning: "It answered as asked after a time in which it did not.",
+    action: NOTHING,
+  },
   host_logs_reread: {
     text: "Logs of the host were missing where no endpoint keeps the state; reading the blocks again",
     meaning:

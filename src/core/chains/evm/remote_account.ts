@@ -1,0 +1,232 @@
+/**
+ * The account of a remote signer: it is asked for signatures, and what it answers is used only if it is exactly what
+ * was asked for. Start reading at {@link RemoteAccount}.
+ */
+import type { RemoteSigner } from "../../config/redact.ts";
+import { fromHex, toHex } from "../../encoding/bytes.ts";
+import { keccak256 } from "../../encoding/hash.ts";
+import type { Address } from "../../evm/address.ts";
+import type { SignedMessage } from "../../ismp/signed_messages.ts";
+import type { StateMachine } from "../../ismp/state_machine.ts";
+import type { CallConditions } from "../../rpc/call.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
+import type { Fetch } from "../../rpc/http.ts";
+import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
+import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Randomness } from "../../runtime/randomness.ts";
+import { type Backoff, retry } from "../../runtime/retry.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { SigningAccount } from "./account.ts";
+import { toQuantity } from "./queries.ts";
+import {
+  judgeMessage,
+  judgeTransaction,
+  type SignerJudgement,
+  type SignerMismatch,
+  type TransactionToSign,
+} from "./signed_transaction.ts";
+import { adviseOnMismatch, adviseOnSilence } from "./signer_advice.ts";
+
+/** What a remote account needs. */
+export interface RemoteAccountDeps {
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Log;
+  /** Notified of every request; absent: nobody observes. */
+  readonly observer?: RpcObserver | undefined;
+}
+
+/** Faults after which a request is sent again: asking for the same signature twice does no harm. */
+const PASSING: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
+  "unreachable",
+  "timeout",
+  "throttled",
+  "server_error",
+  "malformed",
+]);
+
+/** Pauses between attempts. Other transactions of the account wait meanwhile. */
+const pauses: Backoff = { firstMs: 250, maxMs: 1_000 };
+const MAX_ATTEMPTS = 3;
+/** No attempt starts after this time: what was read of the chain for the transaction becomes old. */
+const ATTEMPTS_WITHIN_MS = 4_000;
+
+/** A request for one signature. */
+interface Asked {
+  /** Name of the request in faults and metrics. */
+  readonly method: string;
+  readonly send: (conditions: CallConditions) => Promise<string>;
+  readonly judge: (answer: string) => SignerJudgement;
+}
+
+/**
+ * An account whose key is held by a Web3Signer.
+ *
+ * Its methods throw {@link RpcFault}s that are worth another attempt later: `signer_unavailable`, and `wrong_signature`
+ * for an answer that differs from what was asked for.
+ */
+export class RemoteAccount implements SigningAccount {
+  readonly address: Address;
+  readonly #deps: RemoteAccountDeps;
+  readonly #chain: StateMachine;
+  readonly #signer: Web3Signer;
+  /** Public key of the address, as the signer spells it; it names the key where data are signed. */
+  #publicKey: string | undefined;
+  /** True after a request that gave no usable signature. */
+  #isFailing = false;
+
+  constructor(
+    deps: RemoteAccountDeps,
+    { chain, signer }: { readonly chain: StateMachine; readonly signer: RemoteSigner },
+  ) {
+    this.#deps = deps;
+    this.#chain = chain;
+    this.#signer = new Web3Signer(deps, { url: signer.reveal(), chain });
+    this.address = signer.address;
+  }
+
+  /** @throws {RpcFault} */
+  signTransaction(transaction: TransactionToSign, signal: AbortSignal): Promise<Uint8Array> {
+    const fields = toFields(transaction, this.address);
+    return this.#ask({
+      method: "eth_signTransaction",
+      send: (conditions) => this.#signer.signTransaction(fields, conditions),
+      judge: (answer) => judgeTransaction(answer, transaction, this.address),
+    }, signal);
+  }
+
+  /** Has the bytes of the message signed: the signer hashes them as the hub does. @throws {RpcFault} */
+  signMessage(message: SignedMessage, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#ask({
+      method: "eth1/sign",
+      send: async (conditions) => {
+        const publicKey = this.#publicKey ??= await this.#findPublicKey(conditions);
+        return await this.#signer.sign({ publicKey, data: toHex(message.preimage) }, conditions);
+      },
+      judge: (answer) => judgeMessage(answer, message, this.address),
+    }, signal);
+  }
+
+  async #ask({ method, send, judge }: Asked, signal: AbortSignal): Promise<Uint8Array> {
+    const { clock, randomness } = this.#deps;
+    let judged: SignerJudgement;
+    try {
+      judged = await retry(
+        { clock, randomness, signal },
+        {
+          backoff: pauses,
+          maxAttempts: MAX_ATTEMPTS,
+          withinMs: ATTEMPTS_WITHIN_MS,
+          decide: (error) =>
+            error instanceof RpcFault && PASSING.has(error.code)
+              ? { kind: "again", atLeastMs: error.retryAfterMs }
+              : { kind: "giveUp" },
+        },
+        () => this.#observe(method, async () => judge(await send({ signal }))),
+      );
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      this.#publicKey = undefined;
+      throw this.#noteSilence(method, error);
+    }
+    if (judged.kind === "mismatch") throw this.#noteMismatch(method, judged);
+    if (this.#isFailing) {
+      this.#isFailing = false;
+      this.#deps.log.info("signer_recovered", { endpoint: this.#signer.host });
+    }
+    return judged.bytes;
+  }
+
+  /** Sends one request and tells the observer what came of it. */
+  async #observe(method: string, work: () => Promise<SignerJudgement>): Promise<SignerJudgement> {
+    const { clock, observer } = this.#deps;
+    const startMs = clock.now();
+    const note = (outcome: "ok" | RpcFaultCode): void =>
+      observer?.noteRequest({
+        chain: this.#chain,
+        endpointHost: this.#signer.host,
+        role: "signer",
+        calls: [{ method, outcome }],
+        tookMs: clock.now() - startMs,
+        head: undefined,
+      });
+    try {
+      const judged = await work();
+      note(judged.kind === "verified" ? "ok" : "wrong_signature");
+      return judged;
+    } catch (error) {
+      // What this program aborted says nothing about the signer.
+      if (error instanceof RpcFault) note(error.code);
+      throw error;
+    }
+  }
+
+  #noteSilence(method: string, cause: RpcFault): RpcFault {
+    const detail = cause.detail === undefined ? cause.code : `${cause.code}: ${cause.detail}`;
+    const explanation = adviseOnSilence(cause, this.address);
+    this.#isFailing = true;
+    this.#deps.log.warn("signer_unavailable", { endpoint: this.#signer.host, method, detail, explanation });
+    const { retryAfterMs } = cause;
+    return this.#fault("signer_unavailable", method, {
+      detail: `${detail}; ${explanation}`,
+      retryAfterMs,
+      cause,
+    });
+  }
+
+  #noteMismatch(method: string, { field, explanation: what }: SignerMismatch): RpcFault {
+    const detail = `${field} ${what}`;
+    const explanation = adviseOnMismatch(field, this.#chain);
+    this.#isFailing = true;
+    const endpoint = this.#signer.host;
+    this.#deps.log.error("signer_answer_wrong", { endpoint, method, field, detail, explanation });
+    return this.#fault("wrong_signature", method, { detail: `${detail}; ${explanation}` });
+  }
+
+  #fault(
+    code: RpcFaultCode,
+    method: string,
+    options: ConstructorParameters<typeof RpcFault>[3],
+  ): RpcFault {
+    const where = { chain: this.#chain, endpointHost: this.#signer.host, method };
+    return new RpcFault(code, reactionTo(code), where, options);
+  }
+
+  /** Finds the public key of our address among those of the signer. @throws {RpcFault} `not_found`. */
+  async #findPublicKey(conditions: CallConditions): Promise<string> {
+    const keys = await this.#signer.fetchPublicKeys(conditions);
+    const own = keys.find((key) => isKeyOf(key, this.address));
+    if (own !== undefined) return own;
+    throw this.#fault("not_found", "eth1/publicKeys", {
+      detail: `none of its ${keys.length} keys is that of ${this.address}`,
+    });
+  }
+}
+
+/** True for the public key of an address: 64 bytes in hex. */
+function isKeyOf(publicKey: string, address: Address): boolean {
+  return /^0x[0-9a-f]{128}$/i.test(publicKey) &&
+    toHex(keccak256(fromHex(publicKey)).slice(12)) === address;
+}
+
+/** A transaction as fields of `eth_signTransaction`. */
+function toFields(
+  { chainId, nonce, to, data, gasLimit, valueWei, price }: TransactionToSign,
+  from: Address,
+): TransactionFields {
+  return {
+    from,
+    to,
+    gas: toQuantity(gasLimit),
+    value: toQuantity(valueWei),
+    data,
+    nonce: toQuantity(nonce),
+    chainId: toQuantity(BigInt(chainId)),
+    ...price.type === "legacy" ? { gasPrice: toQuantity(price.gasPriceWei) } : {
+      maxFeePerGas: toQuantity(price.maxFeeWei),
+      maxPriorityFeePerGas: toQuantity(price.maxPriorityFeeWei),
+    },
+  };
+}

@@ -1,0 +1,203 @@
+/**
+ * Requests to one HTTP address, each with a deadline and a size limit, and faults that name its host only. Independent
+ * of what is said in bodies. Start reading at {@link HttpAddress}.
+ */
+import { endpointHost } from "../config/redact.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
+import type { CallConditions } from "./call.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
+
+/** Subset of the global `fetch` that is used. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** What requests need of the outside. */
+export interface HttpDeps {
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+}
+
+/** Options of an address. */
+export interface HttpAddressOptions {
+  /** User name and password are sent as basic authorization. */
+  readonly url: string;
+  /** Name of the chain in faults. */
+  readonly chain: string;
+  /** Deadline of a request unless the call sets one, milliseconds. Default 30,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Maximum size of an answer, bytes. Default 64 MiB. */
+  readonly maxResponseBytes?: number | undefined;
+}
+
+/** One request. */
+export interface HttpRequest {
+  /** Name of the request in faults. */
+  readonly what: string;
+  /** Appended to the path of the URL; absent: the URL itself. */
+  readonly path?: string;
+  /** JSON to post; absent: a GET request. */
+  readonly body?: string;
+}
+
+/** Outcome of one HTTP request. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+  readonly text: string;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
+
+/** An address that answers requests. */
+export class HttpAddress {
+  /** Host and port; safe to log. */
+  readonly host: string;
+  readonly #deps: HttpDeps;
+  readonly #options: HttpAddressOptions;
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(deps: HttpDeps, options: HttpAddressOptions) {
+    const url = new URL(options.url);
+    this.host = endpointHost(options.url);
+    this.#deps = deps;
+    this.#options = options;
+    this.#headers = { accept: "application/json", ...authorization(url) };
+    url.username = "";
+    url.password = "";
+    this.#url = url.href;
+  }
+
+  /** Sends a request and reads the whole answer, both within the deadline. @throws {RpcFault} */
+  async exchange(request: HttpRequest, conditions: CallConditions): Promise<HttpAnswer> {
+    const afterMs = conditions.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const { what } = request;
+    try {
+      return await withDeadline(
+        this.#deps.clock,
+        { what, afterMs, signal: conditions.signal },
+        (signal) => this.#send(request, signal),
+      );
+    } catch (cause) {
+      if (cause instanceof DeadlineFault) {
+        throw this.fault("timeout", what, { detail: `no answer within ${afterMs} ms` });
+      }
+      throw cause;
+    }
+  }
+
+  /** Creates a fault of this address. @param what name of the request. */
+  fault(
+    code: RpcFaultCode,
+    what: string,
+    options: ConstructorParameters<typeof RpcFault>[3] = {},
+  ): RpcFault {
+    const where = { chain: this.#options.chain, endpointHost: this.host, method: what };
+    return new RpcFault(code, reactionTo(code), where, options);
+  }
+
+  /** Creates a fault of an answer with another status than expected. */
+  statusFault(answer: HttpAnswer, what: string, code = codeOfStatus(answer.status)): RpcFault {
+    return this.fault(code, what, {
+      detail: `HTTP ${answer.status}`,
+      retryAfterMs: answer.retryAfterMs,
+    });
+  }
+
+  async #send({ what, path, body }: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    let response: Response;
+    try {
+      response = await this.#deps.fetch(path === undefined ? this.#url : this.#below(path), {
+        headers: this.#headers,
+        ...body === undefined ? { method: "GET" } : {
+          method: "POST",
+          headers: { "content-type": "application/json", ...this.#headers },
+          body,
+        },
+        // Following a redirect would send keys and transactions to a host that is not configured.
+        redirect: "manual",
+        signal,
+      });
+    } catch (cause) {
+      if (signal.aborted) throw cause;
+      // The runtime's error text contains the URL, so it does not become the cause.
+      throw this.fault("unreachable", what, { detail: connectionProblem(cause) });
+    }
+    const text = await this.#readText(response, what, signal);
+    return {
+      status: response.status,
+      retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
+      text,
+    };
+  }
+
+  #below(path: string): string {
+    const url = new URL(this.#url);
+    url.pathname = url.pathname.replace(/\/+$/, "") + path;
+    return url.href;
+  }
+
+  async #readText(response: Response, what: string, signal: AbortSignal): Promise<string> {
+    const limit = this.#options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES;
+    const decoder = new TextDecoder();
+    const parts: string[] = [];
+    let size = 0;
+    try {
+      for await (const chunk of response.body ?? []) {
+        size += chunk.length;
+        if (size > limit) break;
+        parts.push(decoder.decode(chunk, { stream: true }));
+      }
+    } catch (cause) {
+      if (signal.aborted) throw cause;
+      throw this.fault("malformed", what, { detail: "the connection ended within the answer" });
+    }
+    if (size > limit) {
+      throw this.fault("too_large", what, { detail: `the answer exceeds ${limit} bytes` });
+    }
+    parts.push(decoder.decode());
+    return parts.join("");
+  }
+}
+
+/** Basic authorization header for the user name and password of a URL, if it has any. */
+export function authorization(url: URL): Record<string, string> {
+  if (url.username === "" && url.password === "") return {};
+  const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  return { authorization: `Basic ${new TextEncoder().encode(pair).toBase64()}` };
+}
+
+/** Reads `Retry-After` as a pause: seconds or an HTTP date (RFC 9110, section 10.2.3). */
+export function readRetryAfterMs(header: string | null, nowMs: number): number | undefined {
+  if (header === null) return undefined;
+  if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Math.ceil(Number(header) * 1000);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
+}
+
+/**
+ * Status codes of gateways that timed out on the node behind them (524 is Cloudflare's): the request may be too
+ * expensive.
+ */
+const GATEWAY_TIMEOUTS: readonly number[] = [408, 504, 524];
+
+/** Fault code of a status other than 200. */
+function codeOfStatus(status: number): RpcFaultCode {
+  if (status === 429) return "throttled";
+  if (GATEWAY_TIMEOUTS.includes(status)) return "timeout";
+  if (status >= 500) return "server_error";
+  if (status === 413) return "too_large";
+  if ([401, 402, 403, 404, 405].includes(status)) return "missing_method";
+  return "refused";
+}
+
+/** Names the problem without the runtime's text, which contains the whole URL. */
+export function connectionProblem(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message.toLowerCase() : "";
+  if (text.includes("refused")) return "connection refused";
+  if (text.includes("dns") || text.includes("lookup")) return "host name not found";
+  if (text.includes("certificate") || text.includes("tls")) return "no secure connection (certificate)";
+  if (text.includes("reset") || text.includes("closed")) return "connection closed by the endpoint";
+  return "no connection";
+}
