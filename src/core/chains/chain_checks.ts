@@ -1,5 +1,5 @@
 /** Checks of a chain for the operator, as the adapters list them: one list per round. */
-import type { CheckJob } from "../checks/run_checks.ts";
+import { type CheckJob, REQUEST_TIMEOUT_MS } from "../checks/run_checks.ts";
 import type { CheckRow } from "../checks/check_row.ts";
 import { RpcFault } from "../rpc/fault.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -26,9 +26,6 @@ export interface ChainChecks {
   readonly fetchRouterPrice?: ChainGas["fetchRouterPrice"];
 }
 
-/** Time for the first answer of a chain, ms. */
-const FIRST_ANSWER_MS = 4_000;
-
 /** Asks a chain once per round whether it answers. */
 export function createReach(
   clock: Clock,
@@ -48,7 +45,7 @@ async function isAnswered(
   },
 ): Promise<boolean> {
   try {
-    await withDeadline(clock, { what: `an answer of ${chain}`, afterMs: FIRST_ANSWER_MS, signal }, ask);
+    await withDeadline(clock, { what: `an answer of ${chain}`, afterMs: REQUEST_TIMEOUT_MS, signal }, ask);
     return true;
   } catch (error) {
     if (error instanceof RpcFault || error instanceof DeadlineFault) return false;

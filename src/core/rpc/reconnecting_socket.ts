@@ -9,6 +9,7 @@ import type { RpcAnswer, RpcCall } from "./call.ts";
 import { RpcFault } from "./fault.ts";
 import {
   type FaultMaker,
+  type LinkEnd,
   LinkEnded,
   type NotificationHandler,
   type OpenSocket,
@@ -45,9 +46,12 @@ export class ReconnectingSocket {
   readonly #options: ReconnectingSocketOptions;
   readonly #stop = new AbortController();
   #link: SocketLink | undefined;
-  #nextLink = Promise.withResolvers<SocketLink>();
+  #nextLink = awaitedLink();
   #loop: Promise<void> | undefined;
-  #lastProblem = "no connection";
+  #lastProblem: string | undefined;
+  #hasConnected = false;
+  /** How the last attempt failed, until the next one begins; only of a node that has never been there. */
+  #refusal: LinkEnded | undefined;
 
   constructor(
     deps: { readonly clock: Clock; readonly randomness: Randomness; readonly openSocket: OpenSocket },
@@ -62,21 +66,34 @@ export class ReconnectingSocket {
     return this.#link;
   }
 
+  /** Why there is no connection now; `undefined`: there is one, or none has failed yet. */
+  get problem(): string | undefined {
+    return this.#link === undefined ? this.#lastProblem : undefined;
+  }
+
+  get #dropped(): LinkEnd {
+    return { kind: "dropped", problem: this.#lastProblem ?? "no connection" };
+  }
+
   /** Aborted by {@link ReconnectingSocket.close}. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** Returns the connection, waiting for the next one if needed. @throws {LinkEnded} when there is none in time. */
+  /**
+   * Returns the connection, waiting for the next one if needed.
+   * @throws {LinkEnded} when there is none in time; at once when there has never been one and the attempt failed.
+   */
   async connected(signal: AbortSignal): Promise<SocketLink> {
     this.#loop ??= this.#stayConnected(this.signal);
     if (this.#link !== undefined) return this.#link;
+    if (this.#refusal !== undefined) throw this.#refusal;
     const deadline = { what: "connection", afterMs: this.#options.patienceMs, signal };
     try {
       return await withDeadline(this.#deps.clock, deadline, () => this.#nextLink.promise);
     } catch (cause) {
       if (!(cause instanceof DeadlineFault) || signal.aborted) throw cause;
-      throw new LinkEnded({ kind: "dropped", problem: this.#lastProblem });
+      throw new LinkEnded(this.#dropped);
     }
   }
 
@@ -133,6 +150,7 @@ export class ReconnectingSocket {
   async #runLink(signal: AbortSignal): Promise<boolean> {
     const opened = Promise.withResolvers<void>();
     const over = new AbortController();
+    this.#refusal = undefined;
     const socket = this.#deps.openSocket(this.#options.url, {
       onOpen: () => opened.resolve(),
       onMessage: (data) => link.receive(data),
@@ -146,15 +164,21 @@ export class ReconnectingSocket {
     const link = new SocketLink(socket, faults, { maxMessageBytes, now, onNotice });
     if (await this.#awaitOpen(opened.promise, link.ended, signal)) {
       this.#link = link;
+      this.#hasConnected = true;
       this.#nextLink.resolve(link);
       this.#options.onLink(link);
       void this.#watch(link, over.signal);
       await link.ended;
       this.#link = undefined;
-      this.#nextLink = Promise.withResolvers<SocketLink>();
+      this.#nextLink = awaitedLink();
+    } else if (!this.#hasConnected) {
+      // Only a node that has been there before is worth waiting for: what is wrong with a URL is told at once.
+      this.#refusal = new LinkEnded(this.#dropped);
+      this.#nextLink.reject(this.#refusal);
+      this.#nextLink = awaitedLink();
     }
     over.abort();
-    link.end({ kind: "dropped", problem: this.#lastProblem });
+    link.end(this.#dropped);
     return link.hasAnswered;
   }
 
@@ -186,4 +210,10 @@ export class ReconnectingSocket {
       if (clock.now() - link.lastHeardMs >= idleMs) await this.probe(link);
     }
   }
+}
+
+function awaitedLink(): PromiseWithResolvers<SocketLink> {
+  const awaited = Promise.withResolvers<SocketLink>();
+  awaited.promise.catch(() => undefined); // nobody may be waiting for it
+  return awaited;
 }

@@ -214,7 +214,8 @@ class WebSocketEndpoint implements SocketEndpoint {
       );
     } catch (cause) {
       if (!(cause instanceof DeadlineFault)) throw cause;
-      const { link } = this.#socket;
+      const { link, problem } = this.#socket;
+      if (problem !== undefined) throw this.#fault("unreachable", formatMethods(calls), problem);
       // No message for the whole deadline: check now whether the connection is dead.
       if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#socket.probe(link);
       throw this.#fault("timeout", formatMethods(calls), `no answer within ${afterMs} ms`);

@@ -5,7 +5,13 @@
 import { type Hash256, toHex } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Randomness } from "../runtime/randomness.ts";
-import { formatMethods, type RpcAnswer, type RpcCall, type RpcEndpoint } from "./call.ts";
+import {
+  type CallConditions,
+  formatMethods,
+  type RpcAnswer,
+  type RpcCall,
+  type RpcEndpoint,
+} from "./call.ts";
 import { TrackedEndpoint } from "./endpoint_health.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { sendToOnly } from "./patience.ts";
@@ -72,10 +78,15 @@ export class SubstrateClient {
     wanted: Calls,
     signal: AbortSignal,
   ): Promise<TypedResults<Calls>> {
-    const outcomes = await this.callAllSettled(wanted, signal);
-    for (const outcome of outcomes) if (outcome instanceof RpcFault) throw outcome;
-    // Checked: no element is a fault, so each is the result of its call's reader.
-    return outcomes as TypedResults<Calls>;
+    return allOrFault(await this.callAllSettled(wanted, signal));
+  }
+
+  /** As {@link callAll}, once and within its own time: what is wrong with the node is told then. @throws {RpcFault} */
+  async probe<const Calls extends readonly TypedCall<unknown>[]>(
+    wanted: Calls,
+    conditions: CallConditions,
+  ): Promise<TypedResults<Calls>> {
+    return allOrFault(this.#readAll(wanted, await this.#sendOnce(wanted, conditions)));
   }
 
   /** Sends several calls in one round trip; a failed call has its fault as the result. */
@@ -83,9 +94,7 @@ export class SubstrateClient {
     wanted: Calls,
     signal: AbortSignal,
   ): Promise<TypedOutcomes<Calls>> {
-    const answers = await this.#send(wanted, signal);
-    // Checked: each element is the result of the reader of the call at its index.
-    return wanted.map((call, index) => this.#read(call, answers[index])) as TypedOutcomes<Calls>;
+    return this.#readAll(wanted, await this.#send(wanted, signal));
   }
 
   /** Reads the values of the keys at one block. See {@link readStorageSets}. @throws {RpcFault} */
@@ -136,17 +145,27 @@ export class SubstrateClient {
 
   async #send(sent: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
     if (sent.length === 0) return [];
-    const wire = sent.map(({ method, params }) => ({ method, params }));
-    const send = (): Promise<readonly RpcAnswer[]> =>
-      sendToOnly(this.#clock, this.#endpoint, wire, { signal });
     try {
-      return await send();
+      return await this.#sendOnce(sent, { signal });
     } catch (fault) {
       const isLost = fault instanceof RpcFault && fault.code === "unreachable";
       // Whether a submission arrived is unknown; the caller has to find out.
       if (!isLost || sent.some((call) => call.method.startsWith("author_submit"))) throw fault;
-      return await send();
+      return await this.#sendOnce(sent, { signal });
     }
+  }
+
+  #sendOnce(sent: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+    const wire = sent.map(({ method, params }) => ({ method, params }));
+    return sendToOnly(this.#clock, this.#endpoint, wire, conditions);
+  }
+
+  #readAll<const Calls extends readonly TypedCall<unknown>[]>(
+    wanted: Calls,
+    answers: readonly RpcAnswer[],
+  ): TypedOutcomes<Calls> {
+    // Checked: each element is the result of the reader of the call at its index.
+    return wanted.map((call, index) => this.#read(call, answers[index])) as TypedOutcomes<Calls>;
   }
 
   #read<T>(call: TypedCall<T>, answer: RpcAnswer | undefined): T | RpcFault {
@@ -161,4 +180,12 @@ export class SubstrateClient {
       throw fault;
     }
   }
+}
+
+function allOrFault<Calls extends readonly TypedCall<unknown>[]>(
+  outcomes: TypedOutcomes<Calls>,
+): TypedResults<Calls> {
+  for (const outcome of outcomes) if (outcome instanceof RpcFault) throw outcome;
+  // Checked: no element is a fault, so each is the result of its call's reader.
+  return outcomes as TypedResults<Calls>;
 }

@@ -121,21 +121,40 @@ Deno.test("socket: calls in flight when the connection drops are unreachable, an
   await socket.close();
 });
 
-Deno.test("socket: without a connection a call is unreachable after its patience, and reconnecting continues", async () => {
+function refusedWith(problem: string): (error: unknown) => boolean {
+  return (error) => error instanceof RpcFault && error.code === "unreachable" && error.detail === problem;
+}
+
+Deno.test("socket: a call waits for a node that was there before, and reconnecting continues", async () => {
   const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
+  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
   node.refuseWith = "connection refused";
+  node.drop();
+  await clock.settle();
   const start = clock.now();
-  await assert.rejects(clock.run(socket.send([head], { signal })), (error: unknown) => {
-    assert.ok(error instanceof RpcFault);
-    assert.equal(error.code, "unreachable");
-    assert.equal(error.detail, "connection refused");
-    return true;
-  });
+  await assert.rejects(clock.run(socket.send([head], { signal })), refusedWith("connection refused"));
   assert.equal(clock.now() - start, 10_000);
+  const hurried = socket.send([head], { signal, timeoutMs: 4_000 });
+  await assert.rejects(clock.run(hurried), refusedWith("connection refused"));
+  assert.equal(clock.now() - start, 14_000);
   await clock.advance(3_600_000);
   node.refuseWith = undefined;
   await clock.advance(30_000);
   assert.equal(node.live, 1);
+  await socket.close();
+});
+
+Deno.test("socket: a node that was never there is unreachable at once, also between two attempts, until it is there", async () => {
+  const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
+  node.refuseWith = "connection refused";
+  const start = clock.now();
+  for (const _ of ["first attempt", "pause"]) {
+    await assert.rejects(clock.run(socket.send([head], { signal })), refusedWith("connection refused"));
+  }
+  assert.equal(clock.now(), start);
+  node.refuseWith = undefined;
+  await clock.advance(1_000);
+  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
   await socket.close();
 });
 

@@ -1,11 +1,10 @@
 /** Checks of a Substrate chain for the operator: its node, the state that it keeps, and its offchain index. */
 import type { CheckRow } from "../../checks/check_row.ts";
-import { type CheckJob, describeFault } from "../../checks/run_checks.ts";
+import { type CheckJob, describeFault, REQUEST_TIMEOUT_MS } from "../../checks/run_checks.ts";
 import { u64 } from "../../encoding/scale.ts";
 import { otherKeys } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import { DeadlineFault, withDeadline } from "../../runtime/retry.ts";
 import type { EventCode } from "../../telemetry/events.ts";
 import { type ChainChecks, createReach, whileReachable } from "../chain_checks.ts";
 import type { CheckFinding } from "../check_finding.ts";
@@ -20,9 +19,6 @@ const ARCHIVE_DEPTH = 300n;
 
 /** Blocks by which the final one is usually behind the head; more means that finality is late. */
 const MAX_UNFINAL = 60n;
-
-/** Time for the first answer of the node, ms. */
-const FIRST_ANSWER_MS = 4_000;
 
 /** Findings that other rows tell. */
 const TOLD: ReadonlySet<EventCode> = new Set(["clock_skewed"]);
@@ -81,16 +77,8 @@ async function checkEndpoint(node: SubstrateNode, signal: AbortSignal): Promise<
   const row = { chain, endpoint: client.host } as const;
   const startMs = clock.now();
   try {
-    const deadline = { what: `an answer of ${chain}`, afterMs: FIRST_ANSWER_MS, signal };
-    const [best, finalHash, now] = await withDeadline(
-      clock,
-      deadline,
-      (inner) =>
-        client.callAll(
-          [calls.header(), calls.finalizedHash(), calls.storage(otherKeys.timestampNow())],
-          inner,
-        ),
-    );
+    const asked = [calls.header(), calls.finalizedHash(), calls.storage(otherKeys.timestampNow())] as const;
+    const [best, finalHash, now] = await client.probe(asked, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
     const latencyMs = clock.now() - startMs;
     const final = await client.call(calls.header(finalHash), signal);
     const rows: CheckRow[] = [
@@ -102,17 +90,12 @@ async function checkEndpoint(node: SubstrateNode, signal: AbortSignal): Promise<
     const chainMs = decodeValue(node, now, u64, "Timestamp.Now");
     return chainMs === undefined ? rows : [...rows, judgeClock(chain, chainMs / 1_000n, clock.now())];
   } catch (error) {
-    signal.throwIfAborted();
-    const isSilent = error instanceof RpcFault || error instanceof DeadlineFault;
-    if (!isSilent) throw error;
-    const reason = error instanceof RpcFault
-      ? describeFault(error)
-      : `timeout after ${FIRST_ANSWER_MS / 1_000} s`;
+    if (!(error instanceof RpcFault)) throw error;
     return [{
       ...row,
       check: "endpoint",
       result: "failed",
-      found: `does not answer: ${reason}`,
+      found: `does not answer: ${describeFault(error)}`,
       advice: "check rpc_ws and that the node runs",
     }];
   }

@@ -31,7 +31,7 @@ const BEST = 1_000;
 /** Rows of one round against a node at block 1000 with the runtime of nexus. */
 async function check(
   methods: Readonly<Record<string, ScriptedMethod>> = {},
-  options: Partial<SubstrateChecks> = {},
+  { refuseWith, ...options }: Partial<SubstrateChecks> & { readonly refuseWith?: string } = {},
 ): Promise<readonly CheckRow[]> {
   const clock = new FakeClock();
   const node = new ScriptedNode({
@@ -44,6 +44,7 @@ async function check(
       key === toHex(otherKeys.timestampNow()) ? toHex(u64.enc(BigInt(clock.now() - 6_000))) : null,
     ...methods,
   });
+  node.refuseWith = refuseWith;
   const context = createChainContext({
     clock,
     randomness: fixedRandomness(0),
@@ -92,6 +93,18 @@ Deno.test("substrate checks: one that hangs has one row, and nothing else is ask
   });
   assert.deepEqual(results(rows), { endpoint: "failed" });
   assert.match(rows[0]?.advice ?? "", /rpc_ws/);
+});
+
+Deno.test("substrate checks: a connection that is refused is told as that, with the host and what to do", async () => {
+  const rows = await check({}, { refuseWith: "connection refused" });
+  assert.deepEqual(rows, [{
+    chain: "POLKADOT-3367",
+    endpoint: "node.example",
+    check: "endpoint",
+    result: "failed",
+    found: "does not answer: unreachable (connection refused)",
+    advice: "check rpc_ws and that the node runs",
+  }]);
 });
 
 Deno.test("substrate checks: state that proofs need and the node has pruned has failed, other old state is a warning", async () => {
