@@ -1,10 +1,10 @@
 /** Status page of the consensus relayer: the snapshot as HTML. Pure. */
+import { formatDuration } from "../../core/runtime/text_table.ts";
 import { renderChecks } from "../../core/checks/check_section.ts";
 import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
 import { type Html, markup } from "../../core/telemetry/http/html.ts";
 import {
   coloured,
-  formatSpan,
   renderPage,
   renderReasons,
   renderSection,
@@ -41,7 +41,7 @@ function renderClients({ lightClients, nowMs }: ConsensusStatus): Html {
       {
         name: "expires in",
         isNumber: true,
-        cell: ({ expiresMs }) => expiresMs && formatSpan(expiresMs - nowMs),
+        cell: ({ expiresMs }) => expiresMs && formatDuration(expiresMs - nowMs),
       },
       { name: "our updates", isNumber: true, cell: ({ accepted }) => accepted },
       { name: "now", cell: (client) => renderNow(client, nowMs) },
@@ -55,16 +55,16 @@ function renderAge({ updatedMs, isFrozen }: RouteReading, nowMs: number): Html |
   if (isFrozen === true) return coloured("bad", "frozen");
   if (updatedMs === undefined) return undefined;
   const ageMs = nowMs - updatedMs;
-  return coloured(ageMs > MAX_UPDATE_AGE_MS ? "bad" : "good", `${formatSpan(ageMs)} ago`);
+  return coloured(ageMs > MAX_UPDATE_AGE_MS ? "bad" : "good", `${formatDuration(ageMs)} ago`);
 }
 
 function renderNow({ failingSinceMs, waitsFor, lastPollMs }: RouteReading, nowMs: number): Html {
   if (failingSinceMs !== undefined) {
-    return coloured("bad", markup`polls fail for ${formatSpan(nowMs - failingSinceMs)}`);
+    return coloured("bad", markup`polls fail for ${formatDuration(nowMs - failingSinceMs)}`);
   }
   if (waitsFor !== undefined) {
     const { reason, sinceMs } = waitsFor;
-    return markup`${reason} ${coloured("faint", markup`for ${formatSpan(nowMs - sinceMs)}`)}`;
+    return markup`${reason} ${coloured("faint", markup`for ${formatDuration(nowMs - sinceMs)}`)}`;
   }
   return lastPollMs === undefined ? coloured("faint", "starting") : markup`updating`;
 }
@@ -76,10 +76,10 @@ function renderUpdates({ lightClients, nowMs }: ConsensusStatus): Html {
   return renderTable<typeof rows[number]>(
     [
       { name: "of, on", cell: ({ chain, target }) => markup`${chain} on ${target}` },
-      { name: "when", isNumber: true, cell: ({ atMs }) => `${formatSpan(nowMs - atMs)} ago` },
+      { name: "when", isNumber: true, cell: ({ atMs }) => `${formatDuration(nowMs - atMs)} ago` },
       { name: "result", cell: ({ result }) => coloured(result === "accepted" ? "good" : "warn", result) },
       { name: "bytes", isNumber: true, cell: ({ bytes }) => bytes },
-      { name: "took", isNumber: true, cell: ({ findMs, submitMs }) => formatSpan(findMs + submitMs) },
+      { name: "took", isNumber: true, cell: ({ findMs, submitMs }) => formatDuration(findMs + submitMs) },
       { name: "what", cell: ({ detail }) => detail },
     ],
     rows,
@@ -97,7 +97,7 @@ function renderEndpoints({ endpoints, nowMs }: ConsensusStatus): Html {
         cell: ({ isUp, sinceMs, lastFault }) =>
           isUp
             ? coloured("good", "up")
-            : coloured("bad", markup`${lastFault ?? "down"} for ${formatSpan(nowMs - sinceMs)}`),
+            : coloured("bad", markup`${lastFault ?? "down"} for ${formatDuration(nowMs - sinceMs)}`),
       },
       { name: "answers in", isNumber: true, cell: ({ latencyMs }) => `${latencyMs} ms` },
       {

@@ -2,10 +2,10 @@
  * Snapshot of the consensus relayer: what its status page shows and `/status.json` returns. Plain data that survives
  * JSON; times are Unix milliseconds.
  */
+import { formatDuration } from "../../core/runtime/text_table.ts";
 import type { BoardRow } from "../../core/checks/check_board.ts";
 import { toCheckReasons } from "../../core/checks/check_section.ts";
 import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
-import { formatSpan } from "../../core/telemetry/http/page.ts";
 import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
 import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
 import type { RouteReading } from "./light_client_board.ts";
@@ -75,7 +75,7 @@ function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
     found.push({
       ...place,
       code: "polls_failing",
-      explanation: `Every poll has failed for ${formatSpan(nowMs - failingSinceMs)}.`,
+      explanation: `Every poll has failed for ${formatDuration(nowMs - failingSinceMs)}.`,
       help: "Look at the last warnings about this chain.",
       sinceMs: failingSinceMs,
     });
@@ -84,7 +84,7 @@ function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
     found.push({
       ...place,
       code: "light_client_stalled",
-      explanation: `The light client accepted its last update ${formatSpan(nowMs - updatedMs)} ago.`,
+      explanation: `The light client accepted its last update ${formatDuration(nowMs - updatedMs)} ago.`,
       help: "Check that the chain finalizes, and the last warnings about it.",
       sinceMs: updatedMs + MAX_UPDATE_AGE_MS,
     });

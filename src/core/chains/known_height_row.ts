@@ -1,4 +1,5 @@
 /** What one chain knows of another, and since when. Pure. */
+import { formatDuration } from "../runtime/text_table.ts";
 import type { CheckRow } from "../checks/check_row.ts";
 
 /** Age of the newest height above which its light client counts as stale, seconds: rollups are updated hourly. */
@@ -50,10 +51,7 @@ export function judgeKnownHeight(
     : { ...row, result: "ok", found };
 }
 
-/** Formats a duration for people: seconds, minutes, hours or days. */
+/** Formats a duration of a chain's clock, seconds. */
 export function formatAge(seconds: bigint): string {
-  if (seconds < 120n) return `${seconds} s`;
-  if (seconds < 2n * 3_600n) return `${seconds / 60n} min`;
-  if (seconds < 2n * 86_400n) return `${seconds / 3_600n} h`;
-  return `${seconds / 86_400n} days`;
+  return formatDuration(Number(seconds) * 1_000);
 }

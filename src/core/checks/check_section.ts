@@ -1,6 +1,7 @@
 /** Checks of the running program on its status page and in its readiness. Pure. */
+import { formatDuration } from "../runtime/text_table.ts";
 import { type Html, markup } from "../telemetry/http/html.ts";
-import { coloured, formatSpan, renderSection } from "../telemetry/http/page.ts";
+import { coloured, renderSection } from "../telemetry/http/page.ts";
 import type { FoundReason } from "../telemetry/readiness.ts";
 import type { BoardRow } from "./check_board.ts";
 
@@ -15,7 +16,7 @@ export function renderChecks(rows: readonly BoardRow[], nowMs: number): Html {
     markup`<li>${coloured(result === "failed" ? "bad" : "warn", result)} ${chain}${
       endpoint && ` (${endpoint})`
     }: ${found}. ${advice && `${advice}.`} <span class="faint">${check}, for ${
-      formatSpan(nowMs - sinceMs)
+      formatDuration(nowMs - sinceMs)
     }</span></li>\n`
   );
   return renderSection("Checks", markup`<ul class="plain">${items}</ul>`);

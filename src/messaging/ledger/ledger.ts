@@ -76,7 +76,7 @@ export type {
   SpendingRule,
   Spent,
 } from "./spending.ts";
-export type { InFlightSum, MinedSum, OpenCount, Period, Statistics } from "./statistics.ts";
+export type { InFlightSum, MinedSum, OpenCount, Period, SpentSum, Statistics } from "./statistics.ts";
 export type { ItemOutcome, SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
 export {
   type InFlight,

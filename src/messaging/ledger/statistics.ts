@@ -98,6 +98,14 @@ export interface ClaimSum {
   readonly feeUnits: number;
 }
 
+/** Cost of mined transactions of a chain. */
+export interface SpentSum {
+  /** Approximate. */
+  readonly costWei: number;
+  /** When the first of them was mined. */
+  readonly sinceMs: number;
+}
+
 /** Withdrawals that were received. */
 export interface WithdrawnSum {
   readonly chain: StateMachine;
@@ -124,8 +132,8 @@ export interface Statistics {
   /** From block to finality, of transactions that became final within the period. */
   listWaitsForFinality(period: Period): StageTime[];
   sumInFlight(): InFlightSum[];
-  /** Cost of transactions mined within the period, wei; approximate. */
-  sumSpentWei(chain: StateMachine, period: Period): number;
+  /** Cost of the transactions of a chain that were mined within the period; `undefined`: none was. */
+  sumSpent(chain: StateMachine, period: Period): SpentSum | undefined;
   /** Deliveries whose fees are still to be claimed, or cannot be. */
   sumUnclaimed(): ClaimSum[];
   /** Deliveries that were claimed within the period. */
@@ -224,13 +232,13 @@ export function openStatistics(db: Database): Statistics {
         spread(period),
       ).map(readStage),
     sumInFlight: () => sumInFlight(db),
-    sumSpentWei: (chain, period) => {
-      const row = db.row(
-        `SELECT coalesce(sum(CAST(cost_wei AS REAL)), 0.0) AS spent FROM spending
-         WHERE chain = :chain AND ${isMined}`,
+    sumSpent: (chain, period) => {
+      const [row] = db.rows(
+        `SELECT sum(CAST(cost_wei AS REAL)) AS spent, min(mined_at_ms) AS first FROM spending
+         WHERE chain = :chain AND ${isMined} GROUP BY chain`,
         { chain, ...spread(period) },
       );
-      return row === undefined ? 0 : readReal(row, "spent");
+      return row && { costWei: readReal(row, "spent"), sinceMs: readNumber(row, "first") };
     },
     sumUnclaimed: () =>
       db.rows(

@@ -13,7 +13,7 @@ import { programVersion } from "../../core/runtime/version.ts";
 import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
 import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
 import type { MessagingConfig } from "../config/schema.ts";
-import type { InFlightSum, Ledger, MessageReason, OpenCount } from "../ledger/ledger.ts";
+import type { InFlightSum, Ledger, MessageReason, OpenCount, SpentSum } from "../ledger/ledger.ts";
 import { findReasons } from "./find_reasons.ts";
 import type {
   ChainStatus,
@@ -47,7 +47,11 @@ export interface StatusInput {
   readonly running?: RunningRelayer | undefined;
 }
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Time for which the first costs are taken to be those of the whole: one transaction says little about the next minute. */
+const LEAST_EXTRAPOLATED_MS = HOUR_MS;
 
 /** Time in which a leg is expected to deliver something while messages are due. */
 const RECENT_MS = 15 * 60_000;
@@ -141,25 +145,29 @@ function toChain(
   };
   if (reading === undefined) return base;
   const { isFrozen, gasPriceWei, balanceWei } = reading;
-  const spentWei = (): number =>
-    ledger.statistics.sumSpentWei(chain, { afterMs: nowMs - DAY_MS, untilMs: nowMs });
+  const sumSpent = (): SpentSum | undefined =>
+    ledger.statistics.sumSpent(chain, { afterMs: nowMs - DAY_MS, untilMs: nowMs });
   return {
     ...base,
     ...isFrozen && { isFrozen: isFrozen.value },
     ...gasPriceWei && { gasPriceWei: gasPriceWei.value.toString() },
-    ...balanceWei && { wallet: toWallet(balanceWei, spentWei()) },
+    ...balanceWei && { wallet: toWallet(balanceWei, sumSpent(), nowMs) },
   };
 }
 
 function toWallet(
   { value, atMs }: { readonly value: bigint; readonly atMs: number },
-  spentDayWei: number,
+  spent: SpentSum | undefined,
+  nowMs: number,
 ): WalletStatus {
+  const { costWei = 0, sinceMs = nowMs } = spent ?? {};
+  // A relayer that began an hour ago spends in a day more than it has spent so far.
+  const hours = Math.max(nowMs - sinceMs, LEAST_EXTRAPOLATED_MS) / HOUR_MS;
   return {
     balance: formatDecimal(value, 18),
     readAtMs: atMs,
-    spentDay: formatDecimal(BigInt(Math.round(spentDayWei)), 18),
-    ...spentDayWei > 0 && { runwayHours: Math.round(Number(value) / spentDayWei * 240) / 10 },
+    spentDay: formatDecimal(BigInt(Math.round(costWei)), 18),
+    ...costWei > 0 && { runwayHours: Math.round(Number(value) / costWei * hours * 10) / 10 },
   };
 }
 

@@ -1,6 +1,6 @@
 /** Reasons for which the relayer does not do its work, found in a snapshot. Pure. */
+import { formatDuration } from "../../core/runtime/text_table.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
-import { formatSpan } from "../../core/telemetry/http/page.ts";
 import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";
 
 /** Age from which a message that only waits for us is too old, unless its leg delivers. */
@@ -75,7 +75,7 @@ function ofLeg(leg: LegStatus, { nowMs, chains }: JudgedStatus): FoundReason[] {
     found.push({
       ...place,
       code: "message_too_old",
-      explanation: `The oldest message that is due was seen ${formatSpan(nowMs - dueMs)} ago ` +
+      explanation: `The oldest message that is due was seen ${formatDuration(nowMs - dueMs)} ago ` +
         `(${reasons.join(", ")}), and nothing was delivered for 15 min.`,
       help: "Look at the last warnings about this leg.",
       graceMs: DUE_GRACE_MS,

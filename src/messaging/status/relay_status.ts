@@ -17,7 +17,7 @@ export interface WalletStatus {
   readonly readAtMs: number;
   /** Cost of the last 24 hours, whole native tokens. */
   readonly spentDay: string;
-  /** Hours until the balance is spent at that rate; absent: nothing was spent. */
+  /** Hours until the balance is spent at that rate, from the first of those costs on; absent: nothing was spent. */
   readonly runwayHours?: number;
 }
 

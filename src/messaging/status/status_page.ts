@@ -1,10 +1,10 @@
 /** Status page of the messaging relayer: the snapshot as HTML. Pure. */
+import { formatDuration } from "../../core/runtime/text_table.ts";
 import { renderChecks } from "../../core/checks/check_section.ts";
 import type { HeightReading } from "../../core/rpc/endpoint_board.ts";
 import { type Html, markup } from "../../core/telemetry/http/html.ts";
 import {
   coloured,
-  formatSpan,
   formatTime,
   renderPage,
   renderReasons,
@@ -13,7 +13,7 @@ import {
   renderWarnings,
 } from "../../core/telemetry/http/page.ts";
 import type { NotReadyReason } from "../../core/telemetry/readiness.ts";
-import type { ChainStatus, LegStatus, RelayStatus, WaitingMessages } from "./relay_status.ts";
+import type { ChainStatus, LegStatus, RelayStatus, WaitingMessages, WalletStatus } from "./relay_status.ts";
 
 /** Age of a light client's newest height from which it is shown as a warning. */
 const OLD_HEIGHT_MS = 2 * 3_600_000;
@@ -87,7 +87,7 @@ function renderLegs({ legs, nowMs }: RelayStatus): Html {
 function renderWaiting(open: readonly WaitingMessages[], nowMs: number): Html[] {
   return open.toSorted((a, b) => a.oldestMs - b.oldestMs).map(({ state, reason, isDue, count, oldestMs }) =>
     markup`<div>${count} ${coloured(isDue ? "warn" : "faint", reason ?? state)}, oldest ${
-      formatSpan(
+      formatDuration(
         nowMs - oldestMs,
       )
     }</div>`
@@ -105,12 +105,12 @@ function renderChains({ chains, nowMs }: RelayStatus): Html {
       { name: "final", isNumber: true, cell: ({ final }) => renderHeight(final, nowMs) },
       { name: "endpoints", cell: ({ endpoints }) => endpoints.map((each) => renderEndpoint(each, nowMs)) },
       { name: "balance", isNumber: true, cell: ({ wallet }) => wallet && shortAmount(wallet.balance) },
-      { name: "runway", isNumber: true, cell: ({ wallet }) => renderRunway(wallet?.runwayHours) },
+      { name: "runway", isNumber: true, cell: ({ wallet }) => wallet && renderRunway(wallet) },
       {
         name: "in flight",
         isNumber: true,
         cell: ({ inFlight }) =>
-          inFlight && markup`${inFlight.count}, oldest ${formatSpan(nowMs - inFlight.oldestMs)}`,
+          inFlight && markup`${inFlight.count}, oldest ${formatDuration(nowMs - inFlight.oldestMs)}`,
       },
     ],
     chains,
@@ -123,7 +123,7 @@ function renderHeight(reading: HeightReading | undefined, nowMs: number): Html |
   const { height, readAtMs } = reading;
   return nowMs - readAtMs < OLD_READING_MS
     ? markup`${height}`
-    : markup`<div>${height}</div>${coloured("faint", `${formatSpan(nowMs - readAtMs)} ago`)}`;
+    : markup`<div>${height}</div>${coloured("faint", `${formatDuration(nowMs - readAtMs)} ago`)}`;
 }
 
 function renderEndpoint(endpoint: ChainStatus["endpoints"][number], nowMs: number): Html {
@@ -132,7 +132,7 @@ function renderEndpoint(endpoint: ChainStatus["endpoints"][number], nowMs: numbe
     return markup`<div>${host} ${
       coloured(
         "bad",
-        markup`${lastFault ?? "down"} for ${formatSpan(nowMs - sinceMs)}`,
+        markup`${lastFault ?? "down"} for ${formatDuration(nowMs - sinceMs)}`,
       )
     }</div>`;
   }
@@ -140,9 +140,9 @@ function renderEndpoint(endpoint: ChainStatus["endpoints"][number], nowMs: numbe
   return markup`<div>${host} ${coloured("good", "up")} ${coloured("faint", `${latencyMs} ms${lag}`)}</div>`;
 }
 
-function renderRunway(hours: number | undefined): Html | undefined {
-  if (hours === undefined) return undefined;
-  const text = formatSpan(hours * 3_600_000);
+function renderRunway({ runwayHours: hours }: WalletStatus): Html {
+  if (hours === undefined) return coloured("faint", "nothing spent in 24 h");
+  const text = formatDuration(hours * 3_600_000);
   return hours < SHORT_RUNWAY_HOURS ? coloured("bad", text) : markup`${text}`;
 }
 
@@ -162,7 +162,7 @@ function renderLightClients({ chains, nowMs }: RelayStatus): Html {
         isNumber: true,
         cell: ({ roseAtMs }) => {
           const ageMs = nowMs - roseAtMs;
-          return coloured(ageMs > OLD_HEIGHT_MS ? "warn" : "good", `${formatSpan(ageMs)} ago`);
+          return coloured(ageMs > OLD_HEIGHT_MS ? "warn" : "good", `${formatDuration(ageMs)} ago`);
         },
       },
     ],
@@ -182,8 +182,12 @@ function renderDelivered({ delivered, nowMs }: RelayStatus): Html {
         name: "leg",
         cell: ({ source, target }) => markup`${source} → ${target}`,
       },
-      { name: "delivered", isNumber: true, cell: (row) => `${formatSpan(nowMs - row.deliveredAtMs)} ago` },
-      { name: "took", isNumber: true, cell: (row) => formatSpan(row.deliveredAtMs - row.seenAtMs) },
+      {
+        name: "delivered",
+        isNumber: true,
+        cell: (row) => `${formatDuration(nowMs - row.deliveredAtMs)} ago`,
+      },
+      { name: "took", isNumber: true, cell: (row) => formatDuration(row.deliveredAtMs - row.seenAtMs) },
     ],
     delivered,
     "None yet.",

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { formatTable, formatValues, shownTime } from "../../../src/core/runtime/text_table.ts";
+import {
+  formatDuration,
+  formatTable,
+  formatValues,
+  shownTime,
+} from "../../../src/core/runtime/text_table.ts";
 
 Deno.test("text table: columns are as wide as their widest cell, numbers end at the same place", () => {
   const rows = [["name", "count"], ["a", "1"], ["longer", "1000"], ["none", undefined]];
@@ -19,4 +24,16 @@ Deno.test("text table: foreign text cannot move the cursor, change the direction
 Deno.test("text table: times are shown to the second", () => {
   assert.equal(shownTime("2026-01-31T12:00:05.123Z"), "2026-01-31 12:00:05Z");
   assert.equal(shownTime(undefined), undefined);
+});
+
+Deno.test("text table: durations are said in one unit", () => {
+  const cases: readonly (readonly [number, string])[] = [
+    [-5, "0 s"],
+    [119, "119 s"],
+    [120, "2 min"],
+    [7_199, "120 min"],
+    [7_200, "2 h"],
+    [86_400 * 12.7, "13 d"],
+  ];
+  for (const [sec, text] of cases) assert.equal(formatDuration(sec * 1_000), text);
 });

@@ -8,7 +8,6 @@ import {
 } from "../../../src/core/telemetry/http/listen_address.ts";
 import { ListenFault, platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
 import { markup } from "../../../src/core/telemetry/http/html.ts";
-import { formatSpan } from "../../../src/core/telemetry/http/page.ts";
 import { serveStatus } from "../../../src/core/telemetry/http/serve_status.ts";
 import { createStatusHandler, type StatusSources } from "../../../src/core/telemetry/http/status_server.ts";
 import { ReasonMemory } from "../../../src/core/telemetry/readiness.ts";
@@ -193,17 +192,4 @@ Deno.test("page: values of templates are escaped in text and attributes, and wha
     `<i title="&quot;&gt;&lt;script&gt;&#39;&amp;\\u{202e}\\u{0}">&quot;&gt;&lt;script&gt;&#39;&amp;\\u{202e}\\u{0}1</i>`,
   );
   assert.equal(markup`${undefined}${markup`<b>`}`.text, "<b>");
-});
-
-Deno.test("page: spans of time are said in one unit", () => {
-  const cases: readonly (readonly [number, string])[] = [
-    [-5, "0 s"],
-    [119, "119 s"],
-    [120, "2 min"],
-    [3_599, "59 min"],
-    [3_600, "1 h"],
-    [5_400, "1.5 h"],
-    [86_400 * 12.7, "12 d"],
-  ];
-  for (const [sec, text] of cases) assert.equal(formatSpan(sec * 1_000), text);
 });

@@ -87,8 +87,8 @@ Deno.test(
     deepEqual(statistics.listMinedTransactions(ALL), [
       { chain: bsc, messages: 1, signedAtMs: START_MS + 5_000, minedAtMs: START_MS + 8_000 },
     ]);
-    equal(statistics.sumSpentWei(bsc, ALL), 1e14);
-    equal(statistics.sumSpentWei(ethereum, ALL), 0);
+    deepEqual(statistics.sumSpent(bsc, ALL), { costWei: 1e14, sinceMs: START_MS + 8_000 });
+    equal(statistics.sumSpent(ethereum, ALL), undefined);
     await clock.advance(60_000);
     ledger.submissions.update(id, { state: "final" });
     deepEqual(statistics.listWaitsForFinality(ALL), [{ target: bsc, tookMs: 60_000 }]);

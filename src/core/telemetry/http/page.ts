@@ -1,4 +1,5 @@
 /** Parts of the status pages that both programs use: frame, tables, warnings, reasons. Pure. */
+import { formatDuration } from "../../runtime/text_table.ts";
 import type { RecentWarning } from "../recent_warnings.ts";
 import type { NotReadyReason } from "../readiness.ts";
 import { type Html, type HtmlValue, markup } from "./html.ts";
@@ -19,7 +20,9 @@ export interface PageFrame {
 
 /** Makes the whole page. */
 export function renderPage({ title, subtitle, nowMs, startedAtMs, sections }: PageFrame): string {
-  const running = startedAtMs === undefined ? undefined : `, running for ${formatSpan(nowMs - startedAtMs)}`;
+  const running = startedAtMs === undefined
+    ? undefined
+    : `, running for ${formatDuration(nowMs - startedAtMs)}`;
   const page = markup`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -99,7 +102,7 @@ export function renderReasons(reasons: readonly NotReadyReason[], nowMs: number)
   if (reasons.length === 0) return renderSection("State", markup`<p class="state good">Ready</p>`);
   const items = reasons.map(({ code, chain, leg, explanation, help, sinceMs }) =>
     markup`<li><span class="bad">${leg ?? chain ?? "program"}</span>: ${explanation} ${help}
-<span class="faint">${code}, for ${formatSpan(nowMs - sinceMs)}</span></li>\n`
+<span class="faint">${code}, for ${formatDuration(nowMs - sinceMs)}</span></li>\n`
   );
   return renderSection("State", markup`<p class="state bad">Not ready</p><ul class="plain">${items}</ul>`);
 }
@@ -109,7 +112,7 @@ export function renderWarnings(warnings: readonly RecentWarning[], nowMs: number
   if (warnings.length === 0) return renderSection("Last warnings", markup`<p class="none">None.</p>`);
   const items = warnings.map(({ level, text, event, atMs }) =>
     markup`<li><span class="${level === "error" ? "bad" : "warn"}">${level}</span> ${text}
-<span class="faint">${event}, ${formatSpan(nowMs - atMs)} ago</span></li>\n`
+<span class="faint">${event}, ${formatDuration(nowMs - atMs)} ago</span></li>\n`
   );
   return renderSection("Last warnings", markup`<ul class="plain">${items}</ul>`);
 }
@@ -117,18 +120,4 @@ export function renderWarnings(warnings: readonly RecentWarning[], nowMs: number
 /** Formats a time, e.g. `2026-01-02 03:04:05 UTC`. */
 export function formatTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-}
-
-const UNITS = [["d", 86_400], ["h", 3_600], ["min", 60]] as const;
-
-/** Formats a length of time in its largest unit, e.g. `14 min`. */
-export function formatSpan(ms: number): string {
-  const sec = Math.max(0, Math.round(ms / 1_000));
-  for (const [unit, size] of UNITS) {
-    if (sec >= 2 * size || (sec >= size && unit !== "min")) {
-      const value = sec / size;
-      return `${value < 10 ? Math.floor(value * 10) / 10 : Math.floor(value)} ${unit}`;
-    }
-  }
-  return `${sec} s`;
 }

@@ -25,7 +25,9 @@ export const chainMetrics = {
   },
   causeway_wallet_runway_hours: {
     type: "gauge",
-    help: "Hours until the balance is spent at the rate of the last 24 hours; absent where nothing was spent",
+    help:
+      "Hours until the balance is spent at the rate since the first cost of the last 24 hours; absent where nothing " +
+      "was spent",
     labels: ["chain"],
   },
 } as const satisfies Record<string, MetricText>;

@@ -1,0 +1,128 @@
+/** What `status` prints: of a running relayer, and of a database that none uses. */
+import assert from "node:assert/strict";
+import {
+  buildStatus,
+  type RunningRelayer,
+  type StatusInput,
+} from "../../../src/messaging/status/build_status.ts";
+import { formatStatus } from "../../../src/messaging/status/status_text.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { type Ledger, openMemoryLedger } from "../../support/ledger.ts";
+import { ethereum, hashOf, hub, itemOf, newMessage, newSubmission } from "../../support/ledger_rows.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** A ledger on a clock, with one chain beside the hub. */
+interface Scene {
+  readonly clock: FakeClock;
+  readonly ledger: Ledger;
+  /** Text and runway with a relayer whose account on the chain has 10 native tokens. */
+  readonly running: () => { readonly text: string; readonly runwayHours: number | undefined };
+  readonly stopped: () => string;
+}
+
+function withScene(work: (scene: Scene) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const clock = new FakeClock(Date.UTC(2026, 0, 2));
+    const ledger = openMemoryLedger({ clock });
+    const relayer = (): RunningRelayer => ({
+      startedAtMs: clock.now() - HOUR_MS,
+      endpoints: [],
+      readHeights: () => ({ head: { height: 77, readAtMs: clock.now() - 4_000 } }),
+      readChain: (chain) => ({
+        chain,
+        isFrozen: undefined,
+        gasPriceWei: undefined,
+        balanceWei: chain === hub ? undefined : { value: 10n ** 19n, atMs: clock.now() },
+        feeTokenDecimals: undefined,
+        counterparties: [],
+      }),
+      warnings: [],
+      checks: [],
+      dateReasons: (found) => found.map((reason) => ({ ...reason, sinceMs: clock.now() - 5_000 })),
+    });
+    const input = (running?: RunningRelayer): StatusInput => ({
+      ledger,
+      hub,
+      chains: [ethereum],
+      nowMs: clock.now(),
+      running,
+    });
+    try {
+      await work({
+        clock,
+        ledger,
+        running: () => {
+          const status = buildStatus(input(relayer()));
+          const wallet = status.chains.find(({ chain }) => chain === ethereum)?.wallet;
+          return { text: formatStatus(status), runwayHours: wallet?.runwayHours };
+        },
+        stopped: () => formatStatus(buildStatus(input())),
+      });
+    } finally {
+      ledger.close();
+    }
+  };
+}
+
+/** Records a transaction that was mined now and cost one native token. */
+function spendOne(ledger: Ledger, number: number): void {
+  const id = ledger.submissions.record({
+    submission: newSubmission(number, { chain: ethereum }),
+    kind: "delivery",
+    items: [{ ...itemOf(number), target: ethereum }],
+  });
+  ledger.submissions.update(id, { state: "included", block: { height: 5n, hash: hashOf(5) } });
+  const gas = { gasUsed: 10n ** 9n, gasPriceWei: 10n ** 9n, dataCostWei: 0n };
+  ledger.spending.note(id, { result: "delivered", gas, price27: undefined, revenueUsd18: 0n });
+}
+
+Deno.test(
+  "status text: without a relayer it says so, claims nothing about chains, and tells what the database knows",
+  withScene(async ({ clock, ledger, stopped, running }) => {
+    assert.match(stopped(), /No relayer runs on this database: nothing is delivered until one is started/);
+    assert.doesNotMatch(stopped(), /Nothing is in the way|Chains|head/);
+    ledger.messages.record(
+      newMessage(1, { source: hub, target: ethereum, state: "held", reason: "unfunded" }),
+    );
+    spendOne(ledger, 1);
+    ledger.submissions.record({
+      submission: newSubmission(2, { chain: ethereum }),
+      kind: "delivery",
+      items: [{ ...itemOf(2), target: ethereum }],
+    });
+    await clock.advance(3 * HOUR_MS);
+    assert.match(stopped(), /In the way besides\n  EVM-1 +Our account cannot pay for gas/);
+    assert.match(stopped(), /Transactions in flight\n  EVM-1 +1, oldest 3 h/);
+    assert.match(running().text, /In the way\n  EVM-1 +for 5 s +Our account/);
+  }),
+);
+
+Deno.test(
+  "status text: a running relayer shows heights with their age, and when nothing is in the way",
+  withScene(({ running }) => {
+    const { text } = running();
+    assert.match(text, /running for 60 min\n\nNothing is in the way\./);
+    assert.match(text, /EVM-1 +77 \(4 s ago\)/);
+    return Promise.resolve();
+  }),
+);
+
+Deno.test(
+  "status: the runway follows from the first cost on, an hour's worth at least, and is no number before",
+  withScene(async ({ clock, ledger, running }) => {
+    assert.deepEqual(running().runwayHours, undefined);
+    assert.match(running().text, /EVM-1 .* 10 +nothing spent in 24 h/);
+    spendOne(ledger, 1);
+    await clock.advance(60_000);
+    assert.equal(running().runwayHours, 10, "one token in an hour");
+    await clock.advance(5 * HOUR_MS - 60_000);
+    assert.equal(running().runwayHours, 50, "one token in five hours");
+    assert.match(running().text, /EVM-1 .* 10 +2 d/);
+    spendOne(ledger, 2);
+    await clock.advance(1_000);
+    assert.equal(running().runwayHours, 25, "two tokens in five hours");
+    await clock.advance(24 * HOUR_MS);
+    assert.equal(running().runwayHours, undefined);
+  }),
+);
