@@ -52,6 +52,7 @@ export function runProgram(
     onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
     secretsOf: listSecrets,
     hasResult: command.kind === "command" && command.hasResult,
+    tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
   };
   return runApp(world, { ...options, arguments: args }, async (config, context) => {
     const { log, setLogLevel, print, hasColour, signal, inRounds } = context;

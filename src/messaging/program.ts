@@ -47,6 +47,7 @@ export function runProgram(
       keepFixed: keepHub,
       secretsOf: listSecrets,
       hasResult: command.kind === "command" && command.hasResult,
+      tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
       onWarning: (line) => watch.program.noteWarning(line),
     },
     async (config, { log, setLogLevel, print, hasColour, signal, inRounds }) => {

@@ -30,6 +30,7 @@ explains every check. The running relayer makes the same checks at its start and
 Exit status: 0 everything is in order, 1 a check failed, or the configuration is invalid, 2 wrong
 command line, 3 there are warnings only.`,
     hasResult: true,
+    tellsConfiguration: true,
     addOptions: (parser, choose) =>
       parser
         .option("--json", "print one JSON object")

@@ -36,6 +36,8 @@ interface CommandSyntax<Options> extends CommandDescription {
 export interface CommandDefinition<Run, Options> extends CommandSyntax<Options> {
   /** True: standard output holds its result and nothing else; the log goes to standard error. */
   readonly hasResult?: boolean;
+  /** True: it says what the configuration's warnings and notes are, as the start does; others work with it and are silent. */
+  readonly tellsConfiguration?: boolean;
   /** Does the work; returns the exit status. */
   readonly run: (run: Run, options: Options) => Promise<ExitCode>;
 }
@@ -60,7 +62,10 @@ export type ProgramCommand<Run> =
   /** Relays until it is stopped. */
   | { readonly kind: "relay" }
   /** Does one thing with a valid configuration, then exits. */
-  | ({ readonly kind: "command"; readonly hasResult: boolean } & ChosenCommand<Run>)
+  | (
+    & { readonly kind: "command"; readonly hasResult: boolean; readonly tellsConfiguration: boolean }
+    & ChosenCommand<Run>
+  )
   /** Does one thing without a valid configuration, then exits. */
   | ({ readonly kind: "standalone" } & ChosenCommand<StandaloneRun>);
 
@@ -88,14 +93,20 @@ export function parseWithCommands<Run>(
 
 /** Defines a command that works with a valid configuration. */
 export function defineCommand<Run, Options>(definition: CommandDefinition<Run, Options>): Command<Run> {
-  const { run, hasResult = false } = definition;
+  const { run, hasResult = false, tellsConfiguration = false } = definition;
   return {
     addTo: (program, choose) =>
       addSyntax(
         program,
         definition,
         (chosen, options) =>
-          choose({ kind: "command", hasResult, ...chosen, run: (programRun) => run(programRun, options) }),
+          choose({
+            kind: "command",
+            hasResult,
+            tellsConfiguration,
+            ...chosen,
+            run: (programRun) => run(programRun, options),
+          }),
       ),
   };
 }

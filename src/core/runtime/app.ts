@@ -2,7 +2,7 @@
  * Start and end of both programs around their work: report problems of the configuration, open the log, watch for
  * signals, and close everything again.
  */
-import { type ConfigResult, describeProblems, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
+import { type ConfigResult, describeProblems } from "../config/diagnostics.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogFormat, openLog } from "../telemetry/open_log.ts";
 import { isJournalStream } from "../telemetry/journal.ts";
@@ -12,7 +12,7 @@ import type { RecentWarning } from "../telemetry/recent_warnings.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { Terminal } from "./terminal.ts";
 import { type Round, runRounds } from "./config_rounds.ts";
-import { rereader } from "./reread_config.ts";
+import { rereader, tellConfiguration } from "./reread_config.ts";
 import { abortOnSignals, onHangup, systemSignals } from "./signals.ts";
 import { systemClock } from "./system_clock.ts";
 
@@ -58,6 +58,8 @@ export interface AppOptions<C> {
   readonly secretsOf: (config: C) => readonly string[];
   /** True: the log goes to standard error, so standard output holds the result of a command and nothing else. */
   readonly hasResult?: boolean;
+  /** True: the warnings and notes of the configuration are news, and not what every command repeats. */
+  readonly tellsConfiguration: boolean;
   /** Called with each warning and error that is logged, without secrets. */
   readonly onWarning?: (line: RecentWarning) => void;
 }
@@ -114,7 +116,7 @@ export async function runApp<C>(
     secrets: [...options.secretsOf(config), ...reading.secrets],
     ...options.onWarning && { onWarning: options.onWarning },
   });
-  logDiagnostics(log, args.config, reading);
+  tellConfiguration(log, { file: args.config, reading, isNews: options.tellsConfiguration });
   const watch = abortOnSignals(systemSignals, {
     exit: (code) => {
       logOutput.flush();
@@ -152,11 +154,4 @@ export async function runApp<C>(
     log.flush();
     output.flush();
   }
-}
-
-function logDiagnostics(log: Log, file: string, reading: ConfigResult<unknown>): void {
-  for (const warning of reading.warnings) {
-    log.warn("configuration_warning", { explanation: renderDiagnostic(file, warning) });
-  }
-  for (const note of reading.notes) log.info("configuration_note", { explanation: renderNote(file, note) });
 }

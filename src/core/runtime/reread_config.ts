@@ -1,6 +1,6 @@
-/** Reading the configuration again while the program runs: what is said of it, and what of it is used. */
+/** What is said of a configuration that was read, and reading it again while the program runs. */
 import { findChangedKeys } from "../config/changed_keys.ts";
-import { type ConfigResult, renderDiagnostic } from "../config/diagnostics.ts";
+import { type ConfigResult, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 
 /** How the file is read again, and what is done with the result. */
@@ -11,7 +11,24 @@ export interface RereadOptions<C> {
   readonly readAgain: () => ConfigResult<C>;
   readonly secretsOf: (config: C) => readonly string[];
   readonly keepFixed?: (before: C, after: C) => { readonly config: C; readonly fixed: readonly string[] };
-  readonly log: Pick<OpenLog, "info" | "warn" | "error" | "hide">;
+  readonly log: Pick<OpenLog, "debug" | "info" | "warn" | "error" | "hide">;
+}
+
+/** Logs the warnings and notes of a reading; at debug level where they are no news. */
+export function tellConfiguration(
+  log: Pick<OpenLog, "debug" | "info" | "warn">,
+  { file, reading, isNews }: {
+    readonly file: string;
+    readonly reading: Pick<ConfigResult<unknown>, "warnings" | "notes">;
+    readonly isNews: boolean;
+  },
+): void {
+  for (const warning of reading.warnings) {
+    log[isNews ? "warn" : "debug"]("configuration_warning", { explanation: renderDiagnostic(file, warning) });
+  }
+  for (const note of reading.notes) {
+    log[isNews ? "info" : "debug"]("configuration_note", { explanation: renderNote(file, note) });
+  }
 }
 
 /**
@@ -31,9 +48,7 @@ export function rereader<C>(options: RereadOptions<C>, first: C): () => C | unde
       return undefined;
     }
     log.hide([...secretsOf(reading.config), ...reading.secrets]);
-    for (const warning of reading.warnings) {
-      log.warn("configuration_warning", { explanation: renderDiagnostic(file, warning) });
-    }
+    tellConfiguration(log, { file, reading, isNews: true });
     const { config, fixed } = keepFixed?.(used, reading.config) ?? { config: reading.config, fixed: [] };
     if (fixed.length > 0) log.warn("restart_needed", { changed: fixed.join(", ") });
     const changed = findChangedKeys(values, reading.values).filter((name) => !fixed.includes(name));

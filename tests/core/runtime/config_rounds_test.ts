@@ -4,7 +4,7 @@ import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
 import { listSecrets } from "../../../src/core/config/redact.ts";
 import { ReloadRequested, type Round, runRounds } from "../../../src/core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../../../src/core/runtime/exit_codes.ts";
-import { rereader } from "../../../src/core/runtime/reread_config.ts";
+import { rereader, tellConfiguration } from "../../../src/core/runtime/reread_config.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { edited, GOOD_TOML } from "../../messaging/config/wrong_configs.ts";
@@ -152,6 +152,7 @@ Deno.test("reload: what the file says is logged, used where it changed, and its 
       return { config: { ...after, hub }, fixed: isSame ? [] : ["[hub].state_machine"] };
     },
     log: {
+      debug: (event, fields) => log.debug(event, fields),
       info: (event, fields) => log.info(event, fields),
       warn: (event, fields) => log.warn(event, fields),
       error: (event, fields) => log.error(event, fields),
@@ -181,4 +182,22 @@ Deno.test("reload: what the file says is logged, used where it changed, and its 
     "configuration_reloaded [evm1].etherscan_api_key",
   ]);
   assert.equal(read(), undefined);
+});
+
+Deno.test("configuration: its warnings and notes are told where they are news, and else at debug level only", () => {
+  const place = { section: "hub", path: "hub.signer", line: 3 };
+  const reading = {
+    warnings: [{ ...place, found: "a key", expected: "a file", hint: undefined }],
+    notes: [{ ...place, text: "read as a seed" }],
+  };
+  const levels = (isNews: boolean): readonly string[] => {
+    const log = new RecordedLog();
+    tellConfiguration(log, { file: "r.toml", reading, isNews });
+    return log.lines.map(({ level, event, fields }) => `${level} ${event} ${fields["explanation"]}`);
+  };
+  assert.deepEqual(levels(true), [
+    "warn configuration_warning r.toml:3: [hub].signer: found a key, expected a file",
+    "info configuration_note r.toml:3: [hub].signer: read as a seed",
+  ]);
+  assert.deepEqual(levels(false).map((line) => line.split(" ")[0]), ["debug", "debug"]);
 });

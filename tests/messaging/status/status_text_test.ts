@@ -92,9 +92,9 @@ Deno.test(
       items: [{ ...itemOf(2), target: ethereum }],
     });
     await clock.advance(3 * HOUR_MS);
-    assert.match(stopped(), /In the way besides\n  EVM-1 +Our account cannot pay for gas/);
-    assert.match(stopped(), /Transactions in flight\n  EVM-1 +1, oldest 3 h/);
-    assert.match(running().text, /In the way\n  EVM-1 +for 5 s +Our account/);
+    assert.match(stopped(), /In the way besides\n {2}EVM-1 +Our account cannot pay for gas/);
+    assert.match(stopped(), /Transactions in flight\n {2}EVM-1 +1, oldest 3 h/);
+    assert.match(running().text, /In the way\n {2}EVM-1 +for 5 s +Our account/);
   }),
 );
 
