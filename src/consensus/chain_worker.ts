@@ -56,7 +56,11 @@ export function chainWorker(
     name: `${prover.chain} -> ${deps.hub.id.stateMachine}`,
     run: async (signal) => {
       if (!hasPassed) {
-        await checkUntilPassed(deps, prover.chain, (inner) => checkProver(prover, inner), signal);
+        await checkUntilPassed(
+          deps,
+          { name: prover.chain, check: (inner) => checkProver(prover, inner) },
+          signal,
+        );
         hasPassed = true;
       }
       await runPollLoop({ ...deps, log }, proverWorker, { wake, signal });

@@ -4,6 +4,7 @@
  */
 import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import { type AwaitedAnswers, listHosts, tellAwaited } from "../core/chains/awaited_answers.ts";
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
@@ -51,7 +52,16 @@ export function runConsensus(
   return runSession(deps, async (connections) => {
     const { watch } = deps;
     watch?.plan(connections);
-    const checks = await checkAll(deps, connections, signal);
+    const { hub, chains } = deps.config;
+    const hosts = new Map([
+      [hub.substrate.stateMachine, listHosts(hub)],
+      ...chains.map((chain) => [chain.stateMachine, listHosts(chain)] as const),
+    ]);
+    const checks = await tellAwaited(
+      deps,
+      hosts,
+      (awaited) => checkAll({ ...deps, awaited }, connections, signal),
+    );
     if (checks === undefined) return exitCodes.failed;
     if (base !== undefined && !await checkBase(deps, { connections, base }, signal)) {
       return exitCodes.failed;
@@ -106,23 +116,24 @@ interface Checks {
 
 /** Checks the hub and all chains in parallel; `undefined` when something must be fixed, which is logged. */
 async function checkAll(
-  deps: RunDeps,
+  deps: RunDeps & { readonly awaited: AwaitedAnswers },
   { hub, proved, hubConsensus }: Connections,
   signal: AbortSignal,
 ): Promise<Checks | undefined> {
   const hubName = hub.id.stateMachine;
-  const hubCheck = checkWithin(deps, hubName, (inner) => hub.check(inner), signal);
+  const hubCheck = checkWithin(deps, { name: hubName, check: (inner) => hub.check(inner) }, signal);
   const chainChecks = proved.map(async (prover) => {
     const check = async (inner: AbortSignal): Promise<readonly CheckFinding[]> => [
       ...await checkProver(prover, inner),
       ...await checkAccepted(hub, prover, inner),
     ];
-    return { prover, name: prover.chain, result: await checkWithin(deps, prover.chain, check, signal) };
+    const name = prover.chain;
+    return { prover, name, result: await checkWithin(deps, { name, check }, signal) };
   });
   const followerChecks = hubConsensus === undefined ? [] : checkFollowers(hubConsensus);
-  const targetChecks = followerChecks.map(async ({ name, check }) => ({
-    name,
-    result: await checkWithin(deps, name, check, signal),
+  const targetChecks = followerChecks.map(async (check) => ({
+    name: check.name,
+    result: await checkWithin(deps, check, signal),
   }));
   const [result, chains, targets] = await Promise.all([
     hubCheck,

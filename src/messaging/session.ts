@@ -4,6 +4,7 @@
  */
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
+import { listHosts, tellAwaited } from "../core/chains/awaited_answers.ts";
 import { reportChecks } from "../core/chains/check.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { MessagingConfig } from "./config/schema.ts";
@@ -124,7 +125,14 @@ export async function connectAndWork(
 ): Promise<ExitCode> {
   const { hub, chains } = deps.connect(config);
   try {
-    const checks = await checkAll(deps, { hub, chains }, signal);
+    const hosts = new Map(
+      [config.hub, ...config.chains].map((section) => [section.stateMachine, listHosts(section)] as const),
+    );
+    const checks = await tellAwaited(
+      deps,
+      hosts,
+      (awaited) => checkAll({ ...deps, awaited }, { hub, chains }, signal),
+    );
     const hubCheck = {
       name: hub.id.stateMachine,
       place: `[${config.hub.section}].rpc_ws`,

@@ -7,11 +7,9 @@ import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
-import { type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/check.ts";
+import { type CheckDeps, type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/check.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
 import type { ChainConfig, EvmChainConfig, SubstrateChainConfig } from "./config/schema.ts";
-import type { Clock } from "../core/runtime/clock.ts";
-import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { ProofChecks } from "../core/chains/proofs.ts";
@@ -28,9 +26,7 @@ export type ConfiguredChain =
   | { readonly config: SubstrateChainConfig; readonly chain: Chain };
 
 /** Dependencies of start-up. */
-export interface StartupDeps {
-  readonly clock: Clock;
-  readonly random: Randomness;
+export interface StartupDeps extends CheckDeps {
   readonly log: Log;
 }
 
@@ -45,27 +41,29 @@ export async function checkAll(
   { hub, chains }: { readonly hub: CheckingHub; readonly chains: readonly ChainToCheck[] },
   signal: AbortSignal,
 ): Promise<{ readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> }> {
-  const hubCheck = checkWithin(deps, hub.id.stateMachine, (inner) => hub.check(hub.id, inner), signal);
+  const hubName = hub.id.stateMachine;
+  const hubCheck = checkWithin(
+    deps,
+    { name: hubName, check: (inner) => hub.check(hub.id, inner) },
+    signal,
+  );
   const results = chains.map(async (entry) => {
     const { chain } = entry;
-    const own = await checkWithin(deps, chain.id.stateMachine, (inner) => chain.check(hub.id, inner), signal);
+    const name = chain.id.stateMachine;
+    const own = await checkWithin(deps, { name, check: (inner) => chain.check(hub.id, inner) }, signal);
     // An unreachable hub is reported once, not for every chain.
     if ((await hubCheck).kind === "unreachable") return [chain, own] as const;
-    const known = await checkWithin(
-      deps,
-      hub.id.stateMachine,
-      (inner) => checkOnHub(hub, entry, inner),
-      signal,
-    );
+    const onHub = { name: hubName, check: (inner: AbortSignal) => checkOnHub(hub, entry, inner) };
+    const known = await checkWithin(deps, onHub, signal);
     const both = merged(own, known);
     const { proofChecks } = chain;
     if (proofChecks === undefined || both.kind === "unreachable" || both.findings.some(isFatal)) {
       return [chain, both] as const;
     }
+    const ofProofs = { id: chain.id, proofChecks };
     const proofs = await checkWithin(
       deps,
-      chain.id.stateMachine,
-      (inner) => checkProofs(hub, { id: chain.id, proofChecks }, inner),
+      { name, check: (inner) => checkProofs(hub, ofProofs, inner) },
       signal,
     );
     return [chain, { ...both, findings: [...both.findings, ...proofs.findings] }] as const;
@@ -133,7 +131,7 @@ function gateWorker(
   return {
     name: `connect ${name}`,
     run: async (signal) => {
-      await checkUntilPassed(deps, name, (inner) => checkChain(hub, entry, inner), signal);
+      await checkUntilPassed(deps, { name, check: (inner) => checkChain(hub, entry, inner) }, signal);
       open();
     },
   };

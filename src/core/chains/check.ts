@@ -7,6 +7,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Randomness } from "../runtime/randomness.ts";
 import { DeadlineFault, retry, withDeadline } from "../runtime/retry.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { AwaitedAnswers } from "./awaited_answers.ts";
 import type { CheckFinding } from "./check_finding.ts";
 
 /** Time for a chain's first answer before the others continue without it. */
@@ -27,6 +28,15 @@ const SUSPENDED_PAUSE_MS = 10 * 60_000;
 export interface CheckDeps {
   readonly clock: Clock;
   readonly random: Randomness;
+  /** Told which chains are asked; absent: nobody wants to know. */
+  readonly awaited?: AwaitedAnswers | undefined;
+}
+
+/** A chain and the check of it. */
+export interface ChainCheck {
+  /** Name of the chain. */
+  readonly name: string;
+  readonly check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>;
 }
 
 /** Result of checking one chain; findings of the hub are reported even when the chain does not answer. */
@@ -34,11 +44,15 @@ export type CheckResult =
   | { readonly kind: "checked"; readonly findings: readonly CheckFinding[] }
   | { readonly kind: "unreachable"; readonly error: Error; readonly findings: readonly CheckFinding[] };
 
-/** Runs `check` until it gets an answer, for at most 30 s. `name` is the chain's name. */
-export async function checkWithin(
+/** Runs a check until it gets an answer, for at most 30 s. */
+export function checkWithin(deps: CheckDeps, check: ChainCheck, signal: AbortSignal): Promise<CheckResult> {
+  const run = (): Promise<CheckResult> => runWithin(deps, check, signal);
+  return deps.awaited?.during(check.name, run) ?? run();
+}
+
+async function runWithin(
   deps: CheckDeps,
-  name: string,
-  check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>,
+  { name, check }: ChainCheck,
   signal: AbortSignal,
 ): Promise<CheckResult> {
   let last: RpcFault | undefined;
@@ -48,6 +62,7 @@ export async function checkWithin(
     decide: (error: unknown) => {
       if (!(error instanceof RpcFault)) return { kind: "giveUp" as const };
       last = error;
+      deps.awaited?.noteFault(name, error);
       return { kind: "again" as const };
     },
   };
@@ -71,12 +86,12 @@ export async function checkWithin(
 /** Checks until the chain answers without fatal findings; reports obstacles. */
 export async function checkUntilPassed(
   deps: CheckDeps & { readonly log: Log },
-  name: string,
-  check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>,
+  check: ChainCheck,
   signal: AbortSignal,
 ): Promise<void> {
+  const { name } = check;
   for (;;) {
-    const result = await checkWithin(deps, name, check, signal);
+    const result = await checkWithin(deps, check, signal);
     if (result.kind === "unreachable") {
       const fields = { chain: name, error: result.error };
       deps.log.warn("chain_still_unavailable", fields);

@@ -51,7 +51,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** Time for which the first costs are taken to be those of the whole: one transaction says little about the next minute. */
-const LEAST_EXTRAPOLATED_MS = HOUR_MS;
+const MIN_EXTRAPOLATED_MS = HOUR_MS;
 
 /** Time in which a leg is expected to deliver something while messages are due. */
 const RECENT_MS = 15 * 60_000;
@@ -162,7 +162,7 @@ function toWallet(
 ): WalletStatus {
   const { costWei = 0, sinceMs = nowMs } = spent ?? {};
   // A relayer that began an hour ago spends in a day more than it has spent so far.
-  const hours = Math.max(nowMs - sinceMs, LEAST_EXTRAPOLATED_MS) / HOUR_MS;
+  const hours = Math.max(nowMs - sinceMs, MIN_EXTRAPOLATED_MS) / HOUR_MS;
   return {
     balance: formatDecimal(value, 18),
     readAtMs: atMs,

@@ -145,6 +145,12 @@ export const programEvents = {
     meaning: "Rows of the database that are no longer needed were deleted.",
     action: NOTHING,
   },
+  first_answers_awaited: {
+    text: "Waiting for the first answers of chains, for 30 s at most",
+    meaning:
+      "The chains in `waitsFor` have not answered 3 s after the start; what their endpoints said is beside them.",
+    action: "Nothing if they answer soon. Otherwise check the endpoints that the line names.",
+  },
   hub_unavailable: {
     text: "Hub unavailable",
     meaning: "No endpoint of the hub gives a usable answer. At the start this ends the program.",
