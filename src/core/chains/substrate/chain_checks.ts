@@ -10,7 +10,6 @@ import { type ChainChecks, createReach, whileReachable } from "../chain_checks.t
 import type { CheckFinding } from "../check_finding.ts";
 import { judgeClock } from "../clock_row.ts";
 import { toFindingRows } from "../finding_rows.ts";
-import type { AcceptedProofs } from "../hub.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./storage_values.ts";
 
@@ -32,8 +31,8 @@ export interface SubstrateChecks {
    * proved with the node.
    */
   readonly fetchNeededHeight?: (signal: AbortSignal) => Promise<bigint | undefined>;
-  /** Only of the hub: accepted proofs, which its nodes index offchain. */
-  readonly acceptedProofs?: AcceptedProofs | undefined;
+  /** Looks for what the node indexes offchain; absent: nothing of that is needed. */
+  readonly checkOffchain?: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
 }
 
 /** Lists the checks of one round. */
@@ -57,16 +56,16 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
       return [{ chain, endpoint: client.host, check: "node", result: "ok", found }, ...rows];
     },
   };
-  const { acceptedProofs, fetchNeededHeight } = options;
+  const { checkOffchain, fetchNeededHeight } = options;
   const stateJob: CheckJob | undefined = fetchNeededHeight && {
     chain,
     check: "node_state",
     run: async (signal) => await checkState(node, await fetchNeededHeight(signal), signal),
   };
-  const offchainJob: CheckJob | undefined = acceptedProofs && {
+  const offchainJob: CheckJob | undefined = checkOffchain && {
     chain,
     check: "offchain_index",
-    run: (signal) => checkOffchainIndex(node, acceptedProofs, signal),
+    run: checkOffchain,
   };
   const others = [nodeJob, stateJob, offchainJob].filter((job) => job !== undefined);
   return { jobs: [endpointJob, ...others.map((job) => whileReachable(isReachable, job))], isReachable };
@@ -134,46 +133,5 @@ async function checkState(
     result: needed === undefined ? "warning" : "failed",
     found: `has no state of block ${height}, ${why}: ${describeFault(state)}`,
     advice: "use a node with --state-pruning=archive: without that state no message can be proved",
-  }];
-}
-
-async function checkOffchainIndex(
-  { client, id: { stateMachine: chain } }: SubstrateNode,
-  accepted: AcceptedProofs,
-  signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
-  const row = { chain, endpoint: client.host, check: "offchain_index" } as const;
-  const { messaging, rotations } = await accepted.fetchAcceptedIndex(signal);
-  const rotation = [...rotations].at(-1);
-  const height = messaging.at(-1) ?? rotation?.[1];
-  if (height === undefined) {
-    return [{
-      ...row,
-      result: "ok",
-      found: "the chain has accepted no consensus proof yet: nothing to read",
-    }];
-  }
-  const newSetId = messaging.length > 0 ? undefined : rotation?.[0];
-  let bytes: Uint8Array | undefined;
-  try {
-    bytes = await accepted.fetchProofBytes({ height, newSetId }, signal);
-  } catch (fault) {
-    // A node without the unsafe method has a row of its own.
-    if (fault instanceof RpcFault && fault.code === "missing_method") return [];
-    throw fault;
-  }
-  if (bytes !== undefined) {
-    return [{
-      ...row,
-      result: "ok",
-      found: `has the newest accepted proof (height ${height}, ${bytes.length} bytes)`,
-    }];
-  }
-  return [{
-    ...row,
-    result: "warning",
-    found: `lacks the newest accepted proof (height ${height}): consensus proofs cannot travel with messages`,
-    advice:
-      "start the node with --enable-offchain-indexing=true before it imports the blocks, or use such a node",
   }];
 }

@@ -3,11 +3,11 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import { getMessage, getResponseMessage, postMessage } from "../../ismp/commitment.ts";
 import type { IsmpEvent, TimeoutHandled } from "../../ismp/event.ts";
 import type { EventWithMetadata } from "../../ismp/rpc_json.ts";
-import { ismpKeys, mmrKeys } from "../../ismp/storage_keys.ts";
 import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
+import { counterOf, isDispatched } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import { MissingMessages } from "./missing_messages.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -149,7 +149,7 @@ export class SubstrateEvents implements ChainEvents {
     const events = inOrder(blocks);
     const dispatched = await this.#countDispatched(ends, blocks, signal);
     // Undecodable events count as dispatched ones: they are reported below and cannot be fetched again.
-    const found = events.filter(({ decoded }) => decoded.kind === "undecodable" || isDispatch(decoded.event));
+    const found = events.filter(isDispatched);
     const missing = dispatched - BigInt(found.length);
     return { events, dispatched, missing: missing > 0n ? missing : 0n };
   }
@@ -214,11 +214,6 @@ export class SubstrateEvents implements ChainEvents {
   }
 }
 
-/** Storage key of the chain's counter of dispatched messages. */
-function counterOf({ isHub }: SubstrateNode): Uint8Array {
-  return isHub ? mmrKeys.numberOfLeaves() : ismpKeys.nonce();
-}
-
 /** Events of a range, and how many of its messages the node left out. */
 interface Range {
   readonly events: readonly EventWithMetadata[];
@@ -231,10 +226,6 @@ function inOrder(blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>): re
   const withEvents = [...blocks.values()].filter((events) => events.length > 0);
   const numberOf = (events: readonly EventWithMetadata[]): bigint => events[0]?.meta.blockNumber ?? 0n;
   return withEvents.sort((a, b) => Number(numberOf(a) - numberOf(b))).flat();
-}
-
-function isDispatch(event: IsmpEvent): boolean {
-  return event.tag === "PostRequest" || event.tag === "GetRequest" || event.tag === "GetResponse";
 }
 
 function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {

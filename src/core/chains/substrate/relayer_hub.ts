@@ -2,6 +2,7 @@
 import type { HubChain } from "../hub.ts";
 import { SubstrateAcceptedProofs } from "./accepted_proofs.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
+import { checkAcceptedProofs } from "./offchain_rows.ts";
 import { SubstrateCounterparties } from "./counterparties.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { SubstrateHubRewards, SubstrateRelayerAccounts } from "./relayer_accounts.ts";
@@ -33,7 +34,7 @@ export function createHubChain(
       planSubstrateChecks(node, {
         check: (signal) => chain.check(hub, signal),
         fetchNeededHeight: fetchKnownHeight,
-        acceptedProofs,
+        checkOffchain: (signal) => checkAcceptedProofs(node, acceptedProofs, signal),
       }),
     outcomes,
     counterparties: new SubstrateCounterparties(node),

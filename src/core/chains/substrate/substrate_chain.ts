@@ -19,6 +19,7 @@ import type { Chain } from "../port.ts";
 import { SubstrateSender } from "./sender.ts";
 import { SubstrateCertainReads } from "./certain_reads.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
+import { checkMessageBodies } from "./offchain_rows.ts";
 import { checkChain } from "./checks.ts";
 import { BLOCKS_PER_QUERY, SubstrateEvents } from "./events.ts";
 import { keySigner, type MessageSigner, plainSigner } from "./extrinsics.ts";
@@ -161,6 +162,7 @@ export function assembleSubstrateChain(
       planSubstrateChecks(node, {
         check: (signal) => checkChain(node, hub, signal),
         fetchNeededHeight: fetchKnownHeight,
+        checkOffchain: (signal) => checkMessageBodies(node, signal),
       }),
     check: (hub, signal) => checkChain(node, hub, signal),
     // sr25519 over the 32 bytes.

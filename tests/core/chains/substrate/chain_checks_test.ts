@@ -6,7 +6,6 @@ import {
   type SubstrateChecks,
 } from "../../../../src/core/chains/substrate/chain_checks.ts";
 import { createChainContext } from "../../../../src/core/chains/substrate/substrate_chain.ts";
-import type { AcceptedProofs } from "../../../../src/core/chains/hub.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { u64 } from "../../../../src/core/encoding/scale.ts";
@@ -123,22 +122,6 @@ Deno.test("substrate checks: state that proofs need and the node has pruned has 
   assert.equal(row?.result, "failed");
   assert.match(row?.found ?? "", /no state of block 950, the newest known to the hub: pruned/);
   assert.match(row?.advice ?? "", /--state-pruning=archive/);
-});
-
-Deno.test("substrate checks: without the newest accepted proof the offchain index is named", async () => {
-  const proofs = (bytes: Uint8Array | undefined, messaging: readonly bigint[]): AcceptedProofs => ({
-    fetchAcceptedProofs: () => Promise.resolve([]),
-    fetchProofBytes: () => Promise.resolve(bytes),
-    fetchRotations: () => Promise.resolve(new Map()),
-    fetchAcceptedIndex: () => Promise.resolve({ rotations: new Map(), messaging }),
-  });
-  const of = async (acceptedProofs: AcceptedProofs): Promise<CheckRow | undefined> =>
-    (await check({}, { acceptedProofs })).find(({ check }) => check === "offchain_index");
-  assert.equal((await of(proofs(new Uint8Array(9), [7n])))?.result, "ok");
-  assert.equal((await of(proofs(undefined, [])))?.result, "ok");
-  const missing = await of(proofs(undefined, [7n]));
-  assert.equal(missing?.result, "warning");
-  assert.match(missing?.advice ?? "", /--enable-offchain-indexing=true/);
 });
 
 Deno.test("substrate checks: late finality and a chain without blocks need attention", async () => {
