@@ -8,6 +8,7 @@ import {
   fromByteText,
   fromHex,
   type Hash256,
+  type Hex,
   toByteText,
   toHash256,
   toHex,
@@ -136,17 +137,44 @@ function toCount(value: bigint): number {
   return Number(value);
 }
 
+/** A number of a Solidity type with so many bits: contracts refuse larger ones, the library decodes them. */
+function withinBits<N extends number | bigint>(value: N, bits: 8 | 32 | 64): N {
+  if (BigInt(value) >> BigInt(bits) !== 0n) throw new BeefyError("undecodable_proof");
+  return value;
+}
+
+/** A leaf as the library decodes it. */
+interface AbiLeaf {
+  readonly version: number;
+  readonly parentNumber: number;
+  readonly parentHash: Hex;
+  readonly nextAuthoritySet: { readonly id: bigint; readonly len: number; readonly root: Hex };
+  readonly extra: Hex;
+}
+
+function toLeaf({ version, parentNumber, parentHash, nextAuthoritySet, extra }: AbiLeaf): BeefyMmrLeaf {
+  const { id, len, root } = nextAuthoritySet;
+  return {
+    version: withinBits(version, 8),
+    parentNumber: withinBits(parentNumber, 32),
+    parentHash: toHash256(parentHash),
+    nextAuthoritySet: { id: withinBits(id, 64), length: withinBits(len, 32), root: toHash256(root) },
+    extra: toHash256(extra),
+  };
+}
+
 /** Reads a proof by signatures. @throws {BeefyError} `empty_proof`, `invalid_proof_type`, `undecodable_proof` */
 export function decodeNaiveProof(proof: Uint8Array): NaiveProof {
   if (proofKind(proof) !== "ecdsa") throw new BeefyError("invalid_proof_type");
   const [relay, parachain] = decodeParameters(naiveParameters, proof);
   const { signedCommitment, latestMmrLeaf } = relay;
   const { commitment, votes } = signedCommitment;
-  const { leafIndex, nextAuthoritySet, ...leaf } = latestMmrLeaf;
+  const { leafIndex, ...leaf } = latestMmrLeaf;
   return {
     relay: {
       commitment: {
-        ...commitment,
+        blockNumber: withinBits(commitment.blockNumber, 32),
+        validatorSetId: withinBits(commitment.validatorSetId, 64),
         payload: commitment.payload.map(({ id, data }) => ({
           id: toByteText(fromHex(id)),
           data: fromHex(data),
@@ -156,17 +184,7 @@ export function decodeNaiveProof(proof: Uint8Array): NaiveProof {
         index: toCount(authorityIndex),
         signature: fromHex(signature),
       })),
-      leaf: {
-        version: leaf.version,
-        parentNumber: leaf.parentNumber,
-        parentHash: toHash256(leaf.parentHash),
-        extra: toHash256(leaf.extra),
-        nextAuthoritySet: {
-          id: nextAuthoritySet.id,
-          length: nextAuthoritySet.len,
-          root: toHash256(nextAuthoritySet.root),
-        },
-      },
+      leaf: toLeaf(leaf),
       leafIndex,
       mmrProof: relay.mmrProof.map(toHash256),
       authoritiesProof: relay.proof.map(toHash256),
@@ -213,20 +231,10 @@ export interface Sp1Proof {
 /** Reads a zero-knowledge proof. @throws {BeefyError} `empty_proof`, `invalid_proof_type`, `undecodable_proof` */
 export function decodeSp1Proof(proof: Uint8Array): Sp1Proof {
   if (proofKind(proof) !== "sp1") throw new BeefyError("invalid_proof_type");
-  const [commitment, { nextAuthoritySet, ...leaf }, headers] = decodeParameters(sp1Parameters, proof);
+  const [commitment, leaf, headers] = decodeParameters(sp1Parameters, proof);
   return {
     ...commitment,
-    leaf: {
-      version: leaf.version,
-      parentNumber: leaf.parentNumber,
-      parentHash: toHash256(leaf.parentHash),
-      extra: toHash256(leaf.extra),
-      nextAuthoritySet: {
-        id: nextAuthoritySet.id,
-        length: nextAuthoritySet.len,
-        root: toHash256(nextAuthoritySet.root),
-      },
-    },
+    leaf: toLeaf(leaf),
     heads: headers.map(({ id, header }) => ({ paraId: toCount(id), header: fromHex(header) })),
   };
 }

@@ -70,6 +70,20 @@ Deno.test("cut or empty proofs and unknown kinds are refused", () => {
   }));
 });
 
+Deno.test("a proof with a number beyond its Solidity type is refused as undecodable, as contracts do", () => {
+  const [signed] = accepted;
+  assert.ok(signed);
+  for (const [vector, key] of [[sp1, "trusted_state_abi"], [signed, "trusted_state.abi"]] as const) {
+    const trusted = stateOf(vector.bytes(key));
+    const proof = vector.bytes("proof");
+    // The byte of the kind, then words: the first byte of each is 0 where it is a number, a length or an offset.
+    const starts = Array.from({ length: 24 }, (_, word) => 1 + 32 * word).filter((at) => proof[at] === 0);
+    const codes = starts.map((at) => codeOf(trusted, proof.with(at, 1)));
+    assert.ok(codes.filter((code) => code === "undecodable_proof").length > 6, codes.join(" "));
+    assert.ok(!codes.includes("taken"), codes.join(" "));
+  }
+});
+
 for (const vector of accepted) {
   Deno.test(`a proof by signatures is checked as the contract does: ${vector.text("name")}`, () => {
     const trusted = stateOf(vector.bytes("trusted_state.abi"));
