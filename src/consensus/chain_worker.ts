@@ -3,34 +3,23 @@
  * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
 import type { CheckFinding } from "../core/chains/check_finding.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { type CheckResult, checkUntilPassed } from "../core/chains/check.ts";
-import type { StateMachineHeight } from "../core/ismp/state_machine.ts";
-import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import type { Log } from "../core/telemetry/log.ts";
 import type { ProverTurns } from "./control/prover_turns.ts";
-import type { HeightNotifier } from "./height_notifier.ts";
+import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";
 import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
 import { type Pollable, runPollLoop } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
 import type { PollResult } from "./schedule.ts";
-import { type SubmitResult, submitUpdates } from "./submit.ts";
-import type { ObservedUpdate, UpdateObserver, UpdateRoute } from "./update_observer.ts";
+import type { UpdateRoute } from "./update_observer.ts";
 
 /** Dependencies that the workers of all chains share. */
-export interface ChainWorkerDeps {
-  readonly clock: Clock;
+export interface ChainWorkerDeps extends DeliverDeps {
   readonly random: Randomness;
-  readonly log: Log;
-  readonly hub: ConsensusTarget;
-  readonly notifier: HeightNotifier;
-  /** Notified of polls and updates; absent: nobody observes. */
-  readonly observer?: UpdateObserver | undefined;
   /** Locks of the provers, which operators' commands take, too; absent: there are none. */
   readonly turns?: ProverTurns | undefined;
 }
@@ -111,7 +100,7 @@ class ProverWorker implements Pollable {
   async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
     this.#awaits = undefined;
     const poll = (): Promise<PollResult> => this.#poll(failures, signal);
-    const turn = this.#deps.turns?.of(this.#prover.chain);
+    const turn = this.#deps.turns?.of(this.#route);
     const result = await (turn === undefined ? poll() : turn.run(poll, signal));
     this.#deps.observer?.notePoll(this.#route, result.kind, this.#awaits);
     return result;
@@ -150,37 +139,20 @@ class ProverWorker implements Pollable {
   }
 
   async #submit(
-    finding: Extract<ProverFinding, { kind: "updates" }>,
+    finding: UpdatesFinding,
     { failures, findMs }: { readonly failures: number; readonly findMs: number },
     signal: AbortSignal,
   ): Promise<PollResult> {
-    const { log, notifier } = this.#deps;
-    const { chain, consensusStateId, commitmentId } = this.#prover;
-    const { proofs, madeOn, height, summary, hasMore, adviceIfTooLarge } = finding;
+    const { log } = this.#deps;
+    const { proofs, summary, hasMore, adviceIfTooLarge } = finding;
     this.#notices.done("update");
-    log.debug("update_built", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
-    const found = { chain, consensusStateId, commitmentId, proofs, madeOn, height };
-    const startMs = this.#deps.clock.now();
-    const result = await submitUpdates(this.#deps, found, signal);
-    this.#deps.observer?.noteUpdate(this.#route, {
-      kind: height === undefined ? "rotation" : "update",
-      result: result.kind,
-      bytes: bytesOf(proofs),
-      findMs,
-      submitMs: this.#deps.clock.now() - startMs,
-      detail: describeResult(summary, result),
-    });
+    const result = await deliverUpdate(this.#deps, { prover: this.#prover, finding, findMs }, signal);
     switch (result.kind) {
       case "accepted":
-        result.advanced.forEach((height) => notifier.notify(height));
-        this.#logAccepted(finding, result);
         return { kind: "updated", hasMore };
       case "overtaken":
-        log.info("update_already_submitted", { height, hubHeight: result.hubHeight });
         // The update that came first may leave something to be proved.
-        if (result.hubHeight === undefined) return { kind: "updated", hasMore: true };
-        notifier.notify({ id: commitmentId, height: result.hubHeight });
-        return { kind: "updated", hasMore };
+        return { kind: "updated", hasMore: result.hubHeight === undefined || hasMore };
       case "refused": {
         // The hub may have advanced between the poll and the dry run; a second refusal is not a coincidence.
         const { code, detail } = result.refusal;
@@ -209,30 +181,4 @@ class ProverWorker implements Pollable {
         return { kind: "failed" };
     }
   }
-
-  #logAccepted(
-    { height, summary, proofs }: Extract<ProverFinding, { kind: "updates" }>,
-    { block, advanced }: { readonly block: bigint; readonly advanced: readonly StateMachineHeight[] },
-  ): void {
-    const fields = { summary, block, updates: proofs.length };
-    if (advanced.length > 0) {
-      const heights = advanced.map((of) => of.height).join(", ");
-      return this.#deps.log.info("update_accepted", { heights, ...fields });
-    }
-    this.#deps.log.info(height === undefined ? "rotation_accepted" : "update_superseded", {
-      height,
-      ...fields,
-    });
-  }
-}
-
-/** Describes a result for an observer: what was proved, or why it failed. */
-function describeResult(summary: string, result: SubmitResult): ObservedUpdate["detail"] {
-  if (result.kind === "lost") return `${summary}: ${result.reason}`;
-  return result.kind === "refused" ? `${summary}: ${result.refusal.detail}` : summary;
-}
-
-/** Bytes of proofs. */
-export function bytesOf(proofs: readonly Uint8Array[]): number {
-  return proofs.reduce((sum, proof) => sum + proof.length, 0);
 }

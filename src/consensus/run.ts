@@ -70,10 +70,11 @@ export function runConsensus(
     const turns = new ProverTurns();
     const socket = deps.controlSocket;
     const { clock, log, setLogLevel } = deps;
-    const proving = { ...connections, clock, log, turns };
+    const notifier = new HeightNotifier();
+    const proving = { ...connections, clock, log, turns, notifier, observer: watch?.updates };
     const control = { log, setLogLevel, proving, status: () => watch?.status() };
     const workers = [
-      ...planWorkers({ ...deps, turns }, connections, checks),
+      ...planWorkers({ ...deps, turns, notifier }, connections, checks),
       ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
       ...planChecking(deps, connections),
       ...watch === undefined ? [] : [watch.program.loopWorker()],
@@ -172,12 +173,11 @@ async function checkAccepted(
 
 /** Creates one worker per chain, those that notify rollups of new L1 heights, and the monitor. */
 function planWorkers(
-  deps: RunDeps & { readonly turns: ProverTurns },
+  deps: RunDeps & { readonly turns: ProverTurns; readonly notifier: HeightNotifier },
   { hub, proved, receiveOnly, hubConsensus }: Connections,
   checks: Checks,
 ): readonly Worker[] {
-  const { config } = deps;
-  const notifier = new HeightNotifier();
+  const { config, notifier } = deps;
   const observer = deps.watch?.updates;
   const shared = {
     clock: deps.clock,

@@ -11,6 +11,7 @@ import { demoModuleId } from "../../devnet/hub/hub.ts";
 import { clientOf } from "../../devnet/hub/initial_clients.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
+import { consensusCommands, proveByHand } from "./support/consensus_command.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { type LineMatch, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
@@ -129,6 +130,24 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
       await untilSuspended(scene, relayer, told, { event: "client_frozen", since });
       await node.unfreezeClient(consensusStateId);
       await told.untilGrown(2);
+    });
+
+    await scene.step("without a relayer an operator tells the chain of the hub", async () => {
+      await scene.kill(relayer);
+      const command = consensusCommands(scene, { hubType: "grandpa", only: [BSC, CHAIN] });
+      const route = [hub.identity.stateMachine, "--to", CHAIN];
+      const known = told.height;
+      const tried = await proveByHand(command, ...route, "--dry-run");
+      assert.deepEqual([tried.outcome, tried.cost?.gas], ["possible", "0"]);
+      assert.ok(BigInt(tried.height ?? 0) > known);
+      assert.equal(told.height, known, "a dry run sent something");
+      const sent = await proveByHand(command, ...route);
+      assert.equal(sent.outcome, "accepted");
+      assert.ok(told.height >= BigInt(sent.height ?? 0) && told.height > known);
+      const { code, stderr } = await command("prove", hub.identity.stateMachine, "--to", BSC);
+      assert.equal(code, 1);
+      assert.match(stderr, /is not proved to EVM-97: no EVM contract verifies GRANDPA, only BEEFY\. It is /);
+      relayer = await scene.start({ hubType: "grandpa", only: [BSC, CHAIN] });
     });
 
     await scene.step(

@@ -15,6 +15,7 @@ import {
   untilHostsKnow,
   untilIdle,
 } from "./support/consensus_network.ts";
+import { consensusCommands, proveByHand } from "./support/consensus_command.ts";
 import { DEADLINE_MS, playConsensus, type SceneChanges } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
@@ -126,5 +127,60 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
       assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [[], [["height"]]]);
       const made = running.lines.filter(({ record }) => record?.event === "proof_built");
       assert.equal(made.length, 1);
+    });
+
+    const hubName = devnet.hub.identity.stateMachine;
+
+    await scene.step("without a relayer an operator delivers what a host lacks", async () => {
+      if (relayer !== undefined) await scene.kill(relayer);
+      const command = consensusCommands(scene, TELLING);
+      const toOne = [hubName, "--to", one.stateMachine];
+      const delivered = await deliveredDuring(chains, async () => {
+        await beginSessions(devnet, 2, true);
+        const tried = await proveByHand(command, ...toOne, "--dry-run");
+        assert.deepEqual([tried.outcome, tried.updates, tried.cost?.isPaid], ["possible", 2, false]);
+        const sent = await proveByHand(command, ...toOne);
+        assert.deepEqual([sent.outcome, sent.bytes, sent.cost?.isPaid], ["accepted", tried.bytes, true]);
+        assert.deepEqual([await hubHeightOn(one), sent.height], [BigInt(sent.height ?? 0), tried.height]);
+        assert.equal((await proveByHand(command, ...toOne)).outcome, "nothing");
+      });
+      assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [rotations(2), []]);
+      const unknown = await command("prove", hubName, "--to", "EVM-5");
+      assert.deepEqual([unknown.code, unknown.stdout], [1, ""]);
+      const known = chains.map(({ stateMachine }) => stateMachine).join(", ");
+      assert.ok(
+        unknown.stderr.endsWith(`is not proved to EVM-5. It is proved to ${known}.\n`),
+        unknown.stderr,
+      );
+    });
+
+    await scene.step("a running relayer delivers by hand in turn with its own worker", async () => {
+      const folder = await Deno.makeTempDir({ prefix: "socket-" });
+      try {
+        const socket = `--socket=${folder}/s`;
+        const running = await scene.start(TELLING, [socket]);
+        const command = consensusCommands(scene, TELLING);
+        const delivered = await deliveredDuring([other], async () => {
+          await beginSessions(devnet, 1, true);
+          const { outcome } = await proveByHand(
+            (...args) => command(socket, ...args),
+            hubName,
+            "--to",
+            other.stateMachine,
+          );
+          assert.ok(outcome === "accepted" || outcome === "nothing", outcome);
+          await untilHostsKnow(devnet, [other]);
+        });
+        const counts = delivered.flatMap((all) => all.flatMap(({ effects }) => effects));
+        assert.deepEqual(counts, ["rotation", "rotation", "rotation"], "none was sent twice");
+        assert.ok(
+          running.lines.some(({ record }) =>
+            record?.event === "operator_request" && record.operation === "prove"
+          ),
+        );
+        await scene.stop(running);
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
     });
   }));

@@ -66,7 +66,7 @@ const commitment: StateCommitment = {
  * of its clients take. Every answer can be scripted.
  */
 export class MemoryTarget implements ConsensusTarget {
-  readonly id: StateMachineId = idOf("KUSAMA-4009/PAS0");
+  readonly id: StateMachineId;
   readonly clients = new Map<ConsensusStateId, ConsensusClientView>();
   /** What clients trust at the final block, where that lags behind. */
   readonly finalStates = new Map<ConsensusStateId, Uint8Array>();
@@ -101,7 +101,13 @@ export class MemoryTarget implements ConsensusTarget {
   isClosed = false;
   onTry: (() => void) | undefined;
 
-  constructor({ clock, rules = heightRules }: { readonly clock?: Clock; readonly rules?: UpdateRules } = {}) {
+  constructor({ clock, rules = heightRules, id = "KUSAMA-4009/PAS0" }: {
+    readonly clock?: Clock;
+    readonly rules?: UpdateRules;
+    /** As short text. */
+    readonly id?: string;
+  } = {}) {
+    this.id = idOf(id);
     this.#rules = rules;
     this.#readNowSec = (): bigint => BigInt(Math.floor((clock?.now() ?? 0) / 1_000)) + this.aheadSec;
   }

@@ -8,7 +8,8 @@ import { type LevelSetter, logLevelOperation } from "../../core/commands/log_lev
 import { stateMachineShape } from "../../core/commands/control_shapes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { ConsensusStatus } from "../status/consensus_status.ts";
-import { type Proven, proveNow, provenShape, type ProveRequest, type Proving } from "./prove_now.ts";
+import { type Proven, provenShape } from "../proven.ts";
+import { proveNow, type ProveRequest, type Proving } from "./prove_now.ts";
 import { z } from "zod";
 
 /** Context of the operations. */
@@ -43,11 +44,15 @@ export const consensusStatusOperation: ControlOperation<
   },
 };
 
-/** `prove`: an update of one chain now. */
+/** `prove`: one light client is advanced now. */
 export const proveOperation: ControlOperation<ConsensusControl, ProveRequest, Proven> = {
   name: "prove",
   needs: "chains",
-  input: z.strictObject({ chain: stateMachineShape, isDryRun: z.boolean() }),
+  input: z.strictObject({
+    chain: stateMachineShape,
+    to: stateMachineShape.optional(),
+    isDryRun: z.boolean(),
+  }),
   output: provenShape,
   run: ({ proving }, request, signal) => proveNow(proving, request, signal),
 };

@@ -1,148 +1,148 @@
 /**
- * `prove`: builds an update of one chain now, verifies it, says what it contains and what it cost, and submits it.
- * In the running relayer it has the chain's turn, so that its worker and this never work on the chain at once.
+ * `prove`: advances one light client now: builds and verifies an update, says what it contains and what it costs, and
+ * submits it. In the running relayer it has the light client's turn, so that its worker and this never work on it at once.
  */
-import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { OperationRefusal } from "../../core/commands/control_operation.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
+import { DeadlineFault } from "../../core/runtime/retry.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { bytesOf } from "../chain_worker.ts";
-import { type ConsensusProver, ProverFault, type ProverFinding } from "../prover.ts";
-import { submitUpdates } from "../submit.ts";
+import { bytesOf, deliverUpdate, type UpdateToDeliver } from "../deliver_update.ts";
+import { HeightNotifier } from "../height_notifier.ts";
+import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import { type ConsensusProver, ProverFault } from "../prover.ts";
+import type { ProofResult, Proven } from "../proven.ts";
+import type { UpdateObserver, UpdateRoute } from "../update_observer.ts";
+import { findRoute, type ProvingConnections, type WantedRoute } from "./prove_routes.ts";
 import type { ProverTurns } from "./prover_turns.ts";
-import { z } from "zod";
 
-/** What proves: the hub and the provers of a relayer, or of a command's own process. */
-export interface Proving {
+/** What proves: the connections of a relayer, or of a command's own process. */
+export interface Proving extends ProvingConnections {
   readonly clock: Clock;
   readonly log: Log;
-  readonly hub: ConsensusTarget;
-  readonly proved: readonly ConsensusProver[];
-  readonly receiveOnly: readonly StateMachine[];
   readonly turns: ProverTurns;
+  /** Wakes those who wait for heights on the hub. */
+  readonly notifier: HeightNotifier;
+  /** Notified of what was submitted; absent: nobody observes. */
+  readonly observer?: UpdateObserver | undefined;
 }
 
-/** Result as it travels. */
-export const provenShape = z.object({
-  chain: z.string(),
-  outcome: z.enum(["nothing", "possible", "accepted", "overtaken", "refused", "lost"]),
-  /** Sentence for the operator. */
-  text: z.string(),
-  /** What the updates contain. */
-  summary: z.string().optional(),
-  updates: z.number(),
-  bytes: z.number(),
-  /** Height that the hub knows afterwards; absent: only a validator set changes. */
-  height: z.string().optional(),
-  /** True when another update can follow at once. */
-  hasMore: z.boolean(),
-  /** Time for reading the chain, building and verifying, ms. */
-  buildMs: z.number(),
-});
-
-/** Result of {@link proveNow}. */
-export type Proven = z.output<typeof provenShape>;
-
-/** Which chain, and whether to submit. */
-export interface ProveRequest {
-  readonly chain: StateMachine;
+/** Which light client, and whether to submit. */
+export interface ProveRequest extends WantedRoute {
   readonly isDryRun: boolean;
 }
 
 /** Builds, verifies and, unless it is a dry run, submits an update now. @throws {OperationRefusal} */
 export async function proveNow(
   proving: Proving,
-  { chain, isDryRun }: ProveRequest,
+  request: ProveRequest,
   signal: AbortSignal,
 ): Promise<Proven> {
-  const prover = proving.proved.find((each) => each.chain === chain);
-  if (prover === undefined) {
-    throw new OperationRefusal(
-      proving.receiveOnly.includes(chain)
-        ? `${chain} only receives: the hub has no client of it that this program can advance.`
-        : `${chain} is not configured. Configured are ${
-          proving.proved.map((each) => each.chain).join(", ")
-        }.`,
-    );
-  }
-  return await proving.turns.of(chain).run(async () => {
+  const { isDryRun } = request;
+  const { observer, turns } = proving;
+  const found = findRoute(proving, request);
+  const target = (found.kind === "host" ? found.host : found.target).id.stateMachine;
+  const route = { chain: request.chain, target };
+  const prove = (): Promise<ProofResult> =>
+    found.kind === "host"
+      ? found.host.prove({ isDryRun, observer }, signal)
+      : proveByProver({ ...proving, ...found }, request, signal);
+  return await turns.of(route).run(async () => {
     try {
-      return await proveInTurn(proving, { prover, isDryRun }, signal);
+      return { ...route, ...await prove() };
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof ProverFault || error instanceof RpcFault)) throw error;
-      throw new OperationRefusal(`No update of ${chain}: ${error.message}`);
+      throw explain(error, route);
     }
   }, signal);
 }
 
-async function proveInTurn(
-  proving: Proving,
-  { prover, isDryRun }: { readonly prover: ConsensusProver; readonly isDryRun: boolean },
+/** Faults whose message is for the operator, as a refusal. */
+function explain(error: unknown, { chain, target }: UpdateRoute): unknown {
+  const isExpected = error instanceof ProverFault || error instanceof RpcFault ||
+    error instanceof DeadlineFault;
+  return isExpected ? new OperationRefusal(`No update of ${chain} on ${target}: ${error.message}`) : error;
+}
+
+/** The hub and Substrate chains take updates in unsigned extrinsics, which pay no fee. */
+const FREE = { gas: "0", native: "0", isPaid: true };
+
+/** Deliveries of one prover. */
+interface ProverDelivery extends Pick<Proving, "clock" | "log" | "hub" | "notifier" | "observer"> {
+  readonly prover: ConsensusProver;
+  /** The chain to prove to. */
+  readonly target: ConsensusTarget;
+}
+
+async function proveByProver(
+  { prover, ...delivery }: ProverDelivery,
+  { isDryRun }: Pick<ProveRequest, "isDryRun">,
   signal: AbortSignal,
-): Promise<Proven> {
-  const startMs = proving.clock.now();
+): Promise<ProofResult> {
+  const { clock } = delivery;
+  const startMs = clock.now();
   const finding = await prover.next(signal);
-  const { chain } = prover;
-  const buildMs = proving.clock.now() - startMs;
+  const findMs = clock.now() - startMs;
   if (finding.kind === "nothing") {
     const text = `Nothing to prove: ${finding.reason}.`;
-    return { chain, outcome: "nothing", text, updates: 0, bytes: 0, hasMore: false, buildMs };
+    return { outcome: "nothing", text, updates: 0, bytes: 0, hasMore: false, buildMs: findMs };
   }
-  const built = {
-    chain,
+  const update = { prover, finding, findMs };
+  const end = isDryRun
+    ? await tryUpdates(delivery.target, update, signal)
+    : await submit(delivery, update, signal);
+  return {
     summary: finding.summary,
     updates: finding.proofs.length,
     bytes: bytesOf(finding.proofs),
     height: finding.height?.toString(),
     hasMore: finding.hasMore,
-    buildMs,
+    buildMs: findMs,
+    cost: FREE,
+    ...end,
   };
-  const end = isDryRun
-    ? await tryUpdates(proving, { prover, finding }, signal)
-    : await submit(proving, { prover, finding }, signal);
-  return { ...built, ...end };
 }
 
-/** An update that was found. */
-interface Found {
-  readonly prover: ConsensusProver;
-  readonly finding: Extract<ProverFinding, { kind: "updates" }>;
-}
-
-/** Asks the hub whether it would take the updates. */
+/** Asks the target whether it would take the updates. */
 async function tryUpdates(
-  { hub }: Proving,
-  { prover, finding }: Found,
+  target: ConsensusTarget,
+  { prover, finding }: UpdateToDeliver,
   signal: AbortSignal,
 ): Promise<Pick<Proven, "outcome" | "text">> {
   const update = { id: prover.consensusStateId, proofs: finding.proofs };
-  const refusal = await hub.updates.dryRunUpdates(update, signal);
-  if (refusal === undefined) return { outcome: "possible", text: "Verified; the hub would take it." };
-  return { outcome: "refused", text: `The hub would refuse it: ${refusal.code}: ${refusal.detail}` };
+  const refusal = await target.updates.dryRunUpdates(update, signal);
+  const name = target.id.stateMachine;
+  if (refusal === undefined) return { outcome: "possible", text: `Verified; ${name} would take it.` };
+  return { outcome: "refused", text: `${name} would refuse it: ${refusal.code}: ${refusal.detail}` };
 }
 
 async function submit(
-  { hub, clock, log }: Proving,
-  { prover, finding }: Found,
+  { clock, log, hub, target, notifier, observer }: Omit<ProverDelivery, "prover">,
+  update: UpdateToDeliver,
   signal: AbortSignal,
 ): Promise<Pick<Proven, "outcome" | "text">> {
-  const { chain, consensusStateId, commitmentId } = prover;
-  const { proofs, madeOn, height } = finding;
-  const found = { chain, consensusStateId, commitmentId, proofs, madeOn, height };
-  const result = await submitUpdates({ clock, log, hub }, found, signal);
+  const name = target.id.stateMachine;
+  const isHub = target === hub;
+  const deps = {
+    clock,
+    log: log.with({ chain: update.prover.chain, ...isHub ? {} : { to: name } }),
+    hub: target,
+    // Nobody waits for heights of the hub.
+    notifier: isHub ? notifier : new HeightNotifier(),
+    observer,
+  };
+  const result = await deliverUpdate(deps, update, signal);
   switch (result.kind) {
     case "accepted":
-      return { outcome: "accepted", text: `The hub took it in block ${result.block}.` };
+      return { outcome: "accepted", text: `${name} took it in block ${result.block}.` };
     case "overtaken":
       return { outcome: "overtaken", text: "Another relayer's update came first." };
-    case "refused":
-      return {
-        outcome: "refused",
-        text: `The hub refused it: ${result.refusal.code}: ${result.refusal.detail}`,
-      };
+    case "refused": {
+      const { code, detail } = result.refusal;
+      const advice = code === "too_large" ? update.finding.adviceIfTooLarge : undefined;
+      const text = `${name} refused it: ${code}: ${detail}`;
+      return { outcome: "refused", text: advice === undefined ? text : `${text}; ${advice}` };
+    }
     case "lost":
       return { outcome: "lost", text: `It was not included: ${result.reason}.` };
   }

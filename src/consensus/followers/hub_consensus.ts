@@ -13,6 +13,9 @@ import { chainWorker, checkProver } from "../chain_worker.ts";
 import type { PollDeps } from "../poll_loop.ts";
 import { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusProver } from "../prover.ts";
+import type { ProofResult } from "../proven.ts";
+import type { ProverTurns } from "../control/prover_turns.ts";
+import type { UpdateObserver } from "../update_observer.ts";
 
 /** A Substrate chain that follows the hub. */
 export interface HubFollower {
@@ -26,17 +29,34 @@ export interface HubFollower {
 export interface HubHost {
   readonly id: StateMachineId;
   createWorker(deps: HostWorkerDeps): Worker;
+  /**
+   * Delivers once what the worker would deliver next. The caller holds the turn of this light client. @throws {RpcFault}
+   * @throws {ProverFault} @throws {DeadlineFault} @throws {OperationRefusal}
+   */
+  prove(options: ProveByHand, signal: AbortSignal): Promise<ProofResult>;
   /** Lists the checks for the operator of one round; absent: none. */
   planChecks?(): ChainChecks;
   close(): Promise<void>;
 }
 
+/** How an operator wants something proved. */
+export interface ProveByHand {
+  /** True: everything but the sending. */
+  readonly isDryRun: boolean;
+  /** Notified of what was sent; absent: nobody observes. */
+  readonly observer: UpdateObserver | undefined;
+}
+
 /** Dependencies of the workers of hosts. */
-export interface HostWorkerDeps extends PollDeps {
-  /** The hub as hosts know it. */
-  readonly hub: StateMachineId;
+export interface HostWorkerDeps extends WorkDeps {
   /** Poll interval when there is nothing to do. */
   readonly intervalMs: number;
+}
+
+/** Dependencies of all workers that prove the hub. */
+export interface WorkDeps extends PollDeps {
+  /** Locks of the light clients, which operators' commands take, too; absent: there are none. */
+  readonly turns?: ProverTurns | undefined;
 }
 
 /** Followers of the hub. */
@@ -78,24 +98,22 @@ async function checkFollower(
 /** What the workers of followers need of the configuration and of the start-up. */
 export interface FollowerPlan {
   /** Section `[hub.substrate]`. */
-  readonly hub: Pick<HubSubstrateConfig, "stateMachine" | "consensusStateId" | "pollIntervalSec">;
+  readonly hub: Pick<HubSubstrateConfig, "pollIntervalSec">;
   /** Results of {@link checkFollowers}, by name. */
   readonly checks: ReadonlyMap<string, CheckResult>;
 }
 
 /** Creates the workers that deliver proofs of the hub; chains without possible proofs are logged. */
 export function planHubConsensus(
-  deps: PollDeps,
+  deps: WorkDeps,
   consensus: HubConsensus,
   plan: FollowerPlan,
 ): readonly Worker[] {
   for (const chain of consensus.skipped) {
     deps.log.info("hub_proofs_unsupported", { chain, explanation: consensus.skippedText });
   }
-  const { stateMachine, consensusStateId, pollIntervalSec } = plan.hub;
-  const hub = { stateMachine, consensusStateId };
-  const intervalMs = pollIntervalSec * 1_000;
-  const hosts = consensus.hosts.map((host) => host.createWorker({ ...deps, hub, intervalMs }));
+  const intervalMs = plan.hub.pollIntervalSec * 1_000;
+  const hosts = consensus.hosts.map((host) => host.createWorker({ ...deps, intervalMs }));
   const followers = consensus.followers.map(({ prover, target }) => {
     const log = deps.log.with({ to: target.id.stateMachine });
     const shared = {
@@ -105,6 +123,7 @@ export function planHubConsensus(
       hub: target,
       notifier: new HeightNotifier(),
       observer: deps.observer,
+      turns: deps.turns,
     };
     return chainWorker(shared, prover, plan.checks.get(target.id.stateMachine));
   });

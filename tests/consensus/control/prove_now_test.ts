@@ -3,13 +3,16 @@ import assert from "node:assert/strict";
 import { answerRequest, OperationRefusal } from "../../../src/core/commands/control_operation.ts";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
 import { operations } from "../../../src/consensus/control/operations.ts";
-import { type Proven, proveNow, type Proving } from "../../../src/consensus/control/prove_now.ts";
+import { proveNow, type Proving } from "../../../src/consensus/control/prove_now.ts";
+import type { WantedRoute } from "../../../src/consensus/control/prove_routes.ts";
+import type { HubConsensus, ProveByHand } from "../../../src/consensus/followers/hub_consensus.ts";
+import type { ProofResult, Proven } from "../../../src/consensus/proven.ts";
 import { ProverTurns } from "../../../src/consensus/control/prover_turns.ts";
 import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ProverFault } from "../../../src/consensus/prover.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { MemoryTarget } from "../../support/memory_target.ts";
+import { idOf, MemoryTarget } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { ScriptedProver, updateTo } from "../../support/scripted_prover.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
@@ -17,22 +20,58 @@ import { fixedRandomness } from "../../support/seeded_randomness.ts";
 const never = new AbortController().signal;
 const chain = parseStateMachine("EVM-1");
 
+/** What a host answers. */
+const ofHost: ProofResult = {
+  outcome: "accepted",
+  text: "EVM-97 took it in block 5.",
+  updates: 2,
+  bytes: 700,
+  hasMore: false,
+  buildMs: 10,
+};
+
 class Scene implements Proving {
   readonly clock = new FakeClock();
   readonly hub = new MemoryTarget({ clock: this.clock });
   readonly log = new RecordedLog();
   readonly turns = new ProverTurns();
+  readonly notifier = new HeightNotifier();
   readonly prover = new ScriptedProver(this.clock, { id: "EVM-1/ETH0" });
   readonly proved = [this.prover];
   readonly receiveOnly = [parseStateMachine("EVM-2")];
+  readonly follower = new MemoryTarget({ clock: this.clock, id: "KUSAMA-2000/PAS0" });
+  readonly ofHub = new ScriptedProver(this.clock, { id: "KUSAMA-4009/PAS0" });
+  /** What hosts were asked for. */
+  readonly asked: ProveByHand[] = [];
+  readonly updates: unknown[] = [];
+  readonly observer = {
+    noteUpdate: (...noted: unknown[]) => void this.updates.push(noted),
+    notePoll: () => {},
+  };
+  readonly hubConsensus: HubConsensus = {
+    hosts: [{
+      id: idOf("EVM-97/BSC0"),
+      createWorker: () => assert.fail("no worker is wanted"),
+      prove: (options) => {
+        this.asked.push(options);
+        return Promise.resolve(ofHost);
+      },
+      close: () => Promise.resolve(),
+    }],
+    shared: [],
+    followers: [{ prover: this.ofHub, target: this.follower }],
+    skipped: [parseStateMachine("EVM-10")],
+    skippedText: "it verifies nothing",
+  };
 
   constructor() {
     this.hub.commitmentsOf.set(this.prover.consensusStateId, this.prover.commitmentId);
+    this.follower.commitmentsOf.set(this.ofHub.consensusStateId, this.ofHub.commitmentId);
   }
 
   /** Proves while time passes. */
-  async prove(isDryRun: boolean): Promise<Proven> {
-    const proving = proveNow(this, { chain, isDryRun }, never);
+  async prove(isDryRun: boolean, route: WantedRoute = { chain }): Promise<Proven> {
+    const proving = proveNow(this, { ...route, isDryRun }, never);
     proving.catch(() => undefined); // awaited below
     await this.clock.advance(60_000);
     return await proving;
@@ -58,6 +97,65 @@ Deno.test("prove: without it the update is submitted; when nothing is new, that 
   assert.deepEqual([nothing.outcome, nothing.text], ["nothing", "Nothing to prove: nothing is new."]);
 });
 
+Deno.test("prove: what was submitted is logged and observed as that of a worker is", async () => {
+  const scene = new Scene();
+  scene.prover.find = () => updateTo(10n);
+  await scene.prove(false);
+  const [line] = scene.log.linesOf("update_accepted");
+  assert.deepEqual([line?.fields.chain, line?.fields.heights], ["EVM-1", "10"]);
+  assert.equal(scene.updates.length, 1);
+});
+
+Deno.test("prove: the hub is proved to a chain that follows it, without a fee", async () => {
+  const scene = new Scene();
+  scene.ofHub.find = () => updateTo(7n);
+  const route = { chain: parseStateMachine("KUSAMA-4009"), to: parseStateMachine("KUSAMA-2000") };
+  const tried = await scene.prove(true, route);
+  assert.deepEqual([tried.outcome, tried.chain, tried.target], ["possible", "KUSAMA-4009", "KUSAMA-2000"]);
+  assert.deepEqual(tried.text, "Verified; KUSAMA-2000 would take it.");
+  assert.deepEqual(tried.cost, { gas: "0", native: "0", isPaid: true });
+  assert.deepEqual(scene.follower.sent, []);
+  assert.equal((await scene.prove(false, route)).outcome, "accepted");
+  assert.deepEqual([scene.follower.sent, scene.hub.sent], [[7n], []]);
+});
+
+Deno.test("prove: a host proves by itself what it lacks", async () => {
+  const scene = new Scene();
+  const route = { chain: parseStateMachine("KUSAMA-4009"), to: parseStateMachine("EVM-97") };
+  assert.deepEqual(await scene.prove(true, route), { chain: "KUSAMA-4009", target: "EVM-97", ...ofHost });
+  await scene.prove(false, route);
+  assert.deepEqual(scene.asked.map(({ isDryRun }) => isDryRun), [true, false]);
+  assert.equal(scene.asked[0]?.observer, scene.observer);
+});
+
+Deno.test("prove: where the target is missing or unknown, the known ones are listed", async () => {
+  const scene = new Scene();
+  const ask = (from: string, to?: string): Promise<Proven> =>
+    scene.prove(true, {
+      chain: parseStateMachine(from),
+      to: to === undefined ? undefined : parseStateMachine(to),
+    });
+  await assert.rejects(
+    ask("KUSAMA-4009"),
+    /^OperationRefusal: Name the chain that KUSAMA-4009 is proved to, with --to: EVM-97, KUSAMA-2000\.$/,
+  );
+  await assert.rejects(
+    ask("KUSAMA-4009", "EVM-5"),
+    /KUSAMA-4009 is not proved to EVM-5\. It is proved to EVM-97, KUSAMA-2000\.$/,
+  );
+  await assert.rejects(
+    ask("KUSAMA-4009", "EVM-10"),
+    /is not proved to EVM-10: it verifies nothing\. It is proved to /,
+  );
+  await assert.rejects(ask("EVM-1", "EVM-97"), /EVM-1 is proved to KUSAMA-4009 only: leave out --to\.$/);
+  assert.equal((await ask("EVM-1", "KUSAMA-4009")).outcome, "nothing");
+  const lonely = { ...scene, hubConsensus: undefined };
+  await assert.rejects(
+    proveNow(lonely, { chain: scene.hub.id.stateMachine, isDryRun: true }, never),
+    /KUSAMA-4009 is proved to no chain: enable_hub_consensus is false\.$/,
+  );
+});
+
 Deno.test("prove: a chain that is not proved, or cannot be, is refused with the reason", async () => {
   const scene = new Scene();
   const ask = (name: string): Promise<Proven> =>
@@ -70,7 +168,8 @@ Deno.test("prove: a chain that is not proved, or cannot be, is refused with the 
   await assert.rejects(
     scene.prove(false),
     (error) =>
-      error instanceof OperationRefusal && /No update of EVM-1: .*the client is frozen/.test(error.message),
+      error instanceof OperationRefusal &&
+      /No update of EVM-1 on KUSAMA-4009: .*the client is frozen/.test(error.message),
   );
 });
 
@@ -85,7 +184,7 @@ Deno.test("prove: it waits for the turn of the chain's worker", async () => {
     return updateTo(10n);
   };
   const stop = new AbortController();
-  const shared = { ...scene, random: fixedRandomness(0), notifier: new HeightNotifier() };
+  const shared = { ...scene, random: fixedRandomness(0) };
   const running = chainWorker(shared, scene.prover, { kind: "checked", findings: [] }).run(stop.signal)
     .catch((error: unknown) => error);
   await scene.prove(true);

@@ -14,10 +14,12 @@ import type { HubConsensus, HubHost, StartCheck } from "../../followers/hub_cons
 import { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import { createAcceptedSource } from "./accepted_source.ts";
+import { HostDelivery } from "./host_delivery.ts";
 import { hostWorker } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
 import { HubWork } from "./hub_work.ts";
 import type { HostProofSource } from "./proof_source.ts";
+import { proveHost } from "./prove_host.ts";
 import { ProverHub } from "./prover_hub.ts";
 import { createRelaySource } from "./relay_source.ts";
 
@@ -140,9 +142,13 @@ function connectHost(
 ): HubHost {
   const chain = openHost(network, section);
   const hubId = { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId };
+  const { clock } = network;
+  const log = network.log.with({ chain: chain.id.stateMachine });
+  const delivery = new HostDelivery({ clock, log, hub: hubId, sources, chain });
   return {
     id: chain.id,
-    createWorker: (deps) => hostWorker({ ...deps, sources, chain }),
+    createWorker: (deps) => hostWorker({ ...deps, delivery }),
+    prove: (options, signal) => proveHost({ clock, delivery }, options, signal),
     planChecks: () => chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }),
     close: () => chain.close(),
   };

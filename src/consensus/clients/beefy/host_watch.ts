@@ -9,7 +9,7 @@ import type { Clock } from "../../../core/runtime/clock.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { EventCode } from "../../../core/telemetry/events.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
-import { judgeHost, OTHER_CLIENT, type UnusableCode, type UsableHostView } from "./host_usability.ts";
+import { judgeHost, OTHER_CLIENT, type UnusableCode, type Usability } from "./host_usability.ts";
 
 /** Dependencies of the watch. */
 export interface HostWatchDeps {
@@ -42,26 +42,28 @@ export class HostWatch {
     this.#notices = new WaitNotices(deps);
   }
 
-  /** Fetches the host's state; `undefined` when it is unusable, which is logged. @throws {RpcFault} */
-  async fetchUsable(signal: AbortSignal): Promise<UsableHostView | undefined> {
+  /** Fetches and judges the host's state; an unusable one is logged. @throws {RpcFault} */
+  async fetchUsability(signal: AbortSignal): Promise<Usability> {
     const { chain, hub } = this.#deps;
     const view = await chain.hubClient.fetchConsensusView(hub, signal);
     const usability = judgeHost(view);
-    if (usability.kind === "unusable") return this.#reportUnusable(usability.code, usability.detail);
+    if (usability.kind === "unusable") return this.#reportUnusable(usability);
     if (this.#router !== view.consensusClient) {
       const kind = await chain.hubClient.fetchClientKind(view.consensusClient, signal);
       if (kind !== "router") {
-        return this.#reportUnusable("other_client", `${OTHER_CLIENT}: ${view.consensusClient}`);
+        const detail = `${OTHER_CLIENT}: ${view.consensusClient}`;
+        return this.#reportUnusable({ kind: "unusable", code: "other_client", detail });
       }
       this.#router = view.consensusClient;
     }
     if (this.#unusable !== undefined) this.#deps.log.info("host_resumed");
     this.#unusable = undefined;
     this.#notices.done("host");
-    return usability.view;
+    return usability;
   }
 
-  #reportUnusable(code: UnusableCode, detail: string): undefined {
+  #reportUnusable(unusable: Extract<Usability, { kind: "unusable" }>): Usability {
+    const { code, detail } = unusable;
     const fields = { code };
     if (this.#unusable !== code) {
       const level = code === "frozen" ? "warn" : "error";
@@ -69,6 +71,6 @@ export class HostWatch {
     }
     this.#unusable = code;
     this.#notices.waiting("host", { event: "host_awaited", fields });
-    return undefined;
+    return unusable;
   }
 }

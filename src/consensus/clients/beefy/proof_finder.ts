@@ -24,8 +24,17 @@ export interface ProofFinderDeps {
 
 /** Proofs that verify on the host's state and change it; at least one. */
 export interface FoundProofs {
+  readonly kind: "proofs";
   readonly proofs: readonly BatchedProof[];
   readonly purpose: Extract<ProofsForHost, { kind: "proofs" }>["purpose"];
+}
+
+/** There are none. */
+export interface NoProofs {
+  /** `unable`: some are needed, and no source has them. */
+  readonly kind: "nothing" | "unable";
+  /** A sentence without a full stop. */
+  readonly reason: string;
 }
 
 /** Timeout of one source: building a proof reads thousands of values. */
@@ -47,11 +56,11 @@ export class ProofFinder {
   }
 
   /**
-   * Returns the proofs of the first source that has any; `undefined`: none, which is logged where proofs are wanted.
+   * Returns the proofs of the first source that has any; that there are none is logged where proofs are wanted.
    * The fault of a source is thrown when no other source helps. @throws {RpcFault} @throws {ProverFault} @throws
    * {DeadlineFault}
    */
-  async find(view: UsableHostView, signal: AbortSignal): Promise<FoundProofs | undefined> {
+  async find(view: UsableHostView, signal: AbortSignal): Promise<FoundProofs | NoProofs> {
     const reasons: string[] = [];
     const unable: Unable[] = [];
     let fault: unknown;
@@ -65,7 +74,7 @@ export class ProofFinder {
         } else if (next.kind === "unable") unable.push(next);
         else {
           const proofs = this.#verify(view, next);
-          if (proofs.length > 0) return this.#found({ proofs, purpose: next.purpose });
+          if (proofs.length > 0) return this.#found({ kind: "proofs", proofs, purpose: next.purpose });
           reasons.push("the host already knows the proofs that were found");
         }
       } catch (error) {
@@ -78,8 +87,7 @@ export class ProofFinder {
       }
     }
     if (fault !== undefined) throw fault;
-    this.#reportNothing(reasons, unable);
-    return undefined;
+    return this.#reportNothing(reasons, unable);
   }
 
   #ask(source: HostProofSource, view: UsableHostView, signal: AbortSignal): Promise<ProofsForHost> {
@@ -114,13 +122,16 @@ export class ProofFinder {
     return found;
   }
 
-  #reportNothing(reasons: readonly string[], unable: readonly Unable[]): void {
+  /** Logs that there are no proofs; returns why. */
+  #reportNothing(reasons: readonly string[], unable: readonly Unable[]): NoProofs {
     const { log } = this.#deps;
     const [first] = unable;
     if (first === undefined) {
+      const reason = reasons.join("; ");
       this.#reportedUnable = undefined;
-      log.debug("proofs_not_needed", { reason: reasons.join("; ") });
-      return this.#notices.done("proofs");
+      log.debug("proofs_not_needed", { reason });
+      this.#notices.done("proofs");
+      return { kind: "nothing", reason };
     }
     if (this.#reportedUnable !== first.detail) {
       log[first.code === "withheld" ? "warn" : "error"]("proofs_unavailable", {
@@ -130,5 +141,6 @@ export class ProofFinder {
     }
     this.#reportedUnable = first.detail;
     this.#notices.waiting("proofs", { event: "hub_proofs_awaited", fields: { reason: first.detail } });
+    return { kind: "unable", reason: first.detail };
   }
 }

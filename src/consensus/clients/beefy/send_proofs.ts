@@ -5,7 +5,14 @@
  */
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Replacement, ReplacementState } from "../../../core/chains/replacement.ts";
-import type { Refusal, SignedSubmission, SubmissionOutcome } from "../../../core/chains/submission.ts";
+import type {
+  Delivery,
+  Refusal,
+  SignedSubmission,
+  Simulation,
+  SpentGas,
+  SubmissionOutcome,
+} from "../../../core/chains/submission.ts";
 import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
 import {
   decideReplacement,
@@ -41,11 +48,19 @@ export interface ProofsToSend {
   readonly isStillNeeded: (counting: "blocks" | "pool", signal: AbortSignal) => Promise<boolean>;
 }
 
+/** A transaction that was mined. */
+interface MinedProofs {
+  readonly block: bigint;
+  readonly transaction: string;
+  /** Absent: transactions are free, or the node does not say. */
+  readonly spent?: SpentGas;
+}
+
 /** Outcome of the proofs. */
 export type ProofsOutcome =
-  | { readonly kind: "mined"; readonly block: bigint; readonly transaction: string }
+  | { readonly kind: "mined" } & MinedProofs
   /** Mined after another relayer's: it was paid for and changed nothing. */
-  | { readonly kind: "wasted"; readonly block: bigint; readonly transaction: string }
+  | { readonly kind: "wasted" } & MinedProofs
   /** Another relayer has delivered it; nothing was paid, or only for a cancellation. */
   | { readonly kind: "overtaken" }
   | { readonly kind: "refused"; readonly refusal: Refusal }
@@ -76,8 +91,8 @@ export async function sendProofs(
   signal: AbortSignal,
 ): Promise<ProofsOutcome> {
   const { chain } = deps;
-  const delivery = { steps: proofs.map((proof) => ({ kind: "consensus" as const, proof })) };
-  const simulation = await chain.simulator.simulate(delivery, signal);
+  const delivery = toDelivery(proofs);
+  const simulation = await simulateProofs(chain, proofs, signal);
   if (!await isStillNeeded("pool", signal)) return { kind: "overtaken" };
   if (simulation.kind === "refused") return simulation;
   const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
@@ -95,6 +110,19 @@ export async function sendProofs(
       deps.log.debug("proofs_sent", { transaction: signed.submission.hash, proofs: proofs.length });
       return await new NonceSubmissions(deps, signed.submission, isStillNeeded).follow(signal);
   }
+}
+
+/** Simulates a transaction with proofs at the current state of the chain. */
+export function simulateProofs(
+  chain: Pick<SendingChain, "simulator">,
+  proofs: readonly Uint8Array[],
+  signal: AbortSignal,
+): Promise<Simulation> {
+  return chain.simulator.simulate(toDelivery(proofs), signal);
+}
+
+function toDelivery(proofs: readonly Uint8Array[]): Delivery {
+  return { steps: proofs.map((proof) => ({ kind: "consensus", proof })) };
 }
 
 /** A nonce with our transactions that compete for it. */
@@ -193,7 +221,8 @@ class NonceSubmissions {
     }
     if (outcome.succeeded) {
       const kind = outcome.advancedClient === false ? "wasted" : "mined";
-      return { kind, block: outcome.block.height, transaction: submission.hash };
+      const { block, spent } = outcome;
+      return { kind, block: block.height, transaction: submission.hash, ...spent && { spent } };
     }
     const refusal = outcome.refusal ?? { code: "unspecified", detail: "the transaction failed" };
     return { kind: "refused", refusal };

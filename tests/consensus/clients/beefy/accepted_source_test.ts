@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { RecordedLog } from "../../../support/recorded_log.ts";
 import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
-import type { HostChain } from "../../../../src/consensus/clients/beefy/host_worker.ts";
+import type { HostChain } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
 import type { EventCode } from "../../../../src/core/telemetry/events.ts";
 import { relay, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";

@@ -1,7 +1,8 @@
 /** EVM hosts with the live BEEFY client, and relayers that bring the proofs of a {@link ProvenHub} to them. */
 import assert from "node:assert/strict";
 import { createAcceptedSource } from "../../../../src/consensus/clients/beefy/accepted_source.ts";
-import { type HostChain, hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
+import { type HostChain, HostDelivery } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
+import { hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import { HubWork } from "../../../../src/consensus/clients/beefy/hub_work.ts";
 import type { HostProofSource } from "../../../../src/consensus/clients/beefy/proof_source.ts";
 import { createRelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
@@ -17,6 +18,7 @@ import { evmStateMachine, type StateMachine } from "../../../../src/core/ismp/st
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { platformSocket } from "../../../../src/core/rpc/socket.ts";
 import { ShutdownRequested } from "../../../../src/core/runtime/signals.ts";
+import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { chainUnderTest, hub as hubId } from "../../../core/chains/evm/chain_fixture.ts";
 import { HOST_ABI } from "../../../../devnet/evm/abi.ts";
@@ -89,7 +91,7 @@ export async function startHost(
           stateMachine: evmStateMachine(chainId),
           signer: new Secret(DEVNET_KEYS[relayer]),
         },
-        fastClock(HASTE),
+        fastClock(REQUEST_HASTE),
         platformFetch,
       ),
     [Symbol.asyncDispose]: () => anvil[Symbol.asyncDispose](),
@@ -149,6 +151,9 @@ export function relaySource(
 /** Time of the relayers in these tests passes this many times as fast as ours. */
 const HASTE = 20;
 
+/** And that of their requests: an answer may take two seconds of ours on a busy machine. */
+const REQUEST_HASTE = 5;
+
 /** A relayer at work. */
 export interface RunningRelayer extends AsyncDisposable {
   readonly log: RecordedLog;
@@ -158,30 +163,43 @@ export interface RunningRelayer extends AsyncDisposable {
   looks(count: number): Promise<void>;
 }
 
+/** What a relayer is made of. */
+export interface RelayerOptions {
+  readonly account?: "relayer" | "relayer2";
+  readonly sources?: (accepted: HostProofSource) => readonly HostProofSource[];
+  readonly chain?: (chain: HostChain) => HostChain;
+}
+
+/** Deliveries of a relayer to a host, with its log and its clock. */
+export function deliveryTo(
+  hub: ProvenHub,
+  target: FollowingHost,
+  options: RelayerOptions = {},
+): { readonly delivery: HostDelivery; readonly log: RecordedLog; readonly clock: Clock } {
+  const log = new RecordedLog();
+  const clock = fastClock(HASTE);
+  const { chain } = target.connect(options.account);
+  const work = new HubWork(hub, [target.stateMachine]);
+  const accepted = createAcceptedSource({ hub, work, endpoint: "hub.example.org" });
+  const delivery = new HostDelivery({
+    clock,
+    log: log.with({ chain: target.stateMachine }),
+    hub: hubId,
+    sources: options.sources?.(accepted) ?? [accepted],
+    chain: options.chain?.(chain) ?? chain,
+  });
+  return { delivery, log, clock };
+}
+
 /** Lets a relayer bring the hub's proofs to hosts. */
 export function relay(
   hub: ProvenHub,
   target: FollowingHost,
-  options: {
-    readonly account?: "relayer" | "relayer2";
-    readonly sources?: (accepted: HostProofSource) => readonly HostProofSource[];
-    readonly chain?: (chain: HostChain) => HostChain;
-  } = {},
+  options: RelayerOptions = {},
 ): RunningRelayer {
-  const log = new RecordedLog();
+  const { delivery, log, clock } = deliveryTo(hub, target, options);
   const stop = new AbortController();
-  const { chain } = target.connect(options.account);
-  const work = new HubWork(hub, [target.stateMachine]);
-  const accepted = createAcceptedSource({ hub, work, endpoint: "hub.example.org" });
-  const worker = hostWorker({
-    clock: fastClock(HASTE),
-    random: fixedRandomness(0),
-    log,
-    hub: hubId,
-    sources: options.sources?.(accepted) ?? [accepted],
-    chain: options.chain?.(chain) ?? chain,
-    intervalMs: 2_000,
-  });
+  const worker = hostWorker({ clock, random: fixedRandomness(0), log, delivery, intervalMs: 2_000 });
   let fault: unknown;
   const running = worker.run(stop.signal).catch((error: unknown) => {
     if (!stop.signal.aborted) fault = error;

@@ -1,0 +1,141 @@
+/** Proofs of the hub that an operator asks for, for a host with the live client: tried, and sent. */
+import assert from "node:assert/strict";
+import { proveHost } from "../../../../src/consensus/clients/beefy/prove_host.ts";
+import type { ProofResult } from "../../../../src/consensus/proven.ts";
+import type { ObservedUpdate } from "../../../../src/consensus/update_observer.ts";
+import { OperationRefusal } from "../../../../src/core/commands/control_operation.ts";
+import { ProverFault } from "../../../../src/consensus/prover.ts";
+import { deliveryTo, type FollowingHost, type RelayerOptions, startHost } from "./fixture.ts";
+import { ProvenHub } from "./proven_hub.ts";
+import { withMethods } from "../../../support/with_methods.ts";
+
+const signal = new AbortController().signal;
+
+/** An operator who asks one relayer again and again. */
+function operator(hub: ProvenHub, target: FollowingHost, options: RelayerOptions = {}): {
+  prove(isDryRun: boolean): Promise<ProofResult>;
+  readonly updates: readonly ObservedUpdate[];
+} {
+  const updates: ObservedUpdate[] = [];
+  const observer = {
+    noteUpdate: (_: unknown, update: ObservedUpdate) => void updates.push(update),
+    notePoll: () => {},
+  };
+  const { delivery, clock } = deliveryTo(hub, target, options);
+  return { prove: (isDryRun) => proveHost({ clock, delivery }, { isDryRun, observer }, signal), updates };
+}
+
+Deno.test("prove to a host: a dry run says what would be sent and its cost, and sends nothing", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  const { prove, updates } = operator(hub, target);
+  for (let each = 0; each < 4; each++) await hub.rotate();
+  const tried = await prove(true);
+  assert.deepEqual([tried.outcome, tried.updates, tried.hasMore], ["possible", 3, true]);
+  const set = (await target.state()).current.id;
+  assert.match(
+    tried.summary ?? "",
+    new RegExp(`^3 rotations to authority set ${set + 3n}, relay chain block \\d+; `),
+  );
+  assert.ok(tried.bytes > 1_000 && Number(tried.height) > 0);
+  assert.equal(tried.cost?.isPaid, false);
+  assert.ok(Number(tried.cost.gas) > 100_000 && Number(tried.cost.native) > 0);
+  assert.equal(await target.sent(), 0);
+  assert.deepEqual(updates, []);
+});
+
+Deno.test("prove to a host: what it lacks is sent, part by part, and then there is nothing to prove", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  const { prove, updates } = operator(hub, target);
+  for (let each = 0; each < 4; each++) await hub.rotate();
+  const first = await prove(false);
+  assert.deepEqual([first.outcome, first.updates, first.cost?.isPaid], ["accepted", 3, true]);
+  assert.match(first.transaction ?? "", /^0x[0-9a-f]{64}$/);
+  assert.match(first.text, /^EVM-31337 took it in block \d+\.$/);
+  assert.equal((await prove(false)).updates, 1);
+  assert.deepEqual(await target.state(), hub.state);
+  const idle = await prove(false);
+  assert.deepEqual([idle.outcome, idle.text, idle.updates], [
+    "nothing",
+    "Nothing to prove: the hub has accepted nothing newer.",
+    0,
+  ]);
+  hub.post(target.stateMachine);
+  const height = await hub.proveNewest();
+  const messages = await prove(false);
+  assert.deepEqual([messages.outcome, messages.height], ["accepted", String(height)]);
+  assert.match(messages.summary ?? "", /, a block with messages; the host knows block \d+ of the hub$/);
+  assert.equal(await target.sent(), 3);
+  assert.deepEqual(
+    updates.map(({ kind, result }) => [kind, result]),
+    Array(3).fill(["hub_proofs", "accepted"]),
+  );
+});
+
+Deno.test("prove to a host: what stands in the way is said, and nothing is sent", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  const refused = async (options: RelayerOptions, expected: RegExp): Promise<void> => {
+    const { prove } = operator(hub, target, options);
+    await assert.rejects(
+      prove(false),
+      (error) => error instanceof OperationRefusal && expected.test(error.message),
+    );
+  };
+  await refused({
+    chain: (chain) =>
+      withMethods(chain, {
+        check: () =>
+          Promise.resolve([{ severity: "fatal", event: "endpoint_wrong_chain", text: "it serves EVM-5" }]),
+      }),
+  }, /^No proof of KUSAMA-4009 for EVM-31337: it serves EVM-5\.$/);
+  await refused({
+    chain: (chain) =>
+      withMethods(chain, {
+        hubClient: withMethods(chain.hubClient, {
+          fetchConsensusView: async (of, signal) => ({
+            ...await chain.hubClient.fetchConsensusView(of, signal),
+            isFrozen: true,
+          }),
+        }),
+      }),
+  }, /: the host is frozen and accepts nothing until it is unfrozen\.$/);
+  hub.evicted.add(hub.state.current.id - 1n);
+  hub.evicted.add(hub.state.current.id);
+  await hub.rotate();
+  await refused({}, /: the hub keeps no rotation to set \d+ any more, /);
+  hub.evicted.clear();
+  hub.withheld = "bytes";
+  await refused({}, /: hub\.example\.org does not have the bytes of the rotation to set \d+: /);
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("prove to a host: a false proof is found here, and nothing is sent", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  hub.post(target.stateMachine);
+  await hub.proveNewest();
+  hub.spoilNewest((proof) => proof.with(200, 255 - (proof[200] ?? 0)));
+  await assert.rejects(operator(hub, target).prove(false), (error) => error instanceof ProverFault);
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("prove to a host: a transaction that the chain would refuse is not sent", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  const refusal = { code: "bad_proof", detail: "InvalidProof()" } as const;
+  const { prove } = operator(hub, target, {
+    chain: (chain) =>
+      withMethods(chain, {
+        simulator: { simulate: () => Promise.resolve({ kind: "refused", refusal }) },
+      }),
+  });
+  const tried = await prove(true);
+  assert.deepEqual([tried.outcome, tried.cost], ["refused", undefined]);
+  assert.equal(tried.text, "EVM-31337 would refuse it: bad_proof: InvalidProof()");
+  assert.equal((await prove(false)).text, "EVM-31337 refused it: bad_proof: InvalidProof()");
+  assert.equal(await target.sent(), 0);
+});
