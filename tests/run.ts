@@ -12,6 +12,7 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
     "tests/architecture_test.ts",
     "tests/unused_test.ts",
     "tests/docs",
+    "tests/fuzz",
     "tests/core",
     "tests/messaging",
     "tests/soak",

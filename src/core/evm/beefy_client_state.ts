@@ -2,7 +2,7 @@
  * State of the BEEFY client of an EVM host, as `consensusState()` returns it: eight words. Source:
  * polytope-labs/hyperbridge: evm/src/consensus/ConsensusRouter.sol and its verifiers (BeefyConsensusState).
  */
-import { decodeAbiParameters, encodeAbiParameters, parseAbiParameters } from "viem";
+import { BaseError, decodeAbiParameters, encodeAbiParameters, parseAbiParameters } from "viem";
 import { fromHex, type Hash256, toHash256, toHex } from "../encoding/bytes.ts";
 
 /** A set of BEEFY authorities. */
@@ -31,9 +31,23 @@ const parameters = parseAbiParameters([
 /** Decodes the state; `undefined` when the bytes are not one, because the host has another client. */
 export function decodeBeefyClientState(bytes: Uint8Array): BeefyClientState | undefined {
   if (bytes.length !== STATE_BYTES) return undefined;
-  const [latestHeight, beefyActivationBlock, current, next] = decodeAbiParameters(parameters, toHex(bytes));
+  const words = decodeWords(bytes);
+  if (words === undefined) return undefined;
+  const [latestHeight, beefyActivationBlock, current, next] = words;
   if ([current, next].some(({ id, length }) => id >> 64n !== 0n || length > 0xffff_ffff)) return undefined;
   return { latestHeight, beefyActivationBlock, current: toSet(current), next: toSet(next) };
+}
+
+type Words = ReturnType<typeof decodeAbiParameters<typeof parameters>>;
+
+function decodeWords(bytes: Uint8Array): Words | undefined {
+  try {
+    return decodeAbiParameters(parameters, toHex(bytes));
+  } catch (error) {
+    // The number of authorities is larger than any number of the language.
+    if (error instanceof BaseError) return undefined;
+    throw error;
+  }
 }
 
 function toSet(raw: { id: bigint; length: number; root: string }): BeefyAuthoritySet {

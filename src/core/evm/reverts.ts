@@ -2,7 +2,8 @@
  * Decodes revert data to named codes, also inside `batchCall`. Source: polytope-labs/hyperbridge:
  * evm/src/core/HandlerV2.sol; Solidity ABI specification (Error, Panic).
  */
-import { type Abi, decodeErrorResult, parseAbi } from "viem";
+import { type Abi, decodeErrorResult, parseAbi, toFunctionSelector } from "viem";
+import { formatAbiItem } from "viem/utils";
 import type { Hex } from "../encoding/bytes.ts";
 import {
   beefyVerifierAbi,
@@ -53,6 +54,18 @@ const plainErrors = [
   ...beefyVerifierAbi,
 ].filter((item) => item.type === "error");
 
+/** Selectors of all errors that are known; hashed at the first revert, and never again. */
+let selectors: ReadonlySet<string> | undefined;
+
+function isKnown(data: Hex): boolean {
+  selectors ??= new Set([...solidityAbi, ...plainErrors].map(selectorOf));
+  return selectors.has(data.slice(0, 10).toLowerCase());
+}
+
+function selectorOf(item: Extract<Abi[number], { type: "error" }>): string {
+  return toFunctionSelector(formatAbiItem(item));
+}
+
 /** Reads revert data; never throws. */
 export function decodeRevert(data: Hex): Revert {
   return decodeAt(data, 0);
@@ -60,6 +73,8 @@ export function decodeRevert(data: Hex): Revert {
 
 function decodeAt(data: Hex, depth: number): Revert {
   if (data === "0x") return { code: "empty" };
+  // The library hashes each error's signature for each look-up.
+  if (!isKnown(data)) return { code: "unknown", data };
   return decodeSolidity(data) ?? decodeKnown(data, depth) ?? { code: "unknown", data };
 }
 
