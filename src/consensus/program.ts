@@ -21,7 +21,6 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { askControl, isControlServed } from "../core/runtime/control_client.ts";
 import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
-import { NOT_READY, SharedControlSocket } from "../core/runtime/shared_control_socket.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { ConsensusRun } from "./commands/command.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
@@ -68,10 +67,9 @@ export function runProgram(
     const path = args.socket ??
       (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
     const control = { clock: systemClock, log };
-    const opened = command.kind === "relay" && path !== undefined
+    const controlSocket = command.kind === "relay" && path !== undefined
       ? await openFreeSocket(control, path)
       : undefined;
-    const controlSocket = opened && new SharedControlSocket(opened, NOT_READY);
     // A command needs the right to connect to the socket, before it has connections of its own.
     if (command.kind === "relay") dropWriteAccess(log);
     const deps = {
@@ -97,7 +95,7 @@ export function runProgram(
       try {
         return await serveStatus(server, () => inRounds(round));
       } finally {
-        await controlSocket?.end();
+        controlSocket?.close();
       }
     }
     const isJson = args.logFormat === "json";

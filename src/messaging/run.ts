@@ -14,7 +14,6 @@ import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import type { AppContext } from "../core/runtime/app.ts";
 import { ReloadRequested, type Round } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { NOT_READY, SharedControlSocket } from "../core/runtime/shared_control_socket.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { controlWorker } from "./control/answer.ts";
@@ -45,19 +44,13 @@ export function runRelayer(
   config: MessagingConfig,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  return withLedger({ deps, config, signal }, async (ledger) => {
-    const socket = deps.controlSocket?.();
-    const control = socket && new SharedControlSocket(socket, NOT_READY);
+  return withLedger({ deps, config, signal }, (ledger) => {
     const round = (current: MessagingConfig, { signal, started }: Round): Promise<ExitCode> =>
       connectAndWork({ deps, config: current, signal }, ledger, (session) => {
         started();
-        return relay({ ...deps, controlSocket: () => control }, current, { session, signal });
+        return relay(deps, current, { session, signal });
       });
-    try {
-      return await (deps.inRounds?.(round) ?? round(config, { signal, started: () => {} }));
-    } finally {
-      await control?.end();
-    }
+    return deps.inRounds?.(round) ?? round(config, { signal, started: () => {} });
   });
 }
 

@@ -184,7 +184,7 @@ Deno.test("check: a set-up with ten different faults gives a line for each, with
       ["balance", null, "failed", /0x7099\S+ has 0 native tokens/, /send 0x7099\S+ native tokens of EVM-1/],
       ["nonce", null, "warning", /2 transactions of 0x7099\S+ are not in the database/, /account of its own/],
       ["price", "etherscan", "warning", /bad_key/, /etherscan_api_key/],
-      ["hub_view", null, "warning", /knows height 3 by "ETH0", updated 7 days ago/, /causeway-consensus/],
+      ["hub_view", null, "warning", /knows height 3 by "ETH0", updated 7 d ago/, /causeway-consensus/],
       ["key_file", null, "warning", /key \(mode 644\)/, /chmod 600 \S+key/],
     ];
     for (const [name, endpoint, outcome, found, advice] of expected) {
