@@ -3,14 +3,11 @@
  * really tried, and closed again. Its content stays as it is, and a missing file is not created.
  */
 import type { Clock } from "../../core/runtime/clock.ts";
-import { Database } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { migrations } from "./migrations/all.ts";
-import { findReason, guardOpening, refuseWrongPlace } from "./open.ts";
+import { connectLocked, findFile, findReason, refuseWrongPlace } from "./open.ts";
 import { readSchemaVersion } from "./schema.ts";
-import { resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 
 /** Owner and permission bits of the file. */
 export interface FileOwner {
@@ -49,7 +46,10 @@ export function inspectDatabase<T>(
       return reason === undefined ? { kind: "absent" } : { kind: "unusable", fault: reason };
     }
     const newest = migrations.length;
-    const db = tryDatabase(path, newest, clock);
+    const db = connectLocked({ path, newest, clock }, (opened) => {
+      opened.run("BEGIN IMMEDIATE");
+      opened.run("ROLLBACK");
+    });
     try {
       const version = readSchemaVersion(db, newest);
       const content = version === newest ? read(createLedger(db)) : undefined;
@@ -60,33 +60,6 @@ export function inspectDatabase<T>(
     }
   } catch (error) {
     if (error instanceof LedgerFault) return { kind: "unusable", fault: error };
-    throw error;
-  }
-}
-
-/** Opens the file with the relayer's lock and tries a write, which is undone. */
-function tryDatabase(path: string, newest: number, clock: Pick<Clock, "now">): Database {
-  const db = guardOpening(path, () => new Database(new DatabaseSync(resolve(path)), path, clock));
-  try {
-    guardOpening(path, () => {
-      db.row("PRAGMA locking_mode = EXCLUSIVE");
-      // Before anything is tried: a file of another program must not be touched.
-      readSchemaVersion(db, newest);
-      db.run("BEGIN IMMEDIATE");
-      db.run("ROLLBACK");
-    });
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-}
-
-function findFile(path: string): Deno.FileInfo | undefined {
-  try {
-    return Deno.statSync(resolve(path));
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
 }

@@ -40,35 +40,28 @@ export function openReadOnlyLedger(path: string, { clock }: Pick<OpenDeps, "cloc
 /** As {@link openReadOnlyLedger}, without the tables' queries. */
 export function openReadOnlyDatabase(path: string, clock: OpenDeps["clock"]): Database {
   refuseWrongPlace(path);
-  if (statOrUndefined(resolve(path), path) === undefined) {
+  if (findFile(path) === undefined) {
     throw new LedgerFault("io", {
       path,
       text: "there is no such file. Name the relayer's database with --db",
     });
   }
-  const db = guardOpening(
-    path,
-    () => new Database(new DatabaseSync(resolve(path), { readOnly: true }), path, clock),
-  );
-  try {
+  return connect({ path, clock, readOnly: true }, (db) => {
     db.execute("PRAGMA busy_timeout = 500"); // a relayer that runs keeps it locked
     const version = guardOpening(path, () => readSchemaVersion(db, allMigrations.length));
-    if (version === allMigrations.length) return db;
+    if (version === allMigrations.length) return;
     const text = version === 0
       ? "it is empty: no relayer has used it yet"
       : "it was written by an older version of this program. Start the relayer once, which brings it up to date";
     throw new LedgerFault("io", { path, text });
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  });
 }
 
 /** As {@link openLedger}, without the tables' queries. */
 export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? allMigrations;
   refuseWrongPlace(path);
-  let db = connect(path, steps.length, deps.clock);
+  let db = connectForWriting(path, steps.length, deps.clock);
   try {
     const version = readSchemaVersion(db, steps.length);
     checkIntegrity(db, fileSize(path));
@@ -84,24 +77,56 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
   }
 }
 
-/** Opens the file and takes its lock, which lasts until the connection is closed or the process dies. */
-function connect(path: string, newest: number, clock: OpenDeps["clock"]): Database {
-  // An absolute path is never interpreted as one of SQLite's special names (":memory:", "file:...").
-  const db = guardOpening(path, () => new Database(new DatabaseSync(resolve(path)), path, clock));
-  try {
+function connectForWriting(path: string, newest: number, clock: OpenDeps["clock"]): Database {
+  return connectLocked({ path, newest, clock }, (db) => {
+    db.execute("PRAGMA auto_vacuum = INCREMENTAL");
+    db.row("PRAGMA journal_mode = WAL");
+    db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;");
+    db.run("BEGIN IMMEDIATE");
+    db.run("COMMIT");
+  });
+}
+
+/**
+ * Opens the file, takes its lock, which lasts until the connection is closed or the process dies, and makes sure that
+ * it is ours before `prepare` touches it.
+ * @param file.newest newest version of the tables that this program knows
+ * @throws {LedgerFault}
+ */
+export function connectLocked(
+  { path, newest, clock }: {
+    readonly path: string;
+    readonly newest: number;
+    readonly clock: OpenDeps["clock"];
+  },
+  prepare: (db: Database) => void,
+): Database {
+  return connect({ path, clock, readOnly: false }, (db) =>
     guardOpening(path, () => {
       // The order matters: exclusive mode before WAL keeps the index in memory and locks out other processes.
       db.row("PRAGMA locking_mode = EXCLUSIVE");
-      // Ownership is checked before the mode: WAL is written into the file, and foreign files must not change.
+      // Ownership is checked before anything is written: foreign files must not change.
       readSchemaVersion(db, newest);
-      db.execute("PRAGMA auto_vacuum = INCREMENTAL");
-      db.row("PRAGMA journal_mode = WAL");
-      db.execute(
-        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;",
-      );
-      db.run("BEGIN IMMEDIATE");
-      db.run("COMMIT");
-    });
+      prepare(db);
+    }));
+}
+
+/** Opens the file and prepares the connection, which is closed again when that fails. */
+function connect(
+  { path, clock, readOnly }: {
+    readonly path: string;
+    readonly clock: OpenDeps["clock"];
+    readonly readOnly: boolean;
+  },
+  prepare: (db: Database) => void,
+): Database {
+  // An absolute path is never interpreted as one of SQLite's special names (":memory:", "file:...").
+  const db = guardOpening(
+    path,
+    () => new Database(new DatabaseSync(resolve(path), { readOnly }), path, clock),
+  );
+  try {
+    prepare(db);
     return db;
   } catch (error) {
     db.close();
@@ -110,7 +135,7 @@ function connect(path: string, newest: number, clock: OpenDeps["clock"]): Databa
 }
 
 /** Runs an opening and adds the cause to its errors, which carry no code and do not explain missing permissions. */
-export function guardOpening<T>(path: string, open: () => T): T {
+function guardOpening<T>(path: string, open: () => T): T {
   try {
     return open();
   } catch (error) {
@@ -137,11 +162,16 @@ export function refuseWrongPlace(path: string): void {
       text: `${directory} is not a directory. Name another path with --db`,
     });
   }
-  const file = statOrUndefined(resolve(path), path);
+  const file = findFile(path);
   if (file !== undefined && !file.isFile) {
     const kind = file.isDirectory ? "a directory" : "not a regular file";
     throw new LedgerFault("not_a_file", { path, text: `it is ${kind}. Name a file with --db` });
   }
+}
+
+/** The file at the path of a database; `undefined`: there is none. @throws {LedgerFault} */
+export function findFile(path: string): Deno.FileInfo | undefined {
+  return statOrUndefined(resolve(path), path);
 }
 
 function statOrUndefined(place: string, path: string): Deno.FileInfo | undefined {
@@ -239,7 +269,7 @@ function backUp(
     throw toFileFault(error, path, copy);
   }
   deps.log?.info("database_copied", { copy, from: version, to: newest });
-  const again = connect(path, newest, deps.clock);
+  const again = connectForWriting(path, newest, deps.clock);
   if (readSchemaVersion(again, newest) !== version) {
     again.close();
     throw new LedgerFault("locked", {
