@@ -2,15 +2,11 @@
  * `log-consensus-state`: prints the arguments with which governance creates the client of a chain on the hub. Source:
  * docs/protocol/hub-consensus.md section 3.7 and docs/protocol/evm-consensus.md section 4 (`CreateConsensusState`).
  */
+import { consensusClientIds } from "../core/ismp/consensus_client_ids.ts";
 import type { TargetReads } from "../core/chains/consensus_target.ts";
 import { toHex } from "../core/encoding/bytes.ts";
 import { findAcceptedChains } from "../core/ismp/accepted_chains.ts";
-import {
-  type ConsensusStateId,
-  type StateMachine,
-  stateMachineIdKey,
-  toConsensusClientId,
-} from "../core/ismp/state_machine.ts";
+import { type ConsensusStateId, type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { DeadlineFault, retry, withDeadline } from "../core/runtime/retry.ts";
@@ -132,7 +128,7 @@ async function fetchFurtherCalls(
     });
     const client = await hub.reads.fetchClient(under, "best", signal);
     // The client may not exist yet: it is that of the L1 of every rollup that this program proves.
-    const list = findAcceptedChains(client?.clientId ?? toConsensusClientId("BEAC"));
+    const list = findAcceptedChains(client?.clientId ?? consensusClientIds.ethereum);
     if (list === undefined) continue;
     calls.push({
       call: list.addCall,

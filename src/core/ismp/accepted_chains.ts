@@ -3,13 +3,9 @@
  * it they know: those of beacon chains, also for the rollups whose heights are stored under their names. Source:
  * polytope-labs/hyperbridge: modules/ismp/clients/sync-committee/src/{pallet,beacon_client}.rs.
  */
+import { consensusClientIds } from "./consensus_client_ids.ts";
 import { concatBytes } from "../encoding/bytes.ts";
-import {
-  type ConsensusClientId,
-  type StateMachine,
-  stateMachineCodec,
-  toConsensusClientId,
-} from "./state_machine.ts";
+import { type ConsensusClientId, type StateMachine, stateMachineCodec } from "./state_machine.ts";
 import { storagePrefix, twoxConcat } from "./storage_keys.ts";
 
 /** Location of a client's list, as messages name it. */
@@ -33,8 +29,8 @@ function listOf(pallet: string): AcceptedChains {
 
 /** Clients that have a list: of Ethereum and of Gnosis. */
 export const acceptedLists: ReadonlyMap<ConsensusClientId, AcceptedChains> = new Map([
-  [toConsensusClientId("BEAC"), listOf("IsmpSyncCommitteeEth")],
-  [toConsensusClientId("GNOS"), listOf("IsmpSyncCommitteeGno")],
+  [consensusClientIds.ethereum, listOf("IsmpSyncCommitteeEth")],
+  [consensusClientIds.gnosis, listOf("IsmpSyncCommitteeGno")],
 ]);
 
 /** List of a client; `undefined`: it accepts messages of every chain that it knows heights of. */

@@ -1,4 +1,5 @@
 // What the provers of rollups make of the hub's clients, and what they say before the first poll.
+import { consensusClientIds } from "../../../src/core/ismp/consensus_client_ids.ts";
 import assert from "node:assert/strict";
 import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
 import { createOpStackProver } from "../../../src/consensus/clients/op_stack/op_stack_prover.ts";
@@ -12,7 +13,6 @@ import {
   opStackConsensusStateCodec,
 } from "../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import { decodeOpStackState } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
-import { ARBITRUM_CLIENT_ID, OP_STACK_CLIENT_ID } from "../../../src/consensus/rollup/spec/known_rollups.ts";
 import { ROLLUP_CHALLENGE_SEC } from "../../../src/consensus/rollup/spec/rollup_client.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import {
@@ -96,7 +96,7 @@ async function hubStateFault(prover: ConsensusProver): Promise<string> {
 Deno.test("rollup: the L1's id instead of the rollup's own is replaced by the known one", async () => {
   await withOptimism(async ({ hub, prover }) => {
     hub.addClient(l1Id.consensusStateId, toConsensusClientId("BEAC"), new Uint8Array(0));
-    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState());
+    hub.addClient(opt0, consensusClientIds.opStack, opStackState());
     const named = prover(l1Id.consensusStateId);
     assert.equal(named.consensusStateId, "ETH0");
     const found = await findings(named);
@@ -124,20 +124,24 @@ Deno.test("rollup: a client that is missing, frozen, of another type, chain or L
       (await findings(prover())).join(),
       /warning: .*has no consensus client OPT0 yet.*log-consensus-state/,
     );
-    hub.addClient(opt0, ARBITRUM_CLIENT_ID, opStackState());
+    hub.addClient(opt0, consensusClientIds.arbitrum, opStackState());
     assert.match(await hubStateFault(prover()), /it is a ARBC client, and this type of chain needs OPTC/);
     assert.match((await findings(prover())).join(), /fatal: .*it is a ARBC client/);
-    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState().subarray(0, 12));
+    hub.addClient(opt0, consensusClientIds.opStack, opStackState().subarray(0, 12));
     assert.match(await hubStateFault(prover()), /its state cannot be read/);
-    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState({ ...optimism, stateMachine: evmStateMachine(10) }));
+    hub.addClient(
+      opt0,
+      consensusClientIds.opStack,
+      opStackState({ ...optimism, stateMachine: evmStateMachine(10) }),
+    );
     assert.match(await hubStateFault(prover()), /it is the client of EVM-10/);
     hub.addClient(
       opt0,
-      OP_STACK_CLIENT_ID,
+      consensusClientIds.opStack,
       opStackState(optimism, { ...l1Id, stateMachine: evmStateMachine(1) }),
     );
     assert.match(await hubStateFault(prover()), /its L1 is .*, and .* is configured/);
-    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState());
+    hub.addClient(opt0, consensusClientIds.opStack, opStackState());
     const client = hub.clients.get(opt0);
     assert.ok(client);
     hub.clients.set(opt0, { ...client, isFrozen: true });
@@ -148,7 +152,7 @@ Deno.test("rollup: a client that is missing, frozen, of another type, chain or L
 
 Deno.test("rollup: an expired client is reported at the start, and nothing is made for it", async () => {
   await withOptimism(async ({ hub, l1, prover }) => {
-    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState());
+    hub.addClient(opt0, consensusClientIds.opStack, opStackState());
     const client = hub.clients.get(opt0);
     assert.ok(client);
     hub.clients.set(opt0, { ...client, updatedSec: 1_000n, unbondingSec: 600n });

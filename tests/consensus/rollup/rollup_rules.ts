@@ -1,4 +1,5 @@
 /** Rules of the hub's clients of rollups, by the pure verifiers, with what the hub's storage holds. */
+import { consensusClientIds } from "../../../src/core/ismp/consensus_client_ids.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import {
@@ -23,7 +24,6 @@ import {
   decodeOpStackUpdate,
   verifyOpStackUpdate,
 } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
-import { OP_STACK_CLIENT_ID } from "../../../src/consensus/rollup/spec/known_rollups.ts";
 import { addressCodec } from "../../../src/core/evm/address.ts";
 import type { UpdateRules } from "../../support/memory_target.ts";
 
@@ -69,6 +69,6 @@ const arbitrumRules: UpdateRules = (proof, { state: stored }, target) => {
 
 /** Rules of the client by its implementation. */
 export const rollupRules: UpdateRules = (proof, client, target) =>
-  target.clients.get(client.id)?.clientId === OP_STACK_CLIENT_ID
+  target.clients.get(client.id)?.clientId === consensusClientIds.opStack
     ? opStackRules(proof, client, target)
     : arbitrumRules(proof, client, target);

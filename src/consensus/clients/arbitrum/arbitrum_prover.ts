@@ -2,6 +2,7 @@
  * Prover of Arbitrum chains: claims are assertions of a rollup with BoLD, or nodes of an older rollup. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/host.rs; docs/protocol/evm-consensus.md section 8.
  */
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import {
   type ArbitrumConsensusState,
@@ -11,7 +12,6 @@ import {
 import type { AssertionCreated, NodeCreated } from "./spec/claim_events.ts";
 import { rollupCoreKey } from "./spec/hub_storage.ts";
 import { decodeArbitrumState } from "./spec/verify_update.ts";
-import { ARBITRUM_CLIENT_ID } from "../../rollup/spec/known_rollups.ts";
 import { type Address, addressCodec } from "../../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
 import type { ConsensusProver } from "../../prover.ts";
@@ -30,7 +30,7 @@ export function createArbitrumProver(deps: RollupDeps, options: ArbitrumOptions)
 }
 
 class Arbitrum implements RollupKind<ArbitrumConsensusState> {
-  readonly clientId = ARBITRUM_CLIENT_ID;
+  readonly clientId = consensusClientIds.arbitrum;
   readonly decodeState = decodeArbitrumState;
   readonly #deps: RollupDeps;
   readonly #options: ArbitrumOptions;

@@ -2,24 +2,20 @@
  * Initial state of a BEEFY client of the hub: from the relay chain's newest justified block, or from the hub's own
  * client where no relay chain is configured. Source: docs/protocol/hub-consensus.md sections 5.2 and 5.12.
  */
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import { authoritySetCodec, BEEFY_ENGINE, decodeBeefyJustification } from "../../../core/beefy/commitment.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import { hubBeefyStateCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
 import { type BeefyClientState, encodeBeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import {
-  type ConsensusClientId,
   type ConsensusStateId,
   type StateMachine,
-  toConsensusClientId,
   toConsensusStateId,
 } from "../../../core/ismp/state_machine.ts";
 import { type Codec, decodeStrict, ScaleError, u64 } from "../../../core/encoding/scale.ts";
 import { type InitialConsensusState, ProverFault } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
-
-/** Client of BEEFY chains. */
-const BEEFY_CLIENT_ID: ConsensusClientId = toConsensusClientId("BEEF");
 
 /** Name of the hub's own BEEFY client. */
 export const BEEFY_STATE_ID: ConsensusStateId = toConsensusStateId("BEEF");
@@ -116,7 +112,7 @@ export async function stateOfHub(
 /** Encodes the state for hosts and `BeefyConsensusProofs.initialize_state`: 256 bytes of ABI. */
 function initial(hub: StateMachine, state: BeefyClientState): InitialConsensusState {
   return {
-    clientId: BEEFY_CLIENT_ID,
+    clientId: consensusClientIds.beefy,
     state: encodeBeefyClientState(state),
     unbondingSec: BEEFY_UNBONDING_SEC,
     challengePeriods: new Map([[hub, BEEFY_CHALLENGE_SEC]]),

@@ -3,6 +3,7 @@
  * validator sets that epochs announce, enacts them, and catches up on missed epochs in one extrinsic. Start reading at
  * {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
  */
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { equalBytes } from "../../../core/encoding/bytes.ts";
@@ -25,7 +26,6 @@ import {
   evmChainId,
   type StateMachine,
   type StateMachineId,
-  toConsensusClientId,
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { findUnusableReason, type UnusableReason } from "../../client_usability.ts";
@@ -51,9 +51,6 @@ export interface BscProverOptions extends ProverOptions {
   /** Blocks of an epoch; the hub's own value takes precedence. */
   readonly epochLength: bigint;
 }
-
-/** Client of BSC-type chains on the hub. */
-export const BSC_CLIENT_ID = toConsensusClientId("BSCP");
 
 /** Polls per epoch: an announced set must be staged and enacted within its epoch. */
 const POLLS_PER_EPOCH = 10;
@@ -165,7 +162,7 @@ class BscProver implements ConsensusProver {
     const first = epochBlock(epochOfBlock(head.number, epochLength), epochLength);
     const epochHeader = await this.#epochs.fetchHeader(first, signal);
     return {
-      clientId: BSC_CLIENT_ID,
+      clientId: consensusClientIds.bsc,
       state: bscConsensusStateCodec.enc(this.#initialState(epochHeader, epochLength)),
       unbondingSec: BSC_UNBONDING_SEC,
       challengePeriods: new Map([[this.chain, BSC_CHALLENGE_SEC]]),
@@ -207,7 +204,7 @@ class BscProver implements ConsensusProver {
       this.#deps.hub.reads.fetchNowSec(signal),
     ]);
     if (best === undefined) throw this.#hubFault(`the hub has no client ${this.consensusStateId}`);
-    if (best.clientId !== BSC_CLIENT_ID) {
+    if (best.clientId !== consensusClientIds.bsc) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${best.clientId}, not of BSC`);
     }
     const unusable = this.#findUnusableReason(best, nowSec);

@@ -2,6 +2,7 @@
  * Proves the finality of the hub to a Substrate chain by the votes on the chain that finalizes the hub. Start reading
  * at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
  */
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
@@ -37,7 +38,7 @@ import {
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { type FinalityResult, FinalitySearch } from "./find_finality.ts";
 import { findCoprocessorMismatch } from "./coprocessor_mismatch.ts";
-import { GRANDPA_CLIENT_ID, TargetClient } from "./target_client.ts";
+import { TargetClient } from "./target_client.ts";
 
 /** Dependencies of the prover. */
 export interface GrandpaProverDeps {
@@ -167,7 +168,7 @@ class GrandpaProver implements ConsensusProver {
       throw this.#badData("the node lists an authority twice");
     }
     return {
-      clientId: GRANDPA_CLIENT_ID,
+      clientId: consensusClientIds.grandpa,
       state: grandpaConsensusStateCodec.enc(state),
       unbondingSec: GRANDPA_UNBONDING_SEC,
       challengePeriods: new Map([[this.chain, GRANDPA_CHALLENGE_SEC]]),

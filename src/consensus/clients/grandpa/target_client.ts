@@ -2,6 +2,7 @@
  * The hub's light client on a follower: its state, the chains that it follows, and the heights that it stores. Source:
  * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { FindingText } from "../../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
@@ -10,18 +11,13 @@ import type { GrandpaConsensusState } from "./spec/message.ts";
 import { decodeGrandpaState, type GrandpaView } from "./spec/verify_message.ts";
 import type { IntermediateState } from "../../../core/ismp/state_commitment.ts";
 import {
-  type ConsensusClientId,
   formatStateMachine,
   type StateMachine,
   stateMachineParts,
-  toConsensusClientId,
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
 import { findUnusableReason } from "../../client_usability.ts";
 import { ProverFault, type ProverOptions } from "../../prover.ts";
-
-/** Client of GRANDPA chains. */
-export const GRANDPA_CLIENT_ID: ConsensusClientId = toConsensusClientId("GRNP");
 
 /** Client to read. */
 export interface TargetClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
@@ -54,7 +50,7 @@ export class TargetClient {
         "governance creates one (log-consensus-state prints the state for it)";
       return { event: "client_missing", text };
     }
-    if (client.clientId === GRANDPA_CLIENT_ID) return undefined;
+    if (client.clientId === consensusClientIds.grandpa) return undefined;
     const text = `has ${client.clientId} as client ${consensusStateId}, which accepts no GRANDPA proofs`;
     return { event: "client_unusable", text };
   }
@@ -68,7 +64,9 @@ export class TargetClient {
     ]);
     const where = `client ${consensusStateId} of ${this.#target.id.stateMachine}`;
     if (client === undefined) throw this.fault(`${where} does not exist: its governance must create it`);
-    if (client.clientId !== GRANDPA_CLIENT_ID) throw this.fault(`${where} accepts no GRANDPA proofs`);
+    if (client.clientId !== consensusClientIds.grandpa) {
+      throw this.fault(`${where} accepts no GRANDPA proofs`);
+    }
     const unusable = findUnusableReason(where, client, nowSec);
     if (unusable !== undefined) throw this.#fault(unusable.code, unusable.detail);
     try {

@@ -2,6 +2,7 @@
  * Prover of OP stack chains: claims are dispute games, or outputs of an oracle on chains without games. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/op-host/src/host.rs; docs/protocol/evm-consensus.md section 7.
  */
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import {
   initialOpStackState,
@@ -15,7 +16,6 @@ import {
   outputOracleKey,
 } from "./spec/hub_storage.ts";
 import { decodeOpStackState } from "./spec/verify_update.ts";
-import { OP_STACK_CLIENT_ID } from "../../rollup/spec/known_rollups.ts";
 import { type Address, addressCodec } from "../../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
 import type { ConsensusProver } from "../../prover.ts";
@@ -39,7 +39,7 @@ interface Stored {
 }
 
 class OpStack implements RollupKind<OpStackConsensusState> {
-  readonly clientId = OP_STACK_CLIENT_ID;
+  readonly clientId = consensusClientIds.opStack;
   readonly decodeState = decodeOpStackState;
   readonly #deps: RollupDeps;
   readonly #options: OpStackOptions;

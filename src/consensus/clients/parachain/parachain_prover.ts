@@ -3,6 +3,7 @@
  * parachain to the hub. Collators did this themselves until 2025; now relayers do. Start reading at {@link
  * createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -19,11 +20,9 @@ import { polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
 import {
-  type ConsensusClientId,
   type ConsensusStateId,
   type StateMachine,
   type StateMachineId,
-  toConsensusClientId,
   toParaId,
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, hash256, ScaleError } from "../../../core/encoding/scale.ts";
@@ -37,9 +36,6 @@ import {
   type ProverOptions,
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
-
-/** Client of chains on the same relay chain. */
-export const PARACHAIN_CLIENT_ID: ConsensusClientId = toConsensusClientId("PARA");
 
 /** Dependencies of the prover. */
 export interface ParachainProverDeps {
@@ -204,7 +200,7 @@ class ParachainProver implements ConsensusProver {
     if (client === undefined) {
       return { event: "client_missing", text: `has no ${name}, so nothing of it can be proved` };
     }
-    if (client.clientId === PARACHAIN_CLIENT_ID) return undefined;
+    if (client.clientId === consensusClientIds.parachain) return undefined;
     const text = `has ${client.clientId} as ${name}, which accepts no heads of parachains`;
     return { event: "client_unusable", text };
   }

@@ -2,20 +2,14 @@
  * Ids of rollup clients on the public hubs. Source: documentation of the networks (docs/protocol/evm-consensus.md
  * section 3); ids are chosen by the hub's governance.
  */
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
   evmChainId,
   type StateMachineId,
-  toConsensusClientId,
   toConsensusStateId,
 } from "../../../core/ismp/state_machine.ts";
-
-/** Client of OP stack chains (polytope-labs/hyperbridge: modules/ismp/clients/ismp-optimism/src/lib.rs). */
-export const OP_STACK_CLIENT_ID: ConsensusClientId = toConsensusClientId("OPTC");
-
-/** Client of Arbitrum chains (polytope-labs/hyperbridge: modules/ismp/clients/ismp-arbitrum/src/lib.rs). */
-export const ARBITRUM_CLIENT_ID: ConsensusClientId = toConsensusClientId("ARBC");
 
 const knownIds: ReadonlyMap<number, string> = new Map([
   [42161, "ARB0"],
@@ -47,7 +41,8 @@ export function rollupClientName(
   l1ConsensusStateId: ConsensusStateId,
   clientOnHub: ConsensusClientId | undefined,
 ): RollupClientName {
-  const isRollupClient = clientOnHub === OP_STACK_CLIENT_ID || clientOnHub === ARBITRUM_CLIENT_ID;
+  const isRollupClient = clientOnHub === consensusClientIds.opStack ||
+    clientOnHub === consensusClientIds.arbitrum;
   if (rollup.consensusStateId !== l1ConsensusStateId && isRollupClient) {
     return { kind: "configured", id: rollup.consensusStateId };
   }

@@ -1,6 +1,7 @@
 /**
  * An Arbitrum chain on an L1, both real nodes, the rollup's headers with send roots, and a hub that has a client of it.
  */
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import { createTestClient, http } from "viem";
 import { createArbitrumProver } from "../../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
@@ -11,7 +12,6 @@ import {
   initialArbitrumState,
 } from "../../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import { rollupCoreKey } from "../../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
-import { ARBITRUM_CLIENT_ID } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
 import { type Address, addressCodec, toAddress } from "../../../../src/core/evm/address.ts";
 import {
   evmStateMachine,
@@ -77,7 +77,7 @@ export async function withArbitrum(
   const state = initialArbitrumState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
   hub.addClient(
     rollupId.consensusStateId,
-    ARBITRUM_CLIENT_ID,
+    consensusClientIds.arbitrum,
     arbitrumConsensusStateCodec.enc({ ...state, consensusType }),
   );
   const setRollup: ArbitrumFixture["setRollup"] = (address) =>

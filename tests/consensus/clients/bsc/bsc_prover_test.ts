@@ -1,5 +1,6 @@
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import assert from "node:assert/strict";
-import { BSC_CLIENT_ID, createBscProver } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
+import { createBscProver } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { decodeBscState, decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
@@ -317,7 +318,7 @@ Deno.test("the initial state of a BSC client trusts the first block of the newes
   const { chain, prover } = stage({ setOf: changing });
   chain.head = 3n * EPOCH + 20n;
   const initial = await prover.fetchInitialState(signal);
-  assert.equal(initial.clientId, BSC_CLIENT_ID);
+  assert.equal(initial.clientId, consensusClientIds.bsc);
   const state = decodeBscState(initial.state);
   assert.equal(state.finalizedHeight, 3n * EPOCH);
   assert.equal(state.currentEpoch, 3n);

@@ -1,7 +1,7 @@
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import assert from "node:assert/strict";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { findDigest } from "../../../../devnet/hub/digest.ts";
-import { GRANDPA_CLIENT_ID } from "../../../../src/consensus/clients/grandpa/target_client.ts";
 import {
   decodeGrandpaMessage,
   decodeGrandpaState,
@@ -341,7 +341,7 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
   const { node } = fixture.chain;
   assert.deepEqual(await prover.check(never), []);
   const initial = await prover.fetchInitialState(never);
-  assert.equal(initial.clientId, GRANDPA_CLIENT_ID);
+  assert.equal(initial.clientId, consensusClientIds.grandpa);
   assert.equal(decodeGrandpaState(initial.state).latestHash, fixture.relay.finalized.hash);
 
   const produce = async (change: Promise<unknown>): Promise<void> => {

@@ -1,6 +1,7 @@
 /**
  * An OP stack chain on an L1, both real nodes, and a hub that has a client of it.
  */
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import { createOpStackProver } from "../../../../src/consensus/clients/op_stack/op_stack_prover.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
 import type { OpStackOptions } from "../../../../src/consensus/rollup/rollup_options.ts";
@@ -13,7 +14,6 @@ import {
   disputeGameRulesCodec,
   disputeGameRulesKey,
 } from "../../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
-import { OP_STACK_CLIENT_ID } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
 import { type Address, toAddress } from "../../../../src/core/evm/address.ts";
 import {
   evmStateMachine,
@@ -72,7 +72,7 @@ export async function withOpStack(work: (fixture: OpStackFixture) => Promise<voi
   const hub = new MemoryTarget({ rules: rollupRules });
   const log = new RecordedLog();
   const state = initialOpStackState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
-  hub.addClient(rollupId.consensusStateId, OP_STACK_CLIENT_ID, opStackConsensusStateCodec.enc(state));
+  hub.addClient(rollupId.consensusStateId, consensusClientIds.opStack, opStackConsensusStateCodec.enc(state));
   const setRules: OpStackFixture["setRules"] = (gameTypes, factory = contracts.factory) =>
     hub.put(disputeGameRulesKey(rollupId), disputeGameRulesCodec.enc({ factory, gameTypes }));
   setRules(contracts.configs);

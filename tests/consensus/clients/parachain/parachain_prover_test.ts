@@ -1,10 +1,8 @@
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import assert from "node:assert/strict";
 import { ProverFault, type ProverFinding } from "../../../../src/consensus/prover.ts";
 import { createGrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
-import {
-  createParachainProver,
-  PARACHAIN_CLIENT_ID,
-} from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
+import { createParachainProver } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
 import { FollowerProver } from "../../../../src/consensus/followers/follower_prover.ts";
 import { decodeParachainProof } from "../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
@@ -298,7 +296,7 @@ Deno.test("a chain follows the hub by what its client takes, also when governanc
       slotDurationMs: 6000,
     }),
     byClient: new Map([[
-      PARACHAIN_CLIENT_ID,
+      consensusClientIds.parachain,
       createParachainProver(deps, { ...options, hub: fixture.hubId.stateMachine }),
     ]]),
   });

@@ -2,12 +2,9 @@
  * Constants of the four beacon chains that the hub can follow.
  * Source: polytope-labs/hyperbridge: modules/consensus/sync-committee/primitives/src/constants.rs.
  */
+import { consensusClientIds } from "../../../../core/ismp/consensus_client_ids.ts";
 import type { Hex } from "../../../../core/encoding/bytes.ts";
-import { toConsensusClientId } from "../../../../core/ismp/state_machine.ts";
 import { type BeaconNetwork, type Fork, forkNames } from "./beacon_network.ts";
-
-const beaconClient = toConsensusClientId("BEAC");
-const gnosisClient = toConsensusClientId("GNOS");
 
 /** Epoch and version of Altair, Bellatrix, Capella, Deneb, Electra and Fulu. */
 type ForkSchedule = readonly (readonly [bigint, Hex])[];
@@ -26,7 +23,7 @@ function forks(genesisVersion: Hex, schedule: ForkSchedule): [Fork, ...Fork[]] {
 /** Ethereum. */
 export const ethereumMainnet: BeaconNetwork = {
   chainId: 1,
-  clientId: beaconClient,
+  clientId: consensusClientIds.ethereum,
   slotsPerEpoch: 32n,
   epochsPerPeriod: 256n,
   slotSec: 12,
@@ -44,7 +41,7 @@ export const ethereumMainnet: BeaconNetwork = {
 /** Ethereum's public test network. */
 export const sepolia: BeaconNetwork = {
   chainId: 11155111,
-  clientId: beaconClient,
+  clientId: consensusClientIds.ethereum,
   slotsPerEpoch: 32n,
   epochsPerPeriod: 256n,
   slotSec: 12,
@@ -62,7 +59,7 @@ export const sepolia: BeaconNetwork = {
 /** Gnosis chain. */
 export const gnosisMainnet: BeaconNetwork = {
   chainId: 100,
-  clientId: gnosisClient,
+  clientId: consensusClientIds.gnosis,
   slotsPerEpoch: 16n,
   epochsPerPeriod: 512n,
   slotSec: 5,
@@ -80,7 +77,7 @@ export const gnosisMainnet: BeaconNetwork = {
 /** Gnosis chain's test network. */
 export const chiado: BeaconNetwork = {
   chainId: 10200,
-  clientId: gnosisClient,
+  clientId: consensusClientIds.gnosis,
   slotsPerEpoch: 16n,
   epochsPerPeriod: 512n,
   slotSec: 5,
