@@ -4,7 +4,7 @@
  */
 import type { CheckFinding } from "../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import { type AwaitedAnswers, listHosts, tellAwaited } from "../core/chains/awaited_answers.ts";
+import { type AwaitedAnswers, tellAwaited } from "../core/chains/awaited_answers.ts";
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
@@ -52,14 +52,9 @@ export function runConsensus(
   return runSession(deps, async (connections) => {
     const { watch } = deps;
     watch?.plan(connections);
-    const { hub, chains } = deps.config;
-    const hosts = new Map([
-      [hub.substrate.stateMachine, listHosts(hub)],
-      ...chains.map((chain) => [chain.stateMachine, listHosts(chain)] as const),
-    ]);
     const checks = await tellAwaited(
       deps,
-      hosts,
+      (chain) => watch?.endpoints.listAsked(chain) ?? [],
       (awaited) => checkAll({ ...deps, awaited }, connections, signal),
     );
     if (checks === undefined) return exitCodes.failed;

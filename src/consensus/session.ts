@@ -2,6 +2,7 @@
  * Session shared by the relayer and `log-consensus-state`: connects the hub and the provers and always closes them; an
  * abort is a clean end.
  */
+import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { CheckJob } from "../core/checks/run_checks.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
@@ -59,6 +60,8 @@ export interface RunDeps {
 /** Watcher of a running relayer; updating does not depend on it. */
 export interface SessionWatch {
   readonly updates: UpdateObserver;
+  /** Endpoints as their requests show them. */
+  readonly endpoints: Pick<EndpointBoard, "listAsked">;
   /** What the status page shows. */
   status(): ConsensusStatus;
   /** Called with the connections before they are checked. */

@@ -2,9 +2,10 @@
  * Session shared by the long-running relayer and the one-off commands: opens the database, connects and checks the
  * chains, and closes everything in any case.
  */
+import type { EndpointBoard } from "../core/rpc/endpoint_board.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import type { Chain } from "../core/chains/port.ts";
-import { listHosts, tellAwaited } from "../core/chains/awaited_answers.ts";
+import { tellAwaited } from "../core/chains/awaited_answers.ts";
 import { reportChecks } from "../core/chains/check.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { MessagingConfig } from "./config/schema.ts";
@@ -53,6 +54,8 @@ export interface RunningChecks {
 
 /** Watcher of a running relayer; relaying does not depend on it. */
 export interface SessionWatch {
+  /** Endpoints as their requests show them. */
+  readonly endpoints: Pick<EndpointBoard, "listAsked">;
   /** Told that the session is open; returns the ledger to use. */
   open(ledger: Ledger, connections: Connections): Ledger;
   /** The snapshot of what runs; `undefined`: nothing is open. */
@@ -125,12 +128,9 @@ export async function connectAndWork(
 ): Promise<ExitCode> {
   const { hub, chains } = deps.connect(config);
   try {
-    const hosts = new Map(
-      [config.hub, ...config.chains].map((section) => [section.stateMachine, listHosts(section)] as const),
-    );
     const checks = await tellAwaited(
       deps,
-      hosts,
+      (chain) => deps.watch?.endpoints.listAsked(chain) ?? [],
       (awaited) => checkAll({ ...deps, awaited }, { hub, chains }, signal),
     );
     const hubCheck = {

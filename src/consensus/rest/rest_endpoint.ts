@@ -209,6 +209,7 @@ export class RestEndpoint {
     signal.throwIfAborted();
     const end = linkedAbort(signal);
     const startMs = this.#deps.clock.now();
+    const ended = this.#deps.observer?.noteAsked(this.#options.chain, this.host);
     try {
       const result = await use(() => this.#begin(request, accept, end.signal));
       this.#note(request, "ok", startMs);
@@ -223,6 +224,7 @@ export class RestEndpoint {
       if (fault instanceof RpcFault) this.#note(request, fault.code, startMs);
       throw fault;
     } finally {
+      ended?.();
       end.abort();
       end.unlink();
     }

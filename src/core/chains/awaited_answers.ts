@@ -1,6 +1,5 @@
 /** The wait for the first answers of chains: what is missing after a few seconds is named, long before time is up. */
 import { describeFault } from "../checks/run_checks.ts";
-import { EndpointUrl } from "../config/redact.ts";
 import type { RpcFault } from "../rpc/fault.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -8,18 +7,8 @@ import type { Log } from "../telemetry/log.ts";
 /** Time after which chains that have not answered are named, ms. */
 const TOLD_AFTER_MS = 3_000;
 
-/** Hosts of endpoints by the name of their chain. */
-export type HostsByChain = ReadonlyMap<string, readonly string[]>;
-
-/** Lists the hosts of all endpoints in a section of the configuration, at any depth, each once. */
-export function listHosts(section: unknown): readonly string[] {
-  return [...new Set(hostsIn(section))];
-}
-
-function hostsIn(value: unknown): readonly string[] {
-  if (value instanceof EndpointUrl) return [value.host];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(hostsIn) : [];
-}
+/** Lists the hosts of a chain that owe an answer now. */
+export type ListAsked = (chain: string) => readonly string[];
 
 /** Chains that are being asked, with the latest fault of each. */
 export class AwaitedAnswers {
@@ -43,26 +32,26 @@ export class AwaitedAnswers {
     if (entry !== undefined) entry.fault = fault;
   }
 
-  /** Describes every chain that is still asked. */
-  describe(hosts: HostsByChain): readonly string[] {
-    return [...this.#asked].map(([chain, { fault }]) =>
-      fault === undefined
-        ? `${chain} via ${(hosts.get(chain) ?? []).join(", ")}: no answer yet`
-        : `${chain} via ${fault.where.endpointHost}: ${describeFault(fault)}`
-    );
+  /** Describes every chain that is still asked: what an endpoint said last, or which ones say nothing. */
+  describe(listAsked: ListAsked): readonly string[] {
+    return [...this.#asked].map(([chain, { fault }]) => {
+      if (fault !== undefined) return `${chain} via ${fault.where.endpointHost}: ${describeFault(fault)}`;
+      const hosts = listAsked(chain).join(", ");
+      return `${chain}${hosts === "" ? "" : ` via ${hosts}`}: no answer yet`;
+    });
   }
 }
 
 /** Runs `work`, which asks chains; logs once which of them have not answered when it takes long. */
 export async function tellAwaited<T>(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
-  hosts: HostsByChain,
+  listAsked: ListAsked,
   work: (awaited: AwaitedAnswers) => Promise<T>,
 ): Promise<T> {
   const awaited = new AwaitedAnswers();
   const over = new AbortController();
   const told = clock.sleep(TOLD_AFTER_MS, over.signal).then(
-    () => log.info("first_answers_awaited", { waitsFor: awaited.describe(hosts).join("; ") }),
+    () => log.info("first_answers_awaited", { waitsFor: awaited.describe(listAsked).join("; ") }),
     () => undefined, // everything was answered before
   );
   try {

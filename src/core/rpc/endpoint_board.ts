@@ -73,10 +73,23 @@ export class EndpointBoard implements RpcObserver {
   readonly #clock: Pick<Clock, "now">;
   readonly #registry: MetricRegistry;
   readonly #known = new Map<string, Known>();
+  /** Requests without an answer yet. */
+  readonly #open = new Set<{ readonly chain: string; readonly host: string }>();
 
   constructor(deps: { readonly clock: Pick<Clock, "now">; readonly registry: MetricRegistry }) {
     this.#clock = deps.clock;
     this.#registry = deps.registry;
+  }
+
+  noteAsked(chain: string, endpointHost: string): () => void {
+    const request = { chain, host: endpointHost };
+    this.#open.add(request);
+    return () => void this.#open.delete(request);
+  }
+
+  /** Hosts of a chain that owe an answer now. */
+  listAsked(chain: string): readonly string[] {
+    return [...new Set([...this.#open].filter((each) => each.chain === chain).map(({ host }) => host))];
   }
 
   noteRequest({ chain, endpointHost, calls, tookMs, head, final }: ObservedRequest): void {

@@ -23,6 +23,8 @@ export interface ObservedRequest {
 
 /** Observer of requests. Must not throw. */
 export interface RpcObserver {
+  /** Notified of a request before it is sent; returns what is called when it has ended, however it did. */
+  noteAsked(chain: string, endpointHost: string): () => void;
   noteRequest(request: ObservedRequest): void;
 }
 
@@ -75,6 +77,7 @@ async function observeSend(
       tookMs: clock.now() - startMs,
       ...named,
     });
+  const ended = observer.noteAsked(chain, endpoint.host);
   try {
     const answers = await endpoint.send(calls, conditions);
     note((index) => {
@@ -86,6 +89,8 @@ async function observeSend(
     // What this program aborted says nothing about the endpoint.
     if (fault instanceof RpcFault) note(() => fault.code, NO_HEIGHTS);
     throw fault;
+  } finally {
+    ended();
   }
 }
 

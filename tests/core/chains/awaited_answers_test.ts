@@ -1,18 +1,13 @@
 import assert from "node:assert/strict";
-import { listHosts, tellAwaited } from "../../../src/core/chains/awaited_answers.ts";
+import { tellAwaited } from "../../../src/core/chains/awaited_answers.ts";
 import { checkWithin } from "../../../src/core/chains/check.ts";
-import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 
 const never = new AbortController().signal;
-const hosts = new Map([
-  ["EVM-1", ["a.example", "b.example"]],
-  ["EVM-56", ["bsc.example:8545"]],
-  ["POLKADOT-3367", ["hub.example"]],
-]);
+const listAsked = (chain: string): readonly string[] => chain === "EVM-1" ? ["a.example", "b.example"] : [];
 
 /** A check that never ends. */
 function hang(signal: AbortSignal): Promise<never> {
@@ -30,7 +25,7 @@ Deno.test("awaited answers: after three seconds one line names the chains that a
   const random = seededRandomness(1);
   const startMs = clock.now();
   let toldMs: number | undefined;
-  const work = tellAwaited({ clock, log }, hosts, async (awaited) => {
+  const work = tellAwaited({ clock, log }, listAsked, async (awaited) => {
     const deps = { clock, random, awaited };
     await Promise.all([
       checkWithin(deps, { name: "POLKADOT-3367", check: () => Promise.resolve([]) }, never),
@@ -56,7 +51,7 @@ Deno.test("awaited answers: who is answered in time hears nothing", async () => 
   const clock = new FakeClock();
   const log = new RecordedLog();
   const deps = { clock, random: seededRandomness(1) };
-  await tellAwaited({ clock, log }, hosts, async (awaited) => {
+  await tellAwaited({ clock, log }, listAsked, async (awaited) => {
     const check = async (): Promise<[]> => {
       await clock.advance(2_500);
       return [];
@@ -65,17 +60,4 @@ Deno.test("awaited answers: who is answered in time hears nothing", async () => 
   });
   await clock.advance(10_000);
   assert.deepEqual(log.lines, []);
-});
-
-Deno.test("awaited answers: the hosts of a section are those of all its endpoints, without paths or keys", () => {
-  const url = (text: string): EndpointUrl => new EndpointUrl(text);
-  const section = {
-    rpcUrls: [
-      url("https://one.example/v1/0123456789abcdef0123456789abcdef"),
-      url("https://two.example:8545"),
-    ],
-    name: "https://no.example",
-    host: { beaconUrls: [url("https://beacon.example"), url("https://one.example/other")], none: undefined },
-  };
-  assert.deepEqual(listHosts(section), ["one.example", "two.example:8545", "beacon.example"]);
 });

@@ -178,6 +178,20 @@ Deno.test("endpoint board: an endpoint that is asked no longer is forgotten, and
   assert.deepEqual(board.list().map(({ host }) => host), ["kept"]);
 });
 
+Deno.test("endpoint board: an endpoint owes an answer until its request has ended, however it did", async () => {
+  const { board, make } = scene();
+  const { raw, endpoint } = make("a");
+  const asked = endpoint.send([call("eth_call")], { signal });
+  assert.deepEqual([board.listAsked("EVM-1"), board.listAsked("EVM-2")], [["a"], []]);
+  await asked;
+  assert.deepEqual(board.listAsked("EVM-1"), []);
+  raw.answer = () => {
+    throw new Error("aborted");
+  };
+  await assert.rejects(endpoint.send([call("eth_call")], { signal }), /aborted/);
+  assert.deepEqual(board.listAsked("EVM-1"), []);
+});
+
 Deno.test("endpoint board: without an observer the endpoint is the same object", () => {
   const clock = new FakeClock(0);
   const raw = new Answering("a", clock, 0);
