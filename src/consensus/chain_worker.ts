@@ -11,6 +11,7 @@ import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { ProverTurns } from "./control/prover_turns.ts";
 import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";
+import { observeCheck } from "./observe_check.ts";
 import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
 import { type Pollable, runPollLoop } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
@@ -41,15 +42,14 @@ export function chainWorker(
   if (prover.l1 !== undefined) deps.notifier.follow(prover.l1, wake);
   const log = deps.log.with({ chain: prover.chain });
   const proverWorker = new ProverWorker({ ...deps, log }, prover);
+  const route = { chain: prover.chain, target: deps.hub.id.stateMachine };
   return {
-    name: `${prover.chain} -> ${deps.hub.id.stateMachine}`,
+    name: `${route.chain} -> ${route.target}`,
     run: async (signal) => {
       if (!hasPassed) {
-        await checkUntilPassed(
-          deps,
-          { name: prover.chain, check: (inner) => checkProver(prover, inner) },
-          signal,
-        );
+        const check = (inner: AbortSignal): Promise<readonly CheckFinding[]> =>
+          observeCheck({ route, observer: deps.observer, check: () => checkProver(prover, inner) });
+        await checkUntilPassed(deps, { name: prover.chain, check }, signal);
         hasPassed = true;
       }
       await runPollLoop({ ...deps, log }, proverWorker, { wake, signal });
@@ -102,7 +102,7 @@ class ProverWorker implements Pollable {
     const poll = (): Promise<PollResult> => this.#poll(failures, signal);
     const turn = this.#deps.turns?.of(this.#route);
     const result = await (turn === undefined ? poll() : turn.run(poll, signal));
-    this.#deps.observer?.notePoll(this.#route, result.kind, this.#awaits);
+    this.#deps.observer?.notePoll(this.#route, result, this.#awaits);
     return result;
   }
 
@@ -159,7 +159,7 @@ class ProverWorker implements Pollable {
         if (code === "too_large" && adviceIfTooLarge !== undefined) {
           const explanation = adviceIfTooLarge;
           log.error("update_too_large", { summary, bytes: bytesOf(proofs), detail, explanation });
-          return { kind: "failed" };
+          return { kind: "failed", failure: { text: `too large for the target: ${explanation}` } };
         }
         log[failures === 0 ? "info" : "warn"](
           "update_rejected",
@@ -169,7 +169,7 @@ class ProverWorker implements Pollable {
             detail,
           },
         );
-        return { kind: "failed" };
+        return { kind: "failed", failure: { text: `the target refused the update: ${code}` } };
       }
       case "lost":
         // The transaction pool may replace an update with a competitor's before either is included; a second loss is
@@ -178,7 +178,7 @@ class ProverWorker implements Pollable {
           summary,
           reason: result.reason,
         });
-        return { kind: "failed" };
+        return { kind: "failed", failure: { text: `the update was lost: ${result.reason}` } };
     }
   }
 }

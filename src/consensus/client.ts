@@ -3,6 +3,7 @@
  * one definition, and `registry.ts` lists them. Start reading at {@link ChainClient}.
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { HubLightClient } from "../core/chains/hub_client.ts";
 import type { CheckJob } from "../core/checks/run_checks.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import type { KnownSection } from "../core/config/chain_checks.ts";
@@ -95,8 +96,18 @@ export interface HubStateContext extends HubContext {
   readonly target: ConsensusTarget;
 }
 
+/** Watches light clients as they are read. */
+export interface LightClientWatch {
+  /** Returns the target with observed reads. */
+  observe(target: ConsensusTarget): ConsensusTarget;
+  /** Returns the hub's light client on an EVM host with observed reads. */
+  observeHost(host: StateMachine, client: HubLightClient): HubLightClient;
+}
+
 /** Chains that follow the hub. */
 export interface FollowerContext extends HubContext {
+  /** Absent: nobody watches. */
+  readonly watch?: LightClientWatch | undefined;
   readonly evmChains: readonly EvmChainSection[];
   readonly substrateChains: readonly FollowerConfig[];
   /** Client by which parachains follow the hub, whatever the type of the hub. */

@@ -16,6 +16,7 @@ import type {
   HubClient,
   HubContext,
   HubStateContext,
+  LightClientWatch,
   ProverContext,
   RelayConfig,
 } from "./client.ts";
@@ -44,8 +45,8 @@ export interface ConnectDeps {
   readonly log: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
-  /** Wraps the hub for whoever observes it; absent: nobody does. */
-  readonly observeHub?: ((hub: ConsensusTarget) => ConsensusTarget) | undefined;
+  /** Watches light clients; absent: nobody does. */
+  readonly watch?: LightClientWatch | undefined;
   /** Persistent storage of chains (`--cache`); absent: none. */
   readonly cachedTexts?: ReadonlyMap<StateMachine, PersistedText> | undefined;
 }
@@ -69,7 +70,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     maxConcurrentQueries: substrate.maxConcurrentQueries,
     signer: substrate.signer,
   });
-  const hub = deps.observeHub?.(target) ?? target;
+  const hub = deps.watch?.observe(target) ?? target;
   const proved = [
     ...config.chains.flatMap((chain) => {
       const cachedText = deps.cachedTexts?.get(chain.stateMachine);
@@ -87,18 +88,19 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   const ofHub = bindHubClient(config.hub.consensus).createChecks({ network, hub: substrate });
   const planEndpointChecks = (): readonly CheckJob[] =>
     [...checks, ofHub ?? (() => [])].flatMap((plan) => plan());
-  return { hub, proved, receiveOnly, planEndpointChecks, ...connectHubClient(network, config, hub) };
+  const ofHubClient = connectHubClient({ ...network, watch: deps.watch }, config, hub);
+  return { hub, proved, receiveOnly, planEndpointChecks, ...ofHubClient };
 }
 
 /** Connects what proves the hub: to its followers, and for governance that creates a client of it. */
 function connectHubClient(
-  network: SubstrateChainDeps,
+  { watch, ...network }: SubstrateChainDeps & Pick<FollowerContext, "watch">,
   { hub, chains, relayer }: ConsensusConfig,
   target: ConsensusTarget,
 ): Pick<Connections, "hubConsensus" | "hubState" | "fetchBase"> {
   const evmChains = chains.flatMap((chain) => chain.type === "substrate" ? [] : [chain]);
   const substrateChains = chains.flatMap((chain) => chain.type === "substrate" ? [chain] : []);
-  const context = { network, hub: hub.substrate, target, evmChains, substrateChains, parachains };
+  const context = { network, hub: hub.substrate, target, watch, evmChains, substrateChains, parachains };
   const client = bindHubClient(hub.consensus);
   const { fetchBase } = client;
   return {

@@ -2,7 +2,11 @@
  * Submits what a prover has found and reports it: to the log, to the observer, and to those who wait for the height. The
  * worker of a chain does it, and an operator's `prove`.
  */
-import type { StateMachineHeight } from "../core/ismp/state_machine.ts";
+import {
+  type StateMachineHeight,
+  type StateMachineId,
+  stateMachineIdKey,
+} from "../core/ismp/state_machine.ts";
 import type { HeightNotifier } from "./height_notifier.ts";
 import type { ConsensusProver, ProverFinding } from "./prover.ts";
 import { type SubmitDeps, type SubmitResult, submitUpdates } from "./submit.ts";
@@ -47,6 +51,7 @@ export async function deliverUpdate(
     result: result.kind,
     bytes: bytesOf(proofs),
     findMs,
+    ...result.kind === "accepted" && { height: heightOf(result, commitmentId) },
     submitMs: clock.now() - startMs,
     detail: describeResult(summary, result),
   });
@@ -59,6 +64,15 @@ export async function deliverUpdate(
     if (result.hubHeight !== undefined) notifier.notify({ id: commitmentId, height: result.hubHeight });
   }
   return result;
+}
+
+/** Height of the chain that an update has stored; `undefined`: it stored none. */
+function heightOf(
+  { advanced }: Extract<SubmitResult, { kind: "accepted" }>,
+  of: StateMachineId,
+): number | undefined {
+  const stored = advanced.findLast(({ id }) => stateMachineIdKey(id) === stateMachineIdKey(of));
+  return stored && Number(stored.height);
 }
 
 /** Bytes of proofs. */

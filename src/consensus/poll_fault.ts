@@ -4,7 +4,7 @@ import { DeadlineFault } from "../core/runtime/retry.ts";
 import type { EventCode } from "../core/telemetry/events.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { ProverFault } from "./prover.ts";
-import type { PollResult } from "./schedule.ts";
+import type { PollFailure, PollResult } from "./schedule.ts";
 
 /** Log events of prover faults. */
 export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
@@ -47,25 +47,36 @@ export function reportFailedPoll(
   error: unknown,
   failures: number,
 ): PollResult {
+  const failure = describeFailure(error);
   if (error instanceof ProverFault) {
     log.error(proverEvents[error.code], { failures: failures + 1, error });
-    return { kind: error.code === "unrecoverable" ? "suspended" : "failed" };
+    return { kind: error.code === "unrecoverable" ? "suspended" : "failed", failure };
   }
   if (error instanceof RpcFault && error.reaction === "stop") {
     log.error("endpoint_wrong_chain", {
       error,
     });
-    return { kind: "suspended" };
+    return { kind: "suspended", failure };
   }
   if (error instanceof RpcFault && error.code === "missing_method") {
     const { method } = error.where;
     const advice = advices.get(method) ?? USUAL_ADVICE;
     log.error("endpoint_method_missing", { method, explanation: advice, error });
-    return { kind: "failed", atLeastMs: MISSING_METHOD_POLL_MS };
+    return { kind: "failed", failure, atLeastMs: MISSING_METHOD_POLL_MS };
   }
   if (error instanceof RpcFault || error instanceof DeadlineFault) {
     log.warn("poll_failed", { failures: failures + 1, error });
-    return { kind: "failed", atLeastMs: error instanceof RpcFault ? error.retryAfterMs : undefined };
+    return { kind: "failed", failure, atLeastMs: error instanceof RpcFault ? error.retryAfterMs : undefined };
   }
   throw error;
+}
+
+/** Describes a fault for the operator, without what a node said: that may hold anything. */
+export function describeFailure(error: unknown): PollFailure {
+  if (error instanceof ProverFault) return { text: error.detail, host: error.endpoint };
+  if (error instanceof RpcFault) {
+    const { chain, endpointHost, method } = error.where;
+    return { text: `${method} on ${chain}: ${error.code}`, host: endpointHost };
+  }
+  return { text: error instanceof Error ? error.message : String(error) };
 }

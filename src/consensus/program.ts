@@ -7,7 +7,6 @@ import { openPersistedText, type PersistedText, PersistedTextFault } from "./per
 import { chainClients } from "./registry.ts";
 import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/serve_status.ts";
 import type { RecentWarning } from "../core/telemetry/recent_warnings.ts";
@@ -79,7 +78,7 @@ export function runProgram(
       setLogLevel,
       cachedTexts,
       observer: watch.endpoints,
-      observeHub: (hub: ConsensusTarget) => watch.observe(hub),
+      watch,
     };
     const depsWith = (current: ConsensusConfig): RunDeps => {
       const connect = (): Connections => {

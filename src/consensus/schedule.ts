@@ -11,9 +11,21 @@ export type PollResult =
   /** The hub accepted the updates, ours or another relayer's. `hasMore`: it is still behind. */
   | { readonly kind: "updated"; readonly hasMore: boolean }
   /** A retry may succeed. `atLeastMs`: minimum delay that an endpoint asked for. */
-  | { readonly kind: "failed"; readonly atLeastMs?: number | undefined }
+  | {
+    readonly kind: "failed";
+    readonly failure: PollFailure;
+    readonly atLeastMs?: number | undefined;
+  }
   /** The operator or governance has to fix something; polling often does not help. */
-  | { readonly kind: "suspended" };
+  | { readonly kind: "suspended"; readonly failure: PollFailure };
+
+/** Why a poll failed, for the operator. */
+export interface PollFailure {
+  /** A clause without a full stop; without texts of endpoints. */
+  readonly text: string;
+  /** Host of the endpoint; absent where several took part, or none. */
+  readonly host?: string | undefined;
+}
 
 /** Poll interval, and the polls before. */
 export interface Pace {

@@ -13,6 +13,8 @@ export interface ObservedUpdate {
   /** `overtaken`: another relayer was first, at no cost; `wasted`: at the cost of gas. */
   readonly result: "accepted" | "overtaken" | "refused" | "lost" | "wasted";
   readonly bytes: number;
+  /** Height of the chain that the target knows now, where it was accepted and proves one. */
+  readonly height?: number | undefined;
   /** Time of the poll until there was something to submit, milliseconds. */
   readonly findMs: number;
   /** Time from there to the outcome, milliseconds. */
@@ -25,5 +27,5 @@ export interface ObservedUpdate {
 export interface UpdateObserver {
   noteUpdate(route: UpdateRoute, update: ObservedUpdate): void;
   /** @param reason why there is nothing to prove, where the prover says so. */
-  notePoll(route: UpdateRoute, result: PollResult["kind"], reason?: string): void;
+  notePoll(route: UpdateRoute, result: PollResult, reason?: string): void;
 }

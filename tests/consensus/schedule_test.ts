@@ -33,19 +33,21 @@ Deno.test("schedule: what is still behind continues at once, what has caught up 
   assert.equal(planPause({ kind: "updated", hasMore: false }, pace, 0).delayMs, 300_000);
 });
 
+const failure = { text: "it failed" };
+
 Deno.test("schedule: failures wait 1 s, 2 s, 4 s and so on up to a minute, and a poll without an update resets that", () => {
   const delays: number[] = [];
   let failures = 0;
   for (let count = 0; count < 8; count++) {
-    const pause = planPause({ kind: "failed" }, { ...pace, failures }, 0);
+    const pause = planPause({ kind: "failed", failure }, { ...pace, failures }, 0);
     assert.equal(pause.interruptible, false);
     ({ failures } = pause);
     delays.push(pause.delayMs / 1_000);
   }
   assert.deepEqual(delays, [1, 2, 4, 8, 16, 32, 60, 60]);
   assert.equal(failures, 8);
-  assert.equal(planPause({ kind: "failed", atLeastMs: 90_000 }, pace, 0).delayMs, 90_000);
-  assert.equal(planPause({ kind: "suspended" }, pace, 0).delayMs, SUSPENDED_MS);
+  assert.equal(planPause({ kind: "failed", failure, atLeastMs: 90_000 }, pace, 0).delayMs, 90_000);
+  assert.equal(planPause({ kind: "suspended", failure }, pace, 0).delayMs, SUSPENDED_MS);
 });
 
 Deno.test("schedule: no pause is shorter than a second or longer than a timer can hold", () => {
@@ -55,8 +57,12 @@ Deno.test("schedule: no pause is shorter than a second or longer than a timer ca
       againInMs: fc.option(fc.double(), { nil: undefined }),
     }),
     fc.record({ kind: fc.constant("updated" as const), hasMore: fc.boolean() }),
-    fc.record({ kind: fc.constant("failed" as const), atLeastMs: fc.option(fc.nat(), { nil: undefined }) }),
-    fc.record({ kind: fc.constant("suspended" as const) }),
+    fc.record({
+      kind: fc.constant("failed" as const),
+      failure: fc.constant(failure),
+      atLeastMs: fc.option(fc.nat(), { nil: undefined }),
+    }),
+    fc.record({ kind: fc.constant("suspended" as const), failure: fc.constant(failure) }),
   );
   fc.assert(fc.property(
     result.filter((look) => look.kind !== "nothing" || !Number.isNaN(look.againInMs)),

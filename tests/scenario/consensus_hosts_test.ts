@@ -15,6 +15,7 @@ import {
   untilHostsKnow,
   untilIdle,
 } from "./support/consensus_network.ts";
+import type { ConsensusStatus } from "../../src/consensus/status/consensus_status.ts";
 import { consensusCommands, proveByHand } from "./support/consensus_command.ts";
 import { DEADLINE_MS, playConsensus, type SceneChanges } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
@@ -178,6 +179,17 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
             record?.event === "operator_request" && record.operation === "prove"
           ),
         );
+        const { code, stdout } = await command(socket, "status", "--json");
+        assert.equal(code, 0);
+        const { lightClients }: ConsensusStatus = JSON.parse(stdout);
+        const routes = lightClients.map(({ chain, target }) => `${chain} -> ${target}`).sort();
+        const names = chains.map(({ stateMachine }) => stateMachine);
+        const both = names.flatMap((name) => [`${name} -> ${hubName}`, `${hubName} -> ${name}`]);
+        assert.deepEqual(routes, both.sort());
+        const client = lightClients.find(({ target }) => target === other.stateMachine);
+        assert.equal(client?.knownHeight, Number(await hubHeightOn(other)));
+        assert.ok((client.final?.height ?? 0) >= client.knownHeight);
+        assert.match(client.trusts ?? "", /^relay block \d+, authority set \d+$/);
         await scene.stop(running);
       } finally {
         await Deno.remove(folder, { recursive: true });

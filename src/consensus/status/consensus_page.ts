@@ -11,7 +11,7 @@ import {
   renderTable,
   renderWarnings,
 } from "../../core/telemetry/http/page.ts";
-import { type ConsensusStatus, MAX_UPDATE_AGE_MS } from "./consensus_status.ts";
+import { type ConsensusStatus, MAX_UPDATE_AGE_MS, type RouteStatus } from "./consensus_status.ts";
 import type { RouteReading } from "./light_client_board.ts";
 
 /** Makes the page. */
@@ -26,6 +26,7 @@ export function renderConsensusPage(status: ConsensusStatus): string {
       renderReasons(reasons, nowMs),
       renderSection("Light clients", renderClients(status)),
       renderSection("Last updates", renderUpdates(status)),
+      renderSection("Last failures", renderFailures(status)),
       renderSection("Endpoints", renderEndpoints(status)),
       renderChecks(status.checks, nowMs),
       renderWarnings(warnings, nowMs),
@@ -34,9 +35,11 @@ export function renderConsensusPage(status: ConsensusStatus): string {
 }
 
 function renderClients({ lightClients, nowMs }: ConsensusStatus): Html {
-  return renderTable<RouteReading>(
+  return renderTable<RouteStatus>(
     [
       { name: "of, on", cell: ({ chain, target }) => markup`${chain} on ${target}` },
+      { name: "knows", isNumber: true, cell: ({ knownHeight }) => knownHeight },
+      { name: "newest", isNumber: true, cell: ({ head, final }) => (final ?? head)?.height },
       { name: "last update", isNumber: true, cell: (client) => renderAge(client, nowMs) },
       {
         name: "expires in",
@@ -44,6 +47,7 @@ function renderClients({ lightClients, nowMs }: ConsensusStatus): Html {
         cell: ({ expiresMs }) => expiresMs && formatDuration(expiresMs - nowMs),
       },
       { name: "our updates", isNumber: true, cell: ({ accepted }) => accepted },
+      { name: "trusts", cell: ({ trusts }) => trusts },
       { name: "now", cell: (client) => renderNow(client, nowMs) },
     ],
     lightClients,
@@ -81,6 +85,22 @@ function renderUpdates({ lightClients, nowMs }: ConsensusStatus): Html {
       { name: "bytes", isNumber: true, cell: ({ bytes }) => bytes },
       { name: "took", isNumber: true, cell: ({ findMs, submitMs }) => formatDuration(findMs + submitMs) },
       { name: "what", cell: ({ detail }) => detail },
+    ],
+    rows,
+    "None since the start.",
+  );
+}
+
+function renderFailures({ lightClients, nowMs }: ConsensusStatus): Html {
+  const rows = lightClients.flatMap(({ chain, target, lastFailure }) =>
+    lastFailure === undefined ? [] : [{ chain, target, ...lastFailure }]
+  );
+  return renderTable<typeof rows[number]>(
+    [
+      { name: "of, on", cell: ({ chain, target }) => markup`${chain} on ${target}` },
+      { name: "when", isNumber: true, cell: ({ atMs }) => `${formatDuration(nowMs - atMs)} ago` },
+      { name: "endpoint", cell: ({ host }) => host },
+      { name: "what", cell: ({ text }) => text },
     ],
     rows,
     "None since the start.",

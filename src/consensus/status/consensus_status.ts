@@ -5,10 +5,13 @@
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import type { BoardRow } from "../../core/checks/check_board.ts";
 import { toCheckReasons } from "../../core/checks/check_section.ts";
-import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
 import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
 import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
 import type { RouteReading } from "./light_client_board.ts";
+
+/** A light client, and the chain that it follows. Absent heights: no endpoint has named one yet. */
+export type RouteStatus = RouteReading & ChainHeights;
 
 /** The snapshot. */
 export interface ConsensusStatus {
@@ -18,7 +21,7 @@ export interface ConsensusStatus {
   readonly startedAtMs: number;
   readonly hub: string;
   readonly reasons: readonly NotReadyReason[];
-  readonly lightClients: readonly RouteReading[];
+  readonly lightClients: readonly RouteStatus[];
   readonly endpoints: readonly EndpointReading[];
   /** Last results of the checks. */
   readonly checks: readonly BoardRow[];

@@ -1,12 +1,15 @@
 /** The snapshot as text for a terminal. */
 import { formatWarnings } from "../../core/telemetry/recent_warnings.ts";
 import { formatDuration, formatSection } from "../../core/runtime/text_table.ts";
-import type { ConsensusStatus } from "./consensus_status.ts";
+import type { ConsensusStatus, RouteStatus } from "./consensus_status.ts";
+
+/** Says of a moment how long ago it was. */
+type Age = (ms: number | undefined) => string;
 
 /** Formats the snapshot. */
 export function formatConsensusStatus(status: ConsensusStatus): string {
   const { nowMs } = status;
-  const age = (ms: number | undefined): string => ms === undefined ? "-" : formatDuration(nowMs - ms);
+  const age: Age = (ms) => ms === undefined ? "-" : formatDuration(nowMs - ms);
   return [
     `causeway-consensus ${status.version}, hub ${status.hub}, running for ${age(status.startedAtMs)}`,
     formatSection(
@@ -17,29 +20,7 @@ export function formatConsensusStatus(status: ConsensusStatus): string {
         `${reason.explanation} ${reason.help}`,
       ]),
     ) ?? "\nNothing is in the way.",
-    formatSection(
-      "Light clients",
-      status.lightClients.map((route) => [
-        `${route.chain} -> ${route.target}`,
-        `${age(route.updatedMs)} ago`,
-        String(route.accepted),
-        `${age(route.lastPollMs)} ago`,
-        route.waitsFor?.reason ?? "-",
-        route.isFrozen === true
-          ? "frozen"
-          : route.failingSinceMs !== undefined
-          ? `failing for ${age(route.failingSinceMs)}`
-          : "ok",
-      ]),
-      [
-        "route",
-        "last update",
-        "our updates",
-        "last poll",
-        "waits for",
-        "state",
-      ],
-    ),
+    ...formatLightClients(status.lightClients, { nowMs, age }),
     formatSection(
       "Endpoints",
       status.endpoints.map((endpoint) => [
@@ -69,4 +50,77 @@ export function formatConsensusStatus(status: ConsensusStatus): string {
     ),
     formatWarnings(status.warnings),
   ].filter((part) => part !== undefined).join("\n");
+}
+
+/** What every light client knows, waits for, was given, and failed at. */
+function formatLightClients(
+  clients: readonly RouteStatus[],
+  { nowMs, age }: { readonly nowMs: number; readonly age: Age },
+): readonly (string | undefined)[] {
+  const rows = clients.map((client) => ({ ...client, route: `${client.chain} -> ${client.target}` }));
+  return [
+    formatSection(
+      "Light clients",
+      rows.map((client) => [
+        client.route,
+        client.knownHeight?.toString() ?? "-",
+        newestText(client),
+        `${age(client.updatedMs)} ago`,
+        client.expiresMs === undefined ? "-" : expiryText(client.expiresMs - nowMs),
+        String(client.accepted),
+        `${age(client.lastPollMs)} ago`,
+        stateText(client, age),
+        client.trusts,
+      ]),
+      [
+        "chain -> target",
+        "knows",
+        "newest",
+        "updated",
+        "expires in",
+        "our updates",
+        "polled",
+        "state",
+        "trusts",
+      ],
+    ),
+    formatSection(
+      "Waited for",
+      rows.flatMap(({ route, waitsFor }) =>
+        waitsFor === undefined ? [] : [[route, `for ${age(waitsFor.sinceMs)}`, waitsFor.reason]]
+      ),
+    ),
+    formatSection(
+      "Last updates",
+      rows.flatMap(({ route, lastUpdate }) => {
+        if (lastUpdate === undefined) return [];
+        const { atMs, result, bytes, findMs, submitMs, detail } = lastUpdate;
+        const took = formatDuration(findMs + submitMs);
+        return [[route, `${age(atMs)} ago`, result, `${bytes} bytes`, `in ${took}`, detail]];
+      }),
+    ),
+    formatSection(
+      "Last failures",
+      rows.flatMap(({ route, lastFailure }) =>
+        lastFailure === undefined
+          ? []
+          : [[route, `${age(lastFailure.atMs)} ago`, lastFailure.host ?? "-", lastFailure.text]]
+      ),
+    ),
+  ];
+}
+
+function newestText({ head, final }: RouteStatus): string {
+  if (final !== undefined) return `${final.height} final`;
+  return head === undefined ? "-" : `${head.height}`;
+}
+
+function expiryText(leftMs: number): string {
+  return leftMs <= 0 ? "expired" : formatDuration(leftMs);
+}
+
+function stateText({ isFrozen, failingSinceMs, lastPollMs }: RouteStatus, age: Age): string {
+  if (isFrozen === true) return "frozen";
+  if (failingSinceMs !== undefined) return `failing for ${age(failingSinceMs)}`;
+  return lastPollMs === undefined ? "starting" : "ok";
 }

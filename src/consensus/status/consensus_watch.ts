@@ -4,7 +4,10 @@
  */
 import { CheckBoard } from "../../core/checks/check_board.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
+import type { HubLightClient } from "../../core/chains/hub_client.ts";
+import { observeHubClient } from "../../core/chains/observed_hub_client.ts";
 import { observeTarget } from "../../core/chains/observed_target.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { EndpointBoard } from "../../core/rpc/endpoint_board.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { Refreshed } from "../../core/runtime/refreshed.ts";
@@ -15,7 +18,7 @@ import { ReasonMemory } from "../../core/telemetry/readiness.ts";
 import type { Connections } from "../session.ts";
 import { renderConsensusPage } from "./consensus_page.ts";
 import { type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
-import { LightClientBoard } from "./light_client_board.ts";
+import { LightClientBoard, type PlannedProver } from "./light_client_board.ts";
 
 /** Age of an exposition up to which it is sent again. */
 const EXPOSITION_EVERY_MS = 1_000;
@@ -23,7 +26,7 @@ const EXPOSITION_EVERY_MS = 1_000;
 /** Connections whose routes are listed. */
 type PlannedConnections = Pick<Connections, "hubConsensus"> & {
   readonly hub: Pick<ConsensusTarget, "id">;
-  readonly proved: readonly Pick<Connections["proved"][number], "chain" | "consensusStateId">[];
+  readonly proved: readonly PlannedProver[];
 };
 
 /** Watches one consensus relayer. */
@@ -50,9 +53,21 @@ export class ConsensusWatch {
     this.#exposition = new Refreshed(clock, { everyMs: EXPOSITION_EVERY_MS, make: () => this.#expose() });
   }
 
-  /** The hub with its light clients observed. */
-  observe(hub: ConsensusTarget): ConsensusTarget {
-    return observeTarget(hub, (id, client) => this.updates.noteClient(id, client));
+  /** The target with its light clients observed. */
+  observe(target: ConsensusTarget): ConsensusTarget {
+    const { stateMachine } = target.id;
+    return observeTarget(target, {
+      onClient: (id, client) => this.updates.noteClient(stateMachine, id, client),
+      onHeight: (of, height) => this.updates.noteHeight(stateMachine, of, height),
+    });
+  }
+
+  /** The hub's light client on an EVM host, observed. */
+  observeHost(host: StateMachine, client: HubLightClient): HubLightClient {
+    return observeHubClient(
+      client,
+      (view) => this.updates.noteHost({ chain: this.#hub, target: host }, view),
+    );
   }
 
   /** Lists the light clients that the program advances. */
@@ -60,9 +75,9 @@ export class ConsensusWatch {
     const hubName = hub.id.stateMachine;
     const { hosts = [], followers = [] } = hubConsensus ?? {};
     this.updates.plan([
-      ...proved.map(({ chain, consensusStateId }) => ({ chain, target: hubName, consensusStateId })),
+      ...proved.map((prover) => ({ chain: prover.chain, target: hubName, prover })),
       ...hosts.map(({ id }) => ({ chain: hubName, target: id.stateMachine })),
-      ...followers.map(({ target }) => ({ chain: hubName, target: target.id.stateMachine })),
+      ...followers.map(({ prover, target }) => ({ chain: hubName, target: target.id.stateMachine, prover })),
     ]);
   }
 
@@ -75,7 +90,10 @@ export class ConsensusWatch {
   status(): ConsensusStatus {
     const known = {
       nowMs: this.#clock.now(),
-      lightClients: this.updates.list(),
+      lightClients: this.updates.list().map((client) => {
+        const { head, final } = this.endpoints.heights(client.chain);
+        return { ...client, ...head && { head }, ...final && { final } };
+      }),
       endpoints: this.endpoints.list(),
       checks: this.checks.rows,
     };

@@ -1,13 +1,25 @@
 /** What is known of every light client that the program advances: polls, updates, failures, and its own age. */
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
+import type { HostConsensusView } from "../../core/chains/hub_client.ts";
+import {
+  type ConsensusStateId,
+  type StateMachine,
+  type StateMachineId,
+  stateMachineIdKey,
+} from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { MetricRegistry } from "../../core/telemetry/metric_registry.ts";
-import type { PollResult } from "../schedule.ts";
+import type { ConsensusProver } from "../prover.ts";
+import type { PollFailure, PollResult } from "../schedule.ts";
 import type { ObservedUpdate, UpdateObserver, UpdateRoute } from "../update_observer.ts";
 
-/** A light client that the program advances, with its id where it is one of the hub's. */
+/** Names under which a target stores a light client and its heights; a rollup's may change when the hub was read. */
+export type PlannedProver = Pick<ConsensusProver, "chain" | "consensusStateId" | "commitmentId">;
+
+/** A light client that the program advances. */
 export interface PlannedRoute extends UpdateRoute {
-  readonly consensusStateId?: string;
+  /** Absent: an EVM host, which has one light client only. */
+  readonly prover?: PlannedProver;
 }
 
 /** A light client as last seen. Times are Unix milliseconds; absent: not yet. */
@@ -17,12 +29,18 @@ export interface RouteReading extends UpdateRoute {
   readonly waitsFor?: { readonly reason: string; readonly sinceMs: number };
   /** Time since which every poll failed. */
   readonly failingSinceMs?: number;
+  /** Last failure of a poll, also after others that succeeded. */
+  readonly lastFailure?: PollFailure & { readonly atMs: number };
   readonly lastUpdate?: ObservedUpdate & { readonly atMs: number };
   /** Updates of ours that were accepted since the start. */
   readonly accepted: number;
   /** Last update of the light client, whoever sent it. */
   readonly updatedMs?: number;
   readonly isFrozen?: boolean;
+  /** Height of the chain that the target knows. */
+  readonly knownHeight?: number;
+  /** What the light client trusts besides that height: of EVM hosts the relay chain's block and authority set. */
+  readonly trusts?: string;
   /** Time at which it expires without another update. */
   readonly expiresMs?: number;
 }
@@ -60,33 +78,54 @@ export class LightClientBoard implements UpdateObserver {
       lastUpdate: { ...update, atMs: nowMs },
       accepted: known.accepted + (isAccepted ? 1 : 0),
       ...isAccepted && { updatedMs: nowMs },
+      ...update.height !== undefined && { knownHeight: update.height },
     });
   }
 
-  notePoll(route: UpdateRoute, result: PollResult["kind"], reason?: string): void {
+  notePoll(route: UpdateRoute, result: PollResult, reason?: string): void {
     const nowMs = this.#clock.now();
     const { waitsFor, failingSinceMs, ...known } = this.#find(route);
-    const isFailure = result === "failed" || result === "suspended";
+    const failure = result.kind === "failed" || result.kind === "suspended" ? result.failure : undefined;
     this.#put({
       ...known,
       lastPollMs: nowMs,
-      ...isFailure && { failingSinceMs: failingSinceMs ?? nowMs },
+      ...failure && {
+        failingSinceMs: failingSinceMs ?? nowMs,
+        lastFailure: { ...failure, atMs: nowMs },
+      },
       ...reason !== undefined && {
         waitsFor: waitsFor === undefined ? { reason, sinceMs: nowMs } : { ...waitsFor, reason },
       },
     });
   }
 
-  /** Notes a light client of the hub that was read. */
-  noteClient(consensusStateId: string, client: ConsensusClientView): void {
-    const route = this.#planned.find((planned) => planned.consensusStateId === consensusStateId);
-    if (route === undefined) return;
-    const updatedMs = Number(client.updatedSec) * 1_000;
+  /** Notes a light client that was read on its target. */
+  noteClient(target: StateMachine, id: ConsensusStateId, client: ConsensusClientView): void {
+    const { isFrozen, updatedSec, unbondingSec } = client;
+    for (const route of this.#plannedOn(target)) {
+      if (route.prover?.consensusStateId !== id) continue;
+      this.#put({ ...this.#find(route), ...toAge(updatedSec, unbondingSec), isFrozen });
+    }
+  }
+
+  /** Notes the latest height of a chain that a target has. */
+  noteHeight(target: StateMachine, of: StateMachineId, height: bigint): void {
+    for (const route of this.#plannedOn(target)) {
+      const { prover } = route;
+      if (prover === undefined || stateMachineIdKey(prover.commitmentId) !== stateMachineIdKey(of)) continue;
+      this.#put({ ...this.#find(route), knownHeight: Number(height) });
+    }
+  }
+
+  /** Notes the hub's light client on an EVM host. */
+  noteHost(route: UpdateRoute, view: HostConsensusView): void {
+    const { state, hubHeight, isFrozen, updatedSec, unstakingSec } = view;
     this.#put({
       ...this.#find(route),
-      updatedMs,
-      isFrozen: client.isFrozen,
-      expiresMs: updatedMs + Number(client.unbondingSec) * 1_000,
+      ...toAge(updatedSec, unstakingSec),
+      isFrozen,
+      knownHeight: Number(hubHeight),
+      ...state && { trusts: `relay block ${state.latestHeight}, authority set ${state.current.id}` },
     });
   }
 
@@ -105,6 +144,10 @@ export class LightClientBoard implements UpdateObserver {
     }
   }
 
+  #plannedOn(target: StateMachine): readonly PlannedRoute[] {
+    return this.#planned.filter((route) => route.target === target);
+  }
+
   #find({ chain, target }: UpdateRoute): RouteReading {
     const found = this.#routes.get(keyOf({ chain, target }));
     if (found !== undefined) return found;
@@ -116,6 +159,11 @@ export class LightClientBoard implements UpdateObserver {
   #put(route: RouteReading): void {
     this.#routes.set(keyOf(route), route);
   }
+}
+
+function toAge(updatedSec: bigint, lifetimeSec: bigint): Pick<RouteReading, "updatedMs" | "expiresMs"> {
+  const updatedMs = Number(updatedSec) * 1_000;
+  return { updatedMs, expiresMs: updatedMs + Number(lifetimeSec) * 1_000 };
 }
 
 function keyOf({ chain, target }: UpdateRoute): string {

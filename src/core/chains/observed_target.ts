@@ -1,24 +1,28 @@
-/** A target of updates whose light clients an observer hears of as they are read; everything else is its own. */
+/** A target of updates whose light clients and heights an observer hears of as they are read; all else is its own. */
 import type { StateMachineHeight, StateMachineId } from "../ismp/state_machine.ts";
 import type { ConsensusStateId } from "../ismp/state_machine.ts";
 import type { StateCommitment } from "../ismp/state_commitment.ts";
 import type { ConsensusClientView, ConsensusTarget, HubBlock, TargetReads } from "./consensus_target.ts";
 
-/** Called with each light client that was read; must not throw. */
-export type OnClient = (id: ConsensusStateId, client: ConsensusClientView) => void;
+/** Hears of what was read. Must not throw. */
+export interface TargetReadObserver {
+  onClient(id: ConsensusStateId, client: ConsensusClientView): void;
+  /** Called with the latest height of a chain that the target has. */
+  onHeight(of: StateMachineId, height: bigint): void;
+}
 
 /** Returns the target with observed reads. */
-export function observeTarget(target: ConsensusTarget, onClient: OnClient): ConsensusTarget {
-  return { ...target, reads: new ObservedTargetReads(target.reads, onClient) };
+export function observeTarget(target: ConsensusTarget, observer: TargetReadObserver): ConsensusTarget {
+  return { ...target, reads: new ObservedTargetReads(target.reads, observer) };
 }
 
 class ObservedTargetReads implements TargetReads {
   readonly #reads: TargetReads;
-  readonly #onClient: OnClient;
+  readonly #observer: TargetReadObserver;
 
-  constructor(reads: TargetReads, onClient: OnClient) {
+  constructor(reads: TargetReads, observer: TargetReadObserver) {
     this.#reads = reads;
-    this.#onClient = onClient;
+    this.#observer = observer;
   }
 
   async fetchClient(
@@ -27,12 +31,14 @@ class ObservedTargetReads implements TargetReads {
     signal: AbortSignal,
   ): Promise<ConsensusClientView | undefined> {
     const client = await this.#reads.fetchClient(id, block, signal);
-    if (client !== undefined) this.#onClient(id, client);
+    if (client !== undefined) this.#observer.onClient(id, client);
     return client;
   }
 
-  fetchLatestHeight(of: StateMachineId, signal: AbortSignal): Promise<bigint | undefined> {
-    return this.#reads.fetchLatestHeight(of, signal);
+  async fetchLatestHeight(of: StateMachineId, signal: AbortSignal): Promise<bigint | undefined> {
+    const height = await this.#reads.fetchLatestHeight(of, signal);
+    if (height !== undefined) this.#observer.onHeight(of, height);
+    return height;
   }
 
   fetchCommitment(of: StateMachineHeight, signal: AbortSignal): Promise<StateCommitment | undefined> {

@@ -3,14 +3,19 @@ import assert from "node:assert/strict";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
 import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
-import type { ConsensusClientView } from "../../../src/core/chains/consensus_target.ts";
+import { describeFailure } from "../../../src/consensus/poll_fault.ts";
+import { formatConsensusStatus } from "../../../src/consensus/status/consensus_status_text.ts";
+import type { ConsensusClientView, ConsensusTarget } from "../../../src/core/chains/consensus_target.ts";
+import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub_client.ts";
+import { toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../src/core/evm/address.ts";
 import { toConsensusClientId, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import { platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../../../src/core/telemetry/http/serve_status.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { MemoryTarget } from "../../support/memory_target.ts";
+import { idOf, MemoryTarget } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { ScriptedProver, updateTo } from "../../support/scripted_prover.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
@@ -135,40 +140,131 @@ Deno.test("consensus watch: polls that fail for a quarter of an hour make the pr
   }));
 
 Deno.test("consensus watch: a light client without an update for six hours, and a frozen one, are reasons", () =>
-  withServer(() => {}, async ({ get, watch, clock, prover }) => {
+  withServer(() => {}, async ({ get, watch, clock, prover, hub }) => {
     watch.open();
-    watch.updates.noteClient(prover.consensusStateId, seen);
-    watch.updates.noteClient(toConsensusStateId("NONE"), { ...seen, isFrozen: true });
+    watch.updates.noteClient(hub.id.stateMachine, prover.consensusStateId, seen);
+    watch.updates.noteClient(hub.id.stateMachine, toConsensusStateId("NONE"), { ...seen, isFrozen: true });
     assert.deepEqual(await readCodes(get), [200, []]);
     await clock.advance(6 * HOUR_MS + 1);
     assert.deepEqual(await readCodes(get), [503, ["light_client_stalled"]]);
-    watch.updates.noteClient(prover.consensusStateId, { ...seen, isFrozen: true });
+    watch.updates.noteClient(hub.id.stateMachine, prover.consensusStateId, { ...seen, isFrozen: true });
     assert.deepEqual(await readCodes(get), [503, ["light_client_frozen", "light_client_stalled"]]);
     assert.match(await (await get("/")).text(), /<span class="bad">frozen<\/span>/);
   }));
 
-Deno.test("consensus watch: reads of the hub's light clients are noticed, and nothing else is changed", async () => {
-  const clock = new FakeClock(START_MS);
-  const target = new MemoryTarget({ clock });
-  const watch = new ConsensusWatch(clock, target.id.stateMachine);
-  const prover = new ScriptedProver(clock, { id: "EVM-1/ETH0" });
-  target.clients.set(prover.consensusStateId, seen);
-  watch.plan({ hub: target, proved: [prover] });
+/** The target as a record, whose parts can be replaced. */
+function asRecord(target: MemoryTarget): ConsensusTarget {
   const { id, reads, updates, sender, outcomes } = target;
-  const record = {
-    id,
-    reads,
-    updates,
-    sender,
-    outcomes,
+  return {
+    ...{ id, reads, updates, sender, outcomes },
     check: () => target.check(),
     close: () => target.close(),
     planChecks: () => target.planChecks(),
   };
-  const observed = watch.observe(record);
-  const { signal } = new AbortController();
+}
+
+const { signal } = new AbortController();
+
+Deno.test("consensus watch: reads of light clients are noticed on hub and followers, and nothing else is changed", async () => {
+  const clock = new FakeClock(START_MS);
+  const hub = new MemoryTarget({ clock });
+  const follower = new MemoryTarget({ clock, id: "KUSAMA-2000/PAS0" });
+  const watch = new ConsensusWatch(clock, hub.id.stateMachine);
+  const prover = new ScriptedProver(clock, { id: "EVM-1/ETH0" });
+  const ofHub = new ScriptedProver(clock, { id: "KUSAMA-4009/ETH0" });
+  hub.clients.set(prover.consensusStateId, seen);
+  follower.clients.set(prover.consensusStateId, { ...seen, updatedSec: seen.updatedSec - 60n });
+  hub.store(prover.commitmentId, 21n);
+  follower.store(ofHub.commitmentId, 7n);
+  const followers = [{ prover: ofHub, target: follower }];
+  const rest = { hosts: [], shared: [], skipped: [], skippedText: "" };
+  watch.plan({ hub, proved: [prover], hubConsensus: { ...rest, followers } });
+  const observed = watch.observe(asRecord(hub));
   assert.deepEqual(await observed.reads.fetchClient(prover.consensusStateId, "best", signal), seen);
-  const [route] = watch.updates.list();
-  assert.deepEqual([route?.updatedMs, route?.expiresMs], [START_MS, START_MS + 24 * HOUR_MS]);
-  assert.equal(observed.sender, sender);
+  assert.equal(await observed.reads.fetchLatestHeight(prover.commitmentId, signal), 21n);
+  const observedFollower = watch.observe(asRecord(follower));
+  await observedFollower.reads.fetchClient(ofHub.consensusStateId, "best", signal);
+  await observedFollower.reads.fetchLatestHeight(ofHub.commitmentId, signal);
+  await observedFollower.reads.fetchLatestHeight(prover.commitmentId, signal);
+  const routes = watch.updates.list().map((
+    { chain, target, updatedMs, expiresMs, knownHeight },
+  ) => [chain, target, updatedMs, expiresMs, knownHeight]);
+  assert.deepEqual(routes, [
+    ["EVM-1", "KUSAMA-4009", START_MS, START_MS + 24 * HOUR_MS, 21],
+    ["KUSAMA-4009", "KUSAMA-2000", START_MS - 60_000, START_MS + 24 * HOUR_MS - 60_000, 7],
+  ]);
+  assert.equal(observed.sender, hub.sender);
+});
+
+/** The hub's light client on an EVM host. */
+const onHost: HostConsensusView = {
+  state: {
+    latestHeight: 1_234n,
+    beefyActivationBlock: 0n,
+    current: { id: 9n, length: 4, root: toHash256(new Uint8Array(32)) },
+    next: { id: 10n, length: 4, root: toHash256(new Uint8Array(32)) },
+  },
+  consensusClient: toAddress(new Uint8Array(20)),
+  hubHeight: 56n,
+  acceptsHub: true,
+  nowSec: seen.updatedSec,
+  updatedSec: seen.updatedSec - 120n,
+  unstakingSec: 3_600n,
+  challengePeriodSec: 0n,
+  isFrozen: false,
+  pendingHeight: 1_234n,
+  pendingSetId: 9n,
+};
+
+Deno.test("consensus watch: hosts are shown as other targets are, with what they trust", async () => {
+  const clock = new FakeClock(START_MS);
+  const hub = idOf("KUSAMA-4009/PAS0");
+  const host = idOf("EVM-97/BSC0");
+  const watch = new ConsensusWatch(clock, hub.stateMachine);
+  const client: HubLightClient = {
+    fetchConsensusView: () => Promise.resolve(onHost),
+    fetchAuthoritySetId: () => Promise.resolve(9n),
+    fetchHasBatchCall: () => Promise.resolve(true),
+    fetchClientKind: () => Promise.resolve("router"),
+  };
+  const observed = watch.observeHost(host.stateMachine, client);
+  assert.equal(await observed.fetchConsensusView(hub, signal), onHost);
+  assert.deepEqual([
+    await observed.fetchAuthoritySetId(signal),
+    await observed.fetchHasBatchCall(signal),
+    await observed.fetchClientKind(onHost.consensusClient, signal),
+  ], [9n, true, "router"]);
+  const route = { chain: hub.stateMachine, target: host.stateMachine };
+  const where = { chain: host.stateMachine, endpointHost: "a.example", method: "eth_call" };
+  const failure = describeFailure(
+    new RpcFault("timeout", "retry", where, { detail: "https://a.example/KEY" }),
+  );
+  watch.updates.notePoll(route, { kind: "failed", failure });
+  await clock.advance(60_000);
+  watch.updates.notePoll(route, { kind: "nothing", againInMs: undefined }, "nothing newer");
+  watch.endpoints.noteRequest({
+    chain: hub.stateMachine,
+    endpointHost: "hub.example",
+    calls: [],
+    tookMs: 1,
+    final: 60n,
+  });
+  watch.open();
+  const text = formatConsensusStatus(JSON.parse(JSON.stringify(watch.status())));
+  const lines = text.split("\n").map((line) => line.trim().split(/ {3,}/));
+  const rowsOf = (title: string): readonly (readonly string[])[] => {
+    const start = lines.findIndex(([first]) => first === title);
+    return lines.slice(start + 1, lines.findIndex(([first], at) => at > start && first === ""));
+  };
+  const name = "KUSAMA-4009 -> EVM-97";
+  assert.deepEqual(rowsOf("Light clients")[1], [
+    ...[name, "56", "60 final", "3 min ago", "57 min", "0", "0 s ago", "ok"],
+    "relay block 1234, authority set 9",
+  ]);
+  assert.deepEqual(rowsOf("Waited for"), [[name, "for 0 s", "nothing newer"]]);
+  assert.deepEqual(rowsOf("Last failures"), [[name, "60 s ago", "a.example", "eth_call on EVM-97: timeout"]]);
+  const page = await watch.sources().page();
+  assert.match(page, /relay block 1234, authority set 9/);
+  assert.match(page, /a\.example.*eth_call on EVM-97: timeout/s);
+  assert.ok(!page.includes("KEY") && !text.includes("KEY"));
 });

@@ -136,11 +136,13 @@ function openHost(network: SubstrateChainDeps, chain: EvmChainSection): EvmChain
 }
 
 function connectHost(
-  { network, hub }: HubContext,
+  { network, hub, watch }: FollowerContext,
   section: EvmChainSection,
   sources: readonly HostProofSource[],
 ): HubHost {
-  const chain = openHost(network, section);
+  const own = openHost(network, section);
+  const { hubClient } = own;
+  const chain = { ...own, hubClient: watch?.observeHost(own.id.stateMachine, hubClient) ?? hubClient };
   const hubId = { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId };
   const { clock } = network;
   const log = network.log.with({ chain: chain.id.stateMachine });

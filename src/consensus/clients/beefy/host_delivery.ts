@@ -3,6 +3,7 @@
  * transaction. The worker of the host does it again and again, an operator's `prove` once, with the same object, which
  * remembers what was sent. Start reading at {@link HostDelivery.find}.
  */
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { HubLightClient } from "../../../core/chains/hub_client.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal, Simulation } from "../../../core/chains/submission.ts";
@@ -110,10 +111,8 @@ export class HostDelivery {
     return { chain: hub.stateMachine, target: chain.id.stateMachine };
   }
 
-  /** Texts of what makes endpoints and host unusable with this configuration. @throws {RpcFault} */
-  async findMisfits(
-    signal: AbortSignal,
-  ): Promise<readonly { readonly event: string; readonly text: string }[]> {
+  /** What makes endpoints or host unusable with this configuration. @throws {RpcFault} */
+  async findMisfits(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const { chain, hub } = this.#deps;
     return (await chain.check(hub, signal)).filter(({ severity }) => severity === "fatal");
   }
@@ -155,10 +154,12 @@ export class HostDelivery {
       this.#send(proofs, next, signal);
     const sent = await this.#shrink(next.proofs, attempt);
     const { result, proofs } = sent;
+    const height = result.kind === "mined" ? this.heightOf(proofs) : undefined;
     observer?.noteUpdate(this.route, {
       kind: "hub_proofs",
       result: result.kind === "mined" ? "accepted" : result.kind,
       bytes: countBytes(proofs),
+      ...height !== undefined && { height: Number(height) },
       findMs,
       submitMs: clock.now() - startMs,
       detail: describeResult(result, next.purpose),

@@ -6,6 +6,7 @@
 import type { Refusal } from "../../../core/chains/submission.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import type { HostWorkerDeps } from "../../followers/hub_consensus.ts";
+import { observeCheck } from "../../observe_check.ts";
 import { reportFailedPoll } from "../../poll_fault.ts";
 import { type Pollable, runPollLoop } from "../../poll_loop.ts";
 import { type PollResult, SUSPENDED_MS } from "../../schedule.ts";
@@ -48,11 +49,12 @@ export function hostWorker(deps: BeefyWorkerDeps): Worker {
  * Waits until endpoints and host match the configuration. Capabilities that only messages need are not reported here.
  */
 async function passCheck(
-  { delivery, clock, log }: Pick<BeefyWorkerDeps, "delivery" | "clock" | "log">,
+  { delivery, clock, log, observer }: Pick<BeefyWorkerDeps, "delivery" | "clock" | "log" | "observer">,
   signal: AbortSignal,
 ): Promise<void> {
+  const { route } = delivery;
   for (;;) {
-    const misfits = await delivery.findMisfits(signal);
+    const misfits = await observeCheck({ route, observer, check: () => delivery.findMisfits(signal) });
     if (misfits.length === 0) return;
     for (const { event, text } of misfits) {
       log.error("chain_suspended", { finding: event, explanation: text });
@@ -80,7 +82,7 @@ class HostWorker implements Pollable {
     const { delivery: { route }, turns, observer } = this.#deps;
     const poll = (): Promise<PollResult> => this.#poll(failures, signal);
     const result = await (turns === undefined ? poll() : turns.of(route).run(poll, signal));
-    observer?.notePoll(route, result.kind, this.#awaits);
+    observer?.notePoll(route, result, this.#awaits);
     return result;
   }
 
@@ -131,24 +133,25 @@ class HostWorker implements Pollable {
         return this.#afterRefusal(result.refusal, proofs, failures);
       case "lost":
         log.warn("proofs_lost", { reason: result.reason });
-        return { kind: "failed" };
+        return { kind: "failed", failure: { text: `the transaction was lost: ${result.reason}` } };
     }
   }
 
   #afterRefusal({ code, detail }: Refusal, proofs: readonly BatchedProof[], failures: number): PollResult {
     const { log } = this.#deps;
+    const failure = { text: `the host refused the proofs: ${code}` };
     if (code === "insufficient_funds") {
       log.error("balance_insufficient", { detail });
-      return { kind: "failed" };
+      return { kind: "failed", failure };
     }
     if (code === "too_large") {
       // Every validator set of this size has such proofs: polling often does not help.
       log.error("proof_too_large", { bytes: proofs[0]?.bytes.length, detail });
-      return { kind: "suspended" };
+      return { kind: "suspended", failure };
     }
     // The host may have advanced between the poll and the simulation; a second refusal is not a coincidence.
     const level = failures === 0 ? "info" : "warn";
     log[level]("proofs_rejected", { code, detail });
-    return { kind: "failed" };
+    return { kind: "failed", failure };
   }
 }

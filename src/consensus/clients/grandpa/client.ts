@@ -80,10 +80,10 @@ function connectFollower(
   values: GrandpaValues,
   chain: FollowerConfig,
 ): HubFollower {
-  const { network, hub, parachains } = context;
+  const { network, hub, parachains, watch } = context;
   const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
     chain;
-  const target = createFollowerTarget(network, {
+  const follower = createFollowerTarget(network, {
     id: { stateMachine, consensusStateId },
     hashing,
     rpcWs,
@@ -92,6 +92,7 @@ function connectFollower(
     // Updates are signed for rewards, which only the hub pays: any key will do.
     signer: chain.signer ?? hub.signer,
   });
+  const target = watch?.observe(follower) ?? follower;
   const deps = { relay: connectFinality(network, hub.stateMachine, values.rpc), target };
   const options = toProverOptions(context, values);
   const byVotes = createGrandpaProver(deps, options);
