@@ -2,9 +2,10 @@
 import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import { createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
+import { signerAddress } from "../core/config/evm_signer.ts";
 import type { ChainConfig, MessagingConfig } from "./config/schema.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
-import { sr25519PublicKey, toEvmAddress } from "../core/ismp/signed_messages.ts";
+import { sr25519PublicKey } from "../core/ismp/signed_messages.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
@@ -67,7 +68,7 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
  */
 function unsignedRelayerId(chains: readonly ChainConfig[]): Uint8Array {
   const evm = chains.find((chain) => chain.type === "evm");
-  if (evm !== undefined) return toEvmAddress(fromHex(evm.signer.reveal()));
-  const key = chains.find(({ signer }) => signer !== undefined)?.signer;
+  if (evm !== undefined) return signerAddress(evm.signer);
+  const key = chains.flatMap((chain) => chain.type === "substrate" ? chain.signer ?? [] : []).at(0);
   return key === undefined ? new Uint8Array() : sr25519PublicKey(fromHex(key.reveal()));
 }

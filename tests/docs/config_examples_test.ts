@@ -51,7 +51,7 @@ function accept(text: string): MessagingConfig {
 }
 
 /** Keys for kinds of signers that the examples do not have. */
-const OTHER_SIGNERS: ReadonlySet<string> = new Set(["keystore_password_file"]);
+const OTHER_SIGNERS: ReadonlySet<string> = new Set(["keystore_password_file", "signer_address"]);
 
 /** The configuration, of which nothing but one key is warned about. */
 function acceptIdle<C>({ config, problems, warnings, notes }: ConfigResult<C>, path: string): C {

@@ -132,5 +132,14 @@ Deno.test("connect: without a hub signer deliveries are filed under our EVM addr
   const key = toHex(sr25519PublicKey(fromHex(KEY)));
   assert.equal(toHex(withKey.hub.relayer ?? new Uint8Array()), key);
   assert.equal(toHex(withKey.chains[0]?.chain.relayer ?? new Uint8Array()), key);
-  await Promise.all([withEvm, withKey].map(close));
+  const address = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+  const remote = connect(
+    edited([
+      `signer = "0x${KEY}"`,
+      `signer = "web3signer:http://127.0.0.1:9"\nsigner_address = "${address}"`,
+    ]),
+  );
+  assert.equal(toHex(remote.hub.relayer ?? new Uint8Array()), address);
+  assert.equal(toHex(remote.chains[0]?.chain.relayer ?? new Uint8Array()), address);
+  await Promise.all([withEvm, withKey, remote].map(close));
 });

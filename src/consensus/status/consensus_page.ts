@@ -110,7 +110,7 @@ function renderFailures({ lightClients, nowMs }: ConsensusStatus): Html {
 function renderEndpoints({ endpoints, nowMs }: ConsensusStatus): Html {
   return renderTable<EndpointReading>(
     [
-      { name: "endpoint", cell: ({ host }) => host },
+      { name: "endpoint", cell: ({ host, isSigner }) => `${host}${isSigner ? " (signer)" : ""}` },
       { name: "chain", cell: ({ chain }) => chain },
       {
         name: "state",

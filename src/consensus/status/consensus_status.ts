@@ -6,6 +6,7 @@ import { formatDuration } from "../../core/runtime/text_table.ts";
 import type { BoardRow } from "../../core/checks/check_board.ts";
 import { toCheckReasons } from "../../core/checks/check_section.ts";
 import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import { findEndpointReasons } from "../../core/rpc/endpoint_reasons.ts";
 import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
 import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
 import type { RouteReading } from "./light_client_board.ts";
@@ -43,23 +44,12 @@ export function findStallReasons(
   >,
 ): readonly FoundReason[] {
   return [
-    ...[...Map.groupBy(endpoints, ({ chain }) => chain)].flatMap(([chain, all]) => ofEndpoints(chain, all)),
+    ...[...Map.groupBy(endpoints, ({ chain }) => chain)].flatMap(([chain, all]) =>
+      findEndpointReasons(chain, all)
+    ),
     ...lightClients.flatMap((client) => ofClient(client, nowMs)),
     ...toCheckReasons(checks),
   ];
-}
-
-function ofEndpoints(chain: string, endpoints: readonly EndpointReading[]): FoundReason[] {
-  if (endpoints.some(({ isUp }) => isUp)) return [];
-  const said = endpoints.map(({ host, lastFault }) => `${host} (${lastFault ?? "no answer"})`).join(", ");
-  return [{
-    code: "no_endpoint",
-    chain,
-    leg: undefined,
-    explanation: `No endpoint of the chain answers: ${said}.`,
-    help: "Check the nodes, or add another endpoint to the configuration.",
-    sinceMs: Math.max(...endpoints.map(({ sinceMs }) => sinceMs)),
-  }];
 }
 
 function ofClient(client: RouteReading, nowMs: number): FoundReason[] {

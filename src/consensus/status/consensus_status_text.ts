@@ -25,7 +25,7 @@ export function formatConsensusStatus(status: ConsensusStatus): string {
       "Endpoints",
       status.endpoints.map((endpoint) => [
         endpoint.chain,
-        endpoint.host,
+        `${endpoint.host}${endpoint.isSigner ? " (signer)" : ""}`,
         `${endpoint.isUp ? "yes" : "no"}, for ${age(endpoint.sinceMs)}`,
         `${Math.round(endpoint.latencyMs)} ms`,
         endpoint.lastFault ?? "none",

@@ -3,7 +3,9 @@ import { createEvmChain } from "../chains/evm/evm_chain.ts";
 import { createFollowerTarget } from "../chains/substrate/consensus_target.ts";
 import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts";
 import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/accounts.ts";
-import { concatBytes, fromHex } from "../encoding/bytes.ts";
+import { signerAddress } from "../config/evm_signer.ts";
+import { RemoteSigner } from "../config/redact.ts";
+import { concatBytes, fromHex, toHex } from "../encoding/bytes.ts";
 import { blake2b128 } from "../encoding/hash.ts";
 import { sr25519PublicKey } from "../ismp/signed_messages.ts";
 import { storagePrefix } from "../ismp/storage_keys.ts";
@@ -44,11 +46,22 @@ export async function listAccounts(
   const rows = await Promise.all(accounts.map(async (account) => [
     `[${account.section}]`,
     account.stateMachine,
-    account.signer === undefined ? "no signer" : describeKey(account.kind, fromHex(account.signer.reveal())),
+    describeAccount(account),
     account.signer === undefined ? "" : await describeBalance(network, account),
   ]));
   const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+}
+
+/** Address, and where the key is unless it is in this file or beside it. */
+function describeAccount(account: ConfiguredAccount): string {
+  if (account.kind === "substrate") {
+    return account.signer === undefined
+      ? "no signer"
+      : describeKey(account.kind, fromHex(account.signer.reveal()));
+  }
+  const address = toHex(signerAddress(account.signer));
+  return account.signer instanceof RemoteSigner ? `${address} at ${account.signer.host}` : address;
 }
 
 async function describeBalance(network: SubstrateChainDeps, account: ConfiguredAccount): Promise<string> {

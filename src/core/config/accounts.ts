@@ -1,6 +1,7 @@
 /** Accounts of a configuration, with what it takes to ask their chains. */
 import type { Hex } from "../encoding/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
+import type { EvmSigner } from "./evm_signer.ts";
 import type { EndpointUrl, Secret } from "./redact.ts";
 
 /** What every account has. */
@@ -16,7 +17,7 @@ export interface EvmSignerAccount extends AccountPlace {
   readonly kind: "evm";
   readonly rpcUrls: readonly EndpointUrl[];
   readonly ismpHost: Hex;
-  readonly signer: Secret<Hex>;
+  readonly signer: EvmSigner;
   readonly gasPriceBufferPercent: number;
   readonly clientType: "Geth" | "Erigon";
 }

@@ -33,21 +33,27 @@ export const httpUrls: z.ZodType<readonly EndpointUrl[]> = listOf(httpUrl, {
 });
 
 function urlOf(expected: string, schemes: readonly string[]): z.ZodType<EndpointUrl> {
-  return text(expected, (given) => {
-    const trimmed = given.trim();
-    if (trimmed === "") return { found: "an empty text" };
-    const parsed = URL.parse(trimmed);
-    const scheme = parsed?.protocol.slice(0, -1) ?? "";
-    if (parsed === null || !SHOWN_SCHEMES.has(scheme) || !/^[a-z]+:\/\//i.test(trimmed)) {
-      return { found: "a text that is not a URL" };
-    }
-    if (!schemes.includes(scheme)) {
-      return {
-        found: `"${parsed.host === "" ? `${scheme}://...` : redactUrl(trimmed)}" (scheme ${scheme})`,
-      };
-    }
-    return { value: new EndpointUrl(trimmed) };
-  });
+  return text(expected, (given) => readUrl(given, schemes));
+}
+
+/** Reads a URL with one of the schemes, or says what was found instead, without what may be secret. */
+export function readUrl(
+  given: string,
+  schemes: readonly string[],
+): { readonly value: EndpointUrl } | { readonly found: string } {
+  const trimmed = given.trim();
+  if (trimmed === "") return { found: "an empty text" };
+  const parsed = URL.parse(trimmed);
+  const scheme = parsed?.protocol.slice(0, -1) ?? "";
+  if (parsed === null || !SHOWN_SCHEMES.has(scheme) || !/^[a-z]+:\/\//i.test(trimmed)) {
+    return { found: "a text that is not a URL" };
+  }
+  if (!schemes.includes(scheme)) {
+    return {
+      found: `"${parsed.host === "" ? `${scheme}://...` : redactUrl(trimmed)}" (scheme ${scheme})`,
+    };
+  }
+  return { value: new EndpointUrl(trimmed) };
 }
 
 /** A state machine whose text starts with one of `prefixes`, in its canonical spelling. */
@@ -85,30 +91,41 @@ function identified<T>(parse: () => T): T | undefined {
 }
 
 /** A contract address, as lower-case hex. Warns when letter case says that it was mistyped (EIP-55). */
-export const contractAddress: z.ZodType<Hex> = withRemarks(
-  text("a contract address of 20 bytes (0x and 40 hex digits)", (given) => {
-    const digits = given.trim().replace(/^0x/i, "");
-    if (given.trim() === "") return { found: "an empty text" };
-    if (!/^[0-9a-fA-F]*$/.test(digits)) {
-      return { found: `a text of ${given.length} characters that is not hex` };
-    }
-    if (digits.length !== 40) return { found: `${digits.length} hex digits` };
-    if (/^0+$/.test(digits)) return { found: "the zero address" };
-    return { value: toHex(fromHex(digits)) };
-  }),
-  (given) => {
-    const digits = String(given).trim().replace(/^0x/i, "");
-    const isMixed = /[a-f]/.test(digits) && /[A-F]/.test(digits);
-    if (!isMixed || getAddress(`0x${digits.toLowerCase()}`) === `0x${digits}`) return [];
-    return [{
-      kind: "warning",
-      path: [],
-      found: "an address with a wrong checksum",
-      expected: "the letter case of EIP-55",
-      hint: "one digit may be mistyped",
-    }];
-  },
+export const contractAddress: z.ZodType<Hex> = addressOf(
+  "a contract address of 20 bytes (0x and 40 hex digits)",
 );
+
+/** Any address as {@link contractAddress}. @param refuse says what is wrong with an address that is well formed. */
+export function addressOf(
+  expected: string,
+  refuse: (address: Hex) => { readonly found: string; readonly hint?: string } | undefined = () => undefined,
+): z.ZodType<Hex> {
+  return withRemarks(
+    text(expected, (given) => {
+      const digits = given.trim().replace(/^0x/i, "");
+      if (given.trim() === "") return { found: "an empty text" };
+      if (!/^[0-9a-fA-F]*$/.test(digits)) {
+        return { found: `a text of ${given.length} characters that is not hex` };
+      }
+      if (digits.length !== 40) return { found: `${digits.length} hex digits` };
+      if (/^0+$/.test(digits)) return { found: "the zero address" };
+      const value = toHex(fromHex(digits));
+      return refuse(value) ?? { value };
+    }),
+    (given) => {
+      const digits = String(given).trim().replace(/^0x/i, "");
+      const isMixed = /[a-f]/.test(digits) && /[A-F]/.test(digits);
+      if (!isMixed || getAddress(`0x${digits.toLowerCase()}`) === `0x${digits}`) return [];
+      return [{
+        kind: "warning",
+        path: [],
+        found: "an address with a wrong checksum",
+        expected: "the letter case of EIP-55",
+        hint: "one digit may be mistyped",
+      }];
+    },
+  );
+}
 
 /** Longest module identifier in bytes; the live ones have 8 (pallets), 20 (contracts) or 32 (accounts). */
 const MAX_MODULE_BYTES = 64;

@@ -76,11 +76,11 @@ export class EndpointUrl {
   }
 
   toJSON(): string {
-    return redactUrl(this.#url);
+    return this.toString();
   }
 
   [INSPECT](): string {
-    return redactUrl(this.#url);
+    return this.toString();
   }
 }
 
@@ -89,6 +89,11 @@ export class RemoteSigner extends EndpointUrl {
   /** @param address lower-case hex. */
   constructor(url: string, readonly address: `0x${string}`) {
     super(url);
+  }
+
+  /** As a configuration has it. */
+  override toString(): string {
+    return `web3signer:${super.toString()}`;
   }
 }
 

@@ -6,6 +6,14 @@ import { secp256k1 } from "@noble/curves/secp256k1.js";
 import type { z } from "zod";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
+import {
+  type EvmSigner,
+  isRemote,
+  readRemoteSigner,
+  REMOTE_PREFIX,
+  signerAddressKey,
+  UNCLAIMABLE_HINT,
+} from "./evm_signer.ts";
 import { Secret } from "./redact.ts";
 import { describeExposure } from "./exposed_files.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
@@ -19,30 +27,37 @@ const KEYSTORE_PREFIX = "keystore:";
 /** Name of the key for its password. */
 const PASSWORD_KEY = "keystore_password_file";
 
-/** A key, or what is wrong with it. */
-export type Judgement = { value: Secret<Hex> } | { found: string; hint?: string };
+/** A key or another signer, or what is wrong with it. */
+export type Judgement<S = Secret<Hex>> = { value: S } | { found: string; hint?: string };
 
 /** Order of the Ristretto group (RFC 9496, section 4.1). */
 const RISTRETTO_ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 
 const EVM_EXPECTED =
-  `a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or ${KEYSTORE_PREFIX}PATH`;
+  `a secp256k1 private key (32 bytes as hex), the path of a file that holds one, ${KEYSTORE_PREFIX}PATH, or ` +
+  `${REMOTE_PREFIX}URL`;
 const UNCLAIMABLE_KEY = {
   found: "the key of an address that begins with a zero byte",
-  hint:
-    "the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; " +
-    "make another key (one in 256 is like this)",
+  hint: UNCLAIMABLE_HINT,
 };
 const SUBSTRATE_EXPECTED =
   `an sr25519 seed (32 bytes as hex), the path of a file that holds one, or ${KEYSTORE_PREFIX}PATH`;
 
 /**
- * The key of an EVM account: `0x` and 64 lower-case digits. An address that begins with a zero byte is refused: the
+ * The key of an EVM account: `0x` and 64 lower-case digits, or the Web3Signer that holds it. An address that begins with a zero byte is refused: the
  * host's storage keeps it shorter, and the hub reads addresses in proofs only in their full length, so it could never
  * claim a fee or a reward. Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
-export function evmSigner(files: ConfigFiles): TypeIn<Secret<Hex>> {
-  return signerType(files, EVM_EXPECTED, { account: "evm", judge: judgeEvmKey });
+export function evmSigner(files: ConfigFiles): TypeIn<EvmSigner> {
+  const type = signerType(
+    files,
+    EVM_EXPECTED,
+    (section, given): Judgement<EvmSigner> =>
+      isRemote(given)
+        ? readRemoteSigner(given, section)
+        : readSigner({ files, section, account: "evm", judge: judgeEvmKey }, given),
+  );
+  return { ...type, companions: [...type.companions, signerAddressKey] };
 }
 
 /** A secp256k1 key whose rewards can be claimed. */
@@ -60,7 +75,11 @@ export function judgeEvmKey(bytes: Uint8Array): Judgement {
  * the form of schnorrkel's `SecretKey::to_bytes`). `0x` and 64 or 128 lower-case digits.
  */
 export function substrateSigner(files: ConfigFiles): TypeIn<Secret<Hex>> {
-  return signerType(files, SUBSTRATE_EXPECTED, { account: "substrate", judge: judgeSubstrateKey });
+  return signerType(
+    files,
+    SUBSTRATE_EXPECTED,
+    (section, given) => readSigner({ files, section, account: "substrate", judge: judgeSubstrateKey }, given),
+  );
 }
 
 /** An sr25519 key: mini secret or 64 bytes. */
@@ -72,19 +91,19 @@ export function judgeSubstrateKey(bytes: Uint8Array): Judgement {
   return { value: new Secret(toHex(bytes)) };
 }
 
-function signerType(
+function signerType<S>(
   files: ConfigFiles,
   expected: string,
-  of: Pick<SignerReading, "account" | "judge">,
-): TypeIn<Secret<Hex>> {
-  const typeOf = (section: TomlTable): z.ZodType<Secret<Hex>> =>
-    withExposure(text(expected, (given) => readSigner({ files, section, ...of }, given)), files, signerPath);
+  read: (section: TomlTable, given: string) => Judgement<S>,
+): TypeIn<S> {
+  const typeOf = (section: TomlTable): z.ZodType<S> =>
+    withExposure(text(expected, (given) => read(section, given.trim())), files, signerPath);
   return { of: typeOf, companions: [passwordFileKey(files)] };
 }
 
 /** Path in the text of a signer; empty: there is none. */
 function signerPath(given: string): string {
-  return isInlineKey(given) ? "" : keystorePath(given) ?? given;
+  return isInlineKey(given) || isRemote(given) ? "" : keystorePath(given) ?? given;
 }
 
 /** Key for the password of the section's keystore. */
@@ -124,8 +143,8 @@ interface SignerReading {
   readonly judge: (bytes: Uint8Array) => Judgement;
 }
 
-function readSigner({ files, section, account, judge }: SignerReading, given: string): Judgement {
-  const trimmed = given.trim();
+/** @param trimmed the text without white space around it. */
+function readSigner({ files, section, account, judge }: SignerReading, trimmed: string): Judgement {
   if (trimmed === "") return { found: "an empty text" };
   const keystore = keystorePath(trimmed);
   if (keystore !== undefined) {
@@ -141,6 +160,13 @@ function readSigner({ files, section, account, judge }: SignerReading, given: st
       found: "several words or a derivation path",
       hint: "seed phrases and derivation paths are not supported; give the seed as hex",
     };
+  }
+  if (isRemote(trimmed)) {
+    return { found: "a remote signer", hint: "Web3Signer has no sr25519 keys; give a seed or a keystore" };
+  }
+  if (/^https?:\/\//i.test(trimmed)) {
+    const hint = account === "evm" ? `of a Web3Signer, write "${REMOTE_PREFIX}" before it` : undefined;
+    return { found: "a URL", ...hint !== undefined && { hint } };
   }
   return judgeFile(files, trimmed, judge);
 }

@@ -13,6 +13,8 @@ export interface EndpointReading {
   readonly chain: string;
   /** Host and port. */
   readonly host: string;
+  /** True for a remote signer of our account on the chain; all others are nodes. */
+  readonly isSigner: boolean;
   /** False when the last request failed for a fault of the endpoint. */
   readonly isUp: boolean;
   /** Time since which it is up or down, Unix milliseconds. */
@@ -48,6 +50,7 @@ interface Named {
 interface Known {
   readonly chain: string;
   readonly host: string;
+  readonly isSigner: boolean;
   isUp: boolean;
   sinceMs: number;
   lastFault: RpcFaultCode | undefined;
@@ -92,21 +95,23 @@ export class EndpointBoard implements RpcObserver {
     return [...new Set([...this.#open].filter((each) => each.chain === chain).map(({ host }) => host))];
   }
 
-  noteRequest({ chain, endpointHost, calls, tookMs, head, final }: ObservedRequest): void {
+  noteRequest({ chain, endpointHost, role, calls, tookMs, head, final }: ObservedRequest): void {
     const nowMs = this.#clock.now();
     const place = { chain, endpoint: endpointHost };
     for (const { method, outcome } of calls) {
       this.#registry.add("causeway_rpc_requests_total", { ...place, method, outcome });
     }
     this.#registry.observe("causeway_rpc_request_seconds", place, tookMs / 1_000);
-    const known = this.#find(chain, endpointHost, nowMs);
+    const isSigner = role === "signer";
+    const known = this.#find({ chain, host: endpointHost, isSigner }, nowMs);
     known.requests++;
     known.lastRequestMs = nowMs;
     known.latencyMs = known.requests === 1
       ? tookMs
       : known.latencyMs + LATENCY_WEIGHT * (tookMs - known.latencyMs);
     const fault = calls.map(({ outcome }) => outcome)
-      .find((outcome) => outcome !== "ok" && classifyFault(outcome) === "endpoint");
+      // Whatever keeps a signer from signing stops its account.
+      .find((outcome) => outcome !== "ok" && (isSigner || classifyFault(outcome) === "endpoint"));
     if (fault !== undefined && fault !== "ok") {
       known.lastFault = fault;
       known.lastFaultMs = nowMs;
@@ -155,9 +160,10 @@ export class EndpointBoard implements RpcObserver {
   collect(): void {
     this.#registry.clear("causeway_endpoint_up");
     this.#registry.clear("causeway_endpoint_lag_blocks");
-    for (const { chain, host, isUp, lagBlocks } of this.list()) {
+    this.#registry.clear("causeway_signer_up");
+    for (const { chain, host, isSigner, isUp, lagBlocks } of this.list()) {
       const place = { chain, endpoint: host };
-      this.#registry.set("causeway_endpoint_up", place, isUp ? 1 : 0);
+      this.#registry.set(isSigner ? "causeway_signer_up" : "causeway_endpoint_up", place, isUp ? 1 : 0);
       if (lagBlocks !== undefined) this.#registry.set("causeway_endpoint_lag_blocks", place, lagBlocks);
     }
     for (const chain of new Set([...this.#known.values()].map((known) => known.chain))) {
@@ -167,13 +173,13 @@ export class EndpointBoard implements RpcObserver {
     }
   }
 
-  #find(chain: string, host: string, nowMs: number): Known {
-    const key = `${chain} ${host}`;
+  #find(place: Pick<Known, "chain" | "host" | "isSigner">, nowMs: number): Known {
+    // A Web3Signer passes other requests on, so it may be an endpoint, too.
+    const key = `${place.chain} ${place.host} ${place.isSigner}`;
     const found = this.#known.get(key);
     if (found !== undefined) return found;
     const made: Known = {
-      chain,
-      host,
+      ...place,
       isUp: true,
       sinceMs: nowMs,
       lastFault: undefined,

@@ -85,7 +85,12 @@ function planChain(
     ? undefined
     : (nonces: AccountNonces): CheckRow =>
       judgeNonces({ chain: name, account }, nonces, subjects.knownNonces(name, account));
-  const planned = chain.planChecks({ hub: hub.id, fetchKnownHeight, judgeNonces: judgeOwn });
+  const planned = chain.planChecks({
+    hub: hub.id,
+    fetchKnownHeight,
+    signsMessages: true,
+    judgeNonces: judgeOwn,
+  });
   const { jobs, isReachable } = planned;
   const viewJob = whileReachable(isHubReachable, {
     chain: name,
@@ -111,8 +116,9 @@ function planChain(
     check: "signer",
     run: () => Promise.resolve([describeAccount(chain)]),
   };
-  const own = whileReachable(isReachable, signer);
-  return [...jobs, viewJob, counterpartyJob, own, ...planPrices(subjects, entry, planned)];
+  // The adapter of an EVM chain checks its signer.
+  const own = entry.config.type === "evm" ? [] : [whileReachable(isReachable, signer)];
+  return [...jobs, viewJob, counterpartyJob, ...own, ...planPrices(subjects, entry, planned)];
 }
 
 function planPrices(

@@ -1,4 +1,5 @@
 /** Reasons for which the relayer does not do its work, found in a snapshot. Pure. */
+import { findEndpointReasons } from "../../core/rpc/endpoint_reasons.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
 import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";
@@ -24,18 +25,8 @@ export function findReasons(status: JudgedStatus): readonly FoundReason[] {
 }
 
 function ofChain({ chain, endpoints, wallet, isFrozen }: ChainStatus, { legs }: JudgedStatus): FoundReason[] {
-  const found: FoundReason[] = [];
+  const found = [...findEndpointReasons(chain, endpoints)];
   const place = { chain, leg: undefined };
-  if (endpoints.length > 0 && endpoints.every(({ isUp }) => !isUp)) {
-    const said = endpoints.map(({ host, lastFault }) => `${host} (${lastFault ?? "no answer"})`).join(", ");
-    found.push({
-      ...place,
-      code: "no_endpoint",
-      explanation: `No endpoint of the chain answers: ${said}.`,
-      help: "Check the nodes, or add another endpoint to the configuration.",
-      sinceMs: Math.max(...endpoints.map(({ sinceMs }) => sinceMs)),
-    });
-  }
   const unfunded = legs.filter(({ target }) => target === chain)
     .flatMap(({ open }) => open.filter(({ reason }) => reason === "unfunded"));
   const waiting = unfunded.reduce((sum, { count }) => sum + count, 0);

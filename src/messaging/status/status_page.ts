@@ -127,7 +127,8 @@ function renderHeight(reading: HeightReading | undefined, nowMs: number): Html |
 }
 
 function renderEndpoint(endpoint: ChainStatus["endpoints"][number], nowMs: number): Html {
-  const { host, isUp, sinceMs, lastFault, latencyMs, lagBlocks } = endpoint;
+  const { isSigner, isUp, sinceMs, lastFault, latencyMs, lagBlocks } = endpoint;
+  const host = `${endpoint.host}${isSigner ? " (signer)" : ""}`;
   if (!isUp) {
     return markup`<div>${host} ${
       coloured(

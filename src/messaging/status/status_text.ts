@@ -100,7 +100,8 @@ function flightText({ count, oldestMs }: InFlightStatus, age: Age): string {
 }
 
 function chainCells(chain: ChainStatus, age: Age): readonly (string | undefined)[] {
-  const { endpoints, wallet, inFlight } = chain;
+  const { wallet, inFlight } = chain;
+  const endpoints = chain.endpoints.filter(({ isSigner }) => !isSigner);
   const up = endpoints.filter(({ isUp }) => isUp).length;
   return [
     `${chain.chain}${chain.isFrozen === true ? " (frozen)" : ""}`,

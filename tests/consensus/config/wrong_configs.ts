@@ -570,7 +570,7 @@ consensus = { type = "polygon" }
       "consensus.toml:64: [chapel].rpc_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
       'consensus.toml:64: [chapel].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
       "consensus.toml:64: [chapel].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-      "consensus.toml:64: [chapel].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "consensus.toml:64: [chapel].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
       "consensus.toml:64: [chapel].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
     ],
   },
@@ -794,7 +794,7 @@ consensus = { type = "polygon" }
       `ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"\nsigner = "${ZERO_ADDRESS_KEY}"`,
     ]),
     expected: [
-      "consensus.toml:26: [sepolia].signer: found the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
+      "consensus.toml:26: [sepolia].signer: found the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
     ],
   },
   ...OTHER_TRIES.filter(([chainId]) => ![420420417, 420420419, 688689].includes(chainId)).map((

@@ -7,7 +7,7 @@ import type { OpenedKeystore } from "../../../src/core/config/keystores/opened_k
 import { openPolkadotKeystore } from "../../../src/core/config/keystores/polkadot_keystore.ts";
 import { fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { startHub } from "../../../devnet/hub/hub.ts";
-import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
+import { EndpointUrl, RemoteSigner, Secret } from "../../../src/core/config/redact.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { sr25519PublicKey, toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
@@ -166,6 +166,14 @@ Deno.test("keys: shows every account and its balance, one of a chain that does n
   const { config } = messagingFile.readAccounts(files, "relayer.toml");
   assert.ok(config !== undefined);
   const [hub, chain, para] = await listAccounts(config, fastClock(50));
+  const remote = new RemoteSigner("https://operator:opensesame@signer.example.org:9000", ADDRESS);
+  const held = config.map((account) => account.kind === "evm" ? { ...account, signer: remote } : account);
+  const [, heldElsewhere] = await listAccounts(held, fastClock(50));
+  // The signer is not asked.
+  assert.match(
+    heldElsewhere ?? "",
+    new RegExp(`^\\[evm1\\] +EVM-31337 +${ADDRESS} at signer\\.example\\.org:9000 +1\\.5 native tokens$`),
+  );
   assert.match(hub ?? "", /^\[hub\] +KUSAMA-4009 +no signer$/);
   assert.match(chain ?? "", new RegExp(`^\\[evm1\\] +EVM-31337 +${ADDRESS} +1\\.5 native tokens$`));
   assert.match(

@@ -197,3 +197,31 @@ Deno.test("endpoint board: without an observer the endpoint is the same object",
   const raw = new Answering("a", clock, 0);
   assert.equal(observeEndpoint({ clock }, "EVM-1", raw), raw);
 });
+
+Deno.test("endpoint board: a signer is none of the endpoints, and down whatever kept it from signing", async () => {
+  const { board, make, registry } = scene();
+  await make("signer.example").endpoint.send([call("eth_call")], { signal });
+  const sign = (outcome: "ok" | "wrong_signature" | "not_found"): void =>
+    board.noteRequest({
+      chain: "EVM-1",
+      endpointHost: "signer.example",
+      role: "signer",
+      calls: [{ method: "eth_signTransaction", outcome }],
+      tookMs: 5,
+      head: undefined,
+      final: undefined,
+    });
+  const place = 'chain="EVM-1",endpoint="signer.example"';
+  for (const outcome of ["ok", "wrong_signature", "not_found", "ok"] as const) {
+    sign(outcome);
+    board.collect();
+    const text = await registry.expose();
+    assert.ok(text.includes(`causeway_signer_up{${place}} ${outcome === "ok" ? 1 : 0}\n`), outcome);
+    assert.ok(text.includes(`causeway_endpoint_up{${place}} 1\n`), outcome);
+    assert.deepEqual(board.list().map(({ isSigner, isUp }) => [isSigner, isUp]), [[false, true], [
+      true,
+      outcome === "ok",
+    ]]);
+  }
+  assert.equal(board.list()[1]?.lastFault, "not_found");
+});

@@ -16,7 +16,7 @@ const HOW_TO_READ =
   "How to read this file: `key = value` is a setting that you will want to look at. `#key = value` is " +
   'an optional one; "default" behind it means that leaving it commented out is the same. Unknown keys are warned about, ' +
   "wrong values are listed all at once before anything is started. Keys (`signer`) are hex, the path of a file or keystore that " +
-  "holds it: a file keeps them out of here. `${NAME}` in a text is replaced from the environment, which keeps API keys " +
+  "holds it, or the URL of a Web3Signer: those keep them out of here. `${NAME}` in a text is replaced from the environment, which keeps API keys " +
   "out; with keys of any kind in here: chmod 600.";
 
 const GENERATED = "Generated from the schema of the configuration, like the reference in docs/configuration.";

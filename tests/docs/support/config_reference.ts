@@ -7,7 +7,8 @@ const COMMON =
   "Every key has its name, what its value may be, what applies without it, and its meaning. All wrong " +
   "values of a file are listed at once, each with its line; nothing is started before they are right. Keys that are " +
   "not listed here are ignored with a warning. A private key (`signer`) is given as hex, as the path of a file " +
-  'with that hex, or as an encrypted keystore ("keystore:" and its path).';
+  'with that hex, or as an encrypted keystore ("keystore:" and its path); that of an EVM account may also be held by ' +
+  'a Web3Signer ("web3signer:" and its URL).';
 
 /** `docs/configuration/messaging.md`. */
 export function messagingReference(): string {

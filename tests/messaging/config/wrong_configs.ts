@@ -182,7 +182,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
       'relayer.toml:3: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
       "relayer.toml:3: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
       "relayer.toml:3: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-      "relayer.toml:3: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:3: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
       'relayer.toml:5: [para].state_machine: found nothing, expected "POLKADOT-n", "KUSAMA-n" or "SUBSTRATE-xxxx" with 4 characters',
       'relayer.toml:5: [para].hashing: found nothing, expected "Keccak" or "Blake2"',
       "relayer.toml:5: [para].rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
@@ -200,7 +200,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
       'relayer.toml:1: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
       "relayer.toml:1: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
       "relayer.toml:1: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-      "relayer.toml:1: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:1: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
       'relayer.toml:11: [chains].type: found nothing, expected "evm" or "substrate"',
     ],
   },
@@ -670,7 +670,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
       'relayer.toml:10: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
       "relayer.toml:10: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
       "relayer.toml:10: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
@@ -681,7 +681,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
       'relayer.toml:10: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; the live hub uses "ETH0" for this chain',
       "relayer.toml:10: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
       "relayer.toml:10: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits); the live host of this chain is 0x620128e2b19193d6bd244a3ac8d3bba0541b19c3",
-      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
@@ -873,63 +873,63 @@ export const wrongConfigs: readonly WrongConfig[] = [
     name: "no evm signer",
     toml: edited([`signer = ${SIGNER}\n`, ""]),
     expected: [
-      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
     name: "empty signer",
     toml: edited([SIGNER, '""']),
     expected: [
-      "relayer.toml:20: [evm1].signer: found an empty text, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found an empty text, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
     name: "signer of 31 bytes",
     toml: edited([SIGNER, `"${KEY_64.slice(2)}"`]),
     expected: [
-      "relayer.toml:20: [evm1].signer: found 31 bytes of hex, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found 31 bytes of hex, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
     name: "signer of 63 digits",
     toml: edited([SIGNER, `"0x${KEY_64.slice(1)}"`]),
     expected: [
-      "relayer.toml:20: [evm1].signer: found 63 hex digits, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found 63 hex digits, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
     name: "signer with a letter that is not hex",
     toml: edited([SIGNER, `"0x${KEY_64.slice(1)}O"`]),
     expected: [
-      "relayer.toml:20: [evm1].signer: found other characters than hex digits, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found other characters than hex digits, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
     name: "signer as integer",
     toml: edited([SIGNER, `0x${KEY_64}`]),
     expected: [
-      "relayer.toml:20: [evm1].signer: found an integer, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH; put it in quotes",
+      "relayer.toml:20: [evm1].signer: found an integer, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; put it in quotes",
     ],
   },
   {
     name: "signer zero",
     toml: edited([SIGNER, `"${"0".repeat(64)}"`]),
     expected: [
-      "relayer.toml:20: [evm1].signer: found a number outside of the secp256k1 group order, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found a number outside of the secp256k1 group order, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
     name: "signer is the group order",
     toml: edited([SIGNER, `"${GROUP_ORDER}"`]),
     expected: [
-      "relayer.toml:20: [evm1].signer: found a number outside of the secp256k1 group order, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found a number outside of the secp256k1 group order, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
     name: "signer of an address with a leading zero byte",
     toml: edited([SIGNER, `"${ZERO_ADDRESS_KEY}"`]),
     expected: [
-      "relayer.toml:20: [evm1].signer: found the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
+      "relayer.toml:20: [evm1].signer: found the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
     ],
   },
   {
@@ -937,14 +937,14 @@ export const wrongConfigs: readonly WrongConfig[] = [
     toml: edited([SIGNER, '"keys/zero.hex"']),
     files: { "keys/zero.hex": `0x${ZERO_ADDRESS_KEY}\n` },
     expected: [
-      "relayer.toml:20: [evm1].signer: found a file that holds the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
+      "relayer.toml:20: [evm1].signer: found a file that holds the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
     ],
   },
   {
     name: "signer file missing",
     toml: edited([SIGNER, '"keys/missing.hex"']),
     expected: [
-      "relayer.toml:20: [evm1].signer: found a text that is not hex, and as a path: no file at this path, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found a text that is not hex, and as a path: no file at this path, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
@@ -952,7 +952,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     toml: edited([SIGNER, '"keys"']),
     files: { "keys/note": "" },
     expected: [
-      "relayer.toml:20: [evm1].signer: found a text that is not hex, and as a path: a directory, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found a text that is not hex, and as a path: a directory, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
@@ -960,7 +960,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     toml: edited([SIGNER, '"keys/short.hex"']),
     files: { "keys/short.hex": "0xac0974\n" },
     expected: [
-      "relayer.toml:20: [evm1].signer: found a file that holds 3 bytes of hex, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found a file that holds 3 bytes of hex, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
@@ -968,7 +968,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     toml: edited([SIGNER, '"keys/words"']),
     files: { "keys/words": "bottom drive obey lake\n" },
     expected: [
-      "relayer.toml:20: [evm1].signer: found a file that holds other characters than hex digits, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found a file that holds other characters than hex digits, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
@@ -976,7 +976,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     toml: edited([SIGNER, '"keys/empty"']),
     files: { "keys/empty": "\n" },
     expected: [
-      "relayer.toml:20: [evm1].signer: found a file that holds no digits, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:20: [evm1].signer: found a file that holds no digits, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
     ],
   },
   {
@@ -1121,7 +1121,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
       "relayer.toml:7: [relayer].delivery_endpoints: found nothing, expected an array of state machines (empty for all chains)",
       "relayer.toml:8: [relayer].minimum_profit_percentage: found 5.5 (not an integer), expected an integer from 0 to 1000000 (percent)",
       'relayer.toml:19: [evm1].consensus_state_id: found "ETH", expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-      "relayer.toml:22: [evm1].signer: found a text that is not hex, and as a path: no file at this path, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, or keystore:PATH",
+      "relayer.toml:22: [evm1].signer: found a text that is not hex, and as a path: no file at this path, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
       'relayer.toml:27: [para].hashing: found "Blake3", expected "Keccak" or "Blake2"; did you mean "Blake2"?',
       "relayer.toml:28: [para].rpc_ws: found a text that is not a URL, expected a WebSocket URL (ws:// or wss://)",
       'relayer.toml:30: [extra].type: found nothing, expected "evm" or "substrate"',

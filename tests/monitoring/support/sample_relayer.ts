@@ -107,6 +107,15 @@ function noteRequests(watch: RelayWatch, clock: FakeClock): void {
   });
   watch.endpoints.noteRequest({
     ...request,
+    endpointHost: "signer.example:9000",
+    role: "signer",
+    calls: [{ method: "eth_signTransaction", outcome: "ok" }],
+    tookMs: 12,
+    head: undefined,
+    final: undefined,
+  });
+  watch.endpoints.noteRequest({
+    ...request,
     chain: hub,
     endpointHost: "hub.example",
     head: 9_000_000n,

@@ -6,9 +6,19 @@ import { type Address, toAddress } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import { toSerializable, type TransactionToSign } from "./signed_transaction.ts";
 
+/** Who holds the key of an account, if not this program. */
+export interface RemoteKeyHolder {
+  /** Host and port; safe to log. */
+  readonly host: string;
+  /** Lists the addresses whose keys it holds. */
+  fetchAddresses(signal: AbortSignal): Promise<readonly string[]>;
+}
+
 /** An account that signs, whoever holds its key. Signing sends nothing and may be repeated. */
 export interface SigningAccount {
   readonly address: Address;
+  /** Who holds its key; absent: this program. */
+  readonly remote?: RemoteKeyHolder;
   /** Signs a transaction and returns its bytes for the broadcast. */
   signTransaction(transaction: TransactionToSign, signal: AbortSignal): Promise<Uint8Array>;
   /**

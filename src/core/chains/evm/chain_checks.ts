@@ -19,6 +19,7 @@ import { judgeProofs, probeProofs } from "./proof_checks.ts";
 import { blockNumber } from "./queries.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { callOne } from "./rpc_batch.ts";
+import { checkSigner } from "./signer_check.ts";
 import { checkChain } from "./start_check.ts";
 
 /** Gas of a delivery of one message with a proof; those of larger batches use less per message. */
@@ -39,9 +40,9 @@ const TOLD: ReadonlySet<EventCode> = new Set([
 /** Lists the checks of one round. */
 export function planEvmChecks(
   context: EvmContext,
-  { hub, fetchKnownHeight, judgeNonces }: ChainCheckContext,
+  { hub, fetchKnownHeight, signsMessages = false, judgeNonces }: ChainCheckContext,
 ): ChainChecks {
-  const { endpoints, clock, host, sender, blocksPerEventQuery, chainId, id } = context.at;
+  const { endpoints, clock, host, account, sender, blocksPerEventQuery, chainId, id } = context.at;
   const chain = id.stateMachine;
   let answering: Promise<EvmContext> | undefined;
   // What is about the chain is read from one endpoint that answers: one that hangs must not hold it.
@@ -109,6 +110,11 @@ export function planEvmChecks(
       return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei })];
     },
   };
+  const signerJob: CheckJob = {
+    chain,
+    check: "signer",
+    run: async (signal) => [await checkSigner({ chain, chainId, account, signsMessages }, signal)],
+  };
   const nonceJob: CheckJob | undefined = judgeNonces && {
     chain,
     check: "nonce",
@@ -116,9 +122,16 @@ export function planEvmChecks(
       return [judgeNonces(await new EvmReplacement(await findAnswering(signal)).fetchNonces(signal))];
     },
   };
-  const others = [hostJob, hubJob, proofJob, accountJob, nonceJob].filter((job) => job !== undefined);
+  // A remote signer is there or not whether the chain answers or not.
+  const isRemote = account.remote !== undefined;
+  const others = [hostJob, hubJob, proofJob, ...isRemote ? [] : [signerJob], accountJob, nonceJob]
+    .filter((job) => job !== undefined);
   return {
-    jobs: [endpointJob, ...others.map((job) => whileReachable(isReachable, job))],
+    jobs: [
+      endpointJob,
+      ...isRemote ? [signerJob] : [],
+      ...others.map((job) => whileReachable(isReachable, job)),
+    ],
     isReachable,
     fetchRouterPrice: async (signal) =>
       await new EvmGas(await findAnswering(signal)).fetchRouterPrice(signal),

@@ -3,8 +3,8 @@
  * evm_context.ts. Start reading at {@link createEvmChain}.
  */
 import type { EvmValues } from "../../config/chains.ts";
-import { RemoteSigner, type Secret } from "../../config/redact.ts";
-import { fromHex, type Hex } from "../../encoding/bytes.ts";
+import { RemoteSigner } from "../../config/redact.ts";
+import { fromHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
 import { evmChainId } from "../../ismp/state_machine.ts";
 import type { Fetch } from "../../rpc/http.ts";
@@ -48,22 +48,18 @@ export interface EvmChain extends Chain {
 }
 
 /** Part of a chain's configuration that the adapter needs. */
-export type EvmChainOptions =
-  & Pick<
-    EvmValues,
-    | "stateMachine"
-    | "consensusStateId"
-    | "rpcUrls"
-    | "ismpHost"
-    | "queryBatchSizeBlocks"
-    | "tracingBatchSize"
-    | "gasPriceBufferPercent"
-    | "clientType"
-  >
-  & {
-    /** A private key, or who holds it. */
-    readonly signer: Secret<Hex> | RemoteSigner;
-  };
+export type EvmChainOptions = Pick<
+  EvmValues,
+  | "stateMachine"
+  | "consensusStateId"
+  | "rpcUrls"
+  | "ismpHost"
+  | "signer"
+  | "queryBatchSizeBlocks"
+  | "tracingBatchSize"
+  | "gasPriceBufferPercent"
+  | "clientType"
+>;
 
 /** Dependencies of the adapter. */
 export interface EvmChainDeps {

@@ -9,7 +9,7 @@ import type { Address } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
 import type { CallConditions } from "../../rpc/call.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
+import { type FaultPlace, reactionTo, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
 import type { Fetch } from "../../rpc/http.ts";
 import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { type TransactionFields, Web3Signer } from "../../rpc/web3signer.ts";
@@ -17,7 +17,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { SigningAccount } from "./account.ts";
+import type { RemoteKeyHolder, SigningAccount } from "./account.ts";
 import { toQuantity } from "./queries.ts";
 import {
   judgeMessage,
@@ -26,7 +26,7 @@ import {
   type SignerMismatch,
   type TransactionToSign,
 } from "./signed_transaction.ts";
-import { adviseOnMismatch, adviseOnSilence } from "./signer_advice.ts";
+import { adviseOnMismatch, adviseOnSilence, SignerFault } from "./signer_fault.ts";
 
 /** What a remote account needs. */
 export interface RemoteAccountDeps {
@@ -64,11 +64,14 @@ interface Asked {
 /**
  * An account whose key is held by a Web3Signer.
  *
- * Its methods throw {@link RpcFault}s that are worth another attempt later: `signer_unavailable`, and `wrong_signature`
- * for an answer that differs from what was asked for.
+ * Its methods throw a {@link SignerFault}: `signer_unavailable`, or `wrong_signature` for an answer that differs from
+ * what was asked for.
  */
-export class RemoteAccount implements SigningAccount {
+export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   readonly address: Address;
+  /** Host and port of the signer. */
+  readonly host: string;
+  readonly remote: RemoteKeyHolder = this;
   readonly #deps: RemoteAccountDeps;
   readonly #chain: StateMachine;
   readonly #signer: Web3Signer;
@@ -84,10 +87,21 @@ export class RemoteAccount implements SigningAccount {
     this.#deps = deps;
     this.#chain = chain;
     this.#signer = new Web3Signer(deps, { url: signer.reveal(), chain });
+    this.host = this.#signer.host;
     this.address = signer.address;
   }
 
-  /** @throws {RpcFault} */
+  /** @throws {SignerFault} */
+  async fetchAddresses(signal: AbortSignal): Promise<readonly string[]> {
+    const method = "eth_accounts";
+    try {
+      return await this.#signer.fetchAccounts({ signal });
+    } catch (error) {
+      throw error instanceof RpcFault ? this.#noteSilence(method, error) : error;
+    }
+  }
+
+  /** @throws {SignerFault} */
   signTransaction(transaction: TransactionToSign, signal: AbortSignal): Promise<Uint8Array> {
     const fields = toFields(transaction, this.address);
     return this.#ask({
@@ -97,7 +111,7 @@ export class RemoteAccount implements SigningAccount {
     }, signal);
   }
 
-  /** Has the bytes of the message signed: the signer hashes them as the hub does. @throws {RpcFault} */
+  /** Has the bytes of the message signed: the signer hashes them as the hub does. @throws {SignerFault} */
   signMessage(message: SignedMessage, signal: AbortSignal): Promise<Uint8Array> {
     return this.#ask({
       method: "eth1/sign",
@@ -134,7 +148,7 @@ export class RemoteAccount implements SigningAccount {
     if (judged.kind === "mismatch") throw this.#noteMismatch(method, judged);
     if (this.#isFailing) {
       this.#isFailing = false;
-      this.#deps.log.info("signer_recovered", { endpoint: this.#signer.host });
+      this.#deps.log.info("signer_recovered", { endpoint: this.host });
     }
     return judged.bytes;
   }
@@ -146,7 +160,7 @@ export class RemoteAccount implements SigningAccount {
     const note = (outcome: "ok" | RpcFaultCode): void =>
       observer?.noteRequest({
         chain: this.#chain,
-        endpointHost: this.#signer.host,
+        endpointHost: this.host,
         role: "signer",
         calls: [{ method, outcome }],
         tookMs: clock.now() - startMs,
@@ -163,35 +177,25 @@ export class RemoteAccount implements SigningAccount {
     }
   }
 
-  #noteSilence(method: string, cause: RpcFault): RpcFault {
+  #noteSilence(method: string, cause: RpcFault): SignerFault {
     const detail = cause.detail === undefined ? cause.code : `${cause.code}: ${cause.detail}`;
-    const explanation = adviseOnSilence(cause, this.address);
+    const advice = adviseOnSilence(cause, this.address);
     this.#isFailing = true;
-    this.#deps.log.warn("signer_unavailable", { endpoint: this.#signer.host, method, detail, explanation });
-    const { retryAfterMs } = cause;
-    return this.#fault("signer_unavailable", method, {
-      detail: `${detail}; ${explanation}`,
-      retryAfterMs,
-      cause,
-    });
+    this.#deps.log.warn("signer_unavailable", { endpoint: this.host, method, detail, explanation: advice });
+    return new SignerFault("signer_unavailable", this.#place(method), { found: detail, advice, cause });
   }
 
-  #noteMismatch(method: string, { field, explanation: what }: SignerMismatch): RpcFault {
-    const detail = `${field} ${what}`;
-    const explanation = adviseOnMismatch(field, this.#chain);
+  #noteMismatch(method: string, { field, explanation }: SignerMismatch): SignerFault {
+    const detail = `${field} ${explanation}`;
+    const advice = adviseOnMismatch(field, this.#chain);
     this.#isFailing = true;
-    const endpoint = this.#signer.host;
-    this.#deps.log.error("signer_answer_wrong", { endpoint, method, field, detail, explanation });
-    return this.#fault("wrong_signature", method, { detail: `${detail}; ${explanation}` });
+    const fields = { endpoint: this.host, method, field, detail, explanation: advice };
+    this.#deps.log.error("signer_answer_wrong", fields);
+    return new SignerFault("wrong_signature", this.#place(method), { found: detail, advice });
   }
 
-  #fault(
-    code: RpcFaultCode,
-    method: string,
-    options: ConstructorParameters<typeof RpcFault>[3],
-  ): RpcFault {
-    const where = { chain: this.#chain, endpointHost: this.#signer.host, method };
-    return new RpcFault(code, reactionTo(code), where, options);
+  #place(method: string): FaultPlace {
+    return { chain: this.#chain, endpointHost: this.host, method };
   }
 
   /** Finds the public key of our address among those of the signer. @throws {RpcFault} `not_found`. */
@@ -199,9 +203,8 @@ export class RemoteAccount implements SigningAccount {
     const keys = await this.#signer.fetchPublicKeys(conditions);
     const own = keys.find((key) => isKeyOf(key, this.address));
     if (own !== undefined) return own;
-    throw this.#fault("not_found", "eth1/publicKeys", {
-      detail: `none of its ${keys.length} keys is that of ${this.address}`,
-    });
+    const detail = `none of its ${keys.length} keys is that of ${this.address}`;
+    throw new RpcFault("not_found", reactionTo("not_found"), this.#place("eth1/publicKeys"), { detail });
   }
 }
 

@@ -64,6 +64,12 @@ export const endpointMetrics = {
     help: "1 when the last request to the endpoint had a usable answer, or was refused for its own sake",
     labels: ["chain", "endpoint"],
   },
+  causeway_signer_up: {
+    type: "gauge",
+    help:
+      "1 when the last request to the remote signer of the chain's account had the signature that was asked for",
+    labels: ["chain", "endpoint"],
+  },
   causeway_chain_head_height: {
     type: "gauge",
     help: "Newest block as last read; the checks read it at least every ten minutes",

@@ -1,7 +1,33 @@
-/** What an operator can do about a remote signer that does not sign. Pure. */
+/** Faults of remote signers, each with what an operator can do. Pure. */
 import type { Address } from "../../evm/address.ts";
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
-import type { RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, reactionTo, RpcFault } from "../../rpc/fault.ts";
+
+/** A remote signer that did not sign what it was asked to. Another attempt later may succeed. */
+export class SignerFault extends RpcFault {
+  /** What happened: a sentence without a full stop. */
+  readonly found: string;
+  /** What helps: the same. */
+  readonly advice: string;
+
+  constructor(
+    code: "signer_unavailable" | "wrong_signature",
+    where: FaultPlace,
+    { found, advice, cause }: {
+      readonly found: string;
+      readonly advice: string;
+      readonly cause?: RpcFault | undefined;
+    },
+  ) {
+    super(code, reactionTo(code), where, {
+      detail: `${found}; ${advice}`,
+      retryAfterMs: cause?.retryAfterMs,
+      cause,
+    });
+    this.found = found;
+    this.advice = advice;
+  }
+}
 
 /** Status of Web3Signer for requests by a host name that it was not told (its HostAllowListHandler). */
 const UNLISTED_HOST = "HTTP 403";

@@ -1,0 +1,75 @@
+/** Who signs for an EVM account: a private key, or a Web3Signer that holds it. */
+import { fromHex, type Hex } from "../encoding/bytes.ts";
+import { toEvmAddress } from "../ismp/signed_messages.ts";
+import { addressOf, readUrl } from "./chain_values.ts";
+import { RemoteSigner, type Secret } from "./redact.ts";
+import { type Key, optional } from "./schema.ts";
+import type { TomlTable } from "./toml.ts";
+
+/** A private key, or who holds it. */
+export type EvmSigner = Secret<Hex> | RemoteSigner;
+
+/** Before the URL of a Web3Signer. */
+export const REMOTE_PREFIX = "web3signer:";
+/** Name of the key for the account of a Web3Signer. */
+const ADDRESS_KEY = "signer_address";
+
+/** Why an account must not begin with a zero byte. */
+export const UNCLAIMABLE_HINT =
+  "the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; " +
+  "make another key (one in 256 is like this)";
+
+const accountAddress = addressOf(
+  "an address of 20 bytes (0x and 40 hex digits)",
+  (address) =>
+    address.startsWith("0x00")
+      ? { found: "an address that begins with a zero byte", hint: UNCLAIMABLE_HINT }
+      : undefined,
+);
+
+/** 20-byte address of a signer. */
+export function signerAddress(signer: EvmSigner): Uint8Array {
+  return signer instanceof RemoteSigner ? fromHex(signer.address) : toEvmAddress(fromHex(signer.reveal()));
+}
+
+/** Says that a text means a Web3Signer. */
+export function isRemote(given: string): boolean {
+  return given.startsWith(REMOTE_PREFIX);
+}
+
+/** A signer, or what is wrong with it. */
+type RemoteJudgement = { readonly value: RemoteSigner } | { readonly found: string; readonly hint?: string };
+
+/** Reads `web3signer:URL` with the address that the section names beside it. */
+export function readRemoteSigner(given: string, section: TomlTable): RemoteJudgement {
+  const url = readUrl(given.slice(REMOTE_PREFIX.length), ["http", "https"]);
+  if ("found" in url) return { found: `a remote signer at ${url.found}` };
+  const { search, hash } = new URL(url.value.reveal());
+  if (search !== "" || hash !== "") return { found: "a remote signer at a URL with a query or a fragment" };
+  const named = section[ADDRESS_KEY];
+  if (named === undefined) {
+    return {
+      found: "a remote signer without the address of its account",
+      hint: `name it in ${ADDRESS_KEY}: a Web3Signer may hold many keys`,
+    };
+  }
+  const address = accountAddress.safeParse(named);
+  if (!address.success) return { found: `a remote signer whose ${ADDRESS_KEY} is wrong` };
+  return { value: new RemoteSigner(url.value.reveal(), address.data) };
+}
+
+/** Key for the account of the section's Web3Signer. */
+export const signerAddressKey: Key<string | undefined> = {
+  ...optional(accountAddress, {
+    name: ADDRESS_KEY,
+    description:
+      `Only for a \`signer\` that is a Web3Signer ("${REMOTE_PREFIX}..."): which of its accounts signs.`,
+    example: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+  }),
+  idleReason: ({ signer }) =>
+    typeof signer === "string" && !isRemote(signer.trim())
+      ? `the signer is no Web3Signer: write "${REMOTE_PREFIX}" before its URL, or remove this key`
+      : signer === undefined
+      ? "the section has no signer"
+      : undefined,
+};

@@ -1,0 +1,165 @@
+/** Web3Signers as signers of EVM accounts: what a configuration says of them, and all that can be wrong with it. */
+import assert from "node:assert/strict";
+import { inspect } from "node:util";
+import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
+import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
+import { writeEffective } from "../../../src/core/config/effective_text.ts";
+import { signerAddress } from "../../../src/core/config/evm_signer.ts";
+import { RemoteSigner } from "../../../src/core/config/redact.ts";
+import { toHex } from "../../../src/core/encoding/bytes.ts";
+import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
+import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
+import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
+import { edited } from "../../messaging/config/wrong_configs.ts";
+
+const KEY_TEXT = '"0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';
+const ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const URL_TEXT = "https://operator:opensesame@signer.example.org:9000";
+const ADDRESS_LINE = `signer_address = "${ADDRESS}"`;
+const REMOTE = `"web3signer:${URL_TEXT}"\n${ADDRESS_LINE}`;
+
+interface Reading extends ConfigResult<MessagingConfig> {
+  readonly lines: readonly string[];
+  readonly warningLines: readonly string[];
+}
+
+/** Reads a file whose EVM account is signed for like this. */
+function readSigner(signer: string, variables: Readonly<Record<string, string>> = {}): Reading {
+  const files = {
+    readFile: () => assert.fail("a file was read"),
+    readVariable: (name: string) => Object.hasOwn(variables, name) ? variables[name] : undefined,
+  };
+  const reading = parseMessagingConfig(files, edited([KEY_TEXT, signer]));
+  const shown = (diagnostics: ConfigResult<unknown>["problems"]): readonly string[] =>
+    diagnostics.map((each) => renderDiagnostic("r.toml", each).replace(/^r\.toml:\d+: /, ""));
+  return { ...reading, lines: shown(reading.problems), warningLines: shown(reading.warnings) };
+}
+
+function remoteOf({ config }: Reading): RemoteSigner {
+  const [evm] = config?.chains ?? [];
+  assert.ok(evm?.type === "evm" && evm.signer instanceof RemoteSigner);
+  return evm.signer;
+}
+
+Deno.test("remote signer: URL and address are read, and the address is known without a request", () => {
+  const reading = readSigner(REMOTE);
+  assert.deepEqual([reading.lines, reading.warningLines], [[], []]);
+  const signer = remoteOf(reading);
+  assert.deepEqual([signer.reveal(), signer.address], [URL_TEXT, ADDRESS.toLowerCase()]);
+  assert.equal(toHex(signerAddress(signer)), ADDRESS.toLowerCase());
+});
+
+Deno.test("remote signer: parts of both keys may come from the environment, and its password is filtered", () => {
+  const reading = readSigner(
+    '"web3signer:https://operator:${PASSWORD}@${HOST}"\nsigner_address = "${ADDRESS}"',
+    { PASSWORD: "opensesame", HOST: "signer.example.org:9000", ADDRESS },
+  );
+  assert.deepEqual(reading.lines, []);
+  assert.equal(remoteOf(reading).reveal(), URL_TEXT);
+  assert.equal(createRedactor(reading.secrets)("got opensesame"), "got [secret]");
+});
+
+Deno.test("remote signer: it is shown with its host, without user, password and path", () => {
+  const reading = readSigner(REMOTE.replace(":9000", ":9000/k3ypath"));
+  const signer = remoteOf(reading);
+  const shown = "web3signer:https://signer.example.org:9000/...";
+  assert.deepEqual([String(signer), JSON.stringify(signer)], [shown, `"${shown}"`]);
+  assert.ok(inspect(signer).includes(shown));
+  const text = writeEffective(reading.values, "toml");
+  assert.match(text, /signer = "web3signer:https:\/\/signer\.example\.org:9000\/\.\.\." # line/);
+  assert.match(text, new RegExp(`signer_address = "${ADDRESS.toLowerCase()}" # line`));
+  for (const secret of ["operator", "opensesame", "k3ypath"]) {
+    assert.ok(!`${text} ${inspect(reading.config, { depth: 9 })}`.includes(secret), secret);
+  }
+});
+
+Deno.test("remote signer: SIGHUP notices another URL, password, address, and a key instead", () => {
+  const before = readSigner(REMOTE).values;
+  const changedBy = (signer: string): readonly string[] => findChangedKeys(before, readSigner(signer).values);
+  assert.deepEqual(changedBy(REMOTE), []);
+  assert.deepEqual(changedBy(REMOTE.replace("opensesame", "changed")), ["[evm1].signer"]);
+  assert.deepEqual(changedBy(REMOTE.replace(ADDRESS, `0x${"12".repeat(20)}`)), ["[evm1].signer_address"]);
+  assert.deepEqual(changedBy(KEY_TEXT), ["[evm1].signer", "[evm1].signer_address"]);
+});
+
+const EXPECTED = "expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, " +
+  "keystore:PATH, or web3signer:URL";
+const ADDRESS_EXPECTED = "expected an address of 20 bytes (0x and 40 hex digits)";
+
+const wrong: readonly (readonly [string, string, readonly string[]])[] = [
+  ["no address", `"web3signer:${URL_TEXT}"`, [
+    `[evm1].signer: found a remote signer without the address of its account, ${EXPECTED}; name it in ` +
+    "signer_address: a Web3Signer may hold many keys",
+  ]],
+  ["a short address", `"web3signer:${URL_TEXT}"\nsigner_address = "0x1234"`, [
+    `[evm1].signer: found a remote signer whose signer_address is wrong, ${EXPECTED}`,
+    `[evm1].signer_address: found 4 hex digits, ${ADDRESS_EXPECTED}`,
+  ]],
+  [
+    "an address that begins with a zero byte",
+    `"web3signer:${URL_TEXT}"\nsigner_address = "0x00${"11".repeat(19)}"`,
+    [
+      `[evm1].signer: found a remote signer whose signer_address is wrong, ${EXPECTED}`,
+      `[evm1].signer_address: found an address that begins with a zero byte, ${ADDRESS_EXPECTED}; the hub cannot read ` +
+      "such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 " +
+      "is like this)",
+    ],
+  ],
+  ["no URL", `"web3signer:"\n${ADDRESS_LINE}`, [
+    `[evm1].signer: found a remote signer at an empty text, ${EXPECTED}`,
+  ]],
+  ["a host alone", `"web3signer:signer.example.org:9000"\n${ADDRESS_LINE}`, [
+    `[evm1].signer: found a remote signer at a text that is not a URL, ${EXPECTED}`,
+  ]],
+  ["a socket", `"web3signer:wss://operator:opensesame@signer.example.org"\n${ADDRESS_LINE}`, [
+    `[evm1].signer: found a remote signer at "wss://signer.example.org" (scheme wss), ${EXPECTED}`,
+  ]],
+  ["a query", `"web3signer:${URL_TEXT}?key=opensesame"\n${ADDRESS_LINE}`, [
+    `[evm1].signer: found a remote signer at a URL with a query or a fragment, ${EXPECTED}`,
+  ]],
+  ["a URL without its prefix", `"${URL_TEXT}"\n${ADDRESS_LINE}`, [
+    `[evm1].signer: found a URL, ${EXPECTED}; of a Web3Signer, write "web3signer:" before it`,
+  ]],
+];
+
+for (const [what, signer, expected] of wrong) {
+  Deno.test(`remote signer: ${what} is a problem at its place, without secrets`, () => {
+    const { config, lines } = readSigner(signer);
+    assert.equal(config, undefined);
+    assert.deepEqual(lines, expected);
+    assert.doesNotMatch(lines.join(), /opensesame|operator/);
+  });
+}
+
+Deno.test("remote signer: an account of a Substrate chain or of the hub cannot have one", () => {
+  for (const section of ["hub", "para"]) {
+    const toml = edited([`[${section}]\n`, `[${section}]\nsigner = "web3signer:${URL_TEXT}"\n`]);
+    const { problems } = parseMessagingConfig({ readFile: () => assert.fail("a file was read") }, toml);
+    assert.deepEqual(problems.map(({ path, found, hint }) => [path, found, hint]), [
+      [`${section}.signer`, "a remote signer", "Web3Signer has no sr25519 keys; give a seed or a keystore"],
+    ]);
+  }
+});
+
+Deno.test("remote signer: an address beside a key, and a password file beside a URL, are warnings", () => {
+  assert.deepEqual(readSigner(`${KEY_TEXT}\n${ADDRESS_LINE}`).warningLines, [
+    "[evm1].signer_address: found a key without effect, expected no such key; the signer is no Web3Signer: write " +
+    '"web3signer:" before its URL, or remove this key',
+  ]);
+  const toml = edited([KEY_TEXT, `${REMOTE}\nkeystore_password_file = "password"`]);
+  const readFile = (): Uint8Array => new TextEncoder().encode("secret");
+  assert.deepEqual(
+    parseMessagingConfig({ readFile }, toml).warnings.map(({ path, found }) => [path, found]),
+    [
+      ["evm1.keystore_password_file", "a key without effect"],
+    ],
+  );
+});
+
+Deno.test("remote signer: an address whose letter case is wrong is a warning, since a digit may be", () => {
+  const { warningLines } = readSigner(REMOTE.replace("0x7099", "0x7098"));
+  assert.deepEqual(warningLines, [
+    "[evm1].signer_address: found an address with a wrong checksum, expected the letter case of EIP-55; one digit may " +
+    "be mistyped",
+  ]);
+});
