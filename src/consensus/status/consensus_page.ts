@@ -1,37 +1,21 @@
 /** Status page of the consensus relayer: the snapshot as HTML. Pure. */
 import { formatDuration } from "../../core/runtime/text_table.ts";
-import { renderChecks } from "../../core/checks/check_section.ts";
+import { renderProgramPage } from "../../core/checks/program_status.ts";
 import type { EndpointReading } from "../../core/rpc/endpoint_board.ts";
+import { renderEndpointState } from "../../core/rpc/endpoint_status.ts";
 import { type Html, markup } from "../../core/telemetry/http/html.ts";
-import {
-  coloured,
-  renderPage,
-  renderReasons,
-  renderSection,
-  renderTable,
-  renderWarnings,
-} from "../../core/telemetry/http/page.ts";
+import { coloured, renderSection, renderTable } from "../../core/telemetry/http/page.ts";
 import { type ConsensusStatus, MAX_UPDATE_AGE_MS, type RouteStatus } from "./consensus_status.ts";
 import type { RouteReading } from "./light_client_board.ts";
 
 /** Makes the page. */
 export function renderConsensusPage(status: ConsensusStatus): string {
-  const { nowMs, startedAtMs, reasons, warnings, version, hub } = status;
-  return renderPage({
-    title: "causeway-consensus",
-    subtitle: `consensus relayer ${version} of ${hub}`,
-    nowMs,
-    startedAtMs,
-    sections: [
-      renderReasons(reasons, nowMs),
-      renderSection("Light clients", renderClients(status)),
-      renderSection("Last updates", renderUpdates(status)),
-      renderSection("Last failures", renderFailures(status)),
-      renderSection("Endpoints", renderEndpoints(status)),
-      renderChecks(status.checks, nowMs),
-      renderWarnings(warnings, nowMs),
-    ],
-  });
+  return renderProgramPage(status, "consensus relayer", [
+    renderSection("Light clients", renderClients(status)),
+    renderSection("Last updates", renderUpdates(status)),
+    renderSection("Last failures", renderFailures(status)),
+    renderSection("Endpoints", renderEndpoints(status)),
+  ]);
 }
 
 function renderClients({ lightClients, nowMs }: ConsensusStatus): Html {
@@ -112,13 +96,7 @@ function renderEndpoints({ endpoints, nowMs }: ConsensusStatus): Html {
     [
       { name: "endpoint", cell: ({ host, isSigner }) => `${host}${isSigner ? " (signer)" : ""}` },
       { name: "chain", cell: ({ chain }) => chain },
-      {
-        name: "state",
-        cell: ({ isUp, sinceMs, lastFault }) =>
-          isUp
-            ? coloured("good", "up")
-            : coloured("bad", markup`${lastFault ?? "down"} for ${formatDuration(nowMs - sinceMs)}`),
-      },
+      { name: "state", cell: (endpoint) => renderEndpointState(endpoint, nowMs) },
       { name: "answers in", isNumber: true, cell: ({ latencyMs }) => `${latencyMs} ms` },
       {
         name: "behind",

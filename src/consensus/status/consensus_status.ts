@@ -3,31 +3,22 @@
  * JSON; times are Unix milliseconds.
  */
 import { formatDuration } from "../../core/runtime/text_table.ts";
-import type { BoardRow } from "../../core/checks/check_board.ts";
 import { toCheckReasons } from "../../core/checks/check_section.ts";
+import type { ProgramStatus } from "../../core/checks/program_status.ts";
 import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
 import { findEndpointReasons } from "../../core/rpc/endpoint_reasons.ts";
-import type { FoundReason, NotReadyReason } from "../../core/telemetry/readiness.ts";
-import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
+import type { FoundReason } from "../../core/telemetry/readiness.ts";
 import type { RouteReading } from "./light_client_board.ts";
 
 /** A light client, and the chain that it follows. Absent heights: no endpoint has named one yet. */
 export type RouteStatus = RouteReading & ChainHeights;
 
 /** The snapshot. */
-export interface ConsensusStatus {
+export interface ConsensusStatus extends ProgramStatus {
   readonly program: "causeway-consensus";
-  readonly version: string;
-  readonly nowMs: number;
   readonly startedAtMs: number;
-  readonly hub: string;
-  readonly reasons: readonly NotReadyReason[];
   readonly lightClients: readonly RouteStatus[];
   readonly endpoints: readonly EndpointReading[];
-  /** Last results of the checks. */
-  readonly checks: readonly BoardRow[];
-  /** Newest first. */
-  readonly warnings: readonly RecentWarning[];
 }
 
 /** Time for which all polls of a light client may fail. */

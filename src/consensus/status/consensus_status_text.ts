@@ -1,5 +1,5 @@
 /** The snapshot as text for a terminal. */
-import { formatWarnings } from "../../core/telemetry/recent_warnings.ts";
+import { formatProgramStatus } from "../../core/checks/program_status.ts";
 import { formatDuration, formatSection } from "../../core/runtime/text_table.ts";
 import type { ConsensusStatus, RouteStatus } from "./consensus_status.ts";
 
@@ -10,16 +10,7 @@ type Age = (ms: number | undefined) => string;
 export function formatConsensusStatus(status: ConsensusStatus): string {
   const { nowMs } = status;
   const age: Age = (ms) => ms === undefined ? "-" : formatDuration(nowMs - ms);
-  return [
-    `causeway-consensus ${status.version}, hub ${status.hub}, running for ${age(status.startedAtMs)}`,
-    formatSection(
-      "In the way",
-      status.reasons.map((reason) => [
-        reason.chain ?? "program",
-        `for ${age(reason.sinceMs)}`,
-        `${reason.explanation} ${reason.help}`,
-      ]),
-    ) ?? "\nNothing is in the way.",
+  return formatProgramStatus(status, [
     ...formatLightClients(status.lightClients, { nowMs, age }),
     formatSection(
       "Endpoints",
@@ -38,18 +29,7 @@ export function formatConsensusStatus(status: ConsensusStatus): string {
         "last fault",
       ],
     ),
-    formatSection(
-      "Checks that failed or warn",
-      status.checks.filter(({ result }) => result !== "ok").map((row) => [
-        row.chain,
-        row.check,
-        row.result,
-        row.found,
-        row.advice,
-      ]),
-    ),
-    formatWarnings(status.warnings),
-  ].filter((part) => part !== undefined).join("\n");
+  ]);
 }
 
 /** What every light client knows, waits for, was given, and failed at. */

@@ -3,6 +3,7 @@
  * as metrics, readiness, status and page. Updating depends on nothing of this.
  */
 import { CheckBoard } from "../../core/checks/check_board.ts";
+import { STARTING } from "../../core/checks/program_status.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../../core/chains/hub_client.ts";
 import { observeHubClient } from "../../core/chains/observed_hub_client.ts";
@@ -14,7 +15,7 @@ import { Refreshed } from "../../core/runtime/refreshed.ts";
 import { programVersion } from "../../core/runtime/version.ts";
 import type { StatusSources } from "../../core/telemetry/http/status_server.ts";
 import { ProgramWatch } from "../../core/telemetry/program_watch.ts";
-import { ReasonMemory } from "../../core/telemetry/readiness.ts";
+import { ReasonMemory, writeReadiness } from "../../core/telemetry/readiness.ts";
 import type { Connections } from "../session.ts";
 import { renderConsensusPage } from "./consensus_page.ts";
 import { type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
@@ -124,20 +125,7 @@ export class ConsensusWatch {
     this.program.collect();
     this.endpoints.collect();
     this.updates.collect();
-    const { reasons } = this.status();
-    registry.clear("causeway_not_ready_reasons");
-    for (const { chain, code } of reasons) {
-      registry.set("causeway_not_ready_reasons", { chain: chain ?? "", code }, 1);
-    }
-    registry.set("causeway_ready", {}, reasons.length === 0 ? 1 : 0);
+    writeReadiness(registry, this.status().reasons);
     return registry.expose();
   }
 }
-
-const STARTING = {
-  code: "starting",
-  chain: undefined,
-  leg: undefined,
-  explanation: "The chains are still being checked.",
-  help: "Wait; the log names chains that do not answer.",
-};

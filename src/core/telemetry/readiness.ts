@@ -3,6 +3,7 @@
  * it holds and what helps.
  */
 import type { Clock } from "../runtime/clock.ts";
+import type { MetricRegistry } from "./metric_registry.ts";
 
 /** A reason, found at one time. */
 export interface FoundReason {
@@ -47,6 +48,15 @@ export class ReasonMemory {
     return dated.filter(({ reason, graceMs }) => nowMs - reason.sinceMs >= graceMs).map(({ reason }) =>
       reason
     );
+  }
+}
+
+/** Writes the gauges of readiness. */
+export function writeReadiness(registry: MetricRegistry, reasons: readonly NotReadyReason[]): void {
+  registry.clear("causeway_not_ready_reasons");
+  registry.set("causeway_ready", {}, reasons.length === 0 ? 1 : 0);
+  for (const { chain, code } of reasons) {
+    registry.set("causeway_not_ready_reasons", { chain: chain ?? "", code }, 1);
   }
 }
 

@@ -4,10 +4,8 @@
  * reading here; `build_status.ts` fills it.
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { BoardRow } from "../../core/checks/check_board.ts";
+import type { ProgramStatus } from "../../core/checks/program_status.ts";
 import type { ChainHeights, EndpointReading } from "../../core/rpc/endpoint_board.ts";
-import type { NotReadyReason } from "../../core/telemetry/readiness.ts";
-import type { RecentWarning } from "../../core/telemetry/recent_warnings.ts";
 import type { ClaimState, MessageReason, MessageState, WithdrawalState } from "../ledger/ledger.ts";
 
 /** Our account on a chain. */
@@ -103,15 +101,10 @@ export interface WithdrawalStatus {
   readonly changedAtMs: number;
 }
 
-/** The snapshot. */
-export interface RelayStatus {
+/** The snapshot. Without `startedAtMs` no relayer is running, and the database alone was read. */
+export interface RelayStatus extends ProgramStatus {
   readonly program: "causeway";
-  readonly version: string;
-  readonly nowMs: number;
-  /** Absent: no relayer is running, and the database alone was read. */
-  readonly startedAtMs?: number;
   readonly hub: StateMachine;
-  readonly reasons: readonly NotReadyReason[];
   readonly chains: readonly ChainStatus[];
   readonly legs: readonly LegStatus[];
   /** Newest first. */
@@ -119,8 +112,4 @@ export interface RelayStatus {
   readonly claims: readonly ClaimStatusSum[];
   /** Newest first. */
   readonly withdrawals: readonly WithdrawalStatus[];
-  /** Last results of the checks that a running relayer makes. */
-  readonly checks: readonly BoardRow[];
-  /** Newest first. */
-  readonly warnings: readonly RecentWarning[];
 }

@@ -4,6 +4,7 @@
  */
 import type { Chain } from "../../core/chains/port.ts";
 import { CheckBoard } from "../../core/checks/check_board.ts";
+import { STARTING } from "../../core/checks/program_status.ts";
 import { ChainBoard } from "../../core/chains/chain_board.ts";
 import { observeChain } from "../../core/chains/observed_chain.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -21,7 +22,7 @@ import { countGaps } from "../relay/reconciliation.ts";
 import { buildStatus } from "./build_status.ts";
 import { JournalCounters } from "./journal_counters.ts";
 import type { RelayStatus } from "./relay_status.ts";
-import { renderStatusPage } from "./status_page.ts";
+import { renderReasonsPage, renderStatusPage } from "./status_page.ts";
 import { writeStatusGauges } from "./status_gauges.ts";
 
 /** Age of a snapshot up to which it is shown again: a scrape every 100 ms reads the database once in a while. */
@@ -145,11 +146,17 @@ export class RelayWatch {
 
   /** Reasons for which the relayer is not ready. */
   reasons(): readonly NotReadyReason[] {
+    return this.#look().reasons;
+  }
+
+  /** The snapshot; where there is none, the reasons say why. */
+  #look(): { readonly status: RelayStatus | undefined; readonly reasons: readonly NotReadyReason[] } {
     try {
-      return this.status()?.reasons ?? this.#memory.date([STARTING]);
+      const status = this.status();
+      return { status, reasons: status?.reasons ?? this.#memory.date([STARTING]) };
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;
-      return this.#memory.date([toReason(error)]);
+      return { status: undefined, reasons: this.#memory.date([toReason(error)]) };
     }
   }
 
@@ -158,8 +165,16 @@ export class RelayWatch {
     return {
       metrics: () => this.#exposition.get(),
       reasons: () => this.reasons(),
-      page: () => renderStatusPage(this.status(), this.reasons(), this.#clock.now()),
-      statusJson: () => `${JSON.stringify(this.status() ?? { reasons: this.reasons() }, null, 2)}\n`,
+      page: () => {
+        const { status, reasons } = this.#look();
+        return status === undefined
+          ? renderReasonsPage(reasons, this.#clock.now())
+          : renderStatusPage(status);
+      },
+      statusJson: () => {
+        const { status, reasons } = this.#look();
+        return `${JSON.stringify(status ?? { reasons }, null, 2)}\n`;
+      },
     };
   }
 
@@ -220,14 +235,6 @@ export class RelayWatch {
 function observeEntry<E extends WatchedChain>(entry: E, observer: ChainBoard): E {
   return { ...entry, chain: observeChain(entry.chain, observer) };
 }
-
-const STARTING: FoundReason = {
-  code: "starting",
-  chain: undefined,
-  leg: undefined,
-  explanation: "The chains are still being checked.",
-  help: "Wait; the log names chains that do not answer.",
-};
 
 function toReason(fault: LedgerFault): FoundReason {
   return {

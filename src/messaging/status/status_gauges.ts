@@ -1,5 +1,6 @@
 /** Writes a snapshot as gauges. What is gone since the last one is not exposed any longer. */
 import type { MetricRegistry } from "../../core/telemetry/metric_registry.ts";
+import { writeReadiness } from "../../core/telemetry/readiness.ts";
 import type { ChainStatus, LegStatus, RelayStatus } from "./relay_status.ts";
 
 /** Gauges whose labels come and go with what they count. */
@@ -8,7 +9,6 @@ const PASSING = [
   "causeway_message_oldest_age_seconds",
   "causeway_claims",
   "causeway_fees_unclaimed",
-  "causeway_not_ready_reasons",
   "causeway_withdrawals_open",
   "causeway_wallet_runway_hours",
 ] as const;
@@ -16,10 +16,7 @@ const PASSING = [
 /** Writes the gauges of a snapshot. */
 export function writeStatusGauges(registry: MetricRegistry, status: RelayStatus): void {
   for (const name of PASSING) registry.clear(name);
-  registry.set("causeway_ready", {}, status.reasons.length === 0 ? 1 : 0);
-  for (const { chain, code } of status.reasons) {
-    registry.set("causeway_not_ready_reasons", { chain: chain ?? "", code }, 1);
-  }
+  writeReadiness(registry, status.reasons);
   for (const chain of status.chains) writeChain(registry, chain, status.nowMs);
   for (const leg of status.legs) writeLeg(registry, leg, status.nowMs);
   const claims = Map.groupBy(status.claims, ({ state }) => state);

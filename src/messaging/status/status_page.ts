@@ -1,7 +1,8 @@
 /** Status page of the messaging relayer: the snapshot as HTML. Pure. */
 import { formatDuration } from "../../core/runtime/text_table.ts";
-import { renderChecks } from "../../core/checks/check_section.ts";
+import { renderProgramPage } from "../../core/checks/program_status.ts";
 import type { HeightReading } from "../../core/rpc/endpoint_board.ts";
+import { renderEndpointState } from "../../core/rpc/endpoint_status.ts";
 import { type Html, markup } from "../../core/telemetry/http/html.ts";
 import {
   coloured,
@@ -10,7 +11,6 @@ import {
   renderReasons,
   renderSection,
   renderTable,
-  renderWarnings,
 } from "../../core/telemetry/http/page.ts";
 import type { NotReadyReason } from "../../core/telemetry/readiness.ts";
 import type { ChainStatus, LegStatus, RelayStatus, WaitingMessages, WalletStatus } from "./relay_status.ts";
@@ -24,38 +24,27 @@ const OLD_READING_MS = 90_000;
 /** Runway from which a wallet is shown as a warning, hours. */
 const SHORT_RUNWAY_HOURS = 24;
 
-/** Makes the page. @param status `undefined`: nothing is open yet */
-export function renderStatusPage(
-  status: RelayStatus | undefined,
-  reasons: readonly NotReadyReason[],
-  nowMs: number,
-): string {
-  if (status === undefined) {
-    return renderPage({
-      title: "causeway",
-      subtitle: "starting",
-      nowMs,
-      startedAtMs: undefined,
-      sections: [renderReasons(reasons, nowMs)],
-    });
-  }
+/** Makes the page of a relayer that cannot tell more than why it does not relay. */
+export function renderReasonsPage(reasons: readonly NotReadyReason[], nowMs: number): string {
   return renderPage({
     title: "causeway",
-    subtitle: `messaging relayer ${status.version} of ${status.hub}`,
-    nowMs: status.nowMs,
-    startedAtMs: status.startedAtMs,
-    sections: [
-      renderReasons(reasons, status.nowMs),
-      renderSection("Legs", renderLegs(status)),
-      renderSection("Chains", renderChains(status)),
-      renderSection("Light clients", renderLightClients(status)),
-      renderSection("Last deliveries", renderDelivered(status)),
-      renderSection("Claims", renderClaims(status)),
-      renderSection("Last withdrawals", renderWithdrawals(status)),
-      renderChecks(status.checks, status.nowMs),
-      renderWarnings(status.warnings, status.nowMs),
-    ],
+    subtitle: "messaging relayer",
+    nowMs,
+    startedAtMs: undefined,
+    sections: [renderReasons(reasons, nowMs)],
   });
+}
+
+/** Makes the page. */
+export function renderStatusPage(status: RelayStatus): string {
+  return renderProgramPage(status, "messaging relayer", [
+    renderSection("Legs", renderLegs(status)),
+    renderSection("Chains", renderChains(status)),
+    renderSection("Light clients", renderLightClients(status)),
+    renderSection("Last deliveries", renderDelivered(status)),
+    renderSection("Claims", renderClaims(status)),
+    renderSection("Last withdrawals", renderWithdrawals(status)),
+  ]);
 }
 
 function renderLegs({ legs, nowMs }: RelayStatus): Html {
@@ -127,18 +116,12 @@ function renderHeight(reading: HeightReading | undefined, nowMs: number): Html |
 }
 
 function renderEndpoint(endpoint: ChainStatus["endpoints"][number], nowMs: number): Html {
-  const { isSigner, isUp, sinceMs, lastFault, latencyMs, lagBlocks } = endpoint;
+  const { isSigner, isUp, latencyMs, lagBlocks } = endpoint;
   const host = `${endpoint.host}${isSigner ? " (signer)" : ""}`;
-  if (!isUp) {
-    return markup`<div>${host} ${
-      coloured(
-        "bad",
-        markup`${lastFault ?? "down"} for ${formatDuration(nowMs - sinceMs)}`,
-      )
-    }</div>`;
-  }
+  const state = renderEndpointState(endpoint, nowMs);
+  if (!isUp) return markup`<div>${host} ${state}</div>`;
   const lag = lagBlocks === undefined || lagBlocks === 0 ? "" : `, ${lagBlocks} blocks behind`;
-  return markup`<div>${host} ${coloured("good", "up")} ${coloured("faint", `${latencyMs} ms${lag}`)}</div>`;
+  return markup`<div>${host} ${state} ${coloured("faint", `${latencyMs} ms${lag}`)}</div>`;
 }
 
 function renderRunway({ runwayHours: hours }: WalletStatus): Html {

@@ -1,6 +1,6 @@
 /** The snapshot as text for a terminal. */
+import { formatProgramStatus } from "../../core/checks/program_status.ts";
 import type { HeightReading } from "../../core/rpc/endpoint_board.ts";
-import { formatWarnings } from "../../core/telemetry/recent_warnings.ts";
 import { formatDuration, formatSection } from "../../core/runtime/text_table.ts";
 import type { ChainStatus, InFlightStatus, LegStatus, RelayStatus, WalletStatus } from "./relay_status.ts";
 
@@ -10,10 +10,8 @@ const HOUR_MS = 3_600_000;
 export function formatStatus(status: RelayStatus): string {
   const { nowMs } = status;
   const age = (ms: number): string => formatDuration(nowMs - ms);
-  return [
-    ...status.startedAtMs === undefined
-      ? formatStopped(status, age)
-      : formatRunning({ ...status, startedAtMs: status.startedAtMs }, age),
+  return formatProgramStatus(status, [
+    formatChains(status, age),
     formatSection("Legs", status.legs.map((leg) => legCells(leg, age)), [
       ...["leg", "read up to", "waiting", "oldest", "ended in 24 h"],
     ]),
@@ -43,56 +41,23 @@ export function formatStatus(status: RelayStatus): string {
         each.detail,
       ]),
     ),
-    formatWarnings(status.warnings),
-  ].filter((part) => part !== undefined).join("\n");
+  ]);
 }
 
 /** Says of a moment how long ago it was. */
 type Age = (ms: number) => string;
 
-/** State and chains of a relayer that runs. */
-function formatRunning(
-  { version, hub, startedAtMs, reasons, chains }: RelayStatus & { readonly startedAtMs: number },
-  age: Age,
-): readonly (string | undefined)[] {
-  return [
-    `causeway ${version}, hub ${hub}, running for ${age(startedAtMs)}`,
-    formatSection(
-      "In the way",
-      reasons.map((reason) => [
-        reason.leg ?? reason.chain ?? "program",
-        `for ${age(reason.sinceMs)}`,
-        `${reason.explanation} ${reason.help}`,
-      ]),
-    ) ?? "\nNothing is in the way.",
-    formatSection("Chains", chains.map((chain) => chainCells(chain, age)), [
-      ...["chain", "head", "final", "endpoints up", "balance", "runway", "in flight", "light clients"],
-    ]),
-  ];
-}
-
-/** What the database alone knows: neither chains nor endpoints, and of a reason not since when it holds. */
-function formatStopped(
-  { version, hub, reasons, chains }: RelayStatus,
-  age: Age,
-): readonly (string | undefined)[] {
-  return [
-    `causeway ${version}, hub ${hub}`,
-    "\nNo relayer runs on this database: nothing is delivered until one is started. This is what the database knows.",
-    formatSection(
-      "In the way besides",
-      reasons.map(({ leg, chain, explanation, help }) => [
-        leg ?? chain ?? "program",
-        `${explanation} ${help}`,
-      ]),
-    ),
-    formatSection(
-      "Transactions in flight",
-      chains.flatMap(({ chain, inFlight }) =>
-        inFlight === undefined ? [] : [[chain, flightText(inFlight, age)]]
-      ),
-    ),
-  ];
+/** Chains of a relayer that runs; the database alone knows nothing of them but transactions. */
+function formatChains({ chains, startedAtMs }: RelayStatus, age: Age): string | undefined {
+  if (startedAtMs === undefined) {
+    const flights = chains.flatMap(({ chain, inFlight }) =>
+      inFlight === undefined ? [] : [[chain, flightText(inFlight, age)]]
+    );
+    return formatSection("Transactions in flight", flights);
+  }
+  return formatSection("Chains", chains.map((chain) => chainCells(chain, age)), [
+    ...["chain", "head", "final", "endpoints up", "balance", "runway", "in flight", "light clients"],
+  ]);
 }
 
 function flightText({ count, oldestMs }: InFlightStatus, age: Age): string {

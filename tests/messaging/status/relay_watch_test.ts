@@ -134,6 +134,10 @@ Deno.test("watch: a database that cannot be read is a reason, and a metric", () 
     const statistics = { ...broken.statistics, countOpen: fail };
     watch.open({ ...broken, statistics }, watch.observe(connectionsOf(clock)));
     assert.deepEqual(await readReasons(get), [503, ["database_fault"]]);
+    const page = await get("/");
+    assert.equal(page.status, 200);
+    assert.match(await page.text(), /the disk is gone/);
+    assert.match(await (await get("/status.json")).text(), /the disk is gone/);
     const text = await (await get("/metrics")).text();
     assert.match(text, /^causeway_database_up 0$/m);
     assert.match(text, /^causeway_ready 0$/m);
