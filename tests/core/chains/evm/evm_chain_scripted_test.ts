@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
 import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { SignedSubmission, Simulation } from "../../../../src/core/chains/submission.ts";
-import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
@@ -91,6 +91,33 @@ Deno.test("evm chain: receipts of responses are filed under the request, and all
   assert.equal(requests.count, 1);
   assert.deepEqual(await chain.reads.fetchReceipts([], never), []);
   assert.equal(requests.count, 1);
+});
+
+Deno.test("evm chain: a transaction is found by its receipt, one that is in no block is not, and a refusal is a fault", async () => {
+  const hash = toHash256(new Uint8Array(32).fill(9));
+  let receipt: unknown = {
+    transactionHash: hash,
+    blockNumber: "0xabc",
+    blockHash,
+    status: "0x1",
+    gasUsed: "0x5208",
+    effectiveGasPrice: "0x64",
+    logs: [],
+  };
+  await using rpc = node({
+    eth_getTransactionReceipt: (params) => {
+      assert.deepEqual(params, [hash]);
+      return receipt;
+    },
+  });
+  const { chain, requests } = chainAt([rpc]);
+  const find = (): Promise<bigint | undefined> | undefined => chain.events.findTransaction?.(hash, never);
+  assert.equal(await find(), 0xabcn);
+  assert.equal(requests.count, 1);
+  receipt = null;
+  assert.equal(await find(), undefined);
+  rpc.on("eth_getTransactionReceipt", () => new ScriptedError(-32601, "the method does not exist"));
+  assert.equal((await catchFault(Promise.resolve(find()))).code, "missing_method");
 });
 
 Deno.test("evm chain: the start-up check names abilities that endpoints lack, and a host without the hub", async () => {
