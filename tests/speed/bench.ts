@@ -15,6 +15,7 @@ import { longRun } from "./long_run.ts";
 import type { Part } from "./part.ts";
 import { type Measure, tableOf } from "./report.ts";
 import { memory } from "./memory.ts";
+import { page } from "./page.ts";
 import { requests } from "./requests.ts";
 import { startup } from "./startup.ts";
 import { throughput } from "./throughput.ts";
@@ -26,6 +27,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   idle,
   claims,
   throughput,
+  page,
   memory,
   "long-run": longRun,
   consensus,

@@ -3,23 +3,18 @@
  * and only signs, sends and waits. Blocks of all chains come once a second.
  */
 import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
-import { countReceived } from "../../devnet/evm/host_admin.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import { type ConfigChanges, relayerConfig, sectionOf } from "../../devnet/programs/relayer_config.ts";
-import { DEADLINE_MS } from "../../devnet/waiting.ts";
-import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { deliveriesSince, sendBare } from "./bare_evm_sender.ts";
 import { prepareForHub, submitAll } from "./bare_hub_sender.ts";
 import type { BenchDeps, Part } from "./part.ts";
-import { readCpuMs } from "./process_usage.ts";
 import { atLeast, type Measure } from "./report.ts";
-import { HUB_MODULE, instantly, sendFromHub, updateAll } from "./stage.ts";
+import { instantly, updateAll } from "./stage.ts";
+import { LOOK_EVERY_MS, sendWaiting, type TimedRun, timeRelayer } from "./timed_relayer.ts";
 
 const TO_CHAIN = 2_000;
 const TO_HUB = 1_000;
 const MIN_RATIO = 0.8;
-/** Time between two polls whether everything arrived. */
-const LOOK_EVERY_MS = 100;
 /** Time between two blocks, of the chains as of the hub: what arrives in one block arrives at once. */
 const BLOCK_MS = 1_000;
 
@@ -33,30 +28,15 @@ export const throughput: Part = async (deps) => {
 /** From the hub to B: the bare sender gets the relayer's own transactions, on the chain as it was before them. */
 async function toChain(deps: BenchDeps, devnet: Devnet): Promise<readonly Measure[]> {
   const b = devnet.chain("B");
-  const hub = devnet.hub.identity.stateMachine;
-  const direction = { from: hub, to: b.stateMachine };
-  const start = devnet.hub.finalized.number;
-  await sendFromHub(devnet, b, TO_CHAIN);
-  await instantly(b, () => devnet.oracle.step(direction));
+  const waiting = await sendWaiting(devnet, b, TO_CHAIN);
   const before = await b.host.reader.getBlockNumber();
   const snapshot = await b.host.node.snapshot();
-  const countArrived = async (): Promise<number> => Number(await countReceived(b.host));
-  const run = await timeRelayer(deps, devnet, {
-    folder: "to-chain",
-    config: {
-      without: [devnet.chain("A").stateMachine],
-      moduleFilter: [HUB_MODULE],
-      sections: { hub: { initial_height: start } },
-    },
-    leg: `${hub} -> ${b.stateMachine}`,
-    count: TO_CHAIN,
-    countArrived,
-  });
+  const run = await timeRelayer(deps, devnet, { folder: "to-chain", ...waiting });
   const deliveries = await deliveriesSince(b, before);
   for (const { block, gas, gasUsed } of deliveries) deps.say(`   block ${block}: gas ${gasUsed} of ${gas}`);
   await b.host.node.revert({ id: snapshot });
   const bareMs = await sendBare(b, deliveries);
-  if (await countArrived() !== TO_CHAIN) throw new Error("The bare sender left messages undelivered");
+  if (await waiting.countArrived() !== TO_CHAIN) throw new Error("The bare sender left messages undelivered");
   return measuresOf("hub -> B", { count: TO_CHAIN, batches: deliveries.length, run, bareMs });
 }
 
@@ -105,58 +85,14 @@ function countOnHub(devnet: Devnet, sent: readonly SentMessage[]): () => Promise
     Promise.resolve(sent.filter(({ commitment }) => devnet.hub.findReceipt(commitment) !== undefined).length);
 }
 
-/** What a relayer took from the start of the leg until everything arrived. */
-interface Run {
-  readonly ms: number;
-  /** Until the first half had arrived: others may be about, so the first transactions go one by one. */
-  readonly halfMs: number;
-  readonly cpuMs: number;
-}
-
-/** Starts a relayer that finds everything waiting. */
-async function timeRelayer(
-  deps: BenchDeps,
-  devnet: Devnet,
-  work: {
-    readonly folder: string;
-    readonly config: ConfigChanges;
-    readonly leg: string;
-    readonly count: number;
-    readonly countArrived: () => Promise<number>;
-  },
-): Promise<Run> {
-  await using relayer = await startRelayer({
-    executable: deps.executable,
-    folder: `${deps.folder}/${work.folder}`,
-    config: relayerConfig(devnet.endpoints, work.config),
-    logLevel: "info",
-  });
-  const { atMs } = await relayer.waitForLine(({ record }) =>
-    record?.event === "leg_started" && record.leg === work.leg
-  );
-  const cpuBeforeMs = readCpuMs(relayer.pid);
-  const { leg, count, countArrived } = work;
-  const until = (share: number): Promise<void> =>
-    waitUntil(leg, async () => await countArrived() >= count * share, {
-      deadlineMs: DEADLINE_MS,
-      everyMs: LOOK_EVERY_MS,
-    });
-  await until(0.5);
-  const halfMs = Date.now() - atMs;
-  await until(1);
-  const run = { ms: Date.now() - atMs, halfMs, cpuMs: readCpuMs(relayer.pid) - cpuBeforeMs };
-  for (const { record, atMs: lineMs } of relayer.lines) {
-    if (record?.event === "batch_sent") {
-      deps.say(`   ${lineMs - atMs} ms: ${record.messages} messages sent (${work.leg})`);
-    }
-  }
-  await relayer.terminate();
-  return run;
-}
-
 function measuresOf(
   name: string,
-  found: { readonly count: number; readonly batches: number; readonly run: Run; readonly bareMs: number },
+  found: {
+    readonly count: number;
+    readonly batches: number;
+    readonly run: TimedRun;
+    readonly bareMs: number;
+  },
 ): readonly Measure[] {
   const { count, batches, run, bareMs } = found;
   const rate = (time: number): string =>
@@ -179,7 +115,7 @@ function measuresOf(
 }
 
 /** The second half's speed beside the bare sender's; nothing is known about it when it came with the first. */
-function compareSecondHalf({ ms, halfMs }: Run, bareMs: number): string {
+function compareSecondHalf({ ms, halfMs }: TimedRun, bareMs: number): string {
   const secondHalfMs = ms - halfMs;
   if (secondHalfMs < BLOCK_MS / 2) return "unknown: all arrived in one block";
   return (bareMs / secondHalfMs / 2).toFixed(2);
