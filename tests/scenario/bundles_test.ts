@@ -8,6 +8,7 @@ import {
   playMissedRotations,
   playRotations,
 } from "./support/rotation_scene.ts";
+import { runRelayerOnce } from "./support/run_once.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 Deno.test("bundles", async (t) => {
@@ -35,6 +36,43 @@ Deno.test("bundles", async (t) => {
           assert.deepEqual(carried.filter(({ hasMessages }) => !hasMessages), []);
           assert.deepEqual(carried.filter(({ stale }) => stale > 0), []);
         }
+      }),
+  );
+
+  await t.step(
+    "a message that does not pay takes the proof that it needs when an operator relays it",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const [, chain] = devnet.chains;
+        assert.ok(chain !== undefined);
+        const relayer = scene.relayer();
+        await relayer.startAndWait({ disableFeeAccumulation: true, minimumProfitPercent: 10 });
+        const [poor] = await sendPing(devnet, { from: "A", to: "B", fee: 5n });
+        assert.ok(poor !== undefined);
+        await relayer.untilRows([poor], chain.stateMachine, { state: "held", reason: "unprofitable" });
+        const { configPath, dbPath } = relayer.process;
+        const relay = async (...args: readonly string[]): Promise<string> => {
+          const paths = [`--config=${configPath}`, `--db=${dbPath}`, "--log-level=error"];
+          const { code, stdout, stderr } = await runRelayerOnce([
+            ...paths,
+            ...["relay", poor.commitment, ...args],
+          ]);
+          assert.deepEqual([code, stderr], [0, ""], stdout);
+          return stdout;
+        };
+        const tried = await relay("--dry-run");
+        assert.match(tried, /: possible\n/);
+        assert.match(tried, /consensus proofs +\d \(.*block \d+ of the hub\), \d+ bytes\n/);
+        assert.match(
+          tried,
+          /their cost +0\.\d+ native tokens of EVM-\d+, \d+ gas, at the price of the moment\n/,
+        );
+        assert.match(await relay(), /Sent to EVM-\d+ with \d consensus proofs? of the hub in front\./);
+        await scene.untilDelivered([poor]);
+        await relayer.untilEnded([poor]);
+        await scene.finish();
+        const carried = await carriedTo(scene, chain);
+        assert.deepEqual(carried.map(({ hasMessages, stale }) => [hasMessages, stale]), [[true, 0]]);
       }),
   );
 

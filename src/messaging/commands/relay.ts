@@ -12,7 +12,8 @@ Examples:
   causeway --config=relayer.toml --db=relayer.db relay 0x6f...
 
 Everything but the profit rule applies: proofs, a simulation, receipts, maximum_daily_loss, suspended
-modules. The cost counts as every other one. A message goes by the leg that is not over; when the hub
+modules. The cost counts as every other one. Where an EVM chain does not know the hub's block yet, the
+consensus proofs that it lacks go in front of the message, or ahead of it where they do not fit. A message goes by the leg that is not over; when the hub
 has it, call it again for the leg from the hub. --dry-run does everything but the sending, and prints
 the numbers. Without a running relayer the command sends it, and the relayer settles it when it starts.
 
@@ -56,7 +57,8 @@ export const relayCommand = defineCommand<MessagingRun, RelayOptions>({
 });
 
 function formatResult(result: RelayResult): string {
-  const { from, to, outcome, text, commitment, transaction, gas, provedAt, decision } = result;
+  const { from, to, outcome, text, commitment, transaction, gas, provedAt, decision, consensusProofs } =
+    result;
   return [
     `${from} -> ${to}: ${outcome}`,
     formatValues({
@@ -65,7 +67,16 @@ function formatResult(result: RelayResult): string {
       transaction,
       "proved at": provedAt === undefined ? undefined : `block ${provedAt} of ${from}`,
       gas,
+      "consensus proofs": consensusProofs && describeProofs(consensusProofs),
+      "their cost": consensusProofs &&
+        `${consensusProofs.native} native tokens of ${to}, ${consensusProofs.gas} gas, at the price of the moment`,
     }, "  "),
     ...decision === undefined ? [] : ["  profit rule", formatDecision(decision)],
   ].join("\n");
+}
+
+/** Says what proofs the target gets with the message. */
+function describeProofs({ count, bytes, sets, height }: NonNullable<RelayResult["consensusProofs"]>): string {
+  const rotations = sets.length === 0 ? "" : `authority sets ${sets.join(", ")}; `;
+  return `${count} (${rotations}block ${height} of the hub), ${bytes} bytes`;
 }

@@ -1,6 +1,7 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { isTerminal, type MessageRow } from "../../ledger/ledger.ts";
 import { deliverByHand, type HandDelivery } from "../../relay/deliver/by_hand.ts";
@@ -24,6 +25,18 @@ const resultShape = z.object({
   gas: z.string().optional(),
   provedAt: z.string().optional(),
   decision: decisionShape.optional(),
+  /** Consensus proofs of the hub that go with the message, or ahead of it. */
+  consensusProofs: z.object({
+    count: z.number(),
+    bytes: z.number(),
+    /** Authority sets that the target learns, or lacks. */
+    sets: z.array(z.string()),
+    /** Height of the hub that the target knows afterwards. */
+    height: z.string(),
+    gas: z.string(),
+    /** Native tokens of the target. */
+    native: z.string(),
+  }).optional(),
 });
 
 const output = z.object({ results: z.array(resultShape) });
@@ -125,13 +138,21 @@ async function deliver(
     if (!(error instanceof RpcFault)) throw error;
     return { outcome: "waiting", text: `An endpoint did not answer: ${error.message}` };
   }
-  const { outcome, text, transaction, decision, gas, provedAt } = result;
+  const { outcome, text, transaction, decision, gas, provedAt, consensusProofs } = result;
   return {
     outcome,
     text,
     transaction,
     gas: gas?.toString(),
     provedAt: provedAt?.toString(),
+    consensusProofs: consensusProofs && {
+      count: consensusProofs.count,
+      bytes: consensusProofs.bytes,
+      sets: consensusProofs.sets.map(String),
+      height: consensusProofs.height.toString(),
+      gas: consensusProofs.gas.toString(),
+      native: formatDecimal(consensusProofs.costWei, 18),
+    },
     decision: decision &&
       { ...toDecisionView({ ...decision, atMs: leg.clock.now() }), at: timeText(leg.clock.now()) },
   };

@@ -13,6 +13,13 @@ import { toSuspensionKey } from "../limits/suspension.ts";
 import { type Candidate, parseRow } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { findDeliverable, type ProvenBatch } from "./bisect_batch.ts";
+import {
+  type CarriedProofs,
+  describeCarried,
+  findNeededProofs,
+  type NeededProofs,
+  sendAheadByHand,
+} from "./hand_proofs.ts";
 import { judgeProfit, toDecisions } from "./profitability.ts";
 import { send } from "./send.ts";
 
@@ -31,6 +38,8 @@ export interface HandDelivery {
   /** Gas of the transaction; absent: free, or not simulated. */
   readonly gas?: bigint | undefined;
   readonly provedAt?: bigint | undefined;
+  /** Consensus proofs of the hub that go with the message, or ahead of it; absent: none are needed. */
+  readonly consensusProofs?: CarriedProofs | undefined;
 }
 
 /** Delivers the message of a row of this leg now; a dry run does everything but the sending. */
@@ -60,8 +69,8 @@ export async function deliverByHand(
   }
   const obstacle = await leg.findObstacle?.(leg.signal) ?? findLimit(leg, row);
   if (obstacle !== undefined) return { outcome: "waiting", text: obstacle.detail };
-  const proofHeight = await findProofHeight(leg, row);
-  if (typeof proofHeight === "string") return { outcome: "waiting", text: proofHeight };
+  const place = await findProofPlace(leg, row);
+  if (place.kind === "none") return { outcome: "waiting", text: place.text };
   const message = parseRow(row);
   const receipts = await leg.target.reads.fetchReceipts([message], leg.signal);
   const candidates = await endDelivered(leg, { candidates: [{ row, message }], receipts });
@@ -69,23 +78,61 @@ export async function deliverByHand(
     const now = leg.ledger.messages.find(row.commitment, row.target);
     return { outcome: "over", text: `${target} has a receipt of it: the message is ${now?.state}.` };
   }
+  if (place.kind === "proofs" && place.left > 0) return await deliverAhead(leg, place, { isDryRun });
   const { accepted: [part], refused: [refusal] } = await findDeliverable(leg, {
     messages: [message],
-    height: proofHeight,
-    consensusProofs: [],
+    height: place.height,
+    consensusProofs: place.kind === "proofs" ? place.proofs : [],
   });
   if (part === undefined) {
     const why = refusal === undefined ? "it gave no reason" : `${refusal.code}: ${refusal.detail}`;
     return { outcome: "refused", text: `${target} would refuse it: ${why}` };
   }
-  return await sendByHand(leg, { part, candidates, isDryRun });
+  const consensusProofs = place.kind === "proofs" ? describeCarried(place, part.simulation) : undefined;
+  return await sendByHand(leg, { part, candidates, consensusProofs, isDryRun });
+}
+
+/** Sends the proofs that do not fit into one transaction with the message; it follows when they are mined. */
+async function deliverAhead(
+  leg: LegRun,
+  needed: NeededProofs,
+  { isDryRun }: { readonly isDryRun: boolean },
+): Promise<HandDelivery> {
+  const target = leg.target.id.stateMachine;
+  const { kind, consensusProofs } = await sendAheadByHand(leg, needed, { isDryRun });
+  const first =
+    `${needed.proofs.length} consensus proofs of the hub go ahead of the message, which does not fit beside ` +
+    `all that ${target} lacks`;
+  switch (kind) {
+    case "possible":
+      return { outcome: "possible", text: `${first}: relay it again when they are mined.`, consensusProofs };
+    case "sent": {
+      const { submissions } = leg.ledger;
+      const newest = submissions.listInFlight(target).at(-1);
+      const transaction = newest && submissions.find(newest.id)?.submission.hash;
+      return {
+        outcome: "waiting",
+        text: `${first}: relay it again when they are mined.`,
+        consensusProofs,
+        transaction,
+      };
+    }
+    case "known":
+      return { outcome: "waiting", text: `Another transaction delivers the consensus proofs to ${target}.` };
+    case "refused":
+      return {
+        outcome: "refused",
+        text: `${target} would refuse the consensus proofs that the message needs: the log says why.`,
+      };
+  }
 }
 
 async function sendByHand(
   leg: LegRun,
-  { part, candidates, isDryRun }: {
+  { part, candidates, consensusProofs, isDryRun }: {
     readonly part: ProvenBatch;
     readonly candidates: readonly Candidate[];
+    readonly consensusProofs: CarriedProofs | undefined;
     readonly isDryRun: boolean;
   },
 ): Promise<HandDelivery> {
@@ -94,9 +141,23 @@ async function sendByHand(
     : await judgeProfit(leg, leg.profit, { part, candidates });
   const [decision] = judged === undefined ? [] : toDecisions(judged.decided, judged.price);
   const { gasUsed } = part.simulation;
-  const facts = { decision, gas: gasUsed === 0n ? undefined : gasUsed, provedAt: part.height };
+  const facts = {
+    decision,
+    gas: gasUsed === 0n ? undefined : gasUsed,
+    provedAt: part.height,
+    consensusProofs,
+  };
+  const withProofs = consensusProofs === undefined
+    ? ""
+    : ` with ${consensusProofs.count} consensus ${
+      consensusProofs.count === 1 ? "proof" : "proofs"
+    } of the hub in front`;
   if (isDryRun) {
-    return { ...facts, outcome: "possible", text: `${leg.target.id.stateMachine} would take it.` };
+    return {
+      ...facts,
+      outcome: "possible",
+      text: `${leg.target.id.stateMachine} would take it${withProofs}.`,
+    };
   }
   const offers = judged?.offers ?? [];
   leg.ledger.transaction(() => {
@@ -116,7 +177,8 @@ async function sendByHand(
     };
   }
   const transaction = findTransaction(leg, first.row);
-  return { ...facts, outcome: "sent", text: `Sent to ${leg.target.id.stateMachine}.`, transaction };
+  const text = `Sent to ${leg.target.id.stateMachine}${withProofs}.`;
+  return { ...facts, outcome: "sent", text, transaction };
 }
 
 function findTransaction(leg: LegRun, { commitment, target }: MessageRow): Hash256 | undefined {
@@ -146,26 +208,28 @@ function findLimit(leg: LegRun, row: MessageRow): { readonly detail: string } | 
   };
 }
 
-/** Finds a height at which the message can be proved; a text: there is none, and why. */
-async function findProofHeight(leg: LegRun, { seenAtHeight }: MessageRow): Promise<bigint | string> {
+/** Where a message can be proved: at a height that the target knows, or behind proofs; `none`: nowhere, and why. */
+type ProofPlace = { readonly kind: "known"; readonly height: bigint } | NeededProofs | {
+  readonly kind: "none";
+  readonly text: string;
+};
+
+async function findProofPlace(leg: LegRun, row: MessageRow): Promise<ProofPlace> {
   const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
-  const { height, nowSec, challengePeriodSec, isFrozen } = await leg.target.reads.fetchView(
-    leg.source.id,
-    leg.signal,
-  );
-  if (isFrozen) return `${target} is frozen and takes no messages.`;
-  if (height < seenAtHeight) {
-    return `${target} knows ${source} up to block ${height}, the message is in block ${seenAtHeight}: it waits for ` +
-      "the next update of the light client.";
-  }
+  const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
+  const { height, nowSec, challengePeriodSec, isFrozen } = view;
+  if (isFrozen) return { kind: "none", text: `${target} is frozen and takes no messages.` };
+  if (height < row.seenAtHeight) return await findNeededProofs(leg, row, view);
   const rule: ChallengeRule = {
     nowSec,
     challengePeriodSec,
     comparison: leg.target.capabilities.challengeRule,
   };
-  if (isMatured(nowSec, rule)) return height;
+  if (isMatured(nowSec, rule)) return { kind: "known", height };
   const updatedAtSec = await leg.target.reads.fetchUpdateTime({ id: leg.source.id, height }, leg.signal);
   const matured = newestMatured(updatedAtSec === undefined ? [] : [{ height, updatedAtSec }], rule);
-  return matured ??
+  if (matured !== undefined) return { kind: "known", height: matured };
+  const text =
     `The challenge period (${challengePeriodSec} s) of block ${height} of ${source} on ${target} is not over.`;
+  return { kind: "none", text };
 }

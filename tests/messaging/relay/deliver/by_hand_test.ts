@@ -5,7 +5,7 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { recordMissed } from "../../../../src/messaging/relay/missed_messages.ts";
 import { readTransactionRevenue } from "../../../../src/messaging/relay/deliver/revenue.ts";
-import { COST_18, payAndUpdate, profitOf } from "../market.ts";
+import { COST_18, pay, payAndUpdate, profitOf, running } from "../market.ts";
 import { round, settle } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 import { neverMs } from "../../../../src/messaging/ledger/ledger.ts";
@@ -115,6 +115,137 @@ Deno.test("by hand: a message above what the target knows, a frozen target and s
   const suspended = await deliverByHand(leg, relayer.row(poor), { isDryRun: false });
   assert.equal(suspended.outcome, "waiting");
   assert.match(suspended.text, /`release` them first/);
+});
+
+/** A chain with a relayer, and a leg that takes proofs and messages together. */
+type BundlingScene = Omit<Scene, "poor">;
+
+/** A host that knows an old height of the hub; messages to it do not pay. */
+async function startBundling(options: { readonly challengePeriodSec?: bigint } = {}): Promise<Fixture> {
+  const fixture = new Fixture({ two: { setId: 0n, ...options } });
+  await fixture.blocks(3);
+  await fixture.update(fixture.hub, fixture.two);
+  return fixture;
+}
+
+function bundling(fixture: Fixture, ledger = memoryLedger(fixture)): BundlingScene {
+  const relayer = new Relayer(fixture, ledger);
+  const bundles = { hub: relayer.hub, receiver: relayer.two };
+  const profit = profitOf(relayer, 10);
+  return { fixture, relayer, leg: relayer.leg(relayer.hub, relayer.two, { bundles, profit }) };
+}
+
+/** The hub accepts a proof of everything that is final now. */
+async function prove(fixture: Fixture, kind: "messaging" | "rotation"): Promise<void> {
+  await fixture.blocks(2);
+  fixture.hub.acceptProof(kind);
+  await fixture.blocks(3);
+}
+
+/** Steps of the transactions on the second chain. */
+function stepsOf(fixture: Fixture): string[][] {
+  const all: string[][] = [];
+  for (let height = 1n; height <= fixture.two.head.height; height++) {
+    for (const { transaction } of fixture.two.block(height)?.mined ?? []) {
+      all.push(transaction.delivery.steps.map(({ kind }) => kind));
+    }
+  }
+  return all;
+}
+
+/** A message that the target cannot verify yet and that does not pay: a relayer has found it, and is gone. */
+async function holdAbove(fixture: Fixture): Promise<BundlingScene & Scene> {
+  const [poor] = await pay(fixture, [5n]);
+  assert.ok(poor !== undefined);
+  await prove(fixture, "messaging");
+  const first = bundling(fixture);
+  await running(first.relayer, first.leg, () => fixture.blocks(5));
+  assert.equal(first.relayer.row(poor).state, "held");
+  assert.deepEqual(stepsOf(fixture), []);
+  return { ...bundling(fixture, first.relayer.ledger), poor };
+}
+
+Deno.test("by hand: the consensus proofs that the target lacks go in front, and a dry run says what they cost", async () => {
+  const fixture = await startBundling();
+  await prove(fixture, "rotation");
+  const { relayer, leg, poor } = await holdAbove(fixture);
+  const row = relayer.row(poor);
+  const tried = await deliverByHand(leg, row, { isDryRun: true });
+  assert.deepEqual([tried.outcome, tried.text], [
+    "possible",
+    `${names.two} would take it with 2 consensus proofs of the hub in front.`,
+  ]);
+  const { consensusProofs } = tried;
+  assert.ok(consensusProofs !== undefined && tried.gas !== undefined);
+  assert.deepEqual([consensusProofs.count, consensusProofs.sets], [2, [1n]]);
+  assert.ok(consensusProofs.height >= row.seenAtHeight && consensusProofs.height === tried.provedAt);
+  assert.ok(consensusProofs.bytes > 0 && consensusProofs.gas > 0n && consensusProofs.gas < tried.gas);
+  assert.equal(consensusProofs.costWei, consensusProofs.gas * fixture.two.priceWei);
+  assert.deepEqual(relayer.row(poor), row);
+  const sent = await deliverByHand(leg, row, { isDryRun: false });
+  assert.equal(sent.outcome, "sent");
+  const again = await deliverByHand(leg, relayer.row(poor), { isDryRun: false });
+  assert.deepEqual([again.outcome, again.transaction], ["waiting", sent.transaction]);
+  await fixture.blocks(3);
+  await settle(relayer, relayer.two);
+  assert.deepEqual(stepsOf(fixture), [["consensus", "consensus", "messages"]]);
+  assert.equal(relayer.row(poor).state, "delivered");
+});
+
+Deno.test("by hand: proofs that do not fit beside the message go ahead of it", async () => {
+  const fixture = await startBundling();
+  for (let each = 0; each < 3; each++) await prove(fixture, "rotation");
+  const { relayer, leg, poor } = await holdAbove(fixture);
+  const tried = await deliverByHand(leg, relayer.row(poor), { isDryRun: true });
+  assert.deepEqual([tried.outcome, tried.consensusProofs?.count, tried.consensusProofs?.sets], [
+    "possible",
+    3,
+    [1n, 2n, 3n],
+  ]);
+  assert.match(tried.text, /^3 consensus proofs of the hub go ahead of the message, .*relay it again when/);
+  const ahead = await deliverByHand(leg, relayer.row(poor), { isDryRun: false });
+  const [submission] = relayer.ledger.submissions.listUnresolved(names.two);
+  assert.deepEqual([ahead.outcome, ahead.transaction], ["waiting", submission?.submission.hash]);
+  const early = await deliverByHand(leg, relayer.row(poor), { isDryRun: false });
+  assert.equal(early.outcome, "waiting", "one transaction at a time");
+  await fixture.blocks(5);
+  await settle(relayer, relayer.two);
+  assert.equal((await deliverByHand(leg, relayer.row(poor), { isDryRun: false })).outcome, "sent");
+  await fixture.blocks(3);
+  await settle(relayer, relayer.two);
+  assert.equal(relayer.row(poor).state, "delivered");
+  assert.deepEqual(stepsOf(fixture), [["consensus", "consensus", "consensus"], ["consensus", "messages"]]);
+});
+
+Deno.test("by hand: where no proof can go with the message, it is said why", async () => {
+  const fixture = await startBundling();
+  const { relayer, leg, poor } = await holdAbove(fixture);
+  const row = relayer.row(poor);
+  const above = { ...row, seenAtHeight: 10n ** 9n };
+  const textOf = async (at: LegRun, of = row): Promise<string> => {
+    const { outcome, text } = await deliverByHand(at, of, { isDryRun: false });
+    assert.equal(outcome, "waiting");
+    return text;
+  };
+  assert.match(await textOf(leg, above), /, since the hub has accepted no proof of that block /);
+  assert.match(await textOf({ ...leg, bundles: undefined }), /next update of the light client\.$/);
+  for (const { height } of fixture.hub.head.state.proofs.list) relayer.hub.acceptedProofs.missing.add(height);
+  assert.match(await textOf(leg), /, since the hub's node does not serve the bytes of the proof\.$/);
+  assert.deepEqual(stepsOf(fixture), []);
+});
+
+Deno.test("by hand: no proof goes with a message to a chain where heights have a challenge period", async () => {
+  const fixture = await startBundling({ challengePeriodSec: 600n });
+  const { relayer, leg } = bundling(fixture);
+  const [late] = await pay(fixture, [5n]);
+  assert.ok(late !== undefined);
+  await prove(fixture, "messaging");
+  await fixture.update(fixture.hub, fixture.two);
+  await round(relayer, leg);
+  const row = { ...relayer.row(late), seenAtHeight: 10n ** 9n };
+  const { outcome, text } = await deliverByHand(leg, row, { isDryRun: false });
+  assert.equal(outcome, "waiting");
+  assert.match(text, /, since no proof can go with the message where heights have a challenge period\.$/);
 });
 
 Deno.test("missed messages: blocks read again find what has no row, once, and no block ahead of the leg", async () => {
