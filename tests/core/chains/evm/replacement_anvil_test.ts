@@ -4,8 +4,10 @@ import type { Delivery, SignedSubmission } from "../../../../src/core/chains/sub
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { bumpPrice } from "../../../../src/core/chains/replacement_policy.ts";
-import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
-import { Secret } from "../../../../src/core/config/redact.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
+import { DevnetWeb3Signer } from "../../../../devnet/evm/web3signer.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
+import { RemoteSigner, Secret } from "../../../../src/core/config/redact.ts";
 import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";
 import { countReceived } from "../../../../devnet/evm/host_admin.ts";
 import { fetchWithout } from "../../../support/altered_answers.ts";
@@ -89,6 +91,33 @@ Deno.test("replacement: the same call at the same nonce for more takes the place
     assert.equal((await includedOutcome(chain, second)).succeeded, true);
     assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "replaced" });
     assert.equal(await countReceived(host), 1n);
+  });
+});
+
+Deno.test("replacement: a remote signer replaces and cancels at the nonce of the first, and what it alters is not sent", async () => {
+  await withHost(31455, async (host) => {
+    const held = new DevnetWeb3Signer({ keys: [DEVNET_KEYS.relayer], chainId: host.chainId });
+    await using server = held.serve();
+    const { address } = DEVNET_ACCOUNTS.relayer;
+    const signer = new RemoteSigner(`http://127.0.0.1:${server.port}`, toAddress(address));
+    const { chain } = chainOf(host, undefined, { signer });
+    const submission = await sendUnderpriced(host, chain);
+    const price = await raised(chain, submission);
+    held.misbehaviour = {
+      kind: "alters",
+      change: (asked) => ({ ...asked, nonce: Number(submission.nonce) + 1 }),
+    };
+    await assert.rejects(chain.replacement.resign(submission, price, never), /wrong_signature \(nonce is/);
+    held.misbehaviour = undefined;
+    const second = await chain.replacement.resign(submission, price, never);
+    assert.equal(second.nonce, submission.nonce);
+    assert.deepEqual(await chain.sender.broadcast(second, never), { kind: "sent" });
+    const cancellation = await chain.replacement.cancel(second, await raised(chain, second), never);
+    assert.equal(cancellation.nonce, submission.nonce);
+    assert.deepEqual(await chain.sender.broadcast(cancellation, never), { kind: "sent" });
+    await host.node.mine({ blocks: 1 });
+    assert.equal((await includedOutcome(chain, cancellation)).succeeded, true);
+    assert.equal(await countReceived(host), 0n);
   });
 });
 

@@ -1,0 +1,299 @@
+/**
+ * Accounts whose keys only a Web3Signer holds: messages, withdrawals and proofs of the hub are signed; a signer that lies
+ * sends nothing, one that is away is waited for.
+ */
+import assert from "node:assert/strict";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
+import { DevnetWeb3Signer, type Misbehaviour } from "../../devnet/evm/web3signer.ts";
+import { relayerConfig, type SectionChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
+import type { TestServer } from "../support/test_server.ts";
+import { beginSessions, deliveredDuring, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
+import { playConsensus } from "./support/consensus_scene.ts";
+import { feeTokensOf, runCommand, TOKEN } from "./support/fee_accounts.ts";
+import type { RelayerLine, RelayerProcess } from "./support/relayer_process.ts";
+import { runRelayerOnce } from "./support/run_once.ts";
+import { DEADLINE_MS, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
+import { playGuardedOn, secretly, SECRETS } from "./support/secrets.ts";
+
+/** A Web3Signer for one chain, which can go away and come back at the same address. */
+class ChainSigner implements AsyncDisposable {
+  readonly signer: DevnetWeb3Signer;
+  readonly host: string;
+  readonly #port: number;
+  #server: TestServer | undefined;
+
+  constructor({ node }: Pick<DevnetChain, "node">) {
+    this.signer = new DevnetWeb3Signer({
+      keys: [DEVNET_KEYS.user, DEVNET_KEYS.relayer],
+      chainId: node.chainId,
+    });
+    this.#server = this.signer.serve();
+    this.#port = this.#server.port;
+    this.host = `127.0.0.1:${this.#port}`;
+  }
+
+  /** Keys of the section of its chain. */
+  get keys(): SectionChanges {
+    return {
+      signer: `web3signer:http://${SECRETS.user}:${SECRETS.password}@${this.host}`,
+      signer_address: DEVNET_ACCOUNTS.relayer.address,
+    };
+  }
+
+  async goAway(): Promise<void> {
+    await this.#server?.stop();
+    this.#server = undefined;
+  }
+
+  comeBack(): void {
+    this.#server = this.signer.serve(this.#port);
+  }
+
+  /** Signatures that it was asked for. */
+  countAsked(name: "eth_signTransaction" | "/api/v1/eth1/sign"): number {
+    return this.signer.requests.filter((each) => each === name).length;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.goAway();
+  }
+}
+
+const SEND_ELSEWHERE: Misbehaviour = {
+  kind: "alters",
+  change: (asked) => ({ ...asked, to: DEVNET_ACCOUNTS.user.address }),
+};
+
+const reachable = { extraArguments: ["--listen=127.0.0.1:0"] };
+
+Deno.test("remote signers", async (t) => {
+  await using devnet = await startSceneDevnet();
+  await t.step(
+    "remote signers: one that signs something else sends nothing, is named everywhere, and is used again later",
+    () => playLies(devnet),
+  );
+  await t.step(
+    "remote signers: one that is away is waited for, also over a restart, and messages keep their state",
+    () => playAbsence(devnet),
+  );
+  // Last: others would find its payments.
+  await t.step(
+    "remote signers: what a key began is continued after SIGHUP by signers, which sign deliveries and withdrawals",
+    () => playService(devnet),
+  );
+});
+
+Deno.test("remote signers: proofs of the hub are signed for a host, and nothing by a signer for another chain", (t) =>
+  playConsensus(t, {
+    kinds: ["beacon"],
+    blockTimeSec: "automine",
+    hubBlockTimeMs: 200,
+    acceptsProofs: {},
+    evmChallengePeriodSec: 3_600n,
+  }, async (scene) => {
+    const { devnet } = scene;
+    const [chain] = devnet.chains;
+    assert.ok(chain !== undefined);
+    scene.limit({ withoutUpdates: [chain.stateMachine] });
+    scene.expect("signer_answer_wrong");
+    await using held = new ChainSigner(chain);
+    const sections = { [sectionOf(chain.stateMachine)]: held.keys };
+    await scene.step("a signer that was started for another chain sends nothing", async () => {
+      held.signer.misbehaviour = { kind: "alters", change: (asked) => ({ ...asked, chainId: 1 }) };
+      const delivered = await deliveredDuring([chain], async () => {
+        const process = await scene.start({ ...TELLING, sections });
+        await beginSessions(devnet, 1, true);
+        const line = await process.waitForLine("signer_answer_wrong", { deadlineMs: DEADLINE_MS });
+        assertNames(line, held, ["chainId", `--chain-id=${chain.node.chainId}`]);
+        await scene.kill(process);
+      });
+      assert.deepEqual(delivered, [[]]);
+    });
+    await scene.step("the missed session is delivered with its signature", async () => {
+      held.signer.misbehaviour = undefined;
+      const [deliveries = []] = await deliveredDuring([chain], async () => {
+        const process = await scene.start({ ...TELLING, sections });
+        await untilHostsKnow(devnet, [chain]);
+        await scene.stop(process);
+      });
+      assert.deepEqual(deliveries.map(({ effects }) => effects), [["rotation"]]);
+      assert.equal(held.countAsked("/api/v1/eth1/sign"), 0, "no message is signed");
+    });
+  }));
+
+async function playService(devnet: Devnet): Promise<void> {
+  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
+  await using signerA = new ChainSigner(a);
+  await using signerB = new ChainSigner(b);
+  const remote = secretly(devnet.endpoints, {
+    sections: { [sectionOf(a.stateMachine)]: signerA.keys, [sectionOf(b.stateMachine)]: signerB.keys },
+  });
+  await playGuardedOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    const process = await relayer.startAndWait(secretly(devnet.endpoints));
+    await scene.untilDelivered(await sendPing(devnet, { from: "A", to: "B" }));
+
+    await Deno.writeTextFile(
+      process.configPath,
+      relayerConfig(devnet.endpoints, { signer: relayer.role, ...remote }),
+    );
+    process.signal("SIGHUP");
+    const { record } = await process.waitForLine("configuration_reloaded", { deadlineMs: DEADLINE_MS });
+    for (const { stateMachine } of [a, b]) {
+      for (const key of ["signer", "signer_address"]) {
+        assert.ok(`${record?.changed}`.includes(`[${sectionOf(stateMachine)}].${key}`), `${record?.changed}`);
+      }
+    }
+    const sent = [
+      ...await sendPing(devnet, { from: "A", to: "B", count: 3, fee: 10n * TOKEN }),
+      ...await sendPing(devnet, { from: "B", to: "A", count: 2, fee: 10n * TOKEN }),
+    ];
+    await scene.untilDelivered(sent);
+    await relayer.untilSettled();
+    for (const { signer } of [signerA, signerB]) assert.ok(signer.requests.includes("eth_signTransaction"));
+
+    const checked = await runRelayerOnce([
+      `--config=${process.configPath}`,
+      `--db=${process.dbPath}`,
+      "check",
+    ]);
+    for (const [chain, { host }] of [[a, signerA], [b, signerB]] as const) {
+      const text = `signs at ${host} for chain ${chain.node.chainId}, and messages for the hub`;
+      assert.ok(checked.stdout.includes(text), checked.stdout);
+    }
+    const keys = await runRelayerOnce([`--config=${process.configPath}`, "keys"]);
+    assert.ok(
+      keys.stdout.includes(`${DEVNET_ACCOUNTS.relayer.address.toLowerCase()} at ${signerA.host}`),
+      keys.stdout,
+    );
+    await relayer.stop();
+
+    const before = await feeTokensOf(a, "relayer");
+    const paid = await runCommand(relayer, ["--wait", "--withdraw"], remote);
+    assert.equal(paid.code, 0, paid.log.join("\n"));
+    assert.ok(await feeTokensOf(a, "relayer") >= before + 30n * TOKEN);
+    // Orders are signed by the account that delivered: that of B for fees of A.
+    assert.ok(signerB.countAsked("/api/v1/eth1/sign") + signerA.countAsked("/api/v1/eth1/sign") > 0);
+    await scene.finish();
+  });
+}
+
+async function playLies(devnet: Devnet): Promise<void> {
+  const a = devnet.chain("A");
+  await using held = new ChainSigner(a);
+  held.signer.misbehaviour = SEND_ELSEWHERE;
+  await playGuardedOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    const changes = secretly(devnet.endpoints, { sections: { [sectionOf(a.stateMachine)]: held.keys } });
+    const { address } = DEVNET_ACCOUNTS.relayer;
+    const nonce = await a.host.reader.getTransactionCount({ address });
+    const process = await relayer.startAndWait(changes, reachable);
+    const sent = await sendPing(devnet, { from: "B", to: "A", count: 2 });
+    // Those of the checks are about the same signer.
+    const line = await process.waitForLine(
+      ({ record }) => record?.event === "signer_answer_wrong" && record.field === "to",
+      { deadlineMs: DEADLINE_MS },
+    );
+    assert.equal(line.level, "error");
+    assertNames(line, held, ["find out why"]);
+    await process.waitForLine("leg_paused", { deadlineMs: DEADLINE_MS });
+    // Messages to the hub and to B need no signature of A.
+    await scene.untilDelivered(await sendPing(devnet, { from: "A", to: "B" }));
+
+    await assertWaiting(relayer, a, sent);
+    const { submissions } = await relayer.ledger();
+    assert.deepEqual(submissions.filter(({ chain }) => chain === a.stateMachine), []);
+    assert.equal(await a.host.reader.getTransactionCount({ address }), nonce, "nothing was sent");
+    assert.match(
+      await notReady(process),
+      new RegExp(`signer_unavailable.*${held.host} signs something else`, "s"),
+    );
+    const checked = await runRelayerOnce([
+      `--config=${process.configPath}`,
+      `--db=${process.dbPath}`,
+      "check",
+    ]);
+    assert.equal(checked.code, 1);
+    assert.match(
+      checked.stdout,
+      new RegExp(`signer +failed +0x7099.* at ${held.host}: eth_signTransaction: to is`),
+    );
+
+    held.signer.misbehaviour = undefined;
+    await scene.untilDelivered(sent);
+    await process.waitForLine("signer_recovered", { deadlineMs: DEADLINE_MS });
+    await scene.finish({ allowedErrors: ["signer_answer_wrong", "check_failed"] });
+  });
+}
+
+async function playAbsence(devnet: Devnet): Promise<void> {
+  const a = devnet.chain("A");
+  await using held = new ChainSigner(a);
+  await playGuardedOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    const changes = secretly(devnet.endpoints, { sections: { [sectionOf(a.stateMachine)]: held.keys } });
+    const first = await relayer.startAndWait(changes, reachable);
+    await scene.untilDelivered(await sendPing(devnet, { from: "B", to: "A" }));
+
+    await held.goAway();
+    const sent = await sendPing(devnet, { from: "B", to: "A", count: 2 });
+    const line = await first.waitForLine("signer_unavailable", { deadlineMs: DEADLINE_MS });
+    assert.equal(line.level, "warn");
+    assertNames(line, held, ["connection refused", "check that Web3Signer runs"]);
+    assert.match(
+      await notReady(first),
+      new RegExp(`signer_unavailable.*${held.host} gives no signatures`, "s"),
+    );
+    await relayer.stop();
+
+    const second = await relayer.startAndWait(changes, reachable);
+    await second.waitForLine("signer_unavailable", { deadlineMs: DEADLINE_MS });
+    await assertWaiting(relayer, a, sent);
+    held.comeBack();
+    await scene.untilDelivered(sent);
+    await second.waitForLine("signer_recovered", { deadlineMs: DEADLINE_MS });
+    await waitUntil("it is ready again", async () => await isReady(second), { deadlineMs: DEADLINE_MS });
+    await scene.finish({ allowedErrors: ["check_failed"] });
+  });
+}
+
+/** Messages towards a chain are as they were when they were read: neither held nor given up. */
+async function assertWaiting(
+  relayer: SceneRelayer,
+  { stateMachine }: DevnetChain,
+  sent: readonly SentMessage[],
+): Promise<void> {
+  const rows = await Promise.all(sent.map(({ commitment }) => relayer.row(commitment, stateMachine)));
+  const states = rows.map((row) => row?.state);
+  assert.ok(states.every((state) => state === "seen" || state === "ready"), `${states}`);
+}
+
+/** A line names chain, host and what helps. */
+function assertNames({ record, text }: RelayerLine, { host }: ChainSigner, names: readonly string[]): void {
+  assert.equal(record?.endpoint, host, text);
+  for (const name of names) assert.ok(text.includes(name), text);
+}
+
+async function readyz(process: RelayerProcess): Promise<Response> {
+  const { record } = await process.waitForLine("status_server_started", { deadlineMs: DEADLINE_MS });
+  return await fetch(`http://${record?.address}/readyz`);
+}
+
+/** The reasons of `/readyz` once it is not ready for a signer. */
+async function notReady(process: RelayerProcess): Promise<string> {
+  let text = "";
+  await waitUntil("it is not ready", async () => {
+    const answer = await readyz(process);
+    text = await answer.text();
+    return answer.status === 503 && text.includes("signer_unavailable");
+  }, { deadlineMs: DEADLINE_MS });
+  return text;
+}
+
+async function isReady(process: RelayerProcess): Promise<boolean> {
+  const answer = await readyz(process);
+  await answer.body?.cancel();
+  return answer.status === 200;
+}
