@@ -8,6 +8,14 @@ export interface UnusableReason {
   readonly detail: string;
 }
 
+/** Unbonding period from which a client never expires, seconds: those of rollups have 2^64 - 1. */
+const NEVER_SEC = 100n * 365n * 86_400n;
+
+/** True for a light client that needs no updates to stay usable. */
+export function neverExpires({ unbondingSec }: Pick<ConsensusClientView, "unbondingSec">): boolean {
+  return unbondingSec >= NEVER_SEC;
+}
+
 /**
  * Finds the {@link UnusableReason} of a light client; `undefined`: it is usable. @param where names the client. @param
  * nowSec clock of the chain that stores it, Unix seconds.

@@ -2,7 +2,7 @@
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import { formatAge } from "../../core/chains/known_height_row.ts";
 import type { CheckRow } from "../../core/checks/check_row.ts";
-import { findUnusableReason } from "../client_usability.ts";
+import { findUnusableReason, neverExpires } from "../client_usability.ts";
 
 /** The light client's place: the chain that it proves, and the chain that stores it. */
 export interface LightClientPlace {
@@ -34,9 +34,8 @@ export function judgeLightClient(
     return { ...row, result: "failed", found: unusable.detail, advice: `ask the governance of ${target}` };
   }
   const ageSec = nowSec - view.updatedSec;
-  const found = `${where} was updated ${formatAge(ageSec)} ago and expires after ${
-    formatAge(view.unbondingSec)
-  }`;
+  const expiry = neverExpires(view) ? "never expires" : `expires after ${formatAge(view.unbondingSec)}`;
+  const found = `${where} was updated ${formatAge(ageSec)} ago and ${expiry}`;
   return ageSec * 2n > view.unbondingSec
     ? {
       ...row,

@@ -21,7 +21,7 @@ export function renderConsensusPage(status: ConsensusStatus): string {
 function renderClients({ lightClients, nowMs }: ConsensusStatus): Html {
   return renderTable<RouteStatus>(
     [
-      { name: "of, on", cell: ({ chain, target }) => markup`${chain} on ${target}` },
+      { name: "light client", cell: ({ chain, target }) => markup`${chain} on ${target}` },
       { name: "knows", isNumber: true, cell: ({ knownHeight }) => knownHeight },
       { name: "newest", isNumber: true, cell: ({ head, final }) => (final ?? head)?.height },
       { name: "last update", isNumber: true, cell: (client) => renderAge(client, nowMs) },
@@ -63,7 +63,7 @@ function renderUpdates({ lightClients, nowMs }: ConsensusStatus): Html {
   );
   return renderTable<typeof rows[number]>(
     [
-      { name: "of, on", cell: ({ chain, target }) => markup`${chain} on ${target}` },
+      { name: "light client", cell: ({ chain, target }) => markup`${chain} on ${target}` },
       { name: "when", isNumber: true, cell: ({ atMs }) => `${formatDuration(nowMs - atMs)} ago` },
       { name: "result", cell: ({ result }) => coloured(result === "accepted" ? "good" : "warn", result) },
       { name: "bytes", isNumber: true, cell: ({ bytes }) => bytes },
@@ -81,7 +81,7 @@ function renderFailures({ lightClients, nowMs }: ConsensusStatus): Html {
   );
   return renderTable<typeof rows[number]>(
     [
-      { name: "of, on", cell: ({ chain, target }) => markup`${chain} on ${target}` },
+      { name: "light client", cell: ({ chain, target }) => markup`${chain} on ${target}` },
       { name: "when", isNumber: true, cell: ({ atMs }) => `${formatDuration(nowMs - atMs)} ago` },
       { name: "endpoint", cell: ({ host }) => host },
       { name: "what", cell: ({ text }) => text },

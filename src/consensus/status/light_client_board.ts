@@ -9,6 +9,7 @@ import {
 } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { MetricRegistry } from "../../core/telemetry/metric_registry.ts";
+import { neverExpires } from "../client_usability.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { PollFailure, PollResult } from "../schedule.ts";
 import type { ObservedUpdate, UpdateObserver, UpdateRoute } from "../update_observer.ts";
@@ -41,7 +42,7 @@ export interface RouteReading extends UpdateRoute {
   readonly knownHeight?: number;
   /** What the light client trusts besides that height: of EVM hosts the relay chain's block and authority set. */
   readonly trusts?: string;
-  /** Time at which it expires without another update. */
+  /** Time at which it expires without another update; absent also: it never does. */
   readonly expiresMs?: number;
 }
 
@@ -161,9 +162,11 @@ export class LightClientBoard implements UpdateObserver {
   }
 }
 
-function toAge(updatedSec: bigint, lifetimeSec: bigint): Pick<RouteReading, "updatedMs" | "expiresMs"> {
+function toAge(updatedSec: bigint, unbondingSec: bigint): Pick<RouteReading, "updatedMs" | "expiresMs"> {
   const updatedMs = Number(updatedSec) * 1_000;
-  return { updatedMs, expiresMs: updatedMs + Number(lifetimeSec) * 1_000 };
+  return neverExpires({ unbondingSec })
+    ? { updatedMs }
+    : { updatedMs, expiresMs: updatedMs + Number(unbondingSec) * 1_000 };
 }
 
 function keyOf({ chain, target }: UpdateRoute): string {

@@ -137,7 +137,7 @@ function renderLightClients({ chains, nowMs }: RelayStatus): Html {
   return renderTable<typeof rows[number]>(
     [
       {
-        name: "of, on",
+        name: "light client",
         cell: ({ chain, counterparty }) => markup`${counterparty} on ${chain}`,
       },
       { name: "height", isNumber: true, cell: ({ height }) => height },

@@ -22,6 +22,8 @@ Deno.test("light client: half of the time to its expiry is a warning", () => {
   assert.equal(fresh.result, "ok");
   assert.match(fresh.found, /"ETH0" on POLKADOT-3367 was updated 12 h ago and expires after 24 h/);
   assert.equal(judgeLightClient(place, client, 101n + 12n * hour).result, "warning");
+  const rollup = judgeLightClient(place, { ...client, unbondingSec: 2n ** 64n - 1n }, 100n + 500n * hour);
+  assert.deepEqual([rollup.result, rollup.found.split(" ago and ")[1]], ["ok", "never expires"]);
 });
 
 Deno.test("known height: none and a frozen client have failed, an old one needs attention", () => {

@@ -45,8 +45,9 @@ export async function withPage(work: (page: BrowserPage) => Promise<void>): Prom
     stderr: "piped",
   }).spawn();
   const ended = browser.status;
+  const { address, drained } = readDebuggingAddress(browser.stderr);
   try {
-    const base = await readDebuggingAddress(browser.stderr);
+    const base = await address;
     const targets: readonly { readonly type: string; readonly webSocketDebuggerUrl: string }[] =
       await (await fetch(`${base}/json/list`)).json();
     const target = targets.find(({ type }) => type === "page");
@@ -54,15 +55,17 @@ export async function withPage(work: (page: BrowserPage) => Promise<void>): Prom
     await connect(target.webSocketDebuggerUrl, work);
   } finally {
     browser.kill("SIGKILL");
-    await ended;
+    await Promise.all([ended, drained]);
     await Deno.remove(folder, { recursive: true });
   }
 }
 
 /** Reads the address that Chromium announces on standard error, and drops the rest. */
-async function readDebuggingAddress(stderr: ReadableStream<Uint8Array>): Promise<string> {
+function readDebuggingAddress(
+  stderr: ReadableStream<Uint8Array>,
+): { readonly address: Promise<string>; readonly drained: Promise<void> } {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  void (async () => {
+  const drained = (async () => {
     let said = "";
     for await (const piece of stderr.pipeThrough(new TextDecoderStream())) {
       said = (said + piece).slice(-20_000);
@@ -71,7 +74,7 @@ async function readDebuggingAddress(stderr: ReadableStream<Uint8Array>): Promise
     }
     reject(new Error(`Chromium ended: ${said}`));
   })();
-  return await promise;
+  return { address: promise, drained };
 }
 
 async function connect(url: string, work: (page: BrowserPage) => Promise<void>): Promise<void> {

@@ -63,7 +63,10 @@ export interface Column<Row> {
   readonly cell: (row: Row) => HtmlValue;
 }
 
-/** Table of rows, or a sentence when there are none. The first column names the row on narrow screens. */
+/**
+ * Table of rows, or a sentence when there are none. The first column is the row's heading. On narrow screens, where
+ * there are no columns, every value has the name of its column beside it, and so has the heading.
+ */
 export function renderTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -72,7 +75,7 @@ export function renderTable<Row>(
   if (rows.length === 0) return markup`<p class="none">${otherwise}</p>`;
   return markup`<table>
 <thead><tr>${
-    columns.map(({ name, isNumber }) => markup`<th${isNumber ? NUMBER : undefined}>${name}</th>`)
+    columns.map(({ name, isNumber }) => markup`<th scope="col"${isNumber ? NUMBER : undefined}>${name}</th>`)
   }</tr></thead>
 <tbody>
 ${
@@ -87,9 +90,10 @@ const NUMBER = markup` class="number"`;
 
 function renderCell<Row>({ name, isNumber, cell }: Column<Row>, row: Row, isHead: boolean): Html {
   const value = cell(row);
+  if (isHead) return markup`<th scope="row" data-name="${name}"><span>${value}</span></th>`;
   const isEmpty = value === undefined || value === "";
-  const kind = isHead ? "head" : isEmpty ? "empty" : isNumber ? "number" : "text";
-  return markup`<td class="${kind}" data-name="${isHead ? "" : name}"><span>${value}</span></td>`;
+  const kind = isEmpty ? "empty" : isNumber ? "number" : "text";
+  return markup`<td class="${kind}" data-name="${name}"><span>${value}</span></td>`;
 }
 
 /** Text in one of the colours of states. */

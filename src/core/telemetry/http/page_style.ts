@@ -33,7 +33,8 @@ section {
 .state { font-weight: 600; margin: 0 0 .25rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem 1.25rem .3rem 0; vertical-align: top; overflow-wrap: anywhere; }
-th { color: var(--faint); font-weight: 500; font-size: .8rem; white-space: nowrap; }
+thead th { color: var(--faint); font-weight: 500; font-size: .8rem; white-space: nowrap; }
+tbody th { font-weight: inherit; }
 th:last-child, td:last-child { padding-right: 0; }
 tbody tr { border-top: 1px solid var(--line); }
 td.number, th.number { text-align: right; white-space: nowrap; }
@@ -44,16 +45,16 @@ code { font: .85em/1.4 ui-monospace, monospace; }
 @media (max-width: 44rem) {
   body { padding: .5rem; }
   section { padding: .6rem .7rem; margin-bottom: .6rem; }
-  table, tbody, tr, td { display: block; width: 100%; }
+  table, tbody, tr, td, tbody th { display: block; width: 100%; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tbody tr { padding: .4rem 0; }
   tbody tr:first-child { border-top: 0; }
-  td, td.number { display: flex; justify-content: space-between; gap: 1rem; text-align: right; padding: .1rem 0; }
-  td { white-space: normal; }
-  td.number { white-space: normal; }
-  td::before { content: attr(data-name); color: var(--faint); text-align: left; flex: none; }
-  td.head { font-weight: 600; justify-content: flex-start; text-align: left; }
-  td.head::before { content: none; }
+  td, td.number, tbody th {
+    display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; padding: .1rem 0; white-space: normal;
+  }
+  td::before, tbody th::before { content: attr(data-name); color: var(--faint); flex: none; }
+  tbody th { font-weight: 600; justify-content: flex-start; gap: 0 .4rem; }
+  tbody th::before { font-weight: 400; }
   td.empty { display: none; }
 }
 `;
