@@ -49,8 +49,11 @@ interface PalletEntry {
   readonly constants: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Indexes and keys of one runtime. */
+/** Indexes and keys of one runtime. Nothing of it changes, so one is shared by all simulators of a process: it is large. */
 export class RuntimeMetadata {
+  static readonly #loaded = new Map<RuntimeName, RuntimeMetadata>();
+  /** By the names of the pallets that are left out. */
+  readonly #reduced = new Map<string, RuntimeMetadata>();
   /** The metadata as `state_getMetadata` gives it. */
   readonly bytes: Uint8Array;
   readonly version: SimulatedRuntimeVersion;
@@ -74,6 +77,10 @@ export class RuntimeMetadata {
 
   /** The same runtime without some of its pallets; their types stay behind, unused. */
   without(pallets: readonly string[]): RuntimeMetadata {
+    return getOrMake(this.#reduced, pallets.toSorted().join(), () => this.#reduce(pallets));
+  }
+
+  #reduce(pallets: readonly string[]): RuntimeMetadata {
     const registry = new TypeRegistry();
     const metadata = new Metadata(registry, toHex(this.bytes)).asV14;
     const kept = metadata.pallets.filter(({ name }) => !pallets.includes(name.toString()));
@@ -90,6 +97,10 @@ export class RuntimeMetadata {
 
   /** Metadata of a runtime from the vectors of the repository. */
   static load(name: RuntimeName): RuntimeMetadata {
+    return getOrMake(RuntimeMetadata.#loaded, name, () => RuntimeMetadata.#read(name));
+  }
+
+  static #read(name: RuntimeName): RuntimeMetadata {
     const url = new URL(`../../tests/vectors/hub-metadata-${name}-head.json`, import.meta.url);
     const vector: unknown = JSON.parse(Deno.readTextFileSync(url));
     if (typeof vector !== "object" || vector === null || !("metadata" in vector)) {
@@ -191,6 +202,14 @@ function find<T>(entries: ReadonlyMap<string, T>, name: string, where: string): 
   const entry = entries.get(name);
   if (entry === undefined) throw new MetadataError("unknown_name", `${where}.${name}`);
   return entry;
+}
+
+function getOrMake<Key, Value>(known: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  known.set(key, made);
+  return made;
 }
 
 function readPallet(registry: TypeRegistry, pallet: PalletMetadataLatest): PalletEntry {
