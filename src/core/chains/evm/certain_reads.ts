@@ -9,17 +9,23 @@ import { RpcFault } from "../../rpc/fault.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { blockAt, contractReadAt } from "./queries.ts";
+import { blockAt, contractReadAt, type Query } from "./queries.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
-import { addReceipts } from "./receipts.ts";
+import { relayerQuery } from "./receipts.ts";
 
 /** Number of endpoints that must agree, if there are as many. */
 const WITNESSES = 2;
 /** Timeout of a confirming endpoint; a slower one is ignored. */
 const WITNESS_TIMEOUT_MS = 10_000;
 
-/** Adds reads at a block to a batch; the result is available after it was sent. */
-type AddReads<T> = (batch: RpcBatch, block: bigint) => () => readonly T[];
+/**
+ * Times that one endpoint is asked for a value. Behind one URL there may be several nodes, and a proxy that takes
+ * batches apart: then one node names the block and another, which is behind, refuses it.
+ */
+const MAX_ATTEMPTS = 4;
+
+/** Queries at a block, one per value. */
+type QueriesAt<T> = (block: bigint) => readonly Query<T>[];
 
 /** Reads that two endpoints confirm. */
 export class EvmCertainReads implements CertainReads {
@@ -36,9 +42,10 @@ export class EvmCertainReads implements CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<Uint8Array | undefined>[]> {
     if (messages.length === 0) return [];
-    const add: AddReads<Uint8Array | undefined> = (batch, block) =>
-      addReceipts(this.#context, batch, messages, block);
-    return await readCertain(this.#context.at.endpoints, { add, count: messages.length, since }, signal);
+    const { host, endpoints } = this.#context.at;
+    const queriesAt: QueriesAt<Uint8Array | undefined> = (block) =>
+      messages.map((message) => relayerQuery(host, message, block));
+    return await readCertain(endpoints, { queriesAt, count: messages.length, since }, signal);
   }
 
   /** Fees of requests, as {@link readCertain} reads. */
@@ -49,23 +56,26 @@ export class EvmCertainReads implements CertainReads {
   ): Promise<readonly Certain<bigint | undefined>[]> {
     if (commitments.length === 0) return [];
     const { host, endpoints } = this.#context.at;
-    const add: AddReads<bigint | undefined> = (batch, block) => {
-      const slots = commitments.map((commitment) =>
-        batch.add(contractReadAt(block, host, hostReads.requestCommitments, commitment))
-      );
-      return () => slots.map((slot) => slot()?.fee);
-    };
-    return await readCertain(endpoints, { add, count: commitments.length, since }, signal);
+    const queriesAt: QueriesAt<bigint | undefined> = (block) =>
+      commitments.map((commitment) => {
+        const { call, read } = contractReadAt(block, host, hostReads.requestCommitments, commitment);
+        return { call, read: (result) => read(result)?.fee };
+      });
+    return await readCertain(endpoints, { queriesAt, count: commitments.length, since }, signal);
   }
 }
 
 /**
- * Reads at the first endpoints that are far enough, at a block that all of them have; a value is certain if they
- * agree.
+ * Reads at the first endpoints that are far enough, at a block that all of them have; a value is certain if all that
+ * tell it agree.
  */
 async function readCertain<T>(
   endpoints: RpcEndpointSet,
-  { add, count, since }: { readonly add: AddReads<T>; readonly count: number; readonly since: ReadSince },
+  { queriesAt, count, since }: {
+    readonly queriesAt: QueriesAt<T>;
+    readonly count: number;
+    readonly since: ReadSince;
+  },
   signal: AbortSignal,
 ): Promise<readonly Certain<T>[]> {
   const witnesses = await findWitnesses(endpoints, since, signal);
@@ -73,18 +83,37 @@ async function readCertain<T>(
     (lowest, { head }) => lowest === undefined || head < lowest ? head : lowest,
     undefined,
   );
-  const answers: (readonly T[])[] = [];
+  const told: ReadonlyMap<number, T>[] = [];
   for (const { endpoint } of witnesses) {
-    if (block === undefined) break;
-    const batch = new RpcBatch(endpoint);
-    const values = add(batch, block);
-    if (await isAnswered(batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS }))) answers.push(values());
+    if (block !== undefined) told.push(await askAll(endpoint, queriesAt(block), signal));
   }
-  const [first, ...others] = answers;
-  if (first === undefined) return Array.from({ length: count }, () => UNSURE);
-  return first.map((value, index): Certain<T> =>
-    others.every((other) => isSame(value, other[index])) ? { kind: "certain", value } : UNSURE
-  );
+  return Array.from({ length: count }, (_, index): Certain<T> => {
+    const [first, ...others] = told.filter((values) => values.has(index));
+    if (first === undefined) return UNSURE;
+    const value = first.get(index) as T;
+    return others.every((other) => isSame(value, other.get(index))) ? { kind: "certain", value } : UNSURE;
+  });
+}
+
+/** Asks an endpoint, again for what it refuses, and returns the values by index of their query. */
+async function askAll<T>(
+  endpoint: RpcEndpointSet,
+  queries: readonly Query<T>[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, T>> {
+  const values = new Map<number, T>();
+  for (let attempt = 0; attempt < MAX_ATTEMPTS && values.size < queries.length; attempt++) {
+    const batch = new RpcBatch(endpoint);
+    const slots = queries.flatMap((query, index) =>
+      values.has(index) ? [] : [{ index, answer: batch.addOptional(query) }]
+    );
+    if (!await isAnswered(batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS }))) break;
+    for (const { index, answer } of slots) {
+      const value = answer();
+      if (!(value instanceof RpcFault)) values.set(index, value);
+    }
+  }
+  return values;
 }
 
 /** Endpoint that is far enough, with the number of its newest block. */

@@ -9,7 +9,18 @@ import type { EvmContext } from "./evm_context.ts";
 import { type BlockTag, contractReadAt, type Query } from "./queries.ts";
 import type { RpcBatch } from "./rpc_batch.ts";
 
-/** Query of one receipt: posts by their own commitment, responses by that of the get request. */
+/** Query of the relayer that delivered a message: posts by their own commitment, responses by that of the get request. */
+export function relayerQuery(host: Address, message: Message, tag: BlockTag): Query<Uint8Array | undefined> {
+  const { call, read } = receiptQuery(host, message, tag);
+  return {
+    call,
+    read: (result) => {
+      const relayer = read(result);
+      return relayer === undefined ? undefined : fromHex(relayer);
+    },
+  };
+}
+
 function receiptQuery(host: Address, message: Message, tag: BlockTag): Query<Address | undefined> {
   if (message.kind === "post") {
     return contractReadAt(tag, host, hostReads.requestReceipts, message.commitment);
@@ -26,10 +37,6 @@ export function addReceipts(
   messages: readonly Message[],
   tag: BlockTag = "latest",
 ): () => readonly (Uint8Array | undefined)[] {
-  const slots = messages.map((message) => batch.add(receiptQuery(context.at.host, message, tag)));
-  return () =>
-    slots.map((slot) => {
-      const relayer = slot();
-      return relayer === undefined ? undefined : fromHex(relayer);
-    });
+  const slots = messages.map((message) => batch.add(relayerQuery(context.at.host, message, tag)));
+  return () => slots.map((slot) => slot());
 }

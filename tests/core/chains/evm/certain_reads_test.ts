@@ -82,3 +82,14 @@ Deno.test("certain reads: behind one URL a node that is behind refuses the block
     unsure,
   ]);
 });
+
+Deno.test("certain reads: behind one URL the values that a node refused are asked for again, the others are kept", async () => {
+  await using mixed = nodeAt(0x30, 500, receipt);
+  let asked = 0;
+  mixed.on("eth_call", () => ++asked % 3 === 1 ? receipt : new ScriptedError(-32000, "header not found"));
+  const { chain } = chainAt([mixed]);
+  const messages = [post(1n), post(2n), post(3n)];
+  const told = await chain.certain.fetchCertainReceipts(messages, { height: 0x20n }, never);
+  assert.deepEqual(told, messages.map(() => certain(fromHex(relayer))));
+  assert.equal(asked, 3 + 2 + 1 + 1);
+});
