@@ -76,8 +76,8 @@ export async function deliverDue(
     const again = then.batches.map((batch) => ({ batch, isFresh: false }));
     return { batches: [...fresh, ...again], rest: first.rest + then.rest };
   });
-  const { sent, left, isOver } = await deliverBatches({ leg, facts }, batches);
-  return { sent, hasMore: isOver && (left > 0 || rest > 0 || hasMore) };
+  const { sent, left, canGoOn } = await deliverBatches({ leg, facts }, batches);
+  return { sent, hasMore: canGoOn && (left > 0 || rest > 0 || hasMore) };
 }
 
 /** Holds messages that faster competitors may deliver first. */
@@ -152,11 +152,14 @@ interface Round {
   readonly facts: DeliveryInput;
 }
 
-/** Result of delivering batches: messages sent, messages still due, and whether any batch made progress. */
+/** Result of delivering batches. */
 interface BatchesResult {
+  /** Messages sent. */
   readonly sent: number;
+  /** Messages still due. */
   readonly left: number;
-  readonly isOver: boolean;
+  /** True when a batch made progress and the view still holds: the next round may follow with it. */
+  readonly canGoOn: boolean;
 }
 
 /**
@@ -169,7 +172,8 @@ async function deliverBatches(
 ): Promise<BatchesResult> {
   let sent = 0;
   let left = 0;
-  let isOver = false;
+  let hasProgress = false;
+  let isOutdated = false;
   let ahead: ReturnType<typeof prepareBatch> | undefined;
   try {
     for (const [index, planned] of batches.entries()) {
@@ -180,15 +184,16 @@ async function deliverBatches(
       const result = await sendPrepared(round, prepared);
       sent += result.sent;
       left += result.left + prepared.postponed;
-      if (result.left + prepared.postponed < planned.batch.length) isOver = true;
-      if (hasRoom(round.leg)) continue;
+      if (result.left + prepared.postponed < planned.batch.length) hasProgress = true;
+      isOutdated = result.isOutdated;
+      if (!isOutdated && hasRoom(round.leg)) continue;
       left += batches.slice(index + 1).flatMap(({ batch }) => batch).length;
       break;
     }
   } finally {
     await ahead?.catch(() => undefined);
   }
-  return { sent, left, isOver };
+  return { sent, left, canGoOn: hasProgress && !isOutdated };
 }
 
 /** Planned batch; fresh messages were never refused by the hub. */
@@ -260,7 +265,7 @@ async function prepare(
 async function sendPrepared(
   round: Round,
   first: Prepared,
-): Promise<{ readonly sent: number; readonly left: number }> {
+): Promise<{ readonly sent: number; readonly left: number; readonly isOutdated: boolean }> {
   const { leg } = round;
   let sent = 0;
   let prepared = first;
@@ -272,11 +277,16 @@ async function sendPrepared(
         continue;
       }
       const result = await send(leg, ready);
+      if (result.isOutdated === true) {
+        return { sent, left: open.length + ready.candidates.length, isOutdated: true };
+      }
       sent += result.sent;
       open.push(...result.again);
     }
     const isFull = sent > 0 && !hasRoom(leg);
-    if (open.length === 0 || isFull || attempt === MAX_OVERTAKINGS) return { sent, left: open.length };
+    if (open.length === 0 || isFull || attempt === MAX_OVERTAKINGS) {
+      return { sent, left: open.length, isOutdated: false };
+    }
     prepared = await prepare(round, open);
   }
 }

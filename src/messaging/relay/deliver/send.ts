@@ -36,6 +36,8 @@ export interface SendResult {
   readonly sent: number;
   /** Messages that must be proved again because others of the batch were delivered meanwhile. */
   readonly again: readonly Candidate[];
+  /** True when the target knows a newer height of the source than this round's view: the round ends. */
+  readonly isOutdated?: boolean;
 }
 
 /** Batch that the target accepts. */
@@ -147,7 +149,7 @@ async function sendInTurn(
   if (signing.kind === "proofs_known") {
     // The messages stay due: the next round proves them at the height that the chain knows then.
     noteProofsKnown(leg, signing);
-    return { sent: 0, again: [] };
+    return { sent: 0, again: [], isOutdated: true };
   }
   if (signing.kind === "refused") {
     noteRefusedFunds(leg, signing.refusal);

@@ -26,6 +26,8 @@ interface CaseOptions {
   readonly reward18?: bigint;
   /** `none`: nobody knows what the hub's token is worth. */
   readonly tokenPrice?: "none";
+  /** Time that each answer of a node takes, ms. */
+  readonly latencyMs?: number;
 }
 
 /** A host that follows the hub's authorities and knows an old height of it, and a leg that bundles. */
@@ -36,7 +38,9 @@ async function prepare(options: CaseOptions = {}): Promise<Case> {
   await fixture.blocks(3);
   await fixture.update(fixture.hub, fixture.two);
   const settings = options.tokenPrice === "none" ? { hubTokenPrice27: undefined } : {};
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
+  const { latencyMs } = options;
+  const chain = latencyMs === undefined ? {} : { latencyMs: () => latencyMs };
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings, chain });
   const bundles = { hub: relayer.hub, receiver: relayer.two };
   const profit = profitOf(relayer, percent);
   const rewards = reward18 === undefined ? undefined : relayer.hub.rewards;
@@ -71,6 +75,25 @@ const stateOf = (relayer: Relayer, message: Message | undefined): unknown[] => {
   const { state, reason } = relayer.row(message);
   return [state, reason];
 };
+
+/** A response on the hub to a request of the second chain, whose fee is `fee`. */
+async function answer(fixture: Fixture, fee: bigint): Promise<Message> {
+  const get: GetRequest = {
+    source: names.two,
+    dest: names.one,
+    nonce: 1n,
+    from: new Uint8Array(20),
+    keys: [new Uint8Array(20)],
+    height: 1n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 0n,
+  };
+  fixture.two.dispatch(getMessage(get), fee);
+  const response = getResponseMessage({ get, values: [] });
+  fixture.hub.dispatch(response);
+  await fixture.blocks(1);
+  return response;
+}
 
 Deno.test("consensus proofs: proof and messages go in one transaction, without another relayer's update", async () => {
   const { fixture, relayer, leg } = await prepare();
@@ -141,26 +164,36 @@ Deno.test("consensus proofs: messages that are one unit short of the proof wait,
 Deno.test("consensus proofs: a response that pays for the proof is not kept waiting by requests that do not", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   const [poor] = await pay(fixture, [COST_18 + COST_18 / 10n]);
-  const get: GetRequest = {
-    source: names.two,
-    dest: names.one,
-    nonce: 1n,
-    from: new Uint8Array(20),
-    keys: [new Uint8Array(20)],
-    height: 1n,
-    context: new Uint8Array(),
-    timeoutTimestampSec: 0n,
-  };
-  fixture.two.dispatch(getMessage(get), 10n * COST_18);
-  const response = getResponseMessage({ get, values: [] });
-  fixture.hub.dispatch(response);
-  await fixture.blocks(1);
+  const response = await answer(fixture, 10n * COST_18);
   await prove(fixture);
   await running(relayer, leg, async () => {
     await fixture.blocks(20);
     assert.deepEqual(stateOf(relayer, response), ["delivered", "handled_by_us"]);
     assert.deepEqual(stateOf(relayer, poor), ["delivered", "handled_by_us"]);
     assert.deepEqual(stepsOf(fixture), [["consensus", "messages"], ["messages"]]);
+  });
+});
+
+Deno.test("consensus proofs: a round ends when the host learned the height since it began, whatever else waits", async () => {
+  const { fixture, relayer, leg } = await prepare({ latencyMs: 10 });
+  const [request] = await pay(fixture, [0n]);
+  const response = await answer(fixture, 0n);
+  await fixture.blocks(2);
+  const height = fixture.hub.finalHeight;
+  fixture.hub.acceptProof("messaging", height);
+  await fixture.blocks(3);
+  const act = (): void => {
+    fixture.two.accept(fixture.hub, height);
+    fixture.two.produceBlock();
+  };
+  relayer.two.faults.add("sign", { kind: "interrupt", when: "before", act });
+  await running(relayer, leg, async () => {
+    await fixture.blocks(20);
+    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_already_known").length, 1);
+    for (const message of [request, response]) {
+      assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);
+    }
+    assert.deepEqual(stepsOf(fixture), [["messages"], ["messages"]]);
   });
 });
 
