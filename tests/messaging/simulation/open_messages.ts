@@ -51,7 +51,8 @@ export class OpenMessages {
   }
 
   /** Ended without a delivery, for the reason that the seed gave it. */
-  #hasEndedOtherwise({ plan, message, dest, source }: Sent): boolean {
+  #hasEndedOtherwise(sent: Sent): boolean {
+    const { plan, message, dest, source } = sent;
     const ledger = this.#course.program?.ledger;
     if (ledger === undefined) return false;
     const rows = [dest.id.stateMachine, chainNames[2]].flatMap((target) => {
@@ -68,7 +69,7 @@ export class OpenMessages {
       // Tried again and again, as the operator wants it.
       (isBad(plan) && state === "submitted" && attempts > 0) ||
       (isBad(plan) && state === "held" && reason !== undefined && FAILED.has(reason)) ||
-      (isPoor && state === "held" && reason === "unprofitable") ||
+      (state === "held" && reason === "unprofitable" && (isPoor || !this.#paysForItself(sent))) ||
       (state === "held" && reason === "consensus_proofs_unprofitable" && !this.#paysForProofs(dest)) ||
       (state === "held" && reason === "height_unknown" && this.#mayLoseHeights())
     );
@@ -79,13 +80,29 @@ export class OpenMessages {
     return this.#course.plan.troubles.some(({ kind }) => kind === "badProofs" || kind === "bandwidth");
   }
 
+  /** False when the chain's gas has come to cost more than the fee: rushes add up. */
+  #paysForItself({ message, source, dest }: Sent): boolean {
+    return this.#isWorth(source.head.state.fees.get(message.commitment) ?? 0n, dest, dest.messageGas);
+  }
+
+  #isWorth(offered: bigint, { priceWei }: MemoryNode, gas: bigint): boolean {
+    const costUsd18 = gas * priceWei * PRICE_27 / 10n ** 27n;
+    return offered * 100n >= costUsd18 * BigInt(100 + this.#course.plan.minimumProfitPercent);
+  }
+
   /** True when what waits for a chain pays for the proofs of the hub that must go ahead of it. */
   #paysForProofs(dest: MemoryNode): boolean {
-    const { minimumProfitPercent } = this.#course.plan;
     const nowSec = BigInt(Math.floor(this.#course.clock.now() / 1_000));
     const waiting = this.#course.sent.filter((sent) =>
       sent.dest === dest && !this.hasArrived(sent) && !isBad(sent.plan) && !hasTimedOut(sent.message, nowSec)
     );
+    // A transaction carries messages of one kind.
+    return [true, false].some((isRequest) =>
+      this.#payForProofs(dest, waiting.filter(({ message }) => (message.kind === "post") === isRequest))
+    );
+  }
+
+  #payForProofs(dest: MemoryNode, waiting: readonly Sent[]): boolean {
     const offered = waiting.reduce(
       (sum, { message, source }) => sum + (source.head.state.fees.get(message.commitment) ?? 0n),
       0n,
@@ -93,8 +110,7 @@ export class OpenMessages {
     // What cannot be simulated before the chain knows the proof is estimated, at twice of what it is here.
     const gas = mostProofsFor(dest, this.#hub) * dest.proofGas +
       BigInt(waiting.length) * 2n * dest.messageGas;
-    const costUsd18 = gas * dest.priceWei * PRICE_27 / 10n ** 27n;
-    return offered * 100n >= costUsd18 * BigInt(100 + minimumProfitPercent);
+    return this.#isWorth(offered, dest, gas);
   }
 
   /** Tells of a message that is not over. */
