@@ -1,6 +1,12 @@
 /** The file that `config init` writes for the consensus relayer. Pure. */
 import { type CommentedSection, writeCommentedFile } from "../../core/config/commented_file.ts";
-import { describeChain, type InitAnswers, type InitFile } from "../../core/config/init_answers.ts";
+import {
+  accountBlanks,
+  accountKeys,
+  describeChain,
+  type InitAnswers,
+  type InitFile,
+} from "../../core/config/init_answers.ts";
 import { noFiles } from "../../core/config/json_schema.ts";
 import { liveChainOf, liveHubs, type NamedChain } from "../../core/config/live_chains.ts";
 import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
@@ -34,7 +40,8 @@ export function typeOf({ chainId, name, isRollup = false }: NamedChain): ChainTy
 }
 
 /** Writes the file. */
-export function writeConsensusInit({ network, chains, hubUrl, urls, signers }: InitAnswers): InitFile {
+export function writeConsensusInit(answers: InitAnswers): InitFile {
+  const { network, chains, hubUrl, urls } = answers;
   const { hub, hubSubstrate, relayer, evm } = consensusSections(noFiles);
   const l1 = network === "mainnet" ? 1 : 11155111;
   const typed = chains.flatMap((chain) => {
@@ -67,8 +74,9 @@ export function writeConsensusInit({ network, chains, hubUrl, urls, signers }: I
           consensus_state_id: clientIdOf(chain),
           etherscan_api_key: "",
           ismp_host: liveChainOf(chain).ismpHost,
-          signer: signers.get(chain.name) ?? "",
+          ...accountKeys(answers, chain.name),
         },
+        switchedOn: Object.keys(accountKeys(answers, chain.name)),
       },
       {
         header: `${chain.name}.host`,
@@ -86,7 +94,7 @@ export function writeConsensusInit({ network, chains, hubUrl, urls, signers }: I
     "[hub.substrate].signer",
     ...typed.flatMap(({ name, type }) => [
       ...urls.has(name) ? [] : [`[${name}].rpc_urls`],
-      ...signers.has(name) ? [] : [`[${name}].signer`],
+      ...accountBlanks(answers, name),
       ...HOST_BLANKS[type].map((key) => `[${name}.host].${key}`),
     ]),
   ];

@@ -4,6 +4,8 @@ import { configGroup } from "./config_group.ts";
 import { defineStandalone } from "./command.ts";
 import type { StandaloneRun } from "./standalone.ts";
 import { type NamedChain, namedChains } from "../config/live_chains.ts";
+import { isRemote } from "../config/evm_signer.ts";
+import type { InitAnswers } from "../config/init_answers.ts";
 import { nearestWord } from "../config/spelling.ts";
 import { fileFailure } from "../config/file_failure.ts";
 import type { Terminal } from "../runtime/terminal.ts";
@@ -26,6 +28,7 @@ interface InitOptions {
   readonly hubUrl?: string;
   readonly url?: ReadonlyMap<string, readonly string[]>;
   readonly signer?: ReadonlyMap<string, readonly string[]>;
+  readonly signerAddress?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** The command. */
@@ -51,8 +54,12 @@ export const configInit = defineStandalone<InitOptions>({
       .addOption(
         new Option(
           "--signer <chain=path>",
-          "key file or keystore: of the account on a chain; may be repeated",
+          "key file, keystore: or web3signer: of the account on a chain; may be repeated",
         )
+          .argParser(addPair),
+      )
+      .addOption(
+        new Option("--signer-address <chain=address>", "account of a Web3Signer; may be repeated")
           .argParser(addPair),
       )
       .action((options: InitOptions) => choose(options)),
@@ -69,9 +76,12 @@ function initialize(run: StandaloneRun, options: InitOptions): ExitCode {
   if (other !== undefined) {
     return fail(run, `${first.name} and ${other.name} belong to different hubs: write a file for each`);
   }
-  const stray = [...options.url?.keys() ?? [], ...options.signer?.keys() ?? []]
+  const { signer, signerAddress, url } = options;
+  const stray = [url, signer, signerAddress].flatMap((given) => [...given?.keys() ?? []])
     .find((name) => !chains.some((chain) => chain.name === name));
-  if (stray === "") return fail(run, "--url and --signer take the name of a chain, = and a value");
+  if (stray === "") {
+    return fail(run, "--url, --signer and --signer-address take the name of a chain, = and a value");
+  }
   if (stray !== undefined) return fail(run, `${stray} is not among the chains of --chain`);
   const unknown = chains.find((chain) => !run.file.canInit(chain));
   if (unknown !== undefined) return fail(run, `${run.program} does not support ${unknown.name}`);
@@ -116,30 +126,27 @@ function askChains(terminal: Terminal | undefined): readonly NamedChain[] | stri
 
 /** What was given, and what is typed at the terminal for the rest; an empty answer leaves a blank. */
 function complete(
-  { hubUrl, url, signer }: InitOptions,
+  { hubUrl, url, signer, signerAddress }: InitOptions,
   chains: readonly NamedChain[],
   terminal: Terminal | undefined,
-): {
-  readonly hubUrl: string | undefined;
-  readonly urls: ReadonlyMap<string, readonly string[]>;
-  readonly signers: ReadonlyMap<string, string>;
-} {
+): Omit<InitAnswers, "network" | "chains"> {
   const ask = (question: string): string | undefined =>
     terminal?.ask(`${question} (empty: later) `)?.trim() || undefined;
-  const named = (kind: string, given: typeof url) =>
-    chains.flatMap(({ name }) => {
+  const named = (kind: string, given: typeof url, of = chains) =>
+    of.flatMap(({ name }) => {
       const answer = given?.get(name) ?? [ask(`${kind} of ${name}:`)].filter((text) => text !== undefined);
       return answer.length === 0 ? [] : [[name, answer] as const];
     });
-  return {
-    hubUrl: hubUrl ?? ask("WebSocket URL of a node of the hub:"),
-    urls: new Map(named("Endpoint", url)),
-    signers: new Map(
-      named("Key file, or keystore: and a path, of the account", signer).map((
-        [name, [last = ""]],
-      ) => [name, last]),
-    ),
-  };
+  const lastOf = (found: ReturnType<typeof named>): ReadonlyMap<string, string> =>
+    new Map(found.map(([name, values]) => [name, values.at(-1) ?? ""]));
+  const answeredUrl = hubUrl ?? ask("WebSocket URL of a node of the hub:");
+  const urls = new Map(named("Endpoint", url));
+  const signers = lastOf(
+    named("Key file, or keystore: or web3signer: and its place, of the account", signer),
+  );
+  const remote = chains.filter(({ name }) => isRemote(signers.get(name) ?? ""));
+  const signerAddresses = lastOf(named("Address of the account", signerAddress, remote));
+  return { hubUrl: answeredUrl, urls, signers, signerAddresses };
 }
 
 /** @throws {InvalidArgumentError} */

@@ -12,7 +12,7 @@ export interface CommentedSection {
   readonly section: Section<unknown>;
   /** Instead of the schema's examples, by key. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** Which keys are written: all of them with their meaning (default), or those that must be there without it. */
+  /** Which keys are written: all of them with their meaning (default), or those that have a value without it. */
   readonly shows?: "all" | "required";
   /** Optional keys whose shown value is what applies without them in this file. */
   readonly usual?: readonly string[];
@@ -39,9 +39,11 @@ export function writeCommentedFile(
 }
 
 function writeSection(of: CommentedSection): string {
-  const { title, header, section, shows = "all" } = of;
+  const { title, header, section, shows = "all", switchedOn = [] } = of;
   const rule = title === undefined ? [] : [`# ---- ${title} `.padEnd(WIDTH, "-"), ""];
-  const keys = allKeys(section).filter(({ isRequired }) => isRequired || shows !== "required");
+  const keys = allKeys(section).filter(({ isRequired, name }) =>
+    isRequired || switchedOn.includes(name) || shows !== "required"
+  );
   const blocks = keys.map((key) =>
     shows === "all" ? `${meaning(key, of)}\n${setting(key, of)}` : setting(key, of)
   );

@@ -1,13 +1,20 @@
 /** The file that `config init` writes for the messaging relayer. Pure. */
 import { type CommentedSection, writeCommentedFile } from "../../core/config/commented_file.ts";
 import { noFiles } from "../../core/config/json_schema.ts";
-import { describeChain, type InitAnswers, type InitFile } from "../../core/config/init_answers.ts";
+import {
+  accountBlanks,
+  accountKeys,
+  describeChain,
+  type InitAnswers,
+  type InitFile,
+} from "../../core/config/init_answers.ts";
 import { liveChainOf, liveHubs } from "../../core/config/live_chains.ts";
 import { evmStateMachine } from "../../core/ismp/state_machine.ts";
 import { messagingSections } from "./schema.ts";
 
 /** Writes the file. */
-export function writeMessagingInit({ network, chains, hubUrl, urls, signers }: InitAnswers): InitFile {
+export function writeMessagingInit(answers: InitAnswers): InitFile {
+  const { network, chains, hubUrl, urls } = answers;
   const { hub, relayer, evm } = messagingSections(noFiles);
   const sections: readonly CommentedSection[] = [
     {
@@ -36,15 +43,16 @@ export function writeMessagingInit({ network, chains, hubUrl, urls, signers }: I
         consensus_state_id: liveChainOf(chain).consensusStateId,
         etherscan_api_key: "",
         ismp_host: liveChainOf(chain).ismpHost,
-        signer: signers.get(chain.name) ?? "",
+        ...accountKeys(answers, chain.name),
       },
+      switchedOn: Object.keys(accountKeys(answers, chain.name)),
     })),
   ];
   const blanks = [
     ...hubUrl === undefined ? ["[hub].rpc_ws"] : [],
     ...chains.flatMap(({ name }) => [
       ...urls.has(name) ? [] : [`[${name}].rpc_urls`],
-      ...signers.has(name) ? [] : [`[${name}].signer`],
+      ...accountBlanks(answers, name),
     ]),
   ];
   const head = [

@@ -100,9 +100,34 @@ Deno.test("config init: at a terminal it asks for what is missing, and an empty 
   assert.deepEqual(asked.map((question) => question.split("\n").at(-1)), [
     "Which ones, with commas between them? ",
     "WebSocket URL of a node of the hub: (empty: later) ",
-    "Key file, or keystore: and a path, of the account of sepolia: (empty: later) ",
+    "Key file, or keystore: or web3signer: and its place, of the account of sepolia: (empty: later) ",
   ]);
   assert.deepEqual(check(text ?? "").problems, ["[sepolia].signer"]);
+});
+
+Deno.test("config init: the account of a Web3Signer is asked for by its address, or named as missing", async () => {
+  const given = [
+    "--chain=ethereum,base",
+    "--hub-url=wss://h",
+    "--url=ethereum=https://e",
+    "--url=base=https://b",
+  ];
+  const signers = ["ethereum", "base"].map((name) =>
+    `--signer=${name}=web3signer:https://signer.example.org:9000`
+  );
+  const address = `0x${"5a".repeat(20)}`;
+  const { stdout, text } = await init([...given, ...signers, `--signer-address=base=${address}`]);
+  assert.ok(stdout.includes("To be filled in: [ethereum].signer_address\n"), stdout);
+  assert.ok(text?.includes(`signer_address = "${address}"`));
+  const typed = await init([...given, "--signer=base=/run/key"], [
+    "web3signer:https://signer.example.org:9000",
+    address,
+  ]);
+  assert.deepEqual(typed.asked, [
+    "Key file, or keystore: or web3signer: and its place, of the account of ethereum: (empty: later) ",
+    "Address of the account of ethereum: (empty: later) ",
+  ]);
+  assert.deepEqual(check(typed.text ?? ""), { problems: [], rest: [] });
 });
 
 const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
@@ -112,7 +137,7 @@ const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
   [
     "an endpoint of none",
     ["--chain=base", "--url=https://key@x"],
-    /--url and --signer take the name of a chain/,
+    /--url, --signer and --signer-address take the name of a chain/,
   ],
 ];
 
