@@ -33,6 +33,14 @@ export function median(values: readonly number[]): number {
   return (lower + upper) / 2;
 }
 
+/** The lowest value that a share of all values do not exceed. @throws {RangeError} without values. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const found = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
+  if (found === undefined) throw new RangeError("No values");
+  return found;
+}
+
 /** Lines of a table with the columns measure, value, aim, reached. */
 export function tableOf(measures: readonly Measure[]): readonly string[] {
   const head = ["measure", "value", "aim", "reached"];

@@ -1,5 +1,5 @@
 /** Table `delivery`: receipts of our own deliveries, from inclusion until the fee is claimed (I4, I7). */
-import type { Hash256 } from "../../core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { IdentifierError, type StateMachine } from "../../core/ismp/state_machine.ts";
 import {
   findDecimal,
@@ -11,6 +11,7 @@ import {
   readNumber,
   readOneOf,
   readStateMachine,
+  readText,
   type Row,
   toDecimal,
   toHeight,
@@ -159,9 +160,7 @@ export function openDeliveries(db: Database): Deliveries {
         claimState: readOneOf(row, "claim_state", claimStates),
         count: readNumber(row, "count"),
       })),
-    listRelayers: (source) =>
-      db.rows("SELECT DISTINCT relayer FROM delivery WHERE source = :source ORDER BY relayer", { source })
-        .map((row) => readBytes(row, "relayer")),
+    listRelayers: (source) => listRelayers(db, source),
     countUnreadable: () => countUnreadable(db),
     listClaimPairs: () => listClaimPairs(db),
     // Picked by name: callers pass a pair with more fields than the query has parameters.
@@ -241,7 +240,7 @@ function record(db: Database, delivery: NewDelivery): void {
 function listClaimPairs(db: Database): ClaimPair[] {
   return db.rows(
     `SELECT source, dest, relayer, count(*) AS count, min(block_height) AS oldest, max(block_height) AS newest
-     FROM delivery WHERE ${isClaimable} GROUP BY source, dest, relayer ORDER BY oldest, source, dest`,
+     FROM delivery INDEXED BY delivery_unclaimed WHERE ${isClaimable} GROUP BY source, dest, relayer ORDER BY oldest, source, dest`,
   ).flatMap(readable(toClaimPair));
 }
 
@@ -257,11 +256,41 @@ function readable<T>(read: (row: Row) => T): (row: Row) => T[] {
   };
 }
 
+/** Steps from one value of the index to the next: there are few of them, however many deliveries there are. */
+function listRelayers(db: Database, source: StateMachine): Uint8Array[] {
+  const relayers = new Map<string, Uint8Array>();
+  let [dest, relayer]: [string, Uint8Array] = ["", new Uint8Array()];
+  for (;;) {
+    const row = db.row(
+      `SELECT dest, relayer FROM delivery WHERE source = :source AND (dest, relayer) > (:dest, :relayer)
+       ORDER BY dest, relayer LIMIT 1`,
+      { source, dest, relayer },
+    );
+    if (row === undefined) break;
+    [dest, relayer] = [readText(row, "dest"), readBytes(row, "relayer")];
+    relayers.set(toHex(relayer), relayer);
+  }
+  return [...relayers].sort(([one], [other]) => one < other ? -1 : 1).map(([, bytes]) => bytes);
+}
+
 function countUnreadable(db: Database): number {
-  const pairs = db.rows("SELECT source, dest, count(*) AS count FROM delivery GROUP BY source, dest");
   const isReadable = readable((row) => [readStateMachine(row, "source"), readStateMachine(row, "dest")]);
-  return pairs.filter((row) => isReadable(row).length === 0)
-    .reduce((sum, row) => sum + readNumber(row, "count"), 0);
+  let unreadable = 0;
+  let [source, dest] = ["", ""];
+  for (;;) {
+    const row = db.row(
+      `SELECT source, dest FROM delivery WHERE (source, dest) > (:source, :dest) ORDER BY source, dest LIMIT 1`,
+      { source, dest },
+    );
+    if (row === undefined) return unreadable;
+    [source, dest] = [readText(row, "source"), readText(row, "dest")];
+    if (isReadable(row).length > 0) continue;
+    const counted = db.row(
+      "SELECT count(*) AS count FROM delivery WHERE source = :source AND dest = :dest",
+      { source, dest },
+    );
+    unreadable += counted === undefined ? 0 : readNumber(counted, "count");
+  }
 }
 
 function toClaimPair(row: Row): ClaimPair {

@@ -131,7 +131,9 @@ export function openMessageQueries(db: Database): MessageQueries {
     listDue: (query) => listDue(db, query),
     listSubmitted: (query) => page(db, query, { condition: "state = 'submitted'" }),
     countByState: () =>
-      db.rows("SELECT source, target, state, count(*) AS count FROM message GROUP BY source, target, state")
+      db.rows(
+        "SELECT source, target, state, sum(count) AS count FROM message_count WHERE count > 0 GROUP BY source, target, state",
+      )
         .map((row) => ({
           source: readStateMachine(row, "source"),
           target: readStateMachine(row, "target"),
@@ -161,8 +163,9 @@ export function openMessageQueries(db: Database): MessageQueries {
       ).map(parseMessageRow),
     findResponse: (requestCommitment, source, target) => {
       const row = db.row(
-        `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND kind = 'getResponse'
-           AND request_commitment = :requestCommitment LIMIT 1`,
+        // The plus signs leave the commitment as the only way to the row: a leg may have very many of them.
+        `SELECT * FROM message WHERE kind = 'getResponse' AND request_commitment = :requestCommitment
+           AND +source = :source AND +target = :target AND ${isOpen} LIMIT 1`,
         { source, target, requestCommitment },
       );
       return row && parseMessageRow(row);
@@ -177,8 +180,9 @@ export function openMessageQueries(db: Database): MessageQueries {
     },
     listHeldSenders: ({ source, target, reason, nowMs, limit }) =>
       db.rows(
+        // The plus sign keeps SQLite from reading everything of the leg that is not due.
         `SELECT module FROM message WHERE source = :source AND target = :target AND ${isOpen} AND reason = :reason
-           AND next_attempt_at_ms > :now GROUP BY module ORDER BY max(updated_at_ms) DESC, module LIMIT :limit`,
+           AND +next_attempt_at_ms > :now GROUP BY module ORDER BY max(updated_at_ms) DESC, module LIMIT :limit`,
         { source, target, reason, now: nowMs, limit },
       ).map((row) => readBytes(row, "module")),
     listHeldOf: (module, { source, target, reason, nowMs, limit }) =>
@@ -225,7 +229,9 @@ function listDue(db: Database, query: DueQuery): MessageRow[] {
   const dueAtMs = nextDueAt(db, query.source, query.target);
   // Avoids a scan of all open rows while none is due, which is most of the time.
   if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
-  const refused = query.refused === undefined ? "" : conditionsOfRefused[query.refused];
+  const isSorted = query.refused !== undefined && hasRefused(db, query);
+  if (query.refused === "only" && !isSorted) return [];
+  const refused = isSorted ? conditionsOfRefused[query.refused] : "";
   const { nowMs: now, targetNowSec } = query;
   const condition = `${isOpen} AND next_attempt_at_ms <= :now ${refused}`;
   if (targetNowSec === undefined) return page(db, query, { condition, parameters: { now } });
@@ -233,6 +239,15 @@ function listDue(db: Database, query: DueQuery): MessageRow[] {
     condition: `${condition} AND (kind = 'getResponse' OR timeout_sec = :zero OR timeout_sec > :targetNow)`,
     parameters: { now, zero: toU64Text(0n), targetNow: toU64Text(targetNowSec) },
   });
+}
+
+/** True when some open row of a leg was refused: without one there is nothing to tell apart. */
+function hasRefused(db: Database, { source, target }: Pick<DueQuery, "source" | "target">): boolean {
+  return db.row(
+    `SELECT 1 AS found FROM message WHERE source = :source AND target = :target AND ${isOpen}
+       AND reason IN (${listOf(refusedReasons)}) LIMIT 1`,
+    { source, target },
+  ) !== undefined;
 }
 
 /** Rows of a leg that match a condition, in the order of {@link MessageQueries.listDue}. */

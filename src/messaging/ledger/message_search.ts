@@ -48,10 +48,12 @@ export function openMessageSearch(db: Database): MessageSearch {
   return {
     search: (filter, limit) => {
       const { sql, parameters } = toCondition(filter);
-      return db.rows(`SELECT * FROM message WHERE ${sql} ORDER BY rowid DESC LIMIT :limit + 0`, {
-        ...parameters,
-        limit,
-      }).map(parseMessageRow);
+      // Rows are read once it is known which: most conditions are answered by an index alone.
+      return db.rows(
+        `SELECT * FROM message WHERE rowid IN (
+           SELECT rowid FROM message WHERE ${sql} ORDER BY rowid DESC LIMIT :limit + 0) ORDER BY rowid DESC`,
+        { ...parameters, limit },
+      ).map(parseMessageRow);
     },
     count: (filter) => {
       const { sql, parameters } = toCondition(filter);

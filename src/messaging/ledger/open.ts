@@ -8,7 +8,7 @@ import { Database, toLedgerFault } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { migrations as allMigrations } from "./migrations/all.ts";
-import { checkIntegrity, migrate, type Migration, readSchemaVersion, shrink } from "./schema.ts";
+import { checkAtStart, migrate, type Migration, readSchemaVersion, shrink } from "./schema.ts";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -64,7 +64,7 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
   let db = connectForWriting(path, steps.length, deps.clock);
   try {
     const version = readSchemaVersion(db, steps.length);
-    checkIntegrity(db, fileSize(path));
+    checkAtStart(db, fileSize(path));
     if (version > 0 && version < steps.length) {
       db = backUp(db, { version, newest: steps.length }, deps);
     }

@@ -154,8 +154,10 @@ export function openStatistics(db: Database): Statistics {
   return {
     countOpen: () =>
       db.rows(
-        `SELECT source, target, state, reason, count(*) AS count, min(created_at_ms) AS oldest FROM message
-         WHERE ${isUnfinished} GROUP BY source, target, state, reason`,
+        `SELECT source, target, state, nullif(reason, '') AS reason, count,
+           (SELECT min(m.created_at_ms) FROM message m WHERE m.source = c.source AND m.target = c.target
+             AND m.state = c.state AND m.reason IS nullif(c.reason, '') AND m.${isUnfinished}) AS oldest
+         FROM message_count c WHERE count > 0 AND ${isUnfinished} ORDER BY source, target, state, c.reason`,
       ).map((row) => ({
         ...readLeg(row),
         state: readOneOf(row, "state", messageStates),
@@ -242,8 +244,8 @@ export function openStatistics(db: Database): Statistics {
     },
     sumUnclaimed: () =>
       db.rows(
-        `SELECT source, claim_state, count(*) AS count, coalesce(sum(CAST(fee AS REAL)), 0.0) AS units FROM delivery
-         WHERE claim_state IN ('unclaimed', 'claiming', 'lost', 'unclaimable') GROUP BY source, claim_state`,
+        `SELECT source, claim_state, count(*) AS count, coalesce(sum(CAST(fee AS REAL)), 0.0) AS units
+         FROM delivery INDEXED BY delivery_open_claim WHERE claim_state IN ('unclaimed', 'claiming', 'lost', 'unclaimable') GROUP BY source, claim_state`,
       ).map(readClaim),
     sumClaimed: (period) =>
       db.rows(

@@ -171,7 +171,8 @@ export function openSubmissions(db: Database): Submissions {
       }),
     findHighestNonce: (chain, account) => {
       const row = db.row(
-        `SELECT max(nonce) AS nonce FROM submission s WHERE chain = :chain AND account = :account AND ${holdsNonce}`,
+        `SELECT nonce FROM submission s WHERE chain = :chain AND account = :account AND nonce IS NOT NULL
+           AND ${holdsNonce} ORDER BY s.nonce DESC LIMIT 1`,
         { chain, account },
       );
       return row && findDecimal(row, "nonce");

@@ -1,7 +1,9 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { createLedger } from "../../../src/messaging/ledger/ledger.ts";
+import { Database } from "../../../src/messaging/ledger/database.ts";
 import { openDatabase } from "../../../src/messaging/ledger/open.ts";
+import { checkAtStart } from "../../../src/messaging/ledger/schema.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import {
   type Ledger,
@@ -56,7 +58,7 @@ Deno.test("open: the journal is synced at every commit and written ahead", () =>
       ["journal_mode", "synchronous", "foreign_keys", "locking_mode", "auto_vacuum", "user_version"].map(
         read,
       ),
-      ["wal", 2n, 1n, "exclusive", 2n, 1n],
+      ["wal", 2n, 1n, "exclusive", 2n, 2n],
     );
     db.close();
   }));
@@ -161,6 +163,39 @@ Deno.test("open: damage in the middle or a cut end is found before anything is w
     Deno.writeFileSync(path, whole.slice(0, whole.length / 2));
     throwsFault(() => openLedger(path, { clock }), "corrupt", /damaged|not a database/);
   }));
+
+Deno.test("open: of a very large file the tables that guard money are checked, and only they (F6)", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/a.db`;
+    const ledger = openLedger(path, { clock });
+    fill(ledger, 200);
+    ledger.close();
+    const whole = Deno.readFileSync(path);
+    const check = (table: string): void => {
+      const damaged = whole.slice();
+      damaged.fill(0xee, (rootOf(path, table) - 1) * 4096, rootOf(path, table) * 4096);
+      Deno.writeFileSync(`${path}.damaged`, damaged);
+      const sqlite = new DatabaseSync(`${path}.damaged`, { readOnly: true });
+      try {
+        checkAtStart(new Database(sqlite, path, clock), 1n << 40n);
+      } finally {
+        sqlite.close();
+      }
+    };
+    for (const table of ["meta", "submission", "withdrawal"]) {
+      throwsFault(() => check(table), "corrupt", /damaged/);
+    }
+    check("message_change");
+  }));
+
+function rootOf(path: string, table: string): number {
+  const sqlite = new DatabaseSync(path, { readOnly: true });
+  try {
+    return Number(sqlite.prepare("SELECT rootpage FROM sqlite_schema WHERE name = ?").get(table)?.rootpage);
+  } finally {
+    sqlite.close();
+  }
+}
 
 Deno.test("open: tables of another relayer program are refused and not changed (F6)", () =>
   withDirectory((directory) => {

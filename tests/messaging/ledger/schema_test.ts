@@ -115,6 +115,10 @@ for (const { version } of migrations) {
       const ledger = openLedger(path, { clock });
       equal(ledger.messages.find(hashOf(1), hub)?.state, "held");
       equal(ledger.messages.record(newMessage(2)), "new");
+      deepEqual(ledger.messages.countByState().map(({ state, count }) => [state, count]), [["held", 1], [
+        "seen",
+        1,
+      ]]);
       ledger.close();
       equal(readRows(path, "PRAGMA user_version").length, 1);
     }));

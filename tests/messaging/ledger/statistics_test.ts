@@ -56,6 +56,28 @@ Deno.test(
 );
 
 Deno.test(
+  "statistics: counts follow every change of a message: found, held, released, ended, opened again and removed",
+  scene(async (ledger, clock) => {
+    const counted = (): unknown[] =>
+      ledger.statistics.countOpen().map(({ state, reason, count }) => [state, reason, count]);
+    const all = (): unknown[] => ledger.messages.countByState().map(({ state, count }) => [state, count]);
+    for (const number of [1, 2, 3]) ledger.messages.record(newMessage(number));
+    ledger.messages.transition(hashOf(1), hub, { to: "held", reason: "unprofitable" });
+    ledger.messages.transition(hashOf(2), hub, { to: "held", reason: "unprofitable" });
+    ledger.messages.transition(hashOf(2), hub, { to: "held", reason: "unfunded" });
+    deepEqual(counted(), [["held", "unfunded", 1], ["held", "unprofitable", 1], ["seen", undefined, 1]]);
+    ledger.messages.transition(hashOf(1), hub, { to: "ready" });
+    ledger.messages.transition(hashOf(2), hub, { to: "gone" });
+    ledger.messages.record(newMessage(3));
+    deepEqual(counted(), [["ready", undefined, 1], ["seen", undefined, 1]]);
+    deepEqual(all(), [["gone", 1], ["ready", 1], ["seen", 1]]);
+    await clock.advance(60 * 86_400_000);
+    ledger.prune(clock.now());
+    deepEqual(all(), [["ready", 1], ["seen", 1]]);
+  }),
+);
+
+Deno.test(
   "statistics: a transaction's cost, revenue, messages and times are summed once it is mined",
   scene(async (ledger, clock) => {
     ledger.messages.record(newMessage(1, { state: "ready", target: bsc, source: hub }));

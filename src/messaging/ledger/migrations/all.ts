@@ -1,6 +1,7 @@
 /** Every step of the tables, in order. A new step is a new file and a new last entry. */
 import type { Migration } from "../schema.ts";
 import { firstTables } from "./v1_first_tables.ts";
+import { largeLedgers } from "./v2_large_ledgers.ts";
 
 /** Steps 1, 2, 3, ... without gaps. */
-export const migrations: readonly Migration[] = [firstTables];
+export const migrations: readonly Migration[] = [firstTables, largeLedgers];

@@ -1,0 +1,117 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
+import { Database } from "../../src/messaging/ledger/database.ts";
+import { createLedger } from "../../src/messaging/ledger/ledger.ts";
+import { withDirectory } from "../support/ledger.ts";
+import { fillLedger, type LedgerFill, ledgerQueries, measureLedger, spareChains } from "./large_ledger.ts";
+import { percentile } from "./report.ts";
+
+const fill: LedgerFill = {
+  rows: 4_000,
+  chains: spareChains(4),
+  hub: parseStateMachine("KUSAMA-4009"),
+  nowMs: 1_800_000_000_000,
+};
+
+/** Remembers every statement that is prepared. */
+class RecordingSqlite extends DatabaseSync {
+  readonly statements = new Set<string>();
+
+  override prepare(sql: string): StatementSync {
+    this.statements.add(sql);
+    return super.prepare(sql);
+  }
+}
+
+/** Tables that grow with the work of a relayer, and their names within queries. */
+const growing = /^SCAN (?:message|submission|submission_item|spending|delivery|message_change|[misdp])\b/;
+
+/**
+ * Scans that end at a limit, or are of an index that holds only what is still to be done (the first and the fourth walk
+ * down from the newest row).
+ */
+const allowed: ReadonlySet<string> = new Set([
+  "SCAN message",
+  "SCAN delivery USING COVERING INDEX delivery_unclaimed",
+  "SCAN delivery USING COVERING INDEX delivery_open_claim",
+  "SCAN message USING INDEX message_ended",
+  "SCAN s USING INDEX submission_unresolved",
+]);
+
+/** The index that leads a query to its few rows, where SQLite prefers one that leads to all rows of a leg or chain. */
+const narrow: Readonly<Record<string, string>> = {
+  "senders held": "COVERING INDEX message_held",
+  "senders refused": "COVERING INDEX message_held",
+  "wake for a reason": "INDEX message_held",
+  "lift batch limits": "INDEX message_limited",
+  "response to a GET request": "INDEX message_of_get",
+  "highest nonce": "INDEX submission_by_nonce",
+  "chains with spending": "INDEX spending_all_mined",
+  "command: open messages of a leg": "COVERING INDEX message_by_state",
+};
+
+Deno.test("large ledgers: no query reads a table that grows from end to end", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/relayer.db`;
+    fillLedger(path, fill);
+    const sqlite = new RecordingSqlite(path);
+    const ledger = createLedger(new Database(sqlite, path, { now: () => fill.nowMs }));
+    const scans = new Map<string, readonly string[]>();
+    const unused = new Set(Object.keys(narrow));
+    for (const [name, ask] of Object.entries(ledgerQueries(ledger, fill))) {
+      sqlite.statements.clear();
+      for (let turn = 0; turn < 4; turn++) ask(turn);
+      const plans = [...sqlite.statements].filter((sql) => /^(?:SELECT|UPDATE)/.test(sql.trim()))
+        .flatMap((sql) => planOf(path, sql));
+      const found = plans.filter((step) => growing.test(step) && !allowed.has(step));
+      if (found.length > 0) scans.set(name, found);
+      const index = narrow[name];
+      if (index !== undefined && plans.some((step) => step.includes(index))) unused.delete(name);
+    }
+    ledger.close();
+    deepEqual([...scans], []);
+    deepEqual([...unused], [], "queries that read more than they need");
+  }));
+
+function planOf(path: string, sql: string): readonly string[] {
+  const reader = new DatabaseSync(path, { readOnly: true });
+  try {
+    return reader.prepare(`EXPLAIN QUERY PLAN ${sql}`).all().map(({ detail }) => `${detail}`);
+  } finally {
+    reader.close();
+  }
+}
+
+Deno.test("large ledgers: what is filled in is what the queries ask for, on every leg", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/relayer.db`;
+    fillLedger(path, fill);
+    const sqlite = new DatabaseSync(path);
+    const ledger = createLedger(new Database(sqlite, path, { now: () => fill.nowMs }));
+    const empty: string[] = [];
+    const queries = ledgerQueries(ledger, fill);
+    for (const name of ["messages due", "senders held", "claims that can be made", "status: open messages"]) {
+      const found = [0, 1, 2, 3].map((turn) => queries[name]?.(turn));
+      if (!found.every((rows) => Array.isArray(rows) && rows.length > 0)) empty.push(name);
+    }
+    deepEqual(empty, []);
+    const counts = ledger.messages.countByState();
+    equal(counts.reduce((sum, { count }) => sum + count, 0), fill.rows);
+    const pending = counts.filter(({ state }) => state === "seen" || state === "held");
+    equal(pending.length, 2 * 2 * fill.chains.length);
+    ok(Math.abs(pending.reduce((sum, { count }) => sum + count, 0) - fill.rows / 10) <= 8);
+    ledger.close();
+  }));
+
+Deno.test("large ledgers: every query is timed", () =>
+  withDirectory((directory) => {
+    const { queries, openMs, bytes } = measureLedger(`${directory}/relayer.db`, { ...fill, rows: 400 });
+    ok(queries.length > 30 && openMs > 0 && bytes > 0);
+    ok(queries.every(({ p50Ms, p95Ms }) => p50Ms <= p95Ms));
+  }));
+
+Deno.test("report: a percentile is a value that occurred", () => {
+  const values = [5, 1, 4, 2, 3];
+  deepEqual([0, 0.5, 0.95, 1].map((share) => percentile(values, share)), [1, 3, 5, 5]);
+});
