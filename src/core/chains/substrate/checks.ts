@@ -9,9 +9,8 @@ import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../check_finding.ts";
 import { Findings } from "./findings.ts";
-import { callLayouts } from "./layout.ts";
+import { findUnmet } from "./assumptions.ts";
 import { chainHashFunction, type SubstrateNode } from "./node.ts";
-import { RuntimeFault } from "./runtime.ts";
 import { decodeValue } from "./storage_values.ts";
 
 /** Largest difference between this machine's clock and the chain's: docs/protocol/messaging.md section 4. */
@@ -59,7 +58,7 @@ export async function checkChain(
   await checkHashing(findings, finalized, signal);
   // Without its pallet no other check would make sense.
   if (!findings.hasFatal) {
-    await checkPallets(findings, [...neededPallets, ...(node.isHub ? neededPalletsOfHub : [])], signal);
+    await checkRuntime(findings, [...neededPallets, ...(node.isHub ? neededPalletsOfHub : [])], signal);
   }
   return findings.all;
 }
@@ -82,8 +81,7 @@ export async function checkConsensusTarget(
   checkMethods(findings, methods, neededToFeed);
   checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
   await checkHashing(findings, finalized, signal);
-  if (!findings.hasFatal) await checkPallets(findings, neededPallets, signal);
-  if (!findings.hasFatal) await checkConsensusCall(findings, signal);
+  if (!findings.hasFatal) await checkRuntime(findings, neededPallets, signal);
   return findings.all;
 }
 
@@ -191,31 +189,25 @@ export function headerHash(header: Header, hashing: HashAlgorithm): Hash256 {
   return toHash256(chainHashFunction(hashing)(encoded));
 }
 
-async function checkPallets(
+/** Checks that the newest runtime has the pallets, and what this program assumes of calls, storage and events. */
+async function checkRuntime(
   findings: Findings,
-  needed: readonly string[],
+  pallets: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  const runtime = await findings.node.runtimes.current(signal);
-  const missing = needed.filter((pallet) => !runtime.hasPallet(pallet));
-  if (missing.length === 0) return;
-  const { specName, specVersion } = runtime.version;
-  findings.fatal(
-    "pallets_missing",
-    `runtime ${specName} ${specVersion} lacks the pallets ${missing.join(", ")}`,
-  );
-}
-
-/** Checks that the runtime accepts consensus messages as they are encoded here. */
-async function checkConsensusCall(findings: Findings, signal: AbortSignal): Promise<void> {
-  const runtime = await findings.node.runtimes.current(signal);
-  try {
-    runtime.encodeCall(callLayouts.consensus, new Uint8Array());
-  } catch (fault) {
-    if (!(fault instanceof RuntimeFault)) throw fault;
+  const { client, runtimes, use } = findings.node;
+  const runtime = await runtimes.ofVersion(await client.call(calls.runtimeVersion(), signal), signal);
+  const missing = pallets.filter((pallet) => !runtime.hasPallet(pallet));
+  if (missing.length > 0) {
+    const { specName, specVersion } = runtime.version;
     findings.fatal(
-      "consensus_call_unsupported",
-      `the runtime takes other consensus messages than this program makes: ${fault.detail}`,
+      "pallets_missing",
+      `runtime ${specName} ${specVersion} lacks the pallets ${missing.join(", ")}`,
     );
+    return;
+  }
+  for (const { isOptional, text } of findUnmet(runtime, use)) {
+    if (isOptional) findings.warn("runtime_differs", text);
+    else findings.fatal("runtime_unsupported", text);
   }
 }

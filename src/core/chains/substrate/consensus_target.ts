@@ -26,12 +26,12 @@ export interface HubTargetOptions extends Omit<SubstrateNodeOptions, "signer" | 
 
 /** Creates the hub as a target; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createHubTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
-  return assembleTarget(createChainContext(deps, options, true), options);
+  return assembleTarget(createChainContext(deps, options, { isHub: true, use: "updated" }), options);
 }
 
 /** Creates a Substrate chain that follows the hub: it accepts updates as the hub does. */
 export function createFollowerTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
-  return assembleTarget(createChainContext(deps, options, false), options);
+  return assembleTarget(createChainContext(deps, options, { isHub: false, use: "updated" }), options);
 }
 
 function assembleTarget(

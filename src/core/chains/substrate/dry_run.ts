@@ -5,6 +5,7 @@
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
+import { findUnmet } from "./assumptions.ts";
 import { type BareExtrinsic, toSubmission, VALIDATE_METHOD, validationCall } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
@@ -116,7 +117,9 @@ export async function withCurrentRuntime<T extends { readonly version: RuntimeVe
     from: runtime.version.specVersion,
     to: result.version.specVersion,
   });
-  return await work(await node.runtimes.ofVersion(result.version, signal));
+  const newer = await node.runtimes.ofVersion(result.version, signal);
+  for (const { text } of findUnmet(newer, node.use)) node.log.warn("runtime_differs", { explanation: text });
+  return await work(newer);
 }
 
 /** @throws {RpcFault} `too_large`. */

@@ -65,13 +65,13 @@ export class LayoutComparison {
       return fits ? this.findMismatch(found.of, expected.array, `${path}[]`) : differs;
     }
     if ("fields" in expected) {
-      return found.kind === "fields" ? this.#findInFields(found.of, expected.fields, path) : differs;
+      return found.kind === "fields" ? this.findInFields(found.of, expected.fields, path) : differs;
     }
     if (found.kind !== "variants") return differs;
     for (const [index, fields] of Object.entries(expected.variants)) {
       const ids = found.of.get(Number(index));
       if (ids === undefined) return `${path || "argument"}: no variant ${index}`;
-      const inside = this.#findInFields(ids, this.#inVariant(ids, fields), `${path}.${index}`);
+      const inside = this.findInFields(ids, this.#inVariant(ids, fields), `${path}.${index}`);
       if (inside !== undefined) return inside;
     }
     return undefined;
@@ -84,7 +84,8 @@ export class LayoutComparison {
     return this.#lookup(only).kind === "fields" ? [{ fields }] : fields;
   }
 
-  #findInFields(
+  /** As {@link findMismatch}, of several types in a row. */
+  findInFields(
     ids: readonly number[],
     expected: readonly Layout[],
     path: string,
@@ -114,12 +115,16 @@ const id4: Layout = { array: "u8", length: 4 };
 const hash: Layout = { array: "u8", length: 32 };
 
 /** `StateMachine` without `Relay`, which July 2025 releases lack and no relayer sends. */
-const stateMachine: Layout = { variants: { 0: ["u32"], 1: ["u32"], 2: ["u32"], 3: [id4], 4: [id4] } };
-const stateMachineHeight: Layout = { fields: [{ fields: [stateMachine, id4] }, "u64"] };
+export const stateMachineLayout: Layout = {
+  variants: { 0: ["u32"], 1: ["u32"], 2: ["u32"], 3: [id4], 4: [id4] },
+};
+const stateMachineHeight: Layout = { fields: [{ fields: [stateMachineLayout, id4] }, "u64"] };
 const proof: Layout = { fields: [stateMachineHeight, bytes] };
-const postRequest: Layout = { fields: [stateMachine, stateMachine, "u64", bytes, bytes, "u64", bytes] };
+const postRequest: Layout = {
+  fields: [stateMachineLayout, stateMachineLayout, "u64", bytes, bytes, "u64", bytes],
+};
 const getRequest: Layout = {
-  fields: [stateMachine, stateMachine, "u64", bytes, { list: bytes }, "u64", bytes, "u64"],
+  fields: [stateMachineLayout, stateMachineLayout, "u64", bytes, { list: bytes }, "u64", bytes, "u64"],
 };
 const signature: Layout = { variants: { 0: [bytes, bytes], 1: [bytes, bytes], 2: [bytes, bytes] } };
 
@@ -157,7 +162,7 @@ export const callLayouts = {
   withdrawFees: {
     pallet: "Relayer",
     call: "withdraw_fees",
-    layout: [{ fields: [signature, stateMachine, option(bytes)] }],
+    layout: [{ fields: [signature, stateMachineLayout, option(bytes)] }],
   },
   claimRotation: {
     pallet: "Relayer",
@@ -177,4 +182,22 @@ export interface CallLayout {
   readonly pallet: string;
   readonly call: string;
   readonly layout: readonly Layout[];
+}
+
+/** How a key is hashed, as metadata names it. */
+export type StorageHasher = "Blake2128Concat" | "Twox64Concat" | "Identity";
+
+/** A storage item, `Pallet.Item`: a value without hashers, else a map. */
+export interface StorageLayout {
+  readonly item: string;
+  readonly hashers: readonly StorageHasher[];
+  /** Keys of several hashers are fields. */
+  readonly key?: Layout;
+  readonly value: Layout;
+}
+
+/** An event, `Pallet.Event`, with its fields in order; absent: they are not decoded. */
+export interface RuntimeEventLayout {
+  readonly event: string;
+  readonly fields?: readonly Layout[];
 }

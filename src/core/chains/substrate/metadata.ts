@@ -26,14 +26,23 @@ export interface PalletEntry {
   readonly events: ReadonlyMap<number, EventType>;
 }
 
+/** A storage item, by the numbers of its types. */
+export interface StorageEntry {
+  /** How its keys are hashed, in order; none: a plain value. */
+  readonly hashers: readonly string[];
+  /** A tuple for several hashers. */
+  readonly key: number | undefined;
+  readonly value: number;
+}
+
 /** Indexes and types of one runtime. */
 export interface RuntimeTables {
   /** By index. */
   readonly pallets: ReadonlyMap<number, PalletEntry>;
   /** By `Pallet.call`. */
   readonly calls: ReadonlyMap<string, CallEntry>;
-  /** As `Pallet.Item`. */
-  readonly storage: ReadonlySet<string>;
+  /** By `Pallet.Item`. */
+  readonly storage: ReadonlyMap<string, StorageEntry>;
   /** By the numbers that the metadata gives them. */
   readonly types: ReadonlyMap<number, RuntimeType>;
   /** Names of the outermost variants of `DispatchError` by index. */
@@ -99,8 +108,10 @@ export function readMetadata(bytes: Uint8Array): RuntimeTables {
       ),
     }])),
     calls: new Map(calls),
-    storage: new Set(
-      pallets.flatMap(({ name, storage }) => storage?.items.map((item) => `${name}.${item.name}`) ?? []),
+    storage: new Map(
+      pallets.flatMap(({ name, storage }) =>
+        storage?.items.map((item) => [`${name}.${item.name}`, toStorageEntry(item)] as const) ?? []
+      ),
     ),
     types: new Map(lookup.map((type) => [type.id, toRuntimeType(type, found)])),
     dispatchErrors: dispatchErrorsOf(lookup),
@@ -137,6 +148,14 @@ function dispatchErrorsOf(lookup: Decoded["lookup"]): ReadonlyMap<number, string
   const found = lookup.find(({ path }) => path.join("::") === "sp_runtime::DispatchError");
   if (found?.def.tag !== "variant") return new Map(dispatchErrors.entries());
   return new Map(found.def.value.map(({ index, name }) => [index, name]));
+}
+
+type StorageItem = NonNullable<Decoded["pallets"][number]["storage"]>["items"][number];
+
+function toStorageEntry({ type }: StorageItem): StorageEntry {
+  if (type.tag === "plain") return { hashers: [], key: undefined, value: type.value };
+  const { hashers, key, value } = type.value;
+  return { hashers: hashers.map(({ tag }) => tag), key, value };
 }
 
 function toRuntimeType({ def }: MetadataType, types: ReadonlyMap<number, MetadataType>): RuntimeType {

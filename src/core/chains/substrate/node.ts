@@ -8,6 +8,7 @@ import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
+import type { ChainUse } from "./assumptions.ts";
 import { loadRuntime, type Runtime } from "./runtime.ts";
 
 /** Maximum number of cached runtimes; an upgrade is rare, so two are plenty. */
@@ -20,6 +21,8 @@ export interface SubstrateNode {
   readonly log: Log;
   readonly id: StateMachineId;
   readonly isHub: boolean;
+  /** What is done with the chain: what its runtime must fit. */
+  readonly use: ChainUse;
   /** Hash of headers, extrinsics and tries. */
   readonly hashing: HashAlgorithm;
   readonly runtimes: Runtimes;

@@ -98,8 +98,8 @@ export class SubstrateReads implements ChainReads {
     signal: AbortSignal,
   ): Promise<StateCommitment | undefined> {
     const runtime = await this.#node.runtimes.current(signal);
-    const isBounded = runtime.hasStorage("Ismp", "BoundedStateCommitments") ||
-      !runtime.hasStorage("Ismp", "StateCommitments");
+    const isBounded = runtime.hasStorage("Ismp.BoundedStateCommitments") ||
+      !runtime.hasStorage("Ismp.StateCommitments");
     const key = isBounded ? ismpKeys.boundedStateCommitments(of.id, of.height) : olderCommitmentKey(of);
     const stored = await this.#node.client.call(calls.storage(key), signal);
     return decodeValue(this.#node, stored, stateCommitmentCodec, "StateCommitment");
@@ -137,7 +137,7 @@ export async function updateTimeKey(
   signal: AbortSignal,
 ): Promise<Uint8Array> {
   const runtime = await node.runtimes.current(signal);
-  if (!runtime.hasStorage("Ismp", "StateMachineUpdateTime")) {
+  if (!runtime.hasStorage("Ismp.StateMachineUpdateTime")) {
     return ismpKeys.boundedStateMachineUpdateTime(height.id, height.height);
   }
   const key = twoxConcat(stateMachineHeightCodec.enc(height));

@@ -24,7 +24,7 @@ export function createHubChain(
   deps: SubstrateChainDeps,
   options: SubstrateNodeOptions,
 ): HubChain {
-  const context = createChainContext(deps, options, true);
+  const context = createChainContext(deps, options, { isHub: true, use: "hub" });
   const { node, outcomes } = context;
   const chain = assembleSubstrateChain(context, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
   const acceptedProofs = new SubstrateAcceptedProofs(node);

@@ -2,8 +2,14 @@
 import { concatBytes } from "../../encoding/bytes.ts";
 import type { Reaction } from "../../rpc/fault.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
-import { type BlockEvents, readEventRecords } from "./event_records.ts";
-import { type CallLayout, LayoutComparison, type RuntimeType } from "./layout.ts";
+import { type BlockEvents, type EventType, readEventRecords } from "./event_records.ts";
+import {
+  type CallLayout,
+  LayoutComparison,
+  type RuntimeEventLayout,
+  type RuntimeType,
+  type StorageLayout,
+} from "./layout.ts";
 import { type CallEntry, readMetadata, type RuntimeTables, UnreadableMetadata } from "./metadata.ts";
 
 /** Reason why a runtime cannot be used. */
@@ -35,7 +41,14 @@ export class RuntimeFault extends Error {
 export interface Runtime {
   readonly version: RuntimeVersion;
   hasPallet(pallet: string): boolean;
-  hasStorage(pallet: string, item: string): boolean;
+  hasCall(pallet: string, call: string): boolean;
+  /** Storage as `Pallet.Item`, events as `Pallet.Event`. */
+  hasStorage(item: string): boolean;
+  hasEvent(event: string): boolean;
+  /** Says how a call, storage item or event differs from what this program knows; `undefined`: it does not. */
+  findCallMismatch(call: CallLayout): string | undefined;
+  findStorageMismatch(item: StorageLayout): string | undefined;
+  findEventMismatch(event: RuntimeEventLayout): string | undefined;
   /**
    * Encodes the call with its arguments, which are already encoded. @throws {RuntimeFault} when the runtime has
    * others.
@@ -71,6 +84,7 @@ class MetadataRuntime implements Runtime {
   readonly #tables: RuntimeTables;
   /** Layouts that were already compared, with the result. */
   readonly #checked = new Map<CallLayout, CallEntry>();
+  readonly #comparison = new LayoutComparison((id) => this.#typeOf(id));
 
   constructor(
     identity: { readonly chain: string; readonly version: RuntimeVersion },
@@ -85,8 +99,47 @@ class MetadataRuntime implements Runtime {
     return [...this.#tables.pallets.values()].some(({ name }) => name === pallet);
   }
 
-  hasStorage(pallet: string, item: string): boolean {
-    return this.#tables.storage.has(`${pallet}.${item}`);
+  hasCall(pallet: string, call: string): boolean {
+    return this.#tables.calls.has(`${pallet}.${call}`);
+  }
+
+  hasStorage(item: string): boolean {
+    return this.#tables.storage.has(item);
+  }
+
+  hasEvent(event: string): boolean {
+    return this.#findEvent(event) !== undefined;
+  }
+
+  findCallMismatch(call: CallLayout): string | undefined {
+    try {
+      if (!this.#checked.has(call)) this.#checkCall(call);
+      return undefined;
+    } catch (fault) {
+      if (!(fault instanceof RuntimeFault)) throw fault;
+      return fault.detail;
+    }
+  }
+
+  findStorageMismatch({ item, hashers, key, value }: StorageLayout): string | undefined {
+    const entry = this.#tables.storage.get(item);
+    if (entry === undefined) return `no storage ${item}`;
+    if (entry.hashers.join() !== hashers.join()) {
+      const [expected, found] = [hashers, entry.hashers].map((each) => each.join(" and ") || "no map");
+      return `${item}: expected ${expected}, found ${found}`;
+    }
+    const ofKey = key === undefined || entry.key === undefined
+      ? undefined
+      : this.#comparison.findMismatch(entry.key, key, "key");
+    const mismatch = ofKey ?? this.#comparison.findMismatch(entry.value, value, "value");
+    return mismatch === undefined ? undefined : `${item}: ${mismatch}`;
+  }
+
+  findEventMismatch({ event, fields }: RuntimeEventLayout): string | undefined {
+    const entry = this.#findEvent(event);
+    if (entry === undefined) return `no event ${event}`;
+    const mismatch = fields && this.#comparison.findInFields(entry.fields, fields, "");
+    return mismatch === undefined ? undefined : `${event}: ${mismatch}`;
   }
 
   encodeCall(call: CallLayout, encodedArguments: Uint8Array): Uint8Array {
@@ -124,13 +177,17 @@ class MetadataRuntime implements Runtime {
     }
     for (const [position, layout] of call.layout.entries()) {
       const type = entry.argumentTypes[position];
-      const mismatch = type === undefined
-        ? undefined
-        : new LayoutComparison((id) => this.#typeOf(id)).findMismatch(type, layout);
+      const mismatch = type === undefined ? undefined : this.#comparison.findMismatch(type, layout);
       if (mismatch !== undefined) throw this.#fault("layout_mismatch", `${name}: ${mismatch}`);
     }
     this.#checked.set(call, entry);
     return entry;
+  }
+
+  #findEvent(event: string): EventType | undefined {
+    const [palletName, name] = event.split(".");
+    const pallet = [...this.#tables.pallets.values()].find((each) => each.name === palletName);
+    return [...pallet?.events.values() ?? []].find((each) => each.name === name);
   }
 
   #typeOf(id: number): RuntimeType {

@@ -33,7 +33,7 @@ export class HubSenderLimits implements SenderLimits {
     const runtime = await this.#node.runtimes.current(signal);
     const { specName } = runtime.version;
     // Test networks may be built without the pallet.
-    const isMetered = runtime.hasStorage("Bandwidth", "Allowance");
+    const isMetered = runtime.hasStorage("Bandwidth.Allowance");
     const apps = senders.map((from) => from.slice(0, MAX_APP_BYTES));
     const manager = bandwidthKeys.bandwidthManager(source);
     const keys = [

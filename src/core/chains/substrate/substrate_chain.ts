@@ -81,7 +81,7 @@ export const DEFAULT_MAX_CALL_BYTES = 3_500_000;
 
 /** Creates a chain of `type = "substrate"`; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createSubstrateChain(deps: SubstrateChainDeps, options: SubstrateChainOptions): Chain {
-  return assembleSubstrateChain(createChainContext(deps, options, false), options);
+  return assembleSubstrateChain(createChainContext(deps, options, { isHub: false, use: "relayed" }), options);
 }
 
 /** Shared parts of a chain's methods. */
@@ -96,7 +96,7 @@ export interface SubstrateChainContext {
 export function createChainContext(
   deps: SubstrateChainDeps,
   options: SubstrateNodeOptions,
-  isHub: boolean,
+  { isHub, use }: Pick<SubstrateNode, "isHub" | "use">,
 ): SubstrateChainContext {
   const chain = options.id.stateMachine;
   const endpoint = createSocketEndpoint(deps, {
@@ -116,6 +116,7 @@ export function createChainContext(
     log,
     id: options.id,
     isHub,
+    use,
     hashing: options.hashing,
     runtimes: new Runtimes(client, chain),
     childTrie: new ChildTrie(client),

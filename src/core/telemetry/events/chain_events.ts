@@ -94,11 +94,16 @@ export const chainEvents = {
     action: "Correct `rpc_ws`, or remove the chain.",
     reaction: NOT_STARTED,
   },
-  consensus_call_unsupported: {
-    text: "Consensus messages of this program not understood by the runtime",
-    meaning: "The runtime expects another form of consensus messages.",
+  runtime_unsupported: {
+    text: "Runtime has other calls, storage or events than this program knows",
+    meaning: "The chain runs a newer or much older runtime, which would be misread.",
     action: "Update the program.",
     reaction: NOT_STARTED,
+  },
+  runtime_differs: {
+    text: "Runtime has other calls, storage or events than this program knows for part of its work",
+    meaning: "The chain runs a newer or much older runtime; the line says what is not done there.",
+    action: "Update the program.",
   },
   chain_unknown: {
     text: "Chain unknown to the hub",

@@ -57,7 +57,7 @@ async function check(
     maxRpcPayloadSizeBytes: 10_000_000,
     maxConcurrentQueries: 10,
     signer: undefined,
-  }, true);
+  }, { isHub: true, use: "hub" });
   const { jobs } = planSubstrateChecks(context.node, {
     check: () => Promise.resolve([]),
     fetchNeededHeight: () => Promise.resolve(undefined),

@@ -37,6 +37,7 @@ function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
     log: new RecordedLog(),
     id: { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: toConsensusStateId("DOT0") },
     isHub: true,
+    use: "hub",
     hashing,
     runtimes: new Runtimes(client, "POLKADOT-3367"),
     childTrie: new ChildTrie(client),

@@ -4,6 +4,7 @@ import { Metadata, TypeRegistry } from "@polkadot/types";
 import {
   readMetadata,
   type RuntimeTables,
+  type StorageEntry,
   UnreadableMetadata,
 } from "../../../../src/core/chains/substrate/metadata.ts";
 import { concatBytes, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -24,7 +25,7 @@ function expected(): Omit<RuntimeTables, "types"> {
   const tables = {
     pallets: new Map(),
     calls: new Map(),
-    storage: new Set<string>(),
+    storage: new Map<string, StorageEntry>(),
     dispatchErrors: new Map<number, string>(),
   };
   for (const pallet of pallets) {
@@ -46,7 +47,14 @@ function expected(): Omit<RuntimeTables, "types"> {
       });
     }
     for (const item of pallet.storage.isSome ? pallet.storage.unwrap().items : []) {
-      tables.storage.add(`${name}.${item.name}`);
+      tables.storage.set(
+        `${name}.${item.name}`,
+        item.type.isPlain ? { hashers: [], key: undefined, value: item.type.asPlain.toNumber() } : {
+          hashers: item.type.asMap.hashers.map(({ type }) => type.replaceAll("_", "")),
+          key: item.type.asMap.key.toNumber(),
+          value: item.type.asMap.value.toNumber(),
+        },
+      );
     }
   }
   const errors = lookup.types.find(({ type }) =>

@@ -42,7 +42,7 @@ async function withNode(
     maxRpcPayloadSizeBytes: 10_000_000,
     maxConcurrentQueries: 10,
     signer: undefined,
-  }, false);
+  }, { isHub: false, use: "relayed" });
   const rows = await clock.run(work(context));
   await context.endpoint.close();
   assert.ok(rows.length <= 1);

@@ -100,9 +100,9 @@ Deno.test("runtime: presence of pallets and storage items is known", () => {
   const genesis = runtimeOf("gargantua-genesis");
   assert.equal(head.hasPallet("Relayer"), true);
   assert.equal(head.hasPallet("Sudo"), false);
-  assert.equal(head.hasStorage("Ismp", "BoundedStateMachineUpdateTime"), true);
-  assert.equal(genesis.hasStorage("Ismp", "BoundedStateMachineUpdateTime"), false);
-  assert.equal(genesis.hasStorage("Ismp", "StateMachineUpdateTime"), true);
+  assert.equal(head.hasStorage("Ismp.BoundedStateMachineUpdateTime"), true);
+  assert.equal(genesis.hasStorage("Ismp.BoundedStateMachineUpdateTime"), false);
+  assert.equal(genesis.hasStorage("Ismp.StateMachineUpdateTime"), true);
 });
 
 Deno.test("runtime: bytes that are no metadata and events that do not decode are named faults", () => {
