@@ -28,6 +28,7 @@ import { treasuryAccount } from "./hub/pallets/balances.ts";
 import { HubProver } from "./updates/hub_prover.ts";
 import { waitUntil } from "./traffic/messages.ts";
 import { Oracle } from "./updates/oracle.ts";
+import { createPlantedClients, plantedHeights } from "./updates/planted_heights.ts";
 import { evmOracleChain } from "./updates/evm_oracle_chain.ts";
 import {
   type HubRuntime,
@@ -143,7 +144,11 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   }
   if (options.bandwidthGate !== true) listApplications(hub, chains, substrateChains);
   const endpoints = consensusEndpointsOf({ hub, relay, chains, substrateChains });
-  if (chains.length > 0) await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
+  const isPlanted = options.feeds === "planted";
+  const challengePeriodSec = options.hubChallengePeriodSec ?? 0n;
+  if (isPlanted) {
+    await createPlantedClients(hub, chains, { challengePeriodSec, unbondingPeriodSec: UNBONDING_SEC });
+  } else if (chains.length > 0) await createClients(hub, endpoints, challengePeriodSec);
   const proofs = started.use(new HubProver({ relay, finalityLag: RELAY_LAG, paraId: hubPara }));
   while (ownHeaderOf(hub.finalizedHeader) === undefined) hub.produceBlock();
   proofs.cover();
@@ -152,7 +157,10 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     new Oracle({
       hub: identity.stateMachine,
       chains: [
-        ...chains.map((chain) => evmOracleChain(chain, prover === undefined ? proofs : undefined)),
+        ...chains.map((chain) => ({
+          ...evmOracleChain(chain, prover === undefined ? proofs : undefined),
+          ...isPlanted && { proveToHub: plantedHeights(hub, chain) },
+        })),
         ...substrateOracleChains({
           relay,
           finalityLag: RELAY_LAG,
@@ -337,6 +345,7 @@ async function startProvenChains(
     return {
       blockTimeSec: options.blockTimeSec ?? 1,
       hub: options.hub ?? "gargantua",
+      isProven: options.feeds !== "planted",
       ...options.proven,
       ...port === undefined ? {} : { port },
     };

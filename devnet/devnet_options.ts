@@ -44,9 +44,11 @@ export interface DevnetOptions {
   readonly acceptsProofs?: { readonly rotateEvery?: number };
   /**
    * Who proves the EVM chains to the hub: a consensus relayer for each chain (`each`, the default), so that they can be
-   * held up one by one, one for all of them (`together`), or nobody (`none`).
+   * held up one by one, one for all of them (`together`), or nobody (`none`). `planted`: the hub is given their heights
+   * without a proof, and they have neither validators nor claims about rollups, for tests that do not look at how
+   * chains become final.
    */
-  readonly feeds?: "each" | "together" | "none";
+  readonly feeds?: "each" | "together" | "none" | "planted";
   /**
    * Who proves the hub to the EVM hosts and to Substrate chains that take GRANDPA votes: the devnet itself (`devnet`, the
    * default), so that each can be held up, or consensus relayers (`program`): the one of the EVM chains (with feeds

@@ -41,7 +41,7 @@ Deno.test("devnet: chains and hub know each other when it is ready, and continue
 });
 
 Deno.test("devnet: a message is sent with its commitment, and is not delivered without a relayer", async () => {
-  await using devnet = await startDevnet();
+  await using devnet = await startDevnet({ feeds: "planted" });
   const sent = [
     ...await sendPing(devnet, { from: "A", to: "B", count: 3, timeoutSec: 600n }),
     ...await sendPing(devnet, { from: "A", to: "hub", behaviour: "fail", fee: 5n }),
@@ -109,6 +109,7 @@ Deno.test("devnet: consensus relayers deliver every session to hosts, heights wh
 
 Deno.test("devnet: hosts take only what the authorities of the relay chain signed, through all of its sessions", async () => {
   await using devnet = await startDevnet({
+    feeds: "planted",
     startsOracle: false,
     blockTimeSec: "automine",
     hubBlockTimeMs: 200,

@@ -84,6 +84,8 @@ export interface ProvenChainOptions {
   readonly startNode?: (options: AnvilOptions) => Promise<Anvil>;
   /** False: nobody makes claims about rollups unless told. Default true. */
   readonly proposes?: boolean;
+  /** False: the word of its node is all there is about what is final: no validators, no claims. Default true. */
+  readonly isProven?: boolean;
 }
 
 /** A chain that runs. */
@@ -124,7 +126,7 @@ export async function startProvenChain(
       chainId,
       slotsInAnEpoch: 1,
       ...options.blockTimeSec === "automine" ? {} : { blockTimeSec: options.blockTimeSec },
-      ...hasOwnHeaders(kind) ? {} : shownPort(options),
+      ...hasOwnHeaders(kind, options) ? {} : shownPort(options),
     }),
   );
   const common = {
@@ -143,8 +145,8 @@ export async function startProvenChain(
 }
 
 /** Chains whose headers are made again, behind another port than the node's. */
-function hasOwnHeaders(kind: ChainKind): boolean {
-  return kind === "bsc" || kind === "arbitrum";
+function hasOwnHeaders(kind: ChainKind, { isProven }: ProvenChainOptions): boolean {
+  return kind === "arbitrum" || kind === "bsc" && isProven !== false;
 }
 
 function shownPort({ port }: ProvenChainOptions): { readonly port?: number } {
@@ -167,6 +169,7 @@ function startParts(
   surroundings: Surroundings,
   started: AsyncDisposableStack,
 ): Promise<Parts> {
+  if (surroundings.options.isProven === false) return startUnproven(kind, surroundings, started);
   switch (kind) {
     case "beacon":
       return startL1(surroundings, started);
@@ -177,6 +180,27 @@ function startParts(
     case "arbitrum":
       return startArbitrum(surroundings, started);
   }
+}
+
+/** What relayers of messages see of a chain: its node, and on rollups what layer 1 costs. */
+async function startUnproven(
+  kind: ChainKind,
+  { node, common, options, l1 }: Surroundings,
+  started: AsyncDisposableStack,
+): Promise<Parts> {
+  const parts = { settings: {}, section: { type: "evm", host: {} } };
+  const consensusStateId = isRollup(kind) && l1 !== undefined ? l1.clientStateId : common.clientStateId;
+  if (kind === "op_stack") {
+    await prepareOpStackL2(node);
+    await installOpStackOracle(node);
+  }
+  if (kind !== "arbitrum") return { ...parts, consensusStateId, rpcUrl: node.rpcUrl };
+  const rewriter = await startArbitrumNode(node, options);
+  return { ...parts, consensusStateId, rpcUrl: started.use(rewriter).rpcUrl };
+}
+
+function isRollup(kind: ChainKind): boolean {
+  return kind === "op_stack" || kind === "arbitrum";
 }
 
 async function startL1(
@@ -272,16 +296,7 @@ async function startOpStack(surroundings: Surroundings, started: AsyncDisposable
 async function startArbitrum(surroundings: Surroundings, started: AsyncDisposableStack): Promise<Parts> {
   const { node, common, options } = surroundings;
   const l1 = l1Of(surroundings);
-  await installArbGasInfo(node);
-  const answers = withLayer1Gas(node);
-  const rewriter: HeaderRewriter = started.use(
-    await startHeaderRewriter({
-      upstream: node.rpcUrl,
-      rule: withSendRoots,
-      answers,
-      ...shownPort(options),
-    }),
-  );
+  const rewriter = started.use(await startArbitrumNode(node, options));
   const arbitrum = await deployArbitrumL1(l1.claims);
   const shown = { rpcUrl: rewriter.rpcUrl, chainId: node.chainId };
   if (options.proposes !== false) {
@@ -297,4 +312,15 @@ async function startArbitrum(surroundings: Surroundings, started: AsyncDisposabl
     settings: { rollupCores: [{ id, rollupCore: toAddress(arbitrum.rollup) }] },
     section: { type: "arbitrum_orbit", host: { ...l1Keys(l1), rollup_core: arbitrum.rollup } },
   };
+}
+
+/** A node whose headers have send roots, and which counts the gas of layer 1. */
+async function startArbitrumNode(node: Anvil, options: ProvenChainOptions): Promise<HeaderRewriter> {
+  await installArbGasInfo(node);
+  return await startHeaderRewriter({
+    upstream: node.rpcUrl,
+    rule: withSendRoots,
+    answers: withLayer1Gas(node),
+    ...shownPort(options),
+  });
 }

@@ -88,7 +88,7 @@ Deno.test("devnet: the fee of a delivered message ends as fee tokens of the rela
 });
 
 Deno.test("devnet: a chain's question about another chain's storage is answered through the hub", async () => {
-  await using devnet = await startDevnet(fast);
+  await using devnet = await startDevnet({ ...fast, feeds: "planted" });
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   const height = await tellHub(devnet, b);
   const contract = toAddress(b.host.addresses.host);

@@ -41,7 +41,7 @@ export function feedsOf(
   const grandpa = followers.length > 0 ? open({ hubType: "grandpa", only }) : undefined;
   const shared = feeds === "together" ? open({ enablesHubConsensus: servesFollowers }) : undefined;
   return [
-    ...feeds === "none"
+    ...feeds === "none" || feeds === "planted"
       ? []
       : endpoints.chains.map(({ proven }) =>
         new ProgramFeed(provenEnds(hub, proven), shared ?? open({ only: [proven.stateMachine] }))

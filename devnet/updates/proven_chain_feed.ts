@@ -19,9 +19,12 @@ async function newestOf({ node }: Pick<ProvenChain, "node">): Promise<bigint> {
   return BigInt(String(await ask(node.rpcUrl, "eth_blockNumber", [])));
 }
 
-/** With a block per transaction nobody else makes the blocks on top. */
-async function makeFinal({ beacon, node, kind }: ProvenChain, wanted: bigint): Promise<void> {
-  if (kind === "beacon") await beacon?.finalize(Number(wanted));
+/** Advances a chain until a block is final: with a block per transaction nobody else makes the blocks on top. */
+export async function makeFinal(
+  { beacon, node }: Pick<ProvenChain, "beacon" | "node">,
+  wanted: bigint,
+): Promise<void> {
+  if (beacon !== undefined) await beacon.finalize(Number(wanted));
   else if (await newestOf({ node }) < wanted + 4n) await ask(node.rpcUrl, "anvil_mine", ["0x4"]);
 }
 

@@ -27,6 +27,7 @@ const ignore = start === undefined;
 
 /** A devnet on Geth; what the common checks read of old blocks is there. */
 const GETHS: DevnetOptions = {
+  feeds: "each",
   hubBlockTimeMs: 800,
   relayBlockTimeMs: 800,
   proven: { startNode: (options) => startGeth({ ...options, extraArguments: ["--gcmode", "archive"] }) },

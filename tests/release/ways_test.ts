@@ -50,7 +50,12 @@ Deno.test({
   fn: async (t) => {
     const folder = await Deno.makeTempDir({ prefix: "release-" });
     await Deno.chmod(folder, 0o755);
-    await using devnet = await startDevnet({ blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 });
+    await using devnet = await startDevnet({
+      blockTimeSec: 1,
+      hubBlockTimeMs: 400,
+      oracleEveryMs: 200,
+      feeds: "planted",
+    });
     const certificates = await makeCertificates(folder);
     await using server = startReleaseServer(certificates);
     const stage = await prepare(folder, { devnet, certificates, server });

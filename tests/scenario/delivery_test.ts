@@ -1,11 +1,14 @@
-/** Messages cross in every direction, in any number, whenever they were sent. */
+/**
+ * Messages cross in every direction, in any number, whenever they were sent. Consensus relayers prove the chains here, so
+ * that both programs work together.
+ */
 import assert from "node:assert/strict";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { assertServed } from "./support/served_status.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 Deno.test("delivery", async (t) => {
-  await using devnet = await startSceneDevnet();
+  await using devnet = await startSceneDevnet({ feeds: "each" });
 
   await t.step(
     "messages cross both ways and to the hub, and each delivery is recorded",

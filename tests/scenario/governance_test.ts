@@ -13,7 +13,7 @@ const PAID = 4;
 const UNPAID = 4;
 
 Deno.test("governance: handler, host parameters, game implementations and bandwidth change under the messages, and all arrive", () =>
-  playScene({ kinds: ["beacon", "op_stack", "bsc"], bandwidthGate: true }, async (scene) => {
+  playScene({ kinds: ["beacon", "op_stack", "bsc"], bandwidthGate: true, feeds: "each" }, async (scene) => {
     const { devnet } = scene;
     const [a, rollup, c] = [devnet.chain("A"), devnet.chain("B"), devnet.chain("C")];
     await allowAll(devnet, [rollup, c]);

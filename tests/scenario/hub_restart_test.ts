@@ -23,7 +23,7 @@ async function assertHubMissed(process: RelayerProcess, host: string, detail: Re
 }
 
 Deno.test("hub restart: a working relayer waits and continues; one that starts meanwhile says what is missing", async () => {
-  await using devnet = await startSceneDevnet();
+  await using devnet = await startSceneDevnet({ feeds: "each" });
   const [a] = devnet.chains;
   assert.ok(a !== undefined);
   await playGuardedOn(devnet, async (scene) => {

@@ -292,7 +292,8 @@ function startPrunedNode(upstream: string): TestServer & { keepsState: boolean }
       const calls: readonly { readonly id?: unknown; readonly method?: unknown }[] = Array.isArray(sent)
         ? sent
         : [sent];
-      const response = await fetch(upstream, { method: "POST", body: JSON.stringify(calls) });
+      const headers = { "content-type": "application/json" };
+      const response = await fetch(upstream, { method: "POST", headers, body: JSON.stringify(calls) });
       const got: readonly { readonly id?: unknown }[] = await response.json();
       const answers = got.map((answer) => {
         const method = calls.find(({ id }) => id === answer.id)?.method;

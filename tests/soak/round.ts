@@ -54,7 +54,7 @@ export interface RoundResult {
 export async function playRound(options: RoundOptions): Promise<RoundResult> {
   const { seed, means, logPath } = options;
   const plan = planRound(seed, means);
-  await using devnet = await startSceneDevnet({ acceptsProofs: {} });
+  await using devnet = await startSceneDevnet({ acceptsProofs: {}, feeds: "each" });
   let result: RoundResult | undefined;
   await playSceneOn(devnet, async (scene) => {
     const relayer = scene.relayer();

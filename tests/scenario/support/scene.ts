@@ -20,8 +20,16 @@ import { type RelayerOptions, type RelayerProcess, startRelayer } from "./relaye
 
 export { DEADLINE_MS };
 
-/** Blocks fast enough for tests, slow enough for two cores: most of a message's way is waiting for them. */
-const DEFAULTS: DevnetOptions = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 };
+/**
+ * Blocks fast enough for tests, slow enough for two cores: most of a message's way is waiting for them. How chains become
+ * final is the matter of the consensus scenarios.
+ */
+const DEFAULTS: DevnetOptions = {
+  blockTimeSec: 1,
+  hubBlockTimeMs: 400,
+  oracleEveryMs: 200,
+  feeds: "planted",
+};
 
 /** States of a row in which a relayer does nothing more by itself. */
 const SETTLED = new Set(["delivered", "delivered_by_other", "timed_out", "rejected", "gone"]);
