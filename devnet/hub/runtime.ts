@@ -176,6 +176,8 @@ export class SimulatedRuntime {
   /** Maximum of bytes of the extrinsics of one block that are not operational or mandatory. */
   readonly maxBlockBytes: number;
   readonly #calls = new Map<string, CallHandler>();
+  /** Those of extrinsics that live: events of a block are asked for again and again, and updates of beacon chains are long. */
+  readonly #hashes = new WeakMap<Uint8Array, Hash256>();
 
   constructor(metadata: RuntimeMetadata, readonly rules: StateRules = hubRules) {
     this.metadata = metadata;
@@ -194,7 +196,11 @@ export class SimulatedRuntime {
 
   /** Hash by which the chain names an extrinsic: of all its bytes, length included. */
   extrinsicHash(extrinsic: Uint8Array): Hash256 {
-    return toHash256(hashFunction(this.rules.hasher)(extrinsic));
+    const known = this.#hashes.get(extrinsic);
+    if (known !== undefined) return known;
+    const hash = toHash256(hashFunction(this.rules.hasher)(extrinsic));
+    this.#hashes.set(extrinsic, hash);
+    return hash;
   }
 
   /** A fresh execution on top of a block's state. */
