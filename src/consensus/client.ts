@@ -70,6 +70,8 @@ export interface ChainClient<Type extends string, Host extends object> {
   readonly cachedAs?: string;
   /** Reason that nothing is proved of a chain of this type, which then only receives; absent: all are proved. */
   findUnprovable?(chain: StateMachine): string | undefined;
+  /** True when the host section switches the proofs of the chain off, which then only receives; absent: none can. */
+  isSwitchedOff?(host: Host): boolean;
   /** Reports values of the chain's section that do not fit the type. */
   checkSection?(section: KnownSection): void;
   /** L1 of a rollup. */

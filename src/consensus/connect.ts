@@ -134,7 +134,12 @@ function bindHubClient<T extends HubType>({ type, values }: HubConsensusConfig<T
 
 /** True for chains whose own finality is proved to the hub. */
 export function isProved(chain: ConsensusChainConfig): chain is ProvedChainConfig {
-  return chain.type !== "substrate" && chain.type !== "receive_only";
+  return chain.type !== "substrate" && chain.type !== "receive_only" && !isSwitchedOff(chain);
+}
+
+function isSwitchedOff<T extends ChainType>({ type, host }: ProvedChainConfig<T>): boolean {
+  const client: ChainClient<T, ChainHosts[T]> = chainClients[type];
+  return client.isSwitchedOff?.(host) ?? false;
 }
 
 function createChecks<T extends ChainType>(

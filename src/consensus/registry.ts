@@ -9,6 +9,7 @@ import { bscClient } from "./clients/bsc/client.ts";
 import { grandpaClient } from "./clients/grandpa/client.ts";
 import { opStackClient } from "./clients/op_stack/client.ts";
 import { parachainClient } from "./clients/parachain/client.ts";
+import { polygonClient } from "./clients/polygon/client.ts";
 import { syncCommitteeClient } from "./clients/sync_committee/client.ts";
 
 const ofChains = {
@@ -16,6 +17,7 @@ const ofChains = {
   op_stack: opStackClient,
   arbitrum_orbit: arbitrumClient,
   bsc: bscClient,
+  polygon: polygonClient,
 };
 
 const ofHubs = {

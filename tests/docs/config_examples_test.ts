@@ -128,6 +128,8 @@ const consensusFields: Readonly<Record<string, readonly string[]>> = {
     l1_state_machine l1_consensus_state_id`),
   bsc: requiredFields,
   "bsc.host": words("consensus_update_frequency epoch_length"),
+  polygon: requiredFields,
+  "polygon.host": words("heimdall_rpc_url consensus_update_frequency disable"),
   // Beyond the specification: keys of a hub of type "grandpa".
   solochain: words(`type state_machine hashing rpc_ws consensus_state_id max_rpc_payload_size
     max_concurent_queries`),
@@ -215,6 +217,7 @@ Deno.test("consensus.example.toml: the relayer takes it as it is, without a prob
     "op_stack OPT0",
     "arbitrum_orbit ARB0",
     "bsc BSC0",
+    "polygon POLY",
     "substrate CERE",
   ]);
 });

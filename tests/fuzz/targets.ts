@@ -7,6 +7,22 @@ import {
 import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
 import { parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
+import { parseCometTime } from "../../src/consensus/clients/polygon/spec/comet_time.ts";
+import {
+  joinCommitmentProofs,
+  requireProven,
+} from "../../src/consensus/clients/polygon/spec/commitment_proof.ts";
+import {
+  parseHeimdallStatus,
+  parseSignedHeader,
+  parseStoreEntry,
+  parseValidatorsPage,
+} from "../../src/consensus/clients/polygon/spec/heimdall_json.ts";
+import { decodeMilestone } from "../../src/consensus/clients/polygon/spec/milestone.ts";
+import {
+  decodePolygonState,
+  decodePolygonUpdate,
+} from "../../src/consensus/clients/polygon/spec/verify_update.ts";
 import { decodeBscState, decodeBscUpdate } from "../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { decodeGrandpaJustification } from "../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import {
@@ -121,6 +137,7 @@ type TargetInput =
 
 const HOST = toAddress(`0x${"11".repeat(20)}`);
 const BSC = findBscNetwork(56);
+const POLYGON_ENTRY = { store: "milestone", key: Uint8Array.of(1), value: Uint8Array.of(2) };
 const NO_FILES = {
   readFile: (): never => {
     throw new Deno.errors.NotFound();
@@ -204,6 +221,11 @@ export const TARGETS: readonly Target[] = [
   ofBytes("decodeGrandpaState", (bytes) => decodeGrandpaState(bytes)),
   ofBytes("decodeBscState", (bytes) => decodeBscState(bytes)),
   ofBytes("decodeBscUpdate", (bytes) => decodeBscUpdate(bytes)),
+  ofBytes("decodePolygonState", (bytes) => decodePolygonState(bytes)),
+  ofBytes("decodePolygonUpdate", (bytes) => decodePolygonUpdate(bytes)),
+  ofBytes("joinCommitmentProofs", (bytes) => joinCommitmentProofs([bytes])),
+  ofBytes("requireProven", (bytes) => requireProven(bytes, `0x${"11".repeat(32)}`, POLYGON_ENTRY)),
+  { ...ofBytes("decodeMilestone", (bytes) => decodeMilestone(bytes)), refusals: [RangeError] },
   ofBytes("decodeBeaconConsensusState", (bytes) => decodeBeaconConsensusState(bytes)),
   ofBytes("decodeBeaconUpdate", (bytes) => decodeBeaconUpdate(bytes)),
   ofBytes("decodeRlp", (bytes) => decodeRlp(bytes)),
@@ -243,7 +265,12 @@ export const TARGETS: readonly Target[] = [
   ofJson("parseLightClientBootstrap", (json) => parseLightClientBootstrap(json)),
   ofJson("parseBeaconBlockHeader", (json) => parseBeaconBlockHeader(json)),
   ofJson("parseExecutionPayloadHeader", (json) => parseExecutionPayloadHeader(json)),
+  { ...ofJson("parseSignedHeader", (json) => parseSignedHeader(json)), refusals: [z.ZodError] },
+  { ...ofJson("parseValidatorsPage", (json) => parseValidatorsPage(json)), refusals: [z.ZodError] },
+  { ...ofJson("parseHeimdallStatus", (json) => parseHeimdallStatus(json)), refusals: [z.ZodError] },
+  { ...ofJson("parseStoreEntry", (json) => parseStoreEntry(json)), refusals: [z.ZodError] },
   { ...ofJson("parseBlock", (json) => parseBlock(json)), refusals: [z.ZodError] },
+  ofText("parseCometTime", parseCometTime, ["2026-04-20T15:10:48.60553605Z", "1970-01-01T00:00:01Z"]),
   ofText("parseStateMachine", parseStateMachine, ["EVM-1", "KUSAMA-4009", "SUBSTRATE-cere", "TNDRMINT-kava"]),
   ofText("parseDecimal", (text) => parseDecimal(text, 18), ["1.5", "0", "-0.000000000000000001", "1000000"]),
   {

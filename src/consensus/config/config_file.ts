@@ -1,7 +1,7 @@
 /** The consensus relayer's file, for the commands that both programs have. */
 import type { ConfiguredAccount } from "../../core/config/accounts.ts";
 import type { ConfigFileKind } from "../../core/config/config_file.ts";
-import { typeOf, writeConsensusInit } from "./init_file.ts";
+import { writeConsensusInit } from "./init_file.ts";
 import { writeConsensusSchema } from "./json_schema.ts";
 import { readConsensusConfig } from "./read.ts";
 import type { ConsensusConfig } from "./schema.ts";
@@ -10,7 +10,6 @@ import type { ConsensusConfig } from "./schema.ts";
 export const consensusFile: ConfigFileKind = {
   read: readConsensusConfig,
   writeJsonSchema: writeConsensusSchema,
-  canInit: (chain) => typeOf(chain) !== undefined,
   writeInit: writeConsensusInit,
   readAccounts: (files, path) => {
     const reading = readConsensusConfig(files, path);

@@ -24,6 +24,7 @@ const L1_CLIENT = "ETH0";
 const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
   evm: ["beacon_http_urls"],
   bsc: [],
+  polygon: ["heimdall_rpc_url"],
   op_stack: ["beacon_rpc_url", "dispute_game_factory"],
   arbitrum_orbit: ["beacon_rpc_url", "rollup_core"],
 };
@@ -31,12 +32,12 @@ const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
 /** Keys of a blank that are lists. */
 const LISTS: ReadonlySet<string> = new Set(["beacon_http_urls", "beacon_rpc_url"]);
 
-/** How a named chain's finality is proved; `undefined`: no client is known. */
-export function typeOf({ chainId, name, isRollup = false }: NamedChain): ChainType | undefined {
+/** How a named chain's finality is proved. */
+function typeOf({ chainId, name, isRollup = false }: NamedChain): ChainType {
   if (ARBITRUM.has(name)) return "arbitrum_orbit";
   if (isRollup) return "op_stack";
   if (chainId === 56 || chainId === 97) return "bsc";
-  return chainClients.evm.findUnprovable?.(evmStateMachine(chainId)) === undefined ? "evm" : undefined;
+  return chainId === 137 || chainId === 80002 ? "polygon" : "evm";
 }
 
 /** Writes the file. */
@@ -44,10 +45,7 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
   const { network, chains, hubUrl, urls } = answers;
   const { hub, hubSubstrate, relayer, evm } = consensusSections(noFiles);
   const l1 = network === "mainnet" ? 1 : 11155111;
-  const typed = chains.flatMap((chain) => {
-    const type = typeOf(chain);
-    return type === undefined ? [] : [{ ...chain, type }];
-  });
+  const typed = chains.map((chain) => ({ ...chain, type: typeOf(chain) }));
   const sections: readonly CommentedSection[] = [
     {
       title: "The hub",

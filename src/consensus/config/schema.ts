@@ -152,7 +152,6 @@ export const consensusSections = (files: ConfigFiles) => {
 /** Advice for values of `type` that other relayers support. */
 export const unsupportedTypes: Readonly<Record<string, string>> = {
   evm_host: 'write type = "evm": nothing is proved of chains without a beacon chain',
-  polygon: "Polygon's client is not supported",
   tendermint: "Tendermint chains are not supported",
   pharos: "Pharos chains are not supported",
   parachain: "parachains are not supported as counterparties",

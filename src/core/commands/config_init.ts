@@ -83,8 +83,6 @@ function initialize(run: StandaloneRun, options: InitOptions): ExitCode {
     return fail(run, "--url, --signer and --signer-address take the name of a chain, = and a value");
   }
   if (stray !== undefined) return fail(run, `${stray} is not among the chains of --chain`);
-  const unknown = chains.find((chain) => !run.file.canInit(chain));
-  if (unknown !== undefined) return fail(run, `${run.program} does not support ${unknown.name}`);
   const answers = { network: first.network, chains, ...complete(options, chains, terminal) };
   return write(run, options.out, run.file.writeInit(answers));
 }

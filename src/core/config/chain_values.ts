@@ -23,7 +23,7 @@ const SHOWN_SCHEMES = new Set(["http", "https", "ws", "wss", "ftp", "file", "tcp
 export const webSocketUrl: z.ZodType<EndpointUrl> = urlOf("a WebSocket URL (ws:// or wss://)", ["ws", "wss"]);
 
 /** An `http://` or `https://` URL. */
-const httpUrl: z.ZodType<EndpointUrl> = urlOf("an HTTP URL (http:// or https://)", ["http", "https"]);
+export const httpUrl: z.ZodType<EndpointUrl> = urlOf("an HTTP URL (http:// or https://)", ["http", "https"]);
 
 /** At least one HTTP URL; the order is the order of preference. */
 export const httpUrls: z.ZodType<readonly EndpointUrl[]> = listOf(httpUrl, {

@@ -2,7 +2,6 @@
 import type { ConfiguredAccount } from "./accounts.ts";
 import type { ConfigResult } from "./diagnostics.ts";
 import type { InitAnswers, InitFile } from "./init_answers.ts";
-import type { NamedChain } from "./live_chains.ts";
 import type { ConfigFiles } from "./toml.ts";
 
 /** How a program's configuration file is read and described. */
@@ -11,8 +10,6 @@ export interface ConfigFileKind {
   readonly read: (files: ConfigFiles, path: string) => ConfigResult<unknown>;
   /** JSON schema of the file. */
   readonly writeJsonSchema: () => string;
-  /** True for chains that the program can be configured for. */
-  readonly canInit: (chain: NamedChain) => boolean;
   /** Writes a commented file. */
   readonly writeInit: (answers: InitAnswers) => InitFile;
   /** As {@link read}; gives the accounts, in the order of the file, the hub's first. */

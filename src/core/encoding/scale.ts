@@ -20,7 +20,7 @@ import {
 import { fromHex, toHash256, toHex } from "./bytes.ts";
 import type { Hash256, Hex } from "./bytes.ts";
 
-export { bool, type Codec, Enum, Option, Struct, Tuple } from "scale-ts";
+export { _void as nothing, bool, type Codec, Enum, Option, Struct, Tuple } from "scale-ts";
 
 /** Reason why bytes or a value do not fit a SCALE type. */
 export type ScaleErrorCode = "truncated" | "trailing" | "non_canonical" | "invalid";
@@ -130,6 +130,18 @@ export function fixedBytes(length: number): Codec<Uint8Array> {
 export const bytes: Codec<Uint8Array> = createCodec(
   Bytes().enc,
   createDecoder((input) => fixedBytes(Number(compact.dec(input))).dec(input)),
+);
+
+const utf8 = {
+  encoder: new TextEncoder(),
+  decoder: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }),
+};
+
+/** UTF-8 text with a compact length (`String`). */
+export const utf8Text: Codec<string> = enhanceCodec(
+  bytes,
+  (value: string) => utf8.encoder.encode(value),
+  (value) => utf8.decoder.decode(value),
 );
 
 /** Bytes with a compact length, as lower-case hex (for keys of maps). */

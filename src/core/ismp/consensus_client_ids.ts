@@ -1,6 +1,7 @@
 /**
  * Ids of the consensus clients that the hub and other Substrate chains have, one per implementation. Source:
- * docs/protocol/evm-consensus.md section 3 and docs/protocol/hub-consensus.md section 2.
+ * docs/protocol/evm-consensus.md section 3, docs/protocol/polygon.md section 5 and docs/protocol/hub-consensus.md
+ * section 2.
  */
 import { toConsensusClientId } from "./state_machine.ts";
 
@@ -13,6 +14,7 @@ export const consensusClientIds = {
   bsc: toConsensusClientId("BSCP"),
   opStack: toConsensusClientId("OPTC"),
   arbitrum: toConsensusClientId("ARBC"),
+  polygon: toConsensusClientId("PLGN"),
   parachain: toConsensusClientId("PARA"),
   grandpa: toConsensusClientId("GRNP"),
   beefy: toConsensusClientId("BEEF"),

@@ -10,7 +10,6 @@ import type { MessagingConfig } from "./schema.ts";
 export const messagingFile: ConfigFileKind = {
   read: readMessagingConfig,
   writeJsonSchema: writeMessagingSchema,
-  canInit: () => true,
   writeInit: writeMessagingInit,
   readAccounts: (files, path) => {
     const reading = readMessagingConfig(files, path);

@@ -1,11 +1,19 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { inspect } from "node:util";
+import { isProved } from "../../../src/consensus/connect.ts";
 import type { ConsensusChainConfig, ConsensusConfig } from "../../../src/consensus/config/schema.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
 import { parseConsensusConfig, readConsensusConfig } from "../../../src/consensus/config/read.ts";
 import { GOOD_TOML } from "../../messaging/config/wrong_configs.ts";
-import { edited, GOOD_CONSENSUS_TOML, goodFiles, plus, wrongConsensusConfigs } from "./wrong_configs.ts";
+import {
+  AMOY_SECTION,
+  edited,
+  GOOD_CONSENSUS_TOML,
+  goodFiles,
+  plus,
+  wrongConsensusConfigs,
+} from "./wrong_configs.ts";
 
 function read(toml: string): ConfigResult<ConsensusConfig> {
   return parseConsensusConfig(goodFiles, toml);
@@ -118,6 +126,24 @@ Deno.test("consensus configuration: the host sections hold what their types need
     l2Oracle: undefined,
   });
   assert.deepEqual(chainOf(config, "bsc").host, { consensusUpdateFrequencySec: 300, epochLength: 1_000 });
+});
+
+Deno.test("consensus configuration: a Polygon chain has a Heimdall node, and defaults", () => {
+  const { host } = chainOf(accept(GOOD_CONSENSUS_TOML + AMOY_SECTION), "polygon");
+  const { heimdallRpcUrl, ...rest } = host;
+  assert.equal(heimdallRpcUrl.reveal(), "https://heimdall.example.org/heimdallkey1");
+  assert.deepEqual(rest, { consensusUpdateFrequencySec: 30, disable: false });
+});
+
+Deno.test("consensus configuration: nothing is proved of a Polygon chain that is switched off", () => {
+  const proved = (toml: string): readonly string[] =>
+    accept(toml).chains.filter(isProved).map(({ stateMachine }) => stateMachine);
+  const toml = GOOD_CONSENSUS_TOML + AMOY_SECTION;
+  assert.ok(proved(toml).includes("EVM-80002"));
+  assert.deepEqual(
+    proved(`${toml}disable = true\n`),
+    proved(toml).filter((chain) => chain !== "EVM-80002"),
+  );
 });
 
 Deno.test("consensus configuration: a type of games need not be respected", () => {

@@ -85,6 +85,21 @@ consensus_update_frequency = 300
 epoch_length = 1000
 `;
 
+/** A section that may follow the good file: it begins at line 77. */
+export const AMOY_SECTION = `
+[amoy]
+type = "polygon"
+state_machine = "EVM-80002"
+rpc_urls = ["https://amoy.example.org"]
+consensus_state_id = "POLY"
+etherscan_api_key = ""
+ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"
+signer = "keys/evm"
+
+[amoy.host]
+heimdall_rpc_url = "https://heimdall.example.org/heimdallkey1"
+`;
+
 /** The files that the good file names. */
 export const KEY_FILES: Readonly<Record<string, string>> = {
   "keys/hub": "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80\n",
@@ -146,7 +161,7 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     toml: "",
     expected: [
       "consensus.toml: [hub]: found no such section, expected a section [hub]",
-      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate")',
+      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate")',
     ],
   },
   {
@@ -169,14 +184,14 @@ consensus = { type = "polygon" }
     ]),
     expected: [
       'consensus.toml:24: [ethereum].consensus: found a section of the layout in the network\'s newer documents, expected type = "ethereum" in [ethereum], and the other keys of this section in [ethereum.host]; also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [ethereum]: nothing is derived',
-      'consensus.toml:30: [polygon].consensus: found a section of the layout in the network\'s newer documents, expected type = "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate" in [polygon], and the other keys of this section in [polygon.host]; also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [polygon]: nothing is derived',
+      'consensus.toml:30: [polygon].consensus: found a section of the layout in the network\'s newer documents, expected type = "polygon" in [polygon], and the other keys of this section in [polygon.host]; also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [polygon]: nothing is derived',
     ],
   },
   {
     name: "no chains",
     toml: edited([CHAINS, ""]),
     expected: [
-      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate")',
+      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate")',
     ],
   },
   {
@@ -202,7 +217,7 @@ consensus = { type = "polygon" }
     name: "misspelt relayer section",
     toml: edited(["[relayer]", "[relayr]"]),
     expected: [
-      'consensus.toml:15: [relayr].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"',
+      'consensus.toml:15: [relayr].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"',
     ],
   },
   {
@@ -523,7 +538,7 @@ consensus = { type = "polygon" }
     name: "no type",
     toml: edited(['type = "bsc"\n', ""]),
     expected: [
-      'consensus.toml:64: [chapel].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"',
+      'consensus.toml:64: [chapel].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"',
     ],
   },
   {
@@ -545,21 +560,21 @@ consensus = { type = "polygon" }
     name: "type of old files",
     toml: edited(['type = "bsc"', 'type = "evm_host"']),
     expected: [
-      'consensus.toml:65: [chapel].type: found the unsupported type "evm_host", expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"; write type = "evm": nothing is proved of chains without a beacon chain',
+      'consensus.toml:65: [chapel].type: found the unsupported type "evm_host", expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"; write type = "evm": nothing is proved of chains without a beacon chain',
     ],
   },
   {
     name: "misspelt type",
     toml: edited(['"op_stack"', '"opstack"']),
     expected: [
-      'consensus.toml:48: [optimism].type: found "opstack", expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"; did you mean "op_stack"?',
+      'consensus.toml:48: [optimism].type: found "opstack", expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"; did you mean "op_stack"?',
     ],
   },
   {
     name: "type that is a number",
     toml: edited(['type = "bsc"', "type = 97"]),
     expected: [
-      'consensus.toml:65: [chapel].type: found an integer, expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"',
+      'consensus.toml:65: [chapel].type: found an integer, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"',
     ],
   },
   {
@@ -784,6 +799,29 @@ consensus = { type = "polygon" }
     toml: edited(["epoch_length = 1000", "epoch_length = 1e3"]),
     expected: [
       "consensus.toml:75: [chapel.host].epoch_length: found 1000.0 (not an integer), expected an integer from 1 to 4294967295 (blocks)",
+    ],
+  },
+  // polygon.
+  {
+    name: "Polygon on another chain",
+    toml: GOOD_CONSENSUS_TOML + AMOY_SECTION.replace('"EVM-80002"', '"EVM-2442"'),
+    expected: [
+      'consensus.toml:79: [amoy].state_machine: found "EVM-2442", which the hub has no Polygon client for, expected "EVM-137" or "EVM-80002"',
+    ],
+  },
+  {
+    name: "Polygon without a Heimdall node",
+    toml: GOOD_CONSENSUS_TOML + AMOY_SECTION.replace(/heimdall_rpc_url = .*/, "disable = 1"),
+    expected: [
+      "consensus.toml:86: [amoy.host].heimdall_rpc_url: found nothing, expected an HTTP URL (http:// or https://)",
+      "consensus.toml:87: [amoy.host].disable: found an integer, expected true or false",
+    ],
+  },
+  {
+    name: "Heimdall over a socket",
+    toml: GOOD_CONSENSUS_TOML + AMOY_SECTION.replace("https://heimdall", "wss://heimdall"),
+    expected: [
+      'consensus.toml:87: [amoy.host].heimdall_rpc_url: found "wss://heimdall.example.org/..." (scheme wss), expected an HTTP URL (http:// or https://)',
     ],
   },
   // Keys and chains that earn nothing.

@@ -48,7 +48,7 @@ export const syncCommitteeClient: ChainClient<"evm", SectionValues<typeof hostKe
   cachedAs: "summaries",
   findUnprovable: (chain) =>
     beaconNetworkOf(evmChainId(chain)) === undefined
-      ? "the hub has no client for this chain's finality; only 1, 11155111, 100 and 10200 have a beacon chain"
+      ? "beacon chains alone are proved by this type, which only 1, 11155111, 100 and 10200 have"
       : undefined,
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls, host }) => {
     const network = beaconNetworkOf(evmChainId(chain));

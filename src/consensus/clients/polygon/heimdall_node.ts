@@ -1,0 +1,223 @@
+/**
+ * A Heimdall node, read over CometBFT's JSON-RPC. Each block is checked against the hash that its validators signed,
+ * each set against the hash in a header. Source: 0xPolygon/cometbft: rpc/core/routes.go; polytope-labs/hyperbridge:
+ * tesseract/consensus/polygon/src/client.rs.
+ */
+import { z } from "zod";
+import type { EvmEndpointSetDeps } from "../../../core/chains/evm/evm_endpoint_set.ts";
+import type { Query } from "../../../core/chains/evm/queries.ts";
+import { callOne, faultAt } from "../../../core/chains/evm/rpc_batch.ts";
+import { SchemaError } from "../../../core/chains/evm/rpc_schemas.ts";
+import type { EndpointUrl } from "../../../core/config/redact.ts";
+import { bytesToHex } from "@noble/hashes/utils.js";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { translateCometError } from "../../../core/rpc/cometbft_errors.ts";
+import { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
+import type { FaultPlace, RpcFault } from "../../../core/rpc/fault.ts";
+import { createHttpEndpoint } from "../../../core/rpc/http.ts";
+import type { Json } from "../../../core/rpc/json.ts";
+import { observeEndpoint } from "../../../core/rpc/observed_endpoint.ts";
+import { hashCometHeader } from "./spec/comet_header.ts";
+import { joinCommitmentProofs } from "./spec/commitment_proof.ts";
+import {
+  type HeimdallStatus,
+  parseHeimdallStatus,
+  parseSignedHeader,
+  parseStoreEntry,
+  parseValidatorsPage,
+  type StoreEntry,
+  type ValidatorsPage,
+} from "./spec/heimdall_json.ts";
+import type { HeimdallValidator } from "./spec/heimdall_validators.ts";
+import {
+  decodeMilestone,
+  type Milestone,
+  MILESTONE_COUNT_KEY,
+  MILESTONE_STORE,
+  milestoneKey,
+  readMilestoneCount,
+} from "./spec/milestone.ts";
+import { PolygonError } from "./spec/polygon_error.ts";
+import type { SignedHeimdallHeader } from "./spec/update.ts";
+
+/** Validators per page; CometBFT answers with at most 100. */
+const PAGE_SIZE = 100;
+
+/** Maximum number of pages: Heimdall has about a hundred validators. */
+const MAX_PAGES = 20;
+
+/** A milestone in the state of a block. */
+export interface StoredMilestone {
+  readonly number: bigint;
+  readonly milestone: Milestone;
+  /** Its proof, as updates carry it. */
+  readonly proof: Uint8Array;
+}
+
+/** A node. Every method may throw an `RpcFault`. */
+export interface HeimdallNode {
+  readonly host: string;
+  /** Fetches what the node says about itself. */
+  fetchStatus(signal: AbortSignal): Promise<HeimdallStatus>;
+  /** Fetches a block's header with its votes. */
+  fetchSignedHeader(height: bigint, signal: AbortSignal): Promise<SignedHeimdallHeader>;
+  /** Fetches the validators of a block, also of the one after the newest. */
+  fetchValidators(height: bigint, signal: AbortSignal): Promise<readonly HeimdallValidator[]>;
+  /** Fetches the newest milestone in the state after a block; `undefined`: there is none yet. */
+  fetchMilestone(height: bigint, signal: AbortSignal): Promise<StoredMilestone | undefined>;
+}
+
+/** Location of a node. */
+export interface HeimdallNodeOptions {
+  readonly stateMachine: StateMachine;
+  /** Name of the chain that it must serve. */
+  readonly heimdallChain: string;
+  readonly url: EndpointUrl;
+}
+
+/** Opens a node. Sends no request before the first read. */
+export function openHeimdallNode(deps: EvmEndpointSetDeps, options: HeimdallNodeOptions): HeimdallNode {
+  const chain = options.stateMachine;
+  const endpoint = createHttpEndpoint(deps, {
+    url: options.url.reveal(),
+    chain,
+    translate: translateCometError,
+  });
+  const endpoints = new RpcEndpointSet(deps, {
+    chain,
+    endpoints: [observeEndpoint(deps, chain, endpoint)],
+    identity: {
+      call: statusQuery.call,
+      isExpected: (json) => readChain(json) === options.heimdallChain,
+    },
+  });
+  return new JsonRpcHeimdallNode(endpoints);
+}
+
+/** Name of the chain in a status; `undefined`: it has none. */
+function readChain(json: Json): string | undefined {
+  try {
+    return parseHeimdallStatus(json).chainId;
+  } catch (error) {
+    if (error instanceof z.ZodError) return undefined;
+    throw error;
+  }
+}
+
+class JsonRpcHeimdallNode implements HeimdallNode {
+  readonly #endpoints: RpcEndpointSet;
+
+  constructor(endpoints: RpcEndpointSet) {
+    this.#endpoints = endpoints;
+  }
+
+  get host(): string {
+    return this.#endpoints.hosts.join(", ");
+  }
+
+  async fetchStatus(signal: AbortSignal): Promise<HeimdallStatus> {
+    return await callOne(this.#endpoints, statusQuery, { signal });
+  }
+
+  async fetchSignedHeader(height: bigint, signal: AbortSignal): Promise<SignedHeimdallHeader> {
+    return await callOne(this.#endpoints, signedHeaderQuery(height), { signal });
+  }
+
+  async fetchValidators(height: bigint, signal: AbortSignal): Promise<readonly HeimdallValidator[]> {
+    const validators: HeimdallValidator[] = [];
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const answer = await callOne(this.#endpoints, validatorsQuery(height, page), { signal });
+      validators.push(...answer.validators);
+      if (answer.validators.length === 0 || validators.length >= answer.total) break;
+    }
+    return validators;
+  }
+
+  async fetchMilestone(height: bigint, signal: AbortSignal): Promise<StoredMilestone | undefined> {
+    const number = await this.#fetchEntry(
+      { key: MILESTONE_COUNT_KEY, height, isProven: false },
+      ({ value }) => value.length === 0 ? undefined : readMilestoneCount(value),
+      signal,
+    );
+    if (number === undefined) return undefined;
+    return await this.#fetchEntry(
+      { key: milestoneKey(number), height, isProven: true },
+      ({ value, proofs }) => ({
+        number,
+        milestone: decodeMilestone(value),
+        proof: joinCommitmentProofs(proofs),
+      }),
+      signal,
+    );
+  }
+
+  async #fetchEntry<T>(
+    { key, height, isProven }: EntryRequest,
+    readEntry: (entry: StoreEntry) => T,
+    signal: AbortSignal,
+  ): Promise<T> {
+    let isAbsent = false;
+    const params = [`/store/${MILESTONE_STORE}/key`, bytesToHex(key), `${height}`, isProven];
+    const query: Query<{ readonly value: T } | undefined> = {
+      call: { method: "abci_query", params },
+      read: (json) =>
+        read("abci_query", () => {
+          const entry = parseStoreEntry(json);
+          isAbsent = entry.code !== 0;
+          return isAbsent ? undefined : { value: readEntry(entry) };
+        }),
+    };
+    const check = (place: FaultPlace): RpcFault | undefined =>
+      isAbsent ? faultAt("pruned", place, `no state of block ${height}`) : undefined;
+    const found = await callOne(this.#endpoints, query, { signal, check });
+    if (found === undefined) throw new Error("An answer without a state was taken");
+    return found.value;
+  }
+}
+
+/** An entry of the milestones' store, in the state after a block. */
+interface EntryRequest {
+  readonly key: Uint8Array;
+  readonly height: bigint;
+  readonly isProven: boolean;
+}
+
+/** Reads an answer. @throws {SchemaError} when its shape or content does not fit. */
+function read<T>(method: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    if (cause instanceof z.ZodError) {
+      throw new SchemaError(`${method}: ${cause.issues[0]?.path.join(".") ?? ""}`, { cause });
+    }
+    if (!(cause instanceof RangeError || cause instanceof PolygonError)) throw cause;
+    throw new SchemaError(`${method}: ${cause.message}`, { cause });
+  }
+}
+
+const statusQuery: Query<HeimdallStatus> = {
+  call: { method: "status", params: [] },
+  read: (json) => read("status", () => parseHeimdallStatus(json)),
+};
+
+function signedHeaderQuery(height: bigint): Query<SignedHeimdallHeader> {
+  return {
+    call: { method: "commit", params: [`${height}`] },
+    read: (json) =>
+      read("commit", () => {
+        const signed = parseSignedHeader(json);
+        const { header, commit } = signed;
+        const isAsked = header.height === height && commit.height === height;
+        if (!isAsked) throw new RangeError(`block ${header.height} for ${height}`);
+        if (hashCometHeader(header) !== commit.blockId.hash) throw new PolygonError("commit_block");
+        return signed;
+      }),
+  };
+}
+
+function validatorsQuery(height: bigint, page: number): Query<ValidatorsPage> {
+  return {
+    call: { method: "validators", params: [`${height}`, `${page}`, `${PAGE_SIZE}`] },
+    read: (json) => read("validators", () => parseValidatorsPage(json)),
+  };
+}

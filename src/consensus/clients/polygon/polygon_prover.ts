@@ -1,0 +1,350 @@
+/**
+ * Proves the finality of Polygon to the hub by the milestones in the state of Heimdall, whose validators' votes make
+ * them final, and catches up on validators that changed. Start reading at {@link createPolygonProver}. Source:
+ * docs/protocol/polygon.md section 4.
+ */
+import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
+import { equalBytes } from "../../../core/encoding/bytes.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import {
+  type ConsensusStateId,
+  evmChainId,
+  type StateMachine,
+  type StateMachineId,
+} from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import { findUnusableReason, type UnusableReason } from "../../client_usability.ts";
+import type { ChainIdReport } from "../../evm_reader.ts";
+import { proverEvents } from "../../poll_fault.ts";
+import {
+  type ConsensusProver,
+  type InitialConsensusState,
+  ProverFault,
+  type ProverFinding,
+  type ProverOptions,
+} from "../../prover.ts";
+import { type BorHeaders, collectUpdates, type HeimdallHead, type UpdateChain } from "./find_update.ts";
+import type { HeimdallNode } from "./heimdall_node.ts";
+import { hashCometHeader } from "./spec/comet_header.ts";
+import { parseCometTime } from "./spec/comet_time.ts";
+import {
+  DEFAULT_TRUST,
+  POLYGON_CHALLENGE_SEC,
+  POLYGON_UNBONDING_SEC,
+  type PolygonConsensusState,
+  polygonConsensusStateCodec,
+} from "./spec/consensus_state.ts";
+import { hashValidators } from "./spec/heimdall_validators.ts";
+import { PolygonError } from "./spec/polygon_error.ts";
+import { findPolygonNetwork, type PolygonNetwork } from "./spec/polygon_network.ts";
+import { polygonUpdateCodec } from "./spec/update.ts";
+import { decodePolygonState } from "./spec/verify_update.ts";
+
+/** Dependencies of the prover. */
+export interface PolygonProverDeps {
+  readonly hub: ConsensusTarget;
+  readonly node: HeimdallNode;
+  readonly bor: BorHeaders & {
+    /** Fetches the chain id of every endpoint. */
+    fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]>;
+  };
+}
+
+/** Poll interval while the hub's block with the last update is not final yet. */
+const UNTIL_FINAL_MS = 3_000;
+
+/**
+ * Creates the prover of a `polygon` chain. @throws {RangeError} for a chain that the hub's client was not built for.
+ */
+export function createPolygonProver(deps: PolygonProverDeps, options: ProverOptions): ConsensusProver {
+  const network = findPolygonNetwork(evmChainId(options.stateMachine));
+  if (network === undefined) {
+    throw new RangeError(
+      `${options.stateMachine}: the hub's Polygon client knows EVM-137 and EVM-80002 only`,
+    );
+  }
+  return new PolygonProver(deps, options, network);
+}
+
+/** State of the hub's client. */
+interface TrustedState {
+  readonly state: PolygonConsensusState;
+  /** The same as the hub stores it. */
+  readonly bytes: Uint8Array;
+  /** Time since the client's last update by the hub's clock, milliseconds. */
+  readonly ageMs: number;
+  /** Clock of the hub, Unix seconds. */
+  readonly nowSec: bigint;
+}
+
+class PolygonProver implements ConsensusProver {
+  readonly chain: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  readonly commitmentId: StateMachineId;
+  readonly intervalMs: number;
+  readonly #deps: PolygonProverDeps;
+  readonly #network: PolygonNetwork;
+
+  constructor(deps: PolygonProverDeps, options: ProverOptions, network: PolygonNetwork) {
+    const { stateMachine, consensusStateId, intervalMs } = options;
+    this.chain = stateMachine;
+    this.consensusStateId = consensusStateId;
+    this.commitmentId = { stateMachine, consensusStateId };
+    this.intervalMs = intervalMs;
+    this.#deps = deps;
+    this.#network = network;
+  }
+
+  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const { hub, bor, node } = this.#deps;
+    const [chainIds, heimdall, client, nowSec] = await Promise.all([
+      bor.fetchChainIds(signal),
+      this.#isOfNetwork(signal),
+      hub.reads.fetchClient(this.consensusStateId, "best", signal),
+      hub.reads.fetchNowSec(signal),
+    ]);
+    const findings: CheckFinding[] = [];
+    for (const report of chainIds) {
+      if (report.kind === "fault" || report.chainId === BigInt(this.#network.chainId)) continue;
+      const text = `${this.chain}: ${report.host} serves chain ${report.chainId}; fix rpc_urls`;
+      findings.push({ severity: "fatal", event: "endpoint_wrong_chain", text });
+    }
+    if (!heimdall) {
+      const text = `${this.chain}: ${node.host} does not serve ${this.#network.heimdallChain}; ` +
+        "fix heimdall_rpc_url";
+      findings.push({ severity: "fatal", event: "endpoint_wrong_chain", text });
+    }
+    if (client === undefined) {
+      const text =
+        `${this.chain}: the hub has no client ${this.consensusStateId}; nothing can be proved until ` +
+        "its governance creates one (log-consensus-state prints the state for it)";
+      findings.push({ severity: "warning", event: "client_missing", text });
+    }
+    const unusable = client && this.#findUnusableReason(client, nowSec);
+    if (unusable !== undefined) {
+      const event = proverEvents[unusable.code];
+      findings.push({ severity: "warning", event, text: `${this.chain}: ${unusable.detail}` });
+    }
+    return findings;
+  }
+
+  /** False when the node serves another chain; what does not answer is reported when it is needed. */
+  async #isOfNetwork(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#deps.node.fetchStatus(signal);
+      return true;
+    } catch (error) {
+      if (error instanceof RpcFault) return error.code !== "wrong_chain";
+      throw error;
+    }
+  }
+
+  #findUnusableReason(client: ConsensusClientView, nowSec: bigint): UnusableReason | undefined {
+    return findUnusableReason(`client ${this.consensusStateId} of the hub`, client, nowSec);
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    const trusted = await this.#fetchTrusted(signal);
+    if (trusted === undefined) {
+      return {
+        kind: "nothing",
+        reason: "the hub has not finalized its last update of this chain yet",
+        againInMs: UNTIL_FINAL_MS,
+      };
+    }
+    const { node, bor } = this.#deps;
+    const status = await node.fetchStatus(signal);
+    if (status.isCatchingUp) {
+      return {
+        kind: "nothing",
+        reason: `the Heimdall node is still syncing, at block ${status.latestHeight}`,
+      };
+    }
+    const head = await this.#fetchHead(status.latestHeight, signal);
+    const hub = { nowSec: trusted.nowSec, consensusStateId: this.consensusStateId };
+    const place = { chain: this.chain, node, bor, hub };
+    const isBehind = head.signed.header.validatorsHash !== trusted.state.heimdall.nextValidatorsHash;
+    const dueInMs = this.intervalMs - trusted.ageMs;
+    if (!isBehind && dueInMs > 0) return this.#early(dueInMs);
+    const found = await this.#served(() => collectUpdates(place, { trusted: trusted.state, head }, signal));
+    return this.#toFinding(trusted, head, found);
+  }
+
+  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    const { node, bor } = this.#deps;
+    const { latestHeight } = await node.fetchStatus(signal);
+    const [{ signed: { header }, milestone }, validators, nextValidators] = await Promise.all([
+      this.#fetchHead(latestHeight, signal),
+      node.fetchValidators(latestHeight, signal),
+      node.fetchValidators(latestHeight + 1n, signal),
+    ]);
+    if (milestone === undefined) throw this.#notServed("Heimdall has no milestone yet");
+    const areOfHeader = hashValidators(validators) === header.validatorsHash &&
+      hashValidators(nextValidators) === header.nextValidatorsHash;
+    if (!areOfHeader) {
+      const detail = `its validators are not those of block ${latestHeight}`;
+      throw new ProverFault("bad_data", { chain: this.chain, endpoint: node.host, detail });
+    }
+    const borHeader = await bor.fetchByHash(milestone.milestone.hash, signal);
+    if (borHeader === undefined) {
+      throw this.#notServed(`no endpoint of rpc_urls has block ${milestone.milestone.endBlock}`);
+    }
+    const state: PolygonConsensusState = {
+      heimdall: {
+        chainId: this.#network.heimdallChain,
+        height: latestHeight,
+        timestampSec: parseCometTime(header.time).seconds,
+        finalizedHeaderHash: hashCometHeader(header),
+        validators,
+        nextValidators,
+        nextValidatorsHash: header.nextValidatorsHash,
+        trustingPeriodSec: POLYGON_UNBONDING_SEC,
+        options: DEFAULT_TRUST,
+      },
+      finalizedBlock: milestone.milestone.endBlock,
+      finalizedHash: milestone.milestone.hash,
+      chainId: this.#network.chainId,
+    };
+    const { timestampSec, stateRoot } = borHeader;
+    return {
+      clientId: consensusClientIds.polygon,
+      state: polygonConsensusStateCodec.enc(state),
+      unbondingSec: POLYGON_UNBONDING_SEC,
+      challengePeriods: new Map([[this.chain, POLYGON_CHALLENGE_SEC]]),
+      commitments: [{
+        id: this.commitmentId,
+        at: {
+          height: state.finalizedBlock,
+          commitment: { timestampSec, overlayRoot: undefined, stateRoot },
+        },
+      }],
+    };
+  }
+
+  close(): Promise<void> {
+    // Requests over HTTP leave nothing open.
+    return Promise.resolve();
+  }
+
+  /** Fetches the newest block, and the milestone in the state that its header names: that after the block before. */
+  async #fetchHead(height: bigint, signal: AbortSignal): Promise<HeimdallHead> {
+    const { node } = this.#deps;
+    return await this.#served(async () => {
+      const [signed, milestone] = await Promise.all([
+        node.fetchSignedHeader(height, signal),
+        node.fetchMilestone(height - 1n, signal),
+      ]);
+      return { signed, milestone };
+    });
+  }
+
+  /** Runs reads of the node. @throws {ProverFault} `not_served` when it has pruned what they need. */
+  async #served<T>(readNode: () => Promise<T>): Promise<T> {
+    try {
+      return await readNode();
+    } catch (error) {
+      if (!(error instanceof RpcFault) || error.code !== "pruned") throw error;
+      const detail =
+        "the node has pruned a block or a state that an update needs: set heimdall_rpc_url to a " +
+        `node that keeps them (${error.where.method})`;
+      const place = { chain: this.chain, endpoint: error.where.endpointHost, detail };
+      throw new ProverFault("not_served", place, { cause: error });
+    }
+  }
+
+  #notServed(detail: string): ProverFault {
+    return new ProverFault("not_served", { chain: this.chain, detail });
+  }
+
+  /**
+   * Reads the client's state; undefined while its newest state is not final, since an update on it could become
+   * invalid.
+   */
+  async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
+    const { reads } = this.#deps.hub;
+    const [best, final, nowSec] = await Promise.all([
+      reads.fetchClient(this.consensusStateId, "best", signal),
+      reads.fetchClient(this.consensusStateId, "final", signal),
+      reads.fetchNowSec(signal),
+    ]);
+    if (best === undefined) throw this.#hubFault(`the hub has no client ${this.consensusStateId}`);
+    if (best.clientId !== consensusClientIds.polygon) {
+      throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${best.clientId}, not of Polygon`);
+    }
+    const unusable = this.#findUnusableReason(best, nowSec);
+    if (unusable !== undefined) {
+      throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
+    }
+    if (final === undefined || !equalBytes(best.state, final.state)) return undefined;
+    const state = this.#decode(best.state);
+    this.#requireTrust(state, nowSec);
+    return { state, bytes: best.state, ageMs: Number(nowSec - best.updatedSec) * 1_000, nowSec };
+  }
+
+  #decode(bytes: Uint8Array): PolygonConsensusState {
+    try {
+      return decodePolygonState(bytes);
+    } catch (cause) {
+      if (!(cause instanceof PolygonError)) throw cause;
+      throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, cause);
+    }
+  }
+
+  /** @throws {ProverFault} `expired` when the header that the client trusts is too old for any update. */
+  #requireTrust({ heimdall }: PolygonConsensusState, nowSec: bigint): void {
+    const { height, timestampSec, trustingPeriodSec } = heimdall;
+    const ageSec = nowSec - timestampSec;
+    if (ageSec < trustingPeriodSec) return;
+    const detail =
+      `client ${this.consensusStateId} of the hub has expired: Heimdall block ${height}, which it ` +
+      `trusts, is ${ageSec} s old and ${trustingPeriodSec} s are allowed; no relayer can update it, the hub's ` +
+      "governance must give it a new state (log-consensus-state prints it)";
+    throw new ProverFault("expired", { chain: this.chain, detail });
+  }
+
+  #hubFault(detail: string, cause?: unknown): ProverFault {
+    const options = cause === undefined ? undefined : { cause };
+    return new ProverFault("hub_state", { chain: this.chain, detail }, options);
+  }
+
+  #early(dueInMs: number): ProverFinding {
+    const ageSec = Math.round((this.intervalMs - dueInMs) / 1_000);
+    const reason = `the client was updated ${ageSec} s ago, and the next update is due in ` +
+      `${Math.ceil(dueInMs / 1_000)} s`;
+    return { kind: "nothing", reason, againInMs: dueInMs };
+  }
+
+  #toFinding(trusted: TrustedState, head: HeimdallHead, found: UpdateChain): ProverFinding {
+    const { updates, state, milestone, end } = found;
+    if (updates.length === 0) return { kind: "nothing", reason: idleReasonOf(end, head) };
+    return {
+      kind: "updates",
+      proofs: updates.map((update) => polygonUpdateCodec.enc(update)),
+      madeOn: trusted.bytes,
+      height: milestone && state.finalizedBlock,
+      summary: milestone === undefined
+        ? `Heimdall block ${state.heimdall.height}, for the trust in its validators`
+        : `milestone ${milestone.number} in Heimdall block ${state.heimdall.height}`,
+      hasMore: end === "full",
+    };
+  }
+}
+
+/** Reason that nothing is proved. */
+function idleReasonOf(end: UpdateChain["end"], { milestone, signed }: HeimdallHead): string {
+  const block = milestone?.milestone.endBlock;
+  switch (end) {
+    case "no_new_block":
+      return `the hub knows Heimdall block ${signed.header.height}, the node's newest`;
+    case "no_new_milestone":
+      return block === undefined
+        ? "Heimdall has no milestone yet"
+        : `the hub knows block ${block}, which milestone ${milestone?.number} made final`;
+    case "no_bor_block":
+      return `no endpoint of rpc_urls has block ${block} of milestone ${milestone?.number} yet`;
+    case "head":
+    case "full":
+      throw new Error(`No update at the end "${end}"`);
+  }
+}

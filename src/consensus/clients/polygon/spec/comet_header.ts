@@ -1,0 +1,116 @@
+/**
+ * Headers of Heimdall blocks, with their hash and SCALE form. Source: cometbft/cometbft-rs:
+ * cometbft/src/block/header.rs (hash_with); polytope-labs/hyperbridge:
+ * modules/consensus/tendermint/primitives/src/verifier.rs (TendermintCodecHeader).
+ */
+import { BinaryWriter } from "cosmjs-types/binary";
+import { BlockID } from "cosmjs-types/tendermint/types/types";
+import { Consensus } from "cosmjs-types/tendermint/version/types";
+import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { bytes, type Codec, Option, Struct, u32, u64, utf8Text } from "../../../../core/encoding/scale.ts";
+import { type Address, toAddress } from "../../../../core/evm/address.ts";
+import { enhanceCodec } from "scale-ts";
+import { cometMerkleRoot } from "./comet_merkle.ts";
+import { encodeCometTime, parseCometTime } from "./comet_time.ts";
+import { fieldTag } from "./protobuf_tags.ts";
+
+/** Names a block: by its hash, and by the parts in which it is gossiped. */
+export interface CometBlockId {
+  readonly hash: Hash256;
+  readonly partSetHeader: { readonly total: number; readonly hash: Hash256 };
+}
+
+/** A header. */
+export interface CometHeader {
+  readonly version: { readonly block: bigint; readonly app: bigint };
+  readonly chainId: string;
+  readonly height: bigint;
+  /** RFC 3339 in UTC. */
+  readonly time: string;
+  /** `undefined` in the first block. */
+  readonly lastBlockId: CometBlockId | undefined;
+  readonly lastCommitHash: Hash256 | undefined;
+  readonly dataHash: Hash256 | undefined;
+  readonly validatorsHash: Hash256;
+  /** Validators of the next block. */
+  readonly nextValidatorsHash: Hash256;
+  readonly consensusHash: Hash256;
+  /** State after the block before. */
+  readonly appHash: Hash256;
+  readonly lastResultsHash: Hash256 | undefined;
+  readonly evidenceHash: Hash256 | undefined;
+  readonly proposerAddress: Address;
+}
+
+/** 32 bytes with their length. */
+export const sizedHash: Codec<Hash256> = enhanceCodec(bytes, fromHex, (value) => toHash256(value));
+
+/** 20 bytes with their length. */
+export const sizedAddress: Codec<Address> = enhanceCodec(bytes, fromHex, (value) => toAddress(value));
+
+/** SCALE of {@link CometBlockId}: 70 bytes. */
+export const cometBlockIdCodec: Codec<CometBlockId> = Struct({
+  hash: sizedHash,
+  partSetHeader: Struct({ total: u32, hash: sizedHash }),
+});
+
+/** SCALE of {@link CometHeader}: about 450 bytes. */
+export const cometHeaderCodec: Codec<CometHeader> = Struct({
+  version: Struct({ block: u64, app: u64 }),
+  chainId: utf8Text,
+  height: u64,
+  time: utf8Text,
+  lastBlockId: Option(cometBlockIdCodec),
+  lastCommitHash: Option(sizedHash),
+  dataHash: Option(sizedHash),
+  validatorsHash: sizedHash,
+  nextValidatorsHash: sizedHash,
+  consensusHash: sizedHash,
+  appHash: sizedHash,
+  lastResultsHash: Option(sizedHash),
+  evidenceHash: Option(sizedHash),
+  proposerAddress: sizedAddress,
+});
+
+/** Tags of the one field of the wrappers `Int64Value`, `StringValue` and `BytesValue`. */
+const WRAPPED_NUMBER = fieldTag(1, "varint");
+const WRAPPED_BYTES = fieldTag(1, "bytes");
+
+/** Bytes of a hash; none for one that is absent. */
+function wrapped(hash: Hash256 | Address | undefined): Uint8Array {
+  return hash === undefined
+    ? new Uint8Array(0)
+    : BinaryWriter.create().uint32(WRAPPED_BYTES).bytes(fromHex(hash)).finish();
+}
+
+/** Converts a name of a block to the form of the Protobuf library. */
+export function toProtobufBlockId({ hash, partSetHeader }: CometBlockId): BlockID {
+  const { total, hash: partsHash } = partSetHeader;
+  return { hash: fromHex(hash), partSetHeader: { total, hash: fromHex(partsHash) } };
+}
+
+const NO_BLOCK: BlockID = {
+  hash: new Uint8Array(0),
+  partSetHeader: { total: 0, hash: new Uint8Array(0) },
+};
+
+/** Hash of a header that has a height and a chain: the root over its fields, each in Protobuf. @throws {PolygonError} `time` */
+export function hashCometHeader(header: CometHeader): Hash256 {
+  const { lastBlockId } = header;
+  return cometMerkleRoot([
+    Consensus.encode(header.version).finish(),
+    BinaryWriter.create().uint32(WRAPPED_BYTES).string(header.chainId).finish(),
+    BinaryWriter.create().uint32(WRAPPED_NUMBER).int64(header.height).finish(),
+    encodeCometTime(parseCometTime(header.time)),
+    BlockID.encode(lastBlockId === undefined ? NO_BLOCK : toProtobufBlockId(lastBlockId)).finish(),
+    wrapped(header.lastCommitHash),
+    wrapped(header.dataHash),
+    wrapped(header.validatorsHash),
+    wrapped(header.nextValidatorsHash),
+    wrapped(header.consensusHash),
+    wrapped(header.appHash),
+    wrapped(header.lastResultsHash),
+    wrapped(header.evidenceHash),
+    wrapped(header.proposerAddress),
+  ]);
+}
