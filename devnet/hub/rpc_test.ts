@@ -132,6 +132,11 @@ Deno.test("hub: child and state proofs verify against the header, presence and a
     hash,
   ]);
   equal(read, toHex(values.get(toHex(present)) ?? new Uint8Array()));
+  const both = await resultHttp(hub.httpUrl, "childstate_getStorageEntries", [
+    toHex(childTrieKey()),
+    [toHex(absent), toHex(present)],
+  ]);
+  equal(JSON.stringify(both), JSON.stringify([null, read]));
   const key = otherKeys.timestampNow();
   const plain = await resultHttp(hub.httpUrl, "state_getReadProof", [
     [toHex(key), toHex(childTrieKey())],

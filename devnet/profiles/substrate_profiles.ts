@@ -67,6 +67,20 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     }],
   },
   {
+    name: "substrate-old-calls",
+    imitates:
+      "A gateway that passes on the methods of its list, which has none that reads many values at once",
+    sources: [
+      "AcalaNetwork/subway: rpc_configs/substrate.yml (no childstate method at all)",
+      "polkadot-js/api: CHANGELOG.md (6.1.1: childstate_getStorageEntries is younger than its siblings)",
+    ],
+    behaviours: [{
+      kind: "missing",
+      methods: ["childstate_getStorageEntries", "state_queryStorageAt", "state_queryStorage"],
+      refusal: { error: { code: -32601, message: "Method not found" } },
+    }],
+  },
+  {
     name: "substrate-pruned",
     imitates: "A full node with --state-pruning 256, the default, instead of archive",
     sources: [

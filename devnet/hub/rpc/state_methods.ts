@@ -53,5 +53,11 @@ export function stateMethods(node: HubNode): RpcMethods {
       const state = stateAt(at);
       return isIsmpChild(child) ? hexOrNull(state.child.get(wanted)) : null;
     },
+    childstate_getStorageEntries: ([child, keys, at]) => {
+      const wanted = listParam(keys, "keys", hexParam);
+      const state = stateAt(at);
+      const isKnown = isIsmpChild(child);
+      return wanted.map((key) => isKnown ? hexOrNull(state.child.get(key)) : null);
+    },
   };
 }

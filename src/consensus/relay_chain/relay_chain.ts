@@ -128,8 +128,8 @@ export class RelayChain {
       maxPayloadBytes,
     });
     this.#client = new SubstrateClient(deps, observeEndpoint(deps, name, this.#endpoint), name, {
-      onSetsRefused: () =>
-        deps.log?.info("storage_batches_unavailable", { chain: name, endpoint: this.host }),
+      onSetsRefused: (method) =>
+        deps.log?.info("storage_batches_unavailable", { chain: name, endpoint: this.host, method }),
     });
   }
 

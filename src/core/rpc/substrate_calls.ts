@@ -183,6 +183,19 @@ export const calls = {
     params: [toHex(trie), toHex(key)],
     read: optional(readHex),
   }),
+  /** Several values of a child trie at the best block, in the order of the keys. */
+  childStorageEntries: (
+    trie: Uint8Array,
+    keys: readonly Uint8Array[],
+  ): TypedCall<readonly (Uint8Array | undefined)[]> => ({
+    method: "childstate_getStorageEntries",
+    params: [toHex(trie), keys.map(toHex)],
+    read: (value, fail) => {
+      const values = readArray(value, fail);
+      if (values.length !== keys.length) fail(`expected ${keys.length} values, got ${values.length}`);
+      return values.map((each) => optional(readHex)(each, fail));
+    },
+  }),
   /** Value of the node's offchain database (kind PERSISTENT). Unsafe method. */
   offchainValue: (key: Uint8Array): TypedCall<Uint8Array | undefined> => ({
     method: "offchain_localStorageGet",

@@ -8,6 +8,7 @@ import type { Randomness } from "../runtime/randomness.ts";
 import {
   type CallConditions,
   formatMethods,
+  METHOD_SEPARATOR,
   type RpcAnswer,
   type RpcCall,
   type RpcEndpoint,
@@ -34,12 +35,30 @@ export interface StorageSet {
   readonly block: Hash256 | undefined;
 }
 
+/** Keys of a child trie, read at the node's best block. */
+export interface ChildSet {
+  readonly trie: Uint8Array;
+  readonly keys: readonly Uint8Array[];
+}
+
+/** Values of a {@link ChildSet}, in the order of its keys, and the results of the calls made with it. */
+export interface ChildValues<Calls extends readonly TypedCall<unknown>[]> {
+  readonly values: readonly (Uint8Array | undefined)[];
+  readonly results: TypedResults<Calls>;
+}
+
+/**
+ * Keys of a child trie in one call: with keys of about 50 bytes and values of about 100, request and answer stay far
+ * below the limits of narrow gateways.
+ */
+const CHILD_KEYS_PER_CALL = 100;
+
 /** Options of a client. */
 export interface SubstrateClientOptions {
   /** Maximum number of concurrent requests (a batch is one); default 10. */
   readonly maxConcurrent?: number | undefined;
-  /** Called once when the node turns out to lack `state_queryStorageAt`; default: nothing. */
-  readonly onSetsRefused?: () => void;
+  /** Called once per method for many values that the node turns out to lack; default: nothing. */
+  readonly onSetsRefused?: (method: string) => void;
 }
 
 /** Client of one chain's node. */
@@ -47,8 +66,9 @@ export class SubstrateClient {
   readonly #clock: Clock;
   readonly #endpoint: TrackedEndpoint;
   readonly #chain: string;
-  readonly #onSetsRefused: () => void;
-  #canReadSets = true;
+  readonly #onSetsRefused: (method: string) => void;
+  /** Methods for many values that the node lacks. */
+  readonly #lacking = new Set<string>();
 
   constructor(
     deps: { readonly clock: Clock; readonly randomness: Randomness },
@@ -115,16 +135,65 @@ export class SubstrateClient {
     sets: readonly StorageSet[],
     signal: AbortSignal,
   ): Promise<readonly StorageValues[]> {
-    if (this.#canReadSets) {
+    const wanted = sets.map(({ keys, block }) => calls.storageAt(keys, block));
+    if (this.#hasAll(wanted)) {
       try {
-        return await this.callAll(sets.map(({ keys, block }) => calls.storageAt(keys, block)), signal);
+        return await this.callAll(wanted, signal);
       } catch (fault) {
         if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
-        if (this.#canReadSets) this.#onSetsRefused();
-        this.#canReadSets = false;
+        wanted.forEach(({ method }) => this.#noteLacking(method));
       }
     }
     return await this.#readOneByOne(sets, signal);
+  }
+
+  /**
+   * Reads values of a child trie, in the order of the keys, and makes the other calls in the same round trip. Where
+   * the node lacks `childstate_getStorageEntries`, every key is a call of its own from then on; so it is for once when
+   * the node cannot answer for as many keys. @throws {RpcFault}
+   */
+  async readChildWith<const Calls extends readonly TypedCall<unknown>[]>(
+    { trie, keys }: ChildSet,
+    others: Calls,
+    signal: AbortSignal,
+  ): Promise<ChildValues<Calls>> {
+    const parts = partsOf(keys).map((part) => calls.childStorageEntries(trie, part));
+    if (keys.length > 1 && this.#hasAll(parts)) {
+      try {
+        return await this.#readJoined(parts, others, signal);
+      } catch (fault) {
+        if (!(fault instanceof RpcFault) || !isRefusalOfSets(fault, parts)) throw fault;
+        if (fault.code === "missing_method") parts.forEach(({ method }) => this.#noteLacking(method));
+      }
+    }
+    const single = keys.map((key) => oneOf(calls.childStorage(trie, key)));
+    return await this.#readJoined(single, others, signal);
+  }
+
+  /** Reads values of a child trie, in the order of the keys. See {@link readChildWith}. @throws {RpcFault} */
+  async readChild(set: ChildSet, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]> {
+    return (await this.readChildWith(set, [], signal)).values;
+  }
+
+  async #readJoined<const Calls extends readonly TypedCall<unknown>[]>(
+    parts: readonly TypedCall<readonly (Uint8Array | undefined)[]>[],
+    others: Calls,
+    signal: AbortSignal,
+  ): Promise<ChildValues<Calls>> {
+    const answers = await this.#send([...parts, ...others], signal);
+    const lists = allOrFault<typeof parts>(this.#readAll(parts, answers.slice(0, parts.length)));
+    const results = allOrFault<Calls>(this.#readAll(others, answers.slice(parts.length)));
+    return { values: lists.flat(), results };
+  }
+
+  #hasAll(wanted: readonly RpcCall[]): boolean {
+    return wanted.every(({ method }) => !this.#lacking.has(method));
+  }
+
+  #noteLacking(method: string): void {
+    if (this.#lacking.has(method)) return;
+    this.#lacking.add(method);
+    this.#onSetsRefused(method);
   }
 
   async #readOneByOne(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
@@ -180,6 +249,23 @@ export class SubstrateClient {
       throw fault;
     }
   }
+}
+
+/** True when the node refuses calls for many values at once, so that it is asked for single ones. */
+function isRefusalOfSets({ code, where }: RpcFault, parts: readonly RpcCall[]): boolean {
+  const methods = where.method.split(METHOD_SEPARATOR);
+  if (!parts.some(({ method }) => methods.includes(method))) return false;
+  return code === "missing_method" || code === "too_large" || code === "malformed";
+}
+
+function partsOf(keys: readonly Uint8Array[]): readonly (readonly Uint8Array[])[] {
+  const starts = Array.from({ length: Math.ceil(keys.length / CHILD_KEYS_PER_CALL) }, (_, part) => part);
+  return starts.map((part) => keys.slice(part * CHILD_KEYS_PER_CALL, (part + 1) * CHILD_KEYS_PER_CALL));
+}
+
+/** The call, with its result as a list of one. */
+function oneOf<T>({ method, params, read }: TypedCall<T>): TypedCall<readonly T[]> {
+  return { method, params, read: (result, fail) => [read(result, fail)] };
 }
 
 function allOrFault<Calls extends readonly TypedCall<unknown>[]>(

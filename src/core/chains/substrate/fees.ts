@@ -2,7 +2,6 @@
 import type { SubstrateNode } from "./node.ts";
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../ismp/host_state.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
 import { decodeValue } from "./storage_values.ts";
 import type { ChainFees } from "../fees.ts";
@@ -15,8 +14,8 @@ export async function fetchRequestMetadata(
 ): Promise<readonly (RequestMetadata | undefined)[]> {
   if (commitments.length === 0) return [];
   const trie = await node.childTrie.key(signal);
-  const reads = commitments.map((each) => calls.childStorage(trie, childTrieKeys.requestCommitment(each)));
-  const stored = await node.client.callAll(reads, signal);
+  const keys = commitments.map((each) => childTrieKeys.requestCommitment(each));
+  const stored = await node.client.readChild({ trie, keys }, signal);
   return stored.map((value) => decodeValue(node, value, requestMetadataCodec, "RequestCommitments"));
 }
 

@@ -13,7 +13,7 @@ import type { SubstrateNode } from "./node.ts";
 import { decodeValue, Values } from "./storage_values.ts";
 import { type StateCommitment, stateCommitmentCodec } from "../../ismp/state_commitment.ts";
 import type { Message } from "../../ismp/message.ts";
-import { readReceipts, receiptCalls } from "./receipts.ts";
+import { readReceipts, receiptSet } from "./receipts.ts";
 
 /** Reads of the chain's storage at its best block. */
 export class SubstrateReads implements ChainReads {
@@ -111,8 +111,8 @@ export class SubstrateReads implements ChainReads {
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
     if (messages.length === 0) return [];
-    const reads = receiptCalls(await this.#node.childTrie.key(signal), messages);
-    return readReceipts(this.#node, messages, await this.#node.client.callAll(reads, signal));
+    const set = await receiptSet(this.#node, messages, signal);
+    return readReceipts(this.#node, messages, await this.#node.client.readChild(set, signal));
   }
 }
 

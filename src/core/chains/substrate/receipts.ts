@@ -2,19 +2,20 @@
 import type { Message } from "../../ismp/message.ts";
 import { requestReceiptCodec, responseReceiptCodec } from "../../ismp/host_state.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
-import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
+import type { ChildSet } from "../../rpc/substrate_client.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./storage_values.ts";
 
-/** Reads of the messages' receipts, to be joined with others in one round trip. */
-export function receiptCalls(
-  childTrie: Uint8Array,
+/** Keys of the messages' receipts in the chain's child trie. */
+export async function receiptSet(
+  node: SubstrateNode,
   messages: readonly Message[],
-): readonly TypedCall<Uint8Array | undefined>[] {
-  return messages.map((message) => calls.childStorage(childTrie, receiptKey(message)));
+  signal: AbortSignal,
+): Promise<ChildSet> {
+  return { trie: await node.childTrie.key(signal), keys: messages.map(receiptKey) };
 }
 
-/** Relayer per message, from the answers to {@link receiptCalls}. @throws {RpcFault} `malformed`. */
+/** Relayer per message, from the values under {@link receiptSet}. @throws {RpcFault} `malformed`. */
 export function readReceipts(
   node: SubstrateNode,
   messages: readonly Message[],

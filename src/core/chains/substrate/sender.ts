@@ -17,7 +17,7 @@ import {
   readDelivery,
   toSubmission,
 } from "./extrinsics.ts";
-import { readReceipts, receiptCalls } from "./receipts.ts";
+import { readReceipts, receiptSet } from "./receipts.ts";
 import { requireSize, withCurrentRuntime } from "./dry_run.ts";
 
 /** Makes extrinsics, and submits them to the transaction pool. */
@@ -37,14 +37,15 @@ export class SubstrateSender implements Sender {
     const { signer, maxCallBytes } = this.#options;
     const node = this.#node;
     const messages = collectMessages(delivery);
-    const reads = receiptCalls(await node.childTrie.key(signal), messages);
+    const set = await receiptSet(node, messages, signal);
     const { extrinsic, header, receipts } = await withCurrentRuntime(node, async (runtime) => {
       const built = deliveryExtrinsic(node, runtime, posts.steps, signer);
-      const [version, best, ...stored] = await node.client.callAll(
-        [calls.runtimeVersion(), calls.header(), ...reads],
+      const { values, results: [version, best] } = await node.client.readChildWith(
+        set,
+        [calls.runtimeVersion(), calls.header()],
         signal,
       );
-      return { version, extrinsic: built, header: best, receipts: readReceipts(node, messages, stored) };
+      return { version, extrinsic: built, header: best, receipts: readReceipts(node, messages, values) };
     }, signal);
     if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
     if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };

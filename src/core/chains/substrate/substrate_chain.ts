@@ -108,7 +108,7 @@ export function createChainContext(
   const log = deps.log.with({ chain });
   const client = new SubstrateClient(deps, observeEndpoint(deps, chain, endpoint), chain, {
     maxConcurrent: options.maxConcurrentQueries,
-    onSetsRefused: () => log.info("storage_batches_unavailable"),
+    onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });
   const node: SubstrateNode = {
     client,

@@ -103,7 +103,7 @@ export const endpointEvents = {
     action: NOTHING,
   },
   storage_batches_unavailable: {
-    text: "Node lacks state_queryStorageAt: values are read one by one",
+    text: "Node lacks a method for many values at once: they are read one by one",
     meaning: "Reading state takes more requests with this node.",
     action: NOTHING,
   },

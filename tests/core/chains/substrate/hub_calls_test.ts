@@ -126,6 +126,10 @@ function withValidity(
     },
     state_getStorage: () => null,
     childstate_getStorage: (_, key) => stored.get(String(key)) ?? null,
+    childstate_getStorageEntries: (_, keys) => {
+      assert.ok(Array.isArray(keys));
+      return keys.map((key) => stored.get(String(key)) ?? null);
+    },
     state_queryStorageAt: (keys) => {
       assert.ok(Array.isArray(keys));
       return [{ block: hashOf("best"), changes: keys.map((key) => [key, stored.get(key) ?? null]) }];

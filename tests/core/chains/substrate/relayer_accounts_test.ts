@@ -33,6 +33,10 @@ function holding(
       return keys.filter((key) => start === undefined || key > String(start)).slice(0, Number(count));
     },
     childstate_getStorage: (_, key) => child.get(String(key)) ?? null,
+    childstate_getStorageEntries: (_, keys) => {
+      assert.ok(Array.isArray(keys));
+      return keys.map((key) => child.get(String(key)) ?? null);
+    },
   });
 }
 
