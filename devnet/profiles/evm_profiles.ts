@@ -44,7 +44,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "batch",
-        calls: { real: 1000, played: 30 },
+        calls: { real: 1000, played: 4 },
         refusal: { error: { code: -32600, message: "batch too large" }, asBatch: "first" },
       },
     ],
@@ -91,7 +91,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "batch",
-        calls: { real: 100, played: 20 },
+        calls: { real: 100, played: 4 },
         refusal: {
           error: {
             code: -32000,
@@ -223,7 +223,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "batch",
-        calls: { real: 1024, played: 25 },
+        calls: { real: 1024, played: 4 },
         refusal: { error: { code: -32005, message: "Number of requests exceeds max batch size" } },
       },
     ],
@@ -413,7 +413,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "batch",
-        calls: { real: 100, played: 10 },
+        calls: { real: 100, played: 4 },
         refusal: { error: { code: -32600, message: "batch is too large" } },
       },
     ],
@@ -479,6 +479,13 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "shutter-network/rolling-shutter#459",
     ],
     behaviours: [{ kind: "fleet", lags: [0, 2, 0, 4, 1], spread: "call" }],
+  },
+  {
+    name: "old-calls",
+    imitates:
+      "Besu before 22.1, and others whose eth_call needs an address: code that is not on the chain is not run",
+    sources: ["besu-eth/besu#3173", "besu-eth/besu#3177", "a16z/helios#205", "onflow/flow-evm-gateway#113"],
+    behaviours: [{ kind: "codeCalls", refusal: { error: { code: -32602, message: "Invalid params" } } }],
   },
   {
     name: "late-logs",

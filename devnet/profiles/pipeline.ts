@@ -7,6 +7,7 @@ import { lateLogsStage, logRangeStage, logResultsStage, slowLogsStage } from "./
 import { RefusedRequest, refuseRequest, type Reply } from "./refusal.ts";
 import {
   batchStage,
+  codeCallsStage,
   hiccupsStage,
   missingStage,
   quotaStage,
@@ -87,6 +88,8 @@ export class Pipeline {
         return lateLogsStage(behaviour, strike);
       case "missing":
         return missingStage(behaviour, strike);
+      case "codeCalls":
+        return codeCallsStage(behaviour, strike);
       case "loglessTraces":
         return loglessTracesStage(behaviour, strike);
       case "states":

@@ -107,6 +107,17 @@ Deno.test("profiles: states and proofs of old blocks are gone, of new ones are n
   assert.equal(errorOf(proof?.answer), "no 10 {width}");
 });
 
+Deno.test("profiles: calls of code that is not on the chain are refused, those of contracts are not", async () => {
+  const replies = await send(
+    [{ kind: "codeCalls", refusal }],
+    call("eth_call", { data: "0x60" }, "latest"),
+    call("eth_call", { to: null, data: "0x60" }, "latest"),
+    call("eth_call", { to: "0x01", data: "0x60" }, "latest"),
+    call("eth_estimateGas", { data: "0x60" }),
+  );
+  assert.deepEqual(replies.map(({ answer }) => errorOf(answer) !== undefined), [true, true, false, false]);
+});
+
 Deno.test("profiles: events of a range are gone with the state of its first block, as Substrate nodes have it", async () => {
   const [gone, kept] = await send(
     [{ kind: "states", blocks: 10, refusal }],

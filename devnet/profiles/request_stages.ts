@@ -33,6 +33,21 @@ export function missingStage(
   };
 }
 
+/** Calls of code that is not on the chain. */
+export function codeCallsStage({ kind, refusal }: Of<"codeCalls">, strike: Strike): Stage {
+  return {
+    kind,
+    begin: () => ({
+      answer: async (call, next) => {
+        const { to = null }: { readonly to?: unknown } = Object(call.params[0]);
+        if (call.method !== "eth_call" || to !== null) return await next(call);
+        strike();
+        return refuseCall(call, refusal);
+      },
+    }),
+  };
+}
+
 /** Names in an answer to `rpc_methods`. */
 function listedIn(result: unknown): readonly string[] {
   const names: unknown = Object(result).methods;

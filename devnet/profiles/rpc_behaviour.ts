@@ -24,6 +24,8 @@ export type RpcBehaviour =
     /** False: `rpc_methods` does not list them. Default: it does, as where a gateway or a flag refuses them. */
     readonly areListed?: boolean;
   }
+  /** `eth_call` without an address, which runs code that is not on the chain, is refused. */
+  | { readonly kind: "codeCalls"; readonly refusal: NodeRefusal }
   /** `debug_traceCall` answers without logs although they were asked for. */
   | { readonly kind: "loglessTraces" }
   /** States of the newest blocks only. */

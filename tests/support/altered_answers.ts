@@ -1,5 +1,8 @@
 /** A transport that changes what one node answers: methods it refuses, and parts that it leaves out. */
+import { isHex } from "viem";
+import { decodeBundleResult } from "../../src/core/evm/call_bundle.ts";
 import { type Fetch, platformFetch } from "../../src/core/rpc/http.ts";
+import { bundleResult, readsOf } from "./bundle_runner.ts";
 
 /** Result instead of a node's own; {@link REFUSED} for a method that it does not have. */
 export type AlterAnswer = (method: string, result: unknown) => unknown;
@@ -26,14 +29,30 @@ export function alteringFetch(alter: AlterAnswer): Fetch {
     const response = await platformFetch(url, init);
     const got: WireAnswer | readonly WireAnswer[] = await response.json();
     const change = (answer: WireAnswer): unknown => {
-      const method = calls.find(({ id }) => id === answer.id)?.method ?? "";
-      const result = alter(method, answer.result);
+      const { method = "", params }: Partial<WireCall> = calls.find(({ id }) => id === answer.id) ?? {};
+      const result = alterReads(params, answer.result, (one) => alter(method, one)) ??
+        alter(method, answer.result);
       if (result !== REFUSED) return answer.result === undefined ? answer : { ...answer, result };
       const error = { code: -32601, message: `the method ${method} does not exist/is not available` };
       return { jsonrpc: "2.0", id: answer.id, error };
     };
     return Response.json("id" in got ? change(got) : got.map(change));
   };
+}
+
+/** Alters each answer of a bundle of contract reads; `undefined` for what is no such result. */
+function alterReads(
+  params: unknown,
+  result: unknown,
+  alter: (answer: unknown) => unknown,
+): unknown {
+  const reads = Array.isArray(params) ? readsOf(params[0]) : undefined;
+  if (reads === undefined || !isHex(result)) return undefined;
+  const answers = decodeBundleResult(result, reads.length)?.map((answer) => {
+    const altered = answer === undefined ? undefined : alter(answer);
+    return isHex(altered) ? altered : undefined;
+  });
+  return answers === undefined ? undefined : bundleResult(answers);
 }
 
 /** A node without these methods. */

@@ -3,6 +3,9 @@
  * can be made to fail in the ways real endpoints do.
  */
 
+import { isHex } from "viem";
+import { bundleResult, readsOf } from "./bundle_runner.ts";
+
 /** One call as it arrived. */
 export interface ArrivedCall {
   readonly method: string;
@@ -57,6 +60,11 @@ export class ScriptedRpc implements AsyncDisposable {
   readonly #methods = new Map<string, Answerer>();
   readonly #once: Fault[] = [];
   #always: Fault | undefined;
+  /**
+   * What comes of bundles of contract reads: each read is answered by the script (true), calls without an address are
+   * refused as older ones of Besu do (false), or the script answers the bundle.
+   */
+  runsBundles: boolean | "by script" = true;
   #ofBatch: (calls: readonly ArrivedCall[]) => Fault | undefined = () => undefined;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #stop = new AbortController();
@@ -125,10 +133,21 @@ export class ScriptedRpc implements AsyncDisposable {
       ? fault.error
       : answerer === undefined
       ? new ScriptedError(-32601, `the method ${call.method} does not exist/is not available`)
-      : answerer(call.params, this);
+      : this.#answerOf(answerer, call.params);
     if (!(result instanceof ScriptedError)) return { jsonrpc: "2.0", id: call.id, result };
     const { code, message, data } = result;
     return { jsonrpc: "2.0", id: call.id, error: { code, message, ...(data === undefined ? {} : { data }) } };
+  }
+
+  /** What the method's script says; of a bundle of reads, what it says of each. */
+  #answerOf(answerer: Answerer, params: readonly unknown[]): unknown {
+    const [call, ...others] = params;
+    const reads = readsOf(call);
+    if (reads === undefined || this.runsBundles === "by script") return answerer(params, this);
+    if (!this.runsBundles) return new ScriptedError(-32602, "Invalid params");
+    const answers = reads.map((read) => answerer([read, ...others], this));
+    const fault = answers.find((answer) => answer instanceof ScriptedError && !isRevert(answer));
+    return fault ?? bundleResult(answers.map((answer) => isHex(answer) ? answer : undefined));
   }
 
   async #respond(
@@ -192,6 +211,10 @@ export class ScriptedRpc implements AsyncDisposable {
         return new Response(null, { status: 307, headers: { location: fault.to } });
     }
   }
+}
+
+function isRevert({ code, message }: ScriptedError): boolean {
+  return code === 3 || message.includes("revert");
 }
 
 interface WireCall extends ArrivedCall {

@@ -1,5 +1,5 @@
 /**
- * Endpoint set of an EVM chain: errors translated, the chain id of each endpoint checked.
+ * Endpoint set of an EVM chain: errors translated, the chain id of each endpoint checked, contract reads bundled.
  */
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
 import type { EndpointUrl } from "../../config/redact.ts";
@@ -10,6 +10,8 @@ import { observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.t
 import { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { BundlingEndpoint } from "./bundling_endpoint.ts";
 import { chainId } from "./queries.ts";
 
 /** Dependencies of an endpoint set. */
@@ -19,6 +21,8 @@ export interface EvmEndpointSetDeps {
   readonly randomness: Randomness;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
+  /** Names endpoints that do not run bundles of reads; absent: nobody is told. */
+  readonly log?: Log | undefined;
 }
 
 /** Options of an endpoint set. */
@@ -38,13 +42,12 @@ export function createEvmEndpointSet(
 ): RpcEndpointSet {
   const chain = options.stateMachine;
   const number = BigInt(evmChainId(chain));
-  const endpoints = options.urls.map((url) =>
-    observeEndpoint(
-      deps,
-      chain,
-      createHttpEndpoint(deps, { url: url.reveal(), chain, translate: translateEvmError }),
-    )
-  );
+  const onRefused = (endpoint: string): void =>
+    deps.log?.info("call_bundles_unavailable", { chain, endpoint });
+  const endpoints = options.urls.map((url) => {
+    const http = createHttpEndpoint(deps, { url: url.reveal(), chain, translate: translateEvmError });
+    return new BundlingEndpoint({ clock: deps.clock, onRefused }, observeEndpoint(deps, chain, http));
+  });
   const isExpected = (result: Json): boolean =>
     typeof result === "string" && /^0x[0-9a-f]+$/i.test(result) && BigInt(result) === number;
   return new RpcEndpointSet(deps, {

@@ -107,6 +107,11 @@ export const endpointEvents = {
     meaning: "Reading state takes more requests with this node.",
     action: NOTHING,
   },
+  call_bundles_unavailable: {
+    text: "Node runs no code that is not on the chain: contracts are read one by one",
+    meaning: "Reading contracts takes more calls with this endpoint, which some providers bill.",
+    action: NOTHING,
+  },
   tracing_unavailable: {
     text: "No debug_traceCall with logs: eth_simulateV1 is used",
     meaning: "Simulations do not tell what each message of a batch costs.",

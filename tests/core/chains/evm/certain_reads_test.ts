@@ -85,6 +85,7 @@ Deno.test("certain reads: behind one URL a node that is behind refuses the block
 
 Deno.test("certain reads: behind one URL the values that a node refused are asked for again, the others are kept", async () => {
   await using mixed = nodeAt(0x30, 500, receipt);
+  mixed.runsBundles = false;
   let asked = 0;
   mixed.on("eth_call", () => ++asked % 3 === 1 ? receipt : new ScriptedError(-32000, "header not found"));
   const { chain } = chainAt([mixed]);
@@ -92,4 +93,18 @@ Deno.test("certain reads: behind one URL the values that a node refused are aske
   const told = await chain.certain.fetchCertainReceipts(messages, { height: 0x20n }, never);
   assert.deepEqual(told, messages.map(() => certain(fromHex(relayer))));
   assert.equal(asked, 3 + 2 + 1 + 1);
+});
+
+Deno.test("certain reads: behind one URL a bundle that a node which is behind refused is asked for again", async () => {
+  await using mixed = nodeAt(0x30, 500, receipt);
+  let bundles = 0;
+  mixed.onBatch((calls) => {
+    const isBehind = calls.some(({ method }) => method === "eth_call") && ++bundles < 3;
+    return isBehind ? { kind: "error", error: new ScriptedError(-32000, "header not found") } : undefined;
+  });
+  const { chain } = chainAt([mixed]);
+  const messages = [post(1n), post(2n), post(3n)];
+  const told = await chain.certain.fetchCertainReceipts(messages, { height: 0x20n }, never);
+  assert.deepEqual(told, messages.map(() => certain(fromHex(relayer))));
+  assert.equal(mixed.calls.filter(({ method }) => method === "eth_call").length, 3);
 });

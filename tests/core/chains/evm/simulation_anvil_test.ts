@@ -18,6 +18,7 @@ import {
   toHex,
 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
+import { encodeBundle } from "../../../../src/core/evm/call_bundle.ts";
 import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
@@ -29,6 +30,7 @@ import {
   opStackPrices,
   setOpStackPrices,
 } from "../../../../devnet/evm/rollup_prices.ts";
+import { readsOf } from "../../../support/bundle_runner.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import {
   accepted,
@@ -295,16 +297,20 @@ Deno.test("simulation: consensus, posts and get responses travel in one batchCal
 Deno.test("simulation: a handler without batchCall is distinguished, and several steps are refused for that reason", async () => {
   await withHost(31434, async (host) => {
     // The handler of the first generation answers false for the newer interface.
-    const isProbe = (params: string): boolean => params.includes("0x01ffc9a71cf34b27");
+    const isProbe = ({ data }: { readonly data: Hex }): boolean => data.startsWith("0x01ffc9a71cf34b27");
     let probes = 0;
+    // `host()` of the fee token reverts, as an unknown interface does.
+    const unknown = { to: host.addresses.feeToken, data: "0xf437bc59" } as const;
     const old: Parameters<typeof chainOf>[3] = async (url, init) => {
       const sent: unknown = JSON.parse(String(init.body));
       const calls = Array.isArray(sent) ? sent : [sent];
       const replaced = calls.map((call) => {
-        if (!isProbe(JSON.stringify(call))) return call;
+        const [read, tag] = call.params;
+        const bundled = readsOf(read)?.map((one) => isProbe(one) ? unknown : one);
+        if (bundled !== undefined) return { ...call, params: [{ data: encodeBundle(bundled) }, tag] };
+        if (call.method !== "eth_call" || !isProbe(read)) return call;
         probes++;
-        // `host()` of the fee token reverts, as an unknown interface does.
-        return { ...call, params: [{ to: host.addresses.feeToken, data: "0xf437bc59" }, "latest"] };
+        return { ...call, params: [unknown, tag] };
       });
       const body = JSON.stringify(Array.isArray(sent) ? replaced : replaced[0]);
       return await fetch(url, { ...init, body });
@@ -321,8 +327,8 @@ Deno.test("simulation: a handler without batchCall is distinguished, and several
     }
     assert.equal(await chain.hubClient.fetchHasBatchCall(never), false);
     assert.equal(probes, 1);
-    // One of them asks for the host's parameters.
-    assert.equal(requests.count, 3);
+    // One of them asks for the host's parameters, and one for the word of the contract that reverts.
+    assert.equal(requests.count, 4);
     assert.deepEqual((await accepted(chain, { steps: [step] })).handled, [true]);
   });
 });
