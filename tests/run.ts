@@ -28,7 +28,7 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
 const WITHOUT_PROGRAMS = new Set(["unit"]);
 
 /** Test files per core that run at the same time: scenarios wait for blocks most of the time, devnet tests now and then. */
-const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, scenario: 3.5, release: 1 };
+const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, scenario: 5, release: 1 };
 
 /**
  * Files that take longest, longest first: they are started before the others, so that none of them runs alone at the
@@ -39,14 +39,18 @@ const LONGEST: readonly string[] = [
   "tests/messaging/simulation/simulation_test.ts",
   "tests/messaging/simulation/simulation_second_test.ts",
   "tests/core/chains/evm/log_reader_seeds_test.ts",
-  "tests/scenario/claims_test.ts",
   "tests/scenario/endpoints_test.ts",
-  "tests/scenario/outcomes_test.ts",
-  "tests/scenario/withdrawals_test.ts",
   "tests/scenario/profit_test.ts",
+  "tests/scenario/outcomes_test.ts",
+  "tests/scenario/claims_test.ts",
+  "tests/scenario/delivery_test.ts",
+  "tests/scenario/withdrawals_test.ts",
   "tests/scenario/consensus_rollups_test.ts",
   "tests/scenario/profiles_test.ts",
-  "tests/scenario/database_test.ts",
+  "tests/scenario/remote_signer_test.ts",
+  "tests/scenario/start_checks_test.ts",
+  "tests/scenario/governance_test.ts",
+  "tests/scenario/kill_test.ts",
   "tests/release/ways_test.ts",
 ];
 
