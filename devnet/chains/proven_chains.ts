@@ -1,6 +1,6 @@
 /**
  * EVM chains of a devnet whose finality is proved to the hub: an L1 with a beacon chain, rollups of both kinds on it,
- * and a BSC-type chain. Everybody but the validators is real: nodes are anvils, claims are made in contracts.
+ * a BSC-type chain, and a Polygon chain with its Heimdall. Everybody but the validators is real: nodes are anvils, claims are made in contracts.
  * Start reading at {@link startProvenChain}.
  */
 import type { WritableTable } from "../../src/core/config/toml_text.ts";
@@ -27,18 +27,19 @@ import {
 } from "../evm/rollup_games.ts";
 import { connectRollupL1, type RollupL1, startProposer } from "../evm/rollup_l1.ts";
 import { installArbGasInfo, installOpStackOracle, withLayer1Gas } from "../evm/rollup_prices.ts";
+import { type Heimdall, type HeimdallOptions, startHeimdall } from "../heimdall/heimdall.ts";
 import type { ConsensusSettings } from "../hub/hub_options.ts";
 
 /** How a chain becomes final. */
-export type ChainKind = "beacon" | "op_stack" | "arbitrum" | "bsc";
+export type ChainKind = "beacon" | "op_stack" | "arbitrum" | "bsc" | "polygon";
 
 /** The hub's two runtimes, each of which follows other networks. */
 export type HubRuntime = "gargantua" | "nexus";
 
 /** Ids of the networks whose rules the simulated hub has compiled in. */
 const chainIdsOf: Readonly<Record<HubRuntime, Readonly<Record<ChainKind, number>>>> = {
-  gargantua: { beacon: 11155111, op_stack: 11155420, arbitrum: 421614, bsc: 97 },
-  nexus: { beacon: 1, op_stack: 10, arbitrum: 42161, bsc: 56 },
+  gargantua: { beacon: 11155111, op_stack: 11155420, arbitrum: 421614, bsc: 97, polygon: 80002 },
+  nexus: { beacon: 1, op_stack: 10, arbitrum: 42161, bsc: 56, polygon: 137 },
 };
 
 /** What each kind is, for a person. */
@@ -47,6 +48,7 @@ export const kindTexts = {
   op_stack: "OP stack L2, final by dispute games",
   arbitrum: "Arbitrum L2, final by assertions",
   bsc: "BSC, final by votes in headers",
+  polygon: "Polygon, final by milestones of Heimdall",
 } as const satisfies Record<
   ChainKind,
   string
@@ -58,6 +60,7 @@ const clientNames = {
   op_stack: "OPT0",
   arbitrum: "ARB0",
   bsc: "BSC0",
+  polygon: "POLY",
 } as const satisfies Record<
   ChainKind,
   string
@@ -78,6 +81,7 @@ export interface ProvenChainOptions {
   /** Blocks of an epoch of the beacon chain: two epochs pass before a block is final. Default 2. */
   readonly blocksPerEpoch?: number;
   readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
+  readonly heimdall?: Omit<HeimdallOptions, "borChainId" | "executionUrl">;
   /** Of what relayers see; unset: one that is free. */
   readonly port?: number;
   /** Starts the node of a chain. Default: an anvil. */
@@ -104,6 +108,8 @@ export interface ProvenChain extends AsyncDisposable {
   /** Type and host section of the consensus relayer's configuration. */
   readonly section: { readonly type: string; readonly host: WritableTable };
   readonly beacon: Beacon | undefined;
+  /** Of a Polygon chain: the chain that makes it final. */
+  readonly heimdall: Heimdall | undefined;
   /** Of an L1: where claims about its rollups are made, one after the other. */
   readonly claims: RollupL1 | undefined;
   readonly opStack: OpStackL1 | undefined;
@@ -135,6 +141,7 @@ export async function startProvenChain(
     clientStateId: toConsensusStateId(clientNames[kind]),
     node,
     beacon: undefined,
+    heimdall: undefined,
     claims: undefined,
     opStack: undefined,
     arbitrum: undefined,
@@ -162,7 +169,7 @@ interface Surroundings {
 
 type Parts =
   & Pick<ProvenChain, "rpcUrl" | "settings" | "section" | "consensusStateId">
-  & Partial<Pick<ProvenChain, "beacon" | "claims" | "opStack" | "arbitrum">>;
+  & Partial<Pick<ProvenChain, "beacon" | "heimdall" | "claims" | "opStack" | "arbitrum">>;
 
 function startParts(
   kind: ChainKind,
@@ -175,6 +182,8 @@ function startParts(
       return startL1(surroundings, started);
     case "bsc":
       return startBsc(surroundings, started);
+    case "polygon":
+      return startPolygon(surroundings, started);
     case "op_stack":
       return startOpStack(surroundings, started);
     case "arbitrum":
@@ -240,6 +249,25 @@ async function startBsc(
     consensusStateId: common.clientStateId,
     settings: { bscEpochLength: epochLength },
     section: { type: "bsc", host: { consensus_update_frequency: 1, epoch_length: Number(epochLength) } },
+  };
+}
+
+async function startPolygon(
+  { node, common, options }: Surroundings,
+  started: AsyncDisposableStack,
+): Promise<Parts> {
+  const heimdall = started.use(
+    await startHeimdall({ ...options.heimdall, borChainId: node.chainId, executionUrl: node.rpcUrl }),
+  );
+  return {
+    heimdall,
+    rpcUrl: node.rpcUrl,
+    consensusStateId: common.clientStateId,
+    settings: {},
+    section: {
+      type: "polygon",
+      host: { heimdall_rpc_url: heimdall.url, consensus_update_frequency: 1 },
+    },
   };
 }
 

@@ -29,6 +29,8 @@ export interface HeimdallChainOptions {
   readonly silentAt?: (height: bigint) => readonly number[];
   /** Lowest block that it still has; default 1. */
   readonly lowest?: bigint;
+  /** Unix time of a new block, milliseconds; default: two seconds after the one before. */
+  readonly nowMs?: () => number;
 }
 
 /** Block of Bor that a milestone makes final. */
@@ -73,6 +75,12 @@ interface HeimdallBlock {
   readonly hash: Uint8Array;
   readonly appHash: Uint8Array;
   readonly partsHash: Uint8Array;
+  readonly time: BlockTime;
+}
+
+interface BlockTime {
+  readonly seconds: bigint;
+  readonly nanos: number;
 }
 
 interface MadeMilestone {
@@ -112,9 +120,18 @@ export class HeimdallChain {
     return BigInt(this.#blocks.length);
   }
 
-  /** Unix time of a block, whole seconds. */
+  /** Unix time of a block, whole seconds; of a block to come what it will have without a clock. */
   timeOf(height: bigint): bigint {
-    return HEIMDALL_START_SEC + height * BLOCK_SEC;
+    return this.#blocks[Number(height) - 1]?.time.seconds ?? HEIMDALL_START_SEC + height * BLOCK_SEC;
+  }
+
+  #newTime(height: bigint): BlockTime {
+    const { nowMs } = this.#options;
+    if (nowMs === undefined) {
+      return { seconds: this.timeOf(height), nanos: Number(height * 7_919n % 1_000n) * 1_000_000 };
+    }
+    const ms = Math.floor(nowMs());
+    return { seconds: BigInt(Math.floor(ms / 1_000)), nanos: ms % 1_000 * 1_000_000 };
   }
 
   /** Adds a block. @param borBlock what a new milestone in it makes final; absent: it has none. */
@@ -190,8 +207,7 @@ export class HeimdallChain {
   #makeBlock(height: bigint, before: HeimdallBlock | undefined): HeimdallBlock {
     const nothing = sha256Parts();
     const proposer = this.#signersOf(height)[0]?.key ?? 1;
-    const seconds = this.timeOf(height);
-    const nanos = Number(height * 7_919n % 1_000n) * 1_000_000;
+    const { seconds, nanos } = this.#newTime(height);
     const lastId = before === undefined
       ? joined(bytesField(2, new Uint8Array(0)))
       : blockIdBytes(before.hash, before.partsHash);
@@ -224,7 +240,7 @@ export class HeimdallChain {
         : { hash: hex(before.hash), parts: { total: 1, hash: hex(before.partsHash) } },
       ...Object.fromEntries(Object.entries(hashes).map(([name, value]) => [name, hex(value)])),
     };
-    return { header, hash, appHash: hashes.app_hash, partsHash: sha256Parts(hash) };
+    return { header, hash, appHash: hashes.app_hash, partsHash: sha256Parts(hash), time: { seconds, nanos } };
   }
 
   #status(): NodeJson {

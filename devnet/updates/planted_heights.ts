@@ -22,6 +22,7 @@ const clientIds = {
   op_stack: toConsensusClientId("BEAC"),
   arbitrum: toConsensusClientId("BEAC"),
   bsc: toConsensusClientId("BSCP"),
+  polygon: toConsensusClientId("PLGN"),
 } as const satisfies Record<ChainKind, unknown>;
 
 /**

@@ -15,6 +15,7 @@ import {
   bscVerifier,
   type ConsensusVerifier,
   opStackVerifier,
+  polygonVerifier,
 } from "./consensus_verifiers.ts";
 import { grandpaVerifier } from "./grandpa_verifier.ts";
 import { parachainVerifier } from "./parachain_client.ts";
@@ -43,7 +44,7 @@ const evmClients: Readonly<Record<string, ConsensusVerifier | undefined>> = {
   BSCP: bscVerifier,
   ARBC: arbitrumVerifier,
   OPTC: opStackVerifier,
-  PLGN: undefined,
+  PLGN: polygonVerifier,
 };
 /** Clients that prove only chains which governance has listed, the rollups above them included. */
 const listedClients: ReadonlySet<string> = new Set(["BEAC", "GNOS"]);

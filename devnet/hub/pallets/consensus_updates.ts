@@ -42,6 +42,7 @@ export function updateClient(
   requireAlive(storage, execution, stateId);
   const host = {
     ...chain,
+    nowSec,
     storage: overlay,
     stateRoot: ({ id, height }: Parameters<Parameters<ConsensusVerifier>[0]["stateRoot"]>[0]) =>
       storage.stateCommitments.get(overlay, id, height)?.stateRoot,

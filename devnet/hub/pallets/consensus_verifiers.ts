@@ -1,6 +1,6 @@
 /**
  * How the hub's clients of EVM chains check updates: the pure verifiers, with what the hub's storage holds.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc}/src.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc,polygon}/src.
  */
 import { ArbitrumError } from "../../../src/consensus/clients/arbitrum/spec/arbitrum_error.ts";
 import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
@@ -26,6 +26,13 @@ import {
   decodeOpStackUpdate,
   verifyOpStackUpdate,
 } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
+import { polygonConsensusStateCodec } from "../../../src/consensus/clients/polygon/spec/consensus_state.ts";
+import { PolygonError } from "../../../src/consensus/clients/polygon/spec/polygon_error.ts";
+import {
+  decodePolygonState,
+  decodePolygonUpdate,
+  verifyPolygonUpdate,
+} from "../../../src/consensus/clients/polygon/spec/verify_update.ts";
 import {
   decodeBeaconConsensusState,
   decodeBeaconUpdate,
@@ -79,6 +86,8 @@ export interface ConsensusHost {
   readonly stateMachine: StateMachine;
   /** The hub that it trusts. */
   readonly coprocessor: StateMachine;
+  /** Clock of the chain, Unix seconds. */
+  readonly nowSec: bigint;
   readonly storage: Pick<Overlay, "get" | "entries">;
   /** What was verified of late: an update is looked at by the dry run, by the pool and in the block. */
   readonly verified: VerifiedUpdates;
@@ -135,7 +144,8 @@ export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
       return verify(host, update);
     } catch (cause) {
       const isRefusal = cause instanceof SyncCommitteeError || cause instanceof OpStackError ||
-        cause instanceof ArbitrumError || cause instanceof BscError || cause instanceof GrandpaError;
+        cause instanceof ArbitrumError || cause instanceof BscError || cause instanceof GrandpaError ||
+        cause instanceof PolygonError;
       if (!isRefusal) throw cause;
       throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
     }
@@ -218,3 +228,14 @@ export const bscVerifier: ConsensusVerifier = refusing(
     });
   },
 );
+
+/** Polygon. Its verdict depends on the hub's clock. */
+export const polygonVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
+  networksFor(host, stateId);
+  const { consensusState, commitment } = verifyPolygonUpdate(
+    decodePolygonState(trusted),
+    decodePolygonUpdate(proof),
+    { nowSec: host.nowSec, consensusStateId: stateId },
+  );
+  return { state: polygonConsensusStateCodec.enc(consensusState), commitments: present(commitment) };
+});
