@@ -1,7 +1,7 @@
 /**
  * Measures the compiled programs on the devnet and prints one table. Numbers that are compared come from one run on
  * one machine; nothing fails because a machine is slow.
- * Usage: `deno task bench [--only=<part>] [--verbose]`
+ * Usage: `deno task bench [--only=<part>] [--verbose] [--small] [--write]`
  */
 import { Command } from "commander";
 import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
@@ -17,6 +17,7 @@ import { type Measure, tableOf } from "./report.ts";
 import { memory } from "./memory.ts";
 import { page } from "./page.ts";
 import { requests } from "./requests.ts";
+import { scale } from "./scale.ts";
 import { startup } from "./startup.ts";
 import { throughput } from "./throughput.ts";
 
@@ -29,6 +30,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   throughput,
   page,
   memory,
+  scale,
   "long-run": longRun,
   consensus,
   "hub-consensus": hubConsensus,
@@ -38,6 +40,8 @@ const PARTS: Readonly<Record<string, Part>> = {
 interface Arguments {
   readonly only?: string;
   readonly verbose: boolean;
+  readonly small: boolean;
+  readonly write: boolean;
   readonly executable: string;
   readonly consensusExecutable: string;
 }
@@ -47,6 +51,8 @@ function parseArguments(args: readonly string[]): Arguments {
     .description("Requests, speed, memory and start-up of the compiled programs, measured in one run")
     .option("--only <part>", `one of ${Object.keys(PARTS).join(", ")}`)
     .option("--verbose", "tell every request of the traced deliveries", false)
+    .option("--small", "fewer chains, messages and rows in part scale", false)
+    .option("--write", "write figures and plots of part scale to docs/performance", false)
     .option("--executable <path>", "the messaging relayer to measure", RELAYER_EXECUTABLE)
     .option("--consensus-executable <path>", "the consensus relayer to measure", CONSENSUS_EXECUTABLE)
     .parse([...args], { from: "user" })
@@ -54,7 +60,7 @@ function parseArguments(args: readonly string[]): Arguments {
 }
 
 async function main(): Promise<void> {
-  const { only, verbose, ...executables } = parseArguments(Deno.args);
+  const { only, verbose, small, write, ...executables } = parseArguments(Deno.args);
   if (only !== undefined && PARTS[only] === undefined) {
     throw new RangeError(`No part "${only}"; there are ${Object.keys(PARTS).join(", ")}`);
   }
@@ -68,6 +74,8 @@ async function main(): Promise<void> {
       measures.push(
         ...await part({
           ...executables,
+          isSmall: small,
+          writesPlots: write,
           folder: `${folder}/${name}`,
           say: (line) => {
             if (verbose || !line.startsWith("   ")) say(line);

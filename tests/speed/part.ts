@@ -9,6 +9,10 @@ export interface BenchDeps {
   readonly consensusExecutable: string;
   /** Folder for files; one per part, deleted afterwards. */
   readonly folder: string;
+  /** Less is measured where a part takes long. */
+  readonly isSmall: boolean;
+  /** Figures and plots go into the documents. */
+  readonly writesPlots: boolean;
   /** Tells the person at the terminal what happens. */
   readonly say: (line: string) => void;
 }
