@@ -50,12 +50,7 @@ Deno.test({
   fn: async (t) => {
     const folder = await Deno.makeTempDir({ prefix: "release-" });
     await Deno.chmod(folder, 0o755);
-    await using devnet = await startDevnet({
-      blockTimeSec: 1,
-      hubBlockTimeMs: 400,
-      oracleEveryMs: 200,
-      feeds: "planted",
-    });
+    await using devnet = await startDevnet({ blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 });
     const certificates = await makeCertificates(folder);
     await using server = startReleaseServer(certificates);
     const stage = await prepare(folder, { devnet, certificates, server });
