@@ -7,6 +7,7 @@ import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { storagePrefix } from "../../src/core/ismp/storage_keys.ts";
 import type { ProxiedCall, ProxiedRequest } from "../scenario/support/rpc_proxy.ts";
+import { readsOf } from "../support/bundle_runner.ts";
 
 /** What an endpoint was asked. */
 export interface CallCounts {
@@ -65,8 +66,15 @@ function purposeOf({ method, params }: ProxiedCall): string {
 
 function targetOf(call: unknown): string {
   if (typeof call !== "object" || call === null || !("data" in call) || !isHex(call.data)) return "?";
-  if (!("to" in call)) return "without an address";
-  const selector = call.data.slice(0, 10);
+  const reads = readsOf(call);
+  if (reads !== undefined) {
+    return `${reads.length} reads: ${[...new Set(reads.map(({ data }) => getterOf(data)))].join(", ")}`;
+  }
+  return "to" in call ? getterOf(call.data) : "without an address";
+}
+
+function getterOf(data: Hex): string {
+  const selector = data.slice(0, 10);
   return getters.get(selector) ?? selector;
 }
 

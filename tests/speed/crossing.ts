@@ -10,7 +10,14 @@ import { decodeStrict, u64 } from "../../src/core/encoding/scale.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import { sendPing, type SentMessage, waitForDelivery, waitUntil } from "../../devnet/traffic/messages.ts";
-import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
+import { decodeBundleResult } from "../../src/core/evm/call_bundle.ts";
+import {
+  type ProxiedCall,
+  type ProxiedRequest,
+  type RpcProxy,
+  startRpcProxy,
+} from "../scenario/support/rpc_proxy.ts";
+import { readsOf } from "../support/bundle_runner.ts";
 import { type CallCounts, countCalls } from "./call_counts.ts";
 import { type DeliveryMarks, type DeliveryTrace, traceOf } from "./leg_trace.ts";
 import { instantly } from "./stage.ts";
@@ -138,10 +145,23 @@ const LOOK_AT_HOST = encodeFunctionData({
 
 /** True for a look whether there is an update, which every leg repeats all the time. */
 function isLook({ calls }: ProxiedRequest): boolean {
-  return calls.some(({ method, params }) =>
-    method === "state_queryStorageAt" ||
-    (method === "eth_call" && JSON.stringify(params).includes(LOOK_AT_HOST))
+  return calls.some((call) =>
+    call.method === "state_queryStorageAt" ||
+    contractReads(call).some(({ data }) => data.startsWith(LOOK_AT_HOST))
   );
+}
+
+/** What contracts are asked in a call, alone or in a bundle, with their answers where the call's result is given. */
+function contractReads(
+  { method, params }: ProxiedCall,
+  result?: unknown,
+): readonly { readonly data: string; readonly answer: unknown }[] {
+  const [call]: readonly unknown[] = Array.isArray(params) ? params : [];
+  if (method !== "eth_call") return [];
+  const reads = readsOf(call);
+  if (reads === undefined) return [{ data: String(Object(call).data), answer: result }];
+  const answers = isHex(result) ? decodeBundleResult(result, reads.length) : undefined;
+  return reads.map(({ data }, index) => ({ data, answer: answers?.[index] }));
 }
 
 function newestOf(sent: readonly SentMessage[]): bigint {
@@ -173,9 +193,10 @@ function toChainMarks(devnet: Devnet, height: bigint): DeliveryMarks {
   });
   return {
     sendMethod: "eth_sendRawTransaction",
-    showsUpdate: ({ method, params }, result) =>
-      method === "eth_call" && JSON.stringify(params).includes(look) && isHex(result) &&
-      hexToBigInt(result) === height,
+    showsUpdate: (call, result) =>
+      contractReads(call, result).some(({ data, answer }) =>
+        data === look && isHex(answer) && hexToBigInt(answer) === height
+      ),
     // The legs to the hub look for updates over the same socket.
     belongs: (request) => request.transport === "http" || !isLook(request),
   };
