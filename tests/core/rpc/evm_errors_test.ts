@@ -43,6 +43,12 @@ const phrasings: Readonly<Partial<Record<RpcFaultCode, readonly Row[]>>> = {
   underpriced: [
     [-32000, "replacement transaction underpriced", "geth, reth"],
     [-32000, "transaction underpriced: tip needed 25000000000, tip permitted 1", "bor"],
+    [-32000, "transaction underpriced: gas tip cap 1500000000, minimum needed 25000000000", "bor"],
+    [
+      -32000,
+      "transaction gas price below minimum: gas tip cap 1500000000, minimum needed 25000000000",
+      "bor of 2026",
+    ],
     [
       -32000,
       "max fee per gas less than block base fee: address 0x1, maxFeePerGas: 1, baseFee: 7",

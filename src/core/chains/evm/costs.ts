@@ -22,12 +22,14 @@ import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { GasQuote } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { isArbitrum } from "./gas.ts";
-import { callResult, contractCode, gasPrice } from "./queries.ts";
+import { isArbitrum, lowestTip } from "./gas.ts";
+import { blockAt, callResult, contractCode, gasPrice } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 
 /** Costs of a transaction; of its data only if requested. */
 export interface Costs extends GasQuote {
+  /** Lowest tip with which the chain's nodes take a transaction, wei; part of the price. */
+  readonly lowestTipWei: bigint;
   /** Cost besides gas when the transaction uses `gas`, wei: data and operator fee of the OP stack, 0 elsewhere. */
   readonly dataCostWei: (gas: bigint) => bigint;
   /** Maximum gas for the data, which traces do not include: on Arbitrum; 0 elsewhere. */
@@ -42,8 +44,9 @@ type RawAnswer = () => Hex | RpcFault;
  * @throws {RpcFault} (the result) when an OP-stack chain does not report the data cost: it is never taken for 0.
  */
 export function addCosts(context: EvmContext, batch: RpcBatch, unsigned?: Hex): () => Costs {
-  const nodePrice = batch.add(gasPrice);
-  const free = { dataCostWei: () => 0n, layer1Gas: 0n };
+  const lowestTipWei = lowestTip(context.at.chainId);
+  const nodePrice = addNodePrice(batch, lowestTipWei);
+  const free = { lowestTipWei, dataCostWei: () => 0n, layer1Gas: 0n };
   if (isArbitrum(context.at.chainId)) {
     const answer = addRaw(batch, arbGasInfo, encodeArbPrices);
     return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), unsigned);
@@ -59,6 +62,14 @@ export function addCosts(context: EvmContext, batch: RpcBatch, unsigned?: Hex): 
   };
 }
 
+/** Adds the price that the node names; where it may name less than it takes, at least base fee and lowest tip. */
+function addNodePrice(batch: RpcBatch, lowestTipWei: bigint): () => bigint {
+  const named = batch.add(gasPrice);
+  if (lowestTipWei === 0n) return named;
+  const head = batch.add(blockAt("latest"));
+  return () => higher(named(), (head()?.baseFeePerGas ?? 0n) + lowestTipWei);
+}
+
 function arbitrumCosts(
   nodePriceWei: bigint,
   prices: ArbitrumPrices | undefined,
@@ -66,6 +77,7 @@ function arbitrumCosts(
 ): Costs {
   return {
     gasPriceWei: higher(nodePriceWei, prices?.gasPriceWei),
+    lowestTipWei: 0n,
     dataCostWei: () => 0n,
     layer1Gas: unsigned === undefined || prices === undefined ? 0n : computeLayer1Gas(unsigned, prices),
   };

@@ -27,6 +27,20 @@ export function isArbitrum(chainId: number): boolean {
 }
 
 /**
+ * Lowest tips that the nodes of a chain take, by chain id. Bor's pool turns away whatever offers less (PIP-35), while
+ * many of its providers suggest less: 0xPolygon/launch#62, hyperlane-xyz/hyperlane-monorepo#1933.
+ */
+const lowestTips: ReadonlyMap<number, bigint> = new Map([
+  [137, 25_000_000_000n], // Polygon
+  [80002, 25_000_000_000n],
+]);
+
+/** Lowest tip with which nodes of a chain take a transaction, wei; 0 where nodes suggest what they take. */
+export function lowestTip(chainId: number): bigint {
+  return lowestTips.get(chainId) ?? 0n;
+}
+
+/**
  * Gas limit for a transaction that uses `gasUsed` according to a trace: 64/63 because a call keeps a 64th back, 5/4
  * because `gasUsed` is net of refunds of up to a fifth (EIP-3529), and 5 % for state that changes until inclusion.
  * Unused gas is not paid; too little makes callbacks fail silently.
@@ -62,19 +76,31 @@ export type GasPrice =
   | { readonly type: "legacy"; readonly gasPriceWei: bigint }
   | { readonly type: "eip1559"; readonly maxFeeWei: bigint; readonly maxPriorityFeeWei: bigint };
 
+/** What gas costs on a chain now. */
+export interface GasMarket {
+  /** Price that the node names. */
+  readonly gasPriceWei: bigint;
+  /** `undefined` before EIP-1559. */
+  readonly baseFeeWei: bigint | undefined;
+  /** See {@link lowestTip}. */
+  readonly lowestTipWei: bigint;
+}
+
 /**
  * Price to offer. `bufferPercent` is added to the node's price. With a base fee (EIP-1559) the tip is the part of the
- * node's price above it, and the maximum fee also covers two full blocks of rising base fee (9/8 each, rounded to 5/4
+ * node's price above it, at least the chain's lowest, and the maximum fee also covers two full blocks of rising base fee (9/8 each, rounded to 5/4
  * and the tip): only the block's actual price is paid.
  */
 export function gasPriceFor(
-  market: { readonly gasPriceWei: bigint; readonly baseFeeWei: bigint | undefined },
+  market: GasMarket,
   bufferPercent: number,
 ): GasPrice {
   const price = market.gasPriceWei + market.gasPriceWei * BigInt(bufferPercent) / 100n;
-  const { baseFeeWei } = market;
-  if (baseFeeWei === undefined) return { type: "legacy", gasPriceWei: price };
-  const tip = price > baseFeeWei ? price - baseFeeWei : 0n;
+  const { baseFeeWei, lowestTipWei } = market;
+  if (baseFeeWei === undefined) {
+    return { type: "legacy", gasPriceWei: price > lowestTipWei ? price : lowestTipWei };
+  }
+  const tip = price > baseFeeWei + lowestTipWei ? price - baseFeeWei : lowestTipWei;
   const covering = baseFeeWei * 5n / 4n + tip;
   return { type: "eip1559", maxFeeWei: price > covering ? price : covering, maxPriorityFeeWei: tip };
 }

@@ -42,11 +42,10 @@ export class EvmReplacement implements Replacement {
       head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
     await batch.send({ signal, check });
     const baseFeeWei = head()?.baseFeePerGas ?? undefined;
-    const { gasPriceWei } = costs();
     this.#context.hostParams.note(params());
     return {
       offered: offeredPrice(submission),
-      market: gasPriceFor({ gasPriceWei, baseFeeWei }, gasPriceBufferPercent),
+      market: gasPriceFor({ ...costs(), baseFeeWei }, gasPriceBufferPercent),
       nonces: nonces(),
       balanceWei: balance(),
       isHandlerReplaced: !goesTo(submission, [sender, params().handler]),

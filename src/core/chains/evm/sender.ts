@@ -16,7 +16,7 @@ import type {
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { capAfterDataCost, capPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
+import { capAfterDataCost, capPrice, type GasMarket, gasPriceFor, highestPriceWei } from "./gas.ts";
 import { addKnownProofs } from "./known_proofs.ts";
 import { addMempoolCheck, findContested } from "./mempool_competitors.ts";
 import { accountBalance, accountNonce, blockAt, rawTransaction } from "./queries.ts";
@@ -81,8 +81,8 @@ export class EvmSender implements Sender {
     }
     const block = head();
     if (block === undefined) throw new Error("The block was checked");
-    const { gasPriceWei, dataCostWei } = costs();
-    const market = { gasPriceWei, baseFeeWei: block.baseFeePerGas ?? undefined };
+    const { gasPriceWei, lowestTipWei, dataCostWei } = costs();
+    const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas ?? undefined };
     const nowWei = currentPriceWei(market);
     const capWei = maxGasPriceWei === undefined ? undefined : capAfterDataCost(maxGasPriceWei, {
       gasUsed: simulation.gasUsed,
@@ -156,10 +156,9 @@ function broadcastResultOf(fault: RpcFault): BroadcastResult {
 }
 
 /** Minimum gas price in the next block, as far as the node knows. */
-function currentPriceWei(
-  { gasPriceWei, baseFeeWei = 0n }: { readonly gasPriceWei: bigint; readonly baseFeeWei: bigint | undefined },
-): bigint {
-  return gasPriceWei > baseFeeWei ? gasPriceWei : baseFeeWei;
+function currentPriceWei({ gasPriceWei, baseFeeWei = 0n, lowestTipWei }: GasMarket): bigint {
+  const lowestWei = baseFeeWei + lowestTipWei;
+  return gasPriceWei > lowestWei ? gasPriceWei : lowestWei;
 }
 
 function refused(refusal: Refusal): SigningResult {

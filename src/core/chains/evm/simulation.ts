@@ -199,10 +199,10 @@ function isBlind({ logCount, steps, revertData }: TraceOutcome, messages: number
  */
 function exactTerms(
   { at: { gasPriceBufferPercent } }: EvmContext,
-  { costs: { gasPriceWei }, baseFeeWei, balanceWei }: Extract<MethodResult<Outcome>, { kind: "shown" }>,
+  { costs, baseFeeWei, balanceWei }: Extract<MethodResult<Outcome>, { kind: "shown" }>,
   gasLimit: bigint,
 ): Pick<SimulatedCall, "price" | "baseFeeWei" | "balanceWei"> & { readonly gas: bigint } {
-  const price = gasPriceFor({ gasPriceWei, baseFeeWei }, gasPriceBufferPercent);
+  const price = gasPriceFor({ ...costs, baseFeeWei }, gasPriceBufferPercent);
   const neededWei = gasLimit * highestPriceWei(price);
   const missing = balanceWei < neededWei ? { balanceWei: neededWei } : {};
   return { gas: gasLimit, price, baseFeeWei, ...missing };

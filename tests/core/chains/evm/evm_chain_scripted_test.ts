@@ -453,6 +453,24 @@ Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer rai
   assert.deepEqual([typed.type, typed.maxFeePerGas, typed.maxPriorityFeePerGas], ["eip1559", 130n, 30n]);
 });
 
+Deno.test("evm chain: Polygon's node that suggests less than it takes is offered its lowest tip, which the fees have to pay", async () => {
+  const lowestTipWei = 25_000_000_000n;
+  await using rpc = node({
+    eth_chainId: () => "0x13882",
+    eth_getBlockByNumber: () => ({
+      number: "0x100",
+      hash: blockHash,
+      timestamp: "0x10",
+      baseFeePerGas: "0x50",
+    }),
+  });
+  const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(80002) });
+  const { gasPriceWei } = await chain.gas.fetchGasQuote(never);
+  assert.equal(gasPriceWei, 80n + lowestTipWei);
+  const typed = parseTransaction(toHex((await sign(chain)).raw));
+  assert.deepEqual([typed.maxFeePerGas, typed.maxPriorityFeePerGas], [100n + lowestTipWei, lowestTipWei]);
+});
+
 Deno.test("evm chain: above the price that the fees pay for nothing is signed, and no offer exceeds it", async () => {
   await using rpc = node();
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });

@@ -7,6 +7,7 @@ import {
   gasLimitFor,
   gasPriceFor,
   highestPriceWei,
+  lowestTip,
   untracedGasLimit,
 } from "../../../../src/core/chains/evm/gas.ts";
 
@@ -45,25 +46,44 @@ Deno.test("gas: without a trace the limit is a generous share of the chain's, ne
 
 Deno.test("gas: without a base fee the price is the node's plus the buffer in percent, rounded down (F22)", () => {
   const offer = (gasPriceWei: bigint, percent: number): unknown =>
-    gasPriceFor({ gasPriceWei, baseFeeWei: undefined }, percent);
+    gasPriceFor({ gasPriceWei, baseFeeWei: undefined, lowestTipWei: 0n }, percent);
   assert.deepEqual(offer(1001n, 0), { type: "legacy", gasPriceWei: 1001n });
   assert.deepEqual(offer(1001n, 10), { type: "legacy", gasPriceWei: 1101n });
 });
 
 Deno.test("gas: with a base fee the offer covers two blocks of rising base fee and pays the node's tip", () => {
-  const offer = gasPriceFor({ gasPriceWei: 110n, baseFeeWei: 100n }, 0);
+  const offer = gasPriceFor({ gasPriceWei: 110n, baseFeeWei: 100n, lowestTipWei: 0n }, 0);
   assert.deepEqual(offer, { type: "eip1559", maxFeeWei: 135n, maxPriorityFeeWei: 10n });
   assert.equal(highestPriceWei(offer), 135n);
   // A node that names less than the base fee pays no tip, but is still included.
-  assert.deepEqual(gasPriceFor({ gasPriceWei: 90n, baseFeeWei: 100n }, 0), {
+  assert.deepEqual(gasPriceFor({ gasPriceWei: 90n, baseFeeWei: 100n, lowestTipWei: 0n }, 0), {
     type: "eip1559",
     maxFeeWei: 125n,
     maxPriorityFeeWei: 0n,
   });
 });
 
+Deno.test("gas: Polygon's nodes get the tip that they demand, whatever they suggest, and a higher one where they ask for it", () => {
+  const gwei = 10n ** 9n;
+  const lowestTipWei = lowestTip(137);
+  assert.deepEqual([lowestTipWei, lowestTip(80002), lowestTip(1)], [25n * gwei, 25n * gwei, 0n]);
+  const offer = (gasPriceWei: bigint, baseFeeWei: bigint | undefined): unknown =>
+    gasPriceFor({ gasPriceWei, baseFeeWei, lowestTipWei }, 0);
+  assert.deepEqual(offer(101n * gwei, 100n * gwei), {
+    type: "eip1559",
+    maxFeeWei: 150n * gwei,
+    maxPriorityFeeWei: 25n * gwei,
+  });
+  assert.deepEqual(offer(130n * gwei, 100n * gwei), {
+    type: "eip1559",
+    maxFeeWei: 155n * gwei,
+    maxPriorityFeeWei: 30n * gwei,
+  });
+  assert.deepEqual(offer(1n * gwei, undefined), { type: "legacy", gasPriceWei: 25n * gwei });
+});
+
 Deno.test("gas: a bound takes away buffer, room for the base fee and tip, in that order", () => {
-  const offer = gasPriceFor({ gasPriceWei: 110n, baseFeeWei: 100n }, 10);
+  const offer = gasPriceFor({ gasPriceWei: 110n, baseFeeWei: 100n, lowestTipWei: 0n }, 10);
   assert.deepEqual(offer, { type: "eip1559", maxFeeWei: 146n, maxPriorityFeeWei: 21n });
   assert.deepEqual(capPrice(offer, 146n), offer);
   assert.deepEqual(capPrice(offer, 110n), { ...offer, maxFeeWei: 110n });
@@ -74,10 +94,12 @@ Deno.test("gas: a bound takes away buffer, room for the base fee and tip, in tha
 Deno.test("gas: an offer never promises a higher tip than price", () => {
   const amount = fc.bigInt({ min: 0n, max: 10n ** 13n });
   fc.assert(
-    fc.property(amount, amount, fc.integer({ min: 0, max: 1000 }), (gasPriceWei, baseFeeWei, percent) => {
-      const offer = gasPriceFor({ gasPriceWei, baseFeeWei }, percent);
+    fc.property(amount, amount, amount, fc.integer({ min: 0, max: 1000 }), (...sample) => {
+      const [gasPriceWei, baseFeeWei, lowestTipWei, percent] = sample;
+      const offer = gasPriceFor({ gasPriceWei, baseFeeWei, lowestTipWei }, percent);
       assert.equal(offer.type, "eip1559");
       assert.ok(offer.maxPriorityFeeWei <= offer.maxFeeWei);
+      assert.ok(offer.maxPriorityFeeWei >= lowestTipWei);
       assert.ok(offer.maxFeeWei >= baseFeeWei);
       assert.ok(offer.maxFeeWei >= gasPriceWei);
     }),
