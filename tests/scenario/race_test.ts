@@ -25,7 +25,8 @@ Deno.test("race: two relayers share the work without errors, and each database k
     }
     await scene.untilDelivered(sent, DEADLINE_MS);
     await Promise.all([first.untilEnded(sent, DEADLINE_MS), second.untilEnded(sent, DEADLINE_MS)]);
-    await scene.finish({ mostReverts: 1 });
+    // A duplicate costs each relayer at most one transaction on each chain (I5).
+    await scene.finish({ mostReverts: devnet.chains.length });
 
     for (const relayer of [first, second]) await assertKnowsDeliverers(relayer, sent, scene.hub);
     const receipts = await Promise.all(

@@ -3,14 +3,13 @@ import { fromHex, type Hex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
 import { addressOf, readUrl } from "./chain_values.ts";
 import { RemoteSigner, type Secret } from "./redact.ts";
+import { isRemote, REMOTE_PREFIX } from "./remote_prefix.ts";
 import { type Key, optional } from "./schema.ts";
 import type { TomlTable } from "./toml.ts";
 
 /** A private key, or who holds it. */
 export type EvmSigner = Secret<Hex> | RemoteSigner;
 
-/** Before the URL of a Web3Signer. */
-export const REMOTE_PREFIX = "web3signer:";
 /** Name of the key for the account of a Web3Signer. */
 const ADDRESS_KEY = "signer_address";
 
@@ -30,11 +29,6 @@ const accountAddress = addressOf(
 /** 20-byte address of a signer. */
 export function signerAddress(signer: EvmSigner): Uint8Array {
   return signer instanceof RemoteSigner ? fromHex(signer.address) : toEvmAddress(fromHex(signer.reveal()));
-}
-
-/** Says that a text means a Web3Signer. */
-export function isRemote(given: string): boolean {
-  return given.startsWith(REMOTE_PREFIX);
 }
 
 /** A signer, or what is wrong with it. */

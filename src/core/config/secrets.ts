@@ -6,15 +6,9 @@ import { secp256k1 } from "@noble/curves/secp256k1.js";
 import type { z } from "zod";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
-import {
-  type EvmSigner,
-  isRemote,
-  readRemoteSigner,
-  REMOTE_PREFIX,
-  signerAddressKey,
-  UNCLAIMABLE_HINT,
-} from "./evm_signer.ts";
+import { type EvmSigner, readRemoteSigner, signerAddressKey, UNCLAIMABLE_HINT } from "./evm_signer.ts";
 import { Secret } from "./redact.ts";
+import { isRemote, REMOTE_PREFIX } from "./remote_prefix.ts";
 import { describeExposure } from "./exposed_files.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
 import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
