@@ -459,6 +459,28 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     ],
   },
   {
+    name: "polygon-bor",
+    imitates: "Nodes of Polygon: tips below 25 gwei are refused, while many providers suggest less",
+    sources: [
+      "0xPolygon/launch#62",
+      "UMAprotocol/protocol#4919",
+      "WayfinderFoundation/wayfinder-paths-sdk#379 (the words of Bor in 2026)",
+      "0xPolygon/bor#1463 (25 gwei, no flag lowers it)",
+    ],
+    onlyOf: "polygon",
+    behaviours: [{
+      kind: "lowestTip",
+      takesWei: 25_000_000_000n,
+      suggestsWei: 1_500_000_000n,
+      refusal: {
+        error: {
+          code: -32000,
+          message: "transaction gas price below minimum: gas tip cap {count}, minimum needed {max}",
+        },
+      },
+    }],
+  },
+  {
     name: "old-tracers",
     imitates: "Nodes whose callTracer knows no withLog (BSC in 2023, zkSync, Flow)",
     sources: ["bnb-chain/bsc#1318", "onflow/flow-evm-gateway#710", "matter-labs/zksync-era#4316"],

@@ -3,6 +3,7 @@
  * clock. Start reading at {@link Pipeline.answer}.
  */
 import { loglessTracesStage, nullBlocksStage, oddHexStage } from "./answer_stages.ts";
+import { lowestTipStage } from "./gas_stages.ts";
 import { lateLogsStage, logRangeStage, logResultsStage, slowLogsStage } from "./log_stages.ts";
 import { RefusedRequest, refuseRequest, type Reply } from "./refusal.ts";
 import {
@@ -107,6 +108,8 @@ export class Pipeline {
         return rateStage(behaviour, strike);
       case "quota":
         return quotaStage(behaviour, strike);
+      case "lowestTip":
+        return lowestTipStage(behaviour, strike);
       case "hiccups":
         return hiccupsStage(behaviour, strike);
       case "nullBlocks":

@@ -1,5 +1,6 @@
 /** Profiles do to requests what they say, and are complete. */
 import assert from "node:assert/strict";
+import { serializeTransaction, type TransactionSerializableEIP1559 } from "viem";
 import { BEACON_PROFILES } from "./beacon_profiles.ts";
 import { EVM_PROFILES } from "./evm_profiles.ts";
 import { Pipeline } from "./pipeline.ts";
@@ -22,7 +23,7 @@ const ask: Ask = ({ id, method, params }) => {
         }));
       }
       case "eth_getBlockByNumber":
-        return { number: params[0] };
+        return params[0] === "latest" ? { number: "0x64", baseFeePerGas: "0x7" } : { number: params[0] };
       case "chain_getBlockHash":
         return `0x${Number(params[0]).toString(16).padStart(64, "0")}`;
       case "chain_getHeader":
@@ -180,6 +181,27 @@ Deno.test("profiles: rates fill up again, days end, and every so many requests m
   assert.deepEqual(
     await statuses({ kind: "hiccups", every: 2, refusal: { status: 502, page: "<html>" } }, 4),
     [200, 502, 200, 502],
+  );
+});
+
+Deno.test("profiles: a tip below the lowest is refused in the node's words, whatever the node suggests", async () => {
+  const words = { error: { code: -1, message: "tip {count}, needed {max}" } };
+  const behaviour: RpcBehaviour = { kind: "lowestTip", takesWei: 25n, suggestsWei: 2n, refusal: words };
+  const raw = (
+    price: Pick<TransactionSerializableEIP1559, "maxFeePerGas" | "maxPriorityFeePerGas">,
+  ): unknown =>
+    call("eth_sendRawTransaction", serializeTransaction({ type: "eip1559", chainId: 80002, ...price }));
+  const replies = await send(
+    [behaviour],
+    call("eth_maxPriorityFeePerGas"),
+    call("eth_gasPrice"),
+    raw({ maxFeePerGas: 100n, maxPriorityFeePerGas: 24n }),
+    raw({ maxFeePerGas: 100n, maxPriorityFeePerGas: 25n }),
+    call("eth_sendRawTransaction", serializeTransaction({ type: "legacy", chainId: 80002, gasPrice: 9n })),
+  );
+  assert.deepEqual(
+    replies.map(({ answer }) => errorOf(answer) ?? Object(answer).result),
+    ["0x2", "0x9", "tip 24, needed 25", "0xab", "tip 9, needed 25"],
   );
 });
 

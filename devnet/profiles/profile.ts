@@ -63,6 +63,8 @@ export interface Profile<Behaviour> {
   readonly behaviours: readonly Behaviour[];
   /** What such a node cannot do alone, so that another endpoint stands beside it. */
   readonly needsSecond?: string;
+  /** It is a node of this kind of chain alone; chains of other kinds have their node as it is. Default: of any. */
+  readonly onlyOf?: "polygon";
   /** Such a node is refused at the start. Default: it serves. */
   readonly refusal?: StartRefusal;
 }

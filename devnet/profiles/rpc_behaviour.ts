@@ -58,6 +58,13 @@ export type RpcBehaviour =
     readonly dayMs: number;
     readonly refusal: NodeRefusal;
   }
+  /** Transactions with a lower tip than `takesWei` are refused, while the prices that are asked for hold less. */
+  | {
+    readonly kind: "lowestTip";
+    readonly takesWei: bigint;
+    readonly suggestsWei: bigint;
+    readonly refusal: NodeRefusal;
+  }
   /** Each so many requests one is refused, for no reason. */
   | { readonly kind: "hiccups"; readonly every: number; readonly refusal: NodeRefusal }
   /** Each so many questions for a block, receipt or transaction are answered with null. */

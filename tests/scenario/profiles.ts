@@ -142,7 +142,11 @@ async function playMessaging(
 }
 
 async function playRound(devnet: Devnet, round: Round, wish: Wish): Promise<readonly Outcome[]> {
-  const { evm: [a, b = a], hub } = round;
+  const { hub } = round;
+  // Nodes of a certain kind of chain are nodes of the first one.
+  const [a, b = a] = round.evm.toSorted((one, other) =>
+    Number(one.onlyOf === undefined) - Number(other.onlyOf === undefined)
+  );
   const cast = {
     ...a === undefined || b === undefined ? {} : { evm: [a, b] as const },
     ...hub === undefined ? {} : { hub },

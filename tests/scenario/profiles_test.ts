@@ -10,7 +10,7 @@ import { playProfiles, startProfileDevnet } from "./support/profile_scene.ts";
 /** Each with the profiles of the chains A and B and of the hub. */
 const ROUNDS = [
   ["geth-default", "alchemy-free", "substrate-cut-sockets"],
-  ["quicknode", "ankr-public", "substrate-no-batches"],
+  ["polygon-bor", "quicknode", "substrate-no-batches"],
 ] as const;
 
 const BEACONS = ["nimbus", "teku"] as const;

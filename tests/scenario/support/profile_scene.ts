@@ -60,9 +60,14 @@ const EVERY_MS = 1000;
 /** Fee of each message. */
 const FEE = 2n * TOKEN;
 
-/** A devnet for profiles: what makes no difference to them is slow, which leaves the cores to the rest. */
+/** A devnet for profiles, of a Polygon chain (A) and another one: what makes no difference to them is slow, which leaves the cores to the rest. */
 export function startProfileDevnet(): Promise<Devnet> {
-  return startSceneDevnet({ hubBlockTimeMs: 800, relayBlockTimeMs: 800, oracleEveryMs: 400 });
+  return startSceneDevnet({
+    kinds: ["polygon", "bsc"],
+    hubBlockTimeMs: 800,
+    relayBlockTimeMs: 800,
+    oracleEveryMs: 400,
+  });
 }
 
 /**
@@ -79,7 +84,8 @@ export async function playProfiles(
   const fronts = new Map<DevnetChain, ProfiledNode>();
   for (const [at, chain] of [a, b].entries()) {
     const profile = evm?.[at];
-    if (profile !== undefined) fronts.set(chain, nodes.use(startProfiledNode(chain.rpcUrl, profile)));
+    if (profile === undefined || (profile.onlyOf ?? chain.proven.kind) !== chain.proven.kind) continue;
+    fronts.set(chain, nodes.use(startProfiledNode(chain.rpcUrl, profile)));
   }
   const hubFront = hub === undefined ? undefined : nodes.use(startProfiledNode(devnet.hub.httpUrl, hub));
   const changes = changesFor(fronts, hubFront);

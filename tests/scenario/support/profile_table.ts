@@ -84,14 +84,24 @@ function rowsOf(table: string): readonly (readonly string[])[] {
 
 /** A behaviour with its limit, in words. */
 function describe(behaviour: RpcBehaviour | RestBehaviour): string {
-  const limits =
-    (["blocks", "results", "calls", "bytes", "perSec", "timeoutMs", "afterMs", "delayMs", "every"] as const)
-      .flatMap((field) => {
-        const limit: unknown = Object(behaviour)[field];
-        if (typeof limit === "number") return [`${field} ${limit}`];
-        const real: unknown = Object(limit).real;
-        return typeof real === "number" ? [`${field} ${realOf({ real, played: real })}`] : [];
-      });
+  const limits = ([
+    "blocks",
+    "results",
+    "calls",
+    "bytes",
+    "perSec",
+    "timeoutMs",
+    "afterMs",
+    "delayMs",
+    "every",
+    "takesWei",
+  ] as const)
+    .flatMap((field) => {
+      const limit: unknown = Object(behaviour)[field];
+      if (typeof limit === "number" || typeof limit === "bigint") return [`${field} ${limit}`];
+      const real: unknown = Object(limit).real;
+      return typeof real === "number" ? [`${field} ${realOf({ real, played: real })}`] : [];
+    });
   const names: unknown = Object(behaviour).methods;
   // Of long lists the first few say what kind they are of.
   const methods = Array.isArray(names)

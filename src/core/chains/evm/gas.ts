@@ -88,8 +88,8 @@ export interface GasMarket {
 
 /**
  * Price to offer. `bufferPercent` is added to the node's price. With a base fee (EIP-1559) the tip is the part of the
- * node's price above it, at least the chain's lowest, and the maximum fee also covers two full blocks of rising base fee (9/8 each, rounded to 5/4
- * and the tip): only the block's actual price is paid.
+ * node's price above it, at least the chain's lowest, and the maximum fee also covers two full blocks of rising base
+ * fee (9/8 each, rounded to 5/4 and the tip): only the block's actual price is paid.
  */
 export function gasPriceFor(
   market: GasMarket,
