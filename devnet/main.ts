@@ -2,7 +2,8 @@
  * A devnet to start and leave running: prints what there is, writes configuration files into build/devnet/, runs
  * `causeway-consensus` so that hub and chains learn of each other, sends what lines on standard input ask for. Ctrl-C
  * ends everything.
- * Usage: `deno task devnet [--json] [--rollups] [--substrate] [--no-consensus] [--nexus] [--ports=A,B,HUB] [--folder=PATH]`
+ * Usage: `deno task devnet [--json] [--rollups] [--polygon] [--substrate] [--no-consensus] [--nexus] [--ports=A,B,HUB]
+ * [--folder=PATH]`
  */
 import { Command, InvalidArgumentError } from "commander";
 import type { RelayerProcess } from "../tests/scenario/support/relayer_process.ts";
@@ -30,6 +31,7 @@ interface Arguments {
   readonly json: boolean;
   readonly nexus: boolean;
   readonly rollups: boolean;
+  readonly polygon: boolean;
   readonly substrate: boolean;
   readonly consensus: boolean;
   readonly folder: string;
@@ -47,6 +49,7 @@ function parseArguments(args: readonly string[]): Arguments {
       "beside the L1 (A) and BSC (B) also an OP-stack (C) and an Arbitrum (D) rollup",
       false,
     )
+    .option("--polygon", "also a Polygon chain, final by milestones of a simulated Heimdall", false)
     .option("--substrate", `also a standalone Substrate chain, ${SUBSTRATE_CHAIN}`, false)
     .option("--no-consensus", "do not run causeway-consensus: nobody learns anything until somebody does")
     .option(
@@ -70,10 +73,15 @@ function readPorts(text: string): Arguments["ports"] {
   return [a, b, hub];
 }
 
-function devnetOptions({ nexus, rollups, substrate, consensus, ports }: Arguments): DevnetOptions {
+function devnetOptions({ nexus, rollups, polygon, substrate, consensus, ports }: Arguments): DevnetOptions {
   const [a, b, hub] = ports;
   return {
-    kinds: rollups ? ["beacon", "bsc", "op_stack", "arbitrum"] : ["beacon", "bsc"],
+    kinds: [
+      "beacon",
+      "bsc",
+      ...rollups ? ["op_stack", "arbitrum"] as const : [],
+      ...polygon ? ["polygon"] as const : [],
+    ],
     substrateChains: substrate ? [{ stateMachine: SUBSTRATE_CHAIN }] : [],
     feeds: consensus ? "together" : "none",
     hubFeed: consensus ? "program" : "none",

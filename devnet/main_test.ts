@@ -16,6 +16,7 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
       "-A",
       "devnet/main.ts",
       "--json",
+      "--polygon",
       "--substrate",
       "--ports=0,0,0",
       `--folder=${folder}`,
@@ -30,12 +31,12 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
   try {
     const { value } = await reader.read();
     const facts: Facts = JSON.parse(value ?? "");
-    assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [11155111, 97]);
+    assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [11155111, 97, 80002]);
     const config = readMessagingConfig({ readFile: Deno.readFileSync }, `${folder}/relayer.toml`).config;
     const urls = config?.chains.flatMap((chain) => chain.type === "evm" ? chain.rpcUrls : []) ?? [];
-    assert.equal(urls.length, 2);
+    assert.equal(urls.length, 3);
     const consensus = readConsensusConfig({ readFile: Deno.readFileSync }, `${folder}/consensus.toml`).config;
-    assert.deepEqual(consensus?.chains.map(({ type }) => type), ["evm", "bsc"]);
+    assert.deepEqual(consensus?.chains.map(({ type }) => type), ["evm", "bsc", "polygon"]);
     assert.equal(consensus?.relayer.enableHubConsensus, true);
     const other = readConsensusConfig({ readFile: Deno.readFileSync }, facts.grandpaConfig ?? "").config;
     assert.deepEqual(other?.chains.map(({ stateMachine }) => stateMachine), ["SUBSTRATE-demo"]);
