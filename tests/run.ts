@@ -28,7 +28,7 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
 const WITHOUT_PROGRAMS = new Set(["unit"]);
 
 /** Test files per core that run at the same time: scenarios wait for blocks most of the time, devnet tests now and then. */
-const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, scenario: 5, release: 1 };
+const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, scenario: 4, release: 1 };
 
 /**
  * Files that take longest, longest first: they are started before the others, so that none of them runs alone at the
@@ -103,7 +103,8 @@ function readFailedFiles(file: string): string[] {
   try {
     const suites = Deno.readTextFileSync(file).matchAll(/<testsuite name="([^"]+)"[^>]*>/g);
     return [...suites].flatMap(([head, name]) =>
-      / (?:failures|errors)="[1-9]/.test(head) && name !== undefined ? [name] : []
+      // The report names the file that begins a step, too, which may be a support file.
+      / (?:failures|errors)="[1-9]/.test(head) && name?.endsWith("_test.ts") === true ? [name] : []
     );
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return [];
@@ -129,7 +130,7 @@ function readLongest(file: string): string {
 }
 
 /** Most files that are tried again: more than that is no matter of a crowded machine. */
-const MAX_AGAIN = 2;
+const MAX_AGAIN = 3;
 
 /**
  * Runs a suite. Scenarios run several nodes and programs per file, several files at a time: a file that fails there runs

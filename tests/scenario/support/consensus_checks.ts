@@ -173,12 +173,14 @@ export async function readConsensusFacts(
 ): Promise<ConsensusFacts> {
   const chains = await Promise.all(devnet.chains.map(async (chain): Promise<ChainFacts> => {
     const id = devnet.idOnHub(chain);
+    // First the heights, then what is stored: an update may still be included between the two.
+    const latest = await readLatest(devnet.hub.httpUrl, id, since.hub);
     const stored = await readStored(devnet.hub.httpUrl, id);
     return {
       chain: stateMachineIdKey(id),
       stored,
       headers: await readHeaders(chain, stored.map(({ height }) => height)),
-      latest: await readLatest(devnet.hub.httpUrl, id, since.hub),
+      latest,
     };
   }));
   const { substrateChains } = devnet;
@@ -210,14 +212,15 @@ async function readFollower(
   { hub }: Devnet,
   { stateMachine, node }: DevnetSubstrateChain,
 ): Promise<ChainFacts> {
+  // As above.
+  const first = String(await resultHttp(node.httpUrl, "chain_getBlockHash", [1]));
+  const latest = await readLatest(node.httpUrl, hub.identity, first);
   const stored = await readStored(node.httpUrl, hub.identity);
   const headers = stored.flatMap(({ height }): [bigint, HeaderFacts][] => {
     const own = height > BigInt(hub.best.number) ? undefined : ownHeaderOf(hub.header(Number(height)));
     // Of the hub others keep what proves its messages.
     return own === undefined ? [] : [[height, { ...own, stateRoot: own.childTrieRoot }]];
   });
-  const first = String(await resultHttp(node.httpUrl, "chain_getBlockHash", [1]));
-  const latest = await readLatest(node.httpUrl, hub.identity, first);
   return {
     chain: stateMachineIdKey(hub.identity),
     by: stateMachine,
