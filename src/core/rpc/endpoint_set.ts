@@ -19,6 +19,7 @@ import { type FaultPlace, reactionTo, RpcFault } from "./fault.ts";
 import type { Json } from "./json.ts";
 import { MAX_THROTTLED_WAIT_MS, type SendConditions, sendPatiently } from "./patience.ts";
 import { EndpointRound } from "./endpoint_round.ts";
+import { partsOf } from "../runtime/parts.ts";
 
 /** Maximum wait for a paused endpoint when there is no other; longer pauses fail at once. */
 const MAX_WAIT_MS = 2000;
@@ -258,11 +259,9 @@ export class RpcEndpointSet {
     conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
     const size = Math.min(tracked.batchLimit, calls.length);
-    const parts: (readonly RpcCall[])[] = [];
-    for (let start = 0; start < calls.length; start += size) parts.push(calls.slice(start, start + size));
     const { signal } = conditions;
     const answers = await mapLimited(
-      parts,
+      partsOf(calls, size),
       { max: PARTS_AT_ONCE, signal },
       (part, partSignal) => this.#send(tracked, part, { ...conditions, signal: partSignal }),
     );

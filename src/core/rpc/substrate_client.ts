@@ -17,6 +17,7 @@ import { TrackedEndpoint } from "./endpoint_health.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { sendToOnly } from "./patience.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
+import { partsOf } from "../runtime/parts.ts";
 
 /** Results of several typed calls, in their order. */
 export type TypedResults<Calls extends readonly TypedCall<unknown>[]> = {
@@ -157,7 +158,7 @@ export class SubstrateClient {
     others: Calls,
     signal: AbortSignal,
   ): Promise<ChildValues<Calls>> {
-    const parts = partsOf(keys).map((part) => calls.childStorageEntries(trie, part));
+    const parts = partsOf(keys, CHILD_KEYS_PER_CALL).map((part) => calls.childStorageEntries(trie, part));
     if (keys.length > 1 && this.#hasAll(parts)) {
       try {
         return await this.#readJoined(parts, others, signal);
@@ -256,11 +257,6 @@ function isRefusalOfSets({ code, where }: RpcFault, parts: readonly RpcCall[]): 
   const methods = where.method.split(METHOD_SEPARATOR);
   if (!parts.some(({ method }) => methods.includes(method))) return false;
   return code === "missing_method" || code === "too_large" || code === "malformed";
-}
-
-function partsOf(keys: readonly Uint8Array[]): readonly (readonly Uint8Array[])[] {
-  const starts = Array.from({ length: Math.ceil(keys.length / CHILD_KEYS_PER_CALL) }, (_, part) => part);
-  return starts.map((part) => keys.slice(part * CHILD_KEYS_PER_CALL, (part + 1) * CHILD_KEYS_PER_CALL));
 }
 
 /** The call, with its result as a list of one. */

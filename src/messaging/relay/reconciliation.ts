@@ -10,6 +10,7 @@ import { type Leg, legName, type LegRun, type RelayDeps } from "./leg.ts";
 import { type Candidate, parseRow } from "./messages.ts";
 import { recordMissed } from "./missed_messages.ts";
 import { endDelivered } from "./receipts.ts";
+import { partsOf } from "../../core/runtime/parts.ts";
 
 /** Pause between legs, so that a round is never felt, ms. */
 const PAUSE_MS = 1_000;
@@ -98,8 +99,7 @@ async function endWaiting(leg: LegRun): Promise<number> {
     }
   });
   let ended = 0;
-  for (let from = 0; from < candidates.length; from += RECEIPTS_AT_ONCE) {
-    const part = candidates.slice(from, from + RECEIPTS_AT_ONCE);
+  for (const part of partsOf(candidates, RECEIPTS_AT_ONCE)) {
     const receipts = await leg.target.reads.fetchReceipts(part.map(({ message }) => message), leg.signal);
     const seen = part.filter((_, index) => receipts[index] !== undefined);
     if (seen.length === 0) continue;

@@ -28,6 +28,7 @@ import { decodeStrict, u64 } from "../../../core/encoding/scale.ts";
 import { calculateMmrRoot, MmrError } from "../../../core/merkle/mmr.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
+import { partsOf } from "../../../core/runtime/parts.ts";
 
 /** Reads of the relay chain that proofs need. */
 export type ProofRelay = Pick<
@@ -149,9 +150,9 @@ export class NaiveProofReader {
     if (blocks.length > 0 && blocks.at(-1)?.hash !== block.hash) throw new BeefyError("undecodable_data");
     const earlier = blocks.slice(0, -1).map(leafBlockOf);
     const atOnce = Math.max(1, Math.floor(this.#options.batchSize / 4));
-    for (let start = 0; start < earlier.length; start += atOnce) {
-      const part = await this.#readLeaves(earlier.slice(start, start + atOnce), signal);
-      earlierLeaves.push(...part.map(({ leaf }) => beefyMmrLeafHash(leaf)));
+    for (const part of partsOf(earlier, atOnce)) {
+      const leaves = await this.#readLeaves(part, signal);
+      earlierLeaves.push(...leaves.map(({ leaf }) => beefyMmrLeafHash(leaf)));
     }
     return { storedPeaks: peaks.map((peak) => toHash256(required(peak))), earlierLeaves };
   }

@@ -5,8 +5,7 @@
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
-import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import { equalBytes } from "../../../core/encoding/bytes.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { BscError } from "./spec/bsc_error.ts";
 import { type BscNetwork, epochBlock, epochOfBlock, findBscNetwork } from "./spec/bsc_network.ts";
 import {
@@ -28,7 +27,7 @@ import {
   type StateMachineId,
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
-import { findUnusableReason, type UnusableReason } from "../../client_usability.ts";
+import { ClientOnHub, type FinalClientState, findWrongChains, UNTIL_FINAL } from "../../client_on_hub.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
@@ -38,7 +37,6 @@ import {
 } from "../../prover.ts";
 import { EpochReader } from "./epoch_reader.ts";
 import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
-import { proverEvents } from "../../poll_fault.ts";
 
 /** Dependencies of the prover. */
 export interface BscProverDeps {
@@ -55,9 +53,6 @@ export interface BscProverOptions extends ProverOptions {
 /** Polls per epoch: an announced set must be staged and enacted within its epoch. */
 const POLLS_PER_EPOCH = 10;
 
-/** Poll interval while the hub's block with the last update is not final yet. */
-const UNTIL_FINAL_MS = 3_000;
-
 /** Creates the prover of a `bsc` chain. @throws {RangeError} for a chain that the hub's client was not built for. */
 export function createBscProver(deps: BscProverDeps, options: BscProverOptions): ConsensusProver {
   const network = findBscNetwork(evmChainId(options.stateMachine));
@@ -68,13 +63,9 @@ export function createBscProver(deps: BscProverDeps, options: BscProverOptions):
 }
 
 /** State of the hub's client. */
-interface TrustedState {
+interface TrustedState extends FinalClientState {
   readonly state: BscConsensusState;
-  /** The same as the hub stores it. */
-  readonly bytes: Uint8Array;
   readonly epochLength: bigint;
-  /** Time since the client's last update by the hub's clock, milliseconds. */
-  readonly ageMs: number;
 }
 
 class BscProver implements ConsensusProver {
@@ -85,6 +76,7 @@ class BscProver implements ConsensusProver {
   readonly #network: BscNetwork;
   readonly #options: BscProverOptions;
   readonly #epochs: EpochReader;
+  readonly #client: ClientOnHub;
 
   constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
     this.chain = options.stateMachine;
@@ -97,6 +89,12 @@ class BscProver implements ConsensusProver {
     this.#options = options;
     this.#network = network;
     this.#epochs = new EpochReader(deps.headers, network);
+    this.#client = new ClientOnHub(deps.hub, {
+      chain: this.chain,
+      consensusStateId: this.consensusStateId,
+      clientId: consensusClientIds.bsc,
+      kind: "BSC",
+    });
   }
 
   /** Poll interval: rotations are polled for more often than advances are due. */
@@ -107,50 +105,23 @@ class BscProver implements ConsensusProver {
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const findings: CheckFinding[] = [];
-    const [chainIds, epochLength, client, nowSec] = await Promise.all([
+    const [chainIds, epochLength, client] = await Promise.all([
       this.#deps.headers.fetchChainIds(signal),
       this.#fetchEpochLength(signal),
-      this.#deps.hub.reads.fetchClient(this.consensusStateId, "best", signal),
-      this.#deps.hub.reads.fetchNowSec(signal),
+      this.#client.check(signal),
     ]);
-    for (const report of chainIds) {
-      if (report.kind === "fault" || report.chainId === BigInt(this.#network.chainId)) continue;
-      const text = `${this.chain}: ${report.host} serves chain ${report.chainId}; fix rpc_urls`;
-      findings.push({ severity: "fatal", event: "endpoint_wrong_chain", text });
-    }
+    const findings = [...findWrongChains(this.chain, this.#network.chainId, chainIds)];
     if (epochLength !== undefined && epochLength !== this.#options.epochLength) {
       const text = `${this.chain}: epoch_length is ${this.#options.epochLength} in the configuration, but ` +
         `${epochLength} on the hub; the hub's value is used`;
       findings.push({ severity: "warning", event: "epoch_length_mismatch", text });
     }
-    if (client === undefined) {
-      const text =
-        `${this.chain}: the hub has no client ${this.consensusStateId}; nothing can be proved until ` +
-        "its governance creates one (log-consensus-state prints the state for it)";
-      findings.push({ severity: "warning", event: "client_missing", text });
-    }
-    const unusable = client && this.#findUnusableReason(client, nowSec);
-    if (unusable !== undefined) {
-      const event = proverEvents[unusable.code];
-      findings.push({ severity: "warning", event, text: `${this.chain}: ${unusable.detail}` });
-    }
-    return findings;
-  }
-
-  #findUnusableReason(client: ConsensusClientView, nowSec: bigint): UnusableReason | undefined {
-    return findUnusableReason(`client ${this.consensusStateId} of the hub`, client, nowSec);
+    return [...findings, ...client];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const trusted = await this.#fetchTrusted(signal);
-    if (trusted === undefined) {
-      return {
-        kind: "nothing",
-        reason: "the hub has not finalized its last update of this chain yet",
-        againInMs: UNTIL_FINAL_MS,
-      };
-    }
+    if (trusted === undefined) return UNTIL_FINAL;
     const head = await this.#deps.headers.fetchHead(signal);
     await this.#epochs.measure(head, trusted.epochLength, signal);
     return await this.#collect(trusted, head, signal);
@@ -192,41 +163,22 @@ class BscProver implements ConsensusProver {
     return stored === undefined ? undefined : decodeStrict(epochLengthCodec, stored, "epoch length");
   }
 
-  /**
-   * Reads the client's state; undefined while its newest state is not final, since an update on it could become
-   * invalid.
-   */
+  /** Fetches the client's state; `undefined` while it is not final. */
   async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
-    const [best, final, epochLength, nowSec] = await Promise.all([
-      this.#deps.hub.reads.fetchClient(this.consensusStateId, "best", signal),
-      this.#deps.hub.reads.fetchClient(this.consensusStateId, "final", signal),
+    const [client, epochLength] = await Promise.all([
+      this.#client.fetchFinal(signal),
       this.#fetchEpochLength(signal),
-      this.#deps.hub.reads.fetchNowSec(signal),
     ]);
-    if (best === undefined) throw this.#hubFault(`the hub has no client ${this.consensusStateId}`);
-    if (best.clientId !== consensusClientIds.bsc) {
-      throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${best.clientId}, not of BSC`);
-    }
-    const unusable = this.#findUnusableReason(best, nowSec);
-    if (unusable !== undefined) {
-      throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
-    }
-    if (final === undefined || !equalBytes(best.state, final.state)) return undefined;
+    if (client === undefined) return undefined;
     if (epochLength === undefined || epochLength === 0n) {
-      throw this.#hubFault("the hub has no epoch length for BSC and refuses every update");
+      throw this.#client.fault("the hub has no epoch length for BSC and refuses every update");
     }
     try {
-      const ageMs = Number(nowSec - best.updatedSec) * 1_000;
-      return { state: decodeBscState(best.state), bytes: best.state, epochLength, ageMs };
+      return { ...client, state: decodeBscState(client.bytes), epochLength };
     } catch (error) {
       if (!(error instanceof BscError)) throw error;
-      throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, error);
+      throw this.#client.unreadable(error);
     }
-  }
-
-  #hubFault(detail: string, cause?: unknown): ProverFault {
-    const options = cause === undefined ? undefined : { cause };
-    return new ProverFault("hub_state", { chain: this.chain, detail }, options);
   }
 
   /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
@@ -275,7 +227,7 @@ class BscProver implements ConsensusProver {
       const detail =
         `no update can advance the client on the hub (${unrecoverableTexts[plan.reason]}): the hub's ` +
         "governance must give it a new state (log-consensus-state prints it)";
-      throw this.#hubFault(detail);
+      throw this.#client.fault(detail);
     }
     return { kind: "nothing", reason: waitTexts[plan.reason] };
   }

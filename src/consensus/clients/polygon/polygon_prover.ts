@@ -4,8 +4,7 @@
  * docs/protocol/polygon.md section 4.
  */
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
-import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import { equalBytes } from "../../../core/encoding/bytes.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import {
   type ConsensusStateId,
@@ -14,9 +13,8 @@ import {
   type StateMachineId,
 } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
-import { findUnusableReason, type UnusableReason } from "../../client_usability.ts";
+import { ClientOnHub, type FinalClientState, findWrongChains, UNTIL_FINAL } from "../../client_on_hub.ts";
 import type { ChainIdReport } from "../../evm_reader.ts";
-import { proverEvents } from "../../poll_fault.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
@@ -51,9 +49,6 @@ export interface PolygonProverDeps {
   };
 }
 
-/** Poll interval while the hub's block with the last update is not final yet. */
-const UNTIL_FINAL_MS = 3_000;
-
 /**
  * Creates the prover of a `polygon` chain. @throws {RangeError} for a chain that the hub's client was not built for.
  */
@@ -68,14 +63,8 @@ export function createPolygonProver(deps: PolygonProverDeps, options: ProverOpti
 }
 
 /** State of the hub's client. */
-interface TrustedState {
+interface TrustedState extends FinalClientState {
   readonly state: PolygonConsensusState;
-  /** The same as the hub stores it. */
-  readonly bytes: Uint8Array;
-  /** Time since the client's last update by the hub's clock, milliseconds. */
-  readonly ageMs: number;
-  /** Clock of the hub, Unix seconds. */
-  readonly nowSec: bigint;
 }
 
 class PolygonProver implements ConsensusProver {
@@ -85,6 +74,7 @@ class PolygonProver implements ConsensusProver {
   readonly intervalMs: number;
   readonly #deps: PolygonProverDeps;
   readonly #network: PolygonNetwork;
+  readonly #client: ClientOnHub;
 
   constructor(deps: PolygonProverDeps, options: ProverOptions, network: PolygonNetwork) {
     const { stateMachine, consensusStateId, intervalMs } = options;
@@ -94,39 +84,24 @@ class PolygonProver implements ConsensusProver {
     this.intervalMs = intervalMs;
     this.#deps = deps;
     this.#network = network;
+    const identity = { chain: stateMachine, consensusStateId, clientId: consensusClientIds.polygon };
+    this.#client = new ClientOnHub(deps.hub, { ...identity, kind: "Polygon" });
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const { hub, bor, node } = this.#deps;
-    const [chainIds, heimdall, client, nowSec] = await Promise.all([
+    const { bor, node } = this.#deps;
+    const [chainIds, heimdall, client] = await Promise.all([
       bor.fetchChainIds(signal),
       this.#isOfNetwork(signal),
-      hub.reads.fetchClient(this.consensusStateId, "best", signal),
-      hub.reads.fetchNowSec(signal),
+      this.#client.check(signal),
     ]);
-    const findings: CheckFinding[] = [];
-    for (const report of chainIds) {
-      if (report.kind === "fault" || report.chainId === BigInt(this.#network.chainId)) continue;
-      const text = `${this.chain}: ${report.host} serves chain ${report.chainId}; fix rpc_urls`;
-      findings.push({ severity: "fatal", event: "endpoint_wrong_chain", text });
-    }
+    const findings = [...findWrongChains(this.chain, this.#network.chainId, chainIds)];
     if (!heimdall) {
       const text = `${this.chain}: ${node.host} does not serve ${this.#network.heimdallChain}; ` +
         "fix heimdall_rpc_url";
       findings.push({ severity: "fatal", event: "endpoint_wrong_chain", text });
     }
-    if (client === undefined) {
-      const text =
-        `${this.chain}: the hub has no client ${this.consensusStateId}; nothing can be proved until ` +
-        "its governance creates one (log-consensus-state prints the state for it)";
-      findings.push({ severity: "warning", event: "client_missing", text });
-    }
-    const unusable = client && this.#findUnusableReason(client, nowSec);
-    if (unusable !== undefined) {
-      const event = proverEvents[unusable.code];
-      findings.push({ severity: "warning", event, text: `${this.chain}: ${unusable.detail}` });
-    }
-    return findings;
+    return [...findings, ...client];
   }
 
   /** False when the node serves another chain; what does not answer is reported when it is needed. */
@@ -140,19 +115,9 @@ class PolygonProver implements ConsensusProver {
     }
   }
 
-  #findUnusableReason(client: ConsensusClientView, nowSec: bigint): UnusableReason | undefined {
-    return findUnusableReason(`client ${this.consensusStateId} of the hub`, client, nowSec);
-  }
-
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const trusted = await this.#fetchTrusted(signal);
-    if (trusted === undefined) {
-      return {
-        kind: "nothing",
-        reason: "the hub has not finalized its last update of this chain yet",
-        againInMs: UNTIL_FINAL_MS,
-      };
-    }
+    if (trusted === undefined) return UNTIL_FINAL;
     const { node, bor } = this.#deps;
     const status = await node.fetchStatus(signal);
     if (status.isCatchingUp) {
@@ -257,29 +222,13 @@ class PolygonProver implements ConsensusProver {
     return new ProverFault("not_served", { chain: this.chain, detail });
   }
 
-  /**
-   * Reads the client's state; undefined while its newest state is not final, since an update on it could become
-   * invalid.
-   */
+  /** Fetches the client's state; `undefined` while it is not final. */
   async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
-    const { reads } = this.#deps.hub;
-    const [best, final, nowSec] = await Promise.all([
-      reads.fetchClient(this.consensusStateId, "best", signal),
-      reads.fetchClient(this.consensusStateId, "final", signal),
-      reads.fetchNowSec(signal),
-    ]);
-    if (best === undefined) throw this.#hubFault(`the hub has no client ${this.consensusStateId}`);
-    if (best.clientId !== consensusClientIds.polygon) {
-      throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${best.clientId}, not of Polygon`);
-    }
-    const unusable = this.#findUnusableReason(best, nowSec);
-    if (unusable !== undefined) {
-      throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
-    }
-    if (final === undefined || !equalBytes(best.state, final.state)) return undefined;
-    const state = this.#decode(best.state);
-    this.#requireTrust(state, nowSec);
-    return { state, bytes: best.state, ageMs: Number(nowSec - best.updatedSec) * 1_000, nowSec };
+    const client = await this.#client.fetchFinal(signal);
+    if (client === undefined) return undefined;
+    const state = this.#decode(client.bytes);
+    this.#requireTrust(state, client.nowSec);
+    return { ...client, state };
   }
 
   #decode(bytes: Uint8Array): PolygonConsensusState {
@@ -287,7 +236,7 @@ class PolygonProver implements ConsensusProver {
       return decodePolygonState(bytes);
     } catch (cause) {
       if (!(cause instanceof PolygonError)) throw cause;
-      throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, cause);
+      throw this.#client.unreadable(cause);
     }
   }
 
@@ -301,11 +250,6 @@ class PolygonProver implements ConsensusProver {
       `trusts, is ${ageSec} s old and ${trustingPeriodSec} s are allowed; no relayer can update it, the hub's ` +
       "governance must give it a new state (log-consensus-state prints it)";
     throw new ProverFault("expired", { chain: this.chain, detail });
-  }
-
-  #hubFault(detail: string, cause?: unknown): ProverFault {
-    const options = cause === undefined ? undefined : { cause };
-    return new ProverFault("hub_state", { chain: this.chain, detail }, options);
   }
 
   #early(dueInMs: number): ProverFinding {

@@ -11,6 +11,7 @@ import { type BundledRead, decodeBundleResult, encodeBundle } from "../../evm/ca
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../rpc/call.ts";
 import { RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { partsOf } from "../../runtime/parts.ts";
 
 /**
  * Reads of one bundle. A hundred receipts take about 3 million gas with what the code costs, less than any node allows
@@ -180,14 +181,9 @@ function bundlesOf(calls: readonly RpcCall[]): readonly Bundle[] {
     byTag.set(tag, [...byTag.get(tag) ?? [], { to, data, index }]);
   });
   return [...byTag].flatMap(([tag, reads]) =>
-    partsOf(reads).filter((part) => part.length > 1).map((part) => ({
+    partsOf(reads, MAX_READS).filter((part) => part.length > 1).map((part) => ({
       reads: part,
       call: { method: "eth_call", params: [{ data: encodeBundle(part) }, tag] },
     }))
   );
-}
-
-function partsOf(reads: readonly PlacedRead[]): readonly (readonly PlacedRead[])[] {
-  const starts = Array.from({ length: Math.ceil(reads.length / MAX_READS) }, (_, part) => part * MAX_READS);
-  return starts.map((start) => reads.slice(start, start + MAX_READS));
 }

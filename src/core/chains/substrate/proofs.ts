@@ -25,6 +25,7 @@ import { readSubstrateProof } from "../../merkle/substrate_proof.ts";
 import { findConsensusDigest, requestMetadataCodec, requestReceiptCodec } from "../../ismp/host_state.ts";
 import { TrieError } from "../../merkle/trie_error.ts";
 import { storedSigner } from "../../ismp/signed_messages.ts";
+import { partsOf } from "../../runtime/parts.ts";
 
 /** Maximum number of keys of one proof query; the nodes of the answers are joined. */
 const KEYS_PER_QUERY = 100;
@@ -144,10 +145,7 @@ export class SubstrateProofs implements ChainProofs {
     query: (keys: readonly Uint8Array[]) => TypedCall<Uint8Array>,
     signal: AbortSignal,
   ): Promise<readonly Uint8Array[]> {
-    const queries = [];
-    for (let start = 0; start < keys.length; start += KEYS_PER_QUERY) {
-      queries.push(query(keys.slice(start, start + KEYS_PER_QUERY)));
-    }
+    const queries = partsOf(keys, KEYS_PER_QUERY).map(query);
     const nodes = new Map<Hex, Uint8Array>();
     for (const [index, answer] of (await this.#node.client.callAll(queries, signal)).entries()) {
       const part = this.#decode(list(bytes), answer, queries[index]?.method ?? "proof");

@@ -6,6 +6,7 @@
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { DeliveryRow } from "../../ledger/ledger.ts";
+import { partsOf } from "../../../core/runtime/parts.ts";
 
 /** Maximum number of commitments per claim, as upstream. */
 export const CLAIM_GROUP_SIZE = 50;
@@ -175,8 +176,7 @@ function compareRows(a: ClaimRow, b: ClaimRow): number {
 /** Groups rows of one pair and relayer. */
 function groupsOf(members: readonly PricedRow[], facts: ClaimPlanInput): readonly ClaimGroup[] {
   const groups: ClaimGroup[] = [];
-  for (let start = 0; start < members.length; start += CLAIM_GROUP_SIZE) {
-    const part = members.slice(start, start + CLAIM_GROUP_SIZE);
+  for (const part of partsOf(members, CLAIM_GROUP_SIZE)) {
     const [first] = part;
     if (first === undefined) throw new Error("Empty group of claims");
     const { source, dest, relayer } = first.row;
