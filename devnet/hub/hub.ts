@@ -41,7 +41,7 @@ import { chainMethods } from "./rpc/chain_methods.ts";
 import { RpcDispatcher } from "./rpc/dispatcher.ts";
 import type { FaultHook } from "./rpc/faults.ts";
 import { ismpMethods } from "./rpc/ismp_methods.ts";
-import { type RpcServer, startRpcServer } from "./rpc/server.ts";
+import { RpcServer } from "./rpc/server.ts";
 import { stateMethods } from "./rpc/state_methods.ts";
 import { systemMethods } from "./rpc/system_methods.ts";
 import { DispatchError, type Execution, type RejectionListener } from "./runtime.ts";
@@ -76,7 +76,6 @@ export class Hub {
   readonly #hubOnly: HubPallets | undefined;
   readonly #ownProofs: OwnProofs | undefined;
   #finality: StandaloneFinality | undefined;
-  readonly #dispatcher: RpcDispatcher;
   readonly #blockTimeMs: number | "manual";
   readonly #now: () => number;
   readonly #relayParent: HubOptions["relayParent"];
@@ -84,8 +83,7 @@ export class Hub {
   readonly #listeners = new Set<(news: BlockNews) => void>();
   #actions: PendingAction[] = [];
   #offsetMs = 0;
-  #port: number;
-  #server: RpcServer | undefined;
+  readonly #server: RpcServer;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Not for callers: use {@link startHub}. */
@@ -95,7 +93,6 @@ export class Hub {
     this.#blockTimeMs = options.blockTimeMs ?? 1000;
     this.#now = options.now ?? Date.now;
     this.#relayParent = options.relayParent;
-    this.#port = options.port ?? 0;
     const parts = options.chain === undefined
       ? assembleHub(name, this.identity, options)
       : assembleChain(options.chain, options);
@@ -112,7 +109,7 @@ export class Hub {
       () => this.#node.chain.bestState,
     );
     this.#ownProofs = parts.hubOnly && new OwnProofs(parts.hubOnly.beefy, enqueue, this.#node.chain);
-    this.#dispatcher = this.#makeDispatcher(options.maxMessageBytes ?? 150_000_000);
+    this.#server = new RpcServer(this.#makeDispatcher(options.maxMessageBytes ?? 150_000_000), options.port);
     this.#setUp(options, parts);
     this.produceBlock();
   }
@@ -212,17 +209,17 @@ export class Hub {
 
   /** Port on 127.0.0.1; the same after a restart. */
   get port(): number {
-    return this.#port;
+    return this.#server.port;
   }
 
   /** Endpoint for HTTP. */
   get httpUrl(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return `http://127.0.0.1:${this.#server.port}`;
   }
 
   /** Endpoint for WebSocket. */
   get wsUrl(): string {
-    return `ws://127.0.0.1:${this.#port}`;
+    return `ws://127.0.0.1:${this.#server.port}`;
   }
 
   /** Newest block. */
@@ -257,28 +254,26 @@ export class Hub {
 
   /** True while the endpoint answers. */
   get isRunning(): boolean {
-    return this.#server !== undefined;
+    return this.#server.isRunning;
   }
 
   /** Opens the port and begins to make blocks. Also after {@link stop}, with the state as it was. */
   start(): void {
-    if (this.#server !== undefined) return;
-    this.#server = startRpcServer(this.#dispatcher, this.#port);
-    this.#port = this.#server.port;
+    if (this.#server.isRunning) return;
+    this.#server.start();
     this.resumeBlocks();
   }
 
   /** Closes the port and all connections and makes no more blocks; the state stays. */
   async stop(): Promise<void> {
     this.pauseBlocks();
-    const server = this.#server;
-    this.#server = undefined;
-    await server?.stop();
+    await this.#server.stop();
   }
 
-  /** {@link stop}, for `await using`. */
+  /** {@link stop} for good: the port is given back. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
+    this.pauseBlocks();
+    await this.#server[Symbol.asyncDispose]();
   }
 
   /** Makes no blocks until {@link resumeBlocks}; the endpoint continues. */

@@ -297,7 +297,7 @@ Deno.test("hub: JSON-RPC batches, unknown methods and malformed requests", async
 });
 
 Deno.test("hub: stops and starts on the same port with the same state", async () => {
-  const hub = await startHub({ blockTimeMs: 20 });
+  await using hub = await startHub({ blockTimeMs: 20 });
   const { httpUrl } = hub;
   const socket = new WebSocket(hub.wsUrl);
   const closed = new Promise((resolve) => socket.addEventListener("close", resolve));
@@ -311,7 +311,6 @@ Deno.test("hub: stops and starts on the same port with the same state", async ()
   equal(await resultHttp(httpUrl, "chain_getBlockHash", [number]), hash);
   await hub.setChallengePeriod(sender, 1n);
   ok(hub.best.number > number);
-  await hub.stop();
 });
 
 Deno.test("hub: faults on demand delay, refuse, throttle, cut and drop", async () => {

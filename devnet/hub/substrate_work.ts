@@ -86,8 +86,8 @@ export async function startTwoChains(
       return BigInt(header.number);
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      await hub.stop();
-      await chain.stop();
+      await hub[Symbol.asyncDispose]();
+      await chain[Symbol.asyncDispose]();
     },
   };
 }

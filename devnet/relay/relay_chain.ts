@@ -10,7 +10,7 @@ import type { BlockName } from "../hub/hub_options.ts";
 import type { BlockNews } from "../hub/node.ts";
 import { type AnswerHook, RpcDispatcher } from "../hub/rpc/dispatcher.ts";
 import type { FaultHook } from "../hub/rpc/faults.ts";
-import { type RpcServer, startRpcServer } from "../hub/rpc/server.ts";
+import { RpcServer } from "../hub/rpc/server.ts";
 import { Finality } from "./finality.ts";
 import { RelayBlocks } from "./relay_blocks.ts";
 import { relayMethods } from "./relay_methods.ts";
@@ -37,18 +37,15 @@ class RelaySimulator implements RelayChainNode {
   readonly #options: RelaySimulatorOptions;
   readonly #chain: RelayBlocks;
   readonly #finality: Finality;
-  readonly #dispatcher: RpcDispatcher;
   readonly #listeners = new Set<(news: BlockNews) => void>();
   readonly #now: () => number;
-  #port: number;
-  #server: RpcServer | undefined;
+  readonly #server: RpcServer;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastMs = 0n;
 
   constructor(options: RelaySimulatorOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
-    this.#port = options.port ?? 0;
     this.beefyReady = options.beefyReady ?? true;
     this.missingMethods = new Set(options.missingMethods);
     const finalityLag = options.finalityLag ?? 2;
@@ -71,7 +68,7 @@ class RelaySimulator implements RelayChainNode {
       beefyPayload: options.beefyPayload ?? [],
       splitVotes: options.splitVotes ?? (() => false),
     });
-    this.#dispatcher = this.#makeDispatcher();
+    this.#server = new RpcServer(this.#makeDispatcher(), options.port);
     this.produceBlocks(beefyActivationBlock + 1 + Math.max(finalityLag, options.beefyLag ?? 0));
   }
 
@@ -109,15 +106,15 @@ class RelaySimulator implements RelayChainNode {
   }
 
   get port(): number {
-    return this.#port;
+    return this.#server.port;
   }
 
   get httpUrl(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return `http://127.0.0.1:${this.#server.port}`;
   }
 
   get wsUrl(): string {
-    return `ws://127.0.0.1:${this.#port}`;
+    return `ws://127.0.0.1:${this.#server.port}`;
   }
 
   get best(): BlockName {
@@ -196,21 +193,19 @@ class RelaySimulator implements RelayChainNode {
   }
 
   start(): void {
-    if (this.#server !== undefined) return;
-    this.#server = startRpcServer(this.#dispatcher, this.#port);
-    this.#port = this.#server.port;
+    if (this.#server.isRunning) return;
+    this.#server.start();
     this.resumeBlocks();
   }
 
   async stop(): Promise<void> {
     this.pauseBlocks();
-    const server = this.#server;
-    this.#server = undefined;
-    await server?.stop();
+    await this.#server.stop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
+    this.pauseBlocks();
+    await this.#server[Symbol.asyncDispose]();
   }
 
   pauseBlocks(): void {

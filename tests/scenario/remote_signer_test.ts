@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import { DevnetWeb3Signer, type Misbehaviour } from "../../devnet/evm/web3signer.ts";
+import { KeptPort } from "../../devnet/kept_port.ts";
 import { relayerConfig, type SectionChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import type { TestServer } from "../support/test_server.ts";
@@ -21,7 +22,7 @@ import { playGuardedOn, secretly, SECRETS } from "./support/secrets.ts";
 class ChainSigner implements AsyncDisposable {
   readonly signer: DevnetWeb3Signer;
   readonly host: string;
-  readonly #port: number;
+  readonly #port = new KeptPort();
   #server: TestServer | undefined;
 
   constructor({ node }: Pick<DevnetChain, "node">) {
@@ -29,9 +30,8 @@ class ChainSigner implements AsyncDisposable {
       keys: [DEVNET_KEYS.user, DEVNET_KEYS.relayer],
       chainId: node.chainId,
     });
-    this.#server = this.signer.serve();
-    this.#port = this.#server.port;
-    this.host = `127.0.0.1:${this.#port}`;
+    this.comeBack();
+    this.host = `127.0.0.1:${this.#port.number}`;
   }
 
   /** Keys of the section of its chain. */
@@ -48,7 +48,7 @@ class ChainSigner implements AsyncDisposable {
   }
 
   comeBack(): void {
-    this.#server = this.signer.serve(this.#port);
+    this.#server = this.signer.serve(this.#port.number);
   }
 
   /** Signatures that it was asked for. */
@@ -58,6 +58,7 @@ class ChainSigner implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.goAway();
+    this.#port[Symbol.dispose]();
   }
 }
 

@@ -1,51 +1,83 @@
 /**
  * HTTP and WebSocket on one port. Can be stopped and started again on the same port.
  */
+import { KeptPort } from "../../kept_port.ts";
 import type { RpcDispatcher, SubscriptionHost } from "./dispatcher.ts";
 import { ConnectionFault } from "./faults.ts";
 import { notificationText } from "./json_rpc.ts";
 import type { RpcSubscription } from "./method.ts";
 
-/** A listening server. */
-export interface RpcServer {
-  readonly port: number;
+/** A server that can go away and come back at the same address, with everything else as it was. */
+export class RpcServer implements AsyncDisposable {
+  readonly #dispatcher: RpcDispatcher;
+  readonly #port: KeptPort;
+  #running: RunningServer | undefined;
+
+  /** Listens from {@link start} on. @param port on 127.0.0.1; absent or 0: one that stays with it until the end. */
+  constructor(dispatcher: RpcDispatcher, port: number | undefined) {
+    this.#dispatcher = dispatcher;
+    this.#port = new KeptPort(port);
+  }
+
+  get port(): number {
+    return this.#port.number;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Opens the port, if it is not open. */
+  start(): void {
+    this.#running ??= new RunningServer(this.#dispatcher, this.port);
+  }
+
   /** Closes the port and every connection. */
-  stop(): Promise<void>;
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    await running?.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    this.#port[Symbol.dispose]();
+  }
 }
 
-/** Listens on 127.0.0.1. @param port 0 takes a free one. */
-export function startRpcServer(dispatcher: RpcDispatcher, port: number): RpcServer {
-  const abort = new AbortController();
-  const sockets = new Set<WebSocket>();
-  const server = Deno.serve(
-    { port, hostname: "127.0.0.1", signal: abort.signal, onListen: () => {} },
-    (request) => {
+/** From one opening of the port to its closing. */
+class RunningServer {
+  readonly #abort = new AbortController();
+  readonly #sockets = new Set<WebSocket>();
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+
+  constructor(dispatcher: RpcDispatcher, port: number) {
+    const { signal } = this.#abort;
+    this.#server = Deno.serve({ port, hostname: "127.0.0.1", signal, onListen: () => {} }, (request) => {
       if (request.headers.get("upgrade")?.toLowerCase() === "websocket") {
         const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-        serveSocket(dispatcher, socket, sockets, abort.signal);
+        serveSocket(dispatcher, socket, this.#sockets, signal);
         return response;
       }
-      return serveHttp(dispatcher, request, abort.signal);
-    },
-  );
-  return {
-    port: server.addr.port,
-    async stop(): Promise<void> {
-      const closing = [...sockets].map((socket) =>
-        new Promise<void>((resolve) => {
-          if (socket.readyState === WebSocket.CLOSED) return resolve();
-          socket.addEventListener("close", () => resolve());
-          socket.close(1001, "server stops");
-        })
-      );
-      abort.abort();
-      await Promise.race([
-        Promise.all(closing),
-        new Promise<void>((resolve) => AbortSignal.timeout(1000).addEventListener("abort", () => resolve())),
-      ]);
-      await server.finished;
-    },
-  };
+      return serveHttp(dispatcher, request, signal);
+    });
+  }
+
+  async stop(): Promise<void> {
+    const closing = [...this.#sockets].map((socket) =>
+      new Promise<void>((resolve) => {
+        if (socket.readyState === WebSocket.CLOSED) return resolve();
+        socket.addEventListener("close", () => resolve());
+        socket.close(1001, "server stops");
+      })
+    );
+    this.#abort.abort();
+    await Promise.race([
+      Promise.all(closing),
+      new Promise<void>((resolve) => AbortSignal.timeout(1000).addEventListener("abort", () => resolve())),
+    ]);
+    await this.#server.finished;
+  }
 }
 
 const jsonHeaders = { "content-type": "application/json; charset=utf-8" };

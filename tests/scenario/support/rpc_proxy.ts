@@ -3,6 +3,7 @@
  * the same port. Start reading at {@link startRpcProxy}.
  */
 import { serveLocally, type TestServer } from "../../support/test_server.ts";
+import { KeptPort } from "../../../devnet/kept_port.ts";
 import { answerLagging } from "../../../devnet/profiles/lagging_node.ts";
 import { SocketRelay } from "./socket_relay.ts";
 
@@ -76,8 +77,6 @@ export interface RpcProxy extends AsyncDisposable {
 export interface ProxyOptions {
   /** `http://host:port` of the endpoint; WebSockets go to the same host and port. */
   readonly upstream: string;
-  /** Unset: one that is free. */
-  readonly port?: number;
   /** Keeps the text of every answer, and finds the answers of socket messages by their ids. Default false. */
   readonly keepsAnswers?: boolean;
   /** Each answer is held back for so long, as a network does; requests made together then overlap. Default 0. */
@@ -113,7 +112,7 @@ class RunningProxy implements RpcProxy {
   readonly #upstream: string;
   readonly #keepsAnswers: boolean;
   readonly #latencyMs: number;
-  #port: number;
+  readonly #port = new KeptPort();
   #server: TestServer | undefined;
   #mode: ProxyMode = { kind: "pass" };
   #methods: readonly string[] | undefined;
@@ -122,23 +121,22 @@ class RunningProxy implements RpcProxy {
   #modeChange = new AbortController();
   readonly #relays = new Set<SocketRelay>();
 
-  constructor({ upstream, port, keepsAnswers, latencyMs }: ProxyOptions) {
+  constructor({ upstream, keepsAnswers, latencyMs }: ProxyOptions) {
     this.#upstream = upstream.replace(/\/$/, "");
-    this.#port = port ?? 0;
     this.#keepsAnswers = keepsAnswers ?? false;
     this.#latencyMs = latencyMs ?? 0;
   }
 
   get port(): number {
-    return this.#port;
+    return this.#port.number;
   }
 
   get httpUrl(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return `http://127.0.0.1:${this.port}`;
   }
 
   get wsUrl(): string {
-    return `ws://127.0.0.1:${this.#port}`;
+    return `ws://127.0.0.1:${this.port}`;
   }
 
   get requests(): readonly ProxiedRequest[] {
@@ -162,8 +160,7 @@ class RunningProxy implements RpcProxy {
 
   listen(): void {
     const onError = (): Response => new Response(null, { status: 502 });
-    this.#server = serveLocally({ port: this.#port, onError }, (request) => this.#answer(request));
-    this.#port = this.#server.port;
+    this.#server = serveLocally({ port: this.port, onError }, (request) => this.#answer(request));
   }
 
   async setMode(mode: ProxyMode, methods?: readonly string[]): Promise<void> {
@@ -184,6 +181,7 @@ class RunningProxy implements RpcProxy {
   async stop(): Promise<void> {
     this.#modeChange.abort();
     await this.#stopListening();
+    this.#port[Symbol.dispose]();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
