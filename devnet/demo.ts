@@ -1,9 +1,9 @@
 /**
  * The main job on the devnet with both compiled programs: `causeway-consensus` proves an L1, two rollups and a BSC-type
- * chain to the hub, and the hub to them and to a Substrate chain, through changes of the relay chain's authorities;
- * `causeway` carries messages between all of them on top of that, then claims their fees and has them paid out. What is
- * shown is read from the chains and the hub, not from the programs.
- * Usage: `deno task demo [--keep] [--verbose] [--count=20]`
+ * chain to the hub, with `--all` a Polygon chain, too, and the hub to them and to a Substrate chain, through changes of the
+ * relay chain's authorities; `causeway` carries messages between all of them on top of that, then claims their fees and has
+ * them paid out. What is shown is read from the chains and the hub, not from the programs.
+ * Usage: `deno task demo [--all] [--keep] [--verbose] [--count=20]`
  */
 import { Command, InvalidArgumentError } from "commander";
 import {
@@ -33,7 +33,7 @@ import { Interruption, runInterruptibly, untilAborted } from "./terminal/interru
 import type { PingOptions } from "./traffic/messages.ts";
 import { Progress, standardOutput, table } from "./terminal/progress.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
-import { kindTexts } from "./chains/proven_chains.ts";
+import { type ChainKind, kindTexts } from "./chains/proven_chains.ts";
 import { areProgramsOutdated, compilePrograms } from "./programs/relayer_build.ts";
 import { RouteBoard } from "./terminal/route_board.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
@@ -44,15 +44,18 @@ import { DEADLINE_MS } from "./waiting.ts";
 const WAVES = 4;
 /** From each chain to the hub, and from rollups to another chain. */
 const FEW = 5;
-/** `A` is the L1, `B` and `C` are rollups on it. */
-const KINDS = ["beacon", "op_stack", "arbitrum", "bsc"] as const;
-/** `E`, which is final by votes of its own. */
+/** In the order of their names, `A`, `B`, ...: the rollups stand on the L1. */
+const KINDS: readonly ChainKind[] = ["beacon", "op_stack", "arbitrum", "bsc"];
+/** With `--all`. */
+const ALL_KINDS: readonly ChainKind[] = [...KINDS, "polygon"];
+/** The last name, final by votes of its own. */
 const SUBSTRATE = "SUBSTRATE-demo";
 const SUBSTRATE_DECIMALS = 12;
 /** Matters with `--keep`: what is earned then is paid out by the running relayer, a minute after its start. */
 const PAYING_OUT = { withdrawal_frequency: 60, minimum_withdrawal_amount: 10 };
 
 interface Arguments {
+  readonly all: boolean;
   readonly keep: boolean;
   readonly verbose: boolean;
   readonly count: number;
@@ -61,8 +64,9 @@ interface Arguments {
 function parseArguments(args: readonly string[]): Arguments {
   return new Command("deno task demo")
     .description(
-      "Four EVM chains, a Substrate chain and a hub learn of each other by proofs, and messages cross; both compiled programs at work",
+      "EVM chains, a Substrate chain and a hub learn of each other by proofs, and messages cross; both compiled programs at work",
     )
+    .option("--all", "a Polygon chain as well", false)
     .option("--keep", "continue afterwards, so that more can be sent", false)
     .option("--verbose", "show the logs of both programs", false)
     .option("--count <n>", "messages each way between the L1 and BSC", readCount, 20)
@@ -107,7 +111,8 @@ async function run(signal: AbortSignal): Promise<number> {
     progress.say("Building both programs (build/causeway, build/causeway-consensus) ...");
     await compilePrograms(signal);
   }
-  progress.say("Starting an L1, two rollups, a BSC-type and a Substrate chain, a hub and its relay chain,");
+  const kinds = options.all ? "a BSC-type, a Polygon and a Substrate" : "a BSC-type and a Substrate";
+  progress.say(`Starting an L1, two rollups, ${kinds} chain, a hub and its relay chain,`);
   progress.say(
     "and causeway-consensus twice: [hub] type beefy is for EVM chains, grandpa for Substrate chains ...",
   );
@@ -141,9 +146,9 @@ async function run(signal: AbortSignal): Promise<number> {
   return isFine ? 0 : 1;
 }
 
-function devnetOptions({ verbose }: Arguments, progress: Progress): DevnetOptions {
+function devnetOptions({ all, verbose }: Arguments, progress: Progress): DevnetOptions {
   return {
-    kinds: KINDS,
+    kinds: all ? ALL_KINDS : KINDS,
     feeds: "together",
     substrateChains: [{ stateMachine: SUBSTRATE, feeTokenDecimals: SUBSTRATE_DECIMALS }],
     // Nobody tells a chain of the hub but the programs.
@@ -207,7 +212,7 @@ async function guarded(stage: Stage, count: number): Promise<boolean> {
 async function job(stage: Stage, count: number): Promise<void> {
   const { devnet, progress, board, updates } = stage;
   await rotateQuietly(stage);
-  const routes = planRoutes(count);
+  const routes = planRoutes(devnet, count);
   const chains = [...devnet.chains, ...devnet.substrateChains];
   await Promise.all(devnet.substrateChains.map((chain) => lowerMinimum(devnet, chain)));
   const expected = await Promise.all(chains.map(async (chain) => ({
@@ -233,20 +238,35 @@ async function job(stage: Stage, count: number): Promise<void> {
 /** A route with its messages. */
 type PlannedRoute = PingOptions & { readonly count: number; readonly fee: bigint };
 
-/** Between the L1 and BSC, from each rollup to another chain, to and from the Substrate chain, and from all to the hub. */
-function planRoutes(count: number): readonly PlannedRoute[] {
+/** Between the L1 and BSC, from rollups to another chain, both ways with all others, and from all to the hub. */
+function planRoutes(devnet: Devnet, count: number): readonly PlannedRoute[] {
   const paid = (from: string, to: string, some: number): PlannedRoute => {
-    return { from, to, count: some, fee: feePerMessage(some, decimalsOn(from)) };
+    return { from, to, count: some, fee: feePerMessage(some, decimalsOn(devnet, from)) };
   };
+  const names = namesOf(devnet);
+  const l1 = nameOf(devnet, "beacon");
+  const bsc = nameOf(devnet, "bsc");
+  const arbitrum = nameOf(devnet, "arbitrum");
+  const others = names.slice(KINDS.length);
   return [
-    paid("A", "D", count),
-    paid("D", "A", count),
-    paid("B", "C", FEW),
-    paid("C", "D", FEW),
-    paid("A", "E", FEW),
-    paid("E", "D", FEW),
-    ...["A", "B", "C", "D", "E"].map((from) => ({ from, to: "hub", count: FEW, fee: 0n })),
+    paid(l1, bsc, count),
+    paid(bsc, l1, count),
+    paid(nameOf(devnet, "op_stack"), arbitrum, FEW),
+    paid(arbitrum, bsc, FEW),
+    ...others.flatMap((other) => [paid(l1, other, FEW), paid(other, bsc, FEW)]),
+    ...names.map((from) => ({ from, to: "hub", count: FEW, fee: 0n })),
   ];
+}
+
+function nameOf({ chains }: Devnet, kind: ChainKind): string {
+  const found = chains.find(({ proven }) => proven.kind === kind);
+  if (found === undefined) throw new RangeError(`No chain of the demo is of kind ${kind}`);
+  return found.name;
+}
+
+/** Of all chains but the hub, in alphabetical order. */
+function namesOf({ chains, substrateChains }: Devnet): readonly string[] {
+  return [...chains, ...substrateChains].map(({ name }) => name);
 }
 
 /** Sends everything while the relayer runs; resolves when all has arrived and the relayer has ended. */
@@ -335,23 +355,22 @@ async function keepRunning(stage: Stage): Promise<void> {
   void followStandardInput(async (line) => {
     // The typed line stands below the block: the next one begins below it.
     progress.finish();
-    const names = [...devnet.chains, ...devnet.substrateChains].map(({ name }) => name);
-    const wanted = readSendLine(line, names);
+    const wanted = readSendLine(line, namesOf(devnet));
     if (typeof wanted === "string") progress.say(wanted);
-    else if (wanted !== undefined) await board.send({ ...wanted, fee: feeOf(wanted) });
+    else if (wanted !== undefined) await board.send({ ...wanted, fee: feeOf(devnet, wanted) });
   }, signal);
   await Promise.race([follow(stage, signal), relayer.ended, devnet.oracle.failed]);
   progress.finish();
 }
 
 /** Nobody pays for messages to the hub. */
-function feeOf({ from, to, count = 1 }: PingOptions): bigint {
-  return to === "hub" ? 0n : feePerMessage(count, decimalsOn(from));
+function feeOf(devnet: Devnet, { from, to, count = 1 }: PingOptions): bigint {
+  return to === "hub" ? 0n : feePerMessage(count, decimalsOn(devnet, from));
 }
 
 /** Decimals of the fee token of a chain with that name. */
-function decimalsOn(name: string): number | undefined {
-  return name === "E" ? SUBSTRATE_DECIMALS : undefined;
+function decimalsOn({ substrateChains }: Devnet, name: string): number | undefined {
+  return substrateChains.find((chain) => chain.name === name)?.feeTokenDecimals;
 }
 
 /** Ends causeway-consensus; false, with the reason on the screen, when it did not end in order. */
