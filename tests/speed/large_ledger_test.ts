@@ -47,6 +47,8 @@ const narrow: Readonly<Record<string, string>> = {
   "lift batch limits": "INDEX message_limited",
   "response to a GET request": "INDEX message_of_get",
   "highest nonce": "INDEX submission_by_nonce",
+  "status: ended within a day": "COVERING INDEX message_ended_of_leg",
+  "deliveries unreadable": "COVERING INDEX delivery_by_pair",
   "chains with spending": "INDEX spending_all_mined",
   "command: open messages of a leg": "COVERING INDEX message_by_state",
 };
@@ -55,24 +57,34 @@ Deno.test("large ledgers: no query reads a table that grows from end to end", ()
   withDirectory((directory) => {
     const path = `${directory}/relayer.db`;
     fillLedger(path, fill);
-    const sqlite = new RecordingSqlite(path);
-    const ledger = createLedger(new Database(sqlite, path, { now: () => fill.nowMs }));
     const scans = new Map<string, readonly string[]>();
     const unused = new Set(Object.keys(narrow));
-    for (const [name, ask] of Object.entries(ledgerQueries(ledger, fill))) {
-      sqlite.statements.clear();
-      for (let turn = 0; turn < 4; turn++) ask(turn);
-      const plans = [...sqlite.statements].filter((sql) => /^(?:SELECT|UPDATE)/.test(sql.trim()))
-        .flatMap((sql) => planOf(path, sql));
+    for (const [name, plans] of plansOfQueries(path)) {
       const found = plans.filter((step) => growing.test(step) && !allowed.has(step));
       if (found.length > 0) scans.set(name, found);
       const index = narrow[name];
       if (index !== undefined && plans.some((step) => step.includes(index))) unused.delete(name);
     }
-    ledger.close();
     deepEqual([...scans], []);
     deepEqual([...unused], [], "queries that read more than they need");
   }));
+
+/** Steps of each query, by its name. Each has a ledger of its own, since what two of them ask is prepared once. */
+function plansOfQueries(path: string): ReadonlyMap<string, readonly string[]> {
+  const plans = new Map<string, readonly string[]>();
+  let names = [""];
+  for (let at = 0; at < names.length; at++) {
+    const sqlite = new RecordingSqlite(path);
+    const ledger = createLedger(new Database(sqlite, path, { now: () => fill.nowMs }));
+    const queries = Object.entries(ledgerQueries(ledger, fill));
+    names = queries.map(([name]) => name);
+    for (let turn = 0; turn < 4; turn++) queries[at]?.[1](turn);
+    ledger.close();
+    const statements = [...sqlite.statements].filter((sql) => /^(?:SELECT|UPDATE)/.test(sql.trim()));
+    plans.set(names[at] ?? "", statements.flatMap((sql) => planOf(path, sql)));
+  }
+  return plans;
+}
 
 function planOf(path: string, sql: string): readonly string[] {
   const reader = new DatabaseSync(path, { readOnly: true });

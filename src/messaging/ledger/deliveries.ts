@@ -5,6 +5,7 @@ import {
   findDecimal,
   findHash,
   findInteger,
+  type Parameters,
   readBytes,
   readHash,
   readInteger,
@@ -127,7 +128,7 @@ const defaultLimit = 1_000;
 
 /** The delivery records in a database. */
 export function openDeliveries(db: Database): Deliveries {
-  const change = (set: string, where: string, parameters: Parameters<Database["run"]>[1]): boolean =>
+  const change = (set: string, where: string, parameters: Parameters): boolean =>
     db.run(`UPDATE delivery SET ${set}, updated_at_ms = :now WHERE ${where}`, {
       ...parameters,
       now: db.now(),
@@ -256,19 +257,13 @@ function readable<T>(read: (row: Row) => T): (row: Row) => T[] {
   };
 }
 
-/** Steps from one value of the index to the next: there are few of them, however many deliveries there are. */
 function listRelayers(db: Database, source: StateMachine): Uint8Array[] {
   const relayers = new Map<string, Uint8Array>();
-  let [dest, relayer]: [string, Uint8Array] = ["", new Uint8Array()];
-  for (;;) {
-    const row = db.row(
-      `SELECT dest, relayer FROM delivery WHERE source = :source AND (dest, relayer) > (:dest, :relayer)
-       ORDER BY dest, relayer LIMIT 1`,
-      { source, dest, relayer },
-    );
-    if (row === undefined) break;
-    [dest, relayer] = [readText(row, "dest"), readBytes(row, "relayer")];
-    relayers.set(toHex(relayer), relayer);
+  for (const dest of listDestinations(db, source)) {
+    for (const row of listDistinct(db, "relayer", { source, dest })) {
+      const relayer = readBytes(row, "relayer");
+      relayers.set(toHex(relayer), relayer);
+    }
   }
   return [...relayers].sort(([one], [other]) => one < other ? -1 : 1).map(([, bytes]) => bytes);
 }
@@ -276,20 +271,42 @@ function listRelayers(db: Database, source: StateMachine): Uint8Array[] {
 function countUnreadable(db: Database): number {
   const isReadable = readable((row) => [readStateMachine(row, "source"), readStateMachine(row, "dest")]);
   let unreadable = 0;
-  let [source, dest] = ["", ""];
-  for (;;) {
-    const row = db.row(
-      `SELECT source, dest FROM delivery WHERE (source, dest) > (:source, :dest) ORDER BY source, dest LIMIT 1`,
-      { source, dest },
-    );
-    if (row === undefined) return unreadable;
-    [source, dest] = [readText(row, "source"), readText(row, "dest")];
-    if (isReadable(row).length > 0) continue;
-    const counted = db.row(
-      "SELECT count(*) AS count FROM delivery WHERE source = :source AND dest = :dest",
-      { source, dest },
-    );
-    unreadable += counted === undefined ? 0 : readNumber(counted, "count");
+  for (const row of listDistinct(db, "source", {})) {
+    const source = readText(row, "source");
+    for (const dest of listDestinations(db, source)) {
+      if (isReadable({ source, dest }).length > 0) continue;
+      const counted = db.row(
+        "SELECT count(*) AS count FROM delivery WHERE source = :source AND dest = :dest",
+        { source, dest },
+      );
+      unreadable += counted === undefined ? 0 : readNumber(counted, "count");
+    }
+  }
+  return unreadable;
+}
+
+/** Destinations with deliveries of requests from a source, as text: it may be unreadable. */
+function listDestinations(db: Database, source: string): readonly string[] {
+  const rows = listDistinct(db, "dest", { source });
+  return [...rows].map((row) => readText(row, "dest"));
+}
+
+/**
+ * Lists the values of a column of index `delivery_by_pair` where those before it are fixed. It steps from one value to
+ * the next: there are few of them, however many deliveries there are.
+ */
+function* listDistinct(
+  db: Database,
+  column: "source" | "dest" | "relayer",
+  fixed: Readonly<Record<string, string>>,
+): Generator<Row> {
+  const conditions = Object.keys(fixed).map((name) => `${name} = :${name} AND`).join(" ");
+  const select = (bound: string): string =>
+    `SELECT ${column} FROM delivery INDEXED BY delivery_by_pair WHERE ${conditions} ${bound} ORDER BY ${column} LIMIT 1`;
+  // No value sorts before the empty text. One bound at a time: SQLite would use the first of two.
+  for (let row = db.row(select(`${column} >= ''`), fixed); row !== undefined;) {
+    yield row;
+    row = db.row(select(`${column} > :last`), { ...fixed, last: row[column] });
   }
 }
 

@@ -230,7 +230,7 @@ function listDue(db: Database, query: DueQuery): MessageRow[] {
   // Avoids a scan of all open rows while none is due, which is most of the time.
   if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
   const isSorted = query.refused !== undefined && hasRefused(db, query);
-  if (query.refused === "only" && !isSorted) return [];
+  if (query.refused === "only" && !(isSorted && hasDueRefused(db, query))) return [];
   const refused = isSorted ? conditionsOfRefused[query.refused] : "";
   const { nowMs: now, targetNowSec } = query;
   const condition = `${isOpen} AND next_attempt_at_ms <= :now ${refused}`;
@@ -248,6 +248,17 @@ function hasRefused(db: Database, { source, target }: Pick<DueQuery, "source" | 
        AND reason IN (${listOf(refusedReasons)}) LIMIT 1`,
     { source, target },
   ) !== undefined;
+}
+
+/** False when no row that {@link conditionsOfRefused} selects is due; most of the time they wait for a later try. */
+function hasDueRefused(db: Database, { source, target, nowMs }: DueQuery): boolean {
+  const isDue = db.row(
+    // The plus sign keeps SQLite from reading everything of the leg that is due.
+    `SELECT 1 AS found FROM message WHERE source = :source AND target = :target AND ${isOpen}
+       AND reason IN (${listOf(refusedReasons)}) AND +next_attempt_at_ms <= :now LIMIT 1`,
+    { source, target, now: nowMs },
+  ) !== undefined;
+  return isDue || db.rows(refusedSenders, { source, target }).length > 0;
 }
 
 /** Rows of a leg that match a condition, in the order of {@link MessageQueries.listDue}. */

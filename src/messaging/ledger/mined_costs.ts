@@ -42,13 +42,23 @@ export interface MinedCosts {
   listCarried(id: number): CarriedMessage[];
 }
 
+/** Lowest id mined at or after a time; 0: none was. */
+function findFirst(db: Database, sinceMs: number): number {
+  const row = db.row(
+    "SELECT coalesce(min(id), 0) AS first FROM spending WHERE mined_at_ms IS NOT NULL AND mined_at_ms >= :sinceMs",
+    { sinceMs },
+  );
+  return row === undefined ? 0 : readNumber(row, "first");
+}
+
 /** Opens the costs in a database. */
 export function openMinedCosts(db: Database): MinedCosts {
   return {
     list: ({ sinceMs, afterId, limit }) =>
       db.rows(
-        `SELECT * FROM spending WHERE id > :afterId AND mined_at_ms >= :sinceMs ORDER BY id LIMIT :limit + 0`,
-        { sinceMs, afterId, limit },
+        // The first of them is found by time: what was sent long before is not read.
+        `SELECT * FROM spending WHERE id >= :fromId AND mined_at_ms >= :sinceMs ORDER BY id LIMIT :limit + 0`,
+        { sinceMs, fromId: afterId > 0 ? afterId + 1 : findFirst(db, sinceMs), limit },
       ).map((row) => ({
         id: readNumber(row, "id"),
         chain: readStateMachine(row, "chain"),

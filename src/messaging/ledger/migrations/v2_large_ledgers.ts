@@ -36,6 +36,8 @@ END;
 `;
 
 const indexes = `
+CREATE INDEX message_ended_of_leg ON message (source, target, state, updated_at_ms)
+  WHERE state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone');
 CREATE INDEX message_held ON message (target, reason, source, module, next_attempt_at_ms, updated_at_ms, state)
   WHERE state IN ('seen', 'held', 'ready', 'not_executed') AND reason IS NOT NULL;
 CREATE INDEX message_limited ON message (source, target, reason)
