@@ -118,6 +118,11 @@ export class Governance {
     );
   }
 
+  /** Sets the milliseconds of the slots of a parachain whose headers have no timestamps. */
+  setSlotDuration(paraId: number, slotMs: bigint): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => consensusSettings.slotDuration.put(overlay, slotMs, paraId));
+  }
+
   /** Rules a dispute game out, as fishermen do. */
   blacklistGame(id: StateMachineId, proxy: Address): Promise<BlockName> {
     return this.#enqueue(({ overlay }) =>

@@ -132,8 +132,8 @@ export class Hub {
   }
 
   #setUpConsensus(settings: ConsensusSettings): void {
-    const { disputeGames, outputOracles, rollupCores, bscEpochLength, grandpaStateMachines, parachains } =
-      settings;
+    const { disputeGames, outputOracles, rollupCores, bscEpochLength, grandpaStateMachines } = settings;
+    const { parachains, slotDurations } = settings;
     for (const { id, rules } of disputeGames ?? []) void this.governance.setDisputeGames(id, rules);
     for (const { id, oracle } of outputOracles ?? []) void this.governance.setOutputOracle(id, oracle);
     for (const { id, rollupCore } of rollupCores ?? []) void this.governance.setRollupCore(id, rollupCore);
@@ -142,6 +142,7 @@ export class Hub {
       void this.governance.setGrandpaStateMachine(chain, slotMs);
     }
     for (const paraId of parachains ?? []) void this.governance.followParachain(paraId);
+    for (const [paraId, slotMs] of slotDurations ?? []) void this.governance.setSlotDuration(paraId, slotMs);
   }
 
   #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {

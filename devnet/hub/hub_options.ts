@@ -67,6 +67,8 @@ export interface ConsensusSettings {
   readonly grandpaStateMachines?: ReadonlyMap<StateMachine, bigint>;
   /** Parachains that the parachain client follows. */
   readonly parachains?: readonly number[];
+  /** Milliseconds of the slots of parachains whose headers have no timestamps. */
+  readonly slotDurations?: ReadonlyMap<number, bigint>;
 }
 
 /** A block of the relay chain, as a parachain's own blocks tell of it. */

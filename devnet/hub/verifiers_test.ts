@@ -18,7 +18,7 @@ import {
 } from "../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import { decodeGrandpaJustification } from "../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { evmStateProofCodec, type HashAlgorithm } from "../../src/core/ismp/proof.ts";
-import { decodeStrict } from "../../src/core/encoding/scale.ts";
+import { bytes, decodeStrict } from "../../src/core/encoding/scale.ts";
 import { EvmProofError, readEvmState } from "../../src/core/merkle/evm_proof.ts";
 import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
 import { TrieError } from "../../src/core/merkle/trie_error.ts";
@@ -28,6 +28,69 @@ import { readEthereumState, requireSlots } from "./verifiers/ethereum_state.ts";
 import { checkFinality, FinalityRefusal } from "./verifiers/grandpa_finality.ts";
 import { ProofRefusal } from "./verifiers/proof_refusal.ts";
 import { readSubstrateState } from "./verifiers/substrate_state.ts";
+import { ParachainError } from "../../src/consensus/clients/parachain/spec/parachain_error.ts";
+import {
+  decodeParachainProof,
+  type ParachainView as HeadView,
+  verifyParachainHead,
+} from "../../src/consensus/clients/parachain/spec/parachain_proof.ts";
+import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
+import { parachainHeadKey } from "../../src/core/substrate/parachain_heads.ts";
+import { SubstrateTrie } from "../trie/substrate_trie.ts";
+import { digestItem, encodeHeader } from "./digest.ts";
+import { HeadRefusal, readFollowedHeads } from "./verifiers/parachain_heads.ts";
+
+Deno.test("the hub's own client of parachains and the relayer's verifier say the same of heads, also of broken ones", async () => {
+  const vector = await readVectors("parachain-consensus.json");
+  const { storageProof } = decodeParachainProof(vector.bytes("consensus_proof_scale"));
+  const paraId = Number(vector.integer("para_id"));
+  const view = {
+    chain: parseStateMachine("KUSAMA-4009"),
+    consensusStateId: toConsensusStateId("PAS0"),
+    coprocessor: parseStateMachine("KUSAMA-4009"),
+    relayStateRoot: vector.hash("relay_state_root"),
+  };
+  const agree = (
+    id: number,
+    nodes: readonly Uint8Array[],
+    change: Partial<Pick<HeadView, "relayStateRoot" | "slotMs">> = {},
+  ): unknown => {
+    const seen = { ...view, slotMs: 24_000n, ...change };
+    const mine = outcomeOf(() => verifyParachainHead({ storageProof: nodes }, id, seen) ?? "refused");
+    const hubs = outcomeOf(() => {
+      const { slotMs, ...rest } = seen;
+      return readFollowedHeads(nodes, { ...rest, paraIds: [id], slotMs: () => slotMs })[0] ?? "refused";
+    });
+    assert.deepEqual(hubs, mine);
+    return hubs;
+  };
+  assert.notEqual(agree(paraId, storageProof), "refused");
+  for (const at of storageProof.keys()) {
+    agree(paraId, storageProof.filter((_, index) => index !== at));
+    const turned = storageProof.map((node, index) => index === at ? node.map((byte) => byte ^ 1) : node);
+    assert.equal(agree(paraId, turned), "refused");
+  }
+  const key = parachainHeadKey(1000);
+  const logs = fc.array(
+    fc.record({
+      kind: fc.constantFrom("preRuntime", "consensus", "seal"),
+      engine: fc.constantFrom("aura", "BABE", "ISTM", "ISMP", "BEEF"),
+      data: fc.oneof(fc.uint8Array({ maxLength: 12 }), fc.uint8Array({ minLength: 64, maxLength: 120 })),
+    }),
+    { maxLength: 4 },
+  );
+  const slots = fc.option(fc.bigInt(0n, 2n ** 64n - 1n), { nil: undefined });
+  fc.assert(fc.property(logs, slots, fc.nat(0xffff_ffff), (items, slotMs, number) => {
+    const root = toHash256(new Uint8Array(32).fill(3));
+    const digest = items.map(({ kind, engine, data }) => digestItem(kind, engine, data));
+    const header = encodeHeader({ parentHash: root, number, stateRoot: root, extrinsicsRoot: root, digest });
+    for (const [id, head] of [[1000, header], [1000, header.slice(0, -1)], [paraId, header]] as const) {
+      const where = id === 1000 ? key : parachainHeadKey(id);
+      const state = SubstrateTrie.empty({ layout: "V1", hasher: "Blake2" }).set(where, bytes.enc(head));
+      agree(id, state.prove([where]), { relayStateRoot: state.root(), slotMs });
+    }
+  }));
+});
 
 /** What a reader makes of something; refusals are alike, whatever their names. */
 function outcomeOf(read: () => unknown): unknown {
@@ -35,7 +98,8 @@ function outcomeOf(read: () => unknown): unknown {
     return read();
   } catch (error) {
     const isRefusal = error instanceof ProofRefusal || error instanceof FinalityRefusal ||
-      error instanceof GrandpaError || error instanceof EvmProofError || error instanceof TrieError;
+      error instanceof GrandpaError || error instanceof EvmProofError || error instanceof TrieError ||
+      error instanceof HeadRefusal || error instanceof ParachainError;
     if (!isRefusal) throw error;
     return "refused";
   }

@@ -14,6 +14,7 @@ import type { BeefyClientState } from "../core/evm/beefy_client_state.ts";
 import type { ConsensusClientId, StateMachine, StateMachineId } from "../core/ismp/state_machine.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
+import type { OpenSocket } from "../core/rpc/socket_link.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
@@ -30,12 +31,19 @@ export interface ProverContext {
   readonly randomness: Randomness;
   readonly log: Log;
   readonly fetch: Fetch;
+  readonly openSocket: OpenSocket;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
   readonly hub: ConsensusTarget;
   /** Text of the chain that outlives the program; `undefined`: none (see {@link ChainClient.cachedAs}). */
   readonly cachedText: PersistedText | undefined;
 }
+
+/** Dependencies of the checks of endpoints. */
+export type EndpointCheckContext = Pick<
+  ProverContext,
+  "clock" | "randomness" | "fetch" | "openSocket" | "hub"
+>;
 
 /** Section of a chain whose finality is proved, with its host section. */
 export interface ChainClientSection<Type extends string, Host extends object> extends EvmChainSection {
@@ -72,13 +80,13 @@ export interface ChainClient<Type extends string, Host extends object> {
   findUnprovable?(chain: StateMachine): string | undefined;
   /** True when the host section switches the proofs of the chain off, which then only receives; absent: none can. */
   isSwitchedOff?(host: Host): boolean;
-  /** Reports values of the chain's section that do not fit the type. */
-  checkSection?(section: KnownSection): void;
+  /** Reports values of the chain's section that do not fit the type. @param hub `undefined`: its name is wrong. */
+  checkSection?(section: KnownSection, hub: StateMachine | undefined): void;
   /** L1 of a rollup. */
   findL1?(host: Partial<Host>): Partial<StateMachineId>;
   /** Creates the checks of the section's endpoints for the operator; the result lists those of one round. */
   createChecks(
-    context: Pick<ProverContext, "clock" | "randomness" | "fetch" | "hub">,
+    context: EndpointCheckContext,
     chain: ChainClientSection<Type, Host>,
   ): () => readonly CheckJob[];
   /** Creates the prover; its start-up check and initial state come with it. Sends no request. */

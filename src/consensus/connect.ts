@@ -12,6 +12,7 @@ import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type {
   ChainClient,
+  EndpointCheckContext,
   FollowerContext,
   HubClient,
   HubContext,
@@ -143,7 +144,7 @@ function isSwitchedOff<T extends ChainType>({ type, host }: ProvedChainConfig<T>
 }
 
 function createChecks<T extends ChainType>(
-  context: Pick<ProverContext, "clock" | "randomness" | "fetch" | "hub">,
+  context: EndpointCheckContext,
   chain: ProvedChainConfig<T>,
 ): () => readonly CheckJob[] {
   const client: ChainClient<T, ChainHosts[T]> = chainClients[chain.type];

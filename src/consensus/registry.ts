@@ -8,7 +8,7 @@ import { beefyClient } from "./clients/beefy/client.ts";
 import { bscClient } from "./clients/bsc/client.ts";
 import { grandpaClient } from "./clients/grandpa/client.ts";
 import { opStackClient } from "./clients/op_stack/client.ts";
-import { parachainClient } from "./clients/parachain/client.ts";
+import { parachainClient, substrateEvmClient } from "./clients/parachain/client.ts";
 import { polygonClient } from "./clients/polygon/client.ts";
 import { syncCommitteeClient } from "./clients/sync_committee/client.ts";
 
@@ -18,6 +18,7 @@ const ofChains = {
   arbitrum_orbit: arbitrumClient,
   bsc: bscClient,
   polygon: polygonClient,
+  substrate_evm: substrateEvmClient,
 };
 
 const ofHubs = {

@@ -27,7 +27,7 @@ interface Optional {
 
 const secrets = {
   readFile: (path: string): Uint8Array => {
-    assert.match(path, /^\/run\/secrets\/[a-z]+(-consensus)?-(key|seed|password)$/);
+    assert.match(path, /^\/run\/secrets\/[a-z-]+?(-consensus)?-(key|seed|password)$/);
     return new TextEncoder().encode(key);
   },
 };
@@ -130,6 +130,8 @@ const consensusFields: Readonly<Record<string, readonly string[]>> = {
   "bsc.host": words("consensus_update_frequency epoch_length"),
   polygon: requiredFields,
   "polygon.host": words("heimdall_rpc_url consensus_update_frequency disable"),
+  "polkadot-hub": requiredFields,
+  "polkadot-hub.host": words("relay_rpc_ws consensus_update_frequency"),
   // Beyond the specification: keys of a hub of type "grandpa".
   solochain: words(`type state_machine hashing rpc_ws consensus_state_id max_rpc_payload_size
     max_concurent_queries`),
@@ -218,6 +220,7 @@ Deno.test("consensus.example.toml: the relayer takes it as it is, without a prob
     "arbitrum_orbit ARB0",
     "bsc BSC0",
     "polygon POLY",
+    "substrate_evm DOT0",
     "substrate CERE",
   ]);
 });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { liveChainOf, namedChains } from "../../src/core/config/live_chains.ts";
 import { findLiveChain, findOtherTrie } from "../../src/core/config/live_network.ts";
+import { isPolkadotHub } from "../../src/core/ismp/polkadot_hub.ts";
 import { evmStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { chainClients } from "../../src/consensus/registry.ts";
 import { runConsensusCommand } from "../support/standalone_commands.ts";
@@ -47,7 +48,7 @@ Deno.test("docs: the table of the live networks' chains is complete, and says wh
       findOtherTrie(known),
       findLiveChain(known)?.consensusStateId,
       "no",
-      "no",
+      isPolkadotHub(known) ? `\`${chainClients.substrate_evm.type}\`` : "no",
     ]);
   }
 });

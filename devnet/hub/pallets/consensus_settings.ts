@@ -27,6 +27,8 @@ import {
   knownRelayHeightsCodec,
   knownRelayHeightsKey,
   relayStateRootKey,
+  slotDurationCodec,
+  slotDurationKey,
 } from "../../../src/consensus/clients/parachain/spec/hub_storage.ts";
 import { type Address, addressCodec } from "../../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../../src/core/ismp/state_machine.ts";
@@ -71,6 +73,8 @@ export const consensusSettings: {
   readonly knownRelayHeights: KeyedItem<[], readonly number[]>;
   /** Parachains that the parachain client follows. */
   readonly followedParachain: KeyedItem<[number], undefined>;
+  /** Milliseconds of the slots of parachains whose headers have no timestamps. */
+  readonly slotDuration: KeyedItem<[number], bigint>;
   /** Games that are ruled out, with the account that saw to it. */
   readonly blacklistedGame: KeyedItem<[StateMachineId, Address], Hash256>;
   /** Claims that are ruled out, with the account that saw to it. */
@@ -84,6 +88,7 @@ export const consensusSettings: {
   relayStateRoot: item("CurrentRelayChainStateRoots", relayStateRootKey, hash256),
   knownRelayHeights: item("KnownRelayHeights", knownRelayHeightsKey, knownRelayHeightsCodec),
   followedParachain: item("Parachains", followedParachainKey, unit),
+  slotDuration: item("SlotDurations", slotDurationKey, slotDurationCodec),
   blacklistedGame: item("BlacklistedDisputeGames", blacklistedGameKey, hash256),
   blacklistedClaim: item("BlacklistedArbitrumClaims", blacklistedClaimKey, hash256),
 };

@@ -1,21 +1,15 @@
 /**
  * The parachain client: sibling chains by their heads in state roots of the relay chain, which the chain learns from its own
- * blocks. Asset Hub, which tells no time itself, is left out.
+ * blocks.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/{lib,consensus}.rs.
  */
 import { followedParachainsPrefix } from "../../../src/consensus/clients/parachain/spec/hub_storage.ts";
-import { ParachainError } from "../../../src/consensus/clients/parachain/spec/parachain_error.ts";
-import {
-  decodeParachainProof,
-  type ParachainView,
-  verifyParachainHead,
-} from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
-import type { ParachainConsensusProof } from "../../../src/core/ismp/proof.ts";
-import type { IntermediateState } from "../../../src/core/ismp/state_commitment.ts";
-import { decodeStrict, u32 } from "../../../src/core/encoding/scale.ts";
+import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../src/core/ismp/proof.ts";
+import { decodeStrict, ScaleError, u32 } from "../../../src/core/encoding/scale.ts";
 import type { RelayParent } from "../hub_options.ts";
 import type { Execution } from "../runtime.ts";
 import type { Overlay } from "../storage.ts";
+import { HeadRefusal, readFollowedHeads } from "../verifiers/parachain_heads.ts";
 import { consensusSettings } from "./consensus_settings.ts";
 import type {
   ConsensusHost,
@@ -48,36 +42,35 @@ export const parachainVerifier: ConsensusVerifier = (host, update) => {
   try {
     return verify(host, update);
   } catch (cause) {
-    if (!(cause instanceof ParachainError)) throw cause;
+    if (!(cause instanceof HeadRefusal)) throw cause;
     throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
   }
 };
 
 function verify(host: ConsensusHost, { stateId, trusted, proof }: UpdateToVerify): VerifiedUpdate {
-  const update = decodeParachainProof(proof);
-  const { relayHeight } = update;
+  const { relayHeight, storageProof } = decodeProof(proof);
   const relayStateRoot = consensusSettings.relayStateRoot.get(host.storage, relayHeight);
   if (relayStateRoot === undefined) {
     throw new IsmpError("consensus_proof_verification_failed", `unknown relay chain height ${relayHeight}`);
   }
-  const { stateMachine: chain, coprocessor } = host;
-  const view = { chain, consensusStateId: stateId, coprocessor, relayStateRoot };
-  const commitments = followedParachains(host.storage).flatMap((paraId) => readHead(update, paraId, view));
+  const { stateMachine: chain, coprocessor, storage } = host;
+  const commitments = readFollowedHeads(storageProof, {
+    chain,
+    consensusStateId: stateId,
+    coprocessor,
+    relayStateRoot,
+    paraIds: followedParachains(storage),
+    slotMs: (paraId) => consensusSettings.slotDuration.get(storage, paraId),
+  });
   return { state: trusted, commitments };
 }
 
-/** Nothing of parachains that the proof is not about. */
-function readHead(
-  update: ParachainConsensusProof,
-  paraId: number,
-  view: ParachainView,
-): readonly IntermediateState[] {
+function decodeProof(proof: Uint8Array): ParachainConsensusProof {
   try {
-    const head = verifyParachainHead(update, paraId, view);
-    return head === undefined ? [] : [head];
-  } catch (error) {
-    if (error instanceof ParachainError && error.code === "head_missing") return [];
-    throw error;
+    return decodeStrict(parachainConsensusProofCodec, proof, "ParachainConsensusProof");
+  } catch (cause) {
+    if (!(cause instanceof ScaleError)) throw cause;
+    throw new IsmpError("consensus_proof_verification_failed", "undecodable proof", { cause });
   }
 }
 

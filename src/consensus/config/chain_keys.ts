@@ -3,10 +3,18 @@
  * "Consensus relayer configuration"; docs/protocol/evm-consensus.md section 2.
  */
 import { evmKeys, substrateKeys } from "../../core/config/chains.ts";
-import { required, type SectionValues } from "../../core/config/schema.ts";
+import { optional, required, type SectionValues } from "../../core/config/schema.ts";
+import { webSocketUrl } from "../../core/config/chain_values.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import { oneOf } from "../../core/config/values.ts";
 import { NO_MESSAGES, unused } from "./shared_keys.ts";
+
+/** polytope-labs/hyperbridge: tesseract/messaging/substrate-evm/src/lib.rs, `SubstrateEvmClientConfig`. */
+const substrateNode = optional(webSocketUrl, {
+  name: "ws_url",
+  description: "",
+  example: "wss://polkadot-hub.example.org",
+});
 
 /** Keys of all sections of EVM chains besides `type`, with and without effect. `files` reads keys given as a path. */
 export const evmChainKeys = (files: ConfigFiles) => {
@@ -42,6 +50,7 @@ export const evmChainKeys = (files: ConfigFiles) => {
     withoutEffect: [
       unused(etherscanApiKey, "it needs no price"),
       unused(tracingBatchSize, "one transaction at a time is traced"),
+      unused(substrateNode, "state of `substrate_evm` chains is read by the messaging relayer"),
       unused(pollIntervalSec, "the one of [hub.substrate] counts"),
       unused(initialHeight, NO_MESSAGES),
     ],

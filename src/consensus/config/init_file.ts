@@ -9,6 +9,7 @@ import {
 } from "../../core/config/init_answers.ts";
 import { noFiles } from "../../core/config/json_schema.ts";
 import { liveChainOf, liveHubs, type NamedChain } from "../../core/config/live_chains.ts";
+import { isPolkadotHub } from "../../core/ismp/polkadot_hub.ts";
 import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
 import { chainClients, type ChainType } from "../registry.ts";
 import { rollupClientName } from "../rollup/spec/known_rollups.ts";
@@ -25,6 +26,7 @@ const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
   evm: ["beacon_http_urls"],
   bsc: [],
   polygon: ["heimdall_rpc_url"],
+  substrate_evm: ["relay_rpc_ws"],
   op_stack: ["beacon_rpc_url", "dispute_game_factory"],
   arbitrum_orbit: ["beacon_rpc_url", "rollup_core"],
 };
@@ -37,6 +39,7 @@ function typeOf({ chainId, name, isRollup = false }: NamedChain): ChainType {
   if (ARBITRUM.has(name)) return "arbitrum_orbit";
   if (isRollup) return "op_stack";
   if (chainId === 56 || chainId === 97) return "bsc";
+  if (isPolkadotHub(evmStateMachine(chainId))) return "substrate_evm";
   return chainId === 137 || chainId === 80002 ? "polygon" : "evm";
 }
 

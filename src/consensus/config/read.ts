@@ -49,7 +49,8 @@ function readSections(sections: Sections, document: ConfigDocument): ConsensusCo
   const hub = readHub(sections, document);
   const relayer = readRelayer(sections, document);
   const entries = findChainSections(document, SHOWN_TYPES);
-  const chains = entries.map((entry) => readChain(sections, entry, document));
+  const hubName = hub?.known.stateMachine;
+  const chains = entries.map((entry) => readChain({ sections, document, hub: hubName }, entry));
 
   checkTogether({ hub, relayer, chains }, document);
   const configs = chains.flatMap(({ config }) => config ?? []);
@@ -74,7 +75,7 @@ function checkTogether(
     chains.flatMap((chain) => chain.l1 === undefined ? [] : [storedAs(chain.known, chain.l1)]),
     "l1_consensus_state_id",
   );
-  checkTries(known);
+  checkTries(chains.filter(({ type }) => type !== "substrate_evm").map((chain) => chain.known), true);
   if (relayer === undefined) return;
   const listing = diagnostics.section(["relayer"]).child("maximum_update_intervals");
   checkLimits(relayer.maximumUpdateIntervals, listing, {

@@ -7,8 +7,8 @@ import type { SourceLocation } from "../../core/config/diagnostics.ts";
 import { liveHints } from "../../core/config/live_network.ts";
 import { readSection } from "../../core/config/schema.ts";
 import { type ConfigDocument, type NamedTable, readInner, reportType } from "../../core/config/sections.ts";
-import { isTable, type TomlTable } from "../../core/config/toml.ts";
-import { evmStateMachine } from "../../core/ismp/state_machine.ts";
+import { isTable, type TomlTable, type TomlValue } from "../../core/config/toml.ts";
+import { evmStateMachine, type StateMachine } from "../../core/ismp/state_machine.ts";
 import type { ChainClient } from "../client.ts";
 import {
   CHAIN_TYPES,
@@ -27,8 +27,18 @@ export type Sections = ReturnType<typeof consensusSections>;
 /** Chain types, as shown in messages. */
 export const SHOWN_TYPES = `${CHAIN_TYPES.map((type) => `"${type}"`).join(", ")} or "substrate"`;
 
+/** File that a chain's section is read from. */
+export interface ChainContext {
+  readonly sections: Sections;
+  readonly document: ConfigDocument;
+  /** The hub; `undefined`: its name is wrong. */
+  readonly hub: StateMachine | undefined;
+}
+
 /** Result of reading a chain's section. */
 export interface ChainReading<C = ConsensusChainConfig> {
+  /** Type of the section; absent: it has none of the known ones, or that of Substrate chains. */
+  readonly type?: ChainType;
   readonly known: KnownSection;
   /** L1 of a rollup. */
   readonly l1: KnownL1 | undefined;
@@ -43,13 +53,15 @@ interface ChainEntry extends NamedTable {
 
 /** Reads the section of a chain with its host section. */
 export function readChain(
-  sections: Sections,
+  context: ChainContext,
   { name, table }: NamedTable,
-  document: ConfigDocument,
 ): ChainReading {
+  const { sections, document } = context;
   const location = document.diagnostics.section([name]);
   const { consensus, type } = table;
-  if (consensus !== undefined && isTable(consensus)) return reportNewerLayout(consensus, location);
+  if (consensus !== undefined && isTable(consensus)) {
+    return reportNewerLayout({ entry: type, consensus: consensus["type"] }, location);
+  }
   if (type === "substrate") return readFollower(sections, table, location);
   const kind = typeof type === "string" ? EVM_TYPES.get(type) : undefined;
   if (typeof type !== "string" || kind === undefined) {
@@ -64,11 +76,8 @@ export function readChain(
   const known = toKnown(location, partial);
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
   const { section } = location;
-  return readEvmChain(
-    kind.is,
-    { name, table, known, complete: complete && { ...complete, section } },
-    document,
-  );
+  const entry = { name, table, known, complete: complete && { ...complete, section } };
+  return { ...readEvmChain(kind.is, entry, context), type: kind.is };
 }
 
 function nothingKnown(location: SourceLocation): ChainReading {
@@ -80,8 +89,12 @@ function nothingKnown(location: SourceLocation): ChainReading {
  * what their program derives (polytope-labs/hyperbridge: docs/content/developers/network/relayer.mdx). One problem
  * explains what to write instead; keys that are missing as a consequence are not listed.
  */
-function reportNewerLayout(consensus: TomlTable, location: SourceLocation): ChainReading {
-  const { type } = consensus;
+function reportNewerLayout(
+  types: { readonly entry: TomlValue | undefined; readonly consensus: TomlValue | undefined },
+  location: SourceLocation,
+): ChainReading {
+  // Polkadot Hub is a parachain there, and the type of its own section says that it is also an EVM chain.
+  const type = types.entry === "substrate_evm" ? types.entry : types.consensus;
   const isKnown = typeof type === "string" && EVM_TYPES.has(type);
   const meant = isKnown ? `type = "${type}"` : `type = ${SHOWN_TYPES}`;
   const { section } = location;
@@ -105,7 +118,7 @@ function readFollower({ substrate }: Sections, table: TomlTable, location: Sourc
 function readEvmChain<T extends ChainType>(
   type: T,
   entry: ChainEntry,
-  document: ConfigDocument,
+  { document, hub }: ChainContext,
 ): ChainReading<ProvedChainConfig<T> | ReceiveOnlyConfig> {
   const client: ChainClient<T, ChainHosts[T]> = chainClients[type];
   const { known, complete } = entry;
@@ -117,7 +130,7 @@ function readEvmChain<T extends ChainType>(
     }
     return { known, l1: undefined, config: complete && { ...complete, type: "receive_only" } };
   }
-  client.checkSection?.(known);
+  client.checkSection?.(known, hub);
   const host = readInner(entry, { name: "host", section: client.host }, document);
   const l1 = client.findL1 &&
     {

@@ -154,7 +154,8 @@ export const unsupportedTypes: Readonly<Record<string, string>> = {
   evm_host: 'write type = "evm": nothing is proved of chains without a beacon chain',
   tendermint: "Tendermint chains are not supported",
   pharos: "Pharos chains are not supported",
-  parachain: "parachains are not supported as counterparties",
+  parachain:
+    'write type = "substrate" for a parachain beside the hub, and type = "substrate_evm" for Polkadot Hub',
   grandpa: "GRANDPA chains are not supported as counterparties",
   beefy: "a type of [hub]",
 };

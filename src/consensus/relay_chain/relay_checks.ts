@@ -1,10 +1,11 @@
-/** Checks of a relay chain's node, over a connection of their own: what proofs of finality are made of. */
+/** Checks of a relay chain's node, over a connection of their own: what proofs of finality and of heads are made of. */
 import type { CheckRow } from "../../core/checks/check_row.ts";
 import { type CheckJob, describeFault, REQUEST_TIMEOUT_MS } from "../../core/checks/run_checks.ts";
 import { otherKeys } from "../../core/ismp/storage_keys.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
+import { parachainHeadKey } from "../../core/substrate/parachain_heads.ts";
 import type { RelayBlock, RelayChain } from "./relay_chain.ts";
 
 /** Blocks below the final one whose state only archive nodes have: pruning nodes keep 256. */
@@ -12,11 +13,11 @@ const ARCHIVE_DEPTH = 300;
 
 /** What the node is needed for. */
 export interface RelayCheckOptions {
-  /** Name of the rows: the hub. */
+  /** Name of the rows: the hub, or the chain whose heads are proved. */
   readonly chain: string;
   /** Configuration key of the node. */
   readonly key: string;
-  readonly finality: "grandpa" | "beefy";
+  readonly proves: "grandpa" | "beefy" | { readonly headOf: number };
 }
 
 /** Connection of one round. */
@@ -27,6 +28,7 @@ type CheckedRelay = Pick<
   | "fetchBeefyFinalized"
   | "fetchHash"
   | "fetchMmrProof"
+  | "fetchReadProof"
   | "fetchStorage"
   | "proveFinality"
   | "close"
@@ -46,7 +48,8 @@ export function checkRelayNode(
       await relay.close();
     }
   };
-  return () => [{ chain: options.chain, check: options.finality, run }];
+  const { chain, proves } = options;
+  return () => [{ chain, check: typeof proves === "string" ? proves : "state_proof", run }];
 }
 
 /** What one round needs. */
@@ -57,7 +60,7 @@ interface RelayRound {
 }
 
 async function checkRelay(round: RelayRound, signal: AbortSignal): Promise<readonly CheckRow[]> {
-  const { clock, relay, options: { chain, key, finality } } = round;
+  const { clock, relay, options: { chain, key, proves } } = round;
   const row = { chain, endpoint: relay.host } as const;
   const startMs = clock.now();
   let final: RelayBlock;
@@ -72,11 +75,38 @@ async function checkRelay(round: RelayRound, signal: AbortSignal): Promise<reado
     return [{ ...row, check: "endpoint", result: "failed", found: `does not answer: ${reason}`, advice }];
   }
   const latency = `answers in ${Math.round(clock.now() - startMs)} ms, final block ${final.header.number}`;
-  const rows = await Promise.all([
-    finality === "grandpa" ? checkGrandpa(round, final, signal) : checkBeefy(round, signal),
-    checkArchive(round, final, signal),
-  ]);
+  const rows = await Promise.all(
+    typeof proves === "object" ? [checkHead(round, final, proves.headOf, signal)] : [
+      proves === "grandpa" ? checkGrandpa(round, final, signal) : checkBeefy(round, signal),
+      checkArchive(round, final, signal),
+    ],
+  );
   return [{ ...row, check: "endpoint", result: "ok", found: latency }, ...rows];
+}
+
+async function checkHead(
+  { relay, options: { chain, key } }: RelayRound,
+  { header, hash }: RelayBlock,
+  paraId: number,
+  signal: AbortSignal,
+): Promise<CheckRow> {
+  const row = { chain, endpoint: relay.host, check: "state_proof" } as const;
+  const keys = [parachainHeadKey(paraId)];
+  try {
+    const [head] = await relay.fetchStorage(keys, hash, signal);
+    if (head === undefined) {
+      const found = `has no head of parachain ${paraId}`;
+      return { ...row, result: "failed", found, advice: `name a node of the hub's relay chain in ${key}` };
+    }
+    const nodes = await relay.fetchReadProof(keys, hash, signal);
+    const found = `proves the head of parachain ${paraId} in block ${header.number} by ${nodes.length} nodes`;
+    return { ...row, result: "ok", found };
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    const found = `proves no head of parachain ${paraId}: ${describeFault(fault)}`;
+    const advice = "use a full node of the relay chain that allows state_getReadProof";
+    return { ...row, result: "failed", found, advice };
+  }
 }
 
 async function checkGrandpa(

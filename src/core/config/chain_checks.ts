@@ -2,7 +2,7 @@
  * Checks over the sections of all chains that both programs make. They work on the values that were good, so that
  * they say what they know even when other values of the file are wrong.
  */
-import { polkadotHubAs } from "../ismp/polkadot_hub.ts";
+import { isPolkadotHub, polkadotHubAs } from "../ismp/polkadot_hub.ts";
 import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
 import { findLiveChain, findOtherTrie } from "./live_network.ts";
 import type { SourceLocation } from "./diagnostics.ts";
@@ -57,16 +57,22 @@ export function checkLiveIds(chains: readonly KnownSection[], key = "consensus_s
 }
 
 /**
- * Refuses chains whose state this program cannot prove to the hub: whatever is delivered there is never paid for.
- * Polkadot Hub is one under either of its names.
+ * Refuses chains whose state is not in Ethereum's trie, in sections of types that need one: whatever is delivered there
+ * is never paid for. Polkadot Hub is one under either of its names. @param servesPolkadotHub whether the program has a
+ * type of its own for it.
  */
-export function checkTries(chains: readonly KnownSection[]): void {
+export function checkTries(chains: readonly KnownSection[], servesPolkadotHub: boolean): void {
   for (const { location, stateMachine } of chains) {
     if (stateMachine === undefined) continue;
     const at = location.child("state_machine");
     const storedAs = polkadotHubAs(stateMachine);
     const name = stateMachine.startsWith("EVM-") ? findOtherTrie(stateMachine) : undefined;
-    if (storedAs !== undefined) {
+    if (servesPolkadotHub && (storedAs !== undefined || isPolkadotHub(stateMachine))) {
+      location.child("type").problem(
+        `a type that Polkadot Hub ("${stateMachine}") does not have`,
+        `type = "substrate_evm" with state_machine = "${storedAs ?? stateMachine}"`,
+      );
+    } else if (storedAs !== undefined) {
       at.problem(
         `"${stateMachine}", which is Polkadot Hub`,
         "another chain",

@@ -1,16 +1,28 @@
 /** Polkadot Hub: a parachain that verifiers store as an EVM chain. Pure. */
-import { evmStateMachine, type StateMachine, stateMachineParts } from "./state_machine.ts";
+import { evmChainId, evmStateMachine, isEvm, type StateMachine, stateMachineParts } from "./state_machine.ts";
 
-/** Polkadot Hub (formerly Asset Hub) on its relay chain. */
-const POLKADOT_HUB_PARA_ID = 1000;
+/** Id of Polkadot Hub (formerly Asset Hub) on its relay chain. */
+export const POLKADOT_HUB_PARA_ID = 1000;
+
+/** Chain ids on Polkadot and on Paseo, whose parachains count as Kusama's. */
+const CHAIN_IDS = { Polkadot: 420420419, Kusama: 420420417 } as const;
 
 /**
  * State machine under which the client stores Polkadot Hub: an EVM chain, 420420419 on Polkadot and 420420417 on
- * Paseo, whose parachains count as Kusama's. `undefined` for every other parachain.
+ * Paseo. `undefined` for every other parachain.
  */
 export function polkadotHubAs(parachain: StateMachine): StateMachine | undefined {
-  const { tag, value } = stateMachineParts(parachain);
-  if (value !== POLKADOT_HUB_PARA_ID) return undefined;
-  if (tag === "Polkadot") return evmStateMachine(420420419);
-  return tag === "Kusama" ? evmStateMachine(420420417) : undefined;
+  const { value } = stateMachineParts(parachain);
+  return value === POLKADOT_HUB_PARA_ID ? polkadotHubBeside(parachain) : undefined;
+}
+
+/** Polkadot Hub on the relay chain of a parachain, as its verifiers store it; `undefined`: no known relay chain. */
+export function polkadotHubBeside(parachain: StateMachine): StateMachine | undefined {
+  const { tag } = stateMachineParts(parachain);
+  return tag === "Polkadot" || tag === "Kusama" ? evmStateMachine(CHAIN_IDS[tag]) : undefined;
+}
+
+/** True for the names under which verifiers store Polkadot Hub. */
+export function isPolkadotHub(chain: StateMachine): boolean {
+  return isEvm(chain) && Object.values<number>(CHAIN_IDS).includes(evmChainId(chain));
 }

@@ -76,8 +76,8 @@ const compactNumber: Codec<number> = createCodec(
   (value: number) => compact.enc(value),
   createDecoder((stream) => {
     const value = compact.dec(stream);
-    if (typeof value !== "number" || value > 0xffff_ffff) throw new ScaleError("invalid", "Compact<u32>");
-    return value;
+    if (value > 0xffff_ffff) throw new ScaleError("invalid", "Compact<u32>");
+    return Number(value);
   }),
 );
 

@@ -60,7 +60,7 @@ function readSections(sections: Sections, document: ConfigDocument): MessagingCo
   checkDistinct(hub?.known, known);
   checkChainKinds(hub?.known, known);
   checkLiveIds(known);
-  checkTries(known);
+  checkTries(known, false);
   checkBuffers(relayer?.partial.minimumProfitPercent, known);
   const policy = relayer && completeRelayer(relayer, {
     hub: hub?.known.stateMachine,

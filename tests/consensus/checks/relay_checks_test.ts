@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import type { CheckRow } from "../../../src/core/checks/check_row.ts";
 import { runChecks } from "../../../src/core/checks/run_checks.ts";
-import { toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
 import type { RelayBlock } from "../../../src/consensus/relay_chain/relay_chain.ts";
-import { checkRelayNode } from "../../../src/consensus/relay_chain/relay_checks.ts";
+import { checkRelayNode, type RelayCheckOptions } from "../../../src/consensus/relay_chain/relay_checks.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const never = new AbortController().signal;
@@ -18,7 +18,7 @@ type Relay = ReturnType<Parameters<typeof checkRelayNode>[1]>;
 
 /** Rows of one round against a node that lacks what `change` says. */
 async function check(
-  finality: "grandpa" | "beefy",
+  proves: RelayCheckOptions["proves"],
   change: Partial<Relay> = {},
 ): Promise<readonly CheckRow[]> {
   const clock = new FakeClock();
@@ -33,7 +33,8 @@ async function check(
     fetchBeefyFinalized: () => Promise.resolve(block),
     fetchHash: () => Promise.resolve(hash),
     fetchMmrProof: () => Promise.resolve({ leaves: new Uint8Array(), proof: new Uint8Array() }),
-    fetchStorage: () => Promise.resolve([undefined]),
+    fetchReadProof: () => Promise.resolve([hash, hash].map((node) => fromHex(node))),
+    fetchStorage: () => Promise.resolve([new Uint8Array(1)]),
     proveFinality: () => Promise.resolve(new Uint8Array(500)),
     close: () => {
       open--;
@@ -44,7 +45,7 @@ async function check(
   const plan = checkRelayNode(clock, () => {
     open++;
     return relay;
-  }, { chain: "POLKADOT-3367", key: "[hub.grandpa].rpc", finality });
+  }, { chain: "POLKADOT-3367", key: "[hub.grandpa].rpc", proves });
   const rows = await clock.run(runChecks({ clock }, plan(), never));
   assert.equal(open, 0, "the connection is closed");
   return rows;
@@ -84,6 +85,21 @@ Deno.test("relay node: what it lacks is named with what helps, each by itself", 
     fetchBeefyFinalized: () => Promise.reject(fault("missing_method", "beefy_getFinalizedHead")),
   });
   assert.deepEqual(results(none)[1], ["beefy", "failed"]);
+});
+
+Deno.test("relay node: for heads it must prove the state of its final block, and know the parachain", async () => {
+  const proves = { headOf: 1000 };
+  const good = await check(proves);
+  assert.deepEqual(results(good), [["endpoint", "ok"], ["state_proof", "ok"]]);
+  assert.equal(good[1]?.found, "proves the head of parachain 1000 in block 1000 by 2 nodes");
+  const other = await check(proves, { fetchStorage: () => Promise.resolve([undefined]) });
+  assert.deepEqual(results(other)[1], ["state_proof", "failed"]);
+  assert.match(other[1]?.advice ?? "", /hub's relay chain in \[hub\.grandpa\]\.rpc/);
+  const denied = await check(proves, {
+    fetchReadProof: () => Promise.reject(fault("missing_method", "state_getReadProof")),
+  });
+  assert.deepEqual(results(denied)[1], ["state_proof", "failed"]);
+  assert.match(denied[1]?.advice ?? "", /state_getReadProof/);
 });
 
 Deno.test("relay node: one that is silent has one row, and one that hangs too", async () => {

@@ -12,6 +12,7 @@ import {
   GOOD_CONSENSUS_TOML,
   goodFiles,
   plus,
+  POLKADOT_HUB_SECTION,
   wrongConsensusConfigs,
 } from "./wrong_configs.ts";
 
@@ -133,6 +134,13 @@ Deno.test("consensus configuration: a Polygon chain has a Heimdall node, and def
   const { heimdallRpcUrl, ...rest } = host;
   assert.equal(heimdallRpcUrl.reveal(), "https://heimdall.example.org/heimdallkey1");
   assert.deepEqual(rest, { consensusUpdateFrequencySec: 30, disable: false });
+});
+
+Deno.test("consensus configuration: Polkadot Hub has a node of its relay chain, and defaults", () => {
+  const { host } = chainOf(accept(GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION), "substrate_evm");
+  const { relayRpcWs, ...rest } = host;
+  assert.equal(relayRpcWs.reveal(), "wss://paseo.example.org/ws?key=paseokey1");
+  assert.deepEqual(rest, { consensusUpdateFrequencySec: 30 });
 });
 
 Deno.test("consensus configuration: nothing is proved of a Polygon chain that is switched off", () => {

@@ -14,7 +14,7 @@ import { ScriptedProver } from "../../support/scripted_prover.ts";
 import { recordReads } from "../../support/read_recorder.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
-import { AMOY_SECTION, edited, goodFiles } from "./wrong_configs.ts";
+import { AMOY_SECTION, edited, goodFiles, POLKADOT_HUB_SECTION } from "./wrong_configs.ts";
 
 const WATCHED = edited(
   ["maximum_update_intervals = []", 'maximum_update_intervals = [[["EVM-97", "BSC0"], 500]]'],
@@ -36,7 +36,7 @@ para_ids = [4009]
 `;
 /** With both types of hubs, every type of chain has something to do. */
 const FILES = [
-  WATCHED + AMOY_SECTION + SUBSTRATE,
+  WATCHED + AMOY_SECTION + POLKADOT_HUB_SECTION + SUBSTRATE,
   WATCHED.replace('"grandpa"', '"beefy"').replace(/\[hub\.grandpa\]\n(?:.+\n)+\n/, PROVER),
 ];
 

@@ -100,6 +100,22 @@ signer = "keys/evm"
 heimdall_rpc_url = "https://heimdall.example.org/heimdallkey1"
 `;
 
+/** A section that may follow the good file: it begins at line 77. */
+export const POLKADOT_HUB_SECTION = `
+[paseo-hub]
+type = "substrate_evm"
+state_machine = "EVM-420420417"
+rpc_urls = ["https://paseo-hub.example.org"]
+ws_url = "wss://paseo-hub.example.org/ws?key=paseohubkey1"
+consensus_state_id = "PAS0"
+etherscan_api_key = ""
+ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"
+signer = "keys/evm"
+
+[paseo-hub.host]
+relay_rpc_ws = "wss://paseo.example.org/ws?key=paseokey1"
+`;
+
 /** The files that the good file names. */
 export const KEY_FILES: Readonly<Record<string, string>> = {
   "keys/hub": "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80\n",
@@ -161,7 +177,7 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     toml: "",
     expected: [
       "consensus.toml: [hub]: found no such section, expected a section [hub]",
-      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate")',
+      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate")',
     ],
   },
   {
@@ -191,7 +207,7 @@ consensus = { type = "polygon" }
     name: "no chains",
     toml: edited([CHAINS, ""]),
     expected: [
-      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate")',
+      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate")',
     ],
   },
   {
@@ -217,7 +233,7 @@ consensus = { type = "polygon" }
     name: "misspelt relayer section",
     toml: edited(["[relayer]", "[relayr]"]),
     expected: [
-      'consensus.toml:15: [relayr].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"',
+      'consensus.toml:15: [relayr].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"',
     ],
   },
   {
@@ -538,7 +554,7 @@ consensus = { type = "polygon" }
     name: "no type",
     toml: edited(['type = "bsc"\n', ""]),
     expected: [
-      'consensus.toml:64: [chapel].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"',
+      'consensus.toml:64: [chapel].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"',
     ],
   },
   {
@@ -560,21 +576,21 @@ consensus = { type = "polygon" }
     name: "type of old files",
     toml: edited(['type = "bsc"', 'type = "evm_host"']),
     expected: [
-      'consensus.toml:65: [chapel].type: found the unsupported type "evm_host", expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"; write type = "evm": nothing is proved of chains without a beacon chain',
+      'consensus.toml:65: [chapel].type: found the unsupported type "evm_host", expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"; write type = "evm": nothing is proved of chains without a beacon chain',
     ],
   },
   {
     name: "misspelt type",
     toml: edited(['"op_stack"', '"opstack"']),
     expected: [
-      'consensus.toml:48: [optimism].type: found "opstack", expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"; did you mean "op_stack"?',
+      'consensus.toml:48: [optimism].type: found "opstack", expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"; did you mean "op_stack"?',
     ],
   },
   {
     name: "type that is a number",
     toml: edited(['type = "bsc"', "type = 97"]),
     expected: [
-      'consensus.toml:65: [chapel].type: found an integer, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon" or "substrate"',
+      'consensus.toml:65: [chapel].type: found an integer, expected "evm", "op_stack", "arbitrum_orbit", "bsc", "polygon", "substrate_evm" or "substrate"',
     ],
   },
   {
@@ -847,20 +863,60 @@ consensus = { type = "polygon" }
       `consensus.toml:66: [chapel].state_machine: found "EVM-${chainId}" (${name}), whose state is not in Ethereum's trie, expected a chain whose state can be proved with eth_getProof; fees and rewards for deliveries to it could never be claimed; remove the section`,
     ],
   })),
-  {
-    name: "Polkadot Hub as a sibling",
+  // Polkadot Hub.
+  ...[["KUSAMA", "420420417"], ["POLKADOT", "420420419"]].map(([relay, chainId]) => ({
+    name: `Polkadot Hub as ${relay}-1000`,
     toml: `${GOOD_CONSENSUS_TOML}
 [asset_hub]
 type = "substrate"
-state_machine = "KUSAMA-1000"
+state_machine = "${relay}-1000"
 hashing = "Blake2"
 rpc_ws = "ws://127.0.0.1:9944"
 consensus_state_id = "PAS0"
 `,
     expected: [
-      `consensus.toml:${
-        GOOD_CONSENSUS_TOML.split("\n").length + 3
-      }: [asset_hub].state_machine: found "KUSAMA-1000", which is Polkadot Hub, expected another chain; the hub stores it as EVM-420420417, of which this program can prove nothing yet; remove the section`,
+      `consensus.toml:78: [asset_hub].type: found a type that Polkadot Hub ("${relay}-1000") does not have, expected type = "substrate_evm" with state_machine = "EVM-${chainId}"`,
+    ],
+  })),
+  {
+    name: "Polkadot Hub as a chain with an Ethereum trie",
+    toml: GOOD_CONSENSUS_TOML +
+      POLKADOT_HUB_SECTION.replace("substrate_evm", "evm").replace(/ws_url.*\n/, "")
+        .replace(/\n\[paseo-hub\.host\]\n.*\n/, ""),
+    expected: [
+      'consensus.toml:78: [paseo-hub].type: found a type that Polkadot Hub ("EVM-420420417") does not have, expected type = "substrate_evm" with state_machine = "EVM-420420417"',
+    ],
+  },
+  {
+    name: "Polkadot Hub of another relay chain than the hub's",
+    toml: GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "420420419"),
+    expected: [
+      'consensus.toml:79: [paseo-hub].state_machine: found "EVM-420420419", which is on another relay chain than KUSAMA-4009, expected "EVM-420420417"',
+    ],
+    warnings: [
+      'consensus.toml:82: [paseo-hub].consensus_state_id: found "PAS0", expected "DOT0", which is what the live hub uses for EVM-420420419',
+    ],
+  },
+  {
+    name: "Polkadot Hub's type for another chain",
+    toml: GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "1284"),
+    expected: [
+      'consensus.toml:79: [paseo-hub].state_machine: found "EVM-1284", which is not Polkadot Hub, expected "EVM-420420417"',
+    ],
+  },
+  {
+    name: "Polkadot Hub without the relay chain's node",
+    toml: GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replace(/relay_rpc_ws = .*\n/, ""),
+    expected: [
+      "consensus.toml:87: [paseo-hub.host].relay_rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
+    ],
+  },
+  {
+    name: "Polkadot Hub in the layout of newer documents",
+    toml: GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION
+      .replace("[paseo-hub.host]", '[paseo-hub.consensus]\ntype = "parachain"'),
+    expected: [
+      'consensus.toml:87: [paseo-hub].consensus: found a section of the layout in the network\'s newer documents, expected type = "substrate_evm" in [paseo-hub], and the other keys of this section in [paseo-hub.host]; also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [paseo-hub]: nothing is derived',
     ],
   },
 ];

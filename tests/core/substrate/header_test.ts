@@ -21,3 +21,11 @@ Deno.test("a header keeps its bytes, and so its hash, whatever bytes its engines
   assert.deepEqual(header, named("\u0080SMP"));
   assert.equal(toHex(substrateHeaderCodec.enc(header)), toHex(encoded));
 });
+
+Deno.test("the number of a header may be any of 32 bits", () => {
+  const root = toHash256(new Uint8Array(32));
+  for (const number of [0, 63, 64, 2 ** 14, 2 ** 30 - 1, 2 ** 30, 2 ** 32 - 1]) {
+    const header = { parentHash: root, number, stateRoot: root, extrinsicsRoot: root, digest: [] };
+    assert.deepEqual(decodeSubstrateHeader(substrateHeaderCodec.enc(header)), header);
+  }
+});

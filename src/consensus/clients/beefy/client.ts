@@ -94,7 +94,7 @@ export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
     values && checkRelayNode(network.clock, () => connectRelay(network, chain, values), {
       chain,
       key: "[hub.prover].relay_rpc_ws",
-      finality: "beefy",
+      proves: "beefy",
     }),
   connectState: ({ network, hub, target }, values) => {
     const chain = hub.stateMachine;

@@ -60,7 +60,7 @@ export const grandpaClient: HubClient<"grandpa", GrandpaValues> = {
     checkRelayNode(network.clock, () => connectFinality(network, chain, rpc), {
       chain,
       key: "[hub.grandpa].rpc",
-      finality: "grandpa",
+      proves: "grandpa",
     }),
   connectState: (context, values) => {
     const { network, hub, target } = context;

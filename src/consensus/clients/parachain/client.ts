@@ -1,6 +1,16 @@
-/** Light client of parachains on chains of the same relay chain, as the registry lists it. */
+/** Light client of parachains on chains of the same relay chain, as the registry lists it: of siblings, of Polkadot Hub. */
+import { webSocketUrl } from "../../../core/config/chain_values.ts";
+import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
+import { cappedSeconds } from "../../../core/config/values.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
-import type { ParachainClient } from "../../client.ts";
+import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubBeside } from "../../../core/ismp/polkadot_hub.ts";
+import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
+import type { ChainClient, ParachainClient } from "../../client.ts";
+import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
+import { openEvmReader } from "../../evm_reader.ts";
+import { connectFinality } from "../../relay_chain/relay_chain.ts";
+import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
+import { hostTrafficOf } from "./host_traffic.ts";
 import { createParachainProver } from "./parachain_prover.ts";
 
 /** Heads in the state of the relay chain. */
@@ -8,3 +18,76 @@ export const parachainClient: ParachainClient = {
   clientId: consensusClientIds.parachain,
   createProver: createParachainProver,
 };
+
+/** polytope-labs/hyperbridge: tesseract/consensus/parachain/src/lib.rs, `ParachainConfig`, `CONSENSUS_UPDATE_FREQUENCY`. */
+const hostKeys = {
+  relayRpcWs: required(webSocketUrl, {
+    name: "relay_rpc_ws",
+    description: "A node of the relay chain of hub and chain. Any full node: the newest blocks are enough.",
+    example: "wss://relay.example.org",
+  }),
+  consensusUpdateFrequencySec: withDefault(cappedSeconds, 30, updateFrequency),
+};
+
+/** `type = "substrate_evm"`: Polkadot Hub, a sibling of the hub that is stored as an EVM chain. */
+export const substrateEvmClient: ChainClient<"substrate_evm", SectionValues<typeof hostKeys>> = {
+  type: "substrate_evm",
+  typeText: "`substrate_evm` of Polkadot Hub, by its heads on the relay chain",
+  networks: {},
+  host: {
+    description: "Of type `substrate_evm`: heads of Polkadot Hub in the state of the relay chain.",
+    keys: hostKeys,
+    foreign: hostForeign,
+  },
+  example: {
+    section: "polkadot-hub",
+    comment: "Polkadot Hub. Optional keys as above.",
+    stateMachine: "EVM-420420419",
+    consensusStateId: "DOT0",
+    switchedOn: ["consensus_update_frequency"],
+  },
+  checkSection: ({ location, stateMachine }, hub) => {
+    if (stateMachine === undefined) return;
+    const at = location.child("state_machine");
+    const expected = hub && polkadotHubBeside(hub);
+    if (!isPolkadotHub(stateMachine)) {
+      const names = expected === undefined ? '"EVM-420420419" or "EVM-420420417"' : `"${expected}"`;
+      at.problem(`"${stateMachine}", which is not Polkadot Hub`, names);
+    } else if (expected !== undefined && stateMachine !== expected) {
+      at.problem(`"${stateMachine}", which is on another relay chain than ${hub}`, `"${expected}"`);
+    }
+  },
+  createChecks: (deps, { section, stateMachine: chain, rpcUrls: urls, ismpHost, host }) => {
+    const endpoints = checkEvmEndpoints(deps, {
+      chain,
+      serves: chain,
+      urls,
+      key: "rpc_urls",
+      logsOf: ismpHost,
+    });
+    const { stateMachine: hub } = deps.hub.id;
+    const relay = checkRelayNode(deps.clock, () => connectFinality(deps, hub, host.relayRpcWs), {
+      chain,
+      key: relayKeyOf(section),
+      proves: { headOf: POLKADOT_HUB_PARA_ID },
+    });
+    return () => [...endpoints(), ...relay()];
+  },
+  createProver: (context, { section, stateMachine, rpcUrls, consensusStateId, ismpHost, host }) => {
+    const { hub: target } = context;
+    const { stateMachine: hub } = target.id;
+    const relay = connectFinality(context, hub, host.relayRpcWs);
+    const traffic = hostTrafficOf(openEvmReader(context, { stateMachine, urls: rpcUrls }), ismpHost);
+    return createParachainProver({ relay, target, traffic }, {
+      stateMachine,
+      consensusStateId,
+      intervalMs: host.consensusUpdateFrequencySec * 1_000,
+      hub,
+      relayKey: relayKeyOf(section),
+    });
+  },
+};
+
+function relayKeyOf(section: string): string {
+  return `[${section}.host].relay_rpc_ws`;
+}

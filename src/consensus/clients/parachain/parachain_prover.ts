@@ -1,7 +1,7 @@
 /**
  * Proves a parachain to a sibling by its head in the state of their common relay chain: the hub to a parachain, or a
- * parachain to the hub. Collators did this themselves until 2025; now relayers do. Start reading at {@link
- * createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
+ * parachain to the hub, Polkadot Hub among them. Collators did this themselves until 2025; now relayers do. Start
+ * reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
 import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
@@ -12,21 +12,25 @@ import {
   knownRelayHeightsCodec,
   knownRelayHeightsKey,
   relayStateRootKey,
+  slotDurationCodec,
+  slotDurationKey,
 } from "./spec/hub_storage.ts";
 import { ParachainError } from "./spec/parachain_error.ts";
 import { verifyParachainHead } from "./spec/parachain_proof.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../core/ismp/proof.ts";
-import { polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
+import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
-import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
+import type { IntermediateState } from "../../../core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
+  evmChainId,
   type StateMachine,
   type StateMachineId,
   toParaId,
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, hash256, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
+import { findWrongChains } from "../../client_on_hub.ts";
 import { findUnusableReason } from "../../client_usability.ts";
 import {
   type ConsensusProver,
@@ -36,6 +40,7 @@ import {
   type ProverOptions,
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
+import type { HostTraffic } from "./host_traffic.ts";
 
 /** Dependencies of the prover. */
 export interface ParachainProverDeps {
@@ -43,6 +48,8 @@ export interface ParachainProverDeps {
   readonly relay: Pick<RelayChain, "host" | "fetchHash" | "fetchBlock" | "fetchReadProof" | "close">;
   /** The chain to prove to. */
   readonly target: ConsensusTarget;
+  /** The host on Polkadot Hub; absent for parachains whose headers tell of messages. */
+  readonly traffic?: HostTraffic;
 }
 
 /** Options of the proved parachain; `consensusStateId` names the target's client. */
@@ -51,6 +58,8 @@ export interface ParachainProverOptions extends ProverOptions {
   readonly hub: StateMachine;
   /** Minimum interval between heads without messages, seconds. Default 600. */
   readonly quietHeadSec?: bigint;
+  /** Configuration key of the relay chain's node. Default `[hub.grandpa].rpc`. */
+  readonly relayKey?: string;
 }
 
 /** Poll interval of a parachain that the hub does not follow: governance is slow. */
@@ -62,17 +71,27 @@ const NOT_FOLLOWED_POLL_MS = 3_600_000;
  */
 const DEFAULT_QUIET_HEAD_SEC = 600n;
 
+/** Governance calls that the parachain client needs on the target before it accepts Polkadot Hub. */
+const POLKADOT_HUB_CALLS =
+  `IsmpParachain.add_parachain and IsmpParachain.set_slot_duration for parachain ${POLKADOT_HUB_PARA_ID}, and ` +
+  "Ismp.update_consensus_state with a challenge period";
+
 /** A relay chain block that the target knows from its own blocks. */
 interface KnownRelayBlock {
   readonly height: number;
   readonly stateRoot: Hash256;
 }
 
-/** Creates the prover of a parachain for one sibling. */
+/**
+ * Creates the prover of a parachain for one sibling. Polkadot Hub goes by the name under which verifiers store it.
+ * @throws {RangeError} where it goes by its own.
+ */
 export function createParachainProver(
   deps: ParachainProverDeps,
   options: ParachainProverOptions,
 ): ConsensusProver {
+  const storedAs = polkadotHubAs(options.stateMachine);
+  if (storedAs !== undefined) throw new RangeError(`${options.stateMachine} is stored as ${storedAs}`);
   return new ParachainProver(deps, options);
 }
 
@@ -84,37 +103,45 @@ class ParachainProver implements ConsensusProver {
   readonly #deps: ParachainProverDeps;
   readonly #hub: StateMachine;
   readonly #paraId: number;
+  readonly #isPolkadotHub: boolean;
   readonly #quietHeadSec: bigint;
+  readonly #relayKey: string;
 
   constructor(deps: ParachainProverDeps, options: ParachainProverOptions) {
-    const { stateMachine, consensusStateId, intervalMs, hub, quietHeadSec } = options;
+    const { stateMachine, consensusStateId, intervalMs, hub, quietHeadSec, relayKey } = options;
     this.chain = stateMachine;
     this.consensusStateId = consensusStateId;
     this.commitmentId = { stateMachine, consensusStateId };
     this.intervalMs = intervalMs;
     this.#deps = deps;
     this.#hub = hub;
-    this.#paraId = toParaId(stateMachine);
+    this.#isPolkadotHub = isPolkadotHub(stateMachine);
+    this.#paraId = this.#isPolkadotHub ? POLKADOT_HUB_PARA_ID : toParaId(stateMachine);
     this.#quietHeadSec = quietHeadSec ?? DEFAULT_QUIET_HEAD_SEC;
+    this.#relayKey = relayKey ?? "[hub.grandpa].rpc";
+  }
+
+  /** Checks the target, and the endpoints of Polkadot Hub. */
+  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const [chainIds, ofTarget] = await Promise.all([
+      this.#deps.traffic?.fetchChainIds(signal) ?? [],
+      this.checkHub(signal),
+    ]);
+    if (!this.#isPolkadotHub) return ofTarget;
+    return [...findWrongChains(this.chain, evmChainId(this.chain), chainIds), ...ofTarget];
   }
 
   /**
    * Checks the target. The hub need not follow the parachains that follow it; a configured parachain should follow the
-   * hub.
+   * hub, and the hub Polkadot Hub.
    */
-  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const unserved = this.#findUnserved();
-    if (unserved !== undefined) {
-      return [{ severity: "fatal", event: "parachain_unsupported", text: unserved }];
-    }
-    const severity = this.#isOfHub ? "warning" : "note";
+  async checkHub(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const severity = this.#isOfHub || this.#isPolkadotHub ? "warning" : "note";
     const found = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
     return found === undefined ? [] : [{ severity, ...found, text: `${this.#target} ${found.text}` }];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
-    const unserved = this.#findUnserved();
-    if (unserved !== undefined) throw new ProverFault("not_served", { chain: this.chain, detail: unserved });
     const client = await this.#fetchClient(signal);
     const obstacle = this.#obstacleOf(client) ?? await this.#findObstacle(signal);
     if (client === undefined || obstacle !== undefined) {
@@ -133,14 +160,20 @@ class ParachainProver implements ConsensusProver {
     const newest = `relay block ${known.height}, the newest that ${this.#target} knows`;
     const proof = await this.#fetchProof(known, signal);
     if (proof === undefined) return { kind: "nothing", reason: `the node has pruned ${newest}` };
-    const head = this.#verify(proof, known);
+    const head = this.#verify(proof, known, await this.#fetchSlotMs(signal));
     if (head === undefined) {
       return { kind: "nothing", reason: `parachain ${this.#paraId} has no head in ${newest}` };
     }
     const { height } = head.height;
     const latest = await this.#deps.target.reads.fetchLatestHeight(this.commitmentId, signal) ?? 0n;
     if (height <= latest) return { kind: "nothing", reason: `${newest}, has no newer head` };
-    if (!await this.#isWorthIt(head.commitment, latest, signal)) {
+    const isWorthIt = await this.#isWorthIt(head, latest, signal);
+    if (isWorthIt === undefined) {
+      const reason =
+        `${newest}, has a newer head, block ${height}, which no endpoint of ${this.chain} has yet`;
+      return { kind: "nothing", reason };
+    }
+    if (!isWorthIt) {
       const reason = `${newest}, has a newer head, but nothing was sent or received since block ${latest}: ` +
         `without messages a head is due every ${this.#quietHeadSec} s`;
       return { kind: "nothing", reason };
@@ -155,9 +188,16 @@ class ParachainProver implements ConsensusProver {
     };
   }
 
-  /** True when there are messages or receipts since the newest height that the target has, or that height is old. */
-  async #isWorthIt(head: StateCommitment, latest: bigint, signal: AbortSignal): Promise<boolean> {
-    const { target } = this.#deps;
+  /**
+   * True when there are messages or receipts since the newest height that the target has, or that height is old;
+   * `undefined`: that cannot be told yet.
+   */
+  async #isWorthIt(
+    { commitment: head, height: { height } }: IntermediateState,
+    latest: bigint,
+    signal: AbortSignal,
+  ): Promise<boolean | undefined> {
+    const { target, traffic } = this.#deps;
     const at = { id: this.commitmentId, height: latest };
     const [known, updatedSec, nowSec] = await Promise.all([
       target.reads.fetchCommitment(at, signal),
@@ -167,15 +207,19 @@ class ParachainProver implements ConsensusProver {
     if (known === undefined || updatedSec === undefined || nowSec - updatedSec >= this.#quietHeadSec) {
       return true;
     }
+    if (traffic !== undefined) return await traffic.hasTraffic({ from: latest + 1n, to: height }, signal);
     // Both roots of the hub are message roots; the second root of others is that of the whole state.
     return known.overlayRoot !== head.overlayRoot || (this.#isOfHub && known.stateRoot !== head.stateRoot);
   }
 
   /** @throws {ProverFault} always: such clients have no state of their own. */
   fetchInitialState(): Promise<InitialConsensusState> {
+    const calls = this.#isPolkadotHub
+      ? `calls ${POLKADOT_HUB_CALLS} for ${this.chain}`
+      : "lists the parachain (IsmpParachain.add_parachain)";
     const detail =
-      "there is no state: clients of parachains trust the relay chain blocks of their own chain. Governance " +
-      "creates them empty and lists the parachain (IsmpParachain.add_parachain)";
+      "there is no state: clients of parachains trust the relay chain blocks of their own chain, which creates " +
+      `them empty. Governance ${calls}`;
     return Promise.reject(new ProverFault("not_served", { chain: this.chain, detail }));
   }
 
@@ -205,24 +249,35 @@ class ParachainProver implements ConsensusProver {
     return { event: "client_unusable", text };
   }
 
-  /** Explains why this parachain cannot be proved by this program at all. */
-  #findUnserved(): string | undefined {
-    const storedAs = polkadotHubAs(this.chain);
-    return storedAs && `${this.chain} is Polkadot Hub, which ${this.#target} stores as ${storedAs}: ` +
-        "this program does not prove it yet; remove its section";
-  }
-
   /** Explains why the client accepts nothing of this parachain. */
   async #findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
-    const keys = [followedParachainKey(this.#paraId), knownRelayHeightsKey()];
-    const [followed, heights] = await this.#deps.target.reads.fetchStorage(keys, signal);
+    const keys = [
+      followedParachainKey(this.#paraId),
+      knownRelayHeightsKey(),
+      slotDurationKey(this.#paraId),
+    ];
+    const [followed, heights, slotMs] = await this.#deps.target.reads.fetchStorage(keys, signal);
     if (followed === undefined) {
       const text =
         `does not list parachain ${this.#paraId} in IsmpParachain.Parachains: nothing of it can be ` +
         "proved until governance adds it (IsmpParachain.add_parachain)";
       return { event: "chain_not_accepted", text };
     }
+    if (this.#isPolkadotHub && slotMs === undefined) {
+      const text =
+        `has no slot duration of parachain ${this.#paraId} in IsmpParachain.SlotDurations, by which its headers ` +
+        "are dated: nothing of it can be proved until governance sets it (IsmpParachain.set_slot_duration)";
+      return { event: "chain_not_accepted", text };
+    }
     return heights === undefined ? { event: "relay_blocks_unknown", text: NO_RELAY_BLOCKS } : undefined;
+  }
+
+  /** Fetches the slot duration by which the target dates Polkadot Hub; `undefined`: it has none, or needs none. */
+  async #fetchSlotMs(signal: AbortSignal): Promise<bigint | undefined> {
+    if (!this.#isPolkadotHub) return undefined;
+    const [stored] = await this.#deps.target.reads.fetchStorage([slotDurationKey(this.#paraId)], signal);
+    return stored &&
+      this.#read("SlotDurations", () => decodeStrict(slotDurationCodec, stored, "SlotDurations"));
   }
 
   async #requireFitness(client: ConsensusClientView, signal: AbortSignal): Promise<void> {
@@ -258,7 +313,7 @@ class ParachainProver implements ConsensusProver {
     const { header, hash } = await relay.fetchBlock(await relay.fetchHash(relayHeight, signal), signal);
     if (header.stateRoot !== stateRoot) {
       throw this.#badData(
-        `its block ${relayHeight} is not the one that ${this.#target} knows: [hub.grandpa].rpc is another ` +
+        `its block ${relayHeight} is not the one that ${this.#target} knows: ${this.#relayKey} is another ` +
           "chain than the relay chain of both",
       );
     }
@@ -275,18 +330,26 @@ class ParachainProver implements ConsensusProver {
   #verify(
     proof: ParachainConsensusProof,
     { stateRoot }: KnownRelayBlock,
+    slotMs: bigint | undefined,
   ): IntermediateState | undefined {
     const view = {
       chain: this.#target,
       consensusStateId: this.consensusStateId,
       coprocessor: this.#hub,
       relayStateRoot: stateRoot,
+      slotMs,
     };
     try {
       return verifyParachainHead(proof, this.#paraId, view);
     } catch (error) {
       if (!(error instanceof ParachainError)) throw error;
-      throw this.#badData(`its proof of the head does not verify (${error.code})`, error);
+      if (error.code === "heads_proof" || error.code === "head_missing") {
+        throw this.#badData(`its proof of the head does not verify (${error.code})`, error);
+      }
+      // Proven, so that no node is to blame.
+      const detail = `${this.#target} would refuse the head of parachain ${this.#paraId} in relay block ` +
+        `${proof.relayHeight} (${error.code})`;
+      throw new ProverFault("not_served", { chain: this.chain, detail }, { cause: error });
     }
   }
 

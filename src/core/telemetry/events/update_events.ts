@@ -1,5 +1,5 @@
 /** Events of the consensus relayer: updates of light clients on the hub, and what proofs are made from. */
-import { CHECK_ENDPOINT, type EventText, NOT_STARTED, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const updateEvents = {
@@ -239,11 +239,5 @@ export const updateEvents = {
     text: "Withdrawals of a block unknown",
     meaning: "The execution node does not have the block; another way to the proof is used.",
     action: NOTHING,
-  },
-  parachain_unsupported: {
-    text: "Parachain not supported",
-    meaning: "This program cannot prove the chain to the hub.",
-    action: "Remove its section.",
-    reaction: NOT_STARTED,
   },
 } as const satisfies Record<string, EventText>;

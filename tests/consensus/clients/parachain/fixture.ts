@@ -1,10 +1,12 @@
 /**
- * The hub and a parachain beside it on one relay chain, with provers between them: nothing moves by itself.
+ * The hub, a parachain beside it and the headers of Polkadot Hub on one relay chain, with provers between them: nothing
+ * moves by itself.
  */
 import {
   createParachainProver,
   type ParachainProverOptions,
 } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
+import type { HostTraffic } from "../../../../src/consensus/clients/parachain/host_traffic.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import {
@@ -14,7 +16,7 @@ import {
   toParaId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { connectConsensus, include } from "../../../../devnet/hub/consensus_work.ts";
-import { encodeHeader, type SimulatedHeader } from "../../../../devnet/hub/digest.ts";
+import { digestItem, encodeHeader, type SimulatedHeader } from "../../../../devnet/hub/digest.ts";
 import { demoModuleId, type Hub, startHub } from "../../../../devnet/hub/hub.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import {
@@ -28,6 +30,9 @@ import {
   relayParentOf,
   startSubstrateChain,
 } from "../../../../devnet/chains/substrate_chains.ts";
+import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { u64 } from "../../../../src/core/encoding/scale.ts";
+import { POLKADOT_HUB_PARA_ID } from "../../../../src/core/ismp/polkadot_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
 export const never: AbortSignal = new AbortController().signal;
@@ -38,6 +43,30 @@ const hubStateId = toConsensusStateId("PAS0");
 /** Id of the parachain beside the hub. */
 export const SIBLING = 2000;
 
+/** How the hub stores Polkadot Hub. */
+export const POLKADOT_HUB: StateMachineId = {
+  stateMachine: parseStateMachine("EVM-420420417"),
+  consensusStateId: hubStateId,
+};
+
+/** Milliseconds of its slots. */
+export const SLOT_MS = 24_000n;
+
+/** A slot of it in August 2026. */
+const FIRST_SLOT = 74_456_947n;
+
+/** Header of Polkadot Hub: dated by its slot alone. */
+export function polkadotHubHeader(number: number, slot: bigint = FIRST_SLOT): SimulatedHeader {
+  const root = (what: number): Hash256 => toHash256(new Uint8Array(32).fill(what));
+  return {
+    parentHash: root(1),
+    number,
+    stateRoot: toHash256(new Uint8Array(32).fill(number & 0xff, 4)),
+    extrinsicsRoot: root(2),
+    digest: [digestItem("preRuntime", "aura", u64.enc(slot)), digestItem("seal", "aura", new Uint8Array(64))],
+  };
+}
+
 /** What differs from the usual setup. */
 export interface FixtureOptions {
   readonly relay?: RelaySimulatorOptions;
@@ -47,44 +76,57 @@ export interface FixtureOptions {
   readonly hasClient?: boolean;
   /** False: the sibling knows no relay chain, and lists no parachain. */
   readonly knowsRelay?: boolean;
+  /** Milliseconds by which the hub dates the headers of Polkadot Hub; default: it does not. */
+  readonly slotMs?: bigint;
 }
 
 /** All chains. */
 export class Fixture implements AsyncDisposable {
   readonly #resources: AsyncDisposableStack;
+  /** Heads besides those of {@link Hub}s; absent: the relay chain makes one up. */
+  readonly #others: { polkadotHub?: SimulatedHeader | undefined };
 
   private constructor(
     resources: AsyncDisposableStack,
+    others: { polkadotHub?: SimulatedHeader | undefined },
     readonly hub: Hub,
     readonly relay: RelayChainNode,
     readonly chain: DevnetSubstrateChain,
   ) {
     this.#resources = resources;
+    this.#others = others;
   }
 
   /** None knows a height of the other. */
   static async start(
-    { relay: options, followed = [SIBLING], hasClient = true, knowsRelay = true }: FixtureOptions = {},
+    { relay: options, followed = [SIBLING], hasClient = true, knowsRelay = true, slotMs }: FixtureOptions =
+      {},
   ): Promise<Fixture> {
     await using resources = new AsyncDisposableStack();
     const parachains: Hub[] = [];
+    const others: { polkadotHub?: SimulatedHeader | undefined } = {};
     const relay = resources.use(
       await startRelayChain({
         blockTimeMs: "manual",
         heads: () =>
-          new Map(
-            parachains.map(({ identity, finalizedHeader }) => [
-              toParaId(identity.stateMachine),
-              encodeHeader(finalizedHeader),
-            ]),
-          ),
+          new Map([
+            ...parachains.map(({ identity, finalizedHeader }) =>
+              [toParaId(identity.stateMachine), encodeHeader(finalizedHeader)] as const
+            ),
+            ...others.polkadotHub === undefined
+              ? []
+              : [[POLKADOT_HUB_PARA_ID, encodeHeader(others.polkadotHub)] as const],
+          ]),
         ...options,
       }),
     );
     const hub = resources.use(
       await startHub({
         blockTimeMs: "manual",
-        consensus: { parachains: followed },
+        consensus: {
+          parachains: followed,
+          ...slotMs !== undefined && { slotDurations: new Map([[POLKADOT_HUB_PARA_ID, slotMs]]) },
+        },
         relayParent: () => relayParentOf(relay),
         ...hasClient && {
           clients: [{
@@ -103,9 +145,14 @@ export class Fixture implements AsyncDisposable {
     });
     resources.use(chain.node);
     parachains.push(hub, chain.node);
-    const fixture = new Fixture(resources.move(), hub, relay, chain);
+    const fixture = new Fixture(resources.move(), others, hub, relay, chain);
     fixture.advance(3);
     return fixture;
+  }
+
+  /** The newest header of Polkadot Hub, which the next blocks of the relay chain have. */
+  set polkadotHub(header: SimulatedHeader) {
+    this.#others.polkadotHub = header;
   }
 
   /** As the other chain knows it. */
@@ -141,10 +188,18 @@ export class Fixture implements AsyncDisposable {
     return this.#prover(this.chainId, this.hub, options);
   }
 
+  /** Proves Polkadot Hub to the hub. */
+  ofPolkadotHub(options: ProverChanges = {}): ConsensusProver {
+    return this.#prover(POLKADOT_HUB, this.hub, {
+      relayKey: "[polkadot-hub.host].relay_rpc_ws",
+      ...options,
+    });
+  }
+
   #prover(
     of: StateMachineId,
     to: Hub,
-    { relayUrl = this.relay.wsUrl, laterSec, ...change }: ProverChanges,
+    { relayUrl = this.relay.wsUrl, laterSec, traffic, ...change }: ProverChanges,
   ): ConsensusProver {
     const reader = this.#resources.use(connectRelay(relayUrl));
     const hub = this.hub.identity.stateMachine;
@@ -152,7 +207,7 @@ export class Fixture implements AsyncDisposable {
     const fetchNowSec = async (signal: AbortSignal): Promise<bigint> =>
       await target.reads.fetchNowSec(signal) + (laterSec?.() ?? 0n);
     const later = withMethods(target, { reads: withMethods(target.reads, { fetchNowSec }) });
-    return createParachainProver({ relay: reader.chain, target: later }, {
+    return createParachainProver({ relay: reader.chain, target: later, ...traffic && { traffic } }, {
       ...of,
       intervalMs: 300_000,
       hub,
@@ -218,6 +273,8 @@ export class Fixture implements AsyncDisposable {
 export interface ProverChanges extends Partial<ParachainProverOptions> {
   /** Default the honest node. */
   readonly relayUrl?: string;
+  /** What the host on Polkadot Hub sent and received. */
+  readonly traffic?: HostTraffic;
   /** By how much the clock of the chain that is told goes ahead. */
   readonly laterSec?: () => bigint;
 }

@@ -4,7 +4,7 @@
  */
 import { concatBytes } from "../../../../core/encoding/bytes.ts";
 import { blake2Concat, storagePrefix } from "../../../../core/ismp/storage_keys.ts";
-import { type Codec, list, u32 } from "../../../../core/encoding/scale.ts";
+import { type Codec, list, u32, u64 } from "../../../../core/encoding/scale.ts";
 
 /** Prefix of the keys of followed parachains. */
 export const followedParachainsPrefix: Uint8Array = storagePrefix("IsmpParachain", "Parachains");
@@ -13,6 +13,17 @@ export const followedParachainsPrefix: Uint8Array = storagePrefix("IsmpParachain
 export function followedParachainKey(paraId: number): Uint8Array {
   return concatBytes(followedParachainsPrefix, u32.enc(paraId));
 }
+
+/**
+ * Key of the slot duration that dates the headers of a parachain without timestamps; absent where governance has set
+ * none.
+ */
+export function slotDurationKey(paraId: number): Uint8Array {
+  return concatBytes(storagePrefix("IsmpParachain", "SlotDurations"), u32.enc(paraId));
+}
+
+/** SCALE of {@link slotDurationKey}'s value: milliseconds. */
+export const slotDurationCodec: Codec<bigint> = u64;
 
 /** Key of the numbers of relay chain blocks whose state roots are stored; absent before 2026. */
 export function knownRelayHeightsKey(): Uint8Array {

@@ -6,8 +6,6 @@
 export type ParachainErrorCode =
   /** Not the SCALE form of a proof. */
   | "undecodable_message"
-  /** Polkadot Hub: stored as an EVM chain and dated by its slots, which is not implemented yet. */
-  | "polkadot_hub"
   /** The verifying chain is not a parachain, so it knows no relay chain. */
   | "not_a_parachain"
   /** The nodes do not belong to the relay chain's state. */
@@ -16,7 +14,9 @@ export type ParachainErrorCode =
   | "head_missing"
   /** The head is not a header. */
   | "undecodable_header"
-  /** The header has no timestamp. */
+  /** Polkadot Hub, whose headers are dated by their slots, without a slot duration on the verifying chain. */
+  | "slot_duration_missing"
+  /** The header has no timestamp, and none follows from its slot. */
   | "timestamp_missing";
 
 /** A proof that the client refuses. */

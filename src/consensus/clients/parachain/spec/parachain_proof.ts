@@ -1,7 +1,7 @@
 /**
- * The parachain client: siblings are followed by their heads in the state of their common relay chain. Polkadot Hub,
- * whose headers have no timestamp, is refused: see `core/ismp/polkadot_hub.ts`. Source: polytope-labs/hyperbridge:
- * modules/ismp/clients/parachain/client/src/consensus.rs.
+ * The parachain client: siblings are followed by their heads in the state of their common relay chain. The headers of
+ * Polkadot Hub have no timestamp: their slots date them, and they are stored as those of an EVM chain. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../../core/ismp/proof.ts";
@@ -40,6 +40,8 @@ export interface ParachainView {
   readonly coprocessor: StateMachine | undefined;
   /** State root of the proof's relay chain block, from its own blocks. */
   readonly relayStateRoot: Hash256;
+  /** Its slot duration for Polkadot Hub, milliseconds; `undefined`: it has none, or the proof is of another chain. */
+  readonly slotMs?: bigint | undefined;
 }
 
 /**
@@ -49,17 +51,20 @@ export interface ParachainView {
 export function verifyParachainHead(
   { storageProof }: Pick<ParachainConsensusProof, "storageProof">,
   paraId: number,
-  { chain, consensusStateId, coprocessor, relayStateRoot }: ParachainView,
+  { chain, consensusStateId, coprocessor, relayStateRoot, slotMs }: ParachainView,
 ): IntermediateState | undefined {
   const { tag } = stateMachineParts(chain);
   if (tag !== "Kusama" && tag !== "Polkadot") throw new ParachainError("not_a_parachain");
   const stateMachine = formatStateMachine({ tag, value: paraId });
   const header = readHead(storageProof, relayStateRoot, paraId);
   if (header === undefined) return undefined;
-  if (polkadotHubAs(stateMachine) !== undefined) throw new ParachainError("polkadot_hub");
+  const polkadotHub = polkadotHubAs(stateMachine);
+  if (polkadotHub !== undefined && slotMs === undefined) throw new ParachainError("slot_duration_missing");
+  const id = { stateMachine: polkadotHub ?? stateMachine, consensusStateId };
+  const datingSlotMs = polkadotHub === undefined ? 0n : slotMs ?? 0n;
   return {
-    height: { id: { stateMachine, consensusStateId }, height: BigInt(header.number) },
-    commitment: storedCommitment(header, stateMachine === coprocessor),
+    height: { id, height: BigInt(header.number) },
+    commitment: storedCommitment(header, datingSlotMs, stateMachine === coprocessor),
   };
 }
 
@@ -79,10 +84,10 @@ function readHead(
   }
 }
 
-/** Commitment of a head. A header without pallet-ismp's timestamp digest has none: slots are not used here. */
-function storedCommitment(header: SubstrateHeader, isHub: boolean): StateCommitment {
+/** Commitment of a head. @param slotMs 0: a header without pallet-ismp's timestamp digest has none. */
+function storedCommitment(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
   try {
-    return readCommitment(header, 0n, isHub);
+    return readCommitment(header, slotMs, isHub);
   } catch (cause) {
     if (cause instanceof HeaderCommitmentError) throw new ParachainError(cause.code, { cause });
     throw cause;

@@ -10,10 +10,14 @@ import {
   type ParachainView,
   verifyParachainHead,
 } from "../../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
+import { encodeHeader } from "../../../../../devnet/hub/digest.ts";
+import { SubstrateTrie } from "../../../../../devnet/trie/substrate_trie.ts";
+import { parachainHeadKey } from "../../../../../src/core/substrate/parachain_heads.ts";
+import { polkadotHubHeader, SLOT_MS } from "../fixture.ts";
 import { parachainConsensusProofCodec } from "../../../../../src/core/ismp/proof.ts";
 import { decodeSubstrateHeader } from "../../../../../src/core/substrate/header.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
-import { decodeStrict } from "../../../../../src/core/encoding/scale.ts";
+import { bytes, decodeStrict } from "../../../../../src/core/encoding/scale.ts";
 import { readVectors } from "../../../vector_node.ts";
 
 const vector = await readVectors("parachain-consensus.json");
@@ -72,6 +76,56 @@ Deno.test("parachain proofs: every rule that one can break has a code", () => {
     const turned = storageProof.map((node, index) => index === at ? node.map((byte) => byte ^ 1) : node);
     assert.match(verify(turned), /^(heads_proof|head_missing)$/, `node ${at}`);
   }
+});
+
+/** A proof of a head in the state of a relay chain of its own. */
+function proofOf(id: number, header: Uint8Array): {
+  readonly nodes: readonly Uint8Array[];
+  readonly change: Partial<ParachainView>;
+} {
+  const key = parachainHeadKey(id);
+  const state = SubstrateTrie.empty({ layout: "V1", hasher: "Blake2" })
+    .set(key, bytes.enc(header))
+    .set(parachainHeadKey(id + 1), bytes.enc(header));
+  return { nodes: state.prove([key]), change: { relayStateRoot: state.root() } };
+}
+
+Deno.test("parachain proofs: Polkadot Hub is dated by its slots, others never are", () => {
+  const header = polkadotHubHeader(19_567_971, 74_456_947n);
+  const encodedHeader = encodeHeader(header);
+  const { nodes, change } = proofOf(1000, encodedHeader);
+  for (
+    const [chain, stored] of [["KUSAMA-4009", "EVM-420420417"], ["POLKADOT-3367", "EVM-420420419"]] as const
+  ) {
+    const found = verifyParachainHead({ storageProof: nodes }, 1000, {
+      ...view,
+      ...change,
+      chain: parseStateMachine(chain),
+      slotMs: SLOT_MS,
+    });
+    assert.deepEqual(found, {
+      height: {
+        id: { stateMachine: stored, consensusStateId: view.consensusStateId },
+        height: 19_567_971n,
+      },
+      commitment: {
+        timestampSec: 1_786_966_728n,
+        overlayRoot: `0x${"00".repeat(32)}`,
+        stateRoot: header.stateRoot,
+      },
+    });
+  }
+  const codeWith = (id: number, slotMs: bigint | undefined, encoded = encodedHeader): string => {
+    const proof = proofOf(id, encoded);
+    const whole = { ...view, ...proof.change, slotMs };
+    return codeOf(() => verifyParachainHead({ storageProof: proof.nodes }, id, whole));
+  };
+  assert.equal(codeWith(1000, SLOT_MS), "none");
+  assert.equal(codeWith(1000, undefined), "slot_duration_missing");
+  assert.equal(codeWith(1000, 0n), "timestamp_missing");
+  assert.equal(codeWith(1000, SLOT_MS, encodeHeader({ ...header, digest: [] })), "timestamp_missing");
+  assert.equal(codeWith(2000, SLOT_MS), "timestamp_missing", "the slots of other parachains tell no time");
+  assert.equal(codeWith(1000, SLOT_MS, encodedHeader.slice(1)), "undecodable_header");
 });
 
 Deno.test("parachain proofs: known blocks of the relay chain are stored where the vector says", () => {

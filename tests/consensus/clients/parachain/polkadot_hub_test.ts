@@ -1,0 +1,186 @@
+/** Polkadot Hub proved to the hub: filed as an EVM chain, dated by its slots, and newer when its host has traffic. */
+import assert from "node:assert/strict";
+import type { HostTraffic } from "../../../../src/consensus/clients/parachain/host_traffic.ts";
+import type { ChainIdReport } from "../../../../src/consensus/evm_reader.ts";
+import type { ProverFinding } from "../../../../src/consensus/prover.ts";
+import { digestItem } from "../../../../devnet/hub/digest.ts";
+import { catchProverFault } from "../../prover_faults.ts";
+import { Fixture, never, POLKADOT_HUB, polkadotHubHeader, SIBLING, SLOT_MS } from "./fixture.ts";
+
+type Updates = Extract<ProverFinding, { kind: "updates" }>;
+
+function updatesOf(finding: ProverFinding): Updates {
+  if (finding.kind === "nothing") assert.fail(finding.reason);
+  return finding;
+}
+
+function reasonOf(finding: ProverFinding): string {
+  assert.equal(finding.kind, "nothing");
+  return finding.kind === "nothing" ? finding.reason : "";
+}
+
+const FOLLOWING = { followed: [1000, SIBLING], slotMs: SLOT_MS };
+
+/** A host whose traffic is what `has` says of the range that is asked for. */
+function trafficOf(
+  has: (from: bigint, to: bigint) => boolean | undefined,
+  chainIds: readonly ChainIdReport[] = [],
+): HostTraffic {
+  return {
+    fetchChainIds: () => Promise.resolve(chainIds),
+    hasTraffic: ({ from, to }) => Promise.resolve(has(from, to)),
+  };
+}
+
+Deno.test("Polkadot Hub: its head is stored as an EVM chain's, with the time of its slot and the root of its state", async () => {
+  await using fixture = await Fixture.start(FOLLOWING);
+  const prover = fixture.ofPolkadotHub();
+  assert.deepEqual(prover.commitmentId, POLKADOT_HUB);
+  assert.deepEqual(await prover.check(never), []);
+  const header = polkadotHubHeader(19_567_971, 74_456_948n);
+  fixture.polkadotHub = header;
+  fixture.advance();
+  const finding = updatesOf(await prover.next(never));
+  assert.equal(finding.height, 19_567_971n);
+  await fixture.submit(fixture.hub, finding);
+  const { reads } = fixture.connect(fixture.hub);
+  assert.deepEqual(await reads.fetchCommitment({ id: POLKADOT_HUB, height: 19_567_971n }, never), {
+    timestampSec: 74_456_948n * 24n,
+    overlayRoot: `0x${"00".repeat(32)}`,
+    stateRoot: header.stateRoot,
+  });
+  assert.equal(fixture.knownOfSibling, undefined, "the proof is of one parachain");
+  assert.match(reasonOf(await prover.next(never)), /has no newer head$/);
+});
+
+Deno.test("Polkadot Hub: a timestamp in its header wins over the slot", async () => {
+  await using fixture = await Fixture.start(FOLLOWING);
+  const header = polkadotHubHeader(5);
+  const said = new Uint8Array(8);
+  new DataView(said.buffer).setBigUint64(0, 1_786_000_000n, true);
+  fixture.polkadotHub = { ...header, digest: [...header.digest, digestItem("consensus", "ISTM", said)] };
+  fixture.advance();
+  await fixture.submit(fixture.hub, updatesOf(await fixture.ofPolkadotHub().next(never)));
+  const { reads } = fixture.connect(fixture.hub);
+  const stored = await reads.fetchCommitment({ id: POLKADOT_HUB, height: 5n }, never);
+  assert.equal(stored?.timestampSec, 1_786_000_000n);
+});
+
+Deno.test("Polkadot Hub: heads without messages are proved once in ten minutes, those with messages at once", async () => {
+  await using fixture = await Fixture.start(FOLLOWING);
+  let has: boolean | undefined = false;
+  const asked: (readonly [bigint, bigint])[] = [];
+  let laterSec = 0n;
+  const prover = fixture.ofPolkadotHub({
+    laterSec: () => laterSec,
+    traffic: trafficOf((from, to) => {
+      asked.push([from, to]);
+      return has;
+    }),
+  });
+  const headed = async (number: number): Promise<ProverFinding> => {
+    fixture.polkadotHub = polkadotHubHeader(number);
+    fixture.advance();
+    return await prover.next(never);
+  };
+  await fixture.submit(fixture.hub, updatesOf(await headed(10)));
+  assert.deepEqual(asked, [], "the first head is worth it anyway");
+  assert.match(reasonOf(await headed(12)), /nothing was sent or received since block 10: .* every 600 s$/);
+  has = undefined;
+  assert.match(reasonOf(await headed(13)), /block 13, which no endpoint of EVM-420420417 has yet$/);
+  has = true;
+  await fixture.submit(fixture.hub, updatesOf(await headed(14)));
+  assert.deepEqual(asked, [[11n, 12n], [11n, 13n], [11n, 14n]]);
+  has = false;
+  assert.equal((await headed(15)).kind, "nothing");
+  laterSec = 600n;
+  await fixture.submit(fixture.hub, updatesOf(await headed(16)));
+  assert.deepEqual(asked.at(-1), [15n, 15n], "an old height is worth a new one, whatever the endpoints say");
+});
+
+Deno.test("Polkadot Hub: what only governance can fix is a warning", async () => {
+  await using fixture = await Fixture.start({ followed: [SIBLING] });
+  const prover = fixture.ofPolkadotHub();
+  fixture.polkadotHub = polkadotHubHeader(5);
+  const told = async (text: RegExp): Promise<void> => {
+    const [finding, ...others] = await prover.check(never);
+    assert.deepEqual([finding?.severity, finding?.event, others], ["warning", "chain_not_accepted", []]);
+    assert.match(finding?.text ?? "", text);
+    assert.match(reasonOf(await prover.next(never)), text);
+  };
+  const govern = async (change: Promise<unknown>): Promise<void> => {
+    fixture.advance();
+    await change;
+  };
+  await told(/^KUSAMA-4009 does not list parachain 1000 in IsmpParachain\.Parachains: .*add_parachain/);
+  await govern(fixture.hub.governance.followParachain(1000));
+  await told(/^KUSAMA-4009 has no slot duration of parachain 1000 .*IsmpParachain\.set_slot_duration/);
+  await govern(fixture.hub.governance.setSlotDuration(1000, SLOT_MS));
+  assert.deepEqual(await prover.check(never), []);
+  await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
+  const { code, detail } = await catchProverFault(prover.fetchInitialState(never));
+  assert.equal(code, "not_served");
+  assert.match(
+    detail,
+    /add_parachain and IsmpParachain\.set_slot_duration for parachain 1000, and Ismp\.update/,
+  );
+});
+
+Deno.test("Polkadot Hub: an endpoint of another chain ends the start, one that is silent does not", async () => {
+  await using fixture = await Fixture.start(FOLLOWING);
+  const reports: readonly ChainIdReport[] = [
+    { host: "right.example", kind: "id", chainId: 420420417n },
+    { host: "wrong.example", kind: "id", chainId: 420420419n },
+  ];
+  const prover = fixture.ofPolkadotHub({ traffic: trafficOf(() => false, reports) });
+  assert.deepEqual(await prover.check(never), [{
+    severity: "fatal",
+    event: "endpoint_wrong_chain",
+    text: "EVM-420420417: wrong.example serves chain 420420419; fix rpc_urls",
+  }]);
+  assert.deepEqual(await prover.checkHub?.(never), [], "that asks no endpoint");
+});
+
+Deno.test("Polkadot Hub: a proven head that the hub would refuse is not offered, and no node is blamed", async () => {
+  await using fixture = await Fixture.start(FOLLOWING);
+  const prover = fixture.ofPolkadotHub();
+  fixture.polkadotHub = { ...polkadotHubHeader(5), digest: [] };
+  fixture.advance();
+  const undated = await catchProverFault(prover.next(never));
+  assert.deepEqual([undated.code, undated.endpoint], ["not_served", undefined]);
+  assert.match(
+    undated.detail,
+    /^KUSAMA-4009 would refuse the head of parachain 1000 .*\(timestamp_missing\)$/,
+  );
+  fixture.polkadotHub = {
+    ...polkadotHubHeader(6),
+    digest: [digestItem("preRuntime", "aura", new Uint8Array(7))],
+  };
+  fixture.advance();
+  const unreadable = await catchProverFault(prover.next(never));
+  assert.deepEqual([unreadable.code, unreadable.endpoint], ["not_served", undefined]);
+  assert.match(unreadable.detail, /\(undecodable_header\)$/);
+  fixture.polkadotHub = polkadotHubHeader(7);
+  fixture.advance();
+  await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
+});
+
+Deno.test("Polkadot Hub: a relay chain node that lies is named with the key of its section", async () => {
+  await using fixture = await Fixture.start(FOLLOWING);
+  const { relay } = fixture;
+  const prover = fixture.ofPolkadotHub();
+  fixture.polkadotHub = polkadotHubHeader(5);
+  fixture.advance();
+  relay.alter = ({ method }, result) => method === "chain_getBlockHash" ? relay.hash(2) : result;
+  const other = await catchProverFault(prover.next(never));
+  assert.equal(other.code, "bad_data");
+  assert.match(other.endpoint ?? "", /127\.0\.0\.1/);
+  assert.match(other.detail, /\[polkadot-hub\.host\]\.relay_rpc_ws is another chain/);
+  relay.alter = ({ method }, result) =>
+    method === "state_getReadProof" ? { ...Object(result), proof: Object(result).proof.slice(1) } : result;
+  const short = await catchProverFault(prover.next(never));
+  assert.deepEqual([short.code, short.endpoint], ["bad_data", other.endpoint]);
+  assert.match(short.detail, /^its proof of the head does not verify \((heads_proof|head_missing)\)$/);
+  relay.alter = undefined;
+  await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
+});
