@@ -17,7 +17,13 @@ export function chainMethods(node: ServedNode): RpcMethods {
     return hash === undefined ? chain.best : chain.find(hash);
   };
   const newHeads = heads(node, "chain_newHead", () => chain.best, ({ best }) => [best]);
-  const finalHeads = heads(node, "chain_finalizedHead", () => chain.finalized, ({ finalized }) => finalized);
+  // Of blocks that became final together only the last one is announced (paritytech/substrate: pull request 10639).
+  const finalHeads = heads(
+    node,
+    "chain_finalizedHead",
+    () => chain.finalized,
+    ({ finalized }) => finalized.slice(-1),
+  );
   return {
     chain_getHeader: ([hash]) => {
       const block = find(hash);

@@ -6,7 +6,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { MetricRegistry } from "../telemetry/metric_registry.ts";
 import { classifyFault } from "./endpoint_health.ts";
 import type { RpcFaultCode } from "./fault.ts";
-import type { ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
+import type { NamedHeights, ObservedRequest, RpcObserver } from "./observed_endpoint.ts";
 
 /** An endpoint as its requests showed it. */
 export interface EndpointReading {
@@ -121,8 +121,13 @@ export class EndpointBoard implements RpcObserver {
       known.isUp = isUp;
       known.sinceMs = nowMs;
     }
-    if (head !== undefined) known.head = { height: head, atMs: nowMs };
-    if (final !== undefined) known.final = { height: final, atMs: nowMs };
+    noteNamed(known, { head, final }, nowMs);
+  }
+
+  /** Takes heights that an endpoint announced; one that was never asked anything is not listed. */
+  noteHeights(chain: string, endpointHost: string, heights: NamedHeights): void {
+    const known = this.#known.get(keyOf({ chain, host: endpointHost, isSigner: false }));
+    if (known !== undefined) noteNamed(known, heights, this.#clock.now());
   }
 
   /** Endpoints in the order in which they were first used. */
@@ -174,8 +179,7 @@ export class EndpointBoard implements RpcObserver {
   }
 
   #find(place: Pick<Known, "chain" | "host" | "isSigner">, nowMs: number): Known {
-    // A Web3Signer passes other requests on, so it may be an endpoint, too.
-    const key = `${place.chain} ${place.host} ${place.isSigner}`;
+    const key = keyOf(place);
     const found = this.#known.get(key);
     if (found !== undefined) return found;
     const made: Known = {
@@ -193,6 +197,16 @@ export class EndpointBoard implements RpcObserver {
     this.#known.set(key, made);
     return made;
   }
+}
+
+/** A Web3Signer passes other requests on, so a host may be a signer and an endpoint, too. */
+function keyOf({ chain, host, isSigner }: Pick<Known, "chain" | "host" | "isSigner">): string {
+  return `${chain} ${host} ${isSigner}`;
+}
+
+function noteNamed(known: Known, { head, final }: NamedHeights, nowMs: number): void {
+  if (head !== undefined) known.head = { height: head, atMs: nowMs };
+  if (final !== undefined) known.final = { height: final, atMs: nowMs };
 }
 
 function isFresh(named: Named | undefined, nowMs: number): named is Named {

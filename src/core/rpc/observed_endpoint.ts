@@ -26,7 +26,12 @@ export interface RpcObserver {
   /** Notified of a request before it is sent; returns what is called when it has ended, however it did. */
   noteAsked(chain: string, endpointHost: string): () => void;
   noteRequest(request: ObservedRequest): void;
+  /** Notified of heights that an endpoint announced without being asked. */
+  noteHeights(chain: string, endpointHost: string, heights: NamedHeights): void;
 }
+
+/** Heights that an endpoint named. */
+export type NamedHeights = Pick<ObservedRequest, "head" | "final">;
 
 /** What an observed endpoint needs besides the endpoint. */
 export interface RpcObservation {
@@ -42,7 +47,7 @@ export function observeEndpoint<E extends RpcEndpoint>(
   endpoint: E,
 ): Pick<E, "host"> & RpcEndpoint {
   if (observer === undefined) return endpoint;
-  const heights = new NamedHeights(chain);
+  const heights = new HeightsInAnswers(chain);
   return {
     host: endpoint.host,
     send: (calls, conditions) =>
@@ -55,13 +60,10 @@ interface SentCalls {
   readonly chain: string;
   readonly endpoint: RpcEndpoint;
   readonly calls: readonly RpcCall[];
-  readonly heights: NamedHeights;
+  readonly heights: HeightsInAnswers;
 }
 
-/** Heights that an answered request named. */
-type Heights = Pick<ObservedRequest, "head" | "final">;
-
-const NO_HEIGHTS: Heights = {};
+const NO_HEIGHTS: NamedHeights = {};
 
 async function observeSend(
   { observer, clock }: Required<RpcObservation> & { readonly observer: RpcObserver },
@@ -69,7 +71,7 @@ async function observeSend(
   conditions: CallConditions,
 ): Promise<readonly RpcAnswer[]> {
   const startMs = clock.now();
-  const note = (outcomeOf: (index: number) => "ok" | RpcFaultCode, named: Heights): void =>
+  const note = (outcomeOf: (index: number) => "ok" | RpcFaultCode, named: NamedHeights): void =>
     observer.noteRequest({
       chain,
       endpointHost: endpoint.host,
@@ -95,7 +97,7 @@ async function observeSend(
 }
 
 /** Finds the heights that one endpoint names in its answers. */
-class NamedHeights {
+class HeightsInAnswers {
   readonly #chain: string;
   /** Hash of the newest final block that a Substrate node named: its height is in the header that is asked for next. */
   #finalHash: Json | undefined;
@@ -106,7 +108,7 @@ class NamedHeights {
     this.#chain = chain;
   }
 
-  find(calls: readonly RpcCall[], answers: readonly RpcAnswer[]): Heights {
+  find(calls: readonly RpcCall[], answers: readonly RpcAnswer[]): NamedHeights {
     let head: bigint | undefined;
     let final: bigint | undefined;
     for (const [index, { method, params: [first] }] of calls.entries()) {

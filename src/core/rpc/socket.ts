@@ -20,12 +20,14 @@ import {
 import { safeDetail } from "./detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { createHttpEndpoint, type Fetch } from "./http.ts";
-import type { Json } from "./json.ts";
 import { FRAME_TOO_LARGE, ReconnectingSocket } from "./reconnecting_socket.ts";
-import { LinkEnded, type OpenSocket, type SocketLink, WireRequests } from "./socket_link.ts";
-import { subscribeCall, type Subscription, Subscriptions } from "./socket_subscriptions.ts";
-
-export type { Subscription } from "./socket_subscriptions.ts";
+import { LinkEnded, type OpenSocket, WireRequests } from "./socket_link.ts";
+import {
+  subscribeCall,
+  type Subscription,
+  type SubscriptionListener,
+  Subscriptions,
+} from "./socket_subscriptions.ts";
 
 /** Dependencies of a socket endpoint. */
 export interface SocketDeps {
@@ -61,14 +63,14 @@ export interface SocketEndpointOptions {
 /** An endpoint behind a WebSocket. */
 export interface SocketEndpoint extends RpcEndpoint {
   /**
-   * Subscribes, and resubscribes after each reconnection. Notifications sent while disconnected are lost.
+   * Subscribes on the current connection; the listener is told when that ends.
    * @returns a function that unsubscribes.
-   * @throws {RpcFault} when the node rejects the first subscription.
+   * @throws {RpcFault} when the node rejects the subscription, or does not answer.
    */
   subscribe(
     subscription: Subscription,
-    onNotice: (value: Json) => void,
-    signal: AbortSignal,
+    listener: SubscriptionListener,
+    conditions: CallConditions,
   ): Promise<() => void>;
   /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
   close(): Promise<void>;
@@ -133,7 +135,7 @@ class WebSocketEndpoint implements SocketEndpoint {
       patienceMs: this.#limits.connectPatienceMs,
       idleMs: this.#limits.idleMs,
       onNotice: (id, value) => this.#subscriptions.notify(id, value),
-      onLink: (link) => void this.#resubscribe(link),
+      onLink: (link) => void link.ended.then(() => this.#subscriptions.endAll()),
     });
     this.#http = createHttpEndpoint(deps, {
       url: options.url.replace(/^ws/, "http"),
@@ -160,12 +162,15 @@ class WebSocketEndpoint implements SocketEndpoint {
 
   async subscribe(
     subscription: Subscription,
-    onNotice: (value: Json) => void,
-    signal: AbortSignal,
+    listener: SubscriptionListener,
+    conditions: CallConditions,
   ): Promise<() => void> {
-    const [answer] = await this.send([subscribeCall(subscription)], { signal });
-    if (answer?.kind !== "result") throw answer?.fault;
-    const end = this.#subscriptions.add(subscription, onNotice, answer.result);
+    const [answer] = await this.send([subscribeCall(subscription)], conditions);
+    if (answer?.kind === "fault") throw answer.fault;
+    if (answer === undefined || this.#socket.link === undefined) {
+      throw this.#fault("unreachable", subscription.subscribe, "the connection ended");
+    }
+    const end = this.#subscriptions.add(subscription, listener, answer.result);
     return () => {
       const call = end();
       const { link } = this.#socket;
@@ -247,14 +252,6 @@ class WebSocketEndpoint implements SocketEndpoint {
   ): Promise<readonly RpcAnswer[]> {
     const exchanges = await Promise.all(calls.map((call) => this.#exchange([call], conditions)));
     return exchanges.flat();
-  }
-
-  async #resubscribe(link: SocketLink): Promise<void> {
-    for (const call of this.#subscriptions.calls()) {
-      const answer = await this.#socket.sendOn(link, call.call);
-      if (answer?.kind === "result") call.renew(answer.result);
-      else link.end({ kind: "dropped", problem: "resubscription failed" });
-    }
   }
 
   readonly #faults = {

@@ -1,15 +1,22 @@
 /**
- * Subscriptions that outlive a connection: which calls renew them on the next one, and who receives their
- * notifications.
+ * Subscriptions on one connection: who receives their notifications. They end with the connection; whoever needs them
+ * subscribes again, and meanwhile has to ask.
  */
 import type { RpcCall } from "./call.ts";
 import type { Json } from "./json.ts";
 
-/** Subscription that is renewed after each reconnection. */
+/** What to subscribe to. */
 export interface Subscription {
   readonly subscribe: string;
   readonly unsubscribe: string;
   readonly params: readonly unknown[];
+}
+
+/** Receiver of a subscription. */
+export interface SubscriptionListener {
+  onNotice(value: Json): void;
+  /** The connection has ended: nothing more comes. Not called after the receiver itself has unsubscribed. */
+  onEnd(): void;
 }
 
 /** Call that creates a subscription. */
@@ -17,44 +24,37 @@ export function subscribeCall(subscription: Subscription): RpcCall {
   return { method: subscription.subscribe, params: subscription.params };
 }
 
-interface Active {
-  readonly subscription: Subscription;
-  readonly onNotice: (value: Json) => void;
-  /** Id on the current connection. */
-  id: string;
-}
-
-/** Subscriptions of one endpoint. */
+/** Subscriptions of one connection, by the ids that the node gave them. */
 export class Subscriptions {
-  readonly #active = new Set<Active>();
+  readonly #listeners = new Map<string, SubscriptionListener>();
 
   /**
    * Adds a subscription that the node accepted as `id`. The returned function removes it and returns the call that
-   * unsubscribes, once.
+   * unsubscribes; `undefined` when it has ended already.
    */
   add(
     subscription: Subscription,
-    onNotice: (value: Json) => void,
+    listener: SubscriptionListener,
     id: Json,
   ): () => RpcCall | undefined {
-    const active: Active = { subscription, onNotice, id: String(id) };
-    this.#active.add(active);
+    const key = String(id);
+    this.#listeners.set(key, listener);
     return () => {
-      if (!this.#active.delete(active)) return undefined;
-      return { method: subscription.unsubscribe, params: [active.id] };
+      if (this.#listeners.get(key) !== listener) return undefined;
+      this.#listeners.delete(key);
+      return { method: subscription.unsubscribe, params: [id] };
     };
-  }
-
-  /** Calls to send on a new connection, with the setters for the new ids. */
-  calls(): readonly { readonly call: RpcCall; readonly renew: (id: Json) => void }[] {
-    return [...this.#active].map((active) => ({
-      call: subscribeCall(active.subscription),
-      renew: (id: Json): void => void (active.id = String(id)),
-    }));
   }
 
   /** Passes a notification to the subscription with this id. */
   notify(id: string, value: Json): void {
-    for (const active of this.#active) if (active.id === id) active.onNotice(value);
+    this.#listeners.get(id)?.onNotice(value);
+  }
+
+  /** Ends all of them: the connection is gone. */
+  endAll(): void {
+    const ended = [...this.#listeners.values()];
+    this.#listeners.clear();
+    for (const listener of ended) listener.onEnd();
   }
 }

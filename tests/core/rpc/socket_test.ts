@@ -204,7 +204,7 @@ Deno.test("socket: a silent link is tested after 30 seconds and replaced when it
   await socket.close();
 });
 
-Deno.test("socket: subscriptions are made again after a reconnection", async () => {
+Deno.test("socket: a subscription ends with its connection, and its listener is told", async () => {
   let made = 0;
   const { clock, node, socket } = setUp({
     chain_subscribeNewHeads: () => `s${++made}`,
@@ -216,16 +216,21 @@ Deno.test("socket: subscriptions are made again after a reconnection", async () 
     unsubscribe: "chain_unsubscribeNewHeads",
     params: [],
   };
-  const end = await clock.run(socket.subscribe(subscription, (value) => seen.push(value), signal));
+  const listener = { onNotice: (value: unknown) => seen.push(value), onEnd: () => seen.push("end") };
+  const endFirst = await clock.run(socket.subscribe(subscription, listener, { signal }));
   node.notify("chain_newHead", "s1", 1);
+  node.notify("chain_newHead", "s2", "nobody's");
   node.drop();
   await clock.advance(2_000);
   node.notify("chain_newHead", "s1", "stale id");
+  endFirst();
+  assert.equal(node.exchanges.length, 1, "nothing is left to unsubscribe");
+  const endSecond = await clock.run(socket.subscribe(subscription, listener, { signal }));
   node.notify("chain_newHead", "s2", 2);
-  end();
+  endSecond();
   node.notify("chain_newHead", "s2", 3);
   await clock.settle();
-  assert.deepEqual(seen, [1, 2]);
+  assert.deepEqual(seen, [1, "end", 2]);
   assert.equal(node.exchanges.at(-1)?.methods[0], "chain_unsubscribeNewHeads");
   await socket.close();
 });

@@ -20,6 +20,7 @@ import {
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../hub.ts";
+import { AnnouncedRange } from "./announced_range.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 import { decodeValue } from "./storage_values.ts";
@@ -28,6 +29,27 @@ import { BlockEventReader } from "./block_events.ts";
 /** Blocks of one query. Events of a block are a few kilobytes. */
 const BLOCKS_PER_QUERY = 100n;
 
+/** Blocks whose proofs are remembered: as many as are searched for a target that is behind. */
+const MAX_READ_BLOCKS = 2_000n;
+
+/** Final blocks that were read, without gaps, and the proofs accepted in them. */
+interface ReadBlocks {
+  readonly from: bigint;
+  readonly to: bigint;
+  readonly proofs: readonly AcceptedProof[];
+}
+
+/** Blocks whose events are asked for. */
+interface QueriedRange {
+  readonly blocks: readonly Hash256[];
+  readonly first: Hash256;
+  readonly last: Hash256;
+  /** Version of the runtime before the first block; `undefined`: it has to be asked for. */
+  readonly before: RuntimeVersion | undefined;
+  /** True when no block of the range changes the runtime. */
+  readonly keepsRuntime: boolean;
+}
+
 const rotationsCodec = orderedMap(u64, u64, compareIntegers);
 
 /** Finds accepted proofs; one per hub, so that missing capabilities of its node are detected once. */
@@ -35,6 +57,10 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
   readonly #node: SubstrateNode;
   readonly #blockEvents: BlockEventReader;
   #canQueryRanges = true;
+  /** Final blocks that were read last, so that those who follow the hub for several chains share them. */
+  #read: ReadBlocks | undefined;
+  /** Runtime after the block that was read last. */
+  #version: { readonly at: bigint; readonly version: RuntimeVersion } | undefined;
 
   constructor(node: SubstrateNode) {
     this.#node = node;
@@ -42,8 +68,8 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
   }
 
   /**
-   * Fetches proofs accepted in blocks `from` to `to`, ascending by proven height. Two round trips for up to 100
-   * blocks.
+   * Fetches proofs accepted in the final blocks `from` to `to`, ascending by proven height. Two round trips for up to
+   * 100 blocks, one where the node announced them, none for blocks that were read before.
    * @throws {RpcFault} `lagging` when the node has not reached `to`.
    */
   async fetchAcceptedProofs(
@@ -51,12 +77,24 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
     to: bigint,
     signal: AbortSignal,
   ): Promise<readonly AcceptedProof[]> {
-    const proofs: AcceptedProof[] = [];
-    for (let start = from; start <= to; start += BLOCKS_PER_QUERY) {
+    const read = this.#read;
+    const known = read !== undefined && read.from <= from && read.to >= from - 1n ? read : undefined;
+    const proofs = [...known?.proofs ?? []];
+    for (let start = known === undefined ? from : known.to + 1n; start <= to; start += BLOCKS_PER_QUERY) {
       const end = start + BLOCKS_PER_QUERY - 1n;
       proofs.push(...await this.#fetchChunk(start, end < to ? end : to, signal));
     }
-    return proofs.sort((a, b) => compareIntegers(a.height, b.height));
+    if (known === undefined || known.to < to) this.#keep({ from: known?.from ?? from, to, proofs });
+    return proofs
+      .filter(({ atBlock }) => atBlock >= from && atBlock <= to)
+      .sort((a, b) => compareIntegers(a.height, b.height));
+  }
+
+  /** Remembers blocks, the newest ones only. Two that read at the same time may both have read the same. */
+  #keep({ from, to, proofs }: ReadBlocks): void {
+    if (this.#read !== undefined && this.#read.to > to) return;
+    const oldest = from > to - MAX_READ_BLOCKS ? from : to - MAX_READ_BLOCKS;
+    this.#read = { from: oldest, to, proofs: proofs.filter(({ atBlock }) => atBlock >= oldest) };
   }
 
   /** Rotations that the hub still keeps: set to proven height, ascending by set; one round trip. */
@@ -132,7 +170,8 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
 
   async #readRange(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
     const { client } = this.#node;
-    const hashes = await client.call(calls.blockHashes(from, to), signal);
+    const announced = new AnnouncedRange(this.#node, from, to);
+    const hashes = announced.hashes ?? await client.call(calls.blockHashes(from, to), signal);
     const heights = new Map<Hash256, bigint>();
     for (const [index, hash] of hashes.entries()) {
       if (hash !== undefined) heights.set(hash, from + BigInt(index));
@@ -141,7 +180,15 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
     if (first === undefined || last === undefined || BigInt(heights.size) !== to - from + 1n) {
       throw client.fault("lagging", "chain_getBlockHash", `not all blocks ${from} to ${to}`);
     }
-    const { changes, versions } = await this.#fetchEvents([...heights.keys()], { first, last }, signal);
+    const before = this.#version?.at === from - 1n ? this.#version.version : undefined;
+    const range: QueriedRange = {
+      blocks: [...heights.keys()],
+      first,
+      last,
+      before,
+      keepsRuntime: announced.keepsRuntime,
+    };
+    const { changes, versions } = await this.#fetchEvents(range, signal);
     const proofs: AcceptedProof[] = [];
     for (const { block, value } of changes) {
       const atBlock = heights.get(block);
@@ -152,6 +199,8 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
       const runtime = await this.#runtimeAt(block, versions, signal);
       proofs.push(...this.#readProofs(runtime, value, atBlock));
     }
+    const version = versions.at(-1);
+    if (version !== undefined) this.#version = { at: to, version };
     return proofs;
   }
 
@@ -160,29 +209,29 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
    * both ends.
    */
   async #fetchEvents(
-    blocks: readonly Hash256[],
-    { first, last }: { readonly first: Hash256; readonly last: Hash256 },
+    { blocks, first, last, before, keepsRuntime }: QueriedRange,
     signal: AbortSignal,
   ): Promise<{ readonly changes: readonly StorageChange[]; readonly versions: readonly RuntimeVersion[] }> {
     const { client } = this.#node;
-    const ends = [calls.runtimeVersion(first), calls.runtimeVersion(last)] as const;
+    const known = before === undefined ? [] : keepsRuntime ? [before, before] : [before];
+    const ends = [first, last].slice(known.length).map((block) => calls.runtimeVersion(block));
     if (this.#canQueryRanges) {
       const query = calls.storageChanges(otherKeys.systemEvents(), first, last);
       const [changes, ...versions] = await client.callAllSettled([query, ...ends], signal);
-      const known = versions.map(required);
-      if (!(changes instanceof RpcFault)) return { changes, versions: known };
+      const asked = versions.map(required);
+      if (!(changes instanceof RpcFault)) return { changes, versions: [...known, ...asked] };
       if (changes.code !== "missing_method") throw changes;
       this.#canQueryRanges = false;
       this.#node.log.info("storage_query_unavailable");
     }
     const reads = blocks.map((block) => calls.storage(otherKeys.systemEvents(), block));
-    const [values, versions] = await Promise.all([
+    const [values, asked] = await Promise.all([
       client.callAll(reads, signal),
       client.callAll(ends, signal),
     ]);
     return {
       changes: values.map((value, index) => ({ block: blocks[index] ?? first, value })),
-      versions,
+      versions: [...known, ...asked],
     };
   }
 

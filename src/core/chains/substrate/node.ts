@@ -8,6 +8,7 @@ import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
+import type { AnnouncedHeads } from "./announced_heads.ts";
 import type { ChainUse } from "./assumptions.ts";
 import { loadRuntime, type Runtime } from "./runtime.ts";
 
@@ -27,6 +28,13 @@ export interface SubstrateNode {
   readonly hashing: HashAlgorithm;
   readonly runtimes: Runtimes;
   readonly childTrie: ChildTrie;
+  readonly heads: Heads;
+}
+
+/** Blocks that the node announces. */
+export interface Heads {
+  readonly best: AnnouncedHeads;
+  readonly final: AnnouncedHeads;
 }
 
 /** The chain's own hash function. */

@@ -6,11 +6,12 @@ import {
   type StateMachineId,
 } from "../../ismp/state_machine.ts";
 import { blake2Concat, ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../ismp/storage_keys.ts";
-import { bool, u64 } from "../../encoding/scale.ts";
+import { u64 } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
+import { CounterpartyViews } from "./counterparty_views.ts";
 import type { SubstrateNode } from "./node.ts";
-import { decodeValue, Values } from "./storage_values.ts";
+import { decodeValue } from "./storage_values.ts";
 import { type StateCommitment, stateCommitmentCodec } from "../../ismp/state_commitment.ts";
 import type { Message } from "../../ismp/message.ts";
 import { readReceipts, receiptSet } from "./receipts.ts";
@@ -18,9 +19,11 @@ import { readReceipts, receiptSet } from "./receipts.ts";
 /** Reads of the chain's storage at its best block. */
 export class SubstrateReads implements ChainReads {
   readonly #node: SubstrateNode;
+  readonly #views: CounterpartyViews;
 
   constructor(node: SubstrateNode) {
     this.#node = node;
+    this.#views = new CounterpartyViews(node);
   }
 
   /** Best block. */
@@ -30,8 +33,10 @@ export class SubstrateReads implements ChainReads {
     return header.height;
   }
 
-  /** Newest finalized block. Two round trips: the node names it by hash only. */
+  /** Newest finalized block: the one that the node announced, or two round trips, as it names it by hash only. */
   async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
+    const announced = await this.#node.heads.final.newest(signal);
+    if (announced !== undefined) return announced.height;
     const hash = await this.#node.client.call(calls.finalizedHash(), signal);
     const header = await this.#node.client.call(calls.header(hash), signal);
     if (header === undefined) {
@@ -50,25 +55,9 @@ export class SubstrateReads implements ChainReads {
     return (decodeValue(this.#node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
   }
 
-  /** Fetches the chain's view of `counterparty`, at one block in one round trip. */
-  async fetchView(
-    counterparty: StateMachineId,
-    signal: AbortSignal,
-  ): Promise<CounterpartyView> {
-    const keys = {
-      height: ismpKeys.latestStateMachineHeight(counterparty),
-      now: otherKeys.timestampNow(),
-      period: ismpKeys.challengePeriod(counterparty),
-      frozen: ismpKeys.frozenConsensusClients(counterparty.consensusStateId),
-    };
-    const stored = await this.#node.client.readStorage(Object.values(keys), undefined, signal);
-    const values = new Values(this.#node, stored);
-    return {
-      height: values.read(keys.height, u64, "LatestStateMachineHeight") ?? 0n,
-      nowSec: (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n,
-      challengePeriodSec: values.read(keys.period, u64, "ChallengePeriod") ?? 0n,
-      isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
-    };
+  /** The chain's view of `counterparty`, at one block in one round trip; none while the best block is the same. */
+  fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
+    return this.#views.fetch(counterparty, signal);
   }
 
   /** Fetches when the commitment of `height` was stored, Unix seconds. */

@@ -6,7 +6,7 @@ import type { StateMachineId } from "../../ismp/state_machine.ts";
 import { fromHex } from "../../encoding/bytes.ts";
 import type { SubstrateValues } from "../../config/chains.ts";
 import type { Fetch } from "../../rpc/http.ts";
-import { observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
+import { type NamedHeights, observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { SubstrateClient } from "../../rpc/substrate_client.ts";
@@ -16,6 +16,7 @@ import type { Randomness } from "../../runtime/randomness.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
 import type { Chain } from "../port.ts";
+import { AnnouncedHeads, type HeadKind } from "./announced_heads.ts";
 import { SubstrateSender } from "./sender.ts";
 import { SubstrateCertainReads } from "./certain_reads.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
@@ -110,6 +111,11 @@ export function createChainContext(
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });
+  const announced = (kind: HeadKind, named: (height: bigint) => NamedHeights): AnnouncedHeads => {
+    const onHeight = (height: bigint): void =>
+      deps.observer?.noteHeights(chain, endpoint.host, named(height));
+    return new AnnouncedHeads({ clock: deps.clock, log, endpoint, onHeight }, kind);
+  };
   const node: SubstrateNode = {
     client,
     clock: deps.clock,
@@ -120,6 +126,10 @@ export function createChainContext(
     hashing: options.hashing,
     runtimes: new Runtimes(client, chain),
     childTrie: new ChildTrie(client),
+    heads: {
+      best: announced("best", (head) => ({ head })),
+      final: announced("final", (final) => ({ final })),
+    },
   };
   const signer = options.signer === undefined
     ? plainSigner(options.relayerId)

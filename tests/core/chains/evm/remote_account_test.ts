@@ -48,7 +48,11 @@ function scene({ chainId = 31337, keys = ["user", "relayer"], url, wrap }: Scene
     clock,
     randomness: fixedRandomness(0),
     log,
-    observer: { noteAsked: () => () => {}, noteRequest: (request) => void observed.push(request) },
+    observer: {
+      noteAsked: () => () => {},
+      noteRequest: (request) => void observed.push(request),
+      noteHeights: () => {},
+    },
   }, {
     chain: evmStateMachine(31337),
     signer: new RemoteSigner(url ?? "http://operator:opensesame@localhost:9000", local.address),

@@ -55,6 +55,7 @@ const events = new Map([[6, accepted(70n)], [8, other], [9, accepted(68n, 4n)], 
   12,
   accepted(90n, 5n),
 ]]);
+const last = { height: 90n, newSetId: 5n, atBlock: 12n };
 const expected = [
   { height: 68n, newSetId: 4n, atBlock: 9n },
   { height: 70n, newSetId: undefined, atBlock: 6n },
@@ -65,10 +66,22 @@ Deno.test("accepted proofs: a range is read by one query and listed by proven he
   const { chain, run, trips } = scriptHub(eventsOf(events, 12));
   assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), expected);
   trips();
-  await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal));
-  assert.equal(trips(), 2);
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 12n, signal)), [...expected, last]);
+  assert.equal(trips(), 2, "hashes and events of the new block alone");
   assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(7n, 8n, signal)), []);
   assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(6n, 6n, signal)), [expected[1]]);
+  assert.equal(trips(), 0, "these blocks were read before");
+  await chain.close();
+});
+
+Deno.test("accepted proofs: older blocks are read again than those that are remembered", async () => {
+  const { chain, run } = scriptHub(eventsOf(events, 12));
+  const fetch = (from: bigint, to: bigint): Promise<unknown> =>
+    run(chain.acceptedProofs.fetchAcceptedProofs(from, to, signal));
+  assert.deepEqual(await fetch(12n, 12n), [last]);
+  assert.deepEqual(await fetch(7n, 9n), [expected[0]]);
+  assert.deepEqual(await fetch(5n, 12n), [...expected, last]);
+  assert.deepEqual(await fetch(9n, 12n), [expected[0], expected[2], last]);
   await chain.close();
 });
 
@@ -81,8 +94,8 @@ Deno.test("accepted proofs: a node without the range query is read block by bloc
   });
   assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), expected);
   trips();
-  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), expected);
-  // Hashes, then the events of all blocks and the versions at both ends.
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 12n, signal)), [...expected, last]);
+  // Hashes, then the events of all blocks and the version at the end.
   assert.equal(trips(), 3);
   assert.equal(refusals, 1);
   await chain.close();
@@ -123,24 +136,20 @@ Deno.test("accepted proofs: a range over an upgrade is decoded by the runtime of
 });
 
 Deno.test("accepted proofs: wide ranges are asked in hundreds, too large ones in halves", async () => {
-  const { node, chain, run } = scriptHub(eventsOf(new Map([[6, accepted(1n)], [205, accepted(2n)]]), 210));
-  const wide = [1n, 2n];
-  const heights = async (): Promise<unknown> =>
-    (await run(chain.acceptedProofs.fetchAcceptedProofs(1n, 210n, signal))).map(({ height }) => height);
-  assert.deepEqual(await heights(), wide);
-  const queries = (): number =>
-    node.exchanges.filter(({ methods }) => methods.includes("state_queryStorage")).length;
-  assert.equal(queries(), 3);
-  let refused = false;
-  const { state_queryStorage: answer } = eventsOf(new Map([[6, accepted(1n)], [205, accepted(2n)]]), 210);
-  node.answer("state_queryStorage", (...params) => {
-    if (refused) return answer?.(...params);
-    refused = true;
-    throw new ScriptedError(-32008, "Response is too big");
-  });
-  assert.deepEqual(await heights(), wide);
-  assert.equal(queries(), 3 + 5);
-  await chain.close();
+  const script = eventsOf(new Map([[6, accepted(1n)], [205, accepted(2n)]]), 210);
+  for (const [refusals, queries] of [[0, 3], [1, 5]] as const) {
+    const { node, chain, run } = scriptHub(script);
+    let refused = 0;
+    node.answer("state_queryStorage", (...params) => {
+      if (refused++ >= refusals) return script.state_queryStorage?.(...params);
+      throw new ScriptedError(-32008, "Response is too big");
+    });
+    const found = await run(chain.acceptedProofs.fetchAcceptedProofs(1n, 210n, signal));
+    assert.deepEqual(found.map(({ height }) => height), [1n, 2n]);
+    const asked = node.exchanges.filter(({ methods }) => methods.includes("state_queryStorage"));
+    assert.equal(asked.length, queries);
+    await chain.close();
+  }
 });
 
 /** A node whose offchain database and storage hold these. */

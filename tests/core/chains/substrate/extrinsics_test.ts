@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
+import { AnnouncedHeads, type HeadKind } from "../../../../src/core/chains/substrate/announced_heads.ts";
 import {
   deliveryExtrinsic,
   keySigner,
@@ -28,6 +29,17 @@ import { verifySignature } from "../../../../devnet/hub/signatures.ts";
 
 const endpoint = { host: "node.example", send: () => Promise.reject(new Error("nothing is asked here")) };
 
+function unasked(kind: HeadKind): AnnouncedHeads {
+  const subscribe = (): Promise<never> => endpoint.send();
+  const deps = {
+    clock: new FakeClock(),
+    log: new RecordedLog(),
+    endpoint: { subscribe },
+    onHeight: () => {},
+  };
+  return new AnnouncedHeads(deps, kind);
+}
+
 function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
   const clock = new FakeClock();
   const client = new SubstrateClient({ clock, randomness: seededRandomness(1) }, endpoint, "POLKADOT-3367");
@@ -41,6 +53,7 @@ function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
     hashing,
     runtimes: new Runtimes(client, "POLKADOT-3367"),
     childTrie: new ChildTrie(client),
+    heads: { best: unasked("best"), final: unasked("final") },
   };
 }
 

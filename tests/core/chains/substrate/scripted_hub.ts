@@ -27,6 +27,7 @@ export interface Scripted<T> {
   readonly node: ScriptedNode;
   readonly log: RecordedLog;
   readonly chain: T;
+  readonly clock: FakeClock;
   /** Waits for `work` while the clock runs. */
   run<R>(work: Promise<R>): Promise<R>;
   /** How many messages were sent since the last question. */
@@ -68,6 +69,7 @@ function script<T>(
     node,
     log,
     chain,
+    clock,
     run: (work) => clock.run(work),
     trips: () => {
       const count = node.exchanges.length - seen;

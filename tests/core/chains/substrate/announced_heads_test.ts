@@ -1,0 +1,312 @@
+/**
+ * What is asked of a hub that announces its blocks, and of one whose announcements fail in each way: what the relayer
+ * knows of the hub moves on whatever the subscription does.
+ */
+import assert from "node:assert/strict";
+import { type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../../../src/core/encoding/hash.ts";
+import { u64 } from "../../../../src/core/encoding/scale.ts";
+import { ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import {
+  parseStateMachine,
+  type StateMachineId,
+  toConsensusStateId,
+} from "../../../../src/core/ismp/state_machine.ts";
+import {
+  encodeHeader,
+  hashHeader,
+  headerToJson,
+  type SimulatedHeader,
+} from "../../../../devnet/hub/digest.ts";
+import { ScriptedError } from "../../../support/scripted_socket.ts";
+import { hashOf, type Scripted, scriptHub } from "./scripted_hub.ts";
+import type { HubChain } from "../../../../src/core/chains/hub.ts";
+
+const { signal } = new AbortController();
+const chains: readonly StateMachineId[] = ["EVM-1", "EVM-56"].map((name, index) => ({
+  stateMachine: parseStateMachine(name),
+  consensusStateId: toConsensusStateId(`ETH${index}`),
+}));
+const [first, second] = chains;
+assert.ok(first !== undefined && second !== undefined);
+
+/** Time between two blocks, ms; the hub is polled once a second. */
+const BLOCK_MS = 6_000;
+const POLL_MS = 1_000;
+/** Digest item of a block that changes the runtime. */
+const RUNTIME_UPDATED = Uint8Array.of(8);
+
+/** A hub whose best block is final at once, and which knows of each chain a height that rises with every block. */
+class AnnouncingHub {
+  readonly blocks: SimulatedHeader[] = [];
+  /** `silent`: subscriptions are taken, nothing is ever announced. */
+  announcements: "sent" | "refused" | "silent" = "sent";
+  subscriptions = 0;
+  /** Blocks by which the answers to reads are behind. */
+  lag = 0;
+  readonly scripted: Scripted<HubChain>;
+  #ids = { best: "", final: "" };
+  #polls = 0;
+
+  constructor() {
+    const subscribe = (kind: "best" | "final") => (): string => {
+      if (this.announcements === "refused") throw new ScriptedError(-32601, "Method not found");
+      this.#ids = { ...this.#ids, [kind]: `${kind}${++this.subscriptions}` };
+      const id = this.#ids[kind];
+      // As real nodes do, right behind the answer.
+      void this.scripted.clock.settle().then(() => this.#announce(kind, id, this.best));
+      return id;
+    };
+    this.scripted = scriptHub({
+      chain_subscribeNewHeads: subscribe("best"),
+      chain_subscribeFinalizedHeads: subscribe("final"),
+      chain_unsubscribeNewHeads: () => true,
+      chain_unsubscribeFinalizedHeads: () => true,
+      chain_getFinalizedHead: () => hashHeader(this.best, "Keccak"),
+      chain_getHeader: () => headerToJson(this.best),
+      state_queryStorageAt: (keys) => {
+        const at = this.best.number - this.lag;
+        const heights = chains.map((id): [string, string] => [
+          toHex(ismpKeys.latestStateMachineHeight(id)),
+          toHex(u64.enc(BigInt(at) * 10n)),
+        ]);
+        const known = new Map([...heights, [
+          toHex(otherKeys.timestampNow()),
+          toHex(u64.enc(BigInt(at * BLOCK_MS))),
+        ]]);
+        assert.ok(Array.isArray(keys));
+        return [{ block: hashOf("any"), changes: keys.map((key) => [key, known.get(key) ?? null]) }];
+      },
+    });
+    this.mint();
+  }
+
+  get best(): SimulatedHeader {
+    return this.blocks.at(-1) ?? assert.fail("no block");
+  }
+
+  get asked(): readonly string[] {
+    return this.scripted.node.exchanges.flatMap(({ methods }) => methods);
+  }
+
+  /** Makes a block and announces it. */
+  mint(digest: readonly Uint8Array[] = []): void {
+    const parent = this.blocks.at(-1);
+    this.blocks.push({
+      parentHash: parent === undefined ? hashOf("genesis") : hashHeader(parent, "Keccak"),
+      number: (parent?.number ?? 0) + 1,
+      stateRoot: hashOf(`state of ${this.blocks.length}`),
+      extrinsicsRoot: hashOf("extrinsics"),
+      digest,
+    });
+    this.announce();
+  }
+
+  announce(): void {
+    for (const kind of ["best", "final"] as const) this.#announce(kind, this.#ids[kind], this.best);
+  }
+
+  /** Polls for a time, with a block now and then; returns what was asked meanwhile, by method. */
+  async pass(ms: number): Promise<Readonly<Record<string, number>>> {
+    const before = this.asked.length;
+    for (let pollMs = 0; pollMs < ms; pollMs += POLL_MS) {
+      await this.scripted.clock.advance(POLL_MS);
+      this.#polls += POLL_MS;
+      if (this.#polls % BLOCK_MS === 0) this.mint();
+      await this.poll();
+    }
+    const counts = new Map<string, number>();
+    for (const method of this.asked.slice(before)) counts.set(method, (counts.get(method) ?? 0) + 1);
+    return Object.fromEntries(counts);
+  }
+
+  /** What the relayer knows now: of the hub's final block, and of what the hub knows of each chain. */
+  async poll(): Promise<{ readonly final: bigint; readonly heights: readonly bigint[] }> {
+    const { chain, run } = this.scripted;
+    const heights: bigint[] = [];
+    for (const id of chains) heights.push((await run(chain.reads.fetchView(id, signal))).height);
+    return { final: await run(chain.reads.fetchFinalHeight(signal)), heights };
+  }
+
+  /** Asserts that everything that happened is known. */
+  async assertUpToDate(): Promise<void> {
+    const { number } = this.best;
+    const height = BigInt(number) * 10n;
+    assert.deepEqual(await this.poll(), { final: BigInt(number), heights: [height, height] });
+  }
+
+  #announce(kind: "best" | "final", id: string, header: SimulatedHeader): void {
+    if (this.announcements !== "sent") return;
+    const method = kind === "best" ? "chain_newHead" : "chain_finalizedHead";
+    this.scripted.node.notify(method, id, headerToJson(header));
+  }
+}
+
+const events = (hub: AnnouncingHub): readonly string[] => hub.scripted.log.lines.map(({ event }) => event);
+
+/** All that is asked in a minute of a hub that announces nothing. */
+const POLLED = { state_queryStorageAt: 120, chain_getFinalizedHead: 60, chain_getHeader: 60 };
+
+Deno.test("announced heads: of a hub that announces its blocks each block is read once, for all chains", async () => {
+  const hub = new AnnouncingHub();
+  await hub.pass(30_000);
+  assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 });
+  await hub.assertUpToDate();
+  hub.mint();
+  await hub.assertUpToDate();
+  assert.equal(hub.subscriptions, 2, "one for the best blocks, one for the final ones");
+  assert.deepEqual(events(hub), []);
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: a node that refuses subscriptions is polled, and asked again after ten minutes", async () => {
+  const hub = new AnnouncingHub();
+  hub.announcements = "refused";
+  await hub.pass(2_000);
+  assert.deepEqual(await hub.pass(60_000), POLLED);
+  await hub.assertUpToDate();
+  assert.deepEqual(events(hub), ["announcements_refused", "announcements_refused"], "of each kind of blocks");
+  hub.announcements = "sent";
+  await hub.pass(600_000);
+  assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 });
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: a node that takes subscriptions and never announces anything is polled", async () => {
+  const hub = new AnnouncingHub();
+  hub.announcements = "silent";
+  await hub.pass(2_000);
+  const { state_queryStorageAt, chain_getFinalizedHead } = await hub.pass(60_000);
+  assert.deepEqual({ state_queryStorageAt, chain_getFinalizedHead }, {
+    state_queryStorageAt: 120,
+    chain_getFinalizedHead: 60,
+  });
+  await hub.assertUpToDate();
+  assert.deepEqual(events(hub), ["announcements_silent", "announcements_silent"]);
+  await hub.pass(3_600_000);
+  assert.ok(hub.subscriptions < 30, `${hub.subscriptions} subscriptions in an hour`);
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: a subscription that falls silent is noticed after little more than a block", async () => {
+  const hub = new AnnouncingHub();
+  await hub.pass(30_000);
+  hub.announcements = "silent";
+  await hub.pass(BLOCK_MS + 4_000);
+  await hub.assertUpToDate();
+  await hub.pass(30_000);
+  await hub.assertUpToDate();
+  assert.deepEqual(events(hub), ["announcements_silent", "announcements_silent"]);
+  // The subscription is renewed by itself once the node works again.
+  hub.announcements = "sent";
+  await hub.pass(120_000);
+  assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 });
+  await hub.assertUpToDate();
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: a node that announces the same old block again and again is polled", async () => {
+  const hub = new AnnouncingHub();
+  await hub.pass(30_000);
+  const stuck = hub.best;
+  hub.announcements = "silent";
+  for (let second = 0; second < 20; second++) {
+    await hub.pass(POLL_MS);
+    for (const [method, id] of [["chain_newHead", "best1"], ["chain_finalizedHead", "final2"]] as const) {
+      hub.scripted.node.notify(method, id, headerToJson(stuck));
+    }
+  }
+  assert.ok(hub.best.number > stuck.number + 2);
+  await hub.assertUpToDate();
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: after a lost connection the hub is asked, until it announces blocks again", async () => {
+  const hub = new AnnouncingHub();
+  await hub.pass(30_000);
+  hub.announcements = "silent";
+  hub.scripted.node.drop();
+  await hub.scripted.clock.settle();
+  hub.mint();
+  await hub.assertUpToDate();
+  hub.announcements = "sent";
+  await hub.pass(60_000);
+  assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 });
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: nothing is believed longer because the clock was set back", async () => {
+  const hub = new AnnouncingHub();
+  await hub.pass(30_000);
+  hub.announcements = "silent";
+  hub.mint();
+  hub.scripted.clock.jump(-3_600_000);
+  await hub.assertUpToDate();
+  await hub.scripted.clock.settle();
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: a best block that is replaced is read again", async () => {
+  const hub = new AnnouncingHub();
+  await hub.pass(30_000);
+  const replaced = hub.blocks.pop() ?? assert.fail();
+  hub.mint();
+  assert.equal(hub.best.number, replaced.number);
+  const before = hub.asked.length;
+  hub.blocks.splice(-1, 1, { ...replaced, stateRoot: hashOf("another state") });
+  hub.announce();
+  await hub.poll();
+  assert.deepEqual(hub.asked.slice(before), ["state_queryStorageAt"]);
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: what a node behind the announcement answers is not kept for the block", async () => {
+  const hub = new AnnouncingHub();
+  await hub.pass(30_000);
+  hub.lag = 1;
+  hub.mint();
+  await hub.poll();
+  hub.lag = 0;
+  await hub.assertUpToDate();
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: accepted proofs take one call for each final block, more when the runtime changes", async () => {
+  const hub = new AnnouncingHub();
+  hub.scripted.node.answer("state_queryStorage", (_keys, from, to) => {
+    const hashes = hub.blocks.map((header): Hash256 => toHash256(keccak256(encodeHeader(header))));
+    assert.ok(
+      hashes.indexOf(`${to}` as Hash256) >= hashes.indexOf(`${from}` as Hash256),
+      "blocks of the chain",
+    );
+    return [{ block: from, changes: [[toHex(otherKeys.systemEvents()), "0x00"]] }];
+  });
+  hub.scripted.node.answer("chain_getBlockHash", (which) => {
+    assert.ok(Array.isArray(which));
+    return which.map((number) => hashHeader(hub.blocks[number - 1] ?? assert.fail("unknown"), "Keccak"));
+  });
+  await hub.pass(30_000);
+  const { chain, run } = hub.scripted;
+  let from = 1n;
+  const follow = async (): Promise<readonly string[]> => {
+    const before = hub.asked.length;
+    const to = await run(chain.reads.fetchFinalHeight(signal));
+    await run(chain.acceptedProofs.fetchAcceptedProofs(from, to, signal));
+    from = to + 1n;
+    return hub.asked.slice(before);
+  };
+  await follow();
+  hub.mint();
+  assert.deepEqual(await follow(), ["state_queryStorage"]);
+  // Of two blocks that became final together only the second one is announced, which names the first.
+  hub.announcements = "silent";
+  hub.mint();
+  hub.announcements = "sent";
+  hub.mint();
+  assert.deepEqual(await follow(), ["state_queryStorage", "state_getRuntimeVersion"]);
+  hub.mint([RUNTIME_UPDATED]);
+  assert.deepEqual(await follow(), ["state_queryStorage", "state_getRuntimeVersion"]);
+  hub.mint();
+  assert.deepEqual(await follow(), ["state_queryStorage"]);
+  await chain.close();
+});
