@@ -2,6 +2,7 @@
 import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import { createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
+import { createSubstrateEvmChain } from "../core/chains/substrate_evm/substrate_evm_chain.ts";
 import { signerAddress } from "../core/config/evm_signer.ts";
 import type { ChainConfig, MessagingConfig } from "./config/schema.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
@@ -47,6 +48,9 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
   });
   const chains = config.chains.map((chain): ConfiguredChain => {
     if (chain.type === "evm") return { config: chain, chain: createEvmChain(network, chain) };
+    if (chain.type === "substrate_evm") {
+      return { config: chain, chain: createSubstrateEvmChain(network, chain) };
+    }
     const substrate = createSubstrateChain(network, {
       id: { stateMachine: chain.stateMachine, consensusStateId: chain.consensusStateId },
       hashing: chain.hashing,
@@ -67,7 +71,7 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
  * address, or else the public key of our first Substrate account. Empty only if no key is configured.
  */
 function unsignedRelayerId(chains: readonly ChainConfig[]): Uint8Array {
-  const evm = chains.find((chain) => chain.type === "evm");
+  const evm = chains.find((chain) => chain.type !== "substrate");
   if (evm !== undefined) return signerAddress(evm.signer);
   const key = chains.flatMap((chain) => chain.type === "substrate" ? chain.signer ?? [] : []).at(0);
   return key === undefined ? new Uint8Array() : sr25519PublicKey(fromHex(key.reveal()));

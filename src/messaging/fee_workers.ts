@@ -41,7 +41,7 @@ export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeConte
   }
   const hosts = new Map<StateMachine, Uint8Array>(
     config.chains.flatMap((chain) =>
-      chain.type === "evm" ? [[chain.stateMachine, fromHex(chain.ismpHost)] as const] : []
+      chain.type === "substrate" ? [] : [[chain.stateMachine, fromHex(chain.ismpHost)] as const]
     ),
   );
   const legTo = (chain: StateMachine): Leg => {

@@ -162,7 +162,7 @@ function outboundLeg(
     turn: new Limit(1),
   };
   const { id, gas, hubClient, proofChecks } = entry.chain;
-  if (entry.config.type !== "evm" || gas === undefined) return base;
+  if (entry.config.type === "substrate" || gas === undefined) return base;
   const facts = { config: entry.config, router: gas, hub: config.hub.stateMachine };
   const profit: LegProfit = {
     minimumPercent: config.relayer.minimumProfitPercent,

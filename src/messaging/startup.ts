@@ -9,7 +9,12 @@ import type { Chain } from "../core/chains/port.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
 import { type CheckDeps, type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/check.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
-import type { ChainConfig, EvmChainConfig, SubstrateChainConfig } from "./config/schema.ts";
+import type {
+  ChainConfig,
+  EvmChainConfig,
+  SubstrateChainConfig,
+  SubstrateEvmChainConfig,
+} from "./config/schema.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { ProofChecks } from "../core/chains/proofs.ts";
@@ -22,7 +27,7 @@ export interface ChainToCheck {
 
 /** Configured chain with its adapter. */
 export type ConfiguredChain =
-  | { readonly config: EvmChainConfig; readonly chain: EvmChain }
+  | { readonly config: EvmChainConfig | SubstrateEvmChainConfig; readonly chain: EvmChain }
   | { readonly config: SubstrateChainConfig; readonly chain: Chain };
 
 /** Dependencies of start-up. */
@@ -94,7 +99,7 @@ function checkOnHub(
   { config, chain }: ChainToCheck,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  const host = config.type === "evm" ? { ismpHost: fromHex(config.ismpHost) } : {};
+  const host = config.type === "substrate" ? {} : { ismpHost: fromHex(config.ismpHost) };
   return hub.counterparties.checkCounterparty({ id: chain.id, ...host }, signal);
 }
 

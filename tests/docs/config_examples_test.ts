@@ -141,7 +141,7 @@ Deno.test("config.example.toml: the relayer takes it as it is, without a problem
   const { hub, relayer, chains } = accept(messaging);
   assert.equal(hub.stateMachine, "POLKADOT-3367");
   assert.deepEqual(relayer.deliveryEndpoints, chains.map(({ stateMachine }) => stateMachine));
-  assert.deepEqual(chains.map(({ type }) => type), ["evm", "evm", "evm", "substrate"]);
+  assert.deepEqual(chains.map(({ type }) => type), ["evm", "evm", "evm", "substrate_evm", "substrate"]);
 });
 
 Deno.test("config.example.toml: every field of the specification is there", () => {

@@ -47,7 +47,7 @@ Deno.test("docs: the table of the live networks' chains is complete, and says wh
     assert.deepEqual([name, consensusStateId, messages, consensus], [
       findOtherTrie(known),
       findLiveChain(known)?.consensusStateId,
-      "no",
+      isPolkadotHub(known) ? "yes" : "no",
       isPolkadotHub(known) ? `\`${chainClients.substrate_evm.type}\`` : "no",
     ]);
   }

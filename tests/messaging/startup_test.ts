@@ -41,7 +41,9 @@ function scene(): {
   ): MemoryNode => new MemoryNode(clock, { id: { stateMachine, consensusStateId }, family });
   const entries = config.chains.map((chain) => ({
     config: chain,
-    chain: new MemoryChain(nodeOf(chain, chain.type), clock, { relayer }),
+    chain: new MemoryChain(nodeOf(chain, chain.type === "substrate" ? "substrate" : "evm"), clock, {
+      relayer,
+    }),
   }));
   const of = (stateMachine: string): MemoryChain => {
     const found = entries.find(({ chain }) => chain.id.stateMachine === stateMachine);

@@ -75,7 +75,7 @@ function checkTogether(
     chains.flatMap((chain) => chain.l1 === undefined ? [] : [storedAs(chain.known, chain.l1)]),
     "l1_consensus_state_id",
   );
-  checkTries(chains.filter(({ type }) => type !== "substrate_evm").map((chain) => chain.known), true);
+  checkTries(chains.filter(({ type }) => type !== "substrate_evm").map((chain) => chain.known));
   if (relayer === undefined) return;
   const listing = diagnostics.section(["relayer"]).child("maximum_update_intervals");
   checkLimits(relayer.maximumUpdateIntervals, listing, {

@@ -31,7 +31,10 @@ export type MessageProof =
 export type UnprovableKeyCode =
   /** The chain's keys have a different length. */
   | "unsupported_key_length"
-  /** The key names an account that did not exist at that height; the hub accepts no proof of absence for accounts. */
+  /**
+   * The key names an account that did not exist at that height; the hub accepts no proof of absence for accounts. On
+   * Substrate chains with EVM contracts also: the account is no contract, or stores nothing.
+   */
   | "account_not_present";
 
 /** A GET request reads a key whose value cannot be proven in a form that the hub accepts: retrying does not help. */

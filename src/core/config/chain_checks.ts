@@ -58,28 +58,20 @@ export function checkLiveIds(chains: readonly KnownSection[], key = "consensus_s
 
 /**
  * Refuses chains whose state is not in Ethereum's trie, in sections of types that need one: whatever is delivered there
- * is never paid for. Polkadot Hub is one under either of its names. @param servesPolkadotHub whether the program has a
- * type of its own for it.
+ * is never paid for. Polkadot Hub is one under either of its names, and has a type of its own.
  */
-export function checkTries(chains: readonly KnownSection[], servesPolkadotHub: boolean): void {
+export function checkTries(chains: readonly KnownSection[]): void {
   for (const { location, stateMachine } of chains) {
     if (stateMachine === undefined) continue;
-    const at = location.child("state_machine");
     const storedAs = polkadotHubAs(stateMachine);
     const name = stateMachine.startsWith("EVM-") ? findOtherTrie(stateMachine) : undefined;
-    if (servesPolkadotHub && (storedAs !== undefined || isPolkadotHub(stateMachine))) {
+    if (storedAs !== undefined || isPolkadotHub(stateMachine)) {
       location.child("type").problem(
         `a type that Polkadot Hub ("${stateMachine}") does not have`,
         `type = "substrate_evm" with state_machine = "${storedAs ?? stateMachine}"`,
       );
-    } else if (storedAs !== undefined) {
-      at.problem(
-        `"${stateMachine}", which is Polkadot Hub`,
-        "another chain",
-        `the hub stores it as ${storedAs}, of which this program can prove nothing yet; remove the section`,
-      );
     } else if (name !== undefined) {
-      at.problem(
+      location.child("state_machine").problem(
         `"${stateMachine}" (${name}), whose state is not in Ethereum's trie`,
         "a chain whose state can be proved with eth_getProof",
         "fees and rewards for deliveries to it could never be claimed; remove the section",

@@ -127,6 +127,20 @@ export const evmKeys = (files: ConfigFiles) => ({
   ...scanKeys,
 });
 
+/** Keys of every section with `type = "substrate_evm"`, beside the type. */
+export const substrateEvmKeys = (files: ConfigFiles) => ({
+  ...evmKeys(files),
+  wsUrl: required(webSocketUrl, {
+    name: "ws_url",
+    description:
+      "A node of the chain with Substrate's RPC and archive state: it proves what the contracts hold.",
+    example: "wss://polkadot-hub.example.org",
+  }),
+});
+
+/** What every section with `type = "substrate_evm"` says. */
+export type SubstrateEvmValues = SectionValues<ReturnType<typeof substrateEvmKeys>>;
+
 /** What every section of an EVM chain says. */
 export type EvmValues = SectionValues<ReturnType<typeof evmKeys>>;
 

@@ -39,6 +39,15 @@ export interface EvmStateProof {
   readonly storageProof: ReadonlyMap<Hex, readonly Uint8Array[]>;
 }
 
+/**
+ * Nodes of a Substrate chain's main trie, which prove the records of EVM contracts and the roots of their child tries,
+ * and nodes of those child tries, keyed by the 20-byte address in hex.
+ */
+export interface SubstrateEvmProof {
+  readonly mainProof: readonly Uint8Array[];
+  readonly storageProof: ReadonlyMap<Hex, readonly Uint8Array[]>;
+}
+
 /** Location of a leaf in the hub's MMR. */
 export interface LeafIndexAndPos {
   readonly leafIndex: bigint;
@@ -83,6 +92,12 @@ const nodesByKey = orderedMap(bytesAsHex, list(bytes), compareHex);
 /** SCALE of {@link EvmStateProof}. */
 export const evmStateProofCodec: Codec<EvmStateProof> = Struct({
   contractProof: list(bytes),
+  storageProof: nodesByKey,
+});
+
+/** SCALE of {@link SubstrateEvmProof}. */
+export const substrateEvmProofCodec: Codec<SubstrateEvmProof> = Struct({
+  mainProof: list(bytes),
   storageProof: nodesByKey,
 });
 

@@ -206,7 +206,17 @@ export const calls = {
   readProof: (keys: readonly Uint8Array[], block: Hash256): TypedCall<readonly Uint8Array[]> => ({
     method: "state_getReadProof",
     params: [keys.map(toHex), block],
-    read: (value, fail) => readArray(readObject(value, fail).proof, fail).map((each) => readHex(each, fail)),
+    read: readProofNodes,
+  }),
+  /** Nodes of a child trie that prove `keys`; `trie` is its key in the main trie. */
+  childReadProof: (
+    trie: Uint8Array,
+    keys: readonly Uint8Array[],
+    block: Hash256,
+  ): TypedCall<readonly Uint8Array[]> => ({
+    method: "state_getChildReadProof",
+    params: [toHex(trie), keys.map(toHex), block],
+    read: readProofNodes,
   }),
   stateCall: (method: string, argument: Uint8Array, block?: Hash256): TypedCall<Uint8Array> => ({
     method: "state_call",
@@ -252,6 +262,10 @@ export interface RuntimeVersion {
 export interface StorageChange {
   readonly block: Hash256;
   readonly value: Uint8Array | undefined;
+}
+
+function readProofNodes(value: Json, fail: (detail: string) => never): readonly Uint8Array[] {
+  return readArray(readObject(value, fail).proof, fail).map((each) => readHex(each, fail));
 }
 
 function readStorageChanges(value: Json, fail: (detail: string) => never): readonly StorageChange[] {

@@ -15,7 +15,7 @@ import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Fetch } from "../../core/rpc/http.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
-import type { MessagingConfig } from "../config/schema.ts";
+import type { ChainConfig, MessagingConfig } from "../config/schema.ts";
 import { listPriceQuotes } from "../pricing/price_quotes.ts";
 import type { ConfiguredChain } from "../startup.ts";
 import { describeSigner, judgeNonces, type KnownNonces } from "./account_rows.ts";
@@ -39,7 +39,7 @@ export interface CheckSubjects {
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, chains, machine, config } = subjects;
   const ofHub = hub.planChecks({ hub: hub.id, fetchKnownHeight: () => Promise.resolve(undefined) });
-  const endpoints = chains.map(({ config: chain }) => chain.type === "evm" ? chain.rpcUrls.length : 1);
+  const endpoints = chains.map(({ config: chain }) => countEndpoints(chain));
   const machineJob: CheckJob = {
     chain: MACHINE,
     check: "open_files",
@@ -107,7 +107,7 @@ function planChain(
     chain: name,
     check: "hub_view",
     run: async (signal) => {
-      const host = entry.config.type === "evm" ? { ismpHost: fromHex(entry.config.ismpHost) } : {};
+      const host = entry.config.type === "substrate" ? {} : { ismpHost: fromHex(entry.config.ismpHost) };
       return toFindingRows(name, await hub.counterparties.checkCounterparty({ id, ...host }, signal));
     },
   });
@@ -117,8 +117,20 @@ function planChain(
     run: () => Promise.resolve([describeAccount(chain)]),
   };
   // The adapter of an EVM chain checks its signer.
-  const own = entry.config.type === "evm" ? [] : [whileReachable(isReachable, signer)];
+  const own = entry.config.type === "substrate" ? [whileReachable(isReachable, signer)] : [];
   return [...jobs, viewJob, counterpartyJob, ...own, ...planPrices(subjects, entry, planned)];
+}
+
+/** URLs of a chain's section. */
+function countEndpoints(chain: ChainConfig): number {
+  switch (chain.type) {
+    case "evm":
+      return chain.rpcUrls.length;
+    case "substrate_evm":
+      return chain.rpcUrls.length + 1;
+    case "substrate":
+      return 1;
+  }
 }
 
 function planPrices(
@@ -126,7 +138,7 @@ function planPrices(
   { config }: ConfiguredChain,
   { fetchRouterPrice }: ChainChecks,
 ): readonly CheckJob[] {
-  if (config.type !== "evm" || fetchRouterPrice === undefined) return [];
+  if (config.type === "substrate" || fetchRouterPrice === undefined) return [];
   const hub = subjects.hub.id.stateMachine;
   const quotes = listPriceQuotes({ ...subjects, config, router: { fetchRouterPrice }, hub });
   return [{

@@ -4,6 +4,8 @@
  */
 import type { KnownSection } from "../../core/config/chain_checks.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
+import { findLiveChain, findOtherTrie } from "../../core/config/live_network.ts";
+import { isPolkadotHub, polkadotHubAs } from "../../core/ismp/polkadot_hub.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
 /** Checks that one instance serves either solochains or parachains: the hub has one consensus state id per process. */
@@ -24,6 +26,53 @@ export function checkChainKinds(hub: KnownSection | undefined, chains: readonly 
       "either solochains or parachains in one file",
       "run one relayer for the solochains and one for the parachains",
     );
+  }
+}
+
+/** What the type of a section says of the chain's state. */
+export interface ProvenTrie {
+  /** `ethereum`: in Ethereum's trie. `contracts`: in tries of contracts on a Substrate chain. */
+  readonly trie?: "ethereum" | "contracts";
+}
+
+/**
+ * Refuses chains whose state this program cannot prove to the hub, or not in the way of their section: whatever is
+ * delivered there is never paid for.
+ */
+export function checkProvenTries(chains: readonly (KnownSection & ProvenTrie)[]): void {
+  for (const { location, stateMachine, trie } of chains) {
+    if (stateMachine === undefined) continue;
+    const [at, type] = [location.child("state_machine"), location.child("type")];
+    const storedAs = polkadotHubAs(stateMachine);
+    if (storedAs !== undefined) {
+      at.problem(
+        `"${stateMachine}", which is Polkadot Hub`,
+        `"${storedAs}", as which the hub stores it`,
+        'write type = "substrate_evm", the keys of an EVM chain, and the node of this section as ws_url',
+      );
+    }
+    if (trie === undefined) continue;
+    const other = findOtherTrie(stateMachine);
+    if (isPolkadotHub(stateMachine)) {
+      if (trie === "contracts") continue;
+      type.problem(
+        `"evm" for ${stateMachine} (Polkadot Hub), whose state is not in Ethereum's trie`,
+        '"substrate_evm"',
+        "its state is proved by a node with Substrate's RPC: add that as ws_url",
+      );
+    } else if (other !== undefined) {
+      at.problem(
+        `"${stateMachine}" (${other}), whose state is neither in Ethereum's trie nor in those of Polkadot Hub`,
+        "a chain whose state this program can prove",
+        "fees and rewards for deliveries to it could never be claimed; remove the section",
+      );
+    } else if (trie === "contracts" && findLiveChain(stateMachine) !== undefined) {
+      type.problem(
+        `"substrate_evm" for ${stateMachine}, whose state is in Ethereum's trie`,
+        '"evm"',
+        "remove ws_url",
+      );
+    }
   }
 }
 

@@ -21,7 +21,7 @@ function accountsOf({ hub, chains }: MessagingConfig): readonly ConfiguredAccoun
   return [
     { ...hub, kind: "substrate", hashing: "Keccak" },
     ...chains.map((chain): ConfiguredAccount =>
-      chain.type === "evm" ? { ...chain, kind: "evm" } : { ...chain, kind: "substrate" }
+      chain.type === "substrate" ? { ...chain, kind: "substrate" } : { ...chain, kind: "evm" }
     ),
   ];
 }

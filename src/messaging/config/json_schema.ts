@@ -10,7 +10,7 @@ export function writeMessagingSchema(): string {
     properties: { hub, hyperbridge: hub, relayer: objectOf(sections.relayer) },
     required: ["relayer"],
     additionalProperties: {
-      anyOf: [objectOf(sections.evm), objectOf(sections.substrate)],
+      anyOf: [objectOf(sections.evm), objectOf(sections.substrate_evm), objectOf(sections.substrate)],
     },
   });
 }

@@ -3,13 +3,7 @@
  * it. Offline: what requires a connection to the chains is checked at start-up. Source: docs/specification.md,
  * "Messaging relayer configuration"; docs/protocol/messaging.md section 3.
  */
-import {
-  checkDistinct,
-  checkLiveIds,
-  checkTries,
-  type KnownSection,
-  toKnown,
-} from "../../core/config/chain_checks.ts";
+import { checkDistinct, checkLiveIds, type KnownSection, toKnown } from "../../core/config/chain_checks.ts";
 import { usualHubId } from "../../core/config/chains.ts";
 import type { ConfigResult, SourceLocation } from "../../core/config/diagnostics.ts";
 import { liveHints } from "../../core/config/live_network.ts";
@@ -24,9 +18,17 @@ import {
   reportType,
 } from "../../core/config/sections.ts";
 import type { ConfigFiles, TomlTable } from "../../core/config/toml.ts";
-import { checkBuffers, checkChainKinds, type KnownChains, selectEndpoints } from "./checks.ts";
+import {
+  checkBuffers,
+  checkChainKinds,
+  checkProvenTries,
+  type KnownChains,
+  type ProvenTrie,
+  selectEndpoints,
+} from "./checks.ts";
 import {
   type ChainConfig,
+  type EvmChainConfig,
   type HubConfig,
   type MessagingConfig,
   messagingSections,
@@ -35,7 +37,7 @@ import {
   unsupportedTypes,
 } from "./schema.ts";
 
-const CHAIN_TYPES = '"evm" or "substrate"';
+const CHAIN_TYPES = '"evm", "substrate_evm" or "substrate"';
 
 /** Sections of this file. */
 type Sections = ReturnType<typeof messagingSections>;
@@ -60,7 +62,7 @@ function readSections(sections: Sections, document: ConfigDocument): MessagingCo
   checkDistinct(hub?.known, known);
   checkChainKinds(hub?.known, known);
   checkLiveIds(known);
-  checkTries(known, false);
+  checkProvenTries(known);
   checkBuffers(relayer?.partial.minimumProfitPercent, known);
   const policy = relayer && completeRelayer(relayer, {
     hub: hub?.known.stateMachine,
@@ -123,31 +125,52 @@ function completeRelayer(
 }
 
 interface ChainSnapshot {
-  readonly known: KnownSection & { readonly gasPriceBufferPercent?: number | undefined };
+  readonly known: KnownSection & ProvenTrie & { readonly gasPriceBufferPercent?: number | undefined };
   readonly config: ChainConfig | undefined;
 }
 
-function readChain({ evm, substrate }: Sections, table: TomlTable, location: SourceLocation): ChainSnapshot {
+function readChain(sections: Sections, table: TomlTable, location: SourceLocation): ChainSnapshot {
   const { section } = location;
   switch (table["type"]) {
     case "evm": {
-      const { partial, complete } = readSection(table, location.withHints(liveHints(table)), evm);
-      const { gasPriceBufferPercent } = partial;
+      const { partial, complete } = readSection(
+        table,
+        location.withHints(liveHints(table)),
+        sections.evm,
+      );
       return {
-        known: { ...toKnown(location, partial), gasPriceBufferPercent },
+        known: { ...knownOfEvm(location, partial), trie: "ethereum" },
+        config: complete && { section, ...complete },
+      };
+    }
+    case "substrate_evm": {
+      const { partial, complete } = readSection(
+        table,
+        location.withHints(liveHints(table)),
+        sections.substrate_evm,
+      );
+      return {
+        known: { ...knownOfEvm(location, partial), trie: "contracts" },
         config: complete && { section, ...complete },
       };
     }
     case "substrate": {
-      const { partial, complete } = readSection(table, location, substrate);
+      const { partial, complete } = readSection(table, location, sections.substrate);
       return { known: toKnown(location, partial), config: complete && { section, ...complete } };
     }
     default:
       reportType(table["type"], location.child("type"), {
         expected: CHAIN_TYPES,
-        words: ["evm", "substrate"],
+        words: ["evm", "substrate_evm", "substrate"],
         advice: unsupportedTypes,
       });
       return { known: toKnown(location, {}), config: undefined };
   }
+}
+
+function knownOfEvm(
+  location: SourceLocation,
+  partial: Partial<Omit<EvmChainConfig, "type">>,
+): ChainSnapshot["known"] {
+  return { ...toKnown(location, partial), gasPriceBufferPercent: partial.gasPriceBufferPercent };
 }

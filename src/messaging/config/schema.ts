@@ -3,7 +3,14 @@
  * carry units. Source: docs/specification.md, "Messaging relayer configuration"; ranges from docs/protocol/messaging.md
  * section 3. Start reading at {@link MessagingConfig}.
  */
-import { evmKeys, hubStateMachine, nodeKeys, scanKeys, substrateKeys } from "../../core/config/chains.ts";
+import {
+  evmKeys,
+  hubStateMachine,
+  nodeKeys,
+  scanKeys,
+  substrateEvmKeys,
+  substrateKeys,
+} from "../../core/config/chains.ts";
 import { anyStateMachine, consensusStateId, moduleId, webSocketUrl } from "../../core/config/chain_values.ts";
 import { optional, optionalIn, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
@@ -83,7 +90,7 @@ const relayerKeys = {
       description:
         "The chains to which requests are delivered. Requests from every configured chain still reach the " +
         "hub. An empty list means all chains (and a warning).",
-      example: ["EVM-1", "EVM-8453", "EVM-56", "POLKADOT-2030"],
+      example: ["EVM-1", "EVM-8453", "EVM-56", "EVM-420420419", "POLKADOT-2030"],
     },
   ),
   moduleFilter: withDefault(
@@ -163,6 +170,15 @@ const evmChainKeys = (files: ConfigFiles) => ({
   ...evmKeys(files),
 });
 
+const substrateEvmChainKeys = (files: ConfigFiles) => ({
+  type: required(oneOf(["substrate_evm"]), {
+    name: "type",
+    description: "Kind of the chain.",
+    example: "substrate_evm",
+  }),
+  ...substrateEvmKeys(files),
+});
+
 const substrateChainKeys = (files: ConfigFiles) => ({
   type: required(oneOf(["substrate"]), {
     name: "type",
@@ -178,6 +194,12 @@ export interface EvmChainConfig extends SectionValues<ReturnType<typeof evmChain
   readonly section: string;
 }
 
+/** A section with `type = "substrate_evm"`. */
+export interface SubstrateEvmChainConfig extends SectionValues<ReturnType<typeof substrateEvmChainKeys>> {
+  /** Name of the section in the file. */
+  readonly section: string;
+}
+
 /** A section with `type = "substrate"`. */
 export interface SubstrateChainConfig extends SectionValues<ReturnType<typeof substrateChainKeys>> {
   /** Name of the section in the file. */
@@ -185,10 +207,20 @@ export interface SubstrateChainConfig extends SectionValues<ReturnType<typeof su
 }
 
 /** Chain other than the hub. */
-export type ChainConfig = EvmChainConfig | SubstrateChainConfig;
+export type ChainConfig = EvmChainConfig | SubstrateEvmChainConfig | SubstrateChainConfig;
 
 const CONSENSUS_ONLY = "belongs to the configuration of the consensus relayer";
 const DEAD_KEY = "a leftover of old sample files; remove it";
+
+/** Keys that no section of an EVM chain has, whichever node proves its state. */
+const foreignOfEvm = {
+  host: CONSENSUS_ONLY,
+  consensus: CONSENSUS_ONLY,
+  transport: "this relayer speaks the standard Ethereum JSON-RPC only",
+  hashing: 'a key of `type = "substrate"` entries',
+  fee_token_decimals: "read from the fee token of the chain",
+  max_rpc_payload_size: 'a key of [hub] and of `type = "substrate"` entries',
+};
 
 /** Defines the sections of the file. `files` is used for keys that are given as a path. */
 export const messagingSections = (files: ConfigFiles) => ({
@@ -226,13 +258,19 @@ export const messagingSections = (files: ConfigFiles) => ({
       "hub's view of it is behind by more than other nodes remember.",
     keys: evmChainKeys(files),
     foreign: {
-      host: CONSENSUS_ONLY,
-      consensus: CONSENSUS_ONLY,
-      transport: "this relayer speaks the standard Ethereum JSON-RPC only",
+      ...foreignOfEvm,
       rpc_ws: 'a key of `type = "substrate"` entries; evm entries have `rpc_urls`',
-      hashing: 'a key of `type = "substrate"` entries',
-      fee_token_decimals: "read from the fee token of the chain",
-      max_rpc_payload_size: 'a key of [hub] and of `type = "substrate"` entries',
+      ws_url: 'a key of `type = "substrate_evm"` entries',
+    },
+  },
+  substrate_evm: {
+    description:
+      "A Substrate chain with an ISMP host among its EVM contracts: Polkadot Hub. The keys of an EVM chain, and the " +
+      "node that proves its state.",
+    keys: substrateEvmChainKeys(files),
+    foreign: {
+      ...foreignOfEvm,
+      rpc_ws: 'a key of `type = "substrate"` entries; the node of a substrate_evm entry is its `ws_url`',
     },
   },
   substrate: {
@@ -242,6 +280,7 @@ export const messagingSections = (files: ConfigFiles) => ({
       host: CONSENSUS_ONLY,
       consensus: CONSENSUS_ONLY,
       rpc_urls: 'a key of `type = "evm"` entries; substrate entries have `rpc_ws`',
+      ws_url: 'a key of `type = "substrate_evm"` entries; substrate entries have `rpc_ws`',
       ismp_host: 'a key of `type = "evm"` entries',
       etherscan_api_key: 'a key of `type = "evm"` entries',
       gas_price_buffer: 'a key of `type = "evm"` entries',
@@ -252,7 +291,6 @@ export const messagingSections = (files: ConfigFiles) => ({
 /** Hints for values of `type` that exist elsewhere. */
 export const unsupportedTypes: Readonly<Record<string, string>> = {
   tendermint: "Tendermint chains are not supported",
-  substrate_evm: "EVM pallets of Substrate chains are not supported",
   pharos_evm: "Pharos chains are not supported",
   tron: "Tron is not supported",
   arbitrum_orbit: 'a type of the consensus relayer; for messages write type = "evm"',

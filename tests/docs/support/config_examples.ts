@@ -65,6 +65,19 @@ export function messagingExample(): string {
         signer: "/run/secrets/bsc-key",
       },
     },
+    {
+      comment: "Polkadot Hub: an EVM chain on Substrate, with the node that proves its state.",
+      header: "polkadot-hub",
+      section: messaging.substrate_evm,
+      shows: "required",
+      values: {
+        state_machine: "EVM-420420419",
+        rpc_urls: ["https://polkadot-hub.example.org/v1/YOUR-KEY"],
+        consensus_state_id: "DOT0",
+        etherscan_api_key: "",
+        signer: "/run/secrets/polkadot-hub-key",
+      },
+    },
     { comment: "A Substrate chain, with every key:", header: "parachain", section: messaging.substrate },
   ]);
 }

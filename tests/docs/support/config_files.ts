@@ -24,6 +24,7 @@ export const MESSAGING_SECTIONS: readonly ListedSection[] = [
   { header: "hub", section: messaging.hub },
   { header: "relayer", section: messaging.relayer },
   { header: "<chain>", section: messaging.evm },
+  { header: "<chain>", section: messaging.substrate_evm },
   { header: "<chain>", section: messaging.substrate },
 ];
 

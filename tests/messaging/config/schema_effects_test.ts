@@ -70,11 +70,19 @@ async function plan(config: MessagingConfig): Promise<string> {
 
 const sections = messagingSections(noFiles);
 
-for (const section of ["hub", "relayer", "evm", "substrate"] as const) {
+const WITH_CONTRACTS = `${GOOD_TOML}
+[asset_hub]
+${
+  GOOD_TOML.slice(GOOD_TOML.indexOf('type = "evm"'), GOOD_TOML.indexOf("[para]"))
+    .replace('"evm"', '"substrate_evm"\nws_url = "wss://node.example.org"')
+    .replace("EVM-31337", "EVM-31338")
+}`;
+
+for (const section of ["hub", "relayer", "evm", "substrate_evm", "substrate"] as const) {
   Deno.test(`messaging configuration: every key of a section of ${section} is used`, async () => {
-    const config = parse(GOOD_TOML);
+    const config = parse(WITH_CONTRACTS);
     const reads = new Set<string>();
-    for (const type of ["evm", "substrate"] as const) {
+    for (const type of ["evm", "substrate_evm", "substrate"] as const) {
       const some = { ...config, chains: config.chains.filter((chain) => chain.type === type) };
       await plan(recordReads(some, (path) => reads.add(path.replace(/^chains\b/, type))));
     }

@@ -67,8 +67,6 @@ const PARA = GOOD_TOML.slice(GOOD_TOML.indexOf("[para]"));
 
 /** EVM chains with tries of other kinds than Ethereum's. */
 export const OTHER_TRIES: readonly (readonly [chainId: number, name: string])[] = [
-  [420420419, "Polkadot Hub"],
-  [420420417, "Polkadot Hub"],
   [688689, "Pharos"],
   [1329, "Sei"],
   [1328, "Sei"],
@@ -78,7 +76,19 @@ export const OTHER_TRIES: readonly (readonly [chainId: number, name: string])[] 
   [1440, "Injective"],
   [1439, "Injective"],
 ];
-const LIVE_IDS = [[420420419, "DOT0"], [420420417, "PAS0"], [688689, "PHAR"]] as const;
+/** Polkadot Hub, with the id that the live hub uses for it. */
+const POLKADOT_HUBS = [[420420419, "DOT0"], [420420417, "PAS0"]] as const;
+const LIVE_IDS = [...POLKADOT_HUBS, [688689, "PHAR"]] as const;
+const SUBSTRATE_EVM = EVM1.replace('"evm"', '"substrate_evm"\nws_url = "wss://one.example.org/KEY"');
+
+/** The warning about an id that is not that of the live hub. */
+function liveIdWarning(chainId: number, line: number): readonly string[] {
+  return LIVE_IDS.flatMap(([known, id]) =>
+    known !== chainId ? [] : [
+      `relayer.toml:${line}: [evm1].consensus_state_id: found "ETH0", expected "${id}", which is what the live hub uses for EVM-${chainId}`,
+    ]
+  );
+}
 
 /** Adds a line to a section of the good file. */
 function plus(section: "hub" | "relayer" | "evm1" | "para", line: string): string {
@@ -93,7 +103,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     expected: [
       "relayer.toml: [hub]: found no such section, expected a section [hub]",
       "relayer.toml: [relayer]: found no such section, expected a section [relayer]",
-      'relayer.toml: found no chain, expected at least one section of a chain (type = "evm" or "substrate")',
+      'relayer.toml: found no chain, expected at least one section of a chain (type = "evm", "substrate_evm" or "substrate")',
     ],
   },
   {
@@ -102,7 +112,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     expected: [
       "relayer.toml: [hub]: found no such section, expected a section [hub]",
       "relayer.toml: [relayer]: found no such section, expected a section [relayer]",
-      'relayer.toml: found no chain, expected at least one section of a chain (type = "evm" or "substrate")',
+      'relayer.toml: found no chain, expected at least one section of a chain (type = "evm", "substrate_evm" or "substrate")',
     ],
   },
   {
@@ -114,7 +124,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     name: "misspelt hub",
     toml: edited(["[hub]", "[hubb]"]),
     expected: [
-      'relayer.toml:2: [hubb].type: found nothing, expected "evm" or "substrate"',
+      'relayer.toml:2: [hubb].type: found nothing, expected "evm", "substrate_evm" or "substrate"',
       "relayer.toml: [hub]: found no such section, expected a section [hub]; is [hubb] meant?",
     ],
   },
@@ -141,7 +151,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     name: "misspelt relayer section",
     toml: edited(["[relayer]", "[relayr]"]),
     expected: [
-      'relayer.toml:6: [relayr].type: found nothing, expected "evm" or "substrate"',
+      'relayer.toml:6: [relayr].type: found nothing, expected "evm", "substrate_evm" or "substrate"',
       "relayer.toml: [relayer]: found no such section, expected a section [relayer]; is [relayr] meant?",
     ],
   },
@@ -149,7 +159,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     name: "no chains",
     toml: edited([EVM1, ""], [PARA, ""], ['["EVM-31337", "KUSAMA-2000"]', "[]"]),
     expected: [
-      'relayer.toml: found no chain, expected at least one section of a chain (type = "evm" or "substrate")',
+      'relayer.toml: found no chain, expected at least one section of a chain (type = "evm", "substrate_evm" or "substrate")',
     ],
     warnings: [
       "relayer.toml:8: [relayer].delivery_endpoints: found an empty array, expected the chains to deliver to; requests to all configured chains are delivered",
@@ -201,7 +211,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
       "relayer.toml:1: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
       "relayer.toml:1: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
       "relayer.toml:1: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
-      'relayer.toml:11: [chains].type: found nothing, expected "evm" or "substrate"',
+      'relayer.toml:11: [chains].type: found nothing, expected "evm", "substrate_evm" or "substrate"',
     ],
   },
   // Syntax.
@@ -687,58 +697,55 @@ export const wrongConfigs: readonly WrongConfig[] = [
   {
     name: "entry without type",
     toml: edited(['type = "evm"\n', ""]),
-    expected: ['relayer.toml:10: [evm1].type: found nothing, expected "evm" or "substrate"'],
+    expected: ['relayer.toml:10: [evm1].type: found nothing, expected "evm", "substrate_evm" or "substrate"'],
   },
   {
     name: "misspelt type",
     toml: edited(['"evm"', '"EVM"']),
     expected: [
-      'relayer.toml:11: [evm1].type: found "EVM", expected "evm" or "substrate"; did you mean "evm"?',
+      'relayer.toml:11: [evm1].type: found "EVM", expected "evm", "substrate_evm" or "substrate"; did you mean "evm"?',
     ],
   },
   {
     name: "unknown type",
     toml: edited(['"evm"', '"solana"']),
-    expected: ['relayer.toml:11: [evm1].type: found "solana", expected "evm" or "substrate"'],
+    expected: [
+      'relayer.toml:11: [evm1].type: found "solana", expected "evm", "substrate_evm" or "substrate"',
+    ],
   },
   {
     name: "type is a list",
     toml: edited(['"evm"', '["evm"]']),
-    expected: ['relayer.toml:11: [evm1].type: found an array, expected "evm" or "substrate"'],
+    expected: [
+      'relayer.toml:11: [evm1].type: found an array, expected "evm", "substrate_evm" or "substrate"',
+    ],
   },
   {
     name: "tendermint",
     toml: edited(['"evm"', '"tendermint"']),
     expected: [
-      'relayer.toml:11: [evm1].type: found the unsupported type "tendermint", expected "evm" or "substrate"; Tendermint chains are not supported',
-    ],
-  },
-  {
-    name: "substrate_evm",
-    toml: edited(['"evm"', '"substrate_evm"']),
-    expected: [
-      'relayer.toml:11: [evm1].type: found the unsupported type "substrate_evm", expected "evm" or "substrate"; EVM pallets of Substrate chains are not supported',
+      'relayer.toml:11: [evm1].type: found the unsupported type "tendermint", expected "evm", "substrate_evm" or "substrate"; Tendermint chains are not supported',
     ],
   },
   {
     name: "pharos_evm",
     toml: edited(['"evm"', '"pharos_evm"']),
     expected: [
-      'relayer.toml:11: [evm1].type: found the unsupported type "pharos_evm", expected "evm" or "substrate"; Pharos chains are not supported',
+      'relayer.toml:11: [evm1].type: found the unsupported type "pharos_evm", expected "evm", "substrate_evm" or "substrate"; Pharos chains are not supported',
     ],
   },
   {
     name: "tron",
     toml: edited(['"evm"', '"tron"']),
     expected: [
-      'relayer.toml:11: [evm1].type: found the unsupported type "tron", expected "evm" or "substrate"; Tron is not supported',
+      'relayer.toml:11: [evm1].type: found the unsupported type "tron", expected "evm", "substrate_evm" or "substrate"; Tron is not supported',
     ],
   },
   {
     name: "type of the consensus relayer",
     toml: edited(['"evm"', '"op_stack"']),
     expected: [
-      'relayer.toml:11: [evm1].type: found the unsupported type "op_stack", expected "evm" or "substrate"; a type of the consensus relayer; for messages write type = "evm"',
+      'relayer.toml:11: [evm1].type: found the unsupported type "op_stack", expected "evm", "substrate_evm" or "substrate"; a type of the consensus relayer; for messages write type = "evm"',
     ],
   },
   {
@@ -1079,14 +1086,72 @@ export const wrongConfigs: readonly WrongConfig[] = [
       `machine = "EVM-${chainId}"`,
     ]),
     expected: [
-      `relayer.toml:12: [evm1].state_machine: found "EVM-${chainId}" (${name}), whose state is not in Ethereum's trie, expected a chain whose state can be proved with eth_getProof; fees and rewards for deliveries to it could never be claimed; remove the section`,
+      `relayer.toml:12: [evm1].state_machine: found "EVM-${chainId}" (${name}), whose state is neither in Ethereum's trie nor in those of Polkadot Hub, expected a chain whose state this program can prove; fees and rewards for deliveries to it could never be claimed; remove the section`,
     ],
-    warnings: LIVE_IDS.flatMap(([known, id]) =>
-      known !== chainId ? [] : [
-        `relayer.toml:17: [evm1].consensus_state_id: found "ETH0", expected "${id}", which is what the live hub uses for EVM-${chainId}`,
-      ]
-    ),
+    warnings: liveIdWarning(chainId, 17),
   })),
+  ...POLKADOT_HUBS.map(([chainId]) => ({
+    name: `EVM-${chainId} as a chain with Ethereum's trie`,
+    toml: edited(['state_machine = "EVM-31337"', `state_machine = "EVM-${chainId}"`], [
+      '["EVM-31337", "KUSAMA-2000"]',
+      "[]",
+    ]),
+    expected: [
+      `relayer.toml:11: [evm1].type: found "evm" for EVM-${chainId} (Polkadot Hub), whose state is not in Ethereum's trie, expected "substrate_evm"; its state is proved by a node with Substrate's RPC: add that as ws_url`,
+    ],
+    warnings: [
+      "relayer.toml:8: [relayer].delivery_endpoints: found an empty array, expected the chains to deliver to; requests to all configured chains are delivered",
+      ...liveIdWarning(chainId, 17),
+    ],
+  })),
+  {
+    name: "a chain with Ethereum's trie as substrate_evm",
+    toml: edited([EVM1, SUBSTRATE_EVM.replace("EVM-31337", "EVM-1")], [
+      '"EVM-31337", "KUSAMA-2000"',
+      '"EVM-1", "KUSAMA-2000"',
+    ]),
+    expected: [
+      'relayer.toml:11: [evm1].type: found "substrate_evm" for EVM-1, whose state is in Ethereum\'s trie, expected "evm"; remove ws_url',
+    ],
+  },
+  {
+    name: "Pharos as substrate_evm",
+    toml: edited([EVM1, SUBSTRATE_EVM.replace("EVM-31337", "EVM-688689")], [
+      '"EVM-31337", "KUSAMA-2000"',
+      '"EVM-688689", "KUSAMA-2000"',
+    ]),
+    expected: [
+      'relayer.toml:13: [evm1].state_machine: found "EVM-688689" (Pharos), whose state is neither in Ethereum\'s trie nor in those of Polkadot Hub, expected a chain whose state this program can prove; fees and rewards for deliveries to it could never be claimed; remove the section',
+    ],
+    warnings: liveIdWarning(688689, 18),
+  },
+  {
+    name: "substrate_evm without its Substrate node, with keys of others",
+    toml: edited([
+      EVM1,
+      EVM1.replace('"evm"', '"substrate_evm"\nrpc_ws = "wss://one.example.org"\nhashing = "Blake2"'),
+    ]),
+    expected: [
+      "relayer.toml:10: [evm1].ws_url: found nothing, expected a WebSocket URL (ws:// or wss://)",
+    ],
+    warnings: [
+      'relayer.toml:12: [evm1].rpc_ws: found a key without effect, expected no such key; a key of `type = "substrate"` entries; the node of a substrate_evm entry is its `ws_url`',
+      'relayer.toml:13: [evm1].hashing: found a key without effect, expected no such key; a key of `type = "substrate"` entries',
+    ],
+  },
+  {
+    name: "a Substrate node of an evm entry",
+    toml: edited(
+      [EVM1, EVM1.replace('type = "evm"', 'type = "evm"\nws_url = "wss://one.example.org"')],
+      ['consensus_state_id = "ETH0"\n', ""],
+    ),
+    expected: [
+      'relayer.toml:10: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
+    ],
+    warnings: [
+      'relayer.toml:12: [evm1].ws_url: found a key without effect, expected no such key; a key of `type = "substrate_evm"` entries',
+    ],
+  },
   ...(["KUSAMA", "POLKADOT"] as const).map((relay) => ({
     name: `Polkadot Hub as ${relay}-1000`,
     toml: edited(["KUSAMA-4009", `${relay}-4009`], ["KUSAMA-2000", `${relay}-1000`], [
@@ -1094,9 +1159,9 @@ export const wrongConfigs: readonly WrongConfig[] = [
       `${relay}-1000`,
     ]),
     expected: [
-      `relayer.toml:24: [para].state_machine: found "${relay}-1000", which is Polkadot Hub, expected another chain; the hub stores it as EVM-${
+      `relayer.toml:24: [para].state_machine: found "${relay}-1000", which is Polkadot Hub, expected "EVM-${
         relay === "KUSAMA" ? 420420417 : 420420419
-      }, of which this program can prove nothing yet; remove the section`,
+      }", as which the hub stores it; write type = "substrate_evm", the keys of an EVM chain, and the node of this section as ws_url`,
     ],
   })),
   // Many at once.
@@ -1124,7 +1189,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
       "relayer.toml:22: [evm1].signer: found a text that is not hex, and as a path: no file at this path, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
       'relayer.toml:27: [para].hashing: found "Blake3", expected "Keccak" or "Blake2"; did you mean "Blake2"?',
       "relayer.toml:28: [para].rpc_ws: found a text that is not a URL, expected a WebSocket URL (ws:// or wss://)",
-      'relayer.toml:30: [extra].type: found nothing, expected "evm" or "substrate"',
+      'relayer.toml:30: [extra].type: found nothing, expected "evm", "substrate_evm" or "substrate"',
     ],
     warnings: [
       "relayer.toml:9: [relayer].delivery_endpoint: found an unknown key, which is ignored, expected a key of [relayer]; did you mean `delivery_endpoints`?",

@@ -15,7 +15,7 @@ import { EvmContext } from "./evm_context.ts";
 import { fetchDecimals } from "./fees.ts";
 import { EvmHubClient } from "./hub_client.ts";
 import { EvmGas } from "./native_token.ts";
-import { judgeProofs, probeProofs } from "./proof_checks.ts";
+import type { ProofProbe } from "./proof_checks.ts";
 import { blockNumber } from "./queries.ts";
 import { EvmReplacement } from "./replacement.ts";
 import { callOne } from "./rpc_batch.ts";
@@ -40,6 +40,7 @@ const TOLD: ReadonlySet<EventCode> = new Set([
 /** Lists the checks of one round. */
 export function planEvmChecks(
   context: EvmContext,
+  probe: ProofProbe,
   { hub, fetchKnownHeight, signsMessages = false, judgeNonces }: ChainCheckContext,
 ): ChainChecks {
   const { endpoints, clock, host, account, sender, blocksPerEventQuery, chainId, id } = context.at;
@@ -93,9 +94,7 @@ export function planEvmChecks(
     run: async (signal) => {
       const height = await fetchKnownHeight(signal);
       if (height === undefined) return [];
-      const probed = await probeProofs(context.at, { height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
-      // Endpoints that do not answer at all have a row of their own.
-      return judgeProofs(chain, height, probed.filter(({ failure }) => failure !== "unreachable"));
+      return await probe.describe({ height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
     },
   };
   const accountJob: CheckJob = {

@@ -26,7 +26,7 @@ import { EvmEvents } from "./events.ts";
 import { EvmContext } from "./evm_context.ts";
 import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
 import { EvmFees } from "./fees.ts";
-import { EvmProofChecks } from "./proof_checks.ts";
+import { EvmProofChecks, type ProofProbe, TrieProofProbe } from "./proof_checks.ts";
 import { EvmProofs } from "./proofs.ts";
 import { RemoteAccount } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
@@ -36,6 +36,8 @@ import { EvmSimulator } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";
 import { EvmOutcomes } from "./outcomes.ts";
 import { EvmReads } from "./reads.ts";
+import type { SlotProver } from "./slot_prover.ts";
+import { TrieProver } from "./trie_prover.ts";
 import { EvmGas } from "./native_token.ts";
 
 /** EVM chain: it has every part that a chain may have. */
@@ -89,14 +91,26 @@ const CAPABILITIES: ChainCapabilities = {
 /** Concurrent traces of single messages unless the configuration sets a limit. */
 const TRACES_AT_ONCE = 16;
 
+/** How the state of a chain is proved, and what is checked of that. */
+export interface EvmState {
+  readonly prover: SlotProver;
+  readonly probe: ProofProbe;
+}
+
 /**
  * Creates the configured chain. Nothing is requested before the first method call; the chain id of every endpoint is
  * checked along with its first request.
  */
-export function createEvmChain(
-  deps: EvmChainDeps,
-  options: EvmChainOptions,
-): EvmChain {
+export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): EvmChain {
+  const context = createEvmContext(deps, options);
+  return assembleEvmChain(context, options, {
+    prover: new TrieProver(context),
+    probe: new TrieProofProbe(context.at),
+  });
+}
+
+/** Creates what the parts of a chain share. */
+export function createEvmContext(deps: EvmChainDeps, options: EvmChainOptions): EvmContext {
   const id = { stateMachine: options.stateMachine, consensusStateId: options.consensusStateId };
   const number = evmChainId(options.stateMachine);
   const log = deps.log.with({ chain: options.stateMachine });
@@ -105,7 +119,7 @@ export function createEvmChain(
     ? new RemoteAccount({ ...deps, log }, { chain, signer })
     : keyAccount(signer);
   const endpoints = createEvmEndpointSet(deps, { stateMachine: options.stateMachine, urls: options.rpcUrls });
-  const context = new EvmContext({
+  return new EvmContext({
     endpoints,
     clock: deps.clock,
     log,
@@ -120,9 +134,17 @@ export function createEvmChain(
       ? undefined
       : BigInt(options.queryBatchSizeBlocks),
   });
-  const proofs = new EvmProofs(context);
+}
+
+/** Chain of these parts. */
+export function assembleEvmChain(
+  context: EvmContext,
+  { tracingBatchSize }: Pick<EvmChainOptions, "tracingBatchSize">,
+  { prover, probe }: EvmState,
+): EvmChain {
+  const proofs = new EvmProofs(context, prover);
   return {
-    id,
+    id: context.at.id,
     limits: {
       maxMessagesPerStep: MAX_MESSAGES,
       maxCallBytes: MAX_CALL_BYTES,
@@ -134,15 +156,15 @@ export function createEvmChain(
     events: new EvmEvents(context),
     certain: new EvmCertainReads(context),
     proofs,
-    simulator: new EvmSimulator(context, options.tracingBatchSize ?? TRACES_AT_ONCE),
+    simulator: new EvmSimulator(context, tracingBatchSize ?? TRACES_AT_ONCE),
     sender: new EvmSender(context),
     outcomes: new EvmOutcomes(context),
     fees: new EvmFees(context),
     gas: new EvmGas(context),
     replacement: new EvmReplacement(context),
-    proofChecks: new EvmProofChecks(context, proofs),
+    proofChecks: new EvmProofChecks(proofs, probe),
     hubClient: new EvmHubClient(context),
-    planChecks: (checks) => planEvmChecks(context, checks),
+    planChecks: (checks) => planEvmChecks(context, probe, checks),
     check: (hub, signal) => checkChain(context, hub, signal),
     signMessage: (message, signal) => signMessage(context, message, signal),
     // HTTP connections belong to the runtime.

@@ -4,14 +4,14 @@
  * `--rpc.eth-proof-window`; erigontech/erigon 3.3: `--prune.include-commitment-history`; NethermindEth/nethermind:
  * `Pruning.Mode`; besu-eth/besu: `--data-storage-format`; OffchainLabs/nitro: `--execution.caching.archive`.
  */
-import { fromHex, toHex } from "../../encoding/bytes.ts";
+import { fromHex, type Hash256, toHex } from "../../encoding/bytes.ts";
 import { requestSenderSlot } from "../../evm/host_storage.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { CheckRow } from "../../checks/check_row.ts";
 import type { CheckFinding } from "../check_finding.ts";
-import type { EvmContext, EvmDependencies } from "./evm_context.ts";
+import type { EvmDependencies } from "./evm_context.ts";
 import { type Query, stateRootAt, storageProof } from "./queries.ts";
 import { readAnswer } from "./rpc_batch.ts";
 import { type ChainProofs, type ProofChecks, UnprovableKeyError } from "../proofs.ts";
@@ -29,16 +29,30 @@ const PROOF_NODES: string = "what serves it: Geth and op-geth with --state.schem
 const anyCommitment = toHex(new Uint8Array(32));
 
 /** Slot of the host whose proof stands for all others. */
-const PROBED_SLOT = requestSenderSlot(anyCommitment);
+export const PROBED_SLOT: Hash256 = requestSenderSlot(anyCommitment);
+
+/** When a proof is tried, and how long each endpoint may take. */
+export interface ProbedBlock {
+  readonly height: bigint;
+  readonly timeoutMs: number;
+}
+
+/** Tries what the endpoints prove, each by itself. */
+export interface ProofProbe {
+  /** Rows for the operator; endpoints that do not answer at all have rows of their own. */
+  describe(block: ProbedBlock, signal: AbortSignal): Promise<readonly CheckRow[]>;
+  /** What is wrong with the proofs, for the start; `undefined`: nothing. */
+  findProblem(block: ProbedBlock, signal: AbortSignal): Promise<string | undefined>;
+}
 
 /** Checks of what the endpoints can prove. */
 export class EvmProofChecks implements ProofChecks {
-  readonly #context: EvmContext;
   readonly #proofs: ChainProofs;
+  readonly #probe: ProofProbe;
 
-  constructor(context: EvmContext, proofs: ChainProofs) {
-    this.#context = context;
+  constructor(proofs: ChainProofs, probe: ProofProbe) {
     this.#proofs = proofs;
+    this.#probe = probe;
   }
 
   async requireProofs(height: bigint, signal: AbortSignal): Promise<void> {
@@ -50,34 +64,42 @@ export class EvmProofChecks implements ProofChecks {
     }
   }
 
-  /**
-   * Requests a proof at `height`, the hub's latest of this chain, from every endpoint, and reports those that return
-   * none.
-   */
-  async checkProofs(
-    height: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly CheckFinding[]> {
-    const { id: { stateMachine: chain } } = this.#context.at;
-    const probed = await probeProofs(this.#context.at, { height, timeoutMs: ENDPOINT_TIMEOUT_MS }, signal);
+  async checkProofs(height: bigint, signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const text = await this.#probe.findProblem({ height, timeoutMs: ENDPOINT_TIMEOUT_MS }, signal);
+    return text === undefined ? [] : [{ severity: "warning", event: "state_proofs_unavailable", text }];
+  }
+}
+
+/** Probe of endpoints that prove Ethereum's trie. */
+export class TrieProofProbe implements ProofProbe {
+  readonly #place: ProofPlace;
+
+  constructor(place: ProofPlace) {
+    this.#place = place;
+  }
+
+  async describe(block: ProbedBlock, signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const probed = await probeProofs(this.#place, block, signal);
+    const answering = probed.filter(({ failure }) => failure !== "unreachable");
+    return judgeProofs(this.#place.id.stateMachine, block.height, answering);
+  }
+
+  async findProblem(block: ProbedBlock, signal: AbortSignal): Promise<string | undefined> {
+    const probed = await probeProofs(this.#place, block, signal);
     const failures = probed.flatMap(({ host, failure }) =>
       failure === undefined ? [] : [`${host} (${failure})`]
     );
-    if (failures.length === 0) return [];
-    const missing = `no eth_getProof of block ${height}, the newest that the hub knows, at ${
+    if (failures.length === 0) return undefined;
+    const missing = `no eth_getProof of block ${block.height}, the newest that the hub knows, at ${
       failures.join(", ")
     }`;
     const consequence = failures.length < probed.length ? "the other endpoints are used" : CONSEQUENCE;
-    return [{
-      severity: "warning",
-      event: "state_proofs_unavailable",
-      text: `${chain}: ${missing}; ${consequence}; ${PROOF_NODES}`,
-    }];
+    return `${this.#place.id.stateMachine}: ${missing}; ${consequence}; ${PROOF_NODES}`;
   }
 }
 
 /** What follows when no endpoint proves the state. */
-const CONSEQUENCE =
+export const CONSEQUENCE =
   "nothing is delivered to this chain until an endpoint serves it, because no fee could be claimed, and " +
   "messages from it cannot be proved";
 
@@ -87,10 +109,13 @@ export interface ProbedProof {
   readonly failure: string | undefined;
 }
 
+/** Endpoints, and the host whose state they are to prove. */
+type ProofPlace = Pick<EvmDependencies, "endpoints" | "host" | "id">;
+
 /** Requests a proof of the host's state at `height` from every endpoint by itself. */
 export async function probeProofs(
-  { endpoints, host, id: { stateMachine: chain } }: Pick<EvmDependencies, "endpoints" | "host" | "id">,
-  { height, timeoutMs }: { readonly height: bigint; readonly timeoutMs: number },
+  { endpoints, host, id: { stateMachine: chain } }: ProofPlace,
+  { height, timeoutMs }: ProbedBlock,
   signal: AbortSignal,
 ): Promise<readonly ProbedProof[]> {
   const root = stateRootAt(height);

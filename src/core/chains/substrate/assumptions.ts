@@ -196,14 +196,31 @@ const updating: Assumptions = {
   ],
 };
 
-/** What is done with a chain: messages are relayed from and to the hub or another chain, or updates are submitted. */
-export type ChainUse = "hub" | "relayed" | "updated";
+/** To prove the state of EVM contracts as the hub reads it: `core/substrate/contract_state.ts`. */
+const contracts: Assumptions = {
+  without: "the hub cannot read the state of its contracts",
+  isOptional: false,
+  mayLack: false,
+  storage: [
+    timestamp,
+    map("Revive.AccountInfoOf", ["Identity", { array: "u8", length: 20 }], {
+      startsWith: [{ variants: { 0: [{ startsWith: [bytes] }] } }],
+    }),
+  ],
+};
+
+/**
+ * What is done with a chain: messages are relayed from and to the hub or another chain, updates are submitted, or the
+ * state of EVM contracts is proved.
+ */
+export type ChainUse = "hub" | "relayed" | "updated" | "contracts";
 
 /** Assumptions by what is done with the chain. */
 export const assumptions: Readonly<Record<ChainUse, readonly Assumptions[]>> = {
   hub: [relaying, outcomes, earning, rewards, bandwidth, acceptedProofs, hosts],
   relayed: [relaying, outcomes],
   updated: [updating, outcomes],
+  contracts: [contracts],
 };
 
 /** A purpose that a runtime does not serve, with the reason for the operator. */

@@ -33,6 +33,8 @@ export interface SubstrateChecks {
   readonly fetchNeededHeight?: (signal: AbortSignal) => Promise<bigint | undefined>;
   /** Looks for what the node indexes offchain; absent: nothing of that is needed. */
   readonly checkOffchain?: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
+  /** Configuration key that names the node; default `rpc_ws`. */
+  readonly key?: string;
 }
 
 /** Lists the checks of one round. */
@@ -42,7 +44,7 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
   const endpointJob: CheckJob = {
     chain,
     check: "endpoint",
-    run: (signal) => checkEndpoint(node, signal),
+    run: (signal) => checkEndpoint(node, options.key ?? "rpc_ws", signal),
   };
   const nodeJob: CheckJob = {
     chain,
@@ -71,7 +73,11 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
   return { jobs: [endpointJob, ...others.map((job) => whileReachable(isReachable, job))], isReachable };
 }
 
-async function checkEndpoint(node: SubstrateNode, signal: AbortSignal): Promise<readonly CheckRow[]> {
+async function checkEndpoint(
+  node: SubstrateNode,
+  key: string,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
   const { client, clock, id: { stateMachine: chain } } = node;
   const row = { chain, endpoint: client.host } as const;
   const startMs = clock.now();
@@ -95,7 +101,7 @@ async function checkEndpoint(node: SubstrateNode, signal: AbortSignal): Promise<
       check: "endpoint",
       result: "failed",
       found: `does not answer: ${describeFault(error)}`,
-      advice: "check rpc_ws and that the node runs",
+      advice: `check ${key} and that the node runs`,
     }];
   }
 }

@@ -25,6 +25,13 @@ const neededToFeed = [
   "chain_getFinalizedHead",
   "state_call",
 ];
+/** RPC methods needed to prove the state of EVM contracts. */
+const neededToProveContracts = [
+  "chain_getBlockHash",
+  "chain_getHeader",
+  "state_getReadProof",
+  "state_getChildReadProof",
+];
 const neededPallets = ["System", "Timestamp", "Ismp"];
 const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];
 
@@ -82,6 +89,26 @@ export async function checkConsensusTarget(
   checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
   await checkHashing(findings, finalized, signal);
   if (!findings.hasFatal) await checkRuntime(findings, neededPallets, signal);
+  return findings.all;
+}
+
+/** Runs all checks of a node that proves the state of EVM contracts; the chain itself need not know ISMP. */
+export async function checkContractNode(
+  node: SubstrateNode,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const findings = new Findings(node);
+  const [methods, finalized, now] = await node.client.callAllSettled([
+    calls.methods(),
+    calls.finalizedHash(),
+    calls.storage(otherKeys.timestampNow()),
+  ], signal);
+  if (finalized instanceof RpcFault) throw finalized;
+  if (now instanceof RpcFault) throw now;
+  checkMethods(findings, methods, neededToProveContracts);
+  checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
+  await checkHashing(findings, finalized, signal);
+  if (!findings.hasFatal) await checkRuntime(findings, ["System", "Timestamp", "Revive"], signal);
   return findings.all;
 }
 

@@ -14,6 +14,8 @@ export type Layout =
   | { readonly list: Layout }
   | { readonly array: Layout; readonly length: number }
   | { readonly fields: readonly Layout[] }
+  /** Fields, of which only the first are read. */
+  | { readonly startsWith: readonly Layout[] }
   | { readonly variants: Readonly<Record<number, readonly Layout[]>> };
 
 /** A type of a runtime, as far as its encoding goes. */
@@ -51,7 +53,8 @@ export class LayoutComparison {
     // A struct of one field encodes as that field (H256, BoundedVec).
     const [only, ...more] = found.kind === "fields" ? found.of : [];
     const isWrapper = only !== undefined && more.length === 0;
-    const wantsOne = typeof expected === "object" && "fields" in expected && expected.fields.length === 1;
+    const wantsOne = typeof expected === "object" &&
+      ("startsWith" in expected || "fields" in expected && expected.fields.length === 1);
     if (isWrapper && !wantsOne) return this.findMismatch(only, expected, path);
     const differs = `${path || "argument"}: expected ${kindOf(expected)}, found ${nameOf(found)}`;
     if (typeof expected === "string") {
@@ -66,6 +69,12 @@ export class LayoutComparison {
     }
     if ("fields" in expected) {
       return found.kind === "fields" ? this.findInFields(found.of, expected.fields, path) : differs;
+    }
+    if ("startsWith" in expected) {
+      const { startsWith } = expected;
+      return found.kind === "fields"
+        ? this.findInFields(found.of.slice(0, startsWith.length), startsWith, path)
+        : differs;
     }
     if (found.kind !== "variants") return differs;
     for (const [index, fields] of Object.entries(expected.variants)) {
@@ -103,7 +112,8 @@ export class LayoutComparison {
 }
 
 function kindOf(layout: Layout): string {
-  return typeof layout === "string" ? layout : Object.keys(layout)[0] ?? "nothing";
+  if (typeof layout === "string") return layout;
+  return "startsWith" in layout ? "fields" : Object.keys(layout)[0] ?? "nothing";
 }
 
 function nameOf(type: RuntimeType): string {
