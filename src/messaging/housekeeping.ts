@@ -19,7 +19,6 @@ export function housekeepingWorker(deps: RelayDeps): Worker {
           deps.log.debug("rows_pruned", { ...deps.ledger.prune(prunedMs) });
         }
         await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
-        deps.ledger.fileCopy.endOverdue();
         logSummary(deps);
         logSpending(deps);
       }

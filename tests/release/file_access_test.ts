@@ -73,6 +73,7 @@ Deno.test("file access: the right to write is given up for good, while database 
       "key",
       "program.ts",
       "relayer.db",
+      "relayer.db.lock",
       "relayer.db.sock",
     ]);
   } finally {

@@ -172,7 +172,7 @@ async function withInstaller(stage: Stage): Promise<void> {
   assert.match(await runBlock("causeway --version", options), new RegExp(`^causeway ${tag.slice(1)} `));
   await deliver(stage, startBlock(await readBlock("docs/install.md", "With the installer", 1), options));
   // The program has no right to remove its socket; the next one takes its place.
-  assert.deepEqual(namesIn(cwd), ["relayer.db", "relayer.db.sock", "relayer.toml"]);
+  assert.deepEqual(namesIn(cwd), ["relayer.db", "relayer.db.lock", "relayer.db.sock", "relayer.toml"]);
   // TLS is not given up on the way.
   server.files.set(
     `/causeway-v9.0.0/causeway-${TARGET}.tar.gz`,

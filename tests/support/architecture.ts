@@ -44,7 +44,7 @@ const pureLibraries =
 
 /** Where the outside world may be touched. */
 const mayHaveEffects =
-  /^(?:core\/runtime\/.*|core\/telemetry\/.*|core\/rpc\/(?:http|socket)\.ts|messaging\/ledger\/(?:open|inspect|backup)\.ts|consensus\/persisted_text\.ts|(?:messaging|consensus)\/main\.ts|build\/.*)$/;
+  /^(?:core\/runtime\/.*|core\/telemetry\/.*|core\/rpc\/(?:http|socket)\.ts|messaging\/ledger\/(?:open|inspect|backup|file_\w+)\.ts|consensus\/persisted_text\.ts|(?:messaging|consensus)\/main\.ts|build\/.*)$/;
 
 /** Names of the outside world, not preceded by a dot: members of other objects are no concern. */
 const EFFECTS: readonly (readonly [string, RegExp])[] = [

@@ -3,7 +3,6 @@ import { type NamedOperation, toNamedOperation } from "../../core/commands/contr
 import { logLevelOperation } from "../../core/commands/log_level_operation.ts";
 import type { OperationContext } from "./operation.ts";
 import { accumulateFeesOperation } from "./operations/accumulate_fees.ts";
-import { backupOperation } from "./operations/backup.ts";
 import { holdOperation } from "./operations/hold.ts";
 import { listOperation } from "./operations/list.ts";
 import { profitOperation } from "./operations/profit.ts";
@@ -17,7 +16,6 @@ import { statusOperation } from "./operations/status.ts";
 /** All operations. */
 export const operations: readonly NamedOperation<OperationContext>[] = [
   toNamedOperation(accumulateFeesOperation),
-  toNamedOperation(backupOperation),
   toNamedOperation(holdOperation),
   toNamedOperation(listOperation),
   toNamedOperation(logLevelOperation),

@@ -1,60 +1,45 @@
 /** Copies of the database file, which appear under their name when they are complete and were read back. */
 import type { Clock } from "../../core/runtime/clock.ts";
+import { toLedgerFault } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
-import { openDatabase, openReadOnlyDatabase, toFileFault } from "./open.ts";
+import { toFileFault } from "./file_faults.ts";
+import { openReadOnlyDatabase } from "./open.ts";
 import { checkIntegrity } from "./schema.ts";
 import { basename, dirname, resolve } from "node:path";
+import { backup, DatabaseSync } from "node:sqlite";
 
-/** How the file is kept as it is while it is copied. */
-export interface CopyGuard {
-  readonly clock: Pick<Clock, "now">;
-  /** Ends the copying; false when the file may have changed meanwhile. */
-  readonly end: () => Promise<boolean> | boolean;
-}
-
-/** Copies a database that no relayer has open; returns the size of the copy. @throws {LedgerFault} */
-export function copyDatabase(path: string, target: string, clock: Pick<Clock, "now">): Promise<number> {
-  const db = openDatabase(path, { clock }); // locks it
-  db.row("PRAGMA wal_checkpoint(TRUNCATE)");
-  const end = (): boolean => {
-    db.close();
-    return true;
-  };
-  return copyGuarded(path, target, { clock, end });
-}
+/** More pages than a database has: all are read in one transaction, which no write of the relayer begins again. */
+const ALL_PAGES = 2 ** 31 - 1;
 
 /**
- * Copies the file of a database that does not change until the guard's end; returns the size of the copy.
+ * Copies a database as it is now to a new file, also while a relayer works on it; returns the size of the copy, bytes.
  * @throws {LedgerFault}
  */
-export async function copyGuarded(
+export async function copyDatabase(
   path: string,
   target: string,
-  { clock, end }: CopyGuard,
+  clock: Pick<Clock, "now">,
 ): Promise<number> {
+  // Whose file it is, and what is wrong with it, is told before a folder is made.
+  openReadOnlyDatabase(path, clock).close();
   let folder: string | undefined;
-  let file: Deno.FsFile | undefined;
   try {
-    let isLeftAlone = false;
-    try {
-      folder = makeFolder(path, target);
-      file = Deno.openSync(resolve(path));
-      await file.readable.pipeTo(Deno.createSync(`${folder}/copy.db`).writable, { preventCancel: true });
-    } finally {
-      // Closing a descriptor of the file drops all locks of this process on it: not before the end.
-      isLeftAlone = await end();
-    }
-    if (!isLeftAlone) {
-      throw new LedgerFault("io", {
-        path,
-        text: "it changed while it was copied (another backup, or a slow disk). Try again",
-      });
-    }
+    folder = makeFolder(path, target);
+    await copyPages(path, `${folder}/copy.db`);
     return finish(`${folder}/copy.db`, target, clock);
   } catch (error) {
-    throw error instanceof LedgerFault ? error : toFileFault(error, path, target);
+    throw toLedgerFault(error, path) ?? toFileFault(error, path, target);
   } finally {
     if (folder !== undefined) Deno.removeSync(folder, { recursive: true });
+  }
+}
+
+async function copyPages(path: string, copy: string): Promise<void> {
+  const sqlite = new DatabaseSync(resolve(path), { readOnly: true });
+  try {
+    await backup(sqlite, copy, { rate: ALL_PAGES });
+  } finally {
+    sqlite.close();
   }
 }
 

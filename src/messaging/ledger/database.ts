@@ -17,9 +17,8 @@ const knownResults: readonly KnownResult[] = [
   {
     primary: 5,
     words: "database is locked",
-    code: "locked",
-    text:
-      "another process uses it. Stop the other program (a running causeway, or a manual run) and start again",
+    code: "busy",
+    text: "another process keeps it locked (a tool that writes to it?). End that; nothing is sent meanwhile",
   },
   { primary: 6, words: "database table is locked", code: "locked", text: "it is in use within this process" },
   {
@@ -81,6 +80,7 @@ export class Database {
   readonly #sqlite: DatabaseSync;
   readonly #clock: Pick<Clock, "now">;
   readonly #statements = new Map<string, StatementSync>();
+  readonly #endings: (() => void)[] = [];
   #isInTransaction = false;
 
   /** `clock` dates the rows. */
@@ -142,10 +142,16 @@ export class Database {
     }
   }
 
+  /** Adds what is done once, after the connection has been closed. */
+  atClose(end: () => void): void {
+    this.#endings.push(end);
+  }
+
   /** Closes the connection. */
   close(): void {
     this.#statements.clear();
     if (this.#sqlite.isOpen) this.#sqlite.close();
+    for (const end of this.#endings.splice(0)) end();
   }
 
   #prepare(sql: string): StatementSync {

@@ -3,8 +3,10 @@ import type { Reaction } from "../../core/rpc/fault.ts";
 
 /** Codes of the ledger's faults. */
 export type LedgerFaultCode =
-  /** Another process holds the file. */
+  /** Another process works on the file, or had it locked when it was opened. */
   | "locked"
+  /** Another process has had the open file locked for some seconds. */
+  | "busy"
   /** No space left on the device. */
   | "full"
   /** The file or file system cannot be written. */
@@ -29,7 +31,7 @@ export type LedgerFaultCode =
   | "wrong_hub";
 
 /** Faults that may be temporary, so that the program need not stop. */
-const passing: ReadonlySet<LedgerFaultCode> = new Set(["full", "io", "readonly"]);
+const passing: ReadonlySet<LedgerFaultCode> = new Set(["busy", "full", "io", "readonly"]);
 
 /** Details of a {@link LedgerFault}. */
 export interface LedgerFaultDetails {

@@ -1,40 +1,54 @@
-/** Copies of the database file by another process, while this one has it open. */
+/** A copy of the database file as it is, for the time before its tables are migrated. */
 import type { Database } from "./database.ts";
+import { toFileFault } from "./file_faults.ts";
+import { resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 
-/** Time after which the file is written again, ms: until then all changes pile up in the log beside it. */
-const MAX_COPY_MS = 10 * 60_000;
+const BLOCK_BYTES = 1_048_576;
 
-/** Leaves the main file alone while another process copies it. Every method may throw a `LedgerFault`. */
-export interface FileCopy {
-  /** Writes everything into the main file, which does not change from here on. */
-  begin(): void;
-  /** Ends it. @returns false when it was over before. */
-  end(): boolean;
-  /** Ends it when the other process seems to be dead. */
-  endOverdue(): void;
+/**
+ * Copies an open database with everything that is committed to `target`, replacing what is there, and closes it.
+ * @throws {LedgerFault}
+ */
+export function copyAndClose(db: Database, target: string): void {
+  const unfinished = `${target}.tmp`;
+  const sources: Deno.FsFile[] = [];
+  try {
+    const place = Deno.realPathSync(resolve(db.path));
+    // Nobody else writes now, and nobody empties the log: whatever of it is in the file already, together they are whole.
+    db.transaction(() => {
+      for (const end of ["", "-wal"]) sources.push(copyFile(`${place}${end}`, `${unfinished}${end}`));
+    });
+    joinLog(unfinished);
+    Deno.renameSync(unfinished, target);
+  } catch (error) {
+    throw toFileFault(error, db.path, target);
+  } finally {
+    // Closing any descriptor of a file drops all of this process's locks on it (POSIX): the connection goes first.
+    db.close();
+    for (const source of sources) source.close();
+  }
 }
 
-/** Prepares copies of a database file. */
-export function openFileCopy(db: Database): FileCopy {
-  let sinceMs: number | undefined;
-  const end = (): boolean => {
-    if (sinceMs === undefined) return false;
-    sinceMs = undefined;
-    db.row("PRAGMA wal_autocheckpoint = 1000"); // SQLite's default
-    return true;
-  };
-  return {
-    begin: () => {
-      db.row("PRAGMA wal_checkpoint(TRUNCATE)");
-      db.row("PRAGMA wal_autocheckpoint = 0");
-      sinceMs = db.now();
-    },
-    end: () => {
-      const isOverdue = sinceMs !== undefined && db.now() - sinceMs >= MAX_COPY_MS;
-      return end() && !isOverdue;
-    },
-    endOverdue: () => {
-      if (sinceMs !== undefined && db.now() - sinceMs >= MAX_COPY_MS) end();
-    },
-  };
+/** Copies a file; returns what is still open of it. */
+function copyFile(from: string, to: string): Deno.FsFile {
+  using target = Deno.openSync(to, { write: true, create: true, truncate: true });
+  const source = Deno.openSync(from);
+  const block = new Uint8Array(BLOCK_BYTES);
+  for (let count = source.readSync(block); count !== null; count = source.readSync(block)) {
+    for (let written = 0; written < count;) written += target.writeSync(block.subarray(written, count));
+  }
+  return source;
+}
+
+/** Writes the log of a copy into its file, which is flushed then. */
+function joinLog(file: string): void {
+  const sqlite = new DatabaseSync(file);
+  try {
+    sqlite.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } finally {
+    sqlite.close();
+  }
+  using copy = Deno.openSync(file, { read: true, write: true });
+  copy.syncSync();
 }

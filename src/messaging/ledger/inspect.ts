@@ -1,12 +1,13 @@
 /**
- * Inspection of the database for `check`: the file is opened as the relayer opens it, so that lock and permissions are
- * really tried, and closed again. Its content stays as it is, and a missing file is not created.
+ * Inspection of the database for `check`: the file is opened as the relayer opens it, so that permissions are really
+ * tried, and closed again. Its content stays as it is, and nothing is created.
  */
 import type { Clock } from "../../core/runtime/clock.ts";
 import { LedgerFault } from "./fault.ts";
+import { findFile, findReason, refuseWrongPlace } from "./file_faults.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { migrations } from "./migrations/all.ts";
-import { connectLocked, findFile, findReason, refuseWrongPlace } from "./open.ts";
+import { openUnchanged } from "./open.ts";
 import { readSchemaVersion } from "./schema.ts";
 
 /** Owner and permission bits of the file. */
@@ -46,10 +47,7 @@ export function inspectDatabase<T>(
       return reason === undefined ? { kind: "absent" } : { kind: "unusable", fault: reason };
     }
     const newest = migrations.length;
-    const db = connectLocked({ path, newest, clock }, (opened) => {
-      opened.run("BEGIN IMMEDIATE");
-      opened.run("ROLLBACK");
-    });
+    const db = openUnchanged(path, clock);
     try {
       const version = readSchemaVersion(db, newest);
       const content = version === newest ? read(createLedger(db)) : undefined;

@@ -8,7 +8,6 @@ import type { Database } from "./database.ts";
 import { type Decisions, openDecisions } from "./decisions.ts";
 import { type Deliveries, openDeliveries } from "./deliveries.ts";
 import { LedgerFault } from "./fault.ts";
-import { type FileCopy, openFileCopy } from "./file_copy.ts";
 import { type Messages, openMessages } from "./messages.ts";
 import { type Meta, openMeta } from "./meta.ts";
 import { prune, type Pruned } from "./retention.ts";
@@ -113,7 +112,6 @@ export interface Ledger {
   readonly statistics: Statistics;
   readonly decisions: Decisions;
   readonly operatorHolds: OperatorHolds;
-  readonly fileCopy: FileCopy;
   readonly minedCosts: MinedCosts;
   /**
    * Runs `work` in one write transaction that is on disk when this returns; rolls back when it throws. `work` must not
@@ -156,7 +154,6 @@ export function createLedger(db: Database): Ledger {
     statistics: openStatistics(db),
     decisions: openDecisions(db),
     operatorHolds: openOperatorHolds(db),
-    fileCopy: openFileCopy(db),
     minedCosts: openMinedCosts(db),
     transaction: (work) => db.transaction(work),
     bindHub: (stateMachine) => {

@@ -199,6 +199,7 @@ Deno.test("check: a set-up with ten different faults gives a line for each, with
     assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name).sort(), [
       "key",
       "relayer.db",
+      "relayer.db.lock",
       "relayer.toml",
     ]);
     assert.doesNotMatch(text, /secretpathkey|ETHERSCANKEY/);
@@ -225,7 +226,6 @@ Deno.test("check: a set-up in order ends with 0, and an open key file alone with
 Deno.test("check: a database that another process holds is named, and nonces are not compared", async () => {
   await withHost(1, (host) =>
     withDirectory(async (folder) => {
-      // SQLite shares locks within a process, so the holder is another one.
       const source = `const { openLedger } = await import(${
         JSON.stringify(new URL("../../support/ledger.ts", import.meta.url).href)
       });

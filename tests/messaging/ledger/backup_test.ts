@@ -1,5 +1,5 @@
-import { equal, match, ok, rejects } from "node:assert/strict";
-import { copyDatabase, copyGuarded } from "../../../src/messaging/ledger/backup.ts";
+import { equal, match, ok, rejects, throws } from "node:assert/strict";
+import { copyDatabase } from "../../../src/messaging/ledger/backup.ts";
 import { openReadOnlyLedger } from "../../../src/messaging/ledger/open.ts";
 import { type Ledger, LedgerFault, openLedger, withDirectory } from "../../support/ledger.ts";
 import { hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
@@ -12,19 +12,16 @@ function writeRows(ledger: Ledger, from: number, to: number): void {
   });
 }
 
-Deno.test("backup: while it is written to, the copy holds what was there at its beginning, and the lock stays", () =>
+Deno.test("backup: of an open database the copy holds what was committed, and the lock stays", () =>
   withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
     const ledger = openLedger(path, { clock });
     writeRows(ledger, 0, 500);
-    ledger.fileCopy.begin();
-    const copied = copyGuarded(path, `${directory}/copy.db`, { clock, end: () => ledger.fileCopy.end() });
-    for (let from = 500; from < 3_000; from += 500) writeRows(ledger, from, from + 500);
-    ok(await copied > 100_000);
-    const copy = openReadOnlyLedger(`${directory}/copy.db`, { clock });
-    equal(copy.messages.count({}), 500);
-    copy.close();
+    ok(await copyDatabase(path, `${directory}/copy.db`, clock) > 100_000);
+    writeRows(ledger, 500, 3_000);
+    equal(countIn(`${directory}/copy.db`), 500);
     equal(((await Deno.stat(`${directory}/copy.db`)).mode ?? 0) & 0o777, 0o600);
+    throws(() => openLedger(path, { clock }), /another process uses it/);
     ledger.close();
     const again = openLedger(path, { clock });
     equal(again.messages.count({}), 3_000);
@@ -32,21 +29,38 @@ Deno.test("backup: while it is written to, the copy holds what was there at its 
     ok([...Deno.readDirSync(directory)].every(({ name }) => !name.startsWith(".")), "nothing is left behind");
   }));
 
-Deno.test("backup: a file that was not left alone gives no copy; neither does one that another backup is over", () =>
+Deno.test("backup: while another process writes without a pause, every copy is whole", () =>
   withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
-    const ledger = openLedger(path, { clock });
-    ledger.fileCopy.begin();
-    ledger.fileCopy.begin();
-    equal(ledger.fileCopy.end(), true);
-    equal(ledger.fileCopy.end(), false);
-    const target = `${directory}/copy.db`;
-    await rejects(copyGuarded(path, target, { clock, end: () => false }), /changed while it was copied/);
-    ledger.close();
-    equal([...Deno.readDirSync(directory)].some(({ name }) => name.includes("copy")), false);
+    const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
+    const writer = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-read", "--allow-write", script, path],
+      stdout: "piped",
+    }).spawn();
+    const acknowledged = writer.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    let counted = 0;
+    for (let copy = 0; copy < 5; copy++) {
+      await acknowledged.read(); // it has written more
+      await copyDatabase(path, `${directory}/${copy}.db`, clock);
+      const count = countIn(`${directory}/${copy}.db`);
+      ok(count > counted, `${count} after ${counted}`);
+      counted = count;
+    }
+    writer.kill("SIGKILL");
+    await acknowledged.cancel();
+    await writer.status;
   }));
 
-Deno.test("backup: without a relayer it is locked meanwhile; an existing file is never replaced", () =>
+function countIn(path: string): number {
+  const ledger = openReadOnlyLedger(path, { clock });
+  try {
+    return ledger.messages.count({});
+  } finally {
+    ledger.close();
+  }
+}
+
+Deno.test("backup: it works without a relayer; an existing file is never replaced", () =>
   withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
     const ledger = openLedger(path, { clock });

@@ -43,7 +43,10 @@ Deno.test("open: a new file is made, and everything is there after closing and o
     first.meta.write("a", "b");
     first.close();
     first.close();
-    deepEqual([...Deno.readDirSync(directory)].map(({ name }) => name), ["relayer.db"]);
+    deepEqual([...Deno.readDirSync(directory)].map(({ name }) => name).sort(), [
+      "relayer.db",
+      "relayer.db.lock",
+    ]);
     const second = openLedger(path, { clock });
     equal(second.messages.find(hashOf(3), hub)?.encoded.length, 1_000);
     equal(second.meta.find("a"), "b");
@@ -58,7 +61,7 @@ Deno.test("open: the journal is synced at every commit and written ahead", () =>
       ["journal_mode", "synchronous", "foreign_keys", "locking_mode", "auto_vacuum", "user_version"].map(
         read,
       ),
-      ["wal", 2n, 1n, "exclusive", 2n, 2n],
+      ["wal", 2n, 1n, "normal", 2n, 2n],
     );
     db.close();
   }));
@@ -360,23 +363,72 @@ function numbersTo(last: number): bigint[] {
   return Array.from({ length: last }, (_, index) => BigInt(index + 1));
 }
 
+/** Tries to open the file in a process of its own, which has to fail; returns what it said. */
+async function openElsewhere(path: string): Promise<string> {
+  const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-prompt", "--allow-read", "--allow-write", script, path],
+    env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
+  }).output();
+  equal(success, false);
+  return new TextDecoder().decode(stderr);
+}
+
 Deno.test("lock: a second process learns which one to stop, and gets in when the first is dead (F6)", () =>
   withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
     const mine = openLedger(path, { clock });
-    const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
-    const second = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-prompt", "--allow-read", "--allow-write", script, path],
-      env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
-    }).output();
-    equal(second.success, false);
-    match(
-      new TextDecoder().decode(second.stderr),
-      /LedgerFault.*another process uses it. Stop the other program/s,
-    );
+    const refusal = `another process uses it (process ${Deno.pid} locks ${directory}/a.db.lock). ` +
+      "Stop the other program";
+    const said = await openElsewhere(path);
+    ok(said.includes("LedgerFault") && said.includes(refusal), said);
     throwsFault(() => openLedger(path, { clock }), "locked", /another process/);
     fill(mine, 1);
     mine.close();
     ok(await startWriter(path, 5).killAfter(1) >= 5);
     openLedger(path, { clock }).close();
+  }));
+
+Deno.test("lock: links lead to the lock of their file, and a copy has its own (F6)", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/a.db`;
+    Deno.mkdirSync(`${directory}/links`);
+    Deno.symlinkSync(path, `${directory}/links/b.db`);
+    const mine = openLedger(`${directory}/links/b.db`, { clock });
+    fill(mine, 3);
+    throwsFault(() => openLedger(path, { clock }), "locked", /a\.db\.lock\)/);
+    for (const end of ["", "-wal", ".lock"]) Deno.copyFileSync(`${path}${end}`, `${directory}/copy.db${end}`);
+    const copy = openLedger(`${directory}/copy.db`, { clock });
+    equal(copy.messages.count({}), 3);
+    match(await openElsewhere(`${directory}/links/b.db`), /another process uses it/);
+    copy.close();
+    mine.close();
+    openLedger(path, { clock }).close();
+  }));
+
+Deno.test("lock: another program may read meanwhile, and a short write of it is waited for", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/a.db`;
+    const ledger = openLedger(path, { clock });
+    fill(ledger, 3);
+    const script = `${directory}/other.ts`;
+    Deno.writeTextFileSync(
+      script,
+      `import { DatabaseSync } from "node:sqlite";
+      const db = new DatabaseSync(${JSON.stringify(path)});
+      db.exec("BEGIN IMMEDIATE");
+      console.log(db.prepare("SELECT count(*) AS count FROM message").get().count);
+      for (const end = Date.now() + 300; Date.now() < end;);
+      db.exec("COMMIT");`,
+    );
+    const other = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-read", "--allow-write", script],
+      stdout: "piped",
+    }).spawn();
+    const lines = other.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    equal((await lines.read()).value, "3\n");
+    ledger.messages.record(newMessage(4));
+    await lines.cancel();
+    equal((await other.status).code, 0);
+    ledger.close();
   }));

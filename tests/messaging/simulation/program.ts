@@ -168,7 +168,6 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
     suspensions,
     decisions,
     operatorHolds,
-    fileCopy,
     meta,
   } = ledger;
   return {
@@ -183,7 +182,6 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
     statistics: ledger.statistics,
     decisions: stepwisePart(decisions, life),
     operatorHolds: stepwisePart(operatorHolds, life),
-    fileCopy: stepwisePart(fileCopy, life),
     minedCosts: ledger.minedCosts,
     meta: stepwisePart(meta, life),
     transaction: (work) => {

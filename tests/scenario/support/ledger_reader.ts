@@ -1,5 +1,5 @@
 /**
- * What the database of a relayer holds, also while it runs: it is locked then, so a copy of it is read.
+ * What the database of a relayer holds, also while it runs: a copy of it is read, which holds nobody up.
  * Start reading at {@link readLedger}. Source of the tables: src/messaging/ledger/migrations.
  */
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
