@@ -42,6 +42,8 @@ import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./rel
 import type { DevnetEndpoints } from "./programs/relayer_config.ts";
 import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./chains/substrate_chains.ts";
 import { followingHub, substrateClients, substrateOracleChains } from "./updates/substrate_oracle_chain.ts";
+import type { ParachainBlocks } from "./revive/parachain_blocks.ts";
+import { POLKADOT_HUB_PARA_ID } from "../src/core/ismp/polkadot_hub.ts";
 import { DEADLINE_MS } from "./waiting.ts";
 
 export type { DevnetOptions } from "./devnet_options.ts";
@@ -83,19 +85,21 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const hubMachine = parseStateMachine(runtime === "nexus" ? "POLKADOT-3367" : "KUSAMA-4009");
   const hubPara = toParaId(hubMachine);
   const heads: Hub[] = [];
+  const polkadotHubs: ParachainBlocks[] = [];
   const relay = started.use(
     await startRelayChain({
       blockTimeMs: options.relayBlockTimeMs ?? Math.min(options.hubBlockTimeMs ?? 1000, RELAY_BLOCK_MS),
       finalityLag: RELAY_LAG,
       keepStates: RELAY_STATES,
-      dummyParachains: [1000],
-      heads: () => headsOf(heads),
+      dummyParachains: [1002],
+      heads: () => headsOf(heads, polkadotHubs),
       onDemand: [hubPara],
       ...options.relay,
     }),
   );
   const beefyState = relay.beefyState();
-  const proven = await startProvenChains(options, started);
+  const proven = await startProvenChains({ ...options, relayUrl: relay.wsUrl }, started);
+  polkadotHubs.push(...proven.flatMap(({ parachain }) => parachain ?? []));
   const chains = await Promise.all(proven.map(async (chain, at): Promise<DevnetChain> => {
     const { node, stateMachine, consensusStateId, rpcUrl } = chain;
     const host = await deployIsmpHost({
@@ -126,7 +130,9 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
         options,
         runtime,
         chains,
-        await substrateClients(relay, identity, substrateChains, {
+        await substrateClients(relay, identity, {
+          chains: substrateChains,
+          polkadotHubs: chains.filter(({ proven }) => proven.kind === "polkadot_hub"),
           challengePeriodSec: options.hubChallengePeriodSec ?? 0n,
           unbondingPeriodSec: UNBONDING_SEC,
         }),
@@ -324,7 +330,7 @@ function hubOptions(
     blockTimeMs: options.hubBlockTimeMs ?? 1000,
     bandwidthGate: true,
     ...clients && { clients },
-    consensus: { ...settingsOf(chains.map(({ proven }) => proven)), ...consensus },
+    consensus: joinSettings(settingsOf(chains.map(({ proven }) => proven)), consensus ?? {}),
     ...relayParent && { relayParent },
     balances: new Map([[treasuryAccount, TREASURY]]),
     hosts: new Map(
@@ -336,7 +342,7 @@ function hubOptions(
 
 /** All kinds at once, the L1 first. */
 async function startProvenChains(
-  options: DevnetOptions,
+  options: DevnetOptions & Pick<ProvenChainOptions, "relayUrl">,
   started: AsyncDisposableStack,
 ): Promise<readonly ProvenChain[]> {
   const kinds = options.kinds ?? ["beacon", "bsc"];
@@ -346,6 +352,7 @@ async function startProvenChains(
       blockTimeSec: options.blockTimeSec ?? 1,
       hub: options.hub ?? "gargantua",
       isProven: options.feeds !== "planted",
+      ...options.relayUrl !== undefined && { relayUrl: options.relayUrl },
       ...options.proven,
       ...port === undefined ? {} : { port },
     };
@@ -358,10 +365,18 @@ async function startProvenChains(
   }));
 }
 
+/** Both; of the lists of parachains all. */
+function joinSettings(evm: ConsensusSettings, substrate: ConsensusSettings): ConsensusSettings {
+  const parachains = [evm, substrate].flatMap((settings) => settings.parachains ?? []);
+  return { ...evm, ...substrate, parachains };
+}
+
 /** Hub settings for all chains. */
 function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
   const bscEpochLength = chains.find(({ kind }) => kind === "bsc")?.settings.bscEpochLength;
   return {
+    parachains: chains.flatMap(({ settings }) => settings.parachains ?? []),
+    slotDurations: new Map(chains.flatMap(({ settings }) => [...settings.slotDurations ?? []])),
     disputeGames: chains.flatMap(({ settings }) => settings.disputeGames ?? []),
     rollupCores: chains.flatMap(({ settings }) => settings.rollupCores ?? []),
     ...bscEpochLength === undefined ? {} : { bscEpochLength },
@@ -369,13 +384,16 @@ function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
 }
 
 /** Parachains as heads of the relay chain, once they have a final block that can be proved. */
-function headsOf(parachains: readonly Hub[]): ParachainHeads {
-  return new Map(
-    parachains.filter(({ finalizedHeader }) => ownHeaderOf(finalizedHeader) !== undefined)
-      .map((
-        { identity, finalizedHeader },
-      ) => [toParaId(identity.stateMachine), encodeHeader(finalizedHeader)]),
-  );
+function headsOf(parachains: readonly Hub[], polkadotHubs: readonly ParachainBlocks[]): ParachainHeads {
+  return new Map([
+    ...parachains.filter(({ finalizedHeader }) => ownHeaderOf(finalizedHeader) !== undefined)
+      .map(({ identity, finalizedHeader }) =>
+        [toParaId(identity.stateMachine), encodeHeader(finalizedHeader)] as const
+      ),
+    ...polkadotHubs.flatMap(({ head }) =>
+      head === undefined ? [] : [[POLKADOT_HUB_PARA_ID, encodeHeader(head)] as const]
+    ),
+  ]);
 }
 
 /** `A`, `B`, ... */

@@ -16,7 +16,7 @@ export interface DevnetOptions {
    */
   readonly kinds?: readonly ChainKind[];
   /** What differs about them. */
-  readonly proven?: Partial<Omit<ProvenChainOptions, "blockTimeSec" | "hub">>;
+  readonly proven?: Partial<Omit<ProvenChainOptions, "blockTimeSec" | "hub" | "relayUrl">>;
   /** Seconds between blocks of the EVM chains, or a block per transaction. Default 1. */
   readonly blockTimeSec?: number | "automine";
   /** Milliseconds between blocks of the hub. Default 1000. */

@@ -1,6 +1,6 @@
 /**
  * EVM chains of a devnet whose finality is proved to the hub: an L1 with a beacon chain, rollups of both kinds on it,
- * a BSC-type chain, and a Polygon chain with its Heimdall. Everybody but the validators is real: nodes are anvils, claims are made in contracts.
+ * a BSC-type chain, a Polygon chain with its Heimdall, and Polkadot Hub. Everybody but the validators is real: nodes are anvils, claims are made in contracts.
  * Start reading at {@link startProvenChain}.
  */
 import type { WritableTable } from "../../src/core/config/toml_text.ts";
@@ -28,18 +28,31 @@ import {
 import { connectRollupL1, type RollupL1, startProposer } from "../evm/rollup_l1.ts";
 import { installArbGasInfo, installOpStackOracle, withLayer1Gas } from "../evm/rollup_prices.ts";
 import { type Heimdall, type HeimdallOptions, startHeimdall } from "../heimdall/heimdall.ts";
-import type { ConsensusSettings } from "../hub/hub_options.ts";
+import { type ConsensusSettings, identities } from "../hub/hub_options.ts";
+import { POLKADOT_HUB_PARA_ID } from "../../src/core/ismp/polkadot_hub.ts";
+import {
+  type ParachainBlocks,
+  type ParachainBlocksOptions,
+  startParachainBlocks,
+} from "../revive/parachain_blocks.ts";
 
 /** How a chain becomes final. */
-export type ChainKind = "beacon" | "op_stack" | "arbitrum" | "bsc" | "polygon";
+export type ChainKind = "beacon" | "op_stack" | "arbitrum" | "bsc" | "polygon" | "polkadot_hub";
 
 /** The hub's two runtimes, each of which follows other networks. */
 export type HubRuntime = "gargantua" | "nexus";
 
 /** Ids of the networks whose rules the simulated hub has compiled in. */
 const chainIdsOf: Readonly<Record<HubRuntime, Readonly<Record<ChainKind, number>>>> = {
-  gargantua: { beacon: 11155111, op_stack: 11155420, arbitrum: 421614, bsc: 97, polygon: 80002 },
-  nexus: { beacon: 1, op_stack: 10, arbitrum: 42161, bsc: 56, polygon: 137 },
+  gargantua: {
+    beacon: 11155111,
+    op_stack: 11155420,
+    arbitrum: 421614,
+    bsc: 97,
+    polygon: 80002,
+    polkadot_hub: 420420417,
+  },
+  nexus: { beacon: 1, op_stack: 10, arbitrum: 42161, bsc: 56, polygon: 137, polkadot_hub: 420420419 },
 };
 
 /** What each kind is, for a person. */
@@ -49,12 +62,13 @@ export const kindTexts = {
   arbitrum: "Arbitrum L2, final by assertions",
   bsc: "BSC, final by votes in headers",
   polygon: "Polygon, final by milestones of Heimdall",
+  polkadot_hub: "Polkadot Hub, final by its heads on the relay chain",
 } as const satisfies Record<
   ChainKind,
   string
 >;
 
-/** Names of the clients on the hub. */
+/** Names of the clients on the hub; that of Polkadot Hub is the hub's own client of parachains. */
 const clientNames = {
   beacon: "ETH0",
   op_stack: "OPT0",
@@ -62,7 +76,7 @@ const clientNames = {
   bsc: "BSC0",
   polygon: "POLY",
 } as const satisfies Record<
-  ChainKind,
+  Exclude<ChainKind, "polkadot_hub">,
   string
 >;
 
@@ -82,6 +96,10 @@ export interface ProvenChainOptions {
   readonly blocksPerEpoch?: number;
   readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
   readonly heimdall?: Omit<HeimdallOptions, "borChainId" | "executionUrl">;
+  /** Of Polkadot Hub. */
+  readonly parachain?: Omit<ParachainBlocksOptions, "executionUrl">;
+  /** WebSocket URL of the relay chain that hub and Polkadot Hub build on; needed for that kind alone. */
+  readonly relayUrl?: string;
   /** Of what relayers see; unset: one that is free. */
   readonly port?: number;
   /** Starts the node of a chain. Default: an anvil. */
@@ -110,6 +128,8 @@ export interface ProvenChain extends AsyncDisposable {
   readonly beacon: Beacon | undefined;
   /** Of a Polygon chain: the chain that makes it final. */
   readonly heimdall: Heimdall | undefined;
+  /** Polkadot Hub as the relay chain sees it. */
+  readonly parachain: ParachainBlocks | undefined;
   /** Of an L1: where claims about its rollups are made, one after the other. */
   readonly claims: RollupL1 | undefined;
   readonly opStack: OpStackL1 | undefined;
@@ -138,10 +158,13 @@ export async function startProvenChain(
   const common = {
     kind,
     stateMachine: parseStateMachine(`EVM-${chainId}`),
-    clientStateId: toConsensusStateId(clientNames[kind]),
+    clientStateId: kind === "polkadot_hub"
+      ? identities[options.hub ?? "gargantua"].consensusStateId
+      : toConsensusStateId(clientNames[kind]),
     node,
     beacon: undefined,
     heimdall: undefined,
+    parachain: undefined,
     claims: undefined,
     opStack: undefined,
     arbitrum: undefined,
@@ -169,13 +192,15 @@ interface Surroundings {
 
 type Parts =
   & Pick<ProvenChain, "rpcUrl" | "settings" | "section" | "consensusStateId">
-  & Partial<Pick<ProvenChain, "beacon" | "heimdall" | "claims" | "opStack" | "arbitrum">>;
+  & Partial<Pick<ProvenChain, "beacon" | "heimdall" | "parachain" | "claims" | "opStack" | "arbitrum">>;
 
 function startParts(
   kind: ChainKind,
   surroundings: Surroundings,
   started: AsyncDisposableStack,
 ): Promise<Parts> {
+  // What is proved of its state starts from headers of its own, whoever proves these.
+  if (kind === "polkadot_hub") return startPolkadotHub(surroundings, started);
   if (surroundings.options.isProven === false) return startUnproven(kind, surroundings, started);
   switch (kind) {
     case "beacon":
@@ -189,6 +214,29 @@ function startParts(
     case "arbitrum":
       return startArbitrum(surroundings, started);
   }
+}
+
+async function startPolkadotHub(
+  { node, common, options }: Surroundings,
+  started: AsyncDisposableStack,
+): Promise<Parts> {
+  if (options.relayUrl === undefined) throw new RangeError("Polkadot Hub needs a relay chain");
+  const parachain = started.use(
+    await startParachainBlocks({ ...options.parachain, executionUrl: node.rpcUrl }),
+  );
+  return {
+    parachain,
+    rpcUrl: node.rpcUrl,
+    consensusStateId: common.clientStateId,
+    settings: {
+      parachains: [POLKADOT_HUB_PARA_ID],
+      slotDurations: new Map([[POLKADOT_HUB_PARA_ID, parachain.slotMs]]),
+    },
+    section: {
+      type: "substrate_evm",
+      host: { relay_rpc_ws: options.relayUrl, consensus_update_frequency: 1 },
+    },
+  };
 }
 
 /** What relayers of messages see of a chain: its node, and on rollups what layer 1 costs. */

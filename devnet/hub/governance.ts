@@ -118,9 +118,12 @@ export class Governance {
     );
   }
 
-  /** Sets the milliseconds of the slots of a parachain whose headers have no timestamps. */
-  setSlotDuration(paraId: number, slotMs: bigint): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.slotDuration.put(overlay, slotMs, paraId));
+  /** Sets the milliseconds of the slots of a parachain whose headers have no timestamps; `undefined`: none any more. */
+  setSlotDuration(paraId: number, slotMs: bigint | undefined): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => {
+      if (slotMs === undefined) consensusSettings.slotDuration.remove(overlay, paraId);
+      else consensusSettings.slotDuration.put(overlay, slotMs, paraId);
+    });
   }
 
   /** Rules a dispute game out, as fishermen do. */

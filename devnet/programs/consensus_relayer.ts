@@ -12,6 +12,7 @@ import {
   type RelayerProcess,
   startRelayer,
 } from "../../tests/scenario/support/relayer_process.ts";
+import { isPolkadotHub } from "../../src/core/ismp/polkadot_hub.ts";
 import { toConsensusClientId } from "../../src/core/ismp/state_machine.ts";
 import { RecordedLog } from "../../tests/support/recorded_log.ts";
 import { type ConsensusChanges, consensusConfig, type ConsensusEndpoints } from "./consensus_config.ts";
@@ -22,7 +23,8 @@ import { clientOf } from "../hub/initial_clients.ts";
 const beaconClients = [toConsensusClientId("BEAC"), toConsensusClientId("GNOS")];
 
 /**
- * Creates a client of every chain on the hub, as its governance would from what `log-consensus-state` prints.
+ * Creates a client of every chain on the hub, as its governance would from what `log-consensus-state` prints. That of
+ * Polkadot Hub is there from the start.
  * @param periodSec challenge period of every chain, instead of the printed one.
  */
 export async function createClients(
@@ -39,14 +41,16 @@ export async function createClients(
   const { hub: asked, proved } = connectChains(deps, config);
   try {
     const { signal } = new AbortController();
-    await Promise.all(proved.map(async (prover) => {
-      const initial = await prover.fetchInitialState(signal);
-      await Promise.all([
-        hub.createConsensusClient(clientOf(prover.consensusStateId, initial)),
-        hub.setChallengePeriod(prover.commitmentId, periodSec),
-        ...beaconClients.map((client) => hub.acceptMessages(client, prover.chain)),
-      ]);
-    }));
+    await Promise.all(
+      proved.filter(({ chain }) => !isPolkadotHub(chain)).map(async (prover) => {
+        const initial = await prover.fetchInitialState(signal);
+        await Promise.all([
+          hub.createConsensusClient(clientOf(prover.consensusStateId, initial)),
+          hub.setChallengePeriod(prover.commitmentId, periodSec),
+          ...beaconClients.map((client) => hub.acceptMessages(client, prover.chain)),
+        ]);
+      }),
+    );
   } finally {
     await Promise.allSettled([...proved.map((prover) => prover.close()), asked.close()]);
   }

@@ -13,16 +13,20 @@ import { makeFinal } from "./proven_chain_feed.ts";
 /** A chain whose heights are planted. */
 export interface PlantedChain extends StateMachineId {
   readonly host: Pick<IsmpHost, "reader">;
-  readonly proven: Pick<ProvenChain, "beacon" | "kind" | "node">;
+  readonly proven: Pick<ProvenChain, "beacon" | "kind" | "node" | "parachain">;
 }
 
-/** Client of the hub that reads the proofs of messages: rollups have that of their L1. */
+/**
+ * Client of the hub that reads the proofs of messages: rollups have that of their L1. That of Polkadot Hub is there from
+ * the start.
+ */
 const clientIds = {
   beacon: toConsensusClientId("BEAC"),
   op_stack: toConsensusClientId("BEAC"),
   arbitrum: toConsensusClientId("BEAC"),
   bsc: toConsensusClientId("BSCP"),
   polygon: toConsensusClientId("PLGN"),
+  polkadot_hub: undefined,
 } as const satisfies Record<ChainKind, unknown>;
 
 /**
@@ -43,8 +47,8 @@ export async function createPlantedClients(
   const byClient = Map.groupBy(chains, ({ consensusStateId }) => consensusStateId);
   await Promise.all([...byClient].flatMap(([stateId, followed]) => {
     const [first] = followed;
-    if (first === undefined) return [];
-    const clientId = clientIds[first.proven.kind];
+    const clientId = first && clientIds[first.proven.kind];
+    if (clientId === undefined) return [];
     const challengePeriodsSec = new Map(
       followed.map(({ stateMachine }) => [stateMachine, challengePeriodSec]),
     );
@@ -62,10 +66,14 @@ export function plantedHeights(hub: Hub, chain: PlantedChain): UpdateStep {
     if (isAsked) await makeFinal(chain.proven, await reader.getBlockNumber());
     const { number, stateRoot, timestamp } = await reader.getBlock({ blockTag: "finalized" });
     if (number < last + (isAsked ? 1n : STEP)) return last;
+    const { parachain } = chain.proven;
+    const own = parachain?.header(Number(number));
+    // Its relay chain has not seen that block yet.
+    if (parachain !== undefined && own === undefined) return last;
     const commitment = {
       timestampSec: timestamp,
       overlayRoot: undefined,
-      stateRoot: toHash256(stateRoot),
+      stateRoot: own?.stateRoot ?? toHash256(stateRoot),
     };
     const stored = hub.plantCommitment({ stateMachine, consensusStateId }, number, commitment);
     if (isAsked) hub.produceBlock();

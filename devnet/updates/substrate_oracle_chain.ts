@@ -55,15 +55,19 @@ export async function followingHub(
 export async function substrateClients(
   relay: RelayChainNode,
   hub: HubIdentity,
-  chains: readonly DevnetSubstrateChain[],
-  { challengePeriodSec, unbondingPeriodSec }: {
+  { chains, polkadotHubs, challengePeriodSec, unbondingPeriodSec }: {
+    readonly chains: readonly DevnetSubstrateChain[];
+    /** Siblings that the hub stores as EVM chains. */
+    readonly polkadotHubs: readonly Pick<StateMachineId, "stateMachine">[];
     readonly challengePeriodSec: bigint;
     readonly unbondingPeriodSec: bigint;
   },
 ): Promise<Pick<HubOptions, "clients" | "consensus" | "relayParent">> {
   const siblings = chains.filter(({ clientId }) => clientId === parachainClientId);
   const standalone = chains.filter(({ clientId }) => clientId === grandpaClientId);
-  const periods = (of: readonly DevnetSubstrateChain[]): NewConsensusClient["challengePeriodsSec"] =>
+  const periods = (
+    of: readonly Pick<StateMachineId, "stateMachine">[],
+  ): NewConsensusClient["challengePeriodsSec"] =>
     new Map(of.map(({ stateMachine }) => [stateMachine, challengePeriodSec]));
   return {
     clients: [
@@ -72,7 +76,7 @@ export async function substrateClients(
         stateId: hub.consensusStateId,
         clientId: parachainClientId,
         unbondingPeriodSec,
-        challengePeriodsSec: periods(siblings),
+        challengePeriodsSec: periods([...siblings, ...polkadotHubs]),
       },
       ...await Promise.all(standalone.map(async (chain) => ({
         ...clientOf(chain.consensusStateId, await grandpaStateOf(chain.node, chain.node.identity)),
@@ -83,7 +87,7 @@ export async function substrateClients(
       parachains: siblings.map(({ stateMachine }) => toParaId(stateMachine)),
       grandpaStateMachines: new Map(standalone.map(({ stateMachine }) => [stateMachine, followedSlotMs])),
     },
-    ...siblings.length > 0 && { relayParent: () => relayParentOf(relay) },
+    ...siblings.length + polkadotHubs.length > 0 && { relayParent: () => relayParentOf(relay) },
   };
 }
 

@@ -259,7 +259,10 @@ async function readHeaders(
   const found = await Promise.all(heights.map(async (height) => {
     const params: [`0x${string}`, boolean] = [`0x${height.toString(16)}`, false];
     const block = await reader.request({ method: "eth_getBlockByNumber", params });
-    return block === null ? [] : [[height, parseBlockHeader(block)] as const];
+    if (block === null) return [];
+    const { stateRoot, timestampSec } = parseBlockHeader(block);
+    const own = proven.parachain?.header(Number(height));
+    return [[height, { timestampSec, stateRoot: own?.stateRoot ?? stateRoot }] as const];
   }));
   return new Map(found.flat());
 }

@@ -256,6 +256,9 @@ export function secretChanges(
     sections[`${name}.host`] = {
       ...proven.kind === "beacon" ? { beacon_http_urls: beaconUrls.map((url) => secretUrl(url)) } : {},
       ...isRollup ? { beacon_rpc_url: l1Urls.map((url) => secretUrl(url)) } : {},
+      ...proven.parachain && {
+        relay_rpc_ws: secretUrl(changes.relayUrl ?? endpoints.relay.wsUrl, { hasPath: true }),
+      },
     };
   }
   for (const [name, keys] of Object.entries(changes.sections ?? {})) {
