@@ -112,14 +112,7 @@ export function selectEndpoints(
   listing: { readonly location: SourceLocation; readonly raw: unknown },
   known: KnownChains,
 ): readonly StateMachine[] | undefined {
-  if (listed.length === 0) {
-    listing.location.warning(
-      "an empty array",
-      "the chains to deliver to",
-      "requests to all configured chains are delivered",
-    );
-    return undefined;
-  }
+  if (listed.length === 0) return undefined;
   const configured = new Set(known.chains.map((chain) => chain.stateMachine));
   const usable = listed.filter((machine) => configured.has(machine) && machine !== known.hub);
   for (const machine of listed) {
