@@ -126,7 +126,9 @@ export function decodeBeefyJustification(encoded: Uint8Array): BeefyJustificatio
   const read = decoded(() => decodeStrict(justificationCodec, encoded, "VersionedFinalityProof"));
   const { commitment, setLength, signatures } = read;
   if (read.version !== VERSION_1) throw new BeefyError("undecodable_data");
-  const indexes = Array.from({ length: setLength }, (_, index) => index)
+  // The length of the set is any number; bits beyond those that are there are not set.
+  const bits = Math.min(setLength, read.signaturesFrom.length * 8);
+  const indexes = Array.from({ length: bits }, (_, index) => index)
     .filter((index) => ((read.signaturesFrom[index >> 3] ?? 0) & (0x80 >> (index & 7))) !== 0);
   if (indexes.length !== signatures.length) throw new BeefyError("undecodable_data");
   return {

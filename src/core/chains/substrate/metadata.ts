@@ -3,6 +3,7 @@
  * and is not kept. Pure. Source of the format: paritytech/frame-metadata: frame-metadata/src/v14.rs to v16.rs.
  */
 import { type CodecType, metadata as metadataCodec } from "@polkadot-api/substrate-bindings";
+import { equalBytes } from "../../encoding/bytes.ts";
 import type { EventType } from "./event_records.ts";
 import type { RuntimeType } from "./layout.ts";
 
@@ -75,8 +76,10 @@ const dispatchErrors = [
   "Trie",
 ] as const;
 
-/** Number that metadata begins with: `meta`, little endian. */
-const MAGIC = 0x6174656d;
+/** What metadata begins with; a byte with its version follows. */
+const MAGIC = new TextEncoder().encode("meta");
+
+const VERSIONS: ReadonlySet<number> = new Set([14, 15, 16]);
 
 /**
  * Reads encoded metadata.
@@ -119,13 +122,20 @@ export function readMetadata(bytes: Uint8Array): RuntimeTables {
 }
 
 function decode(bytes: Uint8Array): Decoded {
-  const { magicNumber, metadata } = decodeAny(bytes);
-  if (magicNumber === MAGIC) {
-    if (metadata.tag === "v14" || metadata.tag === "v15" || metadata.tag === "v16") return metadata.value;
+  requireHead(bytes);
+  const { metadata } = decodeAny(bytes);
+  if (metadata.tag === "v14" || metadata.tag === "v15" || metadata.tag === "v16") return metadata.value;
+  throw new UnreadableMetadata(`Metadata is of version 14 to 16; found ${metadata.tag}`);
+}
+
+/** Refuses what begins otherwise before it is decoded: that takes long where older versions are read into anything. */
+function requireHead(bytes: Uint8Array): void {
+  const [version = 0] = bytes.subarray(MAGIC.length);
+  if (bytes.length > MAGIC.length && equalBytes(bytes.subarray(0, MAGIC.length), MAGIC)) {
+    if (VERSIONS.has(version)) return;
+    throw new UnreadableMetadata(`Metadata is of version 14 to 16; found ${version}`);
   }
-  throw new UnreadableMetadata(
-    `Metadata begins otherwise, and is of version 14 to 16; found ${metadata.tag}`,
-  );
+  throw new UnreadableMetadata('Metadata begins with "meta"');
 }
 
 function decodeAny(bytes: Uint8Array): CodecType<typeof metadataCodec> {
