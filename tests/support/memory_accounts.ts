@@ -79,6 +79,13 @@ export class MemoryAccounts implements RelayerAccounts {
     });
   }
 
+  fetchFinalClaims(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly boolean[]> {
+    return this.#ask("fetchFinalClaims", signal, () => {
+      const claimed = this.#node.block(this.#node.finalHeight)?.state.accounts.claimed;
+      return commitments.map((each) => claimed?.has(each) === true);
+    });
+  }
+
   fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint> {
     return this.#ask("fetchFeeBalance", signal, () => this.balanceOf(chain, address));
   }

@@ -178,18 +178,19 @@ export const calls = {
     params: [toHex(prefix), count, ...(start === undefined ? [] : [toHex(start)])],
     read: (value, fail) => readArray(value, fail).map((each) => readHex(each, fail)),
   }),
-  childStorage: (trie: Uint8Array, key: Uint8Array): TypedCall<Uint8Array | undefined> => ({
+  childStorage: (trie: Uint8Array, key: Uint8Array, at?: Hash256): TypedCall<Uint8Array | undefined> => ({
     method: "childstate_getStorage",
-    params: [toHex(trie), toHex(key)],
+    params: [toHex(trie), toHex(key), ...(at === undefined ? [] : [at])],
     read: optional(readHex),
   }),
-  /** Several values of a child trie at the best block, in the order of the keys. */
+  /** Several values of a child trie at a block, without one at the best, in the order of the keys. */
   childStorageEntries: (
     trie: Uint8Array,
     keys: readonly Uint8Array[],
+    at?: Hash256,
   ): TypedCall<readonly (Uint8Array | undefined)[]> => ({
     method: "childstate_getStorageEntries",
-    params: [toHex(trie), keys.map(toHex)],
+    params: [toHex(trie), keys.map(toHex), ...(at === undefined ? [] : [at])],
     read: (value, fail) => {
       const values = readArray(value, fail);
       if (values.length !== keys.length) fail(`expected ${keys.length} values, got ${values.length}`);

@@ -40,6 +40,8 @@ export interface StorageSet {
 export interface ChildSet {
   readonly trie: Uint8Array;
   readonly keys: readonly Uint8Array[];
+  /** Block at which they are read; the best one when absent. */
+  readonly block?: Hash256 | undefined;
 }
 
 /** Values of a {@link ChildSet}, in the order of its keys, and the results of the calls made with it. */
@@ -154,11 +156,13 @@ export class SubstrateClient {
    * the node cannot answer for as many keys. @throws {RpcFault}
    */
   async readChildWith<const Calls extends readonly TypedCall<unknown>[]>(
-    { trie, keys }: ChildSet,
+    { trie, keys, block }: ChildSet,
     others: Calls,
     signal: AbortSignal,
   ): Promise<ChildValues<Calls>> {
-    const parts = partsOf(keys, CHILD_KEYS_PER_CALL).map((part) => calls.childStorageEntries(trie, part));
+    const parts = partsOf(keys, CHILD_KEYS_PER_CALL).map((part) =>
+      calls.childStorageEntries(trie, part, block)
+    );
     if (keys.length > 1 && this.#hasAll(parts)) {
       try {
         return await this.#readJoined(parts, others, signal);
@@ -167,7 +171,7 @@ export class SubstrateClient {
         if (fault.code === "missing_method") parts.forEach(({ method }) => this.#noteLacking(method));
       }
     }
-    const single = keys.map((key) => oneOf(calls.childStorage(trie, key)));
+    const single = keys.map((key) => oneOf(calls.childStorage(trie, key, block)));
     return await this.#readJoined(single, others, signal);
   }
 

@@ -40,8 +40,8 @@ export class Checks {
   readonly #course: Course;
   readonly #path: string;
   readonly #cursors = new Map<string, bigint>();
-  /** {@link Course.freshStarts} at the last look: some processes come and go between two polls. */
-  #freshStarts = 0;
+  /** How often legs had begun again at the last look: some processes come and go between two polls. */
+  #restarts = 0;
   /** Highest height of a source that a target ever knew. */
   readonly #knownHeights = new Map<string, bigint>();
   readonly #violations: string[] = [];
@@ -69,10 +69,9 @@ export class Checks {
         .map((row) => ({ ...row.submission, ...row, items: ledger.submissions.itemsOf(row.id) }));
       this.#violations.push(...attemptsDouble(open));
     }
-    if (this.#course.hasInitialHeight || this.#course.freshStarts !== this.#freshStarts) {
-      this.#cursors.clear();
-    }
-    this.#freshStarts = this.#course.freshStarts;
+    const restarts = this.#course.freshStarts + this.#course.restores;
+    if (this.#course.hasInitialHeight || restarts !== this.#restarts) this.#cursors.clear();
+    this.#restarts = restarts;
     for (const { source, target } of this.#legs()) {
       const scanned = ledger.cursors.find(source, target);
       if (scanned === undefined) continue;

@@ -112,13 +112,17 @@ export class Course {
   #connected: readonly MemoryChain[] = [];
   #evms: readonly SimEvm[] = [];
   #startAtSec = 0;
-  /** How often the database was lost. */
+  /** How often the database was lost, or gave way to a replica that was behind. */
   losses = 0;
+  /** How often it gave way to a replica. */
+  restores = 0;
   /** How many processes were started with `initial_height` in the file: each leg begins with it again. */
   freshStarts = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
   #isLost = false;
+  /** What the replica holds, by the end of the file's name; `undefined`: there is none. */
+  #replica: ReadonlyMap<string, Uint8Array<ArrayBuffer>> | undefined;
   #nowSec = 0;
   #lastProof = 0n;
   /** `initial_height` of all chains, which the operator takes out of the file once it has had its effect. */
@@ -302,6 +306,7 @@ export class Course {
     if (this.#nowSec < this.#startAtSec) return;
     this.#startAtSec = 0;
     if (this.#isLost) this.#loseDatabase();
+    else this.#restore();
     this.#initialHeight = this.#hasCursors() ? undefined : 0n;
     if (this.#initialHeight !== undefined) this.freshStarts++;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
@@ -311,6 +316,7 @@ export class Course {
       config: this.#config(),
       seed: this.#seed + this.programs.length,
       fuse,
+      onReplica: () => this.#replicate(),
       connect: (life) => this.#connect(life),
     });
     this.programs.push(program);
@@ -320,10 +326,30 @@ export class Course {
   #loseDatabase(): void {
     this.#isLost = false;
     this.losses++;
+    this.#removeDatabase();
+  }
+
+  #removeDatabase(): void {
+    this.#replica = undefined;
     for (const end of ["", "-wal", "-shm"]) {
       const file = `${this.#path}${end}`;
       if (existsSync(file)) Deno.removeSync(file);
     }
+  }
+
+  /** Keeps the database as it is, in the middle of a transaction perhaps. */
+  #replicate(): void {
+    this.#replica = new Map(["", "-wal"].map((end) => [end, Deno.readFileSync(`${this.#path}${end}`)]));
+  }
+
+  /** Puts the replica in the place of the file of a process that is gone. */
+  #restore(): void {
+    const replica = this.#replica;
+    if (replica === undefined) return;
+    this.#removeDatabase();
+    for (const [end, bytes] of replica) Deno.writeFileSync(`${this.#path}${end}`, bytes);
+    this.losses++;
+    this.restores++;
   }
 
   /** True when every leg has begun. */

@@ -45,12 +45,16 @@ export type Trouble =
     readonly downSec: number;
     readonly whilePending?: 0 | 1 | 2 | undefined;
   }
-  /** Dies, or is asked to end, at one of its next steps. */
+  /**
+   * Dies, or is asked to end, at one of its next steps. With `lostSteps` it dies, and the next process gets the
+   * database as it was that many steps before: from a replica that is behind.
+   */
   | {
     readonly kind: "fuse";
     readonly steps: number;
     readonly downSec: number;
     readonly isGentle?: boolean;
+    readonly lostSteps?: number | undefined;
   }
   /** Blocks have room only for transactions that pay `percent` of today's price. */
   | { readonly kind: "rush"; readonly chain: 0 | 1; readonly atSec: number; readonly percent: number }
@@ -217,6 +221,13 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
     case 12:
       return { kind: "newHandler", chain, atSec, whilePending: draw.chance(60) };
     default:
-      return { kind: "fuse", steps: draw.between(1, 2_500), downSec, isGentle: draw.chance(25) };
+      return fuse(draw, downSec);
   }
+}
+
+function fuse(draw: Draw, downSec: number): Trouble {
+  const steps = draw.between(1, 2_500);
+  const isGentle = draw.chance(25);
+  const lostSteps = draw.chance(40) ? draw.between(1, 1_500) : undefined;
+  return isGentle ? { kind: "fuse", steps, downSec, isGentle } : { kind: "fuse", steps, downSec, lostSteps };
 }

@@ -216,6 +216,26 @@ Deno.test("simulation: what a transaction of a lost database delivers before our
   });
 });
 
+Deno.test("simulation: started from a replica that is behind, nothing is lost, nothing done twice, every fee claimed (I4, I8)", async () => {
+  let restores = 0;
+  let found = 0;
+  for (let seed = 400; seed < 420; seed++) {
+    const troubles = [1, 2, 3].map((turn): Trouble => ({
+      kind: "fuse",
+      steps: 150 + 83 * turn + 31 * (seed % 20),
+      downSec: 5,
+      lostSteps: 20 * turn + 17 * (seed % 20),
+    }));
+    const course = await runPlanAlone(quiet(seed, { troubles }), seed);
+    restores += course.restores;
+    found += deliveredLines(course).filter(({ fields: { from, reason } }) =>
+      reason === "handled_by_us" && from !== "submitted"
+    ).length;
+  }
+  assert.ok(restores >= 40, `${restores} times it began with a replica`);
+  assert.ok(found > 0, "deliveries that the replica lacked were found");
+});
+
 Deno.test("simulation: our delivery that a reorganisation gives to another relayer is not recorded any more (I4)", async () => {
   await runUntil(3, {
     first: 300,

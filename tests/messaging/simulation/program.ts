@@ -13,6 +13,7 @@ import type { Connections } from "../../../src/messaging/session.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import type { Process } from "./chains.ts";
+import type { Trouble } from "./plan.ts";
 
 /** Longest time between being asked to end and the end, ms. */
 const MAX_END_MS = 1_000;
@@ -25,6 +26,9 @@ class Killed extends Error {
 /** Longest time between being told a fee and claiming it, ms: proofs and dry runs on a bad day. */
 const MAX_CLAIM_MS = 120_000;
 
+/** When a process ends by itself, and how. */
+type Fuse = Pick<Extract<Trouble, { readonly kind: "fuse" }>, "steps" | "isGentle" | "lostSteps">;
+
 /** What a process is started with. */
 export interface ProgramOptions {
   readonly clock: Clock;
@@ -32,7 +36,9 @@ export interface ProgramOptions {
   readonly config: MessagingConfig;
   readonly seed: number;
   /** Steps until it dies, or until it is asked to end; `undefined`: it lives. */
-  readonly fuse: { readonly steps: number; readonly isGentle?: boolean } | undefined;
+  readonly fuse: Fuse | undefined;
+  /** Called `lostSteps` of the fuse before the end. */
+  readonly onReplica: () => void;
   readonly connect: (life: Process) => Connections;
 }
 
@@ -47,6 +53,8 @@ export class Program implements Process {
   readonly #connect: (life: Process) => Connections;
   readonly #clock: Clock;
   readonly #isGentle: boolean;
+  readonly #lostSteps: number | undefined;
+  readonly #onReplica: () => void;
   readonly #reportedFees = new Map<Hash256, { readonly fee: bigint; readonly atMs: number }>();
   #fuse: number;
   #stoppedAtMs: number | undefined;
@@ -54,8 +62,10 @@ export class Program implements Process {
   #hasEnded = false;
   #ledger: Ledger | undefined;
 
-  constructor({ clock, path, config, seed, fuse, connect }: ProgramOptions) {
+  constructor({ clock, path, config, seed, fuse, onReplica, connect }: ProgramOptions) {
     this.#fuse = fuse?.steps ?? Infinity;
+    this.#lostSteps = fuse?.lostSteps === undefined ? undefined : Math.min(fuse.lostSteps, fuse.steps);
+    this.#onReplica = onReplica;
     this.#isGentle = fuse?.isGentle ?? false;
     this.#clock = clock;
     this.#connect = connect;
@@ -100,6 +110,7 @@ export class Program implements Process {
 
   step(): void {
     if (this.#isDead) throw new Killed("dead");
+    if (this.#fuse === this.#lostSteps) this.#onReplica();
     if (--this.#fuse > 0) return;
     if (this.#isGentle) {
       this.#fuse = Infinity;

@@ -109,7 +109,9 @@ async function runPlan(plan: Plan, seed: number, folder: string): Promise<Course
   } finally {
     course.program?.kill();
     await course.clock.settle();
-    await Promise.all(["", "-wal", "-shm"].map((end) => Deno.remove(`${path}${end}`).catch(() => undefined)));
+    await Promise.all(
+      ["", "-wal", "-shm", ".lock"].map((end) => Deno.remove(`${path}${end}`).catch(() => undefined)),
+    );
   }
 }
 

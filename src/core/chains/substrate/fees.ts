@@ -6,16 +6,19 @@ import { childTrieKeys } from "../../ismp/storage_keys.ts";
 import { decodeValue } from "./storage_values.ts";
 import type { ChainFees } from "../fees.ts";
 
-/** Fetches this chain's metadata of requests that it dispatched or routed, by commitment; one round trip. */
+/**
+ * Fetches this chain's metadata of requests that it dispatched or routed, by commitment, at its best block unless one
+ * is named; one round trip.
+ */
 export async function fetchRequestMetadata(
   node: SubstrateNode,
-  commitments: readonly Hash256[],
+  { commitments, block }: { readonly commitments: readonly Hash256[]; readonly block?: Hash256 },
   signal: AbortSignal,
 ): Promise<readonly (RequestMetadata | undefined)[]> {
   if (commitments.length === 0) return [];
   const trie = await node.childTrie.key(signal);
   const keys = commitments.map((each) => childTrieKeys.requestCommitment(each));
-  const stored = await node.client.readChild({ trie, keys }, signal);
+  const stored = await node.client.readChild({ trie, keys, block }, signal);
   return stored.map((value) => decodeValue(node, value, requestMetadataCodec, "RequestCommitments"));
 }
 
@@ -39,7 +42,7 @@ export class SubstrateFees implements ChainFees {
     commitments: readonly Hash256[],
     signal: AbortSignal,
   ): Promise<readonly (bigint | undefined)[]> {
-    const found = await fetchRequestMetadata(this.#node, commitments, signal);
+    const found = await fetchRequestMetadata(this.#node, { commitments }, signal);
     return found.map((metadata) => metadata?.fee.fee);
   }
 }

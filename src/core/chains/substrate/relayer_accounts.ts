@@ -35,11 +35,21 @@ export class SubstrateRelayerAccounts implements RelayerAccounts {
     commitments: readonly Hash256[],
     signal: AbortSignal,
   ): Promise<readonly ClaimStatus[]> {
-    const found = await fetchRequestMetadata(this.#node, commitments, signal);
+    const found = await fetchRequestMetadata(this.#node, { commitments }, signal);
     return found.map((metadata) => {
       if (metadata === undefined) return "unknown";
       return metadata.claimed ? "claimed" : "unclaimed";
     });
+  }
+
+  /** Per request whether its fee was accumulated in a finalized block; two round trips. */
+  async fetchFinalClaims(
+    commitments: readonly Hash256[],
+    signal: AbortSignal,
+  ): Promise<readonly boolean[]> {
+    const block = await this.#node.client.call(calls.finalizedHash(), signal);
+    const found = await fetchRequestMetadata(this.#node, { commitments, block }, signal);
+    return found.map((metadata) => metadata?.claimed === true);
   }
 
   /** `Relayer.Fees`; one round trip. */

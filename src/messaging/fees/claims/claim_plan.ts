@@ -21,8 +21,8 @@ export type ClaimRow = Pick<
 export interface ClaimedRequest {
   /** Fee on the source chain, units of its fee token; 0: none. */
   readonly fee: bigint;
-  /** On the hub: still to be claimed, claimed, or not (or no longer) known to it. */
-  readonly onHub: "open" | "claimed" | "unknown";
+  /** On the hub: still to be claimed, claimed in a final block or a newer one, or not (or no longer) known to it. */
+  readonly onHub: "open" | "claimed" | "claimed_not_final" | "unknown";
 }
 
 /** Input of planning, besides the rows. */
@@ -84,7 +84,7 @@ export type ClaimWait =
   | "source_height"
   /** Fee or claim could not be read. */
   | "unread"
-  /** A claim with it is pending. */
+  /** A claim with it is pending, perhaps one of which the database knows nothing. */
   | "under_way";
 
 /** Row to be claimed later. */
@@ -147,6 +147,7 @@ function judgeRow(row: ClaimRow, facts: ClaimPlanInput): Judged {
   if (request.onHub === "claimed") {
     return { kind: "settle", as: { to: "claimed", why: "claimed_already" } };
   }
+  if (request.onHub === "claimed_not_final") return wait("under_way");
   if (request.fee === 0n) return { kind: "settle", as: { to: "no_fee", why: "fee_is_zero" } };
   if (request.onHub === "unknown") {
     return { kind: "settle", as: { to: "unclaimable", why: "unknown_to_hub" } };

@@ -2,7 +2,6 @@
  * Determines the outcome of the claims in the journal and records it. A row counts as claimed only when a final block
  * of the hub says so (I7).
  */
-import type { ClaimStatus } from "../../../core/chains/hub.ts";
 import type { BlockRef } from "../../../core/chains/submission.ts";
 import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
 import type { DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";
@@ -140,25 +139,20 @@ async function settleOrphans(
   );
   const orphans = claiming.filter((row) => !carried.has(rowKey(row)));
   if (orphans.length === 0) return false;
-  const statuses = await context.hub.accounts.fetchClaimStatus(
+  const isClaimed = await context.hub.accounts.fetchFinalClaims(
     orphans.map(({ commitment }) => commitment),
     signal,
   );
   context.ledger.transaction(() => {
     for (const [index, { commitment, dest }] of orphans.entries()) {
       if (deliveries.find(commitment, dest)?.claimState !== "claiming") continue;
-      deliveries.setClaimState({ commitment, dest }, stateOf(statuses[index]));
+      deliveries.setClaimState({ commitment, dest }, isClaimed[index] === true ? "claimed" : "unclaimed");
     }
   });
   for (const [index, row] of orphans.entries()) {
-    const state = stateOf(statuses[index]);
-    if (state !== "claimed") continue;
+    if (isClaimed[index] !== true) continue;
     const result: ClaimResult = "claimed_already";
     context.onEvent({ source: row.source, dest: row.dest, result, count: 1, fee: row.fee ?? 0n });
   }
   return true;
-}
-
-function stateOf(status: ClaimStatus | undefined): "claimed" | "unclaimed" {
-  return status === "claimed" ? "claimed" : "unclaimed";
 }

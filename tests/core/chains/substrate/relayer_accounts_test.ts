@@ -33,10 +33,11 @@ function holding(
       return keys.filter((key) => start === undefined || key > String(start)).slice(0, Number(count));
     },
     childstate_getStorage: (_, key) => child.get(String(key)) ?? null,
-    childstate_getStorageEntries: (_, keys) => {
+    childstate_getStorageEntries: (_, keys, at) => {
       assert.ok(Array.isArray(keys));
-      return keys.map((key) => child.get(String(key)) ?? null);
+      return keys.map((key) => child.get(at === undefined ? String(key) : `${at} ${key}`) ?? null);
     },
+    chain_getFinalizedHead: () => hashOf("final"),
   });
 }
 
@@ -94,11 +95,18 @@ Deno.test("accounts: requests are claimed, unclaimed or unknown", async () => {
     new Map([
       [toHex(childTrieKeys.requestCommitment(one)), metadata(true)],
       [toHex(childTrieKeys.requestCommitment(two)), metadata(false)],
+      [`${hashOf("final")} ${toHex(childTrieKeys.requestCommitment(one))}`, metadata(false)],
+      [`${hashOf("final")} ${toHex(childTrieKeys.requestCommitment(two))}`, metadata(true)],
     ]),
   );
   const ask = (): Promise<unknown> => hub.chain.accounts.fetchClaimStatus([one, two, three], signal);
   assert.deepEqual(await hub.run(ask()), ["claimed", "unclaimed", "unknown"]);
   assert.deepEqual(await once(hub, ask), ["claimed", "unclaimed", "unknown"]);
+  assert.deepEqual(await hub.run(hub.chain.accounts.fetchFinalClaims([one, two, three], signal)), [
+    false,
+    true,
+    false,
+  ]);
   await hub.chain.close();
 });
 

@@ -147,6 +147,9 @@ for (
     ],
     ["to a chain that left the configuration", {}, { isConfigured: unknownHere(b) }, "dest_not_configured"],
     ["whose fee could not be read", {}, { request: () => undefined }, "unread"],
+    ["claimed in a block that is not final", {}, {
+      request: (): ClaimedRequest => ({ fee: 5n, onHub: "claimed_not_final" }),
+    }, "under_way"],
     ["to a chain without a mature height", {}, {
       maturedHeight: (chain: StateMachine) => chain === b ? undefined : 1n,
     }, "dest_height"],

@@ -500,12 +500,37 @@ Deno.test("claims: rows under way without a claim in the journal are settled by 
   scene.ledger.deliveries.setClaimState({ commitment: paid, dest: b }, "claiming");
   scene.ledger.deliveries.setClaimState({ commitment: unpaid, dest: b }, "claiming");
   scene.hub.accounts.noteClaimed(paid);
+  await scene.blocks(5);
   await new ClaimsRounds(scene.context).run(never);
   assert.equal(scene.ledger.deliveries.find(paid, b)?.claimState, "claimed");
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 2 });
   assert.deepEqual(scene.claims(), [[unpaid]]);
 });
+
+for (const known of ["unclaimed", "claiming"] as const) {
+  Deno.test(`claims: with a database that lacks a claim (${known}) its block has to be final, and one that is not is made again (I7)`, async () => {
+    const scene = await sceneWith();
+    const delivered = scene.deliver(2);
+    await scene.blocks(5);
+    await new ClaimsRounds(scene.context).run(never);
+    await scene.blocks(1);
+    // The journal of a replica that is behind.
+    const [claim] = scene.accumulations();
+    assert.ok(claim !== undefined);
+    scene.ledger.submissions.update(claim.id, { state: "dropped" });
+    for (const commitment of delivered) {
+      scene.ledger.deliveries.setClaimState({ commitment, dest: b }, known);
+    }
+    await new ClaimsRounds(scene.context).run(never);
+    assert.deepEqual(scene.states(), { unclaimed: 2 });
+    scene.hubNode.reorganise(1, "forget");
+    await claimAll(scene);
+    assert.deepEqual(scene.states(), { claimed: 2 });
+    assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 2n * one);
+    assert.equal(scene.claims().length, 2);
+  });
+}
 
 Deno.test("claims: a raise that the hub's height of the source lacks is waited for and paid; the others of its group go", async () => {
   const scene = await sceneWith();
