@@ -1,5 +1,6 @@
 /**
- * How the hub's clients of EVM chains check updates: the pure verifiers, with what the hub's storage holds.
+ * How the hub's clients of EVM chains check updates: the relayer's pure verifiers, and for Polygon one of its own, with what
+ * the hub's storage holds.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc,polygon}/src.
  */
 import { ArbitrumError } from "../../../src/consensus/clients/arbitrum/spec/arbitrum_error.ts";
@@ -26,13 +27,6 @@ import {
   decodeOpStackUpdate,
   verifyOpStackUpdate,
 } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
-import { polygonConsensusStateCodec } from "../../../src/consensus/clients/polygon/spec/consensus_state.ts";
-import { PolygonError } from "../../../src/consensus/clients/polygon/spec/polygon_error.ts";
-import {
-  decodePolygonState,
-  decodePolygonUpdate,
-  verifyPolygonUpdate,
-} from "../../../src/consensus/clients/polygon/spec/verify_update.ts";
 import {
   decodeBeaconConsensusState,
   decodeBeaconUpdate,
@@ -56,6 +50,8 @@ import type {
 } from "../../../src/core/ismp/state_machine.ts";
 import type { RuntimeName } from "../runtime_metadata.ts";
 import type { Overlay } from "../storage.ts";
+import { checkPolygonUpdate } from "../verifiers/polygon/polygon_client.ts";
+import { PolygonRefusal } from "../verifiers/polygon/polygon_refusal.ts";
 import { consensusSettings } from "./consensus_settings.ts";
 import { IsmpError } from "./ismp_error.ts";
 
@@ -145,7 +141,7 @@ export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
     } catch (cause) {
       const isRefusal = cause instanceof SyncCommitteeError || cause instanceof OpStackError ||
         cause instanceof ArbitrumError || cause instanceof BscError || cause instanceof GrandpaError ||
-        cause instanceof PolygonError;
+        cause instanceof PolygonRefusal;
       if (!isRefusal) throw cause;
       throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
     }
@@ -232,10 +228,7 @@ export const bscVerifier: ConsensusVerifier = refusing(
 /** Polygon. Its verdict depends on the hub's clock. */
 export const polygonVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
   networksFor(host, stateId);
-  const { consensusState, commitment } = verifyPolygonUpdate(
-    decodePolygonState(trusted),
-    decodePolygonUpdate(proof),
-    { nowSec: host.nowSec, consensusStateId: stateId },
-  );
-  return { state: polygonConsensusStateCodec.enc(consensusState), commitments: present(commitment) };
+  const { nowSec } = host;
+  const { state, commitment } = checkPolygonUpdate({ trusted, proof, stateId, nowSec });
+  return { state, commitments: present(commitment) };
 });

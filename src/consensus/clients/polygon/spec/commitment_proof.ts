@@ -59,10 +59,14 @@ export function joinCommitmentProofs(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * Requires that the state with this root has the entry. @throws {PolygonError} `undecodable_proof`, `milestone_proof`
+ * Requires that the state with this root has the entry. @param proof of {@link joinCommitmentProofs}. @throws
+ * {PolygonError} `undecodable_proof`, `milestone_proof`
  */
 export function requireProven(proof: Uint8Array, root: Hash256, { store, key, value }: ProvenEntry): void {
   const { proofs } = decoded(() => MerkleProof.decode(proof));
+  // The library reads on where a part is longer than what it is in, which the hub refuses.
+  const isOneForm = equalBytes(MerkleProof.encode({ proofs }).finish(), proof);
+  if (!isOneForm) throw new PolygonError("undecodable_proof");
   const paths = [key, new TextEncoder().encode(store)];
   let subroot = value;
   if (value.length === 0 || proofs.length !== KINDS.length) throw new PolygonError("milestone_proof");

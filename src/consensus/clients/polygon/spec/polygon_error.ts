@@ -17,7 +17,7 @@ export type PolygonErrorCode =
   | "time"
   /** A name of the Heimdall chain is empty, longer than 50 characters, or has others than letters, digits, - _ and . */
   | "chain_name"
-  /** A height or a voting power does not fit into 63 bits. */
+  /** A height or a voting power does not fit into 63 bits, or the power of a set into 60. */
   | "number_range"
   /** A signature does not have 64 bytes. */
   | "signature_length"
@@ -35,6 +35,8 @@ export type PolygonErrorCode =
   | "unknown_validators"
   /** The next validators of the update are not those that the header names. */
   | "next_validators"
+  /** The part of the trusted set that must sign is less than a third, or more than all. */
+  | "trust_threshold"
   /** The commit is for another header. */
   | "commit_block"
   /** Nobody signed. */
@@ -73,7 +75,7 @@ export type PolygonErrorCode =
   | "milestone_end"
   /** The Bor header is older than the newest one that the client knows. */
   | "stale_bor_header"
-  /** The proof of the milestone is not the Protobuf form of a commitment proof. */
+  /** The proof of the milestone is not the one Protobuf form of a commitment proof. */
   | "undecodable_proof"
   /** The proof does not lead from the milestone to the header's state. */
   | "milestone_proof";

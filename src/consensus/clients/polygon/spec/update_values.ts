@@ -1,7 +1,8 @@
 /**
  * Values that the hub requires of the parts of an update before it verifies them. Source: polytope-labs/hyperbridge:
  * modules/consensus/tendermint/primitives/src/verifier.rs (to_consensus_proof, to_validator, validate);
- * cometbft/cometbft-rs: cometbft/src/{chain/id,signature,time}.rs, cometbft/src/block/{height,signed_header}.rs.
+ * cometbft/cometbft-rs: cometbft/src/{chain/id,signature,time,validator}.rs,
+ * cometbft/src/block/{height,signed_header}.rs.
  */
 import { parseCometTime } from "./comet_time.ts";
 import type { TrustedHeimdall } from "./consensus_state.ts";
@@ -11,6 +12,9 @@ import type { PolygonUpdate, SignedHeimdallHeader } from "./update.ts";
 
 /** Heights and powers are signed numbers of 64 bits. */
 const MAX_SIGNED = 2n ** 63n - 1n;
+
+/** Largest power of all validators of a set. */
+const MAX_SET_POWER = MAX_SIGNED / 8n;
 
 const CHAIN_NAME = /^[a-zA-Z0-9._-]{1,50}$/;
 
@@ -29,14 +33,22 @@ function require(isMet: boolean, code: PolygonErrorCode): asserts isMet {
 export function requireValues(trusted: TrustedHeimdall, update: PolygonUpdate): void {
   const { signedHeader, nextValidators } = update;
   requireSignedHeader(signedHeader);
-  nextValidators?.forEach(requireValidator);
-  trusted.validators.forEach(requireValidator);
-  trusted.nextValidators.forEach(requireValidator);
+  const sets = [
+    ...nextValidators === undefined ? [] : [nextValidators],
+    trusted.validators,
+    trusted.nextValidators,
+  ];
+  sets.flat().forEach(requireValidator);
   require(nextValidators !== undefined && nextValidators.length > 0, "next_validators_missing");
   const { header } = signedHeader;
   require(header.height > 0n && parseCometTime(header.time).seconds > 0n, "empty_header");
   requireChainName(trusted.chainId);
   require(trusted.height <= MAX_SIGNED && trusted.timestampSec <= MAX_SIGNED, "number_range");
+  require(sets.every((set) => powerOf(set) <= MAX_SET_POWER), "number_range");
+}
+
+function powerOf(set: readonly HeimdallValidator[]): bigint {
+  return set.reduce((sum, { power }) => sum + power, 0n);
 }
 
 function requireSignedHeader({ header, commit }: SignedHeimdallHeader): void {

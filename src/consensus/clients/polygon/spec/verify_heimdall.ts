@@ -2,7 +2,7 @@
  * Verification of a Heimdall header against a trusted one, by the rules of CometBFT's light clients. Source:
  * polytope-labs/hyperbridge: modules/consensus/tendermint/verifier/src/verifier.rs (extract_validators,
  * create_updated_trusted_state); cometbft/cometbft-rs: light-client-verifier/src/{verifier,predicates}.rs,
- * light-client-verifier/src/operations/{commit_validator,voting_power}.rs.
+ * light-client-verifier/src/operations/{commit_validator,voting_power}.rs, cometbft/src/trust_threshold.rs.
  */
 import type { Address } from "../../../../core/evm/address.ts";
 import { type CometCommit, type CometVote, voteSignBytes } from "./comet_commit.ts";
@@ -40,6 +40,7 @@ export function verifyHeimdallHeader(
   const { header } = signedHeader;
   const validators = findSigners(trusted, signedHeader);
   require(hashValidators(nextValidators) === header.nextValidatorsHash, "next_validators");
+  requireThreshold(trusted.options);
   requireCommit(signedHeader, validators);
   requireProgress(trusted, signedHeader, nowSec);
   requirePower(trusted, signedHeader, validators);
@@ -55,6 +56,11 @@ function findSigners(
     if (hashValidators(set) === header.validatorsHash) return sortValidators(set);
   }
   throw new PolygonError("unknown_validators");
+}
+
+function requireThreshold({ trustNumerator, trustDenominator }: TrustedHeimdall["options"]): void {
+  const isPart = trustDenominator > 0n && trustNumerator <= trustDenominator;
+  require(isPart && 3n * trustNumerator >= trustDenominator, "trust_threshold");
 }
 
 function requireCommit(

@@ -1,0 +1,324 @@
+/** Updates of Polygon that are wrong in one point each, with the refusal of the relayer's verifier. */
+import { toHash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../../../src/core/evm/address.ts";
+import type {
+  CometCommit,
+  CometVote,
+} from "../../../../../src/consensus/clients/polygon/spec/comet_commit.ts";
+import {
+  type CometHeader,
+  hashCometHeader,
+} from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
+import type { TrustedHeimdall } from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
+import type { HeimdallValidator } from "../../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
+import type { PolygonErrorCode } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
+import type {
+  PolygonUpdate,
+  ProvenMilestone,
+} from "../../../../../src/consensus/clients/polygon/spec/update.ts";
+import {
+  parseSignedHeader,
+  parseValidatorsPage,
+} from "../../../../../src/consensus/clients/polygon/spec/heimdall_json.ts";
+import { usualSigners } from "../../../../../devnet/heimdall/heimdall_chain.ts";
+import type { HeimdallSigner } from "../../../../../devnet/heimdall/signers.ts";
+import { borHeader, followedPolygon } from "../polygon_chain.ts";
+import { milestoneStep, type PolygonStep, ROTATION, rotationStep } from "./known_updates.ts";
+
+const step = await milestoneStep();
+const rotation = await rotationStep();
+
+/** The step with another trusted header. */
+function trusting(change: Partial<TrustedHeimdall>, of = step): PolygonStep {
+  return { ...of, trusted: { ...of.trusted, heimdall: { ...of.trusted.heimdall, ...change } } };
+}
+
+/** The step with another commit. */
+function committing(change: Partial<CometCommit>): PolygonStep {
+  const { signedHeader } = step.update;
+  return updating({ signedHeader: { ...signedHeader, commit: { ...signedHeader.commit, ...change } } });
+}
+
+/** The step with another header, whose hash the commit names. */
+function heading(change: Partial<CometHeader>): PolygonStep {
+  const { commit } = step.update.signedHeader;
+  const header = { ...step.update.signedHeader.header, ...change };
+  const blockId = { ...commit.blockId, hash: hashCometHeader(header) };
+  return updating({ signedHeader: { header, commit: { ...commit, height: header.height, blockId } } });
+}
+
+function updating(change: Partial<PolygonUpdate>): PolygonStep {
+  return { ...step, update: { ...step.update, ...change } };
+}
+
+/** The step with another milestone. */
+function proving(change: Partial<ProvenMilestone>): PolygonStep {
+  return updating({ milestone: { ...milestone, ...change } });
+}
+
+function required<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("Something is missing");
+  return value;
+}
+
+const milestone = required(step.update.milestone);
+const { header, commit } = step.update.signedHeader;
+const { heimdall } = step.trusted;
+const [first] = heimdall.nextValidators.map(required);
+const validator = required(first);
+const votes = commit.signatures;
+const one = required(votes.find(({ tag }) => tag === "commit"));
+const vote: CometVote = required(one.value);
+const nextValidators = required(step.update.nextValidators);
+const other = toHash256(new Uint8Array(32).fill(9));
+
+/** The entries of the commit with another vote in the place of the first. */
+function voting(change: Partial<CometVote>): CometCommit["signatures"] {
+  return votes.map((entry) => entry === one ? { tag: "commit", value: { ...vote, ...change } } : entry);
+}
+
+function withFirst(change: Partial<HeimdallValidator>): readonly HeimdallValidator[] {
+  return nextValidators.map((each) => each === nextValidators[0] ? { ...each, ...change } : each);
+}
+
+/** The step to a set that has a validator twice. */
+async function doubleStep(): Promise<PolygonStep> {
+  const twice = [...usualSigners, ...usualSigners.slice(0, 1)];
+  const signersOf = (height: bigint): readonly HeimdallSigner[] => height < ROTATION ? usualSigners : twice;
+  const { chain, hub } = await followedPolygon({ signersOf });
+  chain.heimdall.growTo(ROTATION);
+  const nextPage = parseValidatorsPage(chain.heimdall.answer("validators", [`${ROTATION}`, "1", "100"]));
+  const signedHeader = parseSignedHeader(chain.heimdall.answer("commit", [`${ROTATION - 1n}`]));
+  const update = { signedHeader, nextValidators: nextPage.validators, milestone: undefined };
+  const view = { ...step.view, nowSec: chain.heimdall.timeOf(ROTATION) };
+  return { trusted: hub.state, update, view };
+}
+
+/** What is wrong, the code of the refusal, and the step. */
+export const wrongSteps: readonly (readonly [string, PolygonErrorCode, PolygonStep])[] = [
+  [
+    "a time in another zone",
+    "time",
+    committing({ signatures: voting({ timestamp: "2026-06-01T00:00:00+02:00" }) }),
+  ],
+  ["a date that is none", "time", committing({ signatures: voting({ timestamp: "2026-02-30T00:00:00Z" }) })],
+  ["a chain without a name", "chain_name", heading({ chainId: "" })],
+  ["a trusted chain with a long name", "chain_name", trusting({ chainId: "a".repeat(51) })],
+  ["a height of 64 bits", "number_range", heading({ height: 2n ** 63n })],
+  ["a trusted height of 64 bits", "number_range", trusting({ height: 2n ** 63n })],
+  ["a round of 32 bits", "number_range", committing({ round: 2 ** 31 })],
+  ["a power of 64 bits", "number_range", updating({ nextValidators: withFirst({ power: 2n ** 63n }) })],
+  [
+    "a set with a power of 61 bits",
+    "number_range",
+    trusting({ validators: heimdall.validators.map((each) => ({ ...each, power: 2n ** 59n })) }),
+  ],
+  [
+    "a signature with the recovery id",
+    "signature_length",
+    committing({
+      signatures: voting({ signature: new Uint8Array(65) }),
+    }),
+  ],
+  ["a commit for another height", "commit_height", committing({ height: header.height - 1n })],
+  [
+    "a key of another kind",
+    "public_key",
+    updating({
+      nextValidators: withFirst({ publicKey: { tag: "ed25519", value: new Uint8Array(32) } }),
+    }),
+  ],
+  [
+    "a key that is no point",
+    "public_key",
+    updating({
+      nextValidators: withFirst({ publicKey: { tag: "secp256k1", value: new Uint8Array(65).fill(4) } }),
+    }),
+  ],
+  [
+    "a trusted key that is no point",
+    "public_key",
+    trusting({
+      validators: [{ ...validator, publicKey: { tag: "secp256k1", value: new Uint8Array(33).fill(2) } }],
+    }),
+  ],
+  [
+    "an address of another key",
+    "validator_address",
+    updating({
+      nextValidators: withFirst({ address: toAddress(new Uint8Array(20)) }),
+    }),
+  ],
+  ["no next validators", "next_validators_missing", updating({ nextValidators: undefined })],
+  ["an empty set of next validators", "next_validators_missing", updating({ nextValidators: [] })],
+  ["height zero", "empty_header", heading({ height: 0n })],
+  ["the first second of 1970", "empty_header", heading({ time: "1970-01-01T00:00:00.5Z" })],
+  ["validators of another set", "unknown_validators", heading({ validatorsHash: other })],
+  [
+    "validators that the client has missed",
+    "unknown_validators",
+    trusting({
+      validators: required(rotation.update.nextValidators),
+      nextValidators: required(rotation.update.nextValidators),
+    }),
+  ],
+  [
+    "next validators that the header does not name",
+    "next_validators",
+    updating({
+      nextValidators: nextValidators.slice(1),
+    }),
+  ],
+  [
+    "next validators with another power",
+    "next_validators",
+    updating({ nextValidators: withFirst({ power: 99n }) }),
+  ],
+  ...([[1n, 4n], [4n, 3n], [0n, 0n]] as const).map(([trustNumerator, trustDenominator]) =>
+    [
+      `a threshold of ${trustNumerator}/${trustDenominator}`,
+      "trust_threshold",
+      trusting({ options: { ...heimdall.options, trustNumerator, trustDenominator } }),
+    ] as const
+  ),
+  ["a commit for another block", "commit_block", committing({ blockId: { ...commit.blockId, hash: other } })],
+  [
+    "a commit without votes",
+    "commit_empty",
+    committing({
+      signatures: votes.map(() => ({ tag: "absent", value: undefined })),
+    }),
+  ],
+  [
+    "a commit with an entry too many",
+    "commit_length",
+    committing({
+      signatures: [...votes, { tag: "absent", value: undefined }],
+    }),
+  ],
+  [
+    "a vote of a stranger",
+    "unknown_signer",
+    committing({
+      signatures: voting({ validatorAddress: toAddress(new Uint8Array(20)) }),
+    }),
+  ],
+  ["a trusted header as old as the trusting period", "trust_expired", {
+    ...step,
+    view: { ...step.view, nowSec: heimdall.timestampSec + heimdall.trustingPeriodSec },
+  }],
+  ["a header of the trusted second", "stale_time", heading({ time: "2026-05-28T20:26:59Z" })],
+  ["a header of another chain", "other_chain", trusting({ chainId: "heimdallv2-137" })],
+  [
+    "a next header with other validators",
+    "adjacent_validators",
+    trusting({
+      height: header.height - 1n,
+      nextValidatorsHash: other,
+    }),
+  ],
+  ["the trusted header again", "stale_height", trusting({ height: header.height })],
+  ["a header from the future", "future_header", {
+    ...step,
+    view: { ...step.view, nowSec: 1_780_000_044n - 180n },
+  }],
+  [
+    "a vote without a signature",
+    "signature_missing",
+    committing({ signatures: voting({ signature: undefined }) }),
+  ],
+  [
+    "a vote that is counted twice",
+    "duplicate_signer",
+    committing({
+      signatures: votes.map((entry) => entry.tag === "absent" ? one : entry),
+    }),
+  ],
+  [
+    "a signature of another vote",
+    "signature",
+    committing({
+      signatures: voting({ timestamp: "2026-06-01T00:00:00Z" }),
+    }),
+  ],
+  [
+    "a header that too few of the trusted set signed",
+    "too_little_trust",
+    trusting({
+      options: { ...heimdall.options, trustNumerator: 3n, trustDenominator: 4n },
+    }),
+  ],
+  ["a header that two thirds signed", "too_few_signers", {
+    ...trusting({ options: { ...heimdall.options, trustNumerator: 1n } }),
+    update: {
+      ...step.update,
+      signedHeader: {
+        header,
+        commit: {
+          ...commit,
+          signatures: votes.map((entry) => entry === one ? { tag: "absent", value: undefined } : entry),
+        },
+      },
+    },
+  }],
+  [
+    "a vote for no block",
+    "too_little_trust",
+    committing({
+      signatures: votes.map((entry) => entry === one ? { tag: "nil", value: vote } : entry),
+    }),
+  ],
+  ["another Bor block", "bor_hash", proving({ borHeader: borHeader(151n) })],
+  [
+    "another end of the milestone",
+    "milestone_end",
+    proving({
+      milestone: { ...milestone.milestone, endBlock: 151n },
+    }),
+  ],
+  ["a Bor block below the known one", "stale_bor_header", {
+    ...step,
+    trusted: { ...step.trusted, finalizedBlock: 151n },
+  }],
+  ["a proof that is not Protobuf", "undecodable_proof", proving({ proof: Uint8Array.of(10, 200) })],
+  ["the proof of another milestone", "milestone_proof", proving({ number: milestone.number + 1n })],
+  [
+    "a milestone with another proposer",
+    "milestone_proof",
+    proving({
+      milestone: { ...milestone.milestone, proposer: "0x00" },
+    }),
+  ],
+  ["no proof", "milestone_proof", proving({ proof: new Uint8Array(0) })],
+  ["a next set that has a validator twice", "duplicate_validator", await doubleStep()],
+];
+
+/** Every way to change one value within `value`: hex and other texts, numbers, bytes, and what is absent. */
+export function* changedOnce(value: unknown, path = ""): Generator<readonly [string, unknown]> {
+  if (typeof value === "bigint") yield [path, value ^ 1n];
+  else if (typeof value === "number") yield [path, value ^ 1];
+  else if (typeof value === "string") yield [path, changedText(value)];
+  else if (value instanceof Uint8Array) {
+    yield [path, value.with(value.length >> 1, (value[value.length >> 1] ?? 0) ^ 1)];
+  } else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      for (const [place, changed] of changedOnce(item, `${path}[${index}]`)) {
+        yield [place, value.with(index, changed)];
+      }
+    }
+  } else if (typeof value === "object" && value !== null) {
+    for (const [name, item] of Object.entries(value)) {
+      // A word of the codecs' unions, which no bytes can change into another text.
+      if (name === "tag") continue;
+      for (const [place, changed] of changedOnce(item, `${path}.${name}`)) {
+        yield [place, { ...value, [name]: changed }];
+      }
+    }
+  }
+}
+
+function changedText(text: string): string {
+  const at = text.length >> 1;
+  const digit = text[at] === "1" ? "2" : "1";
+  return text.slice(0, at) + digit + text.slice(at + 1);
+}
