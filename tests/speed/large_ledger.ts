@@ -182,6 +182,7 @@ export function ledgerQueries(
     "messages due": (turn) => messages.listDue(due(turn)),
     "messages due, none refused": (turn) => messages.listDue({ ...due(turn), refused: "without" }),
     "messages due, refused only": (turn) => messages.listDue({ ...due(turn), refused: "only" }),
+    "open messages": (turn) => messages.hasOpen(legOf(turn).source, legOf(turn).target),
     "next due time": (turn) => messages.nextDueAt(legOf(turn).source, legOf(turn).target),
     "messages timed out": (turn) =>
       messages.listExpired({ ...legOf(turn), nowSec: BigInt(Math.floor(nowMs / 1000)), limit: PAGE }),

@@ -140,6 +140,33 @@ export class HttpAddress {
 
   async #readText(response: Response, what: string, signal: AbortSignal): Promise<string> {
     const limit = this.#options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES;
+    const { headers } = response;
+    // Most answers are short and tell their length, which says nothing of a compressed one.
+    const length = headers.has("content-encoding") ? null : headers.get("content-length");
+    const isShort = length !== null && Number(length) <= limit;
+    return isShort
+      ? await this.#whole(response, what, signal)
+      : await this.#inParts(response, { what, limit }, signal);
+  }
+
+  async #whole(response: Response, what: string, signal: AbortSignal): Promise<string> {
+    try {
+      return await response.text();
+    } catch (cause) {
+      if (signal.aborted) throw cause;
+      throw this.#broken(what);
+    }
+  }
+
+  #broken(what: string): RpcFault {
+    return this.fault("malformed", what, { detail: "the connection ended within the answer" });
+  }
+
+  async #inParts(
+    response: Response,
+    { what, limit }: { readonly what: string; readonly limit: number },
+    signal: AbortSignal,
+  ): Promise<string> {
     const decoder = new TextDecoder();
     const parts: string[] = [];
     let size = 0;
@@ -151,7 +178,7 @@ export class HttpAddress {
       }
     } catch (cause) {
       if (signal.aborted) throw cause;
-      throw this.fault("malformed", what, { detail: "the connection ended within the answer" });
+      throw this.#broken(what);
     }
     if (size > limit) {
       throw this.fault("too_large", what, { detail: `the answer exceeds ${limit} bytes` });

@@ -14,8 +14,15 @@ export interface TypedCall<T> {
 
 /** Reads hex of any length. */
 export function readHex(value: Json | undefined, fail: (detail: string) => never): Uint8Array {
-  if (typeof value !== "string" || !/^0x([0-9a-fA-F]{2})*$/.test(value)) return fail("expected hex");
-  return fromHex(value);
+  return isHexText(value) ? fromHex(value) : fail("expected hex");
+}
+
+function toLowerHex(text: Hex): Hex {
+  return `0x${text.slice(2).toLowerCase()}`;
+}
+
+function isHexText(value: Json | undefined): value is Hex {
+  return typeof value === "string" && /^0x([0-9a-fA-F]{2})*$/.test(value);
 }
 
 /** Reads a 32-byte hex string. */
@@ -285,7 +292,8 @@ function readStorageValues(value: Json, fail: (detail: string) => never): Storag
   for (const set of readArray(value, fail)) {
     for (const change of readArray(readObject(set, fail).changes, fail)) {
       const [key, stored = null] = readArray(change, fail);
-      values.set(toHex(readHex(key, fail)), stored === null ? undefined : readHex(stored, fail));
+      if (!isHexText(key)) return fail("expected hex");
+      values.set(toLowerHex(key), stored === null ? undefined : readHex(stored, fail));
     }
   }
   return values;

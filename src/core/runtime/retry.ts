@@ -93,6 +93,9 @@ export class DeadlineFault extends Error {
   }
 }
 
+/** Why a timer ends early: nobody sees it, and an exception made for each timer costs more than the timer. */
+const STOPPED = "the work ended";
+
 /** Limit of {@link withDeadline}. */
 export interface Deadline {
   /** What is awaited, for the fault. */
@@ -122,7 +125,7 @@ export async function withDeadline<T>(
     return await orAbort(work(inner.signal), inner.signal);
   } finally {
     inner.unlink();
-    timer.abort();
+    timer.abort(STOPPED);
   }
 }
 

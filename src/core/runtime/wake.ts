@@ -1,6 +1,9 @@
 /** Hints between workers: a worker waits for its interval or for a hint from another one. */
 import type { Clock } from "./clock.ts";
 
+/** Why a wait ends early; nobody sees it. */
+const WOKEN = "woken";
+
 /**
  * Coalescing hint for one waiting worker: any number of calls of {@link Wake.wake} end one wait early, even when they
  * came before it began. Hints carry no data; the facts are in the ledger, so a lost hint only costs time.
@@ -17,7 +20,7 @@ export class Wake {
   /** Ends the current wait, or the next one. */
   wake(): void {
     this.#isPending = true;
-    this.#stop?.abort();
+    this.#stop?.abort(WOKEN);
   }
 
   /**
@@ -35,7 +38,7 @@ export class Wake {
 
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
-    const onAbort = (): void => stop.abort();
+    const onAbort = (): void => stop.abort(WOKEN);
     signal.addEventListener("abort", onAbort, { once: true });
     this.#stop = stop;
     try {

@@ -109,8 +109,10 @@ class Supervisor {
     let failures = 0;
     while (!signal.aborted) {
       const startMs = clock.now();
+      // A signal of its own: in a shared one each wait is looked for among the waits of all workers.
+      const own = linkedAbort(signal);
       try {
-        await worker.run(signal);
+        await worker.run(own.signal);
         return;
       } catch (error) {
         // Another worker's fatal fault is the abort reason and is thrown by every wait.
@@ -123,6 +125,8 @@ class Supervisor {
         const wasHealthy = clock.now() - startMs >= healthyAfterMs;
         failures = wasHealthy ? 1 : failures + 1;
         await this.#pause(worker, error, failures);
+      } finally {
+        own.unlink();
       }
     }
   }

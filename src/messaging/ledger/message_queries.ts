@@ -89,6 +89,8 @@ export interface MessageQueries {
   listSubmitted(query: Omit<DueQuery, "nowMs">): MessageRow[];
   /** One entry per leg and state that has rows. */
   countByState(): StateCount[];
+  /** True when the leg has a row that can be due, expired or held: an open one. */
+  hasOpen(source: StateMachine, target: StateMachine): boolean;
   /** Earliest `nextAttemptAtMs` of the leg's open rows, without {@link neverMs}. */
   nextDueAt(source: StateMachine, target: StateMachine): number | undefined;
   /**
@@ -140,6 +142,7 @@ export function openMessageQueries(db: Database): MessageQueries {
           state: readOneOf(row, "state", messageStates),
           count: readNumber(row, "count"),
         })),
+    hasOpen: (source, target) => findNextAttempt(db, source, target) !== undefined,
     nextDueAt: (source, target) => nextDueAt(db, source, target),
     listExpired: ({ source, target, nowSec, limit }) =>
       db.rows(
@@ -286,11 +289,16 @@ function page(
 }
 
 function nextDueAt(db: Database, source: StateMachine, target: StateMachine): number | undefined {
+  const dueAtMs = findNextAttempt(db, source, target);
+  return dueAtMs === neverMs ? undefined : dueAtMs;
+}
+
+/** Earliest attempt of the leg's open rows, {@link neverMs} if they have none; `undefined`: there is no open row. */
+function findNextAttempt(db: Database, source: StateMachine, target: StateMachine): number | undefined {
   const row = db.row(
     `SELECT next_attempt_at_ms AS due FROM message WHERE source = :source AND target = :target AND ${isOpen}
      ORDER BY next_attempt_at_ms LIMIT 1`,
     { source, target },
   );
-  const dueAtMs = row && readNumber(row, "due");
-  return dueAtMs === neverMs ? undefined : dueAtMs;
+  return row && readNumber(row, "due");
 }

@@ -63,7 +63,7 @@ export function listReady(
   });
   const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
   const wanted = provable.filter(({ kind }) => facts.isWanted(kind));
-  const ready = leg.ledger.transaction(() => routeAgain(leg, wanted, facts.view));
+  const ready = wanted.length === 0 ? [] : leg.ledger.transaction(() => routeAgain(leg, wanted, facts.view));
   const isFull = provable.length === limit;
   return { ready, hasMore: isFull && wanted.length > 0, isFull, last: provable.at(-1) };
 }
@@ -205,6 +205,7 @@ async function wakeAffordable(work: Admission): Promise<void> {
     nowMs,
   } as const;
   const senders = messages.listHeldSenders({ ...held, limit: MAX_WATCHED });
+  if (senders.length === 0) return;
   await readLimits(work, senders);
   const left = allowances.copy();
   leg.ledger.transaction(() => {
@@ -261,6 +262,7 @@ async function admit(
   work: Admission,
   candidates: readonly Candidate[],
 ): Promise<readonly Candidate[]> {
+  if (candidates.length === 0) return [];
   const { leg, allowances } = work;
   const senderOf = ({ message }: Candidate): Uint8Array => toRequest(message).from;
   await readLimits(work, candidates.map(senderOf));

@@ -153,6 +153,10 @@ class LegLoop {
     }
     if (proofHeight !== this.#provedBefore) wakeUnpaid(leg);
     this.#provedBefore = proofHeight;
+    // Most legs have nothing to do most of the time: one question instead of one for each thing to do.
+    const { source, target } = leg;
+    const hasOpen = leg.ledger.messages.hasOpen(source.id.stateMachine, target.id.stateMachine);
+    if (!hasOpen) return isScanned ? { kind: "idle" } : more;
     const facts: DeliveryInput = { view, proofHeight, consensusProofs: [] };
     const { hasMore } = await deliverDue(leg, facts);
     const answered = await answerGets(leg, facts);

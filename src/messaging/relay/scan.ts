@@ -82,11 +82,11 @@ export async function scanLeg(
   const source = leg.source.id.stateMachine;
   const target = leg.target.id.stateMachine;
   const startMs = leg.clock.now();
-  const first = leg.ledger.cursors.find(source, target) ?? 0n;
+  const first = leg.ledger.cursors.find(source, target);
+  if (first === undefined) throw new Error(`Leg ${legName(leg)} has no cursor`);
+  let scanned = first;
   let found = 0;
   for (;;) {
-    const scanned = leg.ledger.cursors.find(source, target);
-    if (scanned === undefined) throw new Error(`Leg ${legName(leg)} has no cursor`);
     const chunk = nextChunk(scanned, view.height, width.next(leg.source.limits.blocksPerEventQuery));
     if (chunk === undefined) return { found, isComplete: true };
     const isEnough = found >= enough || (found > 0 && leg.clock.now() - startMs >= enoughMs);
@@ -102,6 +102,7 @@ export async function scanLeg(
       leg.ledger.cursors.advance(source, target, chunk.to);
       return fresh;
     });
+    scanned = chunk.to;
     leg.log.progress?.({
       task: legName(leg),
       done: Number(chunk.to - first),

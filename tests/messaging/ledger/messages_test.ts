@@ -91,11 +91,14 @@ Deno.test(
   "messages: the next due time is the earliest of the open rows that come by themselves",
   withMemoryLedger((ledger, clock) => {
     equal(ledger.messages.nextDueAt(ethereum, hub), undefined);
+    equal(ledger.messages.hasOpen(ethereum, hub), false);
+    ledger.messages.record(newMessage(4, { nextAttemptAtMs: clock.now() + 5, state: "gone" }));
+    equal(ledger.messages.hasOpen(ethereum, hub), false);
     ledger.messages.record(newMessage(1, { nextAttemptAtMs: neverMs }));
     equal(ledger.messages.nextDueAt(ethereum, hub), undefined);
+    equal(ledger.messages.hasOpen(ethereum, hub), true);
     ledger.messages.record(newMessage(2, { nextAttemptAtMs: clock.now() + 70 }));
     ledger.messages.record(newMessage(3, { nextAttemptAtMs: clock.now() + 50 }));
-    ledger.messages.record(newMessage(4, { nextAttemptAtMs: clock.now() + 5, state: "gone" }));
     equal(ledger.messages.nextDueAt(ethereum, hub), clock.now() + 50);
     deepEqual(ledger.messages.listDue({ ...leg, nowMs: clock.now() + 49, limit: 9 }), []);
     equal(ledger.messages.listDue({ ...leg, nowMs: clock.now() + 50, limit: 9 }).length, 1);

@@ -1,9 +1,11 @@
 /** What the announced headers of final blocks tell of a range: their hashes, and whether the runtime stays the same. */
-import { type Hash256, toHash256 } from "../../encoding/bytes.ts";
-import { ScaleError } from "../../encoding/scale.ts";
+import { compact } from "scale-ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import type { Header } from "../../rpc/substrate_calls.ts";
-import { decodeDigestItem, type DigestItem, substrateHeaderCodec } from "../../substrate/header.ts";
 import { chainHashFunction, type SubstrateNode } from "./node.ts";
+
+/** First byte of the digest item of a block that changes the runtime: src/core/substrate/header.ts. */
+const RUNTIME_UPDATED = 8;
 
 /** Headers of the final blocks `from` to `to` as far as the node announced them. */
 export class AnnouncedRange {
@@ -33,8 +35,7 @@ export class AnnouncedRange {
   get keepsRuntime(): boolean {
     return this.#heights.length > 0 && this.#heights.every((height) => {
       const header = this.#byHeight.get(height);
-      const digest = header && readDigest(header);
-      return digest?.every(({ kind }) => kind !== "runtimeUpdated") ?? false;
+      return header?.fields.logs.every((item) => item[0] !== RUNTIME_UPDATED) ?? false;
     });
   }
 
@@ -43,20 +44,19 @@ export class AnnouncedRange {
     const child = this.#byHeight.get(height + 1n);
     if (child !== undefined) return child.parent;
     const header = this.#byHeight.get(height);
-    const digest = header && readDigest(header);
-    if (header === undefined || digest === undefined) return undefined;
-    const { stateRoot, extrinsicsRoot } = header.fields;
-    const fields = { parentHash: header.parent, number: Number(height), stateRoot, extrinsicsRoot, digest };
-    return toHash256(chainHashFunction(this.#node.hashing)(substrateHeaderCodec.enc(fields)));
+    if (header === undefined) return undefined;
+    return toHash256(chainHashFunction(this.#node.hashing)(encodeHeader(header)));
   }
 }
 
-/** Items of a header's digest; `undefined`: it has some that this program does not know. */
-function readDigest({ fields }: Header): readonly DigestItem[] | undefined {
-  try {
-    return fields.logs.map(decodeDigestItem);
-  } catch (error) {
-    if (error instanceof ScaleError) return undefined;
-    throw error;
-  }
+/** SCALE of a header; the items of its digest are encoded already. */
+function encodeHeader({ parent, height, fields: { stateRoot, extrinsicsRoot, logs } }: Header): Uint8Array {
+  return concatBytes(
+    fromHex(parent),
+    compact.enc(height),
+    fromHex(stateRoot),
+    fromHex(extrinsicsRoot),
+    compact.enc(logs.length),
+    ...logs,
+  );
 }

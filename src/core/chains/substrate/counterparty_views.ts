@@ -6,6 +6,7 @@ import { bool, u64 } from "../../encoding/scale.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import type { Header, StorageValues } from "../../rpc/substrate_calls.ts";
+import { Limit } from "../../runtime/limit.ts";
 import type { CounterpartyView } from "../reads.ts";
 import type { SubstrateNode } from "./node.ts";
 import { Values } from "./storage_values.ts";
@@ -32,6 +33,7 @@ interface Kept {
 export class CounterpartyViews {
   readonly #node: SubstrateNode;
   readonly #followed = new Map<string, Followed>();
+  readonly #turn = new Limit(1);
   #kept: Kept | undefined;
 
   constructor(node: SubstrateNode) {
@@ -44,11 +46,27 @@ export class CounterpartyViews {
     const id = stateMachineIdKey(counterparty);
     const keys = this.#follow(id, counterparty);
     if (head === undefined) return this.#decode(keys, await this.#read([keys], signal));
-    if (this.#kept?.head === head && this.#kept.ids.has(id)) return this.#decode(keys, this.#kept.stored);
+    const kept = this.#keptAt(head, id);
+    if (kept !== undefined) return this.#decode(keys, kept);
+    // Those who ask while the block is read wait for what is read.
+    return await this.#turn.run(async () => this.#decode(keys, await this.#readAll(id, signal)), signal);
+  }
+
+  #keptAt(head: Header | undefined, id: string): StorageValues | undefined {
+    return this.#kept?.head === head && this.#kept?.ids.has(id) ? this.#kept.stored : undefined;
+  }
+
+  /** Reads all counterparties that are followed, unless somebody has just done so. */
+  async #readAll(id: string, signal: AbortSignal): Promise<StorageValues> {
+    const head = await this.#node.heads.best.newest(signal);
+    const kept = this.#keptAt(head, id);
+    if (kept !== undefined) return kept;
     const followed = new Map(this.#followed);
     const stored = await this.#read([...followed.values()].map((each) => each.keys), signal);
-    this.#keep({ head, ids: new Set(followed.keys()), stored, nowMs: this.#clockOf(stored) });
-    return this.#decode(keys, stored);
+    if (head !== undefined) {
+      this.#keep({ head, ids: new Set(followed.keys()), stored, nowMs: this.#clockOf(stored) });
+    }
+    return stored;
   }
 
   /** Keeps the values, unless another node behind the same address answered that lacks the block. */

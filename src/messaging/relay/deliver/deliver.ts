@@ -58,6 +58,7 @@ export async function deliverDue(
   const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
   const wanted = { ...facts, isWanted, batches: max };
   const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
+  if (fresh.length + refused.length === 0) return { sent: 0, hasMore };
   const [candidates, refusedBefore] = leg.ledger.transaction(() => [
     leaveToCompetitors(leg, holdSuspended(leg, fresh)),
     leaveToCompetitors(leg, refused),

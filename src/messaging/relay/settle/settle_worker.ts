@@ -72,13 +72,13 @@ export function settleWorker(work: SettledTarget): Worker {
 /** True when due messages wait for a pending transaction to be settled. */
 function isRoomAwaited(context: SettledTarget): boolean {
   const { target, sources } = context;
+  if (context.ledger.submissions.listInFlight(target.id.stateMachine).length === 0) return false;
   const nowMs = context.clock.now();
   const isAnyDue = sources.some((source) => {
     const dueAtMs = context.ledger.messages.nextDueAt(source.id.stateMachine, target.id.stateMachine);
     return dueAtMs !== undefined && dueAtMs <= nowMs;
   });
-  return isAnyDue && !hasRoom(context) &&
-    context.ledger.submissions.listInFlight(target.id.stateMachine).length > 0;
+  return isAnyDue && !hasRoom(context);
 }
 
 /**

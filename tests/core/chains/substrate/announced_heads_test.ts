@@ -260,6 +260,18 @@ Deno.test("announced heads: a best block that is replaced is read again", async 
   await hub.scripted.chain.close();
 });
 
+Deno.test("announced heads: chains that are asked about at the same time share one read of the block", async () => {
+  const hub = new AnnouncingHub();
+  await hub.pass(30_000);
+  hub.mint();
+  const before = hub.asked.length;
+  const { chain, run } = hub.scripted;
+  const views = await run(Promise.all(chains.map((id) => chain.reads.fetchView(id, signal))));
+  assert.deepEqual(views.map(({ height }) => height), chains.map(() => BigInt(hub.best.number) * 10n));
+  assert.deepEqual(hub.asked.slice(before), ["state_queryStorageAt"]);
+  await chain.close();
+});
+
 Deno.test("announced heads: what a node behind the announcement answers is not kept for the block", async () => {
   const hub = new AnnouncingHub();
   await hub.pass(30_000);
