@@ -42,7 +42,7 @@ import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./rel
 import type { DevnetEndpoints } from "./programs/relayer_config.ts";
 import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./chains/substrate_chains.ts";
 import { followingHub, substrateClients, substrateOracleChains } from "./updates/substrate_oracle_chain.ts";
-import type { ParachainBlocks } from "./revive/parachain_blocks.ts";
+import type { ReviveNode } from "./revive/revive_node.ts";
 import { POLKADOT_HUB_PARA_ID } from "../src/core/ismp/polkadot_hub.ts";
 import { DEADLINE_MS } from "./waiting.ts";
 
@@ -85,7 +85,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const hubMachine = parseStateMachine(runtime === "nexus" ? "POLKADOT-3367" : "KUSAMA-4009");
   const hubPara = toParaId(hubMachine);
   const heads: Hub[] = [];
-  const polkadotHubs: ParachainBlocks[] = [];
+  const polkadotHubs: ReviveNode[] = [];
   const relay = started.use(
     await startRelayChain({
       blockTimeMs: options.relayBlockTimeMs ?? Math.min(options.hubBlockTimeMs ?? 1000, RELAY_BLOCK_MS),
@@ -223,11 +223,12 @@ export class Devnet implements AsyncDisposable {
   get endpoints(): DevnetEndpoints {
     return {
       hub: { stateMachine: this.hub.identity.stateMachine, wsUrl: this.hub.wsUrl },
-      chains: this.chains.map(({ stateMachine, consensusStateId, rpcUrl, host }) => ({
+      chains: this.chains.map(({ stateMachine, consensusStateId, rpcUrl, host, proven: { parachain } }) => ({
         stateMachine,
         consensusStateId,
         rpcUrl,
         ismpHost: host.addresses.host,
+        ...parachain && { substrateUrl: parachain.wsUrl },
       })),
       substrate: this.substrateChains.map(substrateEndpoint),
     };
@@ -384,15 +385,13 @@ function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
 }
 
 /** Parachains as heads of the relay chain, once they have a final block that can be proved. */
-function headsOf(parachains: readonly Hub[], polkadotHubs: readonly ParachainBlocks[]): ParachainHeads {
+function headsOf(parachains: readonly Hub[], polkadotHubs: readonly ReviveNode[]): ParachainHeads {
   return new Map([
     ...parachains.filter(({ finalizedHeader }) => ownHeaderOf(finalizedHeader) !== undefined)
       .map(({ identity, finalizedHeader }) =>
         [toParaId(identity.stateMachine), encodeHeader(finalizedHeader)] as const
       ),
-    ...polkadotHubs.flatMap(({ head }) =>
-      head === undefined ? [] : [[POLKADOT_HUB_PARA_ID, encodeHeader(head)] as const]
-    ),
+    ...polkadotHubs.map(({ head }) => [POLKADOT_HUB_PARA_ID, encodeHeader(head)] as const),
   ]);
 }
 

@@ -1,6 +1,6 @@
 /**
  * EVM chains of a devnet whose finality is proved to the hub: an L1 with a beacon chain, rollups of both kinds on it,
- * a BSC-type chain, a Polygon chain with its Heimdall, and Polkadot Hub. Everybody but the validators is real: nodes are anvils, claims are made in contracts.
+ * a BSC-type chain, a Polygon chain with its Heimdall, and Polkadot Hub with its Substrate node. Everybody but the validators is real: nodes are anvils, claims are made in contracts.
  * Start reading at {@link startProvenChain}.
  */
 import type { WritableTable } from "../../src/core/config/toml_text.ts";
@@ -30,11 +30,7 @@ import { installArbGasInfo, installOpStackOracle, withLayer1Gas } from "../evm/r
 import { type Heimdall, type HeimdallOptions, startHeimdall } from "../heimdall/heimdall.ts";
 import { type ConsensusSettings, identities } from "../hub/hub_options.ts";
 import { POLKADOT_HUB_PARA_ID } from "../../src/core/ismp/polkadot_hub.ts";
-import {
-  type ParachainBlocks,
-  type ParachainBlocksOptions,
-  startParachainBlocks,
-} from "../revive/parachain_blocks.ts";
+import { type ReviveNode, startReviveNode } from "../revive/revive_node.ts";
 
 /** How a chain becomes final. */
 export type ChainKind = "beacon" | "op_stack" | "arbitrum" | "bsc" | "polygon" | "polkadot_hub";
@@ -80,6 +76,13 @@ const clientNames = {
   string
 >;
 
+/** Methods that Ethereum's RPC of Polkadot Hub lacks, some always and some at many providers. */
+const LACKED_BY_POLKADOT_HUB: ReadonlySet<string> = new Set([
+  "eth_getProof",
+  "debug_traceCall",
+  "eth_simulateV1",
+]);
+
 /** Blocks of an epoch of the BSC-type chain unless chosen. */
 const BSC_EPOCH = 40n;
 
@@ -96,8 +99,6 @@ export interface ProvenChainOptions {
   readonly blocksPerEpoch?: number;
   readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
   readonly heimdall?: Omit<HeimdallOptions, "borChainId" | "executionUrl">;
-  /** Of Polkadot Hub. */
-  readonly parachain?: Omit<ParachainBlocksOptions, "executionUrl">;
   /** WebSocket URL of the relay chain that hub and Polkadot Hub build on; needed for that kind alone. */
   readonly relayUrl?: string;
   /** Of what relayers see; unset: one that is free. */
@@ -128,8 +129,8 @@ export interface ProvenChain extends AsyncDisposable {
   readonly beacon: Beacon | undefined;
   /** Of a Polygon chain: the chain that makes it final. */
   readonly heimdall: Heimdall | undefined;
-  /** Polkadot Hub as the relay chain sees it. */
-  readonly parachain: ParachainBlocks | undefined;
+  /** Of Polkadot Hub: its Substrate node. */
+  readonly parachain: ReviveNode | undefined;
   /** Of an L1: where claims about its rollups are made, one after the other. */
   readonly claims: RollupL1 | undefined;
   readonly opStack: OpStackL1 | undefined;
@@ -176,7 +177,7 @@ export async function startProvenChain(
 
 /** Chains whose headers are made again, behind another port than the node's. */
 function hasOwnHeaders(kind: ChainKind, { isProven }: ProvenChainOptions): boolean {
-  return kind === "arbitrum" || kind === "bsc" && isProven !== false;
+  return kind === "arbitrum" || kind === "polkadot_hub" || kind === "bsc" && isProven !== false;
 }
 
 function shownPort({ port }: ProvenChainOptions): { readonly port?: number } {
@@ -221,12 +222,19 @@ async function startPolkadotHub(
   started: AsyncDisposableStack,
 ): Promise<Parts> {
   if (options.relayUrl === undefined) throw new RangeError("Polkadot Hub needs a relay chain");
-  const parachain = started.use(
-    await startParachainBlocks({ ...options.parachain, executionUrl: node.rpcUrl }),
+  const parachain = started.use(await startReviveNode({ rpcUrl: node.rpcUrl }));
+  const rewriter = started.use(
+    await startHeaderRewriter({
+      upstream: node.rpcUrl,
+      // Headers of the chain's Ethereum RPC have no root of the state.
+      rule: (header) => ({ ...header, stateRoot: header.transactionsRoot }),
+      lacks: LACKED_BY_POLKADOT_HUB,
+      ...shownPort(options),
+    }),
   );
   return {
     parachain,
-    rpcUrl: node.rpcUrl,
+    rpcUrl: rewriter.rpcUrl,
     consensusStateId: common.clientStateId,
     settings: {
       parachains: [POLKADOT_HUB_PARA_ID],

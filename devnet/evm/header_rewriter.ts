@@ -19,6 +19,8 @@ export interface HeaderRewriterOptions {
   readonly rule: HeaderRule;
   /** What else is told in another way than by the node. */
   readonly answers?: AnswerRule;
+  /** Methods that the shown node does not have. */
+  readonly lacks?: ReadonlySet<string>;
   /** Unset: one that is free. */
   readonly port?: number;
 }
@@ -52,12 +54,14 @@ class RunningRewriter implements HeaderRewriter {
   readonly headers: RewrittenHeaders;
   readonly #upstream: string;
   readonly #answers: AnswerRule | undefined;
+  readonly #lacks: ReadonlySet<string>;
   readonly #server: TestServer;
   #catching: Promise<number> | undefined;
 
-  constructor({ upstream, rule, answers, port }: HeaderRewriterOptions) {
+  constructor({ upstream, rule, answers, lacks, port }: HeaderRewriterOptions) {
     this.#upstream = upstream;
     this.#answers = answers;
+    this.#lacks = lacks ?? new Set();
     this.headers = new RewrittenHeaders(rule);
     this.#server = serveLocally(port === undefined ? {} : { port }, (request) => this.#serve(request));
   }
@@ -156,15 +160,19 @@ class RunningRewriter implements HeaderRewriter {
 
   /** The answer with the results that are told in another way. */
   async #changed(asked: unknown, answer: unknown): Promise<unknown> {
-    if (this.#answers === undefined) return answer;
+    if (this.#answers === undefined && this.#lacks.size === 0) return answer;
     if (Array.isArray(asked) && Array.isArray(answer)) {
       const answers: readonly unknown[] = answer;
       const ofCall = (call: unknown): unknown =>
         answers.find((each) => isObject(each) && isObject(call) && each["id"] === call["id"]);
       return await Promise.all(asked.map((call: unknown) => this.#changed(call, ofCall(call))));
     }
-    if (!isObject(asked) || !isObject(answer) || !("result" in answer)) return answer;
+    if (!isObject(asked) || !isObject(answer)) return answer;
     const { method, params } = asked;
+    if (this.#lacks.has(String(method))) {
+      return { jsonrpc: "2.0", id: asked["id"], error: { code: -32601, message: "Method not found" } };
+    }
+    if (this.#answers === undefined || !("result" in answer)) return answer;
     const call = { method: String(method), params: Array.isArray(params) ? params : [] };
     return { ...answer, result: await this.#answers(call, answer["result"]) };
   }

@@ -73,7 +73,13 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
       forward: (execution, request, commitment): void => ismp.dispatchRequest(execution, request, commitment),
     }),
   });
-  const relayer = new RelayerPallet({ storage: new RelayerStorage(metadata), ismp, hostExecutive, balances });
+  const relayer = new RelayerPallet({
+    storage: new RelayerStorage(metadata),
+    ismp,
+    hostExecutive,
+    balances,
+    wordChains: new Set(),
+  });
   const beefyStorage = new BeefyProofStorage(metadata);
   const beefy = new BeefyProofsPallet({ storage: beefyStorage, ismp, balances, ...identity });
   const coprocessor = new StateCoprocessorPallet(metadata, {

@@ -56,6 +56,13 @@ export class Governance {
     );
   }
 
+  /** Lets the relayers' pallet read slots of an EVM chain as words, as a later runtime would. */
+  readWordsOf(chain: StateMachine): Promise<BlockName> {
+    return this.#enqueue(() => {
+      this.#relayer.parts.wordChains.add(chain);
+    });
+  }
+
   /** Sets the decimals of a Substrate chain's fee token. */
   setFeeTokenDecimals(chain: StateMachine, decimals: number): Promise<BlockName> {
     return this.#enqueue((execution) =>

@@ -17,13 +17,23 @@ import {
   verifyFinality,
 } from "../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import { decodeGrandpaJustification } from "../../src/consensus/clients/grandpa/spec/verify_justification.ts";
-import { evmStateProofCodec, type HashAlgorithm } from "../../src/core/ismp/proof.ts";
+import { evmStateProofCodec, type HashAlgorithm, type SubstrateEvmProof } from "../../src/core/ismp/proof.ts";
 import { bytes, decodeStrict } from "../../src/core/encoding/scale.ts";
 import { EvmProofError, readEvmState } from "../../src/core/merkle/evm_proof.ts";
+import { readSubstrateEvmState, SubstrateEvmProofError } from "../../src/core/merkle/substrate_evm_proof.ts";
 import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
 import { TrieError } from "../../src/core/merkle/trie_error.ts";
 import { readVectors, type VectorNode } from "../../tests/consensus/vector_node.ts";
 import { EvmSource } from "./evm_source.ts";
+import {
+  childKey,
+  ContractTries,
+  eoaRecord,
+  recordKey,
+  slotKey,
+  trieIdOf,
+} from "../revive/contract_tries.ts";
+import { readContractState, requireContractSlots } from "./verifiers/contract_state.ts";
 import { readEthereumState, requireSlots } from "./verifiers/ethereum_state.ts";
 import { checkFinality, FinalityRefusal } from "./verifiers/grandpa_finality.ts";
 import { ProofRefusal } from "./verifiers/proof_refusal.ts";
@@ -99,7 +109,8 @@ function outcomeOf(read: () => unknown): unknown {
   } catch (error) {
     const isRefusal = error instanceof ProofRefusal || error instanceof FinalityRefusal ||
       error instanceof GrandpaError || error instanceof EvmProofError || error instanceof TrieError ||
-      error instanceof HeadRefusal || error instanceof ParachainError;
+      error instanceof HeadRefusal || error instanceof ParachainError ||
+      error instanceof SubstrateEvmProofError;
     if (!isRefusal) throw error;
     return "refused";
   }
@@ -200,6 +211,47 @@ Deno.test("the hub's own reader of Ethereum tries and the relayer's say the same
   for (const at of storage.keys()) assert.equal(agree(withStorage(storage.toSpliced(at, 1))), "refused");
   for (const at of proof.contractProof.keys()) {
     assert.equal(agree({ ...proof, contractProof: proof.contractProof.toSpliced(at, 1) }), "refused");
+  }
+});
+
+Deno.test("the hub's own reader of contracts and the relayer's say the same of whole and of broken proofs", () => {
+  const [contract, other] = [toHex(host), `0x${"06".repeat(20)}`] as const;
+  const storage = new Map(Array.from({ length: 40 }, (_, at) => [slot(at), BigInt(at * 1000)] as const));
+  const tries = ContractTries.empty().put(recordKey(`0x${"07".repeat(20)}`), eoaRecord)
+    .change(new Map([[contract, storage], [other, new Map([[slot(1), 1n]])]]));
+  const asked = [slot(7), slot(39), slot(0), slot(200)];
+  const keys = asked.map(fromHex);
+  const proof: SubstrateEvmProof = {
+    mainProof: tries.main.prove([recordKey(contract), childKey(trieIdOf(contract))]),
+    storageProof: new Map([[contract, tries.proveChild(childKey(trieIdOf(contract)), asked.map(slotKey))]]),
+  };
+  const question = { stateRoot: tries.root, host, proof };
+  const values = readContractState(question, keys);
+  assert.deepEqual([...values.values()].map((value) => value === undefined), [false, false, true, true]);
+  requireContractSlots(question, keys.slice(0, 2));
+  assert.equal(outcomeOf(() => requireContractSlots(question, keys)), "refused");
+  const agree = (changed: SubstrateEvmProof, wanted = keys): unknown => {
+    const own = outcomeOf(() => [...readContractState({ ...question, proof: changed }, wanted)]);
+    const relayers = outcomeOf(() => [
+      ...readSubstrateEvmState({ ...question, proof: changed, keys: wanted }),
+    ]);
+    assert.deepEqual(own, relayers);
+    return own;
+  };
+  assert.notEqual(agree(proof), "refused");
+  assert.equal(agree({ ...proof, storageProof: new Map() }), "refused");
+  assert.equal(agree(proof, [host]), "refused");
+  assert.equal(agree(proof, [...keys, ...keys]), "refused");
+  for (const contracts of [other, `0x${"07".repeat(20)}`, `0x${"08".repeat(20)}`]) {
+    assert.equal(agree(proof, [fromHex(`${contracts}${slot(1).slice(2)}`)]), "refused");
+  }
+  const nodes = [...proof.storageProof.values()].flat();
+  for (const at of nodes.keys()) {
+    const storageProof = new Map([[contract, nodes.toSpliced(at, 1)]]);
+    assert.equal(agree({ ...proof, storageProof }), "refused");
+  }
+  for (const at of proof.mainProof.keys()) {
+    assert.equal(agree({ ...proof, mainProof: proof.mainProof.toSpliced(at, 1) }), "refused");
   }
 });
 

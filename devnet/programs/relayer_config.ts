@@ -16,6 +16,8 @@ export interface DevnetEndpoints {
     readonly rpcUrl: string;
     /** Address of the ISMP host. */
     readonly ismpHost: string;
+    /** The Substrate node that proves its contracts, where there is one. */
+    readonly substrateUrl?: string;
   }[];
   readonly substrate?: readonly {
     readonly stateMachine: string;
@@ -74,7 +76,9 @@ export function relayerConfig(devnet: DevnetEndpoints, changes: ConfigChanges = 
   };
   for (const chain of chains) {
     document[sectionOf(chain.stateMachine)] = {
-      type: "evm",
+      ...chain.substrateUrl === undefined
+        ? { type: "evm" }
+        : { type: "substrate_evm", ws_url: chain.substrateUrl },
       state_machine: chain.stateMachine,
       rpc_urls: [...(changes.rpcUrls?.[chain.stateMachine] ?? [chain.rpcUrl])],
       consensus_state_id: chain.consensusStateId,

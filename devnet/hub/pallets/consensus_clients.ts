@@ -19,7 +19,13 @@ import {
 } from "./consensus_verifiers.ts";
 import { grandpaVerifier } from "./grandpa_verifier.ts";
 import { parachainVerifier } from "./parachain_client.ts";
-import { evmClient, type StateMachineClient, substrateClient, type VerifierHost } from "./state_machines.ts";
+import {
+  contractClient,
+  evmClient,
+  type StateMachineClient,
+  substrateClient,
+  type VerifierHost,
+} from "./state_machines.ts";
 
 /** An implementation of a consensus client. */
 export interface ConsensusClient {
@@ -69,10 +75,11 @@ export const consensusClients: ReadonlyMap<ConsensusClientId, ConsensusClient> =
     })),
     ...substrateClients.map(([id, verifyConsensus]): ConsensusClient => ({
       id,
+      // A parachain that is stored as an EVM chain keeps its contracts in tries of its own.
       // On the coprocessor BEEFY seeds the hub's own commitments and proves nothing else.
       stateMachine: (host, chain) =>
         host.follows(id, chain) && !(id === beefyClientId && host.stateMachine === host.coprocessor)
-          ? substrateClient
+          ? isEvm(chain) ? contractClient : substrateClient
           : undefined,
       verifyConsensus,
     })),

@@ -47,6 +47,7 @@ import { IsmpStorage } from "./ismp_storage.ts";
 import type { LeafStore } from "./leaf_store.ts";
 import { StorageItem } from "../storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
+import { isPolkadotHub } from "../../../src/core/ismp/polkadot_hub.ts";
 import { isSubstrate } from "./is_substrate.ts";
 
 /** `payer` of requests for which nobody paid on this chain. */
@@ -309,7 +310,9 @@ export class IsmpPallet {
     storage.consensusStateClient.put(overlay, client.clientId, client.stateId);
     for (const [stateMachine, periodSec] of client.challengePeriodsSec) {
       storage.challengePeriodSec.put(overlay, periodSec, { stateMachine, consensusStateId: client.stateId });
-      if (isSubstrate(stateMachine)) this.#followed.add(`${client.clientId}/${stateMachine}`);
+      if (isSubstrate(stateMachine) || isPolkadotHub(stateMachine)) {
+        this.#followed.add(`${client.clientId}/${stateMachine}`);
+      }
     }
     for (const { id, at } of client.commitments ?? []) {
       const { height, commitment } = at;

@@ -22,7 +22,7 @@ import {
   receiptRelayer,
   refuse,
   type RelayerParts,
-  rlpUint,
+  slotNumber,
   verifierOf,
 } from "./relayer_storage.ts";
 import type { ProvenValues, StateMachineClient } from "./state_machines.ts";
@@ -97,9 +97,9 @@ function readClaims(
   const claims = commitments.flatMap((commitment): ProvenClaim[] => {
     const metadata = valueOf(fees, source, "feeKey", commitment);
     if (metadata === undefined) return [];
-    const fee = feeIn(sourceProof.height.id.stateMachine, metadata);
+    const fee = feeIn(parts, sourceProof.height.id.stateMachine, metadata);
     const receipt = valueOf(receipts, dest, "receiptKey", commitment) ?? refuse("ProofValidationError");
-    return [{ commitment, fee, relayer: receiptRelayer(destProof.height.id.stateMachine, receipt) }];
+    return [{ commitment, fee, relayer: receiptRelayer(parts, destProof.height.id.stateMachine, receipt) }];
   });
   const relayers = new Set(claims.map(({ relayer }) => toHex(relayer)));
   const [relayer] = relayers;
@@ -118,8 +118,8 @@ function valueOf(
   return values.get(name);
 }
 
-function feeIn(chain: StateMachine, value: Uint8Array): bigint {
-  if (isEvm(chain)) return rlpUint(value) ?? refuse("ProofValidationError");
+function feeIn(parts: RelayerParts, chain: StateMachine, value: Uint8Array): bigint {
+  if (isEvm(chain)) return slotNumber(parts, chain, value) ?? refuse("ProofValidationError");
   if (!isSubstrate(chain)) refuse("MismatchedStateMachine");
   return decodeOr("ProofValidationError", requestMetadataCodec, value).fee.fee;
 }

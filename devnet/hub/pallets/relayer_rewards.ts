@@ -26,7 +26,7 @@ import {
   receiptRelayer,
   refuse,
   type RelayerParts,
-  rlpAddress,
+  slotAddress,
   verifierOf,
 } from "./relayer_storage.ts";
 import { verifySignature } from "../signatures.ts";
@@ -51,7 +51,7 @@ export function claimConsensusReward(
     const client = verifierOf(parts, execution, stateProof);
     return readHostState(parts, execution, { client, proof: stateProof, keys: [key] });
   }).get(toHex(key)) ?? refuse("OutboundDeliveryNotProven");
-  const deliverer = rlpAddress(found) ?? refuse("OutboundDeliveryNotProven");
+  const deliverer = slotAddress(parts, dest, found) ?? refuse("OutboundDeliveryNotProven");
   const { digest } = consensusClaimMessage({ setId, destChain: dest, payee });
   if (!equalBytes(recovered(digest, signature.value.signature), deliverer)) refuse("OutboundSignerMismatch");
   const reward = consensusReward.get(overlay, dest) ?? 0n;
@@ -92,7 +92,7 @@ export function claimRequestReward(
     const key = client.receiptKey(commitment);
     return readHostState(parts, execution, { client, proof: stateProof, keys: [key] }).get(toHex(key));
   }) ?? refuse("OutboundDeliveryNotProven");
-  const deliverer = receiptRelayer(dest, receipt);
+  const deliverer = receiptRelayer(parts, dest, receipt);
   const { digest } = requestClaimMessage({ commitment, destChain: dest, payee });
   const isEvmSignature = signature.tag === "Evm";
   if (!isEvmSignature && !verifySignature(digest, signature)) refuse("InvalidSignature");

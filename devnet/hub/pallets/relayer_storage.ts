@@ -66,6 +66,11 @@ export interface RelayerParts {
   readonly ismp: IsmpPallet;
   readonly hostExecutive: HostExecutivePallet;
   readonly balances: BalancesPallet;
+  /**
+   * EVM chains whose slots are read as words of 32 bytes. At HEAD those of Pharos only, so claims with Polkadot Hub, whose
+   * proofs show words as well, are refused: a later runtime has to add it.
+   */
+  readonly wordChains: Set<StateMachine>;
 }
 
 /** Fails a call with an error of the pallet. */
@@ -111,25 +116,45 @@ export function readHostState(
 }
 
 /** The relayer in a proven receipt. @throws {DispatchError} */
-export function receiptRelayer(chain: StateMachine, receipt: Uint8Array): Uint8Array {
-  if (isEvm(chain)) return rlpAddress(receipt) ?? refuse("ProofValidationError");
+export function receiptRelayer(parts: RelayerParts, chain: StateMachine, receipt: Uint8Array): Uint8Array {
+  if (isEvm(chain)) return slotAddress(parts, chain, receipt) ?? refuse("ProofValidationError");
   if (!isSubstrate(chain)) refuse("MismatchedStateMachine");
   const signer = decodeOr("ProofValidationError", bytes, receipt);
   if (signer.length <= 32) return signer;
   return toSignerBytes(decodeOr<Signature>("SignatureDecodingError", signatureCodec, signer));
 }
 
+/** The address in a slot; `undefined` when it holds none that the hub can read. */
+export function slotAddress(
+  { wordChains }: RelayerParts,
+  chain: StateMachine,
+  value: Uint8Array,
+): Uint8Array | undefined {
+  if (!wordChains.has(chain)) return rlpAddress(value);
+  return value.length === 32 ? value.slice(12) : undefined;
+}
+
+/** The number in a slot; `undefined` when it holds none that the hub can read. */
+export function slotNumber(
+  { wordChains }: RelayerParts,
+  chain: StateMachine,
+  value: Uint8Array,
+): bigint | undefined {
+  if (!wordChains.has(chain)) return rlpUint(value);
+  return value.length === 32 ? BigInt(toHex(value)) : undefined;
+}
+
 /**
  * A 20-byte address in RLP. Solidity's storage drops leading zero bytes, which the hub's decoder does not forgive:
  * such an address counts as none.
  */
-export function rlpAddress(value: Uint8Array): Uint8Array | undefined {
+function rlpAddress(value: Uint8Array): Uint8Array | undefined {
   const found = rlpString(value);
   return found?.length === 20 ? found : undefined;
 }
 
 /** An unsigned integer in RLP. @returns undefined for anything else. */
-export function rlpUint(value: Uint8Array): bigint | undefined {
+function rlpUint(value: Uint8Array): bigint | undefined {
   const found = rlpString(value);
   if (found === undefined || found.length > 32 || found[0] === 0) return undefined;
   return found.length === 0 ? 0n : BigInt(toHex(found));

@@ -1,14 +1,25 @@
 /**
  * How proofs of each family of chains are read: requests that a chain holds, and values of its state.
- * Source: polytope-labs/hyperbridge: modules/ismp/state-machines/{evm,substrate}/src/lib.rs.
+ * Source: polytope-labs/hyperbridge: modules/ismp/state-machines/{evm,substrate}/src/lib.rs,
+ * modules/ismp/state-machines/evm/src/substrate_evm.rs.
  */
 import { fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../../src/core/evm/host_storage.ts";
-import { evmStateProofCodec, type Proof, stateMachineProofCodec } from "../../../src/core/ismp/proof.ts";
+import {
+  evmStateProofCodec,
+  type Proof,
+  stateMachineProofCodec,
+  substrateEvmProofCodec,
+} from "../../../src/core/ismp/proof.ts";
 import type { StateCommitment } from "../../../src/core/ismp/state_commitment.ts";
 import type { ConsensusClientId, StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { type Codec, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
+import {
+  type ContractQuestion,
+  readContractState,
+  requireContractSlots,
+} from "../verifiers/contract_state.ts";
 import { readEthereumState, requireSlots } from "../verifiers/ethereum_state.ts";
 import { ProofRefusal } from "../verifiers/proof_refusal.ts";
 import { readSubstrateState } from "../verifiers/substrate_state.ts";
@@ -77,6 +88,36 @@ export const evmClient: StateMachineClient = {
   feeKey: (commitment) => fromHex(requestFeeSlot(commitment)),
   receiptKey: (commitment) => fromHex(requestReceiptSlot(commitment)),
 };
+
+/** Substrate chains with EVM contracts. */
+export const contractClient: StateMachineClient = {
+  verifyMembership(host, { commitments, state, proof }): void {
+    const code = "membership_proof_verification_failed";
+    const question = contractQuestion(code, host, { root: state.stateRoot, proof });
+    const slots = commitments.map((commitment) => fromHex(requestSenderSlot(commitment)));
+    refusing(code, () => requireContractSlots(question, slots));
+  },
+  readState(host, { keys, root, proof }): ProvenValues {
+    const code = "state_proof_verification_failed";
+    const question = contractQuestion(code, host, { root, proof });
+    return refusing(code, () => readContractState(question, keys));
+  },
+  feeKey: evmClient.feeKey,
+  receiptKey: evmClient.receiptKey,
+};
+
+function contractQuestion(
+  code: ProofCode,
+  host: VerifierHost,
+  { root, proof }: { readonly root: Hash256; readonly proof: Proof },
+): ContractQuestion {
+  const address = requireHost(host, proof);
+  return {
+    stateRoot: root,
+    host: address,
+    proof: decodeProof(substrateEvmProofCodec, proof.proof, code),
+  };
+}
 
 /** Substrate chains. */
 export const substrateClient: StateMachineClient = {

@@ -1,0 +1,197 @@
+/** The adapter of Polkadot Hub on a devnet chain: an anvil behind Ethereum's RPC, its mirror behind Substrate's. */
+import assert from "node:assert/strict";
+import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
+import { type ProvenChain, startProvenChain } from "../../../../devnet/chains/proven_chains.ts";
+import { deployIsmpHost, type IsmpHost } from "../../../../devnet/evm/deploy.ts";
+import { sendPings } from "../../../../devnet/evm/host_admin.ts";
+import { sentIn } from "../../../../devnet/traffic/messages.ts";
+import { reviveMetadata } from "../../../../devnet/revive/revive_metadata.ts";
+import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
+import {
+  createSubstrateEvmChain,
+  type SubstrateEvmChainOptions,
+} from "../../../../src/core/chains/substrate_evm/substrate_evm_chain.ts";
+import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
+import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { requestFeeSlot, requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
+import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { substrateEvmProofCodec } from "../../../../src/core/ismp/proof.ts";
+import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
+import { readSubstrateEvmState } from "../../../../src/core/merkle/substrate_evm_proof.ts";
+import { platformFetch } from "../../../../src/core/rpc/http.ts";
+import { platformSocket } from "../../../../src/core/rpc/socket.ts";
+import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { seededRandomness } from "../../../support/seeded_randomness.ts";
+import { hub, never } from "../evm/chain_fixture.ts";
+
+/** A chain with a host, and an adapter for it. */
+interface Scene {
+  readonly proven: ProvenChain;
+  readonly host: IsmpHost;
+  readonly chain: EvmChain;
+  readonly log: RecordedLog;
+  /** Host and port of the Substrate node. */
+  readonly node: string;
+}
+
+async function withChain(
+  work: (scene: Scene) => Promise<void>,
+  changes: Partial<SubstrateEvmChainOptions> = {},
+): Promise<void> {
+  await using proven = await startProvenChain("polkadot_hub", {
+    blockTimeSec: "automine",
+    relayUrl: "ws://127.0.0.1:9",
+  });
+  const { node: { chainId, rpcUrl }, parachain: revive, stateMachine } = proven;
+  assert.ok(revive !== undefined);
+  const identity = { stateMachine: hub.stateMachine, paraId: 4009n };
+  const host = await deployIsmpHost({ rpcUrl, chainId, hub: identity });
+  const log = new RecordedLog();
+  const deps = {
+    fetch: platformFetch,
+    openSocket: platformSocket,
+    clock: systemClock,
+    randomness: seededRandomness(1),
+    log,
+  };
+  const chain = createSubstrateEvmChain(deps, {
+    stateMachine,
+    consensusStateId: toConsensusStateId("PAS0"),
+    rpcUrls: [new EndpointUrl(proven.rpcUrl)],
+    wsUrl: new EndpointUrl(revive.wsUrl),
+    ismpHost: host.addresses.host,
+    signer: new Secret(DEVNET_KEYS.relayer),
+    queryBatchSizeBlocks: undefined,
+    tracingBatchSize: undefined,
+    gasPriceBufferPercent: 0,
+    clientType: "Geth",
+    ...changes,
+  });
+  try {
+    await work({ proven, host, chain, log, node: new URL(revive.wsUrl).host });
+  } finally {
+    await chain.close();
+  }
+}
+
+/** Codes of what the start finds. */
+async function findings({ chain }: Scene): Promise<readonly string[]> {
+  return (await chain.check(hub, never)).map(({ severity, event }) => `${severity} ${event}`);
+}
+
+/** Of every such chain: nothing traces or simulates. */
+const USUAL = ["warning simulation_unavailable"];
+
+Deno.test("polkadot hub: messages, fees, receipts and values of the mirrored state are proved by the Substrate node", () =>
+  withChain(async ({ proven, host, chain }) => {
+    const post = { dest: "EVM-97", to: host.addresses.ping, fee: 7n, timeoutSec: 0n };
+    const receipt = await sendPings(host, { ...post, count: 3 });
+    const sent = sentIn(host, receipt, 0);
+    const height = receipt.blockNumber;
+    const stateRoot = await proven.parachain?.stateRoot(height);
+    assert.ok(stateRoot !== undefined);
+    const target = {
+      id: hub,
+      capabilities: { hubProofs: "state" },
+      reads: { fetchStateRoot: () => Promise.resolve(stateRoot) },
+    } as const;
+    const messages = sent.map(({ request }) => postMessage(request));
+    const proved = await chain.proofs.proveMessages(messages, { height, target }, never);
+    assert.ok(proved.kind === "state");
+    const decoded = decodeStrict(substrateEvmProofCodec, proved.proof, "proof");
+    const keys = sent.map(({ commitment }) => fromHex(requestSenderSlot(commitment)));
+    const address = fromHex(host.addresses.host);
+    const values = readSubstrateEvmState({ stateRoot, host: address, proof: decoded, keys });
+    assert.ok(keys.every((key) => values.get(toHex(key)) !== undefined));
+    const commitments = sent.map(({ commitment }) => commitment);
+    const { fees } = await chain.proofs.proveFees(commitments, { height, stateRoot }, never);
+    assert.deepEqual(fees, [7n, 7n, 7n]);
+    const { relayers } = await chain.proofs.proveReceipts(commitments, { height, stateRoot }, never);
+    assert.deepEqual(relayers, [undefined, undefined, undefined]);
+  }));
+
+Deno.test("polkadot hub: what the mirror proves is what the EVM has in its slots, block by block", () =>
+  withChain(async ({ proven, host }) => {
+    const { parachain: revive, node } = proven;
+    assert.ok(revive !== undefined);
+    const post = { dest: "EVM-97", to: host.addresses.ping, fee: 3n, timeoutSec: 0n };
+    const receipts = [
+      await sendPings(host, { ...post, count: 1 }),
+      await sendPings(host, { ...post, count: 2 }),
+    ];
+    const slots = receipts.flatMap((receipt) => sentIn(host, receipt, 0)).flatMap(({ commitment }) => [
+      requestFeeSlot(commitment),
+      requestSenderSlot(commitment),
+    ]);
+    for (const { blockNumber } of receipts) {
+      for (const slot of slots) {
+        const stored = await host.reader.getStorageAt({ address: host.addresses.host, slot, blockNumber });
+        assert.equal(
+          await revive.slot(blockNumber, toAddress(host.addresses.host), slot),
+          BigInt(stored ?? 0),
+        );
+      }
+    }
+    assert.equal(node.chainId, 420420417);
+  }));
+
+Deno.test("polkadot hub: the start accepts both nodes of the chain, and tells that nothing simulates", () =>
+  withChain(async (scene) => {
+    assert.deepEqual(await findings(scene), USUAL);
+    assert.deepEqual(await scene.chain.proofChecks.checkProofs(3n, never), []);
+  }));
+
+Deno.test("polkadot hub: a Substrate node of another chain ends the start, with both sides named", () =>
+  withChain(async (scene) => {
+    const { parachain: revive } = scene.proven;
+    assert.ok(revive !== undefined);
+    revive.alter = ({ method }, result) =>
+      method === "state_getStorage" && typeof result === "string" ? `0x01${result.slice(4)}` : result;
+    const found = await scene.chain.check(hub, never);
+    const fatal = found.filter(({ severity }) => severity === "fatal");
+    assert.deepEqual(fatal.map(({ event }) => event), ["endpoint_wrong_chain"]);
+    assert.match(
+      fatal[0]?.text ?? "",
+      new RegExp(
+        `^EVM-420420417 via ${scene.node}: the node at ws_url and the endpoints of rpc_urls are of different chains: block \\d+ `,
+      ),
+    );
+  }));
+
+Deno.test("polkadot hub: a node without child proofs, or whose accounts have another layout, ends the start", () =>
+  withChain(async (scene) => {
+    const { parachain: revive } = scene.proven;
+    assert.ok(revive !== undefined);
+    revive.alter = ({ method }, result) =>
+      method === "rpc_methods"
+        ? { methods: ["chain_getBlockHash", "chain_getHeader", "state_getReadProof"] }
+        : result;
+    const [lacking] = (await scene.chain.check(hub, never)).filter(({ severity }) => severity === "fatal");
+    assert.equal(lacking?.event, "rpc_methods_missing");
+    assert.match(lacking.text, /state_getChildReadProof/);
+    revive.alter = ({ method }, result) => method === "state_getMetadata" ? toHex(reviveMetadata(3)) : result;
+    const [unlike] = (await scene.chain.check(hub, never)).filter(({ severity }) => severity === "fatal");
+    assert.equal(unlike?.event, "runtime_unsupported");
+    assert.match(
+      unlike.text,
+      /so the hub cannot read the state of its contracts: Revive\.AccountInfoOf: value\.0: no variant 0/,
+    );
+  }));
+
+Deno.test("polkadot hub: the checks for the operator tell of both nodes", () =>
+  withChain(async ({ chain, node }) => {
+    const checks = { hub, fetchKnownHeight: () => Promise.resolve(3n) };
+    const rows = (await Promise.all(chain.planChecks(checks).jobs.map((job) => job.run(never)))).flat();
+    const ofNode = rows.filter(({ endpoint }) => endpoint === node);
+    assert.deepEqual(
+      ofNode.map(({ check, result }) => `${check} ${result}`).sort(),
+      ["endpoint ok", "head ok", "node ok", "node_state ok", "state_proof ok"],
+    );
+    assert.deepEqual(
+      rows.filter(({ result }) => result === "failed").map(({ check, found }) => [check, found]),
+      [],
+    );
+  }));
