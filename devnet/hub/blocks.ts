@@ -4,14 +4,17 @@
 import { compact } from "scale-ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
-import { u64 } from "../../src/core/encoding/scale.ts";
+import { ScaleError, u64 } from "../../src/core/encoding/scale.ts";
 import { SubstrateTrie } from "../trie/substrate_trie.ts";
 import { digestItem, hashHeader, type SimulatedHeader } from "./digest.ts";
 import { OffchainDb } from "./offchain_db.ts";
 import type { IsmpPallet } from "./pallets/ismp.ts";
 import { finalizeBlock, initializeBlock, timestampInherent } from "./pallets/system.ts";
-import type { ApplyResult, Execution, SimulatedRuntime } from "./runtime.ts";
+import { type ApplyResult, type Execution, type SimulatedRuntime, ValidityError } from "./runtime.ts";
 import { emptySnapshot, type EventEntry, type OffchainWrite, type Snapshot } from "./storage.ts";
+
+/** Digest item of a block that brings another runtime (`RuntimeEnvironmentUpdated`). */
+const RUNTIME_UPDATED = Uint8Array.of(8);
 
 /** What a block leaves behind until it leaves the window of history. */
 interface BlockBody {
@@ -164,7 +167,13 @@ export class HubBlockchain {
     for (const action of actions) action(execution);
     const applied = this.#applyCandidates(execution, candidates, extrinsics);
     const slot = nowMs / BigInt(this.#options.slotDurationMs);
-    const digest = [digestItem("preRuntime", "aura", u64.enc(slot)), ...this.#ismp.finalizeBlock(execution)];
+    const { upgrade } = execution;
+    if (upgrade !== undefined) runtime.upgradeWith(number, upgrade);
+    const digest = [
+      digestItem("preRuntime", "aura", u64.enc(slot)),
+      ...this.#ismp.finalizeBlock(execution),
+      ...upgrade === undefined ? [] : [RUNTIME_UPDATED],
+    ];
     finalizeBlock(runtime.system, execution, digest);
     const childRoot = this.#ismp.storage.childTrieRoot.get(execution.overlay) ?? zeroHash;
     const state = execution.overlay.finish(childRoot);
@@ -217,7 +226,7 @@ export class HubBlockchain {
     for (const candidate of candidates) {
       if (size + candidate.bytes.length > this.#runtime.maxBlockBytes) continue;
       execution.extrinsicIndex = extrinsics.length;
-      const result = this.#runtime.apply(execution, candidate.bytes);
+      const result = this.#applyCandidate(execution, candidate);
       if (result.kind === "invalid") {
         invalid.push(candidate);
         continue;
@@ -228,6 +237,16 @@ export class HubBlockchain {
     }
     execution.extrinsicIndex = undefined;
     return { included, invalid };
+  }
+
+  /** What an older runtime took may be no extrinsic of this one. */
+  #applyCandidate(execution: Execution, { bytes }: PendingExtrinsic): ApplyResult {
+    try {
+      return this.#runtime.apply(execution, bytes);
+    } catch (error) {
+      if (!(error instanceof ScaleError)) throw error;
+      return { kind: "invalid", error: new ValidityError("BadProof") };
+    }
   }
 
   #append(header: SimulatedHeader, body: BlockBody): SimulatedBlock {

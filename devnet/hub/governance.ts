@@ -15,6 +15,7 @@ import type { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.t
 import { consensusSettings, type KeyedItem } from "./pallets/consensus_settings.ts";
 import type { RelayerPallet } from "./pallets/relayer.ts";
 import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
+import type { RuntimeChange } from "./runtime_change.ts";
 import type { Overlay, Snapshot } from "./storage.ts";
 import type { EvmHostParam } from "./pallets/host_params.ts";
 
@@ -130,6 +131,13 @@ export class Governance {
     return this.#enqueue(({ overlay }) => {
       if (slotMs === undefined) consensusSettings.slotDuration.remove(overlay, paraId);
       else consensusSettings.slotDuration.put(overlay, slotMs, paraId);
+    });
+  }
+
+  /** Upgrades the runtime. The block that brings the new one is still executed by the old one. */
+  upgradeRuntime(change: RuntimeChange): Promise<BlockName> {
+    return this.#enqueue((execution) => {
+      execution.upgrade = execution.metadata.upgraded(change);
     });
   }
 

@@ -2,7 +2,7 @@
  * Execution of calls: the dispatch table of pallets, pool validation and dry runs. Each pallet is a file in
  * `pallets/` that adds its calls to the table; nothing here knows what a call does.
  */
-import { concatBytes, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { concatBytes, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { bytes, type Codec, decodeStrict, ScaleError, u32 } from "../../src/core/encoding/scale.ts";
 import { hashFunction } from "../../src/core/merkle/substrate_node.ts";
 import type { EventFields, RuntimeMetadata } from "./runtime_metadata.ts";
@@ -74,6 +74,8 @@ export class Execution {
   readonly metadata: RuntimeMetadata;
   /** Undefined outside of extrinsics, where events count to the block's initialization. */
   extrinsicIndex: number | undefined = undefined;
+  /** The runtime from the next block on, where an upgrade is in this one. */
+  upgrade: RuntimeMetadata | undefined = undefined;
   readonly #system: SystemStorage;
 
   constructor(
@@ -169,9 +171,10 @@ export type RejectionListener = (rejection: {
   readonly error: DispatchError | ValidityError;
 }) => void;
 
-/** The runtime: metadata and the table of calls. */
+/** The runtime: metadata and the table of calls. Upgrades change indexes and fields, not what pallets do and store. */
 export class SimulatedRuntime {
-  readonly metadata: RuntimeMetadata;
+  /** Metadata by the block that upgraded to it, rising. */
+  readonly #releases: { readonly block: number; readonly metadata: RuntimeMetadata }[];
   readonly system: SystemStorage;
   /** Maximum of bytes of the extrinsics of one block that are not operational or mandatory. */
   readonly maxBlockBytes: number;
@@ -180,7 +183,7 @@ export class SimulatedRuntime {
   readonly #hashes = new WeakMap<Uint8Array, Hash256>();
 
   constructor(metadata: RuntimeMetadata, readonly rules: StateRules = hubRules) {
-    this.metadata = metadata;
+    this.#releases = [{ block: 0, metadata }];
     this.system = systemStorage(metadata);
     this.maxBlockBytes = decodeStrict(
       u32,
@@ -189,9 +192,27 @@ export class SimulatedRuntime {
     );
   }
 
+  /** Metadata of the next block. */
+  get metadata(): RuntimeMetadata {
+    return this.metadataAfter(Infinity);
+  }
+
+  /** Metadata in the state after a block. */
+  metadataAfter(block: number): RuntimeMetadata {
+    const release = this.#releases.findLast((each) => each.block <= block);
+    if (release === undefined) throw new RangeError(`No runtime in block ${block}`);
+    return release.metadata;
+  }
+
+  /** Upgrades with a block: the next one is executed by this release. */
+  upgradeWith(block: number, metadata: RuntimeMetadata): void {
+    this.#releases.push({ block, metadata });
+  }
+
   /** Adds a call to the dispatch table. @throws {MetadataError} when the runtime has no such call. */
   register(pallet: string, call: string, handler: CallHandler): void {
-    this.#calls.set(toHex(this.metadata.callIndex(pallet, call)), handler);
+    this.metadata.callIndex(pallet, call);
+    this.#calls.set(`${pallet}.${call}`, handler);
   }
 
   /** Hash by which the chain names an extrinsic: of all its bytes, length included. */
@@ -216,7 +237,7 @@ export class SimulatedRuntime {
   prepareCall(call: Uint8Array): PreparedCall {
     const name = this.metadata.callName(call[0] ?? 256, call[1] ?? 256);
     if (name === undefined) throw new ScaleError("invalid", "RuntimeCall");
-    const handler = this.#calls.get(toHex(call.subarray(0, 2)));
+    const handler = this.#calls.get(`${name.pallet}.${name.call}`);
     if (handler === undefined) return { ...name, ...refusedCall(name) };
     return { ...name, ...handler.prepare(call.slice(2)) };
   }

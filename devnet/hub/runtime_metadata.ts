@@ -7,6 +7,7 @@ import type { PalletMetadataLatest, StorageEntryMetadataLatest } from "@polkadot
 import { compact } from "scale-ts";
 import { blake2AsU8a, xxhashAsU8a } from "@polkadot/util-crypto";
 import { concatBytes, fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import { ADDED_FIELD, changeMetadata, type RuntimeChange } from "./runtime_change.ts";
 
 /** A hub runtime of which a metadata vector exists. */
 export type RuntimeName = "gargantua" | "nexus";
@@ -33,6 +34,9 @@ export interface SimulatedRuntimeVersion {
 
 /** Fields of an event by their metadata names, each already SCALE encoded; unnamed fields count `0`, `1`, .. */
 export type EventFields = Readonly<Record<string, Uint8Array>>;
+
+/** What an upgraded runtime says in the fields that it added. */
+const ADDED_VALUE = Uint8Array.of(0xad, 0xde, 0xed, 0xfe);
 
 interface Variant {
   readonly index: number;
@@ -61,6 +65,8 @@ export class RuntimeMetadata {
   readonly versionBytes: Uint8Array;
   readonly #pallets = new Map<string, PalletEntry>();
   readonly #prefixes = new Map<string, Uint8Array>();
+  /** The one that no upgrade has changed. */
+  #first: RuntimeMetadata = this;
 
   constructor(metadataHex: string) {
     this.bytes = fromHex(metadataHex);
@@ -93,6 +99,14 @@ export class RuntimeMetadata {
       metadata.extrinsic.toU8a(),
       metadata.type.toU8a(),
     )));
+  }
+
+  /** The runtime after an upgrade: the first one with that change, under the next spec version. */
+  upgraded(change: RuntimeChange): RuntimeMetadata {
+    const next = this.version.specVersion + 1;
+    const upgraded = new RuntimeMetadata(toHex(changeMetadata(this.#first.bytes, change, next)));
+    upgraded.#first = this.#first;
+    return upgraded;
   }
 
   /** Metadata of a runtime from the vectors of the repository. */
@@ -161,11 +175,12 @@ export class RuntimeMetadata {
   encodeEvent(pallet: string, event: string, fields: EventFields): Uint8Array {
     const entry = this.#pallet(pallet);
     const variant = find(entry.events, event, pallet);
-    if (variant.fields.length !== Object.keys(fields).length) {
+    const known = variant.fields.filter((name) => name !== ADDED_FIELD);
+    if (known.length !== Object.keys(fields).length) {
       throw new MetadataError("wrong_arity", `${pallet}.${event}`);
     }
     const parts = variant.fields.map((name) => {
-      const part = fields[name];
+      const part = name === ADDED_FIELD ? ADDED_VALUE : fields[name];
       if (part === undefined) throw new MetadataError("unknown_name", `${pallet}.${event}.${name}`);
       return part;
     });

@@ -7,8 +7,20 @@ import { Limit } from "../core/runtime/limit.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import { toTokenUnits } from "./relay/decisions/money.ts";
-import { findSourceAcceptance, findTargetProvability } from "./relay/obstacles.ts";
-import type { Leg, LegProfit, RelayContext, RelaySettings, ReplacementContext } from "./relay/leg.ts";
+import {
+  findRuntimeSupport,
+  findSourceAcceptance,
+  findTargetProvability,
+  firstObstacle,
+} from "./relay/obstacles.ts";
+import type {
+  FindObstacle,
+  Leg,
+  LegProfit,
+  RelayContext,
+  RelaySettings,
+  ReplacementContext,
+} from "./relay/leg.ts";
 import { legWorker } from "./relay/leg_worker.ts";
 import { settleWorker } from "./relay/settle/settle_worker.ts";
 import { createNativePriceSource, hubTokenPrice27 } from "./prices.ts";
@@ -141,8 +153,15 @@ function inboundLeg(
     settleWake: hubSettle,
     senderLimits: hub.senderLimits,
     answering: { hub: hub.hubCalls, chains: feeChains },
-    findObstacle: findSourceAcceptance(context, hub, entry.chain.id),
+    findObstacle: firstObstacle([
+      runtimeSupportOf(context, hub),
+      findSourceAcceptance(context, hub, entry.chain.id),
+    ]),
   };
+}
+
+function runtimeSupportOf(context: RelayContext, { id, runtime }: Chain): FindObstacle | undefined {
+  return runtime && findRuntimeSupport(context, { id, runtime });
 }
 
 function outboundLeg(
@@ -160,6 +179,7 @@ function outboundLeg(
     wake: new Wake(context.clock),
     settleWake: new Wake(context.clock),
     turn: new Limit(1),
+    findObstacle: runtimeSupportOf(context, entry.chain),
   };
   const { id, gas, hubClient, proofChecks } = entry.chain;
   if (entry.config.type === "substrate" || gas === undefined) return base;
@@ -169,7 +189,10 @@ function outboundLeg(
     feeChains,
     price: createNativePriceSource({ ...context, fetch: shared.fetch }, facts),
   };
-  const findObstacle = proofChecks && findTargetProvability(context, hub, { id, proofChecks });
+  const findObstacle = firstObstacle([
+    base.findObstacle,
+    proofChecks && findTargetProvability(context, hub, { id, proofChecks }),
+  ]);
   const bundles = hubClient && { hub, receiver: { id, hubClient } };
   const rewards = config.hub.signer === undefined ? undefined : hub.rewards;
   return { ...base, profit, bundles, rewards, findObstacle };

@@ -1,4 +1,5 @@
 /** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
+import type { RuntimeChecks } from "../../src/core/chains/runtime_checks.ts";
 import type { ChainCapabilities, ChainLimits } from "../../src/core/chains/capabilities.ts";
 import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
@@ -56,6 +57,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   /** False: who signs is not told that the host knows the proofs already. */
   reportsKnownProofs = true;
   proofChecks: ProofChecks | undefined;
+  runtime: RuntimeChecks | undefined;
   /** What the check of its configuration finds. */
   findings: readonly CheckFinding[] = [];
   /** Proofs of others that wait in the mempool, as the EVM adapter remembers them. */

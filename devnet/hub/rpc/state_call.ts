@@ -25,17 +25,24 @@ import type { SimulatedBlock } from "../blocks.ts";
 import type { HubNode } from "../node.ts";
 import { ValidityError } from "../runtime.ts";
 import { RuntimeApi } from "../runtime_api.ts";
+import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import type { Snapshot } from "../storage.ts";
 import { RpcError } from "./json_rpc.ts";
 import { clientErrors } from "./method.ts";
 import { ismpEventCodec } from "../pallets/ismp_events.ts";
 
-type RuntimeCall = (call: {
+interface CallInput {
   readonly node: HubNode;
   readonly args: Uint8Array;
   readonly block: SimulatedBlock;
   readonly state: Snapshot;
-}) => Uint8Array;
+}
+
+type RuntimeCall = (call: CallInput) => Uint8Array;
+
+function metadataOf({ node, block }: Pick<CallInput, "node" | "block">): RuntimeMetadata {
+  return node.runtime.metadataAfter(block.header.number);
+}
 
 /**
  * What a node answers when the runtime panics. APIs that read the offchain database end this way, since
@@ -91,12 +98,12 @@ function eventsCall(withMetadata: boolean): RuntimeCall {
 }
 
 const runtimeCalls: ReadonlyMap<string, RuntimeCall> = new Map<string, RuntimeCall>([
-  ["Core_version", ({ node }) => node.runtime.metadata.versionBytes],
-  ["Metadata_metadata", ({ node }) => bytes.enc(node.runtime.metadata.bytes)],
+  ["Core_version", (call) => metadataOf(call).versionBytes],
+  ["Metadata_metadata", (call) => bytes.enc(metadataOf(call).bytes)],
   ["Metadata_metadata_versions", () => list(u32).enc([14])],
-  ["Metadata_metadata_at_version", ({ node, args }) => {
-    const version = decodeStrict(u32, args, "arguments");
-    return Option(bytes).enc(version === 14 ? node.runtime.metadata.bytes : undefined);
+  ["Metadata_metadata_at_version", (call) => {
+    const version = decodeStrict(u32, call.args, "arguments");
+    return Option(bytes).enc(version === 14 ? metadataOf(call).bytes : undefined);
   }],
   ["AuraApi_slot_duration", ({ node }) => u64.enc(BigInt(node.slotDurationMs))],
   ["AccountNonceApi_account_nonce", ({ args }) => {

@@ -4,12 +4,17 @@
 import { equalBytes, toHex } from "../../../src/core/encoding/bytes.ts";
 import { childTrieKey } from "../../../src/core/ismp/storage_keys.ts";
 import type { HubNode } from "../node.ts";
+import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import type { Snapshot } from "../storage.ts";
 import { invalidParams, RpcError } from "./json_rpc.ts";
 import { blockParam, clientErrors, type RpcMethods, RpcSubscription } from "./method.ts";
 import { hexParam, listParam } from "./params.ts";
 import { callRuntime } from "./state_call.ts";
 import { hexOrNull, storageMethods } from "./storage_methods.ts";
+
+function versionOf({ version }: RuntimeMetadata): unknown {
+  return { ...version, systemVersion: version.stateVersion };
+}
 
 /** The methods. */
 export function stateMethods(node: HubNode): RpcMethods {
@@ -20,19 +25,23 @@ export function stateMethods(node: HubNode): RpcMethods {
     const block = blockParam(node, at);
     return clientErrors(() => chain.stateOf(block));
   };
-  const version = (): unknown => ({
-    ...runtime.metadata.version,
-    systemVersion: runtime.metadata.version.stateVersion,
-  });
+  const version = ([at]: readonly unknown[]): unknown => versionOf(metadataAt(at));
+  const metadataAt = (at: unknown): RuntimeMetadata =>
+    runtime.metadataAfter(blockParam(node, at).header.number);
   return {
     ...storageMethods(node),
-    state_getMetadata: () => toHex(runtime.metadata.bytes),
+    state_getMetadata: ([at]) => toHex(metadataAt(at).bytes),
     state_getRuntimeVersion: version,
     chain_getRuntimeVersion: version,
     state_subscribeRuntimeVersion: () =>
       new RpcSubscription("state_runtimeVersion", (send) => {
-        send(version());
-        return () => {};
+        let announced = metadataAt(undefined);
+        send(versionOf(announced));
+        return node.follow(() => {
+          const current = metadataAt(undefined);
+          if (current !== announced) send(versionOf(current));
+          announced = current;
+        });
       }),
     state_call: ([method, args, at]) => {
       if (typeof method !== "string") throw invalidParams("expected a method name");

@@ -14,6 +14,7 @@ import type { HubLightClient } from "./hub_client.ts";
 import type { ChainProofs, ProofChecks } from "./proofs.ts";
 import type { CertainReads, ChainEvents, ChainReads } from "./reads.ts";
 import type { Replacement } from "./replacement.ts";
+import type { RuntimeChecks } from "./runtime_checks.ts";
 import type { Outcomes, Sender, Simulator } from "./submission.ts";
 
 /**
@@ -46,6 +47,8 @@ export interface Chain {
   readonly replacement: Replacement | undefined;
   /** `undefined`: every node of the chain can prove what it can read. */
   readonly proofChecks: ProofChecks | undefined;
+  /** `undefined`: the chain has no runtime that changes what it takes. */
+  readonly runtime: RuntimeChecks | undefined;
   /** `undefined`: heights of the hub arrive by other means than deliveries. */
   readonly hubClient: HubLightClient | undefined;
 

@@ -77,6 +77,8 @@ export function adviseOnFault({ code }: RpcFault): string {
       return "use a node that keeps old state (an archive node)";
     case "wrong_chain":
       return "correct or remove the URL";
+    case "runtime_unsupported":
+      return "update this program";
     default:
       return "check the node, or use another endpoint";
   }

@@ -43,6 +43,7 @@ const faultScopes: Readonly<Record<RpcFaultCode, FaultScope>> = {
   pool_dropped: "request",
   signer_unavailable: "request",
   wrong_signature: "request",
+  runtime_unsupported: "request",
 };
 
 /** Scope of a fault with this code. */

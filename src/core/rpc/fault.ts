@@ -52,6 +52,8 @@ export type RpcFaultCode =
   | "signer_unavailable"
   /** The remote signer signed something else than what was asked of it, or with another key. */
   | "wrong_signature"
+  /** The chain's runtime is another than this program knows: nothing is built for it. */
+  | "runtime_unsupported"
   /** Any other rejection by the node. */
   | "refused";
 
@@ -79,6 +81,7 @@ const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
   wrong_chain: "stop",
   signer_unavailable: "retry",
   wrong_signature: "retry",
+  runtime_unsupported: "retry",
   refused: "drop",
 };
 

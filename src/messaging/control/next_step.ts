@@ -48,6 +48,8 @@ const waits: Readonly<Record<HoldReason, string>> = {
   target_unprovable:
     "No endpoint of the target can prove its state (eth_getProof) at heights that the hub knows: use an archive node.",
   source_not_accepted: "The hub accepts no messages of the source yet: governance has not listed it.",
+  runtime_unsupported:
+    "The target was upgraded to a runtime that this program does not know; `detail` says what differs. Update the program.",
   held_by_operator: "You hold its module or route: `release` lets it go.",
 };
 

@@ -86,6 +86,8 @@ export const holdReasons = [
   "target_unprovable",
   /** The hub accepts no messages of the source yet: governance has not listed it. */
   "source_not_accepted",
+  /** The target's runtime is another than this program knows. */
+  "runtime_unsupported",
   /** The operator holds its module or route (`causeway hold`). */
   "held_by_operator",
 ] as const;

@@ -151,6 +151,7 @@ export function toRouteInput(leg: Leg, targetNowSec: bigint): RouteInput {
 export const obstacleReasons = [
   "target_unprovable",
   "source_not_accepted",
+  "runtime_unsupported",
 ] as const satisfies readonly HoldReason[];
 
 /** Obstacle that blocks a leg. */

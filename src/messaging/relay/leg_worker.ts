@@ -29,6 +29,7 @@ const MIN_SHARE = 0.9;
 const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
   target_unprovable: "state_proofs_awaited",
   source_not_accepted: "acceptance_awaited",
+  runtime_unsupported: "runtime_support_awaited",
 };
 
 /** Result of a part of a round: continue at once, idle, or waiting for something that is logged. */

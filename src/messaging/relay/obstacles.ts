@@ -1,6 +1,7 @@
 /**
  * Detection of obstacles that block a whole leg: an EVM chain whose state no endpoint can prove at the heights that the
- * hub knows (deliveries to it could never be claimed), and a chain whose messages the hub does not accept yet.
+ * hub knows (deliveries to it could never be claimed), a chain whose messages the hub does not accept yet, and a runtime
+ * of the target that this program does not know.
  */
 import type { Counterparties } from "../../core/chains/hub.ts";
 import type { Chain } from "../../core/chains/port.ts";
@@ -12,6 +13,7 @@ import { type FindObstacle, type Leg, type Obstacle, obstacleReasons } from "./l
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { transition } from "./messages.ts";
 import type { ChainReads } from "../../core/chains/reads.ts";
+import type { RuntimeChecks } from "../../core/chains/runtime_checks.ts";
 import type { ProofChecks } from "../../core/chains/proofs.ts";
 
 /** Validity of a finding without an obstacle, ms: nodes are replaced, and the hub's view of a chain may fall behind. */
@@ -78,6 +80,36 @@ export function findSourceAcceptance(
     const detail = `the hub ${unlisted}`;
     return { reason: "source_not_accepted", detail };
   }, deps.log.with({ chain: name }));
+}
+
+/** Detects, for the legs to a chain, whether its runtime is one that this program knows, also after an upgrade. */
+export function findRuntimeSupport(
+  { log }: Pick<ObstacleDeps, "log">,
+  { id, runtime }: Pick<Chain, "id"> & { readonly runtime: RuntimeChecks },
+): FindObstacle {
+  let last: Obstacle | undefined;
+  return async (signal) => {
+    try {
+      const detail = await runtime.findUnsupported(signal);
+      last = detail === undefined ? undefined : { reason: "runtime_unsupported", detail };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof RpcFault)) throw error;
+      log.debug("delivery_check_failed", { chain: id.stateMachine, error });
+    }
+    return last;
+  };
+}
+
+/** Combines detections: the first obstacle counts. `undefined` ones are left out. */
+export function firstObstacle(detections: readonly (FindObstacle | undefined)[]): FindObstacle {
+  return async (signal) => {
+    for (const find of detections) {
+      const found = await find?.(signal);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
 }
 
 type Finding = Obstacle | "none" | "unknown";

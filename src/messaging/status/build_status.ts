@@ -69,6 +69,7 @@ const DUE_REASONS: ReadonlySet<MessageReason> = new Set([
   "fee_unknown",
   "price_unknown",
   "target_unprovable",
+  "runtime_unsupported",
   "reverted",
 ]);
 

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { parseStateMachine, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
-import { findSourceAcceptance, findTargetProvability } from "../../../src/messaging/relay/obstacles.ts";
+import {
+  findRuntimeSupport,
+  findSourceAcceptance,
+  findTargetProvability,
+  firstObstacle,
+} from "../../../src/messaging/relay/obstacles.ts";
 import type { FindObstacle } from "../../../src/messaging/relay/leg.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
@@ -109,4 +114,30 @@ Deno.test("obstacles: messages of a chain that the hub does not list are held wi
   unlisted = undefined;
   await clock.advance(30_000);
   assert.equal(await find(never), undefined);
+});
+
+Deno.test("obstacles: a runtime that the program does not know holds its legs at once, and lets them go at once", async () => {
+  let answer: string | undefined | RpcFaultCode = undefined;
+  let isDown = false;
+  const findUnsupported = (): Promise<string | undefined> =>
+    isDown ? Promise.reject(faultOf("unreachable")) : Promise.resolve(answer);
+  const find = findRuntimeSupport({ log: new RecordedLog() }, { id, runtime: { findUnsupported } });
+  assert.equal(await find(never), undefined);
+  answer = "runtime hub 2 is another";
+  const obstacle = { reason: "runtime_unsupported", detail: answer };
+  assert.deepEqual(await find(never), obstacle);
+  isDown = true;
+  assert.deepEqual(await find(never), obstacle, "a node that does not answer changes nothing");
+  isDown = false;
+  answer = undefined;
+  assert.equal(await find(never), undefined);
+});
+
+Deno.test("obstacles: of several the first one counts", async () => {
+  const one: FindObstacle = () => Promise.resolve({ reason: "runtime_unsupported", detail: "one" });
+  const other: FindObstacle = () => Promise.resolve({ reason: "source_not_accepted", detail: "other" });
+  const none: FindObstacle = () => Promise.resolve(undefined);
+  assert.equal((await firstObstacle([undefined, none, one, other])(never))?.detail, "one");
+  assert.equal((await firstObstacle([other, one])(never))?.detail, "other");
+  assert.equal(await firstObstacle([undefined, none])(never), undefined);
 });

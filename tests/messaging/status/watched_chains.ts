@@ -55,6 +55,7 @@ function toRecord(chain: Chain): Chain {
     gas: chain.gas,
     replacement: chain.replacement,
     proofChecks: chain.proofChecks,
+    runtime: chain.runtime,
     hubClient: chain.hubClient,
     check: (id, signal) => chain.check(id, signal),
     planChecks: (context) => chain.planChecks(context),

@@ -163,6 +163,7 @@ export function assembleEvmChain(
     gas: new EvmGas(context),
     replacement: new EvmReplacement(context),
     proofChecks: new EvmProofChecks(proofs, probe),
+    runtime: undefined,
     hubClient: new EvmHubClient(context),
     planChecks: (checks) => planEvmChecks(context, probe, checks),
     check: (hub, signal) => checkChain(context, hub, signal),

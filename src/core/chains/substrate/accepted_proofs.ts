@@ -44,7 +44,9 @@ interface QueriedRange {
   readonly blocks: readonly Hash256[];
   readonly first: Hash256;
   readonly last: Hash256;
-  /** Version of the runtime before the first block; `undefined`: it has to be asked for. */
+  /** Parent of the first block. */
+  readonly parent: Hash256 | undefined;
+  /** Version of the runtime that the parent left; `undefined`: it has to be asked for. */
   readonly before: RuntimeVersion | undefined;
   /** True when no block of the range changes the runtime. */
   readonly keepsRuntime: boolean;
@@ -171,7 +173,9 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
   async #readRange(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
     const { client } = this.#node;
     const announced = new AnnouncedRange(this.#node, from, to);
-    const hashes = announced.hashes ?? await client.call(calls.blockHashes(from, to), signal);
+    const before = this.#version?.at === from - 1n ? this.#version.version : undefined;
+    const needsParent = before === undefined && from > 0n;
+    const { parent, hashes } = await this.#fetchHashes(announced, { from, to, needsParent }, signal);
     const heights = new Map<Hash256, bigint>();
     for (const [index, hash] of hashes.entries()) {
       if (hash !== undefined) heights.set(hash, from + BigInt(index));
@@ -180,14 +184,15 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
     if (first === undefined || last === undefined || BigInt(heights.size) !== to - from + 1n) {
       throw client.fault("lagging", "chain_getBlockHash", `not all blocks ${from} to ${to}`);
     }
-    const before = this.#version?.at === from - 1n ? this.#version.version : undefined;
     const range: QueriedRange = {
       blocks: [...heights.keys()],
       first,
       last,
+      parent,
       before,
       keepsRuntime: announced.keepsRuntime,
     };
+    const parents = new Map(hashes.map((hash, index) => [hash, index === 0 ? parent : hashes[index - 1]]));
     const { changes, versions } = await this.#fetchEvents(range, signal);
     const proofs: AcceptedProof[] = [];
     for (const { block, value } of changes) {
@@ -196,7 +201,7 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
         throw client.fault("lagging", "state_queryStorage", "the chain was reorganised");
       }
       if (value === undefined) continue;
-      const runtime = await this.#runtimeAt(block, versions, signal);
+      const runtime = await this.#runtimeOf({ block, parent: parents.get(block) }, versions, signal);
       proofs.push(...this.#readProofs(runtime, value, atBlock));
     }
     const version = versions.at(-1);
@@ -204,17 +209,34 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
     return proofs;
   }
 
+  /** Fetches the hashes that were not announced. */
+  async #fetchHashes(
+    announced: AnnouncedRange,
+    { from, to, needsParent }: { readonly from: bigint; readonly to: bigint; readonly needsParent: boolean },
+    signal: AbortSignal,
+  ): Promise<{ readonly parent: Hash256 | undefined; readonly hashes: readonly (Hash256 | undefined)[] }> {
+    const { client } = this.#node;
+    const known = announced.hashes;
+    if (known === undefined) {
+      const all = await client.call(calls.blockHashes(needsParent ? from - 1n : from, to), signal);
+      return needsParent ? { parent: all[0], hashes: all.slice(1) } : { parent: undefined, hashes: all };
+    }
+    if (!needsParent || announced.parent !== undefined) return { parent: announced.parent, hashes: known };
+    const [parent] = await client.call(calls.blockHashes(from - 1n, from - 1n), signal);
+    return { parent, hashes: known };
+  }
+
   /**
-   * Fetches the events of these blocks (those equal to the previous block's may be missing), with the versions at
-   * both ends.
+   * Fetches the events of these blocks (those equal to the previous block's may be missing), with the versions that
+   * execute the first of them and the one after the last.
    */
   async #fetchEvents(
-    { blocks, first, last, before, keepsRuntime }: QueriedRange,
+    { blocks, first, last, parent, before, keepsRuntime }: QueriedRange,
     signal: AbortSignal,
   ): Promise<{ readonly changes: readonly StorageChange[]; readonly versions: readonly RuntimeVersion[] }> {
     const { client } = this.#node;
     const known = before === undefined ? [] : keepsRuntime ? [before, before] : [before];
-    const ends = [first, last].slice(known.length).map((block) => calls.runtimeVersion(block));
+    const ends = [parent ?? first, last].slice(known.length).map((block) => calls.runtimeVersion(block));
     if (this.#canQueryRanges) {
       const query = calls.storageChanges(otherKeys.systemEvents(), first, last);
       const [changes, ...versions] = await client.callAllSettled([query, ...ends], signal);
@@ -235,16 +257,19 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
     };
   }
 
-  /** Returns the runtime at a block. An upgrade within the range requires the version of each block. */
-  async #runtimeAt(
-    block: Hash256,
+  /**
+   * Returns the runtime that executed a block: the one that its parent left, also where the block itself brings another.
+   * An upgrade within the range requires the version of each.
+   */
+  async #runtimeOf(
+    { block, parent = block }: { readonly block: Hash256; readonly parent: Hash256 | undefined },
     versions: readonly RuntimeVersion[],
     signal: AbortSignal,
   ): Promise<Runtime> {
     const [first, last] = versions;
     const isSame = first !== undefined && first.specVersion === last?.specVersion;
-    const version = isSame ? first : await this.#node.client.call(calls.runtimeVersion(block), signal);
-    return await this.#node.runtimes.ofVersion(version, signal, block);
+    const version = isSame ? first : await this.#node.client.call(calls.runtimeVersion(parent), signal);
+    return await this.#node.runtimes.ofVersion(version, signal, parent);
   }
 
   #readProofs(runtime: Runtime, events: Uint8Array, atBlock: bigint): readonly AcceptedProof[] {

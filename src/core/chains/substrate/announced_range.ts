@@ -22,6 +22,12 @@ export class AnnouncedRange {
       : [];
   }
 
+  /** Hash of the block before the first one; `undefined`: it is not known. */
+  get parent(): Hash256 | undefined {
+    const [from] = this.#heights;
+    return from === undefined ? undefined : this.#hashAt(from - 1n);
+  }
+
   /** Hashes of all blocks, ascending; `undefined`: some are not known. */
   get hashes(): readonly Hash256[] | undefined {
     const known = this.#heights.flatMap((height) => this.#hashAt(height) ?? []);

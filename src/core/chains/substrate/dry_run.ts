@@ -3,9 +3,9 @@
  * `system_dryRun` if a gateway does not offer that.
  */
 import { RpcFault } from "../../rpc/fault.ts";
-import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
-import { findUnmet } from "./assumptions.ts";
+import { withCurrentRuntime } from "./current_runtime.ts";
 import { type BareExtrinsic, toSubmission, VALIDATE_METHOD, validationCall } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
@@ -99,27 +99,6 @@ async function callDryRun(
 export function toSizeRefusal(fault: unknown): Refusal {
   if (!(fault instanceof RpcFault) || fault.code !== "too_large") throw fault;
   return { code: "too_large", detail: fault.detail ?? fault.code };
-}
-
-/**
- * Runs `work` with the latest known runtime; if the chain has another version by now, again with that one, so that
- * nothing is built with stale metadata.
- */
-export async function withCurrentRuntime<T extends { readonly version: RuntimeVersion }>(
-  node: SubstrateNode,
-  work: (runtime: Runtime) => Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
-  const runtime = await node.runtimes.current(signal);
-  const result = await work(runtime);
-  if (result.version.specVersion === runtime.version.specVersion) return result;
-  node.log.info("runtime_upgraded", {
-    from: runtime.version.specVersion,
-    to: result.version.specVersion,
-  });
-  const newer = await node.runtimes.ofVersion(result.version, signal);
-  for (const { text } of findUnmet(newer, node.use)) node.log.warn("runtime_differs", { explanation: text });
-  return await work(newer);
 }
 
 /** @throws {RpcFault} `too_large`. */

@@ -9,7 +9,7 @@ import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { AnnouncedHeads } from "./announced_heads.ts";
-import type { ChainUse } from "./assumptions.ts";
+import { type ChainUse, findUnmet, type Unmet } from "./assumptions.ts";
 import { loadRuntime, type Runtime } from "./runtime.ts";
 
 /** Maximum number of cached runtimes; an upgrade is rare, so two are plenty. */
@@ -46,12 +46,27 @@ export function chainHashFunction(hashing: HashAlgorithm): (data: Uint8Array) =>
 export class Runtimes {
   readonly #client: SubstrateClient;
   readonly #chain: string;
+  readonly #use: ChainUse;
   readonly #byVersion = new Map<number, Promise<Runtime>>();
+  readonly #unmet = new WeakMap<Runtime, readonly Unmet[]>();
   #newest: number | undefined;
 
-  constructor(client: SubstrateClient, chain: string) {
+  constructor(client: SubstrateClient, chain: string, use: ChainUse) {
     this.#client = client;
     this.#chain = chain;
+    this.#use = use;
+  }
+
+  /** Version of the best block as last seen. */
+  get newest(): number | undefined {
+    return this.#newest;
+  }
+
+  /** Lists the purposes that a runtime does not serve; compared once. */
+  listUnmet(runtime: Runtime): readonly Unmet[] {
+    const known = this.#unmet.get(runtime) ?? findUnmet(runtime, this.#use);
+    this.#unmet.set(runtime, known);
+    return known;
   }
 
   /** Returns the runtime of the best block as last seen; queries the node only the first time. @throws {RpcFault} */

@@ -18,7 +18,8 @@ import {
   toSubmission,
 } from "./extrinsics.ts";
 import { readReceipts, receiptSet } from "./receipts.ts";
-import { requireSize, withCurrentRuntime } from "./dry_run.ts";
+import { requireSize } from "./dry_run.ts";
+import { withCurrentRuntime } from "./current_runtime.ts";
 
 /** Makes extrinsics, and submits them to the transaction pool. */
 export class SubstrateSender implements Sender {

@@ -26,6 +26,7 @@ import { BLOCKS_PER_QUERY, SubstrateEvents } from "./events.ts";
 import { keySigner, type MessageSigner, plainSigner } from "./extrinsics.ts";
 import { SubstrateFees } from "./fees.ts";
 import { ChildTrie, Runtimes, type SubstrateNode } from "./node.ts";
+import { findUnsupported } from "./current_runtime.ts";
 import { SubstrateOutcomes } from "./outcomes.ts";
 import { SubstrateProofs } from "./proofs.ts";
 import { SubstrateSimulator } from "./simulation.ts";
@@ -124,7 +125,7 @@ export function createChainContext(
     isHub,
     use,
     hashing: options.hashing,
-    runtimes: new Runtimes(client, chain),
+    runtimes: new Runtimes(client, chain, use),
     childTrie: new ChildTrie(client),
     heads: {
       best: announced("best", (head) => ({ head })),
@@ -168,6 +169,7 @@ export function assembleSubstrateChain(
     gas: undefined,
     replacement: undefined,
     proofChecks: undefined,
+    runtime: { findUnsupported: (signal) => findUnsupported(node, signal) },
     hubClient: undefined,
     planChecks: ({ hub, fetchKnownHeight }) =>
       planSubstrateChecks(node, {

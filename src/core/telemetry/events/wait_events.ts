@@ -69,6 +69,11 @@ export const waitEvents = {
     meaning: "The hub does not take messages of the source chain.",
     action: "See `chain_not_accepted`.",
   },
+  runtime_support_awaited: {
+    text: "Waiting for a runtime that this program knows",
+    meaning: "The target was upgraded to another runtime than this program knows; nothing is sent to it.",
+    action: "Update the program.",
+  },
   inclusion_awaited: {
     text: "Waiting for transactions to be included",
     meaning: "Transactions of ours are pending.",

@@ -109,17 +109,18 @@ Deno.test("accepted proofs: a range beyond the head is lagging, and so is a bloc
   await chain.close();
 });
 
-Deno.test("accepted proofs: a range over an upgrade is decoded by the runtime of each block", async () => {
+Deno.test("accepted proofs: a range over an upgrade is decoded by the runtime that each block's parent left", async () => {
   const runtimes = {
     nexus: hubMetadata("nexus-head"),
     gargantua: hubMetadata("gargantua-head"),
   };
-  const before = new Set([5, 6, 7].map((height) => hashOf(`b${height}`)));
+  // Block 9 brings the new runtime, and is executed by the old one.
+  const before = new Set([4, 5, 6, 7, 8].map((height) => hashOf(`b${height}`)));
   const runtimeAt = (block: unknown): (typeof runtimes)["nexus"] =>
     block === undefined || before.has(String(block) as ReturnType<typeof hashOf>)
       ? runtimes.nexus
       : runtimes.gargantua;
-  const blocks = new Map([[6, accepted(70n)], [9, accepted(71n, 2n, "gargantua")]]);
+  const blocks = new Map([[6, accepted(70n)], [9, accepted(71n)], [10, accepted(72n, 2n, "gargantua")]]);
   const { chain, run } = scriptHub({
     ...eventsOf(blocks, 12),
     state_getRuntimeVersion: (block) => {
@@ -130,7 +131,11 @@ Deno.test("accepted proofs: a range over an upgrade is decoded by the runtime of
   });
   assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), [
     { height: 70n, newSetId: undefined, atBlock: 6n },
-    { height: 71n, newSetId: 2n, atBlock: 9n },
+    { height: 71n, newSetId: undefined, atBlock: 9n },
+    { height: 72n, newSetId: 2n, atBlock: 10n },
+  ]);
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(9n, 9n, signal)), [
+    { height: 71n, newSetId: undefined, atBlock: 9n },
   ]);
   await chain.close();
 });

@@ -51,7 +51,7 @@ function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
     isHub: true,
     use: "hub",
     hashing,
-    runtimes: new Runtimes(client, "POLKADOT-3367"),
+    runtimes: new Runtimes(client, "POLKADOT-3367", "hub"),
     childTrie: new ChildTrie(client),
     heads: { best: unasked("best"), final: unasked("final") },
   };

@@ -26,6 +26,7 @@ import {
   startTestHub,
 } from "../../../../devnet/hub/deliveries.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
+import type { RuntimeChange } from "../../../../devnet/hub/runtime_change.ts";
 import { RuntimeMetadata } from "../../../../devnet/hub/runtime_metadata.ts";
 import { connect, relayerId } from "./hub_connection.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
@@ -640,6 +641,77 @@ Deno.test("hub chain: after a runtime upgrade the metadata is read again before 
   await signed(chain, delivery);
   assert.equal(hub.callCounts.get("state_getMetadata"), 2);
   assert.deepEqual(log.lines.map((line) => line.event), ["runtime_upgraded"]);
+});
+
+/** Upgrades the hub's runtime; the block after the one with it is the first of the new runtime. */
+async function upgrade(hub: Hub, change: RuntimeChange): Promise<void> {
+  const done = hub.governance.upgradeRuntime(change);
+  hub.produceBlock();
+  await done;
+}
+
+Deno.test("hub chain: a runtime with other indexes and fields is delivered to, and older blocks are read by the older one (F20)", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain, log } = connection;
+  const deliver = async (height: bigint, nonce: bigint): Promise<SignedSubmission> => {
+    const submission = await signed(chain, await deliveryOf(hub, height, post(nonce)));
+    assert.deepEqual(await chain.sender.broadcast(submission, signal), { kind: "sent" });
+    return submission;
+  };
+  const older = await deliver(10n, 1n);
+  hub.produceBlock();
+  await upgrade(hub, { swapped: ["Ismp", "Relayer"], widened: ["System.ExtrinsicSuccess"] });
+  const newer = await deliver(11n, 2n);
+  assert.notDeepEqual(newer.raw.slice(0, 8), older.raw.slice(0, 8));
+  hub.produceBlock();
+  for (const submission of [older, newer]) {
+    const outcome = await chain.outcomes.fetchOutcome(submission, signal);
+    assert.ok(outcome.kind === "included" && outcome.succeeded);
+    assert.equal(outcome.handled.length, 1);
+  }
+  assert.equal(await chain.runtime?.findUnsupported(signal), undefined);
+  assert.deepEqual(log.lines.map((line) => line.event), ["runtime_upgraded"]);
+});
+
+Deno.test("hub chain: an extrinsic of the older runtime that waits in the pool is lost, and can be made again (F20)", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  const older = await signed(chain, delivery);
+  await upgrade(hub, { swapped: ["Ismp", "Relayer"] });
+  const refused = await chain.sender.broadcast(older, signal).catch((fault: unknown) => fault);
+  assert.ok(refused instanceof RpcFault || Object(refused).kind === "refused", String(refused));
+  assert.deepEqual(await chain.outcomes.fetchOutcome(older, signal), { kind: "unknown" });
+  const newer = await signed(chain, delivery);
+  await chain.sender.broadcast(newer, signal);
+  hub.produceBlock();
+  const outcome = await chain.outcomes.fetchOutcome(newer, signal);
+  assert.ok(outcome.kind === "included" && outcome.succeeded);
+});
+
+Deno.test("hub chain: a runtime without what is needed is named, and nothing is made for it until it is replaced (F20)", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain, log } = connection;
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  await signed(chain, delivery);
+  assert.equal(await chain.runtime?.findUnsupported(signal), undefined);
+  await upgrade(hub, { removed: ["Relayer.accumulate_fees"] });
+  for (let times = 0; times < 2; times++) {
+    await assert.rejects(chain.simulator.simulate(delivery, signal), faultWith("runtime_unsupported"));
+  }
+  const said = await chain.runtime?.findUnsupported(signal) ?? "";
+  assert.match(said, /^runtime gargantua 8401 is another .*Relayer\.accumulate_fees.*; update this program$/);
+  await upgrade(hub, {});
+  assert.equal(await chain.runtime?.findUnsupported(signal), undefined);
+  await signed(chain, delivery);
+  assert.deepEqual(log.lines.map((line) => line.event), [
+    "runtime_upgraded",
+    "runtime_differs",
+    "runtime_upgraded",
+  ]);
 });
 
 Deno.test("hub chain: without the pool's runtime API a dry run decides", async () => {
