@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { liveChainOf, namedChains } from "../../src/core/config/live_chains.ts";
 import { findLiveChain, findOtherTrie } from "../../src/core/config/live_network.ts";
-import { isPolkadotHub } from "../../src/core/ismp/polkadot_hub.ts";
 import { evmStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { chainClients } from "../../src/consensus/registry.ts";
 import { runConsensusCommand } from "../support/standalone_commands.ts";
@@ -47,8 +46,8 @@ Deno.test("docs: the table of the live networks' chains is complete, and says wh
     assert.deepEqual([name, consensusStateId, messages, consensus], [
       findOtherTrie(known),
       findLiveChain(known)?.consensusStateId,
-      isPolkadotHub(known) ? "yes" : "no",
-      isPolkadotHub(known) ? `\`${chainClients.substrate_evm.type}\`` : "no",
+      "no",
+      "no",
     ]);
   }
 });

@@ -1,6 +1,7 @@
 /**
  * Names under which `config init` knows the EVM chains of the live hubs. Chain ids and explorers:
- * wevm/viem: src/chains/definitions; hubs: polytope-labs/hyperbridge: docs/content/developers/network/relayer.mdx (Nexus
+ * wevm/viem: src/chains/definitions, for Polkadot Hub on Paseo polytope-labs/hyperbridge:
+ * docs/content/developers/evm/contract-addresses/testnet.mdx; hubs: polytope-labs/hyperbridge: docs/content/developers/network/relayer.mdx (Nexus
  * is the parachain 3367 of Polkadot, Gargantua 4009 of Paseo, which hubs call KUSAMA).
  */
 import { evmStateMachine, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
@@ -48,6 +49,12 @@ export const namedChains: readonly NamedChain[] = [
   { name: "bsc", network: "mainnet", chainId: 56, explorer: "https://bscscan.com" },
   { name: "gnosis", network: "mainnet", chainId: 100, explorer: "https://gnosisscan.io" },
   { name: "polygon", network: "mainnet", chainId: 137, explorer: "https://polygonscan.com" },
+  {
+    name: "polkadot-hub",
+    network: "mainnet",
+    chainId: 420420419,
+    explorer: "https://blockscout.polkadot.io",
+  },
   { name: "sepolia", network: "testnet", chainId: 11155111, explorer: "https://sepolia.etherscan.io" },
   {
     name: "arbitrum-sepolia",
@@ -78,6 +85,12 @@ export const namedChains: readonly NamedChain[] = [
     explorer: "https://blockscout.chiadochain.net",
   },
   { name: "polygon-amoy", network: "testnet", chainId: 80002, explorer: "https://amoy.polygonscan.com" },
+  {
+    name: "polkadot-hub-paseo",
+    network: "testnet",
+    chainId: 420420417,
+    explorer: "https://blockscout-testnet.polkadot.io",
+  },
 ];
 
 /** How the live hub knows a named chain. */

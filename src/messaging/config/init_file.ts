@@ -8,14 +8,26 @@ import {
   type InitAnswers,
   type InitFile,
 } from "../../core/config/init_answers.ts";
-import { liveChainOf, liveHubs } from "../../core/config/live_chains.ts";
+import { liveChainOf, liveHubs, type NamedChain } from "../../core/config/live_chains.ts";
+import { isPolkadotHub } from "../../core/ismp/polkadot_hub.ts";
 import { evmStateMachine } from "../../core/ismp/state_machine.ts";
 import { messagingSections } from "./schema.ts";
+
+/** The nodes of a chain: of Polkadot Hub the Substrate node is told by its scheme. */
+function nodesOf(
+  { chainId }: NamedChain,
+  urls: readonly string[] = [],
+): { readonly rpc_urls: readonly string[]; readonly ws_url?: string } {
+  if (!isPolkadotHub(evmStateMachine(chainId))) return { rpc_urls: urls };
+  const isSocket = (url: string): boolean => /^wss?:/i.test(url);
+  return { rpc_urls: urls.filter((url) => !isSocket(url)), ws_url: urls.find(isSocket) ?? "" };
+}
 
 /** Writes the file. */
 export function writeMessagingInit(answers: InitAnswers): InitFile {
   const { network, chains, hubUrl, urls } = answers;
-  const { hub, relayer, evm } = messagingSections(noFiles);
+  const { hub, relayer, evm, substrate_evm: substrateEvm } = messagingSections(noFiles);
+  const parts = chains.map((chain) => ({ chain, nodes: nodesOf(chain, urls.get(chain.name)) }));
   const sections: readonly CommentedSection[] = [
     {
       title: "The hub",
@@ -32,14 +44,14 @@ export function writeMessagingInit(answers: InitAnswers): InitFile {
         delivery_endpoints: chains.map(({ chainId }) => evmStateMachine(chainId)),
       },
     },
-    ...chains.map((chain, index): CommentedSection => ({
+    ...parts.map(({ chain, nodes }, index): CommentedSection => ({
       ...index === 0 ? { title: "Chains" } : { shows: "required" },
       comment: describeChain(chain),
       header: chain.name,
-      section: evm,
+      section: nodes.ws_url === undefined ? evm : substrateEvm,
       values: {
         state_machine: evmStateMachine(chain.chainId),
-        rpc_urls: urls.get(chain.name) ?? [],
+        ...nodes,
         consensus_state_id: liveChainOf(chain).consensusStateId,
         etherscan_api_key: "",
         ismp_host: liveChainOf(chain).ismpHost,
@@ -50,15 +62,16 @@ export function writeMessagingInit(answers: InitAnswers): InitFile {
   ];
   const blanks = [
     ...hubUrl === undefined ? ["[hub].rpc_ws"] : [],
-    ...chains.flatMap(({ name }) => [
-      ...urls.has(name) ? [] : [`[${name}].rpc_urls`],
+    ...parts.flatMap(({ chain: { name }, nodes }) => [
+      ...nodes.rpc_urls.length > 0 ? [] : [`[${name}].rpc_urls`],
+      ...nodes.ws_url === "" ? [`[${name}].ws_url`] : [],
       ...accountBlanks(answers, name),
     ]),
   ];
   const head = [
     "Configuration of `causeway`, the messaging relayer, written by `causeway config init`:",
     "  causeway --config=FILE config check",
-    'Empty values of `rpc_ws`, `rpc_urls` and `signer` are to be filled in. `#key = value` is optional; "default" ' +
+    'Empty values of `rpc_ws`, `rpc_urls`, `ws_url` and `signer` are to be filled in. `#key = value` is optional; "default" ' +
     "behind it means that leaving it commented out is the same. `${NAME}` in a text is replaced from the environment.",
   ];
   return { text: writeCommentedFile({ schema: "./causeway.schema.json", head, sections }), blanks };

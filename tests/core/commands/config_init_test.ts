@@ -60,6 +60,8 @@ for (const [network, names] of [["mainnet", MAINNET], ["testnet", TESTNET]] as c
       ...names.flatMap((
         name,
       ) => [`--url=${name}=https://${name}.example.org/v1/KEY`, `--signer=${name}=/run/key`]),
+      ...names.filter((name) => name.startsWith("polkadot-hub"))
+        .map((name) => `--url=${name}=wss://${name}.example.org/KEY`),
     ]);
     assert.deepEqual([code, stdout], [0, "r.toml is written\nThen: causeway --config=r.toml config check\n"]);
     assert.ok(text !== undefined);
@@ -69,7 +71,8 @@ for (const [network, names] of [["mainnet", MAINNET], ["testnet", TESTNET]] as c
     assert.deepEqual(config?.chains.map(({ section }) => section), names);
     for (const chain of config?.chains ?? []) {
       const named = namedChains.find(({ name }) => name === chain.section);
-      assert.ok(named !== undefined && chain.type === "evm");
+      assert.ok(named !== undefined && chain.type !== "substrate");
+      assert.equal(chain.type, named.name.startsWith("polkadot-hub") ? "substrate_evm" : "evm");
       const live = liveChainOf(named);
       assert.deepEqual([chain.ismpHost, chain.consensusStateId], [live.ismpHost, live.consensusStateId]);
       assert.equal(chain.stateMachine, `EVM-${named.chainId}`);
@@ -88,6 +91,17 @@ Deno.test("config init: what is not given is blank, is named, and is all that th
   const blanks = ["[hub].rpc_ws", "[ethereum].rpc_urls", "[ethereum].signer", "[base].signer"];
   assert.ok(stdout.includes(`To be filled in: ${blanks.join(", ")}\n`), stdout);
   assert.deepEqual(check(text ?? ""), { problems: blanks, rest: [] });
+});
+
+Deno.test("config init: of Polkadot Hub the Substrate node is told by its scheme, and named when it is missing", async () => {
+  const endpoint = "--url=polkadot-hub=https://eth.example.org";
+  const blanks = ["[hub].rpc_ws", "[polkadot-hub].ws_url", "[polkadot-hub].signer"];
+  const without = await init(["--chain=polkadot-hub", endpoint]);
+  assert.ok(without.stdout.includes(`To be filled in: ${blanks.join(", ")}\n`), without.stdout);
+  assert.deepEqual(check(without.text ?? "").problems.toSorted(), blanks.toSorted());
+  const given = await init(["--chain=polkadot-hub", endpoint, "--url=polkadot-hub=wss://node.example.org"]);
+  assert.match(given.text ?? "", /^ws_url = "wss:\/\/node\.example\.org"$/m);
+  assert.match(given.text ?? "", /^rpc_urls = \["https:\/\/eth\.example\.org"\]$/m);
 });
 
 Deno.test("config init: at a terminal it asks for what is missing, and an empty answer leaves a blank", async () => {
@@ -195,6 +209,7 @@ for (const network of ["mainnet", "testnet"] as const) {
       '$1 = ["https://node.example.org"]',
     )
       .replaceAll(/^heimdall_rpc_url = ""/gm, 'heimdall_rpc_url = "https://node.example.org"')
+      .replaceAll(/^relay_rpc_ws = ""/gm, 'relay_rpc_ws = "wss://node.example.org"')
       .replaceAll(/^signer = ""/gm, 'signer = "/run/key"')
       .replaceAll(/^(dispute_game_factory|rollup_core) = ""/gm, `$1 = "0x${"11".repeat(20)}"`);
     const { config } = parseConsensusConfig(files, filled);
