@@ -16,6 +16,7 @@ import { serveStatus } from "../core/telemetry/http/serve_status.ts";
 import type { RunArguments, RunRequest } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";
+import { keepFixed } from "./config/fixed_keys.ts";
 import { readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
 import { controlSocketPath } from "./control/socket_path.ts";
@@ -44,7 +45,7 @@ export function runProgram(
       arguments: args,
       reading: read(),
       readAgain: read,
-      keepFixed: keepHub,
+      keepFixed,
       secretsOf: listSecrets,
       hasResult: command.kind === "command" && command.hasResult,
       tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
@@ -60,7 +61,11 @@ export function runProgram(
         ...base,
         checks: { board, machine },
         openLedger: () => {
-          const ledger = openLedger(args.db, { clock: systemClock, log });
+          const ledger = openLedger(args.db, {
+            clock: systemClock,
+            log,
+            isReplicated: config.relayer.leaveCheckpoints,
+          });
           // The database is locked, so that a socket that is there belongs to no living process.
           if (command.kind === "relay") socket = openControlSocket(base, path);
           dropWriteAccess(log);
@@ -96,17 +101,4 @@ export function runProgram(
       return await command.run({ deps, config, signal });
     },
   );
-}
-
-/** The database belongs to one hub: another one is used after a restart with another database. */
-function keepHub(
-  { hub: { stateMachine, consensusStateId } }: MessagingConfig,
-  after: MessagingConfig,
-): { readonly config: MessagingConfig; readonly fixed: readonly string[] } {
-  const { hub } = after;
-  const fixed = [
-    ...hub.stateMachine === stateMachine ? [] : [`[${hub.section}].state_machine`],
-    ...hub.consensusStateId === consensusStateId ? [] : [`[${hub.section}].consensus_state_id`],
-  ];
-  return { config: { ...after, hub: { ...hub, stateMachine, consensusStateId } }, fixed };
 }

@@ -136,6 +136,14 @@ const relayerKeys = {
       "How often blocks that were read before are read again, and receipts of messages that wait: nothing should " +
       "be found; what is found is repaired, logged and counted.",
   }),
+  leaveCheckpoints: optional(boolean, {
+    name: "leave_checkpoints",
+    description:
+      "True: writing the database's log back into its file (checkpoints) is left to the program that replicates it; " +
+      "the relayer does it only once the log has 64 MiB. False: the relayer does it as usual. Without the key it is " +
+      "left to Litestream where its traces are found in or beside the database. It is read at the start only.",
+    example: true,
+  }),
   disableFeeAccumulation: withDefault(boolean, false, {
     name: "disable_fee_accumulation",
     description:

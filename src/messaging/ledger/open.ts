@@ -9,16 +9,27 @@ import { type FileLock, refuseHeld, takeLock } from "./file_lock.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { migrations as allMigrations } from "./migrations/all.ts";
 import { checkAtStart, migrate, type Migration, readSchemaVersion, shrink } from "./schema.ts";
-import { resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 /** Time for which a statement waits for a program that replicates the database, or for an operator's tool, ms. */
 const BUSY_MS = 5_000;
 
+/**
+ * Pages of the log after which it is written back although another program should do it: 64 MiB, the file does not grow
+ * without end when that program is gone.
+ */
+const MAX_LEFT_PAGES = 16_384;
+
 /** Dependencies of {@link openLedger}. */
 export interface OpenDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log?: Pick<Log, "info"> | undefined;
+  /**
+   * True: another program replicates the database and writes its log back (`leave_checkpoints`); `undefined`: found out
+   * by the traces of Litestream.
+   */
+  readonly isReplicated?: boolean | undefined;
   /** Migrations; all known ones when absent. For tests of upgrades. */
   readonly migrations?: readonly Migration[];
 }
@@ -84,11 +95,22 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
     copyOlder(file, steps.length, deps.log);
     const db = openLocked(file, steps);
     db.atClose(lock.release);
+    if (deps.isReplicated ?? hasLitestream(db)) {
+      db.row(`PRAGMA wal_autocheckpoint = ${MAX_LEFT_PAGES}`);
+      deps.log?.info("checkpoints_left", { database: path });
+    }
     return db;
   } catch (error) {
     lock.release();
     throw error;
   }
+}
+
+/** True when Litestream has worked on the database: it makes a table in it, and a folder beside the file. */
+function hasLitestream(db: Database): boolean {
+  if (db.row("SELECT name FROM sqlite_schema WHERE name = '_litestream_seq'") !== undefined) return true;
+  const file = Deno.realPathSync(resolve(db.path));
+  return findFile(`${dirname(file)}/.${basename(file)}-litestream`) !== undefined;
 }
 
 /** Takes the lock of a database that is ours or empty: other files are not changed, and nothing is left beside them. */

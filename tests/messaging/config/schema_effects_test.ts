@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
+import { keepFixed } from "../../../src/messaging/config/fixed_keys.ts";
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
 import { connectChains } from "../../../src/messaging/connect.ts";
 import { createFeeContext, planFees } from "../../../src/messaging/fee_workers.ts";
@@ -42,6 +43,7 @@ async function plan(config: MessagingConfig): Promise<string> {
   const { withdrawals, hostOf } = createFeeContext(deps, feeParts);
   const shown = {
     settings,
+    fixed: keepFixed(config, parse(GOOD_TOML)).fixed,
     workers: [...workers, ...fees].map(({ name }) => name),
     legs: [...outbound.values()].map(({ initialHeight, pollIntervalMs, profit, rewards }) => [
       initialHeight,
@@ -110,6 +112,7 @@ const changes: Readonly<Record<string, string>> = {
   "relayer withdrawal_frequency": plus("relayer", "withdrawal_frequency = 60"),
   "relayer reconciliation_frequency": plus("relayer", "reconciliation_frequency = 60"),
   "relayer minimum_withdrawal_amount": plus("relayer", "minimum_withdrawal_amount = 60"),
+  "relayer leave_checkpoints": plus("relayer", "leave_checkpoints = true"),
   "relayer disable_fee_accumulation": plus("relayer", "disable_fee_accumulation = true"),
   "evm state_machine": edited(['state_machine = "EVM-31337"', 'state_machine = "EVM-31338"']),
   "evm consensus_state_id": edited(['"ETH0"', '"ETH1"']),

@@ -38,6 +38,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       moduleFilter: undefined,
       unprofitableRetryFrequencySec: 60,
       maximumDailyLoss: facts.maximumDailyLoss,
+      leaveCheckpoints: undefined,
       disableFeeAccumulation: false,
     },
     chains: facts.entries.map(({ id, key }): EvmChainConfig => ({

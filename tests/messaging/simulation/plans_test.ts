@@ -216,7 +216,7 @@ Deno.test("simulation: what a transaction of a lost database delivers before our
   });
 });
 
-Deno.test("simulation: started from a replica that is behind, nothing is lost, nothing done twice, every fee claimed (I4, I8)", async () => {
+Deno.test("simulation: started from a replica that is behind, nothing is lost, nothing done twice, every fee claimed (F2)", async () => {
   let restores = 0;
   let found = 0;
   for (let seed = 400; seed < 420; seed++) {

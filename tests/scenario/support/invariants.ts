@@ -44,6 +44,8 @@ export type ProcessTrace = Pick<RelayerProcess, "lines" | "text" | "endedAtMs">;
 export interface RelayerTrace {
   readonly role: DevnetRole;
   readonly ledger: LedgerSnapshot;
+  /** Databases that gave way to replicas which were behind, as they were in the end. */
+  readonly lost?: readonly LedgerSnapshot[];
   readonly processes: readonly (ProcessTrace & Pick<RelayerProcess, "assertNoErrors">)[];
 }
 
@@ -67,7 +69,7 @@ export interface Facts {
   readonly histories: ReadonlyMap<string, ChainHistory>;
   /** Height of `source` that `target` knows. */
   readonly told: (source: string, target: string) => bigint;
-  readonly trace: Pick<RelayerTrace, "role" | "ledger"> & {
+  readonly trace: Pick<RelayerTrace, "role" | "ledger" | "lost"> & {
     readonly processes: readonly ProcessTrace[];
   };
   /** The relayer's transactions by EVM chain. */
@@ -170,7 +172,7 @@ export function violationsOf(facts: Facts): readonly string[] {
     ...cursorsAhead(cursors, facts.told),
     ...cursorsBack(facts),
     ...journalGaps(facts),
-    ...deliveriesWrong(deliveries, ownHandled(facts)),
+    ...deliveriesWrong(deliveries, ownHandled(facts), { wasLost: hasLost(facts) }),
     ...attemptsDouble(submissions),
     ...endsUnreasoned(messages),
     ...endsUntrueIn(facts),
@@ -250,8 +252,14 @@ function rowsMissingIn(facts: Facts): Iterable<string> {
   });
 }
 
+/** True when a replica that was behind took the database's part. */
+function hasLost({ trace: { lost = [] } }: Facts): boolean {
+  return lost.length > 0;
+}
+
 /** I2. */
 function* cursorsBack(facts: Facts): Iterable<string> {
+  if (hasLost(facts)) return; // a replica has the cursors of its time
   const last = new Map<string, bigint>();
   for (const { leg, afterBlock, because } of legStarts(facts)) {
     if (because === "cursor" && afterBlock < (last.get(leg) ?? 0n)) {
@@ -271,7 +279,8 @@ function ownHandled(facts: Facts): readonly (HandledEvent & { readonly chain: st
 /** I3: on EVM chains every transaction of the account, on the hub every extrinsic that named us. */
 function* journalGaps(facts: Facts): Iterable<string> {
   const { trace, mined } = facts;
-  const journal = new Set(trace.ledger.submissions.map(({ chain, hash }) => `${chain} ${hash}`));
+  const journals = [trace.ledger, ...trace.lost ?? []].flatMap(({ submissions }) => submissions);
+  const journal = new Set(journals.map(({ chain, hash }) => `${chain} ${hash}`));
   for (const [chain, transactions] of mined) {
     for (const { hash } of transactions) {
       if (!journal.has(`${chain} ${hash}`)) yield `I3: ${hash} on ${chain} is not in the journal`;

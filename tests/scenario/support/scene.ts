@@ -65,6 +65,8 @@ export async function playSceneOn(devnet: Devnet, play: (scene: Scene) => Promis
 /** A relayer of a scene: its account, its database, and the processes that ran on it. */
 export class SceneRelayer {
   readonly processes: RelayerProcess[] = [];
+  /** Databases that gave way to replicas. */
+  readonly #lostPaths: string[] = [];
   readonly #scene: Scene;
 
   /** Not for callers: use {@link Scene.relayer}. */
@@ -103,6 +105,17 @@ export class SceneRelayer {
       return legs.size === expectedLegs(this.#scene.devnet, changes);
     }, { deadlineMs: DEADLINE_MS });
     return process;
+  }
+
+  /** Starts a process on `dbPath`, which holds what a replica had of the newest process's database. */
+  startElsewhere(dbPath: string, changes: ConfigChanges = {}): Promise<RelayerProcess> {
+    this.#lostPaths.push(this.process.dbPath);
+    return this.start(changes, { dbPath });
+  }
+
+  /** What the databases held that gave way to replicas. */
+  lostLedgers(): Promise<readonly LedgerSnapshot[]> {
+    return Promise.all(this.#lostPaths.map((path) => readLedger(path)));
   }
 
   /** Ends the newest process in order. @throws {Error} when its status is not 0. */
@@ -242,6 +255,7 @@ export class Scene implements AsyncDisposable {
     const traces = await Promise.all(this.relayers.map(async (relayer) => ({
       role: relayer.role,
       ledger: await relayer.ledger(),
+      lost: await relayer.lostLedgers(),
       processes: relayer.processes,
     })));
     await assertInvariants(this.devnet, traces, {

@@ -140,6 +140,11 @@ export const programEvents = {
     meaning: "A newer version of the program changes the database; a copy of the old one was made.",
     action: "Remove the copy when it is no longer needed.",
   },
+  checkpoints_left: {
+    text: "The database is replicated: writing its log back is left to the program that does it",
+    meaning: "`leave_checkpoints` says so, or traces of Litestream were found.",
+    action: "Nothing while Litestream runs. Otherwise set `leave_checkpoints` to false.",
+  },
   rows_pruned: {
     text: "Old rows removed",
     meaning: "Rows of the database that are no longer needed were deleted.",
