@@ -30,6 +30,10 @@ export interface Heimdall extends AsyncDisposable {
   readonly blocksPerSet: bigint;
   /** Changes what the node answers; `undefined`: nothing. */
   alter: AlterNodeAnswer | undefined;
+  /** True: blocks have no milestones, and nothing more of Bor becomes final. */
+  holdsMilestones: boolean;
+  /** Number of the newest block of Bor that a milestone has made final. */
+  readonly finalized: bigint;
 }
 
 /** Blocks of Bor that are newer than the one of a milestone: a node may still lose them. */
@@ -56,6 +60,7 @@ class RunningHeimdall implements Heimdall {
   readonly chain: HeimdallChain;
   readonly blocksPerSet: bigint;
   alter: AlterNodeAnswer | undefined;
+  holdsMilestones = false;
   readonly #options: HeimdallOptions;
   readonly #server: ReturnType<typeof serveLocally>;
   readonly #end = Promise.withResolvers<void>();
@@ -76,8 +81,13 @@ class RunningHeimdall implements Heimdall {
     return `http://127.0.0.1:${this.#server.port}`;
   }
 
+  get finalized(): bigint {
+    return this.#finalized;
+  }
+
   /** Adds a block, with a milestone if Bor has grown. */
   async addBlock(): Promise<void> {
+    if (this.holdsMilestones) return this.chain.addBlock();
     const { executionUrl } = this.#options;
     const head = BigInt(String(await resultHttp(executionUrl, "eth_blockNumber", [])));
     const number = head - UNSURE_BLOCKS;
