@@ -50,8 +50,11 @@ export async function runConsensusCommand(
   return await run(parsed, { program: "causeway-consensus", file: consensusFile, files, around });
 }
 
-class MissingFile extends Error {
-  override readonly name = "NotFound";
+/** The system's error for a path that is no file. */
+class FileError extends Error {
+  constructor(override readonly name: "NotFound" | "IsADirectory") {
+    super(name);
+  }
 }
 
 async function run<Run>(
@@ -73,7 +76,9 @@ async function run<Run>(
       const text = files[path];
       if (text !== undefined) return new TextEncoder().encode(text);
       if (around.readFile !== undefined) return around.readFile(path);
-      throw new MissingFile();
+      throw new FileError(
+        Object.keys(files).some((name) => name.startsWith(`${path}/`)) ? "IsADirectory" : "NotFound",
+      );
     },
     readVariable: (name: string): string | undefined => around.readVariable?.(name),
     closeEnvironment: (): void => {},
