@@ -47,7 +47,7 @@ const FEW = 5;
 /** In the order of their names, `A`, `B`, ...: the rollups stand on the L1. */
 const KINDS: readonly ChainKind[] = ["beacon", "op_stack", "arbitrum", "bsc"];
 /** With `--all`. */
-const ALL_KINDS: readonly ChainKind[] = [...KINDS, "polygon"];
+const ALL_KINDS: readonly ChainKind[] = [...KINDS, "polygon", "polkadot_hub"];
 /** The last name, final by votes of its own. */
 const SUBSTRATE = "SUBSTRATE-demo";
 const SUBSTRATE_DECIMALS = 12;
@@ -66,7 +66,7 @@ function parseArguments(args: readonly string[]): Arguments {
     .description(
       "EVM chains, a Substrate chain and a hub learn of each other by proofs, and messages cross; both compiled programs at work",
     )
-    .option("--all", "a Polygon chain as well", false)
+    .option("--all", "a Polygon chain and Polkadot Hub as well", false)
     .option("--keep", "continue afterwards, so that more can be sent", false)
     .option("--verbose", "show the logs of both programs", false)
     .option("--count <n>", "messages each way between the L1 and BSC", readCount, 20)
@@ -111,8 +111,10 @@ async function run(signal: AbortSignal): Promise<number> {
     progress.say("Building both programs (build/causeway, build/causeway-consensus) ...");
     await compilePrograms(signal);
   }
-  const kinds = options.all ? "a BSC-type, a Polygon and a Substrate" : "a BSC-type and a Substrate";
-  progress.say(`Starting an L1, two rollups, ${kinds} chain, a hub and its relay chain,`);
+  const kinds = options.all
+    ? "a BSC-type, a Polygon and a Substrate chain, Polkadot Hub"
+    : "a BSC-type and a Substrate chain";
+  progress.say(`Starting an L1, two rollups, ${kinds}, a hub and its relay chain,`);
   progress.say(
     "and causeway-consensus twice: [hub] type beefy is for EVM chains, grandpa for Substrate chains ...",
   );
@@ -120,6 +122,7 @@ async function run(signal: AbortSignal): Promise<number> {
   signal.throwIfAborted();
   progress.say("Both run; the hub knows every chain by proofs that it has verified:");
   printChains(devnet, progress);
+  await payForPolkadotHub(devnet, progress);
   const folder = await Deno.makeTempDir({ prefix: "causeway-demo-" });
   const relayer: RelayerOptions = {
     config: relayerConfig(devnet.endpoints, { sections: { relayer: PAYING_OUT } }),
@@ -186,6 +189,16 @@ function printChains({ chains, substrateChains, hub, relay }: Devnet, progress: 
   ];
   for (const line of table(rows, "left")) progress.say(`  ${line}`);
   progress.say("  * which the devnet proves to the hub: no program does that for standalone chains");
+}
+
+/** Gives the hub the runtime that it lacked in August 2026: without it no claim with Polkadot Hub is paid. */
+async function payForPolkadotHub({ chains, hub }: Devnet, progress: Progress): Promise<void> {
+  const found = chains.find(({ proven }) => proven.kind === "polkadot_hub");
+  if (found === undefined) return;
+  await hub.governance.readWordsOf(found.stateMachine);
+  progress.say(
+    `  The hub reads words of ${found.stateMachine}, as a runtime after August 2026 has to, and so pays.`,
+  );
 }
 
 /** Runs the job; false, with the reason on the screen, when it does not succeed. */

@@ -2,7 +2,7 @@
  * A devnet to start and leave running: prints what there is, writes configuration files into build/devnet/, runs
  * `causeway-consensus` so that hub and chains learn of each other, sends what lines on standard input ask for. Ctrl-C
  * ends everything.
- * Usage: `deno task devnet [--json] [--rollups] [--polygon] [--substrate] [--no-consensus] [--nexus] [--ports=A,B,HUB]
+ * Usage: `deno task devnet [--json] [--rollups] [--polygon] [--polkadot-hub] [--substrate] [--no-consensus] [--nexus] [--ports=A,B,HUB]
  * [--folder=PATH]`
  */
 import { Command, InvalidArgumentError } from "commander";
@@ -32,6 +32,7 @@ interface Arguments {
   readonly nexus: boolean;
   readonly rollups: boolean;
   readonly polygon: boolean;
+  readonly polkadotHub: boolean;
   readonly substrate: boolean;
   readonly consensus: boolean;
   readonly folder: string;
@@ -50,6 +51,7 @@ function parseArguments(args: readonly string[]): Arguments {
       false,
     )
     .option("--polygon", "also a Polygon chain, final by milestones of a simulated Heimdall", false)
+    .option("--polkadot-hub", "also Polkadot Hub, final by its heads on the relay chain", false)
     .option("--substrate", `also a standalone Substrate chain, ${SUBSTRATE_CHAIN}`, false)
     .option("--no-consensus", "do not run causeway-consensus: nobody learns anything until somebody does")
     .option(
@@ -73,7 +75,9 @@ function readPorts(text: string): Arguments["ports"] {
   return [a, b, hub];
 }
 
-function devnetOptions({ nexus, rollups, polygon, substrate, consensus, ports }: Arguments): DevnetOptions {
+function devnetOptions(
+  { nexus, rollups, polygon, polkadotHub, substrate, consensus, ports }: Arguments,
+): DevnetOptions {
   const [a, b, hub] = ports;
   return {
     kinds: [
@@ -81,6 +85,7 @@ function devnetOptions({ nexus, rollups, polygon, substrate, consensus, ports }:
       "bsc",
       ...rollups ? ["op_stack", "arbitrum"] as const : [],
       ...polygon ? ["polygon"] as const : [],
+      ...polkadotHub ? ["polkadot_hub"] as const : [],
     ],
     substrateChains: substrate ? [{ stateMachine: SUBSTRATE_CHAIN }] : [],
     feeds: consensus ? "together" : "none",

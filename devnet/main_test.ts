@@ -17,6 +17,7 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
       "devnet/main.ts",
       "--json",
       "--polygon",
+      "--polkadot-hub",
       "--substrate",
       "--ports=0,0,0",
       `--folder=${folder}`,
@@ -31,12 +32,13 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
   try {
     const { value } = await reader.read();
     const facts: Facts = JSON.parse(value ?? "");
-    assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [11155111, 97, 80002]);
+    assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [11155111, 97, 80002, 420420417]);
     const config = readMessagingConfig({ readFile: Deno.readFileSync }, `${folder}/relayer.toml`).config;
-    const urls = config?.chains.flatMap((chain) => chain.type === "evm" ? chain.rpcUrls : []) ?? [];
-    assert.equal(urls.length, 3);
+    const urls = config?.chains.flatMap((chain) => chain.type === "substrate" ? [] : chain.rpcUrls) ?? [];
+    assert.equal(urls.length, 4);
+    assert.ok(config?.chains.some((chain) => chain.type === "substrate_evm"));
     const consensus = readConsensusConfig({ readFile: Deno.readFileSync }, `${folder}/consensus.toml`).config;
-    assert.deepEqual(consensus?.chains.map(({ type }) => type), ["evm", "bsc", "polygon"]);
+    assert.deepEqual(consensus?.chains.map(({ type }) => type), ["evm", "bsc", "polygon", "substrate_evm"]);
     assert.equal(consensus?.relayer.enableHubConsensus, true);
     const other = readConsensusConfig({ readFile: Deno.readFileSync }, facts.grandpaConfig ?? "").config;
     assert.deepEqual(other?.chains.map(({ stateMachine }) => stateMachine), ["SUBSTRATE-demo"]);
