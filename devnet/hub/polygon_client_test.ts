@@ -159,13 +159,13 @@ for (const [what, code, wrong] of wrongSteps) {
 
 Deno.test("the hub's own client and the relayer's verifier agree on every value of update and state that changes", () => {
   let refused = 0;
-  for (const  of of[step, rotation]) {
-    for (const [path, changed] of changedOnce(of.update)) {
-      const question = questionOf({ ...of, update: changed as PolygonStep["update"] });
+  for (const given of [step, rotation]) {
+    for (const [path, changed] of changedOnce(given.update)) {
+      const question = questionOf({ ...given, update: changed as PolygonStep["update"] });
       if ("code" in sameVerdict(question, path)) refused++;
     }
-    for (const [path, changed] of changedOnce(of.trusted)) {
-      const question = questionOf({ ...of, trusted: changed as PolygonConsensusState });
+    for (const [path, changed] of changedOnce(given.trusted)) {
+      const question = questionOf({ ...given, trusted: changed as PolygonConsensusState });
       if ("code" in sameVerdict(question, path)) refused++;
     }
   }

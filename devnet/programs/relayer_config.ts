@@ -38,7 +38,7 @@ export interface ConfigChanges {
   /** Default 1. */
   readonly pollIntervalSec?: number;
   readonly moduleFilter?: readonly string[];
-  /** Default: every chain in the file (an empty list means the same, but the relayer warns about it). */
+  /** Default: every chain in the file (an empty list means the same). */
   readonly deliveryEndpoints?: readonly string[];
   /** Default 0. */
   readonly minimumProfitPercent?: number;
@@ -112,7 +112,7 @@ export function signerKey(signer: DevnetRole | Hex): Hex {
 }
 
 function asRole(signer: string): DevnetRole {
-  for (const role of ["deployer", "relayer", "user", "relayer2", "oracle"] as const) {
+  for (const role of ["deployer", "relayer", "user", "relayer2", "oracle", "proposer"] as const) {
     if (role === signer) return role;
   }
   throw new RangeError("Neither a role nor a key");

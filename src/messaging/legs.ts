@@ -60,7 +60,7 @@ export function toRelaySettings(
   config: MessagingConfig,
   listedModules: RelaySettings["listedModules"],
 ): RelaySettings {
-  const { maximumDailyLoss, moduleFilter, unprofitableRetryFrequencySec, reconciliationFrequencySec } =
+  const { fleet, maximumDailyLoss, moduleFilter, unprofitableRetryFrequencySec, reconciliationFrequencySec } =
     config.relayer;
   return {
     hub: config.hub.stateMachine,
@@ -72,6 +72,9 @@ export function toRelaySettings(
     reconciliationFrequencySec,
     maxDailyLossMicroUsd: maximumDailyLoss === undefined ? undefined : toTokenUnits(maximumDailyLoss, 6),
     listedModules,
+    ...fleet !== undefined && {
+      fleet: { index: fleet.index, count: fleet.count, takeOverMs: fleet.takeOverSec * 1_000 },
+    },
     hubTokenPrice27: hubTokenPrice27(config.hub),
   };
 }

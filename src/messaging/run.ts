@@ -155,12 +155,13 @@ function planWorkers(
 }
 
 function logStart(log: Log, config: MessagingConfig): void {
-  const { minimumProfitPercent, deliveryEndpoints, unprofitableRetryFrequencySec } = config.relayer;
+  const { fleet, minimumProfitPercent, deliveryEndpoints, unprofitableRetryFrequencySec } = config.relayer;
   log.info("program_started", {
     hub: config.hub.stateMachine,
     chains: config.chains.map(({ stateMachine }) => stateMachine).join(", "),
     minimumProfit: `${minimumProfitPercent} %`,
     deliversTo: deliveryEndpoints === undefined ? "all" : deliveryEndpoints.join(", "),
+    ...fleet !== undefined && { fleet: `${fleet.index} of ${fleet.count}` },
     retriesFailed: unprofitableRetryFrequencySec === undefined
       ? "no"
       : `every ${unprofitableRetryFrequencySec} s`,

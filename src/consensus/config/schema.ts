@@ -130,6 +130,7 @@ export const consensusSections = (files: ConfigFiles) => {
         module_filter: MESSAGING_ONLY,
         unprofitable_retry_frequency: MESSAGING_ONLY,
         disable_fee_accumulation: MESSAGING_ONLY,
+        fleet: MESSAGING_ONLY,
       },
     },
     evm: {

@@ -14,6 +14,7 @@ import {
   findHubSection,
   readConfigFile,
   readDocument,
+  readInner,
   reportMissing,
   reportType,
 } from "../../core/config/sections.ts";
@@ -29,6 +30,8 @@ import {
 import {
   type ChainConfig,
   type EvmChainConfig,
+  FLEET_SECTION,
+  type FleetConfig,
   type HubConfig,
   type MessagingConfig,
   messagingSections,
@@ -96,29 +99,54 @@ function readHub({ hub }: Sections, document: ConfigDocument): HubReading | unde
 }
 
 interface RelayerReading extends SectionResult<RelayerValues> {
+  /** `undefined` when the section is wrong. */
+  readonly fleet: { readonly config: FleetConfig | undefined } | undefined;
   readonly location: SourceLocation;
   readonly table: TomlTable;
 }
 
-function readRelayer({ relayer }: Sections, document: ConfigDocument): RelayerReading | undefined {
+function readRelayer(
+  { relayer, fleet }: Sections,
+  document: ConfigDocument,
+): RelayerReading | undefined {
   if (!document.sections.has("relayer")) reportMissing("relayer", document);
   const table = document.sections.get("relayer");
   if (table === undefined) return undefined;
   const location = document.diagnostics.section(["relayer"]);
-  return { location, table, ...readSection(table, location, relayer) };
+  return {
+    location,
+    table,
+    ...readSection(table, location, relayer),
+    fleet: Object.hasOwn(table, FLEET_SECTION) ? readFleet(fleet, table, document) : { config: undefined },
+  };
+}
+
+function readFleet(
+  section: Sections["fleet"],
+  relayer: TomlTable,
+  document: ConfigDocument,
+): RelayerReading["fleet"] {
+  const outer = { name: "relayer", table: relayer };
+  const { location, complete } = readInner(outer, { name: FLEET_SECTION, section }, document);
+  if (complete === undefined) return undefined;
+  const { index, count } = complete;
+  if (index < count) return { config: complete };
+  location.child("index").problem(`${index}`, `an integer from 0 to ${count - 1}, below count`);
+  return undefined;
 }
 
 function completeRelayer(
-  { location, table, partial, complete }: RelayerReading,
+  { location, table, partial, complete, fleet }: RelayerReading,
   known: KnownChains,
 ): RelayerConfig | undefined {
   const listed = partial.deliveryEndpoints;
   const listing = { location: location.child("delivery_endpoints"), raw: table["delivery_endpoints"] };
   const deliveryEndpoints = listed && selectEndpoints(listed, listing, known);
-  if (complete === undefined) return undefined;
+  if (complete === undefined || fleet === undefined) return undefined;
   const { moduleFilter } = complete;
   return {
     ...complete,
+    fleet: fleet.config,
     deliveryEndpoints,
     moduleFilter: moduleFilter.length === 0 ? undefined : moduleFilter,
   };

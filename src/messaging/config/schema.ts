@@ -151,6 +151,28 @@ const relayerKeys = {
   }),
 };
 
+/** Maximum number of relayers in a fleet. */
+const MAX_FLEET = 64;
+
+const fleetKeys = {
+  index: required(integer(0, MAX_FLEET - 1), {
+    name: "index",
+    description: "Number of this relayer, from 0; each relayer of the fleet has another one.",
+    example: 0,
+  }),
+  count: required(integer(1, MAX_FLEET), {
+    name: "count",
+    description: "Number of relayers in the fleet, the same for all of them.",
+    example: 3,
+  }),
+  takeOverSec: withDefault(timerSeconds, 60, {
+    name: "take_over_after",
+    description:
+      "How long a message waits for the relayer whose share it is in. If that one has not delivered it by then, the " +
+      "relayer with the next number does, after the same time again the one after that, and so on.",
+  }),
+};
+
 /** Section `[hub]` (or `[hyperbridge]`). */
 export interface HubConfig extends SectionValues<ReturnType<typeof hubKeys>> {
   /** Name of the section in the file. */
@@ -162,8 +184,13 @@ export interface HubConfig extends SectionValues<ReturnType<typeof hubKeys>> {
 /** Values of `[relayer]`, with the lists as written in the file. */
 export type RelayerValues = SectionValues<typeof relayerKeys>;
 
+/** Section `[relayer.fleet]`: which share of the messages to the hub is this relayer's. */
+export type FleetConfig = SectionValues<typeof fleetKeys>;
+
 /** Section `[relayer]`. */
 export interface RelayerConfig extends Omit<RelayerValues, "deliveryEndpoints" | "moduleFilter"> {
+  /** `undefined`: this relayer shares its work with no other. */
+  readonly fleet: FleetConfig | undefined;
   /**
    * The only chains to which requests are delivered; `undefined`: to all. Holds configured chains only, so it may
    * be empty when the file lists none of them: then nothing is delivered from the hub.
@@ -217,6 +244,9 @@ export interface SubstrateChainConfig extends SectionValues<ReturnType<typeof su
 /** Chain other than the hub. */
 export type ChainConfig = EvmChainConfig | SubstrateEvmChainConfig | SubstrateChainConfig;
 
+/** Name of the fleet's section within `[relayer]`. */
+export const FLEET_SECTION = "fleet";
+
 const CONSENSUS_ONLY = "belongs to the configuration of the consensus relayer";
 const DEAD_KEY = "a leftover of old sample files; remove it";
 
@@ -249,6 +279,7 @@ export const messagingSections = (files: ConfigFiles) => ({
   relayer: {
     description: "Which messages are delivered, and what is done with their fees.",
     keys: relayerKeys,
+    inner: [FLEET_SECTION],
     foreign: {
       consensus: DEAD_KEY,
       messaging: DEAD_KEY,
@@ -259,6 +290,13 @@ export const messagingSections = (files: ConfigFiles) => ({
       enable_hub_consensus: CONSENSUS_ONLY,
       challenge_period: CONSENSUS_ONLY,
     },
+  },
+  fleet: {
+    description:
+      "Only when several relayers of one operator share the work: which messages to the hub this one delivers first. " +
+      "Deliveries to chains are shared by `delivery_endpoints`.",
+    keys: fleetKeys,
+    foreign: {},
   },
   evm: {
     description:

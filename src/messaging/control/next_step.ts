@@ -50,6 +50,8 @@ const waits: Readonly<Record<HoldReason, string>> = {
   source_not_accepted: "The hub accepts no messages of the source yet: governance has not listed it.",
   runtime_unsupported:
     "The target was upgraded to a runtime that this program does not know; `detail` says what differs. Update the program.",
+  left_to_fleet:
+    "It is in the share of another relayer of the fleet. If that one does not deliver it in time, this one does.",
   held_by_operator: "You hold its module or route: `release` lets it go.",
 };
 

@@ -90,6 +90,8 @@ export const holdReasons = [
   "runtime_unsupported",
   /** The operator holds its module or route (`causeway hold`). */
   "held_by_operator",
+  /** Another relayer of the operator's fleet delivers it first. */
+  "left_to_fleet",
 ] as const;
 
 /** Reasons why a message ended. */

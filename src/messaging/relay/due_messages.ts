@@ -6,6 +6,7 @@
 import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { type DueQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
+import { fleetWaitMs } from "./decisions/fleet.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { route, toRequest } from "./decisions/route.ts";
 import { type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
@@ -83,10 +84,23 @@ function routeAgain(
     // It became due again meanwhile; the next round reads its receipt before it ends.
     if (routed.kind === "timedOut") continue;
     const decided = decideState(routed) ?? { state: "rejected", reason: "wrong_dest" };
-    if (decided.state === "seen") ready.push({ row, message });
-    else transition(leg, row, withDate(leg, decided));
+    if (decided.state !== "seen") transition(leg, row, withDate(leg, decided));
+    else if (!leaveToFleet(leg, row)) ready.push({ row, message });
   }
   return ready;
+}
+
+/** Holds a message to the hub that another relayer of the fleet delivers first; false: it is this one's turn. */
+function leaveToFleet(leg: Leg, row: MessageRow): boolean {
+  const { fleet, hub } = leg.settings;
+  // After its wait, and after an attempt of its own, a message is treated as if it were in the own share.
+  const hadItsTurn = row.reason === "left_to_fleet" || row.attempts > 0;
+  if (fleet === undefined || row.target !== hub || hadItsTurn) return false;
+  const waitMs = fleetWaitMs(row.commitment, fleet);
+  if (waitMs === 0) return false;
+  const nextAttemptAtMs = leg.clock.now() + waitMs;
+  transition(leg, row, { to: "held", reason: "left_to_fleet", nextAttemptAtMs });
+  return true;
 }
 
 /** Adds a date to the hold reason: a row without one would fill the next page again, ahead of the others. */

@@ -21,6 +21,7 @@ import type { Limit } from "../../core/runtime/limit.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
+import type { FleetShare } from "./decisions/fleet.ts";
 import { parseHoldSubject } from "./decisions/hold_subject.ts";
 import type { RouteInput } from "./decisions/route.ts";
 import type { CertainReads } from "../../core/chains/reads.ts";
@@ -43,6 +44,8 @@ export interface RelaySettings {
   readonly retryFrequencySec: number | undefined;
   /** `maximum_daily_loss` of each chain, millionths of a dollar; absent: no limit. */
   readonly maxDailyLossMicroUsd?: bigint | undefined;
+  /** `[relayer.fleet]`; absent: messages to the hub are shared with nobody. */
+  readonly fleet?: FleetShare | undefined;
   /** `reconciliation_frequency`. */
   readonly reconciliationFrequencySec: number;
   /**

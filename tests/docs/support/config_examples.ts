@@ -32,6 +32,12 @@ export function messagingExample(): string {
     { title: "The hub", header: "hub", section: messaging.hub },
     { title: "The relayer", header: "relayer", section: messaging.relayer },
     {
+      comment: "Several relayers of one operator (docs/operations/fleet.md):",
+      header: "relayer.fleet",
+      section: messaging.fleet,
+      isComment: true,
+    },
+    {
       title: "Chains: one section each, the name is yours",
       comment:
         "A chain that has no section gets nothing delivered to it, and nothing that it sends is delivered " +

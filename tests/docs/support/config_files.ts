@@ -9,7 +9,7 @@ import {
 } from "../../../src/consensus/registry.ts";
 import { noFiles } from "../../../src/core/config/json_schema.ts";
 import type { Section } from "../../../src/core/config/schema.ts";
-import { messagingSections } from "../../../src/messaging/config/schema.ts";
+import { FLEET_SECTION, messagingSections } from "../../../src/messaging/config/schema.ts";
 
 /** A section and its header; `<chain>` stands for a name that is the operator's. */
 export interface ListedSection {
@@ -23,6 +23,7 @@ export const consensus = consensusSections(noFiles);
 export const MESSAGING_SECTIONS: readonly ListedSection[] = [
   { header: "hub", section: messaging.hub },
   { header: "relayer", section: messaging.relayer },
+  { header: `relayer.${FLEET_SECTION}`, section: messaging.fleet },
   { header: "<chain>", section: messaging.evm },
   { header: "<chain>", section: messaging.substrate_evm },
   { header: "<chain>", section: messaging.substrate },

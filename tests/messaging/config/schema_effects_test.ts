@@ -98,6 +98,10 @@ function plus(header: "hub" | "relayer" | "evm1" | "para", line: string): string
   return edited([`[${header}]\n`, `[${header}]\n${line}\n`]);
 }
 
+function withFleet(lines: string): string {
+  return edited(["[evm1]\n", `[relayer.fleet]\n${lines}\n\n[evm1]\n`]);
+}
+
 const OTHER_KEY = `"0x${"42".repeat(32)}"`;
 const changes: Readonly<Record<string, string>> = {
   "hub state_machine": edited(["KUSAMA-4009", "KUSAMA-4010"]),
@@ -114,6 +118,9 @@ const changes: Readonly<Record<string, string>> = {
   "relayer minimum_withdrawal_amount": plus("relayer", "minimum_withdrawal_amount = 60"),
   "relayer leave_checkpoints": plus("relayer", "leave_checkpoints = true"),
   "relayer disable_fee_accumulation": plus("relayer", "disable_fee_accumulation = true"),
+  "fleet index": withFleet("index = 1\ncount = 3"),
+  "fleet count": withFleet("index = 0\ncount = 2"),
+  "fleet take_over_after": withFleet("index = 0\ncount = 3\ntake_over_after = 5"),
   "evm state_machine": edited(['state_machine = "EVM-31337"', 'state_machine = "EVM-31338"']),
   "evm consensus_state_id": edited(['"ETH0"', '"ETH1"']),
   "evm ismp_host": edited(["0x1111111111111111111111111111111111111111", `0x${"22".repeat(20)}`]),
@@ -128,7 +135,8 @@ const changes: Readonly<Record<string, string>> = {
 
 for (const [key, toml] of Object.entries(changes)) {
   Deno.test(`messaging configuration: ${key} changes what the program plans`, async () => {
-    assert.notEqual(await plan(parse(toml)), await plan(parse(GOOD_TOML)));
+    const before = key.startsWith("fleet ") ? withFleet("index = 0\ncount = 3") : GOOD_TOML;
+    assert.notEqual(await plan(parse(toml)), await plan(parse(before)));
   });
 }
 

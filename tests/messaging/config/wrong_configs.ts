@@ -148,6 +148,23 @@ export const wrongConfigs: readonly WrongConfig[] = [
     expected: ["relayer.toml: [relayer]: found no such section, expected a section [relayer]"],
   },
   {
+    name: "a fleet without a count",
+    toml: edited(["[evm1]", "[relayer.fleet]\nindex = 0\n\n[evm1]"]),
+    expected: ["relayer.toml:10: [relayer.fleet].count: found nothing, expected an integer from 1 to 64"],
+  },
+  {
+    name: "a number beyond the fleet",
+    toml: edited(["[evm1]", "[relayer.fleet]\nindex = 3\ncount = 3\n\n[evm1]"]),
+    expected: [
+      "relayer.toml:11: [relayer.fleet].index: found 3, expected an integer from 0 to 2, below count",
+    ],
+  },
+  {
+    name: "a fleet that is no section",
+    toml: plus("relayer", "fleet = 3"),
+    expected: ["relayer.toml:7: [relayer.fleet]: found an integer, expected a section [relayer.fleet]"],
+  },
+  {
     name: "misspelt relayer section",
     toml: edited(["[relayer]", "[relayr]"]),
     expected: [

@@ -35,6 +35,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       withdrawalFrequencySec: 200,
       minimumWithdrawalAmount: 10,
       deliveryEndpoints: undefined,
+      fleet: undefined,
       moduleFilter: undefined,
       unprofitableRetryFrequencySec: 60,
       maximumDailyLoss: facts.maximumDailyLoss,
