@@ -25,7 +25,7 @@ import type { FleetShare } from "./decisions/fleet.ts";
 import { parseHoldSubject } from "./decisions/hold_subject.ts";
 import type { RouteInput } from "./decisions/route.ts";
 import type { CertainReads } from "../../core/chains/reads.ts";
-import type { ChainProofs } from "../../core/chains/proofs.ts";
+import type { ChainProofs, ProofVerifier } from "../../core/chains/proofs.ts";
 
 /** Dependencies shared by the pipeline's workers. */
 export interface RelayDeps {
@@ -127,6 +127,8 @@ export interface Leg extends TargetContext {
 export interface LegRun extends Leg {
   /** Aborted when the worker has to stop. */
   readonly signal: AbortSignal;
+  /** Target of the source's proofs, where something was read ahead for them; default: the target itself. */
+  readonly verifier?: ProofVerifier | undefined;
 }
 
 /** Formats a leg for logs, e.g. `EVM-1 -> POLKADOT-3367`. */

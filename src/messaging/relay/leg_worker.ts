@@ -19,6 +19,7 @@ import { deliverDue, type DeliveryInput } from "./deliver/deliver.ts";
 import { expire } from "./receipts.ts";
 import { holdBlocked, releaseBlocked } from "./obstacles.ts";
 import { ProofDelivery, wakeUnpaid } from "./deliver/consensus_proofs.ts";
+import { RootAhead } from "./deliver/root_ahead.ts";
 import { scanLeg, startCursor } from "./scan.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 
@@ -51,6 +52,7 @@ class LegLoop {
   readonly #freezes: FreezeNotices;
   readonly #proofs: ProofDelivery | undefined;
   readonly #scanWidth = new ScanWidth();
+  readonly #roots: RootAhead;
   #stored: readonly StoredHeight[] = [];
   /** Height of the last round against which the target took proofs. */
   #provedBefore: bigint | undefined;
@@ -62,6 +64,7 @@ class LegLoop {
   constructor(leg: Leg) {
     this.#leg = leg;
     this.#notices = new WaitNotices(leg);
+    this.#roots = new RootAhead(leg);
     this.#freezes = new FreezeNotices(leg.log, leg);
     const everyMs = Math.round(leg.pollIntervalMs * MIN_SHARE);
     this.#proofs = leg.bundles === undefined ? undefined : new ProofDelivery(leg, leg.bundles, everyMs);
@@ -69,7 +72,7 @@ class LegLoop {
 
   /** Runs rounds until aborted. A node that does not answer is expected: it is logged once and polled again. */
   async run(signal: AbortSignal): Promise<void> {
-    const leg: LegRun = { ...this.#leg, signal };
+    const leg: LegRun = { ...this.#leg, signal, verifier: this.#roots };
     while (!signal.aborted) {
       let pauseMs: number;
       try {
@@ -143,6 +146,7 @@ class LegLoop {
   /** Scans and delivers what the target can verify without further proofs. */
   async #deliverKnown(leg: LegRun, view: CounterpartyView): Promise<Step> {
     await this.#start(leg, view);
+    if (view.challengePeriodSec === 0n && !view.isFrozen) this.#roots.begin(view.height, leg.signal);
     const isScanned = await this.#scan(leg, view);
     const more: Step = { kind: "more" };
     if (view.isFrozen) {

@@ -44,8 +44,8 @@ const MAX_RENEW_AFTER_MS = 600_000;
 /** Time after which a node that refuses subscriptions is asked again, ms. */
 const REFUSED_MS = 600_000;
 
-/** Number of announced blocks that are kept. */
-const MAX_KEPT = 64;
+/** Number of announced blocks that are kept: those of the last quarter of an hour of a chain with blocks of 6 s. */
+const MAX_KEPT = 150;
 
 /** What announcements need besides the node's connection. */
 export interface AnnouncementDeps {

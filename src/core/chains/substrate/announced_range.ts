@@ -25,12 +25,12 @@ export class AnnouncedRange {
   /** Hash of the block before the first one; `undefined`: it is not known. */
   get parent(): Hash256 | undefined {
     const [from] = this.#heights;
-    return from === undefined ? undefined : this.#hashAt(from - 1n);
+    return from === undefined ? undefined : this.hashAt(from - 1n);
   }
 
   /** Hashes of all blocks, ascending; `undefined`: some are not known. */
   get hashes(): readonly Hash256[] | undefined {
-    const known = this.#heights.flatMap((height) => this.#hashAt(height) ?? []);
+    const known = this.#heights.flatMap((height) => this.hashAt(height) ?? []);
     return known.length === 0 || known.length < this.#heights.length ? undefined : known;
   }
 
@@ -45,8 +45,11 @@ export class AnnouncedRange {
     });
   }
 
-  /** A header names its parent, so that the hash of a block that was skipped is known as well. */
-  #hashAt(height: bigint): Hash256 | undefined {
+  /**
+   * Hash of a block, in the range or not; `undefined`: not known. A header names its parent, so that the hash of a
+   * block that was skipped is known as well.
+   */
+  hashAt(height: bigint): Hash256 | undefined {
     const child = this.#byHeight.get(height + 1n);
     if (child !== undefined) return child.parent;
     const header = this.#byHeight.get(height);

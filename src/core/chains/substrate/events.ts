@@ -7,6 +7,7 @@ import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
+import { AnnouncedRange } from "./announced_range.ts";
 import { counterOf, isDispatched } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import { MissingMessages } from "./missing_messages.ts";
@@ -135,11 +136,20 @@ export class SubstrateEvents implements ChainEvents {
     to: bigint,
     signal: AbortSignal,
   ): Promise<Range> {
+    const announced = this.#announcedEnds(from, to);
+    const counter = counterOf(this.#node);
     // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
-    const [header, blocks, ...ends] = await this.#node.client.callAllSettled(
-      [calls.header(), ismpCalls.events(from, to), calls.blockHash(from - 1n), calls.blockHash(to)],
+    const [header, blocks, before, last, ...counters] = await this.#node.client.callAllSettled(
+      [
+        calls.header(),
+        ismpCalls.events(from, to),
+        calls.blockHash(from - 1n),
+        calls.blockHash(to),
+        ...announced.map((block) => calls.storage(counter, block)),
+      ],
       signal,
     );
+    const ends = [before, last] as const;
     if (header instanceof RpcFault) throw header;
     if (header === undefined || header.height < to) {
       throw this.#node.client.fault("lagging", METHOD, `best block ${header?.height}, requested up to ${to}`);
@@ -147,11 +157,23 @@ export class SubstrateEvents implements ChainEvents {
     if (blocks instanceof RpcFault) throw blocks;
     this.#requireEveryBlock(blocks, from, to);
     const events = inOrder(blocks);
-    const dispatched = await this.#countDispatched(ends, blocks, signal);
+    const isAsAnnounced = announced.length > 0 && announced.every((hash, index) => hash === ends[index]);
+    const dispatched = await this.#countDispatched(
+      ends,
+      { blocks, counters: isAsAnnounced ? counters : [] },
+      signal,
+    );
     // Undecodable events count as dispatched ones: they are reported below and cannot be fetched again.
     const found = events.filter(isDispatched);
     const missing = dispatched - BigInt(found.length);
     return { events, dispatched, missing: missing > 0n ? missing : 0n };
+  }
+
+  /** Hashes of the blocks before and at the end of a range, if the node announced both as final. */
+  #announcedEnds(from: bigint, to: bigint): readonly Hash256[] {
+    const announced = new AnnouncedRange(this.#node, to, to);
+    const [before, last] = [announced.hashAt(from - 1n), announced.hashAt(to)];
+    return before === undefined || last === undefined ? [] : [before, last];
   }
 
   #requireEveryBlock(
@@ -178,10 +200,14 @@ export class SubstrateEvents implements ChainEvents {
    * the hub, the nonce elsewhere (only the hub routes requests of others). A node that lost bodies from its offchain
    * database omits their events silently (polytope-labs/hyperbridge: modules/pallets/ismp/src/impls.rs,
    * block_events_with_metadata). 0 when the runtime does not keep the counter.
+   * @param found.counters the counter at both ends; empty: not read yet
    */
   async #countDispatched(
     [before, last]: readonly [Hash256 | RpcFault | undefined, Hash256 | RpcFault | undefined],
-    blocks: ReadonlyMap<Hash256, unknown>,
+    { blocks, counters }: {
+      readonly blocks: ReadonlyMap<Hash256, unknown>;
+      readonly counters: readonly (Uint8Array | RpcFault | undefined)[];
+    },
     signal: AbortSignal,
   ): Promise<bigint> {
     if (before instanceof RpcFault) throw before;
@@ -189,11 +215,13 @@ export class SubstrateEvents implements ChainEvents {
     const isSameChain = before !== undefined && last !== undefined && blocks.has(last);
     if (!isSameChain) throw this.#node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
     const key = counterOf(this.#node);
-    const stored = await this.#node.client.callAll(
-      [calls.storage(key, before), calls.storage(key, last)],
-      signal,
-    );
-    const [atStart, atEnd] = stored.map((value) => decodeValue(this.#node, value, u64, "counter"));
+    const stored = counters.length > 0
+      ? counters
+      : await this.#node.client.callAll([calls.storage(key, before), calls.storage(key, last)], signal);
+    const [atStart, atEnd] = stored.map((value) => {
+      if (value instanceof RpcFault) throw value;
+      return decodeValue(this.#node, value, u64, "counter");
+    });
     return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
   }
 

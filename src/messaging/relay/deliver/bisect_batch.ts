@@ -48,7 +48,11 @@ type Attempt =
 async function attempt(
   leg: LegRun,
   { messages, height, consensusProofs }: BisectInput,
-  proving = leg.source.proofs.proveMessages(messages, { height, target: leg.target }, leg.signal),
+  proving = leg.source.proofs.proveMessages(
+    messages,
+    { height, target: leg.verifier ?? leg.target },
+    leg.signal,
+  ),
 ): Promise<Attempt> {
   let proof: MessageProof;
   try {

@@ -224,7 +224,7 @@ async function prepareBatch(
   // Hardly any message already has a receipt, so the proof of all is fetched in parallel: one round trip less.
   const proving = leg.source.proofs.proveMessages(
     messages,
-    { height: facts.proofHeight, target: leg.target },
+    { height: facts.proofHeight, target: leg.verifier ?? leg.target },
     leg.signal,
   );
   proving.catch(() => undefined); // handled where it is awaited

@@ -322,3 +322,32 @@ Deno.test("announced heads: accepted proofs take one call for each final block, 
   assert.deepEqual(await follow(), ["state_queryStorage"]);
   await chain.close();
 });
+
+Deno.test("announced heads: events of announced blocks take one message, with the counter that they are checked by", async () => {
+  const hub = new AnnouncingHub();
+  const hashAt = (number: unknown): Hash256 =>
+    hashHeader(hub.blocks[Number(number) - 1] ?? assert.fail("unknown"), "Keccak");
+  hub.scripted.node.answer("chain_getBlockHash", hashAt);
+  hub.scripted.node.answer("ismp_queryEventsWithMetadata", (from, to) => {
+    const numbers = Array.from({ length: Number(to) - Number(from) + 1 }, (_, index) => Number(from) + index);
+    return Object.fromEntries(numbers.map((number) => [hashAt(number), []]));
+  });
+  let counted = 3n;
+  hub.scripted.node.answer("state_getStorage", () => toHex(u64.enc(counted++)));
+  await hub.pass(30_000);
+  const { chain, run, trips } = hub.scripted;
+  const to = BigInt(hub.best.number);
+  trips();
+  // The counter says that a message was dispatched, and the events lack it.
+  await assert.rejects(run(chain.events.fetchEvents(to, to, signal)), /pruned/);
+  assert.equal(trips(), 1);
+  hub.scripted.node.answer("state_getStorage", () => toHex(u64.enc(counted)));
+  assert.deepEqual(await run(chain.events.fetchEvents(to, to, signal)), []);
+  assert.equal(trips(), 1);
+  // After a lost connection the blocks before it are not known any more.
+  hub.scripted.node.drop();
+  await hub.scripted.clock.settle();
+  assert.deepEqual(await run(chain.events.fetchEvents(to, to, signal)), []);
+  assert.equal(trips(), 2);
+  await chain.close();
+});
