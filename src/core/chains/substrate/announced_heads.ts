@@ -4,7 +4,7 @@
  * announces anything, stops announcing, or is replaced behind its gateway, is asked as if there were no subscription.
  * Start reading at {@link AnnouncedHeads.newest}.
  */
-import { RpcFault } from "../../rpc/fault.ts";
+import { RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { SocketEndpoint } from "../../rpc/socket.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
@@ -41,8 +41,10 @@ const PAUSE_DECAY = 0.9;
 const RENEW_AFTER_MS = 30_000;
 const MAX_RENEW_AFTER_MS = 600_000;
 
-/** Time after which a node that refuses subscriptions is asked again, ms. */
+/** Time after which a node that refuses subscriptions, or does not answer to them, is asked again, ms. */
 const REFUSED_MS = 600_000;
+
+const REFUSALS: ReadonlySet<RpcFaultCode> = new Set(["missing_method", "refused", "timeout"]);
 
 /** Number of announced blocks that are kept: those of the last quarter of an hour of a chain with blocks of 6 s. */
 const MAX_KEPT = 150;
@@ -140,13 +142,16 @@ export class AnnouncedHeads {
       const end = await this.#deps.endpoint.subscribe(SUBSCRIPTIONS[this.#kind], listener, conditions);
       this.#state = { kind: "open", sinceMs: this.#deps.clock.now(), end };
     } catch (fault) {
-      const isRefusal = fault instanceof RpcFault &&
-        (fault.code === "missing_method" || fault.code === "refused");
-      this.#close(isRefusal ? REFUSED_MS : fault instanceof RpcFault ? RENEW_AFTER_MS : 0);
-      if (!(fault instanceof RpcFault)) throw fault;
+      if (!(fault instanceof RpcFault)) {
+        this.#close(0);
+        throw fault;
+      }
+      // One that is not answered is not worth another wait soon, either.
+      const isRefusal = REFUSALS.has(fault.code);
+      this.#close(isRefusal ? REFUSED_MS : RENEW_AFTER_MS);
       if (isRefusal && !this.#hasReportedRefusal) {
         this.#hasReportedRefusal = true;
-        this.#deps.log.info("announcements_refused", { blocks: this.#kind });
+        this.#deps.log.info("announcements_refused", { blocks: this.#kind, error: fault });
       }
     }
   }

@@ -1,8 +1,8 @@
 /** What the announced headers of final blocks tell of a range: their hashes, and whether the runtime stays the same. */
-import { compact } from "scale-ts";
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../../encoding/bytes.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Header } from "../../rpc/substrate_calls.ts";
-import { chainHashFunction, type SubstrateNode } from "./node.ts";
+import { headerHash } from "./checks.ts";
+import type { SubstrateNode } from "./node.ts";
 
 /** First byte of the digest item of a block that changes the runtime: src/core/substrate/header.ts. */
 const RUNTIME_UPDATED = 8;
@@ -54,18 +54,6 @@ export class AnnouncedRange {
     if (child !== undefined) return child.parent;
     const header = this.#byHeight.get(height);
     if (header === undefined) return undefined;
-    return toHash256(chainHashFunction(this.#node.hashing)(encodeHeader(header)));
+    return headerHash(header, this.#node.hashing);
   }
-}
-
-/** SCALE of a header; the items of its digest are encoded already. */
-function encodeHeader({ parent, height, fields: { stateRoot, extrinsicsRoot, logs } }: Header): Uint8Array {
-  return concatBytes(
-    fromHex(parent),
-    compact.enc(height),
-    fromHex(stateRoot),
-    fromHex(extrinsicsRoot),
-    compact.enc(logs.length),
-    ...logs,
-  );
 }

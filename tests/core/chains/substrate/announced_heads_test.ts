@@ -18,7 +18,7 @@ import {
   headerToJson,
   type SimulatedHeader,
 } from "../../../../devnet/hub/digest.ts";
-import { ScriptedError } from "../../../support/scripted_socket.ts";
+import { ScriptedError, SILENCE } from "../../../support/scripted_socket.ts";
 import { hashOf, type Scripted, scriptHub } from "./scripted_hub.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
 
@@ -39,8 +39,8 @@ const RUNTIME_UPDATED = Uint8Array.of(8);
 /** A hub whose best block is final at once, and which knows of each chain a height that rises with every block. */
 class AnnouncingHub {
   readonly blocks: SimulatedHeader[] = [];
-  /** `silent`: subscriptions are taken, nothing is ever announced. */
-  announcements: "sent" | "refused" | "silent" = "sent";
+  /** `silent`: subscriptions are taken, nothing is ever announced. `hanging`: they are never answered. */
+  announcements: "sent" | "refused" | "silent" | "hanging" = "sent";
   subscriptions = 0;
   /** Blocks by which the answers to reads are behind. */
   lag = 0;
@@ -49,7 +49,8 @@ class AnnouncingHub {
   #polls = 0;
 
   constructor() {
-    const subscribe = (kind: "best" | "final") => (): string => {
+    const subscribe = (kind: "best" | "final") => (): string | typeof SILENCE => {
+      if (this.announcements === "hanging") return SILENCE;
       if (this.announcements === "refused") throw new ScriptedError(-32601, "Method not found");
       this.#ids = { ...this.#ids, [kind]: `${kind}${++this.subscriptions}` };
       const id = this.#ids[kind];
@@ -169,6 +170,19 @@ Deno.test("announced heads: a node that refuses subscriptions is polled, and ask
   hub.announcements = "sent";
   await hub.pass(600_000);
   assert.deepEqual(await hub.pass(60_000), { state_queryStorageAt: 10 });
+  await hub.scripted.chain.close();
+});
+
+Deno.test("announced heads: a node that never answers to subscriptions is waited for once, and polled", async () => {
+  const hub = new AnnouncingHub();
+  hub.announcements = "hanging";
+  await hub.pass(2_000);
+  const startMs = hub.scripted.clock.now();
+  const polled = await hub.pass(300_000);
+  assert.equal(hub.scripted.clock.now() - startMs, 300_000, "no poll waits for anything");
+  assert.equal(polled.chain_getFinalizedHead, 300);
+  assert.equal(polled.chain_subscribeNewHeads, undefined);
+  await hub.assertUpToDate();
   await hub.scripted.chain.close();
 });
 
