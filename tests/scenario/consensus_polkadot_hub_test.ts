@@ -1,10 +1,18 @@
-/** The compiled consensus relayer on Polkadot Hub: heads on the relay chain, when its host has traffic; lies, what governance lacks. */
+/** The compiled consensus relayer on Polkadot Hub: heads when its host has traffic; lies, what governance lacks; proofs of the hub. */
 import assert from "node:assert/strict";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import { startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { sendPing } from "../../devnet/traffic/messages.ts";
 import { waitUntil } from "../../devnet/waiting.ts";
 import { consensusCommands, proveByHand } from "./support/consensus_command.ts";
+import {
+  beginSessions,
+  postTo,
+  proveHub,
+  TELLING,
+  untilHostHas,
+  untilHostsKnow,
+} from "./support/consensus_network.ts";
 import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
@@ -121,4 +129,24 @@ Deno.test("consensus of Polkadot Hub", (t) =>
         assert.match(await rows(), /has no slot duration of parachain 1000 .*set_slot_duration/s);
       },
     );
+  }));
+
+Deno.test("Polkadot Hub's host follows a hub of the type beefy, though its nodes trace no calls", (t) =>
+  playConsensus(t, { kinds: [KIND], acceptsProofs: {} }, async (scene) => {
+    const { devnet } = scene;
+    const chain = scene.chain(KIND);
+    const relayer = await scene.start(TELLING);
+
+    await scene.step("sessions and the heights that messages wait for are delivered", async () => {
+      await beginSessions(devnet, 2, true);
+      await untilHostsKnow(devnet, [chain]);
+      const { height } = await postTo(devnet, chain);
+      await proveHub(devnet);
+      await untilHostHas(chain, height);
+    });
+
+    await scene.step("the chain is proved to the hub beside that", async () => {
+      await scene.untilHubHas(KIND, await send({ devnet, chain: () => chain }));
+      assert.ok(relayer.isRunning);
+    });
   }));

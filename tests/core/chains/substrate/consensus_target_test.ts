@@ -29,6 +29,7 @@ import {
   submitterKey,
 } from "../../../../devnet/hub/consensus_work.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
+import type { RuntimeChange } from "../../../../devnet/hub/runtime_change.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { hashOf, headerJson, scriptConsensusHub } from "./scripted_hub.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
@@ -232,6 +233,31 @@ Deno.test("consensus hub: a runtime that takes other consensus messages is fatal
     /no consensus update can be submitted to it: no call Ismp\.handle_unsigned; Ismp\.LatestStateMachineHeight: key/,
   );
   await chain.close();
+});
+
+Deno.test("consensus hub: upgrades are followed, and no update is made for a runtime that does not take them (F20)", async () => {
+  await using simulated = await startConsensusHub();
+  await using connection = connectConsensus(simulated);
+  const { hub } = connection;
+  const update = { id: opState, proofs: proofs.opStack };
+  const upgrade = async (change: RuntimeChange): Promise<void> => {
+    const done = simulated.governance.upgradeRuntime(change);
+    simulated.produceBlock();
+    await done;
+  };
+  const before = await hub.updates.prepareUpdates(update, signal);
+  await upgrade({ removed: ["Ismp.handle_unsigned"] });
+  await assert.rejects(hub.updates.dryRunUpdates(update, signal), faultWith("runtime_unsupported"));
+  await assert.rejects(hub.updates.prepareUpdates(update, signal), faultWith("runtime_unsupported"));
+  await upgrade({ swapped: ["Ismp", "Relayer"], widened: ["System.ExtrinsicSuccess"] });
+  assert.equal(await hub.updates.dryRunUpdates(update, signal), undefined);
+  const after = await hub.updates.prepareUpdates(update, signal);
+  assert.notEqual(decodeBareExtrinsic(after.raw)[0], decodeBareExtrinsic(before.raw)[0]);
+  await hub.sender.broadcast(after, signal);
+  simulated.produceBlock();
+  const outcome = await hub.outcomes.fetchUpdateOutcome(after, signal);
+  assert.ok(outcome.kind === "included" && outcome.succeeded);
+  assert.ok((outcome.advanced ?? []).length > 0);
 });
 
 Deno.test("consensus hub: a node without state_queryStorageAt is read value by value, all of one block", async () => {
