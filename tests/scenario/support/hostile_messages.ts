@@ -24,8 +24,8 @@ const DECEITS = ["price", "gas", "rich", "trace"] as const;
 const MORE_SPOILERS = 3;
 /** Tries to have a delivery mined behind the block in which the module turns bad. */
 const TRIES = 5;
-/** Gas price of those who want to be mined first, as a multiple of the market's. */
-const HASTE = 20n;
+/** Gas price of those who want to be mined first, wei: far above what relayers offer anywhere, also to Polygon's validators. */
+const HASTY_WEI = 1_000_000_000_000n;
 
 /** States of rows about which the relayer has made up its mind. */
 const JUDGED = new Set(["delivered", "held", "not_executed", "rejected", "gone"]);
@@ -75,6 +75,8 @@ export class HostileSenders {
   async #spoilOn(dest: DevnetChain, relayer: SceneRelayer): Promise<void> {
     let isSpoilt = false;
     for (let tried = 0; tried < TRIES && !isSpoilt; tried++) {
+      // It is bad after a try that came too late, and nobody would send it the next one.
+      if (tried > 0) await turn(dest, false);
       isSpoilt = await this.#turnInFrontOf(relayer, dest, await this.#sendTo(dest, "switch"));
     }
     assert.ok(isSpoilt, `every delivery to ${dest.name} was mined before the module turned bad`);
@@ -179,7 +181,7 @@ async function turnFirst({ host }: DevnetChain): Promise<`0x${string}`> {
     type: "legacy",
     chainId: host.node.chain?.id ?? await reader.getChainId(),
     nonce: await reader.getTransactionCount({ address: account.address, blockTag: "pending" }),
-    gasPrice: await reader.getGasPrice() * HASTE,
+    gasPrice: HASTY_WEI,
     gas: 100_000n,
     to: MODULE,
     data: encodeFunctionData({ abi: ABI, functionName: "turn", args: [true] }),
