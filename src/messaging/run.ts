@@ -70,6 +70,8 @@ async function relay(
     { clock: deps.clock, log: deps.log, board: deps.checks.board },
     () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
   )];
+  const woken = ledger.transaction(() => ledger.messages.wakeFromFuture());
+  if (woken > 0) deps.log.warn("clock_set_back", { messages: woken });
   const planned = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
   const socket = deps.controlSocket?.();
   const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());

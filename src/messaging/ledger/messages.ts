@@ -4,7 +4,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type Parameters, toDecimal, toHeight, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { findMessage, findMessages, type MessageQueries, openMessageQueries } from "./message_queries.ts";
-import { isOpen, type MessageRow, type NewMessage, parseMessageRow } from "./message_rows.ts";
+import { isOpen, type MessageRow, neverMs, type NewMessage, parseMessageRow } from "./message_rows.ts";
 import { type MessageFilter, type MessageSearch, openMessageSearch, wakeMatching } from "./message_search.ts";
 import {
   listPredecessors,
@@ -53,6 +53,11 @@ export interface Messages extends MessageQueries, MessageSearch {
   /** As {@link wake}, for the messages of all sources. */
   wakeAll(target: StateMachine, reason: MessageReason): number;
   /**
+   * Makes open rows due now that were last changed more than a minute from now: the machine's clock was set back since,
+   * and their waits would last as much longer. Returns how many there were.
+   */
+  wakeFromFuture(): number;
+  /**
    * Makes the open rows that match due now and returns how many there are of each reason; rows that are due already
    * count, too.
    */
@@ -60,6 +65,9 @@ export interface Messages extends MessageQueries, MessageSearch {
     filter: MessageFilter,
   ): readonly { readonly reason: MessageReason | undefined; readonly count: number }[];
 }
+
+/** Difference of two reads of a clock beyond which it was set back, ms. */
+const FUTURE_MS = 60_000;
 
 /** The messages in a database. */
 export function openMessages(db: Database): Messages {
@@ -86,6 +94,12 @@ export function openMessages(db: Database): Messages {
         { source, target, reason, now: db.now() },
       ).changes,
     wakeMatching: (filter) => wakeMatching(db, filter),
+    wakeFromFuture: () =>
+      db.run(
+        `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
+         WHERE ${isOpen} AND updated_at_ms > :future AND next_attempt_at_ms > :now AND next_attempt_at_ms <> ${neverMs}`,
+        { now: db.now(), future: db.now() + FUTURE_MS },
+      ).changes,
     wakeAll: (target, reason) => wake(db, "target = :target", { target, reason, now: db.now() }),
     wake: (source, target, reason) =>
       wake(db, "source = :source AND target = :target", { source, target, reason, now: db.now() }),

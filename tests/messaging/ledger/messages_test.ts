@@ -199,6 +199,24 @@ Deno.test(
 );
 
 Deno.test(
+  "messages: after the clock was set back, those that wait for times that it had are due, and no others",
+  withMemoryLedger((ledger, clock) => {
+    const waiting = { state: "held", reason: "race" } as const;
+    const before = clock.now();
+    ledger.messages.record(newMessage(1, { ...waiting, nextAttemptAtMs: before + 3_600_000 }));
+    clock.jump(2_545_000);
+    ledger.messages.record(newMessage(2, { ...waiting, nextAttemptAtMs: clock.now() + 30_000 }));
+    ledger.messages.record(newMessage(3, { ...waiting, nextAttemptAtMs: neverMs }));
+    equal(ledger.messages.wakeFromFuture(), 0);
+    clock.jump(-2_545_000);
+    equal(ledger.messages.wakeFromFuture(), 1);
+    const due = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 9 });
+    deepEqual(due.map(({ commitment }) => commitment), [hashOf(2)]);
+    equal(ledger.messages.wakeFromFuture(), 0);
+  }),
+);
+
+Deno.test(
   "messages: counts name leg and state",
   withMemoryLedger((ledger) => {
     ledger.messages.record(newMessage(1));

@@ -145,6 +145,12 @@ export const programEvents = {
     meaning: "`leave_checkpoints` says so, or traces of Litestream were found.",
     action: "Nothing while Litestream runs. Otherwise set `leave_checkpoints` to false.",
   },
+  clock_set_back: {
+    text: "Messages are due now whose times lie in the future",
+    meaning:
+      "The database has times that the machine's clock has not reached: it was set back since. Their waits ended.",
+    action: "Check that the machine's clock is kept by NTP.",
+  },
   rows_pruned: {
     text: "Old rows removed",
     meaning: "Rows of the database that are no longer needed were deleted.",

@@ -259,7 +259,10 @@ export function noteRefusedFunds(context: TargetContext, refusal: Refusal): bool
 /** True while nothing should be signed for the target. */
 export function isUnfunded(context: TargetContext): boolean {
   const found = readUnfunded(context);
-  return found !== undefined && context.clock.now() < found.untilMs;
+  if (found === undefined) return false;
+  const leftMs = found.untilMs - context.clock.now();
+  // A longer wait was noted before the machine's clock was set back.
+  return leftMs > 0 && leftMs <= UNFUNDED_PAUSE_MS;
 }
 
 /** Records that the chain accepted a transaction of ours: there are funds again. */
