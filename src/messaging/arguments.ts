@@ -14,6 +14,8 @@ import { commands } from "./commands/commands.ts";
 /** Arguments of a run; the files are there unless a command does without them. */
 export interface RunArguments extends CommonArguments, ListenOptions {
   readonly db: string;
+  /** Path of the fence; absent: the program may always work. */
+  readonly fence?: string;
 }
 
 /** Parsed command line. */
@@ -36,7 +38,7 @@ config.example.toml explains every configuration key. All configuration errors a
 once, and nothing is started until they are fixed.
 
 Exit status: 0 stopped by SIGTERM or SIGINT, 1 configuration or start-up problem or unrecoverable fault,
-2 wrong command line, 130 stopped by a second signal.`;
+2 wrong command line, 4 the fence is gone, 130 stopped by a second signal.`;
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
@@ -44,6 +46,10 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   const line = createCommandLine(traits);
   const { command } = line;
   command.requiredOption("-d, --db <path>", "SQLite database file; created when missing");
+  command.option(
+    "--fence <path>",
+    "work only while this file is there and the time in it has not come (default: always)",
+  );
   addListenOptions(command);
   addCommonOptions(command, version);
   const asked = parseWithCommands(line, commands, args);

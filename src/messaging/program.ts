@@ -4,7 +4,8 @@ import { listSecrets } from "../core/config/redact.ts";
 import { CheckBoard } from "../core/checks/check_board.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
-import type { ExitCode } from "../core/runtime/exit_codes.ts";
+import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import { obeyFence } from "../core/runtime/fence.ts";
 import { type MachineFacts, readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { askControl } from "../core/runtime/control_client.ts";
 import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
@@ -51,7 +52,12 @@ export function runProgram(
       tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
       onWarning: (line) => watch.program.noteWarning(line),
     },
-    async (config, { log, setLogLevel, print, hasColour, signal, inRounds }) => {
+    async (config, { log, setLogLevel, print, hasColour, signal, exitNow, inRounds }) => {
+      const { fence } = args;
+      if (fence !== undefined) {
+        const deps = { clock: systemClock, log, exitNow, read: () => world.readFile(fence) };
+        if (!obeyFence(fence, deps)) return exitCodes.fenced;
+      }
       const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
       const machine = (): MachineFacts =>
         readMachineFacts({ config: args.config, keys: files.listKeyFiles(args.config) });

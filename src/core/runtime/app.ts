@@ -75,6 +75,8 @@ export interface AppContext<C> {
   readonly hasColour: boolean;
   /** Aborted by the first SIGINT or SIGTERM; the second one ends the program at once. */
   readonly signal: AbortSignal;
+  /** Ends the program at once, when everything that was logged is written. */
+  readonly exitNow: (code: ExitCode) => void;
   /**
    * Works with the configuration until the program is stopped, again whenever SIGHUP had another one read. At a
    * terminal SIGHUP says that the terminal is gone, and ends the program.
@@ -117,11 +119,13 @@ export async function runApp<C>(
     ...options.onWarning && { onWarning: options.onWarning },
   });
   tellConfiguration(log, { file: args.config, reading, isNews: options.tellsConfiguration });
+  const exitNow = (code: ExitCode): void => {
+    log.flush();
+    logOutput.flush();
+    env.exit(code);
+  };
   const watch = abortOnSignals(systemSignals, {
-    exit: (code) => {
-      logOutput.flush();
-      env.exit(code);
-    },
+    exit: exitNow,
     onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
   const hasColour = output.isTerminal && env.isColourWelcome;
@@ -146,6 +150,7 @@ export async function runApp<C>(
       print,
       hasColour,
       signal,
+      exitNow,
       inRounds,
     });
   } finally {

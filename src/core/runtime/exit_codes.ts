@@ -13,6 +13,8 @@ export const exitCodes = {
   stalled: 3,
   /** `check`: nothing failed, but something needs attention. */
   warnings: 3,
+  /** The messaging relayer: `--fence` does not allow to work, or not any more. */
+  fenced: 4,
   /** Ended by the second signal. */
   interrupted: 130,
 } as const;

@@ -71,7 +71,7 @@ async function makeFolder({ folder }: Scene, name: string): Promise<string> {
 }
 
 /** Waits until the hub has paid for every delivery to a chain. */
-async function untilClaimed({ hub }: Scene, relayer: SceneRelayer): Promise<void> {
+export async function untilClaimed({ hub }: Scene, relayer: SceneRelayer): Promise<void> {
   await waitUntil("every fee is claimed", async () => {
     const { deliveries } = await relayer.ledger();
     return deliveries.every(({ dest, claimState }) => dest === hub || claimState === "claimed");

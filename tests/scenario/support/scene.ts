@@ -66,7 +66,7 @@ export async function playSceneOn(devnet: Devnet, play: (scene: Scene) => Promis
 export class SceneRelayer {
   readonly processes: RelayerProcess[] = [];
   /** Databases that gave way to replicas. */
-  readonly #lostPaths: string[] = [];
+  readonly lostPaths: string[] = [];
   readonly #scene: Scene;
 
   /** Not for callers: use {@link Scene.relayer}. */
@@ -109,13 +109,13 @@ export class SceneRelayer {
 
   /** Starts a process on `dbPath`, which holds what a replica had of the newest process's database. */
   startElsewhere(dbPath: string, changes: ConfigChanges = {}): Promise<RelayerProcess> {
-    this.#lostPaths.push(this.process.dbPath);
+    this.lostPaths.push(this.process.dbPath);
     return this.start(changes, { dbPath });
   }
 
   /** What the databases held that gave way to replicas. */
   lostLedgers(): Promise<readonly LedgerSnapshot[]> {
-    return Promise.all(this.#lostPaths.map((path) => readLedger(path)));
+    return Promise.all(this.lostPaths.map((path) => readLedger(path)));
   }
 
   /** Ends the newest process in order. @throws {Error} when its status is not 0. */

@@ -23,6 +23,12 @@ export const programEvents = {
     meaning: "The first SIGINT or SIGTERM arrived.",
     action: NOTHING,
   },
+  fence_gone: {
+    text: "Stopped at once: the fence is gone",
+    meaning: "The file of `--fence` is not there, or the time in it has come: another machine may work now.",
+    action: "Nothing when another machine took over. Otherwise find out why the lock was lost.",
+    reaction: "the program ends with exit status 4; the next one settles what was under way",
+  },
   program_stopped: {
     text: "Stopped",
     meaning:
