@@ -42,16 +42,25 @@ export class MirroredBlocks implements ServedChain {
   #blocks: MirroredBlock[] = [];
   #finalized = 0;
   #catching: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
 
   /** @param rpcUrl of the anvil. */
   constructor(rpcUrl: string) {
     this.#rpcUrl = rpcUrl;
   }
 
-  /** Makes the blocks up to the anvil's head. */
+  /** Makes the blocks up to what is the anvil's head now. */
   catchUp(): Promise<void> {
-    this.#catching ??= this.#follow().finally(() => this.#catching = undefined);
-    return this.#catching;
+    if (this.#catching === undefined) {
+      this.#catching = this.#follow().finally(() => this.#catching = undefined);
+      return this.#catching;
+    }
+    // The one that is under way may have read the head before.
+    this.#next ??= this.#catching.catch(() => undefined).then(() => {
+      this.#next = undefined;
+      return this.catchUp();
+    });
+    return this.#next;
   }
 
   get best(): SimulatedBlock {

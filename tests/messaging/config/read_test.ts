@@ -92,6 +92,7 @@ Deno.test("configuration: the good file gives every default of the specification
   assert.equal(rpcWs.reveal(), "wss://hub.example.org/ws?key=hubrpckey1");
   assert.deepEqual(config.relayer, {
     minimumProfitPercent: 0,
+    fleet: undefined,
     leaveCheckpoints: undefined,
     reconciliationFrequencySec: 21_600,
     withdrawalFrequencySec: 86_400,
