@@ -35,6 +35,11 @@ export class MemoryRewards implements HubRewards {
     return this.#node.head.state.accounts.rewarded;
   }
 
+  /** What was paid by the newest final block. */
+  get #finallyPaid(): ReadonlySet<string> {
+    return this.#node.block(this.#node.finalHeight)?.state.accounts.rewarded ?? new Set();
+  }
+
   fetchRotationReward(
     chain: StateMachine,
     setId: bigint,
@@ -43,7 +48,7 @@ export class MemoryRewards implements HubRewards {
     const name = rotationName(chain, setId);
     return this.#ask("fetchRotationReward", signal, () => ({
       amount: this.#amountOf(name),
-      isClaimed: this.paid.has(name),
+      isClaimed: this.#finallyPaid.has(name),
     }));
   }
 
@@ -52,7 +57,7 @@ export class MemoryRewards implements HubRewards {
   }
 
   fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean> {
-    return this.#ask("fetchIsRequestClaimed", signal, () => this.paid.has(`request ${commitment}`));
+    return this.#ask("fetchIsRequestClaimed", signal, () => this.#finallyPaid.has(`request ${commitment}`));
   }
 
   /** Name of the error with which the hub refuses a claim; `undefined`: it takes it. */

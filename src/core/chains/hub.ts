@@ -107,7 +107,7 @@ export interface RelayerAccounts {
 
 /** Rewards that the hub pays for deliveries. */
 export interface HubRewards {
-  /** Reward per rotation delivered to `chain`, and whether it was claimed for set `setId`. */
+  /** Reward per rotation delivered to `chain`, and whether it was claimed for set `setId`, in a final block. */
   fetchRotationReward(
     chain: StateMachine,
     setId: bigint,
@@ -115,7 +115,7 @@ export interface HubRewards {
   ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }>;
   /** Modules of the hub whose requests are rewarded, lower-case hex, with the reward. */
   fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>>;
-  /** True when the reward of the delivered hub request was claimed. */
+  /** True when the reward of the delivered hub request was claimed in a block that is final. */
   fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean>;
 }
 

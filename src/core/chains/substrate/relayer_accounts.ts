@@ -94,7 +94,7 @@ export class SubstrateHubRewards implements HubRewards {
     this.#node = node;
   }
 
-  /** Reward for a rotation, and whether that of `setId` was claimed; one round trip. */
+  /** Reward for a rotation, and whether that of `setId` was claimed, in the newest final block; two round trips. */
   async fetchRotationReward(
     chain: StateMachine,
     setId: bigint,
@@ -102,7 +102,8 @@ export class SubstrateHubRewards implements HubRewards {
   ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
     const amount = relayerKeys.outboundConsensusDeliveryReward(chain);
     const claimed = relayerKeys.outboundConsensusRotationsClaimed(chain, setId);
-    const stored = await this.#node.client.readStorage([amount, claimed], undefined, signal);
+    const block = await this.#node.client.call(calls.finalizedHash(), signal);
+    const stored = await this.#node.client.readStorage([amount, claimed], block, signal);
     return {
       amount: new Values(this.#node, stored).read(amount, u128, "Relayer.OutboundConsensusDeliveryReward") ??
         0n,
@@ -111,13 +112,14 @@ export class SubstrateHubRewards implements HubRewards {
     };
   }
 
-  /** True when the reward of a request was paid; one round trip. */
+  /** True when the reward of a request was paid by the newest final block; two round trips. */
   async fetchIsRequestClaimed(
     commitment: Hash256,
     signal: AbortSignal,
   ): Promise<boolean> {
     const key = relayerKeys.outboundRequestsClaimed(commitment);
-    return await this.#node.client.call(calls.storage(key), signal) !== undefined;
+    const block = await this.#node.client.call(calls.finalizedHash(), signal);
+    return await this.#node.client.call(calls.storage(key, block), signal) !== undefined;
   }
 
   /** Modules with a reward above zero, by their id in hex; two round trips for up to 1000 modules. */

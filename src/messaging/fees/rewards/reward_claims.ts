@@ -47,7 +47,7 @@ export async function claimReward(
     kind: "claim",
     items: [{ commitment: item, requestCommitment: item, target: row.chain }],
     onJournal: () => void context.ledger.rewards.update(row, { state: "claiming" }),
-    onRefused: (why) => void writeRefusal(context, row, why),
+    onRefused: (why) => void writeRefusal(context, row, { refusal: why, isFinal: false }),
   }, signal);
   return sent.kind === "sent" ? "sent" : "later";
 }
@@ -109,7 +109,7 @@ function applyNoReceipt(context: FeeContext, row: RewardRow): RewardClaimResult 
 }
 
 function applyRefusal(context: FeeContext, row: RewardRow, refusal: Refusal): RewardClaimResult {
-  const state = context.ledger.transaction(() => writeRefusal(context, row, refusal));
+  const state = context.ledger.transaction(() => writeRefusal(context, row, { refusal, isFinal: false }));
   const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
   context.log[level]("reward_rejected", { ...rewardFields(row), detail: refusal.detail, state });
   return state === "pending" ? "later" : state;
@@ -119,11 +119,11 @@ function applyRefusal(context: FeeContext, row: RewardRow, refusal: Refusal): Re
 function writeRefusal(
   context: FeeContext,
   row: RewardRow,
-  refusal: Refusal,
+  { refusal, isFinal }: { readonly refusal: Refusal; readonly isFinal: boolean },
 ): "pending" | "claimed" | "refused" {
   const judged = isAboutChain(refusal)
     ? { state: "pending" as const, nextAttemptAtMs: context.clock.now() + REWARD_INTERVAL_MS }
-    : judgeRewardRefusal(row, findErrorName(refusal), context.clock.now());
+    : judgeRewardRefusal(row, { error: findErrorName(refusal), isFinal }, context.clock.now());
   context.ledger.rewards.update(row, { ...judged, detail: refusal.detail });
   return judged.state;
 }
@@ -178,7 +178,8 @@ async function settleOne(
     case "failed":
       context.ledger.transaction(() => {
         submissions.update(submission.id, { state: "failed", block: status.block, detail: status.error });
-        if (row !== undefined) writeRefusal(context, row, { code: "unspecified", detail: status.error });
+        if (row === undefined) return;
+        writeRefusal(context, row, { refusal: { code: "unspecified", detail: status.error }, isFinal: true });
       });
       return false;
     case "gone":

@@ -19,7 +19,7 @@ export interface RewardPlanInput {
   hasSigner(chain: StateMachine): boolean;
   /** Newest height of the chain on the hub whose challenge period is over; `undefined`: none. */
   maturedHeight(chain: StateMachine): bigint | undefined;
-  /** True when the hub has paid it to anybody; `undefined`: could not be read now. */
+  /** True when the hub has paid it to anybody, in a final block; `undefined`: could not be read now. */
   isClaimed(key: RewardKey): boolean | undefined;
   /** The hub's offer for it, in its native token; 0: nothing; `undefined`: could not be read now. */
   offered(key: RewardKey): bigint | undefined;
@@ -114,16 +114,33 @@ export type RewardRefusal =
   | { readonly state: "claimed" | "refused" }
   | { readonly state: "pending"; readonly attempts: number; readonly nextAttemptAtMs: number };
 
+/** Pause before a reward is read again that was paid in a block that is not final yet, ms. */
+const UNTIL_FINAL_MS = 60_000;
+
+/** Why a claim was refused. */
+export interface RefusedClaim {
+  /** Name of the pallet's error; `undefined`: the transaction pool refused without a reason. */
+  readonly error: string | undefined;
+  /** True when a final block says so; what newer ones say may be reorganised. */
+  readonly isFinal: boolean;
+}
+
 /**
- * Judges a refusal by the name of the pallet's error; `undefined`: the transaction pool refused without a reason.
+ * Judges a refusal. Paid is a reward only when a final block says so: of a claim in a newer one, the database may know
+ * nothing, and it would not be made again.
  * Everything that is not final is retried, because a lagging client or an empty treasury is temporary.
  */
 export function judgeRewardRefusal(
   row: Pick<RewardRow, "attempts">,
-  error: string | undefined,
+  { error, isFinal }: RefusedClaim,
   nowMs: number,
 ): RewardRefusal {
-  if (error !== undefined && ALREADY_PAID.has(error)) return { state: "claimed" };
+  if (error !== undefined && ALREADY_PAID.has(error)) {
+    const { attempts } = row;
+    return isFinal
+      ? { state: "claimed" }
+      : { state: "pending", attempts, nextAttemptAtMs: nowMs + UNTIL_FINAL_MS };
+  }
   if (error !== undefined && FINAL.has(error)) return { state: "refused" };
   return { state: "pending", attempts: row.attempts + 1, nextAttemptAtMs: nowMs + REWARD_INTERVAL_MS };
 }

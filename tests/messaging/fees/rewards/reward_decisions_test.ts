@@ -112,10 +112,17 @@ for (
   ] as const
 ) {
   Deno.test(`rewards: after ${error ?? "a refusal without a reason"} a claim is ${state}`, () => {
-    const refusal = judgeRewardRefusal({ attempts: 2 }, error, NOW);
+    const refusal = judgeRewardRefusal({ attempts: 2 }, { error, isFinal: true }, NOW);
     assert.equal(refusal.state, state);
     if (refusal.state === "pending") {
       assert.deepEqual([refusal.attempts, refusal.nextAttemptAtMs], [3, NOW + 600_000]);
     }
+  });
+}
+
+for (const error of ["OutboundRotationAlreadyClaimed", "OutboundRequestAlreadyClaimed"]) {
+  Deno.test(`rewards: ${error} in a block that is not final is no end, and no attempt`, () => {
+    const refusal = judgeRewardRefusal({ attempts: 2 }, { error, isFinal: false }, NOW);
+    assert.deepEqual(refusal, { state: "pending", attempts: 2, nextAttemptAtMs: NOW + 60_000 });
   });
 }

@@ -90,6 +90,31 @@ Deno.test("rewards: a rotation and a listed request are claimed for the hub acco
   assert.deepEqual([...scene.hub.rewards.paid].sort(), [`request ${commitment}`, `rotation ${a} 7`].sort());
 });
 
+Deno.test("rewards: with a database that lacks a claim its block has to be final, and one that is not is made again", async () => {
+  const scene = await sceneWith();
+  scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
+  const { height } = scene.node(a).head;
+  scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
+  await scene.blocks(5);
+  await new RewardRounds(scene.context).run(never);
+  await scene.blocks(1);
+  // The journal of a replica that is behind.
+  const [claim] = scene.ledger.submissions.listUnresolved(hubName);
+  const row = scene.ledger.rewards.listOpen()[0];
+  assert.ok(claim !== undefined && row !== undefined);
+  scene.ledger.submissions.update(claim.id, { state: "dropped" });
+  scene.ledger.rewards.update(row, { state: "pending" });
+  await new RewardRounds(scene.context).run(never);
+  assert.deepEqual(states(scene, ["7"]), ["pending"]);
+  scene.hubNode.reorganise(1, "forget");
+  await scene.clock.advance(60_000);
+  await new RewardRounds(scene.context).run(never);
+  await scene.blocks(5);
+  await new RewardRounds(scene.context).run(never);
+  assert.deepEqual(states(scene, ["7"]), ["claimed"]);
+  assert.deepEqual([...scene.hub.rewards.paid], [`rotation ${a} 7`]);
+});
+
 Deno.test("rewards: they wait for a height of the chain on the hub, and without a hub signer forever", async () => {
   const scene = await sceneWith();
   scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
