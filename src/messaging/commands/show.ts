@@ -46,7 +46,9 @@ export const showCommand = defineCommand<MessagingRun, ShowOptions>({
   },
 });
 
-function formatLeg({ message, changes, decision, transactions, delivery, next }: LegView): string {
+function formatLeg(
+  { message, changes, decision, transactions, delivery, bandwidthLeft, next }: LegView,
+): string {
   const parts = [
     `${message.from} -> ${message.to}: ${message.status}${
       message.reason === undefined ? "" : ` (${message.reason})`
@@ -59,6 +61,9 @@ function formatLeg({ message, changes, decision, transactions, delivery, next }:
       "seen in": `block ${message.height} of ${message.from}`,
       "times out": shownTime(message.timesOutAt) ?? "never",
       attempts: String(message.attempts),
+      bandwidth: bandwidthLeft === undefined
+        ? undefined
+        : `${bandwidthLeft} bytes left at the hub when it was read last`,
     }, "  "),
     "  history",
     indented(formatTable(changes.map((each) => [shownTime(each.at), each.status, each.reason, each.detail]))),

@@ -46,7 +46,7 @@ const waits: Readonly<Record<HoldReason, string>> = {
   height_unknown: "The hub does not know the block that the GET request reads.",
   unconfigured_chain: "The chain that it reads is not configured: add it and start again.",
   target_unprovable:
-    "No endpoint of the target can prove its state (eth_getProof) at heights that the hub knows: use an archive node.",
+    "No endpoint of the target can prove its state (eth_getProof; on Polkadot Hub the node at ws_url) at heights that the hub knows: use an archive node.",
   source_not_accepted: "The hub accepts no messages of the source yet: governance has not listed it.",
   runtime_unsupported:
     "The target was upgraded to a runtime that this program does not know; `detail` says what differs. Update the program.",

@@ -48,7 +48,7 @@ export {
   type TerminalReason,
   terminalReasons,
 } from "./message_state.ts";
-export type { DueQuery, EndedQuery, MessageKey, StateCount } from "./message_queries.ts";
+export type { DueQuery, EndedQuery, HeldQuery, MessageKey, StateCount } from "./message_queries.ts";
 export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
 export type { MessageChangeRow, MessageFilter, MessageSearch } from "./message_search.ts";
 export type { MessageChange, Messages } from "./messages.ts";

@@ -4,7 +4,7 @@
  * a blocked sender) is held before anything is proved, and does not displace others.
  */
 import type { CounterpartyView } from "../../core/chains/reads.ts";
-import { type DueQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
+import { type DueQuery, type HeldQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { fleetWaitMs } from "./decisions/fleet.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
@@ -13,6 +13,7 @@ import { type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { type Candidate, markRefused, parseRow, stillOpen, type Transition, transition } from "./messages.ts";
 import { decideState } from "./scan.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
+import { noteBandwidth } from "./limits/bandwidth.ts";
 import { Allowances } from "./decisions/admission.ts";
 
 /** Pause before routing a message again that waits for data (the hub's list of modules), ms. */
@@ -162,6 +163,7 @@ export async function listAdmitted(
   const share = Math.max(1, Math.floor(leg.target.limits.maxMessagesPerStep / REFUSED_SHARE));
   const page: Ready = listReady(leg, { ...facts, refused: "only", limit: share });
   const refused = await admit(work, page.ready);
+  noteWaiting(work);
   return { fresh: fresh.admitted, refused, hasMore: fresh.hasMore || page.hasMore };
 }
 
@@ -207,17 +209,30 @@ async function fill(
   return { admitted: admitted.slice(0, max), hasMore };
 }
 
+/** Messages of a leg that wait for bandwidth. */
+function toHeldQuery(leg: Leg): Omit<HeldQuery, "limit"> {
+  return {
+    source: leg.source.id.stateMachine,
+    target: leg.target.id.stateMachine,
+    reason: "no_bandwidth",
+    nowMs: leg.clock.now(),
+  };
+}
+
+/** Records what the senders have left whose messages wait for bandwidth after this round. */
+function noteWaiting({ leg, allowances }: Admission): void {
+  const held = toHeldQuery(leg);
+  const senders = leg.ledger.messages.listHeldSenders({ ...held, limit: MAX_WATCHED }).map(toHex);
+  const limits = senders.map((sender) => ({ sender, limit: allowances.find(sender) }));
+  noteBandwidth(leg.ledger, held.source, limits);
+}
+
 /** Makes messages due at once whose sender has bandwidth again. */
 async function wakeAffordable(work: Admission): Promise<void> {
   const { leg, allowances } = work;
   const { messages } = leg.ledger;
-  const nowMs = leg.clock.now();
-  const held = {
-    source: leg.source.id.stateMachine,
-    target: leg.target.id.stateMachine,
-    reason: "no_bandwidth",
-    nowMs,
-  } as const;
+  const held = toHeldQuery(leg);
+  const { nowMs } = held;
   const senders = messages.listHeldSenders({ ...held, limit: MAX_WATCHED });
   if (senders.length === 0) return;
   await readLimits(work, senders);

@@ -23,6 +23,7 @@ import type {
   WalletStatus,
   WithdrawalStatus,
 } from "./relay_status.ts";
+import { readBandwidth } from "../relay/limits/bandwidth.ts";
 
 /** What a running relayer knows beside its database. */
 export interface RunningRelayer {
@@ -38,7 +39,7 @@ export interface RunningRelayer {
 
 /** Input of the snapshot. */
 export interface StatusInput {
-  readonly ledger: Pick<Ledger, "statistics" | "cursors" | "withdrawals">;
+  readonly ledger: Pick<Ledger, "statistics" | "cursors" | "meta" | "withdrawals">;
   readonly hub: StateMachine;
   /** Configured chains without the hub. */
   readonly chains: readonly StateMachine[];
@@ -197,6 +198,9 @@ function listLegs({ ledger, hub, chains, nowMs }: StatusInput): readonly LegStat
       endedDay: Object.fromEntries(day.filter(isOfLeg).map(({ state, count }) => [state, count])),
       deliveredRecently: recent.filter(isOfLeg).filter(({ state }) => state === "delivered")
         .reduce((sum, { count }) => sum + count, 0),
+      bandwidth: target === hub
+        ? readBandwidth(ledger, source).map(({ sender, left }) => ({ sender, leftBytes: left.toString() }))
+        : [],
     };
   });
 }

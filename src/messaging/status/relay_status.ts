@@ -70,6 +70,8 @@ export interface LegStatus {
   readonly endedDay: Readonly<Partial<Record<MessageState, number>>>;
   /** Delivered by us within 15 minutes. */
   readonly deliveredRecently: number;
+  /** Senders whose messages wait for bandwidth at the hub, with what they have left. */
+  readonly bandwidth: readonly { readonly sender: string; readonly leftBytes: string }[];
 }
 
 /** A message that we delivered. */

@@ -39,6 +39,7 @@ export function renderReasonsPage(reasons: readonly NotReadyReason[], nowMs: num
 export function renderStatusPage(status: RelayStatus): string {
   return renderProgramPage(status, "messaging relayer", [
     renderSection("Legs", renderLegs(status)),
+    ...renderBandwidth(status),
     renderSection("Chains", renderChains(status)),
     renderSection("Light clients", renderLightClients(status)),
     renderSection("Last deliveries", renderDelivered(status)),
@@ -71,6 +72,22 @@ function renderLegs({ legs, nowMs }: RelayStatus): Html {
     legs,
     "No chain is configured.",
   );
+}
+
+/** Senders whose messages wait for bandwidth; a section of its own while there are some. */
+function renderBandwidth({ legs }: RelayStatus): readonly Html[] {
+  const rows = legs.flatMap(({ source, bandwidth }) => bandwidth.map((each) => ({ source, ...each })));
+  if (rows.length === 0) return [];
+  const table = renderTable<typeof rows[number]>(
+    [
+      { name: "sender", cell: ({ sender }) => markup`<code>${sender}</code>` },
+      { name: "on", cell: ({ source }) => source },
+      { name: "bytes left at the hub", isNumber: true, cell: ({ leftBytes }) => leftBytes },
+    ],
+    rows,
+    "Nothing waits for bandwidth.",
+  );
+  return [renderSection("Bandwidth", table)];
 }
 
 function renderWaiting(open: readonly WaitingMessages[], nowMs: number): Html[] {

@@ -16,6 +16,12 @@ export function formatStatus(status: RelayStatus): string {
       ...["leg", "read up to", "waiting", "oldest", "ended in 24 h"],
     ]),
     formatSection(
+      "Bandwidth left at the hub",
+      status.legs.flatMap(({ source, bandwidth }) =>
+        bandwidth.map(({ sender, leftBytes }) => [source, sender, `${leftBytes} bytes`])
+      ),
+    ),
+    formatSection(
       "Last deliveries",
       status.delivered.map((each) => [
         `${age(each.deliveredAtMs)} ago`,

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { answerLine } from "../../../src/messaging/control/answer.ts";
 import type { OperationContext } from "../../../src/messaging/control/operation.ts";
+import { noteBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
+import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { readStatus } from "../../../src/messaging/status/build_status.ts";
 import { relayerConfig } from "../../../devnet/programs/relayer_config.ts";
 import {
@@ -115,6 +117,21 @@ Deno.test("operations: what is over or sent has no next attempt, what waits has"
     ledger.messages.transition(hashOf(1), hub, { to });
     assert.equal(await nextOf(), undefined, to);
   }
+});
+
+Deno.test("operations: show tells what bandwidth a waiting sender had left when it was read last", async () => {
+  const scene = openScene();
+  const { ledger } = scene;
+  const message = newMessage(1, { state: "held", reason: "no_bandwidth", nextAttemptAtMs: 9 });
+  ledger.messages.record(message);
+  const left = async (): Promise<unknown> =>
+    field(await ask(scene, "show", { hash: hashOf(1) }), "legs", 0, "bandwidthLeft");
+  assert.equal(await left(), undefined);
+  const limit = { kind: "metered", remainingBytes: 0n } as const;
+  noteBandwidth(ledger, message.source, [{ sender: toHex(message.module), limit }]);
+  assert.equal(await left(), "0");
+  ledger.messages.transition(hashOf(1), hub, { to: "timed_out" });
+  assert.equal(await left(), undefined);
 });
 
 Deno.test("operations: show tells the whole life of a message, by its commitment and by our transaction", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { fromHex, type Hex } from "../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
+import { readBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
 import { inbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "./fixture.ts";
 
@@ -116,6 +117,7 @@ Deno.test("admission: a sender's bandwidth is counted over its messages; what it
   // Not due for hours, and nothing is enough yet: it is not a try.
   await fixture.clock.advance(3_600_000);
   await round(relayer, inbound(relayer));
+  assert.deepEqual(readBandwidth(relayer.ledger, names.one), [{ sender, left: 100n }]);
   const [held] = waiting;
   assert.ok(held !== undefined);
   const before = relayer.row(held, names.hub);
@@ -129,6 +131,8 @@ Deno.test("admission: a sender's bandwidth is counted over its messages; what it
   await round(relayer, inbound(relayer));
   await fixture.blocks(1);
   assert.equal(delivered(fixture.hub).length, 3);
+  await round(relayer, inbound(relayer));
+  assert.deepEqual(readBandwidth(relayer.ledger, names.one), []);
 });
 
 for (

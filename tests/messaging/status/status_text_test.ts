@@ -6,6 +6,7 @@ import {
   type StatusInput,
 } from "../../../src/messaging/status/build_status.ts";
 import { formatStatus } from "../../../src/messaging/status/status_text.ts";
+import { noteBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, openMemoryLedger } from "../../support/ledger.ts";
 import { ethereum, hashOf, hub, itemOf, newMessage, newSubmission } from "../../support/ledger_rows.ts";
@@ -95,6 +96,23 @@ Deno.test(
     assert.match(stopped(), /In the way besides\n {2}EVM-1 +Our account cannot pay for gas/);
     assert.match(stopped(), /Transactions in flight\n {2}EVM-1 +1, oldest 3 h/);
     assert.match(running().text, /In the way\n {2}EVM-1 +for 5 s +Our account/);
+  }),
+);
+
+Deno.test(
+  "status text: senders that lack bandwidth are listed with what they have left, and no section without one",
+  withScene(({ ledger, running, stopped }) => {
+    assert.doesNotMatch(running().text, /Bandwidth/);
+    noteBandwidth(ledger, ethereum, [
+      { sender: "0x0102", limit: { kind: "metered", remainingBytes: 12n } },
+      { sender: "0x03", limit: { kind: "free" } },
+    ]);
+    for (const text of [running().text, stopped()]) {
+      assert.match(text, /Bandwidth left at the hub\n {2}EVM-1 +0x0102 +12 bytes/);
+    }
+    noteBandwidth(ledger, ethereum, []);
+    assert.doesNotMatch(stopped(), /Bandwidth/);
+    return Promise.resolve();
   }),
 );
 

@@ -1,8 +1,15 @@
 /** `show`: the whole life of a message, leg by leg: what happened, what was decided, what was paid, what happens next. */
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import type { DecisionRow, DeliveryRow, MessageRow, SubmissionRow } from "../../ledger/ledger.ts";
+import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
+import {
+  type DecisionRow,
+  type DeliveryRow,
+  isTerminal,
+  type MessageRow,
+  type SubmissionRow,
+} from "../../ledger/ledger.ts";
+import { readBandwidth } from "../../relay/limits/bandwidth.ts";
 import { dollarsText, messageShape, timeText, toMessageView } from "../message_view.ts";
 import { describeNext } from "../next_step.ts";
 import type { Operation, OperationContext } from "../operation.ts";
@@ -70,6 +77,8 @@ const legShape = z.object({
   decision: decisionShape.optional(),
   transactions: z.array(transactionShape),
   delivery: deliveryShape.optional(),
+  /** Bytes that its sender had left at the hub when it was read last; only while messages of the sender wait for it. */
+  bandwidthLeft: z.string().optional(),
   next: z.string(),
 });
 
@@ -137,8 +146,14 @@ function toLeg(context: OperationContext, row: MessageRow): LegView {
       toTransaction(context, row, submission)
     ),
     delivery: delivery && toDelivery(delivery),
+    bandwidthLeft: findBandwidth(context, row)?.toString(),
     next: describeNext(row, { nowMs: clock.now(), isRunning }),
   };
+}
+
+function findBandwidth({ ledger, config }: OperationContext, row: MessageRow): bigint | undefined {
+  if (row.target !== config.hub.stateMachine || isTerminal(row.state)) return undefined;
+  return readBandwidth(ledger, row.source).find(({ sender }) => sender === toHex(row.module))?.left;
 }
 
 /** Converts a decision. */

@@ -23,6 +23,11 @@ export class Allowances {
     return this.#left.has(sender);
   }
 
+  /** Limit of a sender; `undefined`: it was not recorded. */
+  find(sender: string): SenderLimit | undefined {
+    return this.#left.get(sender);
+  }
+
   /** Copies the limits, to test what they cover. */
   copy(): Allowances {
     const copy = new Allowances();

@@ -3,7 +3,10 @@
  * its leg, and so is the exclusion: its row is read again after signing, and a message is in one transaction at a time
  * (docs/architecture/messaging.md, I5).
  */
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
+import type { Message } from "../../../core/ismp/message.ts";
+import { Allowances, type NotAdmitted } from "../decisions/admission.ts";
+import { toRequest } from "../decisions/route.ts";
 import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledger.ts";
 import { type ChallengeRule, isMatured, newestMatured } from "../decisions/heights.ts";
 import type { LegRun } from "../leg.ts";
@@ -78,6 +81,10 @@ export async function deliverByHand(
     const now = leg.ledger.messages.find(row.commitment, row.target);
     return { outcome: "over", text: `${target} has a receipt of it: the message is ${now?.state}.` };
   }
+  const limit = await findSenderLimit(leg, message);
+  if (limit !== undefined) {
+    return { outcome: "waiting", text: `${target} would refuse it: it ${limit.detail}` };
+  }
   if (place.kind === "proofs" && place.left > 0) return await deliverAhead(leg, place, { isDryRun });
   const { accepted: [part], refused: [refusal] } = await findDeliverable(leg, {
     messages: [message],
@@ -90,6 +97,15 @@ export async function deliverByHand(
   }
   const consensusProofs = place.kind === "proofs" ? describeCarried(place, part.simulation) : undefined;
   return await sendByHand(leg, { part, candidates, consensusProofs, isDryRun });
+}
+
+/** Finds out, before anything is proved, whether the hub's limits of its sender keep the message out. */
+async function findSenderLimit(leg: LegRun, message: Message): Promise<NotAdmitted | undefined> {
+  const { from } = toRequest(message);
+  const limits = await leg.senderLimits?.fetchSenderLimits(leg.source.id.stateMachine, [from], leg.signal);
+  const allowances = new Allowances();
+  if (limits?.[0] !== undefined) allowances.note(toHex(from), limits[0]);
+  return allowances.admit(toHex(from), message);
 }
 
 /** Sends the proofs that do not fit into one transaction with the message; it follows when they are mined. */

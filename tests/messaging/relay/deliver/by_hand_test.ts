@@ -6,8 +6,9 @@ import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { recordMissed } from "../../../../src/messaging/relay/missed_messages.ts";
 import { readTransactionRevenue } from "../../../../src/messaging/relay/deliver/revenue.ts";
 import { COST_18, pay, payAndUpdate, profitOf, running } from "../market.ts";
-import { round, settle } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { inbound, round, settle } from "../rounds.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "../fixture.ts";
+import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { neverMs } from "../../../../src/messaging/ledger/ledger.ts";
 
 interface Scene {
@@ -88,6 +89,25 @@ Deno.test("by hand: what another relayer has delivered is not sent again", async
   const result = await deliverByHand(leg, relayer.row(poor), { isDryRun: false });
   assert.equal(result.outcome, "over");
   assert.equal(relayer.row(poor).state, "delivered_by_other");
+});
+
+Deno.test("by hand: a dry run to the hub tells that the sender has no bandwidth left, and proves nothing for it", async () => {
+  const fixture = new Fixture();
+  fixture.hub.meter(fromHex(sender), 5n);
+  const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
+  assert.ok(message !== undefined);
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const leg = inbound(relayer);
+  await round(relayer, leg);
+  assert.equal(relayer.row(message, names.hub).reason, "no_bandwidth");
+  const asked = relayer.hub.calls.length;
+  const result = await deliverByHand(leg, relayer.row(message, names.hub), { isDryRun: true });
+  assert.equal(result.outcome, "waiting");
+  assert.match(
+    result.text,
+    /^KUSAMA-4009 would refuse it: it needs \d+ bytes, the sender has 5 left at the hub$/,
+  );
+  assert.ok(!relayer.hub.calls.slice(asked).includes("simulate"));
 });
 
 Deno.test("by hand: a message above what the target knows, a frozen target and suspended modules wait, and say for what", async () => {
