@@ -69,6 +69,22 @@ export function epochRelayerSlot(setId: bigint): Hash256 {
   return mapSlot(word(setId), word(hostSlots.epochs));
 }
 
+/** Slot of a contract, before hashing. */
+export interface ContractSlot {
+  /** 20-byte address. */
+  readonly contract: Uint8Array;
+  readonly slot: Uint8Array;
+}
+
+/**
+ * Finds what a key of the hub's verifier names: a slot of the registered host (32 bytes), or one of the contract whose
+ * address precedes it (52 bytes, see {@link contractSlotKey}). `undefined`: it is no key of a slot.
+ */
+export function locateSlot(key: Uint8Array, host: Uint8Array): ContractSlot | undefined {
+  if (key.length === 32) return { contract: host, slot: key };
+  return key.length === 52 ? { contract: key.subarray(0, 20), slot: key.subarray(20) } : undefined;
+}
+
 /**
  * Key in the form of the hub's verifier for another contract than the registered host: 20-byte address, 32-byte slot.
  */

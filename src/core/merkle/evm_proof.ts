@@ -4,6 +4,7 @@
  */
 import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
+import { locateSlot } from "../evm/host_storage.ts";
 import type { EvmStateProof } from "../ismp/proof.ts";
 import { TrieNodes } from "./trie_nodes.ts";
 import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia, type RlpItem } from "./patricia.ts";
@@ -161,11 +162,12 @@ function groupKeys(
       accounts.push(key);
       continue;
     }
-    if (key.length !== 32 && key.length !== 52) throw new EvmProofError("unsupported_key_length");
-    const contract = toHex(key.length === 52 ? key.subarray(0, 20) : host);
+    const located = locateSlot(key, host);
+    if (located === undefined) throw new EvmProofError("unsupported_key_length");
+    const contract = toHex(located.contract);
     const group = slots.get(contract) ?? [];
     slots.set(contract, group);
-    group.push({ key, slot: key.subarray(key.length - 32) });
+    group.push({ key, slot: located.slot });
   }
   return { slots, accounts };
 }

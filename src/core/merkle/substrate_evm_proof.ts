@@ -5,6 +5,7 @@
  * modules/ismp/state-machines/evm/src/substrate_evm.rs.
  */
 import { type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
+import { locateSlot } from "../evm/host_storage.ts";
 import { ScaleError } from "../encoding/scale.ts";
 import type { SubstrateEvmProof } from "../ismp/proof.ts";
 import {
@@ -46,21 +47,6 @@ export class SubstrateEvmProofError extends Error {
   }
 }
 
-/** Slot of a contract, and the key that names it. */
-export interface ContractSlot {
-  readonly key: Uint8Array;
-  readonly contract: Uint8Array;
-  /** Before hashing. */
-  readonly slot: Uint8Array;
-}
-
-/** Finds the contract and slot that a key names. @throws {SubstrateEvmProofError} unsupported_key_length. */
-export function locateSlot(key: Uint8Array, host: Uint8Array): ContractSlot {
-  if (key.length === 32) return { key, contract: host, slot: key };
-  if (key.length !== 52) throw new SubstrateEvmProofError("unsupported_key_length");
-  return { key, contract: key.subarray(0, 20), slot: key.subarray(20) };
-}
-
 /**
  * Reads the values of `keys` in `proof`. Storage of contracts that no key requests is ignored.
  * @param options.host 20-byte address of the ISMP host contract.
@@ -76,7 +62,11 @@ export function readSubstrateEvmState(
   },
 ): Map<Hex, Uint8Array | undefined> {
   const { stateRoot, host, proof, keys } = options;
-  const slots = keys.map((key) => locateSlot(key, host));
+  const slots = keys.map((key) => {
+    const located = locateSlot(key, host);
+    if (located === undefined) throw new SubstrateEvmProofError("unsupported_key_length");
+    return { key, ...located };
+  });
   const values = new Map<Hex, Uint8Array | undefined>();
   for (const [contract, ofContract] of Map.groupBy(slots, (each) => toHex(each.contract))) {
     const [{ contract: address } = { contract: host }] = ofContract;

@@ -4,10 +4,10 @@
  * nothing; blocks have the same numbers on both sides. Source: paritytech/polkadot-sdk:
  * substrate/frame/revive/src/evm/block_hash/block_builder.rs.
  */
+import { locateSlot } from "../../evm/host_storage.ts";
 import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import { substrateEvmProofCodec } from "../../ismp/proof.ts";
 import {
-  locateSlot,
   readStorageRoot,
   readSubstrateEvmState,
   readTrieId,
@@ -165,8 +165,9 @@ function groupSlots(
 ): ReadonlyMap<Hex, readonly Uint8Array[]> {
   const slots = new Map<Hex, Uint8Array[]>();
   for (const key of keys) {
-    if (key.length !== 32 && key.length !== 52) throw new UnprovableKeyError("unsupported_key_length", key);
-    const { contract, slot } = locateSlot(key, host);
+    const located = locateSlot(key, host);
+    if (located === undefined) throw new UnprovableKeyError("unsupported_key_length", key);
+    const { contract, slot } = located;
     const known = slots.get(toHex(contract)) ?? [];
     slots.set(toHex(contract), known);
     known.push(slot);
