@@ -1,6 +1,7 @@
 /**
  * The account that makes claims about rollups on an L1 of the devnet, and the rollup's blocks as it sees them.
  */
+import { pause } from "../waiting.ts";
 import {
   type Abi,
   type Address,
@@ -86,7 +87,7 @@ export interface ProposerOptions {
 
 /** Makes a claim whenever it sees a block that no claim of it is about, until it is stopped. */
 export function startProposer({ l2, everyMs, propose }: ProposerOptions): Proposer {
-  const end = Promise.withResolvers<void>();
+  const end = new AbortController();
   const reader = readerFor(l2);
   let isEnding = false;
   let proposed = 0;
@@ -97,14 +98,14 @@ export function startProposer({ l2, everyMs, propose }: ProposerOptions): Propos
         claimed = (await propose(l2)).l2Height;
         proposed++;
       }
-      await pause(everyMs, end.promise);
+      await pause(everyMs, end.signal);
     }
   })();
   // Reported by `stop`.
   work.catch(() => undefined);
   const stop = async (): Promise<void> => {
     isEnding = true;
-    end.resolve();
+    end.abort();
     await work;
   };
   return {
@@ -114,13 +115,4 @@ export function startProposer({ l2, everyMs, propose }: ProposerOptions): Propos
     stop,
     [Symbol.asyncDispose]: stop,
   };
-}
-
-async function pause(ms: number, end: Promise<void>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([over, end]);
-  clearTimeout(timer);
 }

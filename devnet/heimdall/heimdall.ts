@@ -2,6 +2,7 @@
  * A running Heimdall: a chain that makes blocks, names blocks of a Bor node in milestones, changes its validators, and
  * answers CometBFT's JSON-RPC. Start reading at {@link startHeimdall}.
  */
+import { pause } from "../waiting.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 import { serveLocally } from "../../tests/support/test_server.ts";
 import { HeimdallChain, HeimdallRefusal, type NodeJson } from "./heimdall_chain.ts";
@@ -63,7 +64,7 @@ class RunningHeimdall implements Heimdall {
   holdsMilestones = false;
   readonly #options: HeimdallOptions;
   readonly #server: ReturnType<typeof serveLocally>;
-  readonly #end = Promise.withResolvers<void>();
+  readonly #end = new AbortController();
   #isEnding = false;
   #finalized = 0n;
   #work: Promise<void> = Promise.resolve();
@@ -103,7 +104,7 @@ class RunningHeimdall implements Heimdall {
     this.#work = (async () => {
       while (!this.#isEnding) {
         await this.addBlock();
-        await pause(blockEveryMs, this.#end.promise);
+        await pause(blockEveryMs, this.#end.signal);
       }
     })();
     // Reported at the end.
@@ -112,7 +113,7 @@ class RunningHeimdall implements Heimdall {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isEnding = true;
-    this.#end.resolve();
+    this.#end.abort();
     await this.#server.stop();
     await this.#work;
   }
@@ -158,13 +159,4 @@ function hashOf(block: unknown): string {
 function changingSigners(set: bigint): readonly HeimdallSigner[] {
   const others = [1, 2, 3, 4].map((key) => ({ key, power: 100n }));
   return [...others, { key: 5 + Number(set % 32n), power: 60n }];
-}
-
-async function pause(ms: number, end: Promise<void>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([over, end]);
-  clearTimeout(timer);
 }
