@@ -16,6 +16,7 @@ export interface NotAdmitted {
 
 /** Remaining limits of senders while messages are admitted one after the other. */
 export class Allowances {
+  readonly #read = new Map<string, SenderLimit>();
   readonly #left = new Map<string, SenderLimit>();
 
   /** True when the sender's limit was recorded. */
@@ -23,9 +24,9 @@ export class Allowances {
     return this.#left.has(sender);
   }
 
-  /** Limit of a sender; `undefined`: it was not recorded. */
+  /** Limit of a sender as it was read, whatever was admitted since; `undefined`: it was not recorded. */
   find(sender: string): SenderLimit | undefined {
-    return this.#left.get(sender);
+    return this.#read.get(sender);
   }
 
   /** Copies the limits, to test what they cover. */
@@ -36,6 +37,7 @@ export class Allowances {
   }
 
   note(sender: string, limit: SenderLimit): void {
+    this.#read.set(sender, limit);
     this.#left.set(sender, limit);
   }
 
