@@ -88,8 +88,19 @@ export type Simulation =
     readonly gasPriceWei: bigint;
     /** Cost of the transaction besides gas (data and operator fee of the OP stack), wei. */
     readonly dataCostWei: bigint;
+    /** What a signature needs, where it was read in the same request. */
+    readonly facts?: SigningFacts | undefined;
   }
   | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/**
+ * Receipts, prices and the like, read together with a simulation: signed at once, the delivery needs no request of its
+ * own for them. Only the chain that made them can read them, and only while they are fresh.
+ */
+export interface SigningFacts {
+  /** What was read; each chain has its own shape. */
+  readonly read: unknown;
+}
 
 /** Simulation of a delivery that the chain would accept. */
 export type AcceptedSimulation = Extract<Simulation, { kind: "accepted" }>;
@@ -198,7 +209,10 @@ export interface Simulator {
 
 /** Signing and broadcasting. */
 export interface Sender {
-  /** Reads receipts, nonce and prices in one request and signs; nothing is sent. */
+  /**
+   * Reads receipts, nonce and prices in one request and signs; nothing is sent. No request where they were read a
+   * moment ago, together with the simulation.
+   */
   sign(delivery: Delivery, input: SigningInput, signal: AbortSignal): Promise<SigningResult>;
   /** Broadcasts the bytes. Call only after the submission is in the journal. */
   broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult>;

@@ -17,6 +17,13 @@ export class Cached<T> {
     return this.#entry?.value;
   }
 
+  /** The value, while it is not too old. */
+  get fresh(): T | undefined {
+    return this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs
+      ? this.#entry.value
+      : undefined;
+  }
+
   forget(): void {
     this.#entry = undefined;
   }
@@ -26,7 +33,8 @@ export class Cached<T> {
   }
 
   async get(fetchValue: () => Promise<T>): Promise<T> {
-    if (this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs) return this.#entry.value;
+    const known = this.fresh;
+    if (known !== undefined) return known;
     const value = await fetchValue();
     this.set(value);
     return value;

@@ -39,22 +39,22 @@ export interface Costs extends GasQuote {
 type RawAnswer = () => Hex | RpcFault;
 
 /**
- * Adds the queries for the costs of a transaction, given without its signature, to a batch. The result is available
- * after the batch was sent. Whether the chain uses the OP stack is detected once on the way.
+ * Adds the queries for the costs of a transaction to a batch. The result is available after the batch was sent. Whether the chain uses the OP stack is detected once on the way.
+ * @param makeUnsigned the transaction without its signature; made only where its bytes cost something of their own
  * @throws {RpcFault} (the result) when an OP-stack chain does not report the data cost: it is never taken for 0.
  */
-export function addCosts(context: EvmContext, batch: RpcBatch, unsigned?: Hex): () => Costs {
+export function addCosts(context: EvmContext, batch: RpcBatch, makeUnsigned?: () => Hex): () => Costs {
   const lowestTipWei = lowestTip(context.at.chainId);
   const nodePrice = addNodePrice(batch, lowestTipWei);
   const free = { lowestTipWei, dataCostWei: () => 0n, layer1Gas: 0n };
   if (isArbitrum(context.at.chainId)) {
     const answer = addRaw(batch, arbGasInfo, encodeArbPrices);
-    return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), unsigned);
+    return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), makeUnsigned);
   }
   if (context.isOpStack === false) return () => ({ gasPriceWei: nodePrice(), ...free });
   const code = context.isOpStack === undefined ? batch.addOptional(contractCode(opStackOracle)) : undefined;
   const price = addRaw(batch, opStackOracle, encodeOraclePrice);
-  const dataCost = unsigned === undefined ? undefined : addDataCost(context, batch, unsigned);
+  const dataCost = makeUnsigned && addDataCost(context, batch, makeUnsigned());
   return () => {
     const isOpStack = code === undefined ? context.isOpStack : findKind(context, code(), price());
     if (isOpStack !== true) return { gasPriceWei: nodePrice(), ...free };
@@ -73,13 +73,15 @@ function addNodePrice(batch: RpcBatch, lowestTipWei: bigint): () => bigint {
 function arbitrumCosts(
   nodePriceWei: bigint,
   prices: ArbitrumPrices | undefined,
-  unsigned: Hex | undefined,
+  makeUnsigned: (() => Hex) | undefined,
 ): Costs {
   return {
     gasPriceWei: higher(nodePriceWei, prices?.gasPriceWei),
     lowestTipWei: 0n,
     dataCostWei: () => 0n,
-    layer1Gas: unsigned === undefined || prices === undefined ? 0n : computeLayer1Gas(unsigned, prices),
+    layer1Gas: makeUnsigned === undefined || prices === undefined
+      ? 0n
+      : computeLayer1Gas(makeUnsigned(), prices),
   };
 }
 

@@ -10,7 +10,9 @@ import type { EventCode } from "../../telemetry/events.ts";
 import type { Log, LogFields } from "../../telemetry/log.ts";
 import type { SigningAccount } from "./account.ts";
 import { Cached } from "./cached.ts";
+import type { Costs } from "./costs.ts";
 import { chainGasLimit, type GasPrice } from "./gas.ts";
+import { GasExpectation } from "./gas_expectation.ts";
 import { HostParamsReader } from "./host_params.ts";
 import { MempoolSightings } from "./mempool_sightings.ts";
 import { accountBalance, gasPrice } from "./queries.ts";
@@ -20,6 +22,8 @@ import { RpcBatch } from "./rpc_batch.ts";
 const DECIMALS_TTL_MS = 60 * 60_000;
 /** Price and balance are only set in traces, where they need not be exact. */
 const TRACE_TERMS_TTL_MS = 60_000;
+/** A price that was read longer ago hardly is the one that a transaction will have. */
+const MARKET_TTL_MS = 10 * 60_000;
 /** Missing capabilities of a chain's endpoints are tried again after this time. */
 const UNSUPPORTED_TTL_MS = 10 * 60_000;
 
@@ -47,6 +51,13 @@ export interface TraceOptions {
   readonly price: GasPrice | undefined;
 }
 
+/** What a transaction cost and what our account had when it was read last. */
+export interface KnownMarket {
+  readonly costs: Pick<Costs, "gasPriceWei" | "lowestTipWei">;
+  readonly baseFeeWei: bigint | undefined;
+  readonly balanceWei: bigint;
+}
+
 /** Capabilities that endpoints of a chain may lack. */
 export type Capability =
   /** `debug_traceCall` with logs. */
@@ -67,6 +78,7 @@ const MAX_REPLACED = 256;
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
   readonly #termsCache: Cached<TraceOptions>;
+  readonly #marketCache: Cached<KnownMarket>;
   readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
   readonly #lacking = new Map<Capability, number>();
   /** By endpoint and event. */
@@ -79,6 +91,8 @@ export class EvmContext {
   readonly hostParams: HostParamsReader;
   /** Deliveries of competitors seen in the mempool. */
   readonly mempoolSightings: MempoolSightings;
+  /** What deliveries used, so that the next ones are simulated with the right gas limit at once. */
+  readonly gasExpectation = new GasExpectation();
   /** Whether the chain has the OP stack's price oracle; `undefined`: not checked yet. */
   isOpStack: boolean | undefined;
   /** Latest router that was read, and its wrapped native token: a router never changes it. */
@@ -87,6 +101,7 @@ export class EvmContext {
   constructor(readonly at: EvmDependencies) {
     this.hostParams = new HostParamsReader(at);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
+    this.#marketCache = new Cached(at.clock, MARKET_TTL_MS);
     this.mempoolSightings = new MempoolSightings(at.clock);
     this.#decimalsCache = new Cached(at.clock, DECIMALS_TTL_MS);
   }
@@ -99,6 +114,16 @@ export class EvmContext {
       decimals: await fetchDecimals(),
     });
     return (await this.#decimalsCache.get(read)).decimals;
+  }
+
+  /** Price and balance as a simulation read them last; `undefined` when that was long ago. */
+  get knownMarket(): KnownMarket | undefined {
+    return this.#marketCache.fresh;
+  }
+
+  /** Records price and balance that were just read. */
+  noteMarket({ costs, baseFeeWei, balanceWei }: KnownMarket): void {
+    this.#marketCache.set({ costs, baseFeeWei, balanceWei });
   }
 
   /** Whether a handler has `batchCall`; `undefined`: not checked yet. */

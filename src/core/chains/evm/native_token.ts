@@ -65,7 +65,7 @@ export class EvmGas implements ChainGas {
   ): Promise<bigint> {
     if (isArbitrum(this.#context.at.chainId) || this.#context.isOpStack === false) return 0n;
     const batch = new RpcBatch(this.#context.at.endpoints);
-    const costs = addCosts(this.#context, batch, withoutSignature(raw));
+    const costs = addCosts(this.#context, batch, () => withoutSignature(raw));
     await batch.send({ signal });
     return costs().dataCostWei(expectedGas(parseTransaction(toHex(raw)).gas ?? 0n));
   }

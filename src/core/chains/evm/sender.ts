@@ -17,12 +17,11 @@ import { collectMessages, encodeDelivery } from "./calldata.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { capAfterDataCost, capPrice, type GasMarket, gasPriceFor, highestPriceWei } from "./gas.ts";
-import { addKnownProofs } from "./known_proofs.ts";
-import { addMempoolCheck, findContested } from "./mempool_competitors.ts";
-import { accountBalance, accountNonce, blockAt, rawTransaction } from "./queries.ts";
+import { findContested } from "./mempool_competitors.ts";
+import { accountBalance, blockAt, rawTransaction } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { addReceipts } from "./receipts.ts";
 import { signCall } from "./signature.ts";
+import { addSigningFacts, findFreshFacts, type ReadFacts } from "./signing_facts.ts";
 import { faultToRefusal } from "./refusals.ts";
 
 /** Signing and broadcasting from our account. */
@@ -34,43 +33,27 @@ export class EvmSender implements Sender {
   }
 
   /**
-   * Reads receipts, the host's view of the hub, handler, nonce, price and balance in one request and signs. Nothing is
-   * sent. The same request checks whether a competitor's delivery of one of the messages is in the node's mempool; if
-   * so, a second one finds out which.
+   * Reads receipts, the host's view of the hub, handler, nonce, price and balance in one request, unless the simulation
+   * has just done so, and signs. Nothing is sent. The same request checks whether a competitor's delivery of one of the
+   * messages is in the node's mempool; if so, a second one finds out which.
    */
   async sign(
     delivery: Delivery,
     { simulation, nonceAtLeast, maxGasPriceWei }: SigningInput,
     signal: AbortSignal,
   ): Promise<SigningResult> {
-    const { chainId, endpoints, sender, gasPriceBufferPercent } = this.#context.at;
+    const { gasPriceBufferPercent, sender } = this.#context.at;
     const { gasLimit } = simulation;
-    const { handler } = await this.#context.hostParams.read(signal);
-    const data = encodeDelivery(delivery, this.#context.at.host);
-    const messages = collectMessages(delivery);
-    const batch = new RpcBatch(endpoints);
-    const receipts = addReceipts(this.#context, batch, messages);
-    const imagined = { from: sender, to: handler, data, gas: gasLimit };
-    const known = addKnownProofs(this.#context, batch, delivery);
-    const isContested = addMempoolCheck(this.#context, batch, { delivery, call: imagined });
-    const params = batch.add(this.#context.hostParams.query);
-    const nonce = batch.add(accountNonce(sender));
-    const costs = addCosts(this.#context, batch, unsignedCall({ chainId, to: handler, data }));
-    const balance = batch.add(accountBalance(sender));
-    const head = batch.add(blockAt("latest"));
-    const check = (place: FaultPlace): RpcFault | undefined =>
-      head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
-    await batch.send({ signal, check });
-
-    const delivered = receipts();
-    if (delivered.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts: delivered };
-    const from = known();
-    if (from !== undefined) return { kind: "proofs_known", from };
-    if (this.#context.hostParams.note(params())) {
+    const facts = findFreshFacts(this.#context.at.clock, simulation) ??
+      await this.#readFacts(delivery, gasLimit, signal);
+    const { call, receipts, knownFrom, params, block, balanceWei } = facts;
+    if (receipts.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts };
+    if (knownFrom !== undefined) return { kind: "proofs_known", from: knownFrom };
+    if (this.#context.hostParams.note(params) || params.handler !== call.handler) {
       return refused({ code: "not_ready", detail: "the host has another handler since the simulation" });
     }
-    if (isContested()) {
-      const contested = await findContested(this.#context, messages, signal);
+    if (facts.isContested) {
+      const contested = await findContested(this.#context, call.messages, signal);
       if (contested.length > 0) {
         return refused({
           code: "duplicate",
@@ -79,9 +62,7 @@ export class EvmSender implements Sender {
         });
       }
     }
-    const block = head();
-    if (block === undefined) throw new Error("The block was checked");
-    const { gasPriceWei, lowestTipWei, dataCostWei } = costs();
+    const { gasPriceWei, lowestTipWei, dataCostWei } = facts.costs;
     const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas ?? undefined };
     const nowWei = currentPriceWei(market);
     const capWei = maxGasPriceWei === undefined ? undefined : capAfterDataCost(maxGasPriceWei, {
@@ -97,23 +78,39 @@ export class EvmSender implements Sender {
     const wanted = gasPriceFor(market, gasPriceBufferPercent);
     const price = capWei === undefined ? wanted : capPrice(wanted, capWei);
     const neededWei = gasLimit * highestPriceWei(price) + dataCostWei(gasLimit);
-    if (balance() < neededWei) {
-      const missingWei = neededWei - balance();
+    if (balanceWei < neededWei) {
+      const missingWei = neededWei - balanceWei;
       const detail =
-        `${sender} has ${balance()} wei and may need ${neededWei} wei: ${missingWei} wei are missing`;
+        `${sender} has ${balanceWei} wei and may need ${neededWei} wei: ${missingWei} wei are missing`;
       return refused({ code: "insufficient_funds", detail });
     }
     const atLeast = nonceAtLeast ?? 0n;
-    const call = {
-      to: params().handler,
-      data,
+    const transaction = {
+      to: params.handler,
+      data: call.data,
       gasLimit,
       valueWei: 0n,
-      nonce: nonce() > atLeast ? nonce() : atLeast,
+      nonce: facts.nonce > atLeast ? facts.nonce : atLeast,
       price,
       height: block.number,
     };
-    return { kind: "signed", submission: await signCall(this.#context, call, signal) };
+    return { kind: "signed", submission: await signCall(this.#context, transaction, signal) };
+  }
+
+  /** Reads what a signature needs. One request. */
+  async #readFacts(delivery: Delivery, gasLimit: bigint, signal: AbortSignal): Promise<ReadFacts> {
+    const { chainId, endpoints, host, sender } = this.#context.at;
+    const { handler } = await this.#context.hostParams.read(signal);
+    const data = encodeDelivery(delivery, host);
+    const call = { delivery, messages: collectMessages(delivery), handler, data, gasLimit };
+    const batch = new RpcBatch(endpoints);
+    const costs = addCosts(this.#context, batch, () => unsignedCall({ chainId, to: handler, data }));
+    const market = { costs, balance: batch.add(accountBalance(sender)), head: batch.add(blockAt("latest")) };
+    const facts = addSigningFacts(this.#context, batch, { call, market });
+    const check = (place: FaultPlace): RpcFault | undefined =>
+      market.head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
+    await batch.send({ signal, check });
+    return facts();
   }
 
   /** Broadcasts the bytes. One request. */

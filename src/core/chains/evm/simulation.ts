@@ -7,11 +7,20 @@
 import type { Hex } from "../../encoding/bytes.ts";
 import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import type { Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
+import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import type { Costs } from "./costs.ts";
-import type { EvmContext } from "./evm_context.ts";
-import { chainGasLimit, gasLimitFor, gasPriceFor, highestPriceWei, untracedGasLimit } from "./gas.ts";
+import type { EvmContext, KnownMarket } from "./evm_context.ts";
+import {
+  chainGasLimit,
+  gasLimitFor,
+  type GasPrice,
+  gasPriceFor,
+  highestPriceWei,
+  isArbitrum,
+  untracedGasLimit,
+} from "./gas.ts";
+import { isFittingLimit } from "./gas_expectation.ts";
 import { attributeGas } from "./message_gas.ts";
 import {
   callResult,
@@ -32,6 +41,7 @@ import {
   type SimulationMethod,
   SimulationRuns,
 } from "./simulation_method.ts";
+import { EvmSigningFacts } from "./signing_facts.ts";
 import { Limit } from "../../runtime/limit.ts";
 
 /** Simulation of deliveries. */
@@ -55,9 +65,10 @@ export class EvmSimulator implements Simulator {
   }
 
   /**
-   * Simulates a delivery on top of the newest block: one request (with cached host parameters), which also reads the
-   * costs. When all messages would be handled, a second one repeats it with exactly the gas limit and the price that
-   * the transaction will have, so that no contract can distinguish them. One more for each method that turns out to be
+   * Simulates a delivery on top of the newest block, with exactly the gas limit and the price that the transaction will
+   * have, so that no contract can distinguish them. One request (with cached host parameters), which also reads the
+   * costs and what a signature needs. A first one, with all the gas that there is, finds out the limit where such
+   * deliveries were not seen before, or something is wrong with this one. One more for each method that turns out to be
    * missing, every ten minutes, and a few over two seconds where a node does not know the proof's height.
    */
   async #simulateOnce(
@@ -72,7 +83,8 @@ export class EvmSimulator implements Simulator {
       data,
       ...await this.#context.traceOptions(signal),
     };
-    const input = { delivery, messages: collectMessages(delivery), handler, call, isFirst: true };
+    const messages = collectMessages(delivery);
+    const input = { delivery, messages, handler, call, isFirst: true, readsFacts: false };
     return await this.#simulateBy(input, tracing(this.#context, input), signal) ??
       await this.#simulateBy(input, running(this.#context), signal) ??
       await this.#simulateCalled(input, signal);
@@ -84,19 +96,28 @@ export class EvmSimulator implements Simulator {
     method: SimulationMethod<T>,
     signal: AbortSignal,
   ): Promise<Simulation | undefined> {
-    const result = await this.#runKnowing(input, method, signal);
-    if (result.kind !== "shown") return result.kind === "refused" ? result : undefined;
-    const { costs, layer1Gas } = result;
-    const wideGas = result.outcome.gasUsed + layer1Gas;
-    const refusal = refusalOf(this.#context, input, { ...result.outcome, gasUsed: wideGas });
+    const expected = await this.#simulateExpected(input, method, signal);
+    const first = expected ?? await this.#runKnowing(input, method, signal);
+    if (first.kind !== "shown") return first.kind === "refused" ? first : undefined;
+    const { costs, layer1Gas } = first;
+    const wideGas = first.outcome.gasUsed + layer1Gas;
+    const refusal = refusalOf(this.#context, input, { ...first.outcome, gasUsed: wideGas });
     if (refusal !== undefined) return { kind: "refused", refusal };
     const wanted = gasLimitFor(wideGas);
-    const gasLimit = wanted < input.call.gas ? wanted : input.call.gas;
-    const wide = accept(input, result.outcome, { gasUsed: wideGas, gasLimit, costs });
+    const needed = wanted < input.call.gas ? wanted : input.call.gas;
+    const limit = first.facts?.call.gasLimit;
+    if (limit !== undefined && isFittingLimit(limit, needed)) {
+      return this.#accept(input, first, { gasUsed: wideGas, gasLimit: limit, costs });
+    }
+    const wide = this.#accept(input, { ...first, facts: undefined }, {
+      gasUsed: wideGas,
+      gasLimit: needed,
+      costs,
+    });
     // Without receiving modules nothing can behave differently; if some fail, the caller tries without them.
     if (input.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
-    const terms = exactTerms(this.#context, result, gasLimit);
-    const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false };
+    const terms = exactTerms(this.#context, first, needed);
+    const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false, readsFacts: true };
     const exact = await this.#runKnowing(exactInput, method, signal);
     if (exact.kind !== "shown") return exact.kind === "refused" ? exact : undefined;
     const { outcome } = exact;
@@ -104,8 +125,49 @@ export class EvmSimulator implements Simulator {
       return { kind: "refused", refusal: revertToRefusal(outcome.revertData, input.delivery.steps.length) };
     }
     // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
-    const gasUsed = method.capability === "tracing" ? outcome.gasUsed + layer1Gas : gasLimit;
-    return accept(input, outcome, { gasUsed, gasLimit, costs });
+    const gasUsed = method.capability === "tracing" ? outcome.gasUsed + layer1Gas : needed;
+    return this.#accept(input, exact, { gasUsed, gasLimit: needed, costs });
+  }
+
+  /**
+   * Simulates with the gas limit that is expected to do and the price known last. `undefined` where nothing is known or
+   * not every message is handled: then a simulation without a limit shows why. Without facts when the price has changed
+   * much since.
+   */
+  async #simulateExpected<T extends Outcome>(
+    input: SimulationInput,
+    method: SimulationMethod<T>,
+    signal: AbortSignal,
+  ): Promise<Extract<MethodResult<T>, { kind: "shown" }> | undefined> {
+    const { knownMarket: known, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.#context;
+    // Without traces nothing is known about modules; Arbitrum's limit has a part that traces do not show.
+    if (known === undefined || method.capability !== "tracing" || isArbitrum(chainId)) return undefined;
+    const limit = gasExpectation.expectLimit(input.delivery, input.call.data);
+    if (limit === undefined || limit > input.call.gas) return undefined;
+    const terms = exactTerms(this.#context, known, limit);
+    const call = { ...input.call, ...terms };
+    const result = await this.#runKnowing({ ...input, call, readsFacts: true }, method, signal);
+    if (result.kind !== "shown" || result.outcome.revertData !== undefined) return undefined;
+    if (!input.messages.every((message) => handledBy(result.outcome, message))) return undefined;
+    const now = gasPriceFor({ ...result.costs, baseFeeWei: result.baseFeeWei }, gasPriceBufferPercent);
+    const isOfNow = isSimilar(highestPriceWei(now), highestPriceWei(terms.price));
+    return isOfNow ? result : { ...result, facts: undefined };
+  }
+
+  #accept<T extends Outcome>(
+    input: SimulationInput,
+    result: Extract<MethodResult<T>, { kind: "shown" }>,
+    terms: { readonly gasUsed: bigint; readonly gasLimit: bigint; readonly costs: Costs },
+  ): AcceptedSimulation {
+    this.#context.noteMarket(result);
+    const { outcome, facts } = result;
+    const accepted = accept(input, outcome, terms);
+    const { steps } = outcome;
+    if (steps !== undefined && accepted.handled.every((handled) => handled)) {
+      const { delivery, call: { data } } = input;
+      this.#context.gasExpectation.note({ delivery, data, gasUsed: outcome.gasUsed, steps });
+    }
+    return facts === undefined ? accepted : { ...accepted, facts: new EvmSigningFacts(facts) };
   }
 
   /** Runs a method on a node that knows the height of the messages' proof, if there is one soon. */
@@ -193,15 +255,27 @@ function isBlind({ logCount, steps, revertData }: TraceOutcome, messages: number
   return dispatches.length !== messages || dispatches.some(({ isModuleDone }) => isModuleDone);
 }
 
+/** Gas and price of a transaction. */
+type ExactTerms = Pick<SimulatedCall, "baseFeeWei" | "balanceWei"> & {
+  readonly gas: bigint;
+  readonly price: GasPrice;
+};
+
+/** True when two prices differ by a quarter of the lower one at most. */
+function isSimilar(a: bigint, b: bigint): boolean {
+  const [lower, upper] = a < b ? [a, b] : [b, a];
+  return (upper - lower) * 4n <= lower;
+}
+
 /**
  * Gas and price of the transaction that would be signed now. The sender's balance is overridden only if it could not
  * pay for it.
  */
 function exactTerms(
   { at: { gasPriceBufferPercent } }: EvmContext,
-  { costs, baseFeeWei, balanceWei }: Extract<MethodResult<Outcome>, { kind: "shown" }>,
+  { costs, baseFeeWei, balanceWei }: KnownMarket,
   gasLimit: bigint,
-): Pick<SimulatedCall, "price" | "baseFeeWei" | "balanceWei"> & { readonly gas: bigint } {
+): ExactTerms {
   const price = gasPriceFor({ ...costs, baseFeeWei }, gasPriceBufferPercent);
   const neededWei = gasLimit * highestPriceWei(price);
   const missing = balanceWei < neededWei ? { balanceWei: neededWei } : {};
@@ -230,7 +304,7 @@ function accept(
     readonly gasLimit: bigint;
     readonly costs: Costs;
   },
-): Extract<Simulation, { kind: "accepted" }> {
+): AcceptedSimulation {
   return {
     kind: "accepted",
     handled: messages.map((message) => handledBy(outcome, message)),

@@ -17,6 +17,7 @@ import { isArbitrum } from "./gas.ts";
 import { accountBalance, blockAt, gasEstimate, type Query, type SimulatedCall } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { faultToRefusal, isHeightUnknown } from "./refusals.ts";
+import { addSigningFacts, type Market, type ReadFacts } from "./signing_facts.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */
 const TRACE_TIMEOUT_MS = 120_000;
@@ -40,6 +41,8 @@ export interface SimulationInput {
   readonly call: SimulatedCall & TraceOptions;
   /** False when the layer 1 part of its gas is known already. */
   readonly isFirst: boolean;
+  /** True: gas and price are those of the transaction, so what a signature needs is read along. */
+  readonly readsFacts: boolean;
 }
 
 /** Minimum result of every method. */
@@ -65,6 +68,7 @@ export type MethodResult<T> =
     readonly baseFeeWei: bigint | undefined;
     /** Balance of the sender. */
     readonly balanceWei: bigint;
+    readonly facts: ReadFacts | undefined;
   }
   | Extract<Simulation, { kind: "refused" }>
   /** The method is not supported. */
@@ -132,12 +136,14 @@ export class SimulationRuns {
   ): Promise<MethodResult<T> | RpcFault> {
     const { endpoints, sender, chainId } = this.#context.at;
     const batch = new RpcBatch(endpoints);
+    // First, so that a node which works through a batch in order reads the facts after it.
     const shown = batch.addOptional(method.query(input.call));
     const isEstimated = input.isFirst && isArbitrum(chainId);
     const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
     const around = addCostsAndChecks(this.#context, batch, input);
     const head = batch.add(blockAt("latest"));
     const balance = batch.add(accountBalance(sender));
+    const facts = input.readsFacts ? this.#addFacts(batch, input, { ...around, head, balance }) : undefined;
     const check = (place: FaultPlace): RpcFault | undefined => {
       if (head() === undefined) return faultAt("malformed", place, "no newest block");
       const outcome = shown();
@@ -165,7 +171,14 @@ export class SimulationRuns {
       costs,
       baseFeeWei: head()?.baseFeePerGas ?? undefined,
       balanceWei: balance(),
+      facts: facts?.(),
     };
+  }
+
+  #addFacts(batch: RpcBatch, input: SimulationInput, market: Market): () => ReadFacts {
+    const { delivery, messages, handler, call: { data, gas } } = input;
+    const call = { delivery, messages, handler, data, gasLimit: gas };
+    return addSigningFacts(this.#context, batch, { call, market });
   }
 
   /**
@@ -225,7 +238,7 @@ export function addCostsAndChecks(
   input: SimulationInput,
 ): { readonly costs: () => Costs; readonly refusal: () => Refusal | undefined } {
   return {
-    costs: addCosts(context, batch, unsignedCall({ chainId: context.at.chainId, ...input.call })),
+    costs: addCosts(context, batch, () => unsignedCall({ chainId: context.at.chainId, ...input.call })),
     refusal: addBatchCheck(context, batch, input),
   };
 }

@@ -25,6 +25,7 @@ import {
 } from "../../../../devnet/evm/host_admin.ts";
 import {
   accepted,
+  aged,
   chainOf,
   chainUnderTest,
   deliveryOf,
@@ -187,7 +188,7 @@ Deno.test("evm chain: heights, times and the view of the hub are those of the co
   });
 });
 
-Deno.test("evm chain: a hundred messages with a hub proof are delivered in five requests before the outcome is asked for", async () => {
+Deno.test("evm chain: a hundred messages with a hub proof are delivered in four requests before the outcome is asked for", async () => {
   await withHost(31404, async (host) => {
     const { chain, requests } = chainOf(host);
     const messages = Array.from({ length: 100 }, (_, nonce) => postTo(host, BigInt(nonce)));
@@ -203,7 +204,7 @@ Deno.test("evm chain: a hundred messages with a hub proof are delivered in five 
     assert.equal(signing.kind, "signed");
     const { submission } = signing;
     assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "sent" });
-    assert.equal(requests.count, 5);
+    assert.equal(requests.count, 4);
 
     const outcome = await includedOutcome(chain, submission);
     assert.equal(outcome.succeeded, true);
@@ -363,7 +364,7 @@ Deno.test("evm chain: a message that another relayer delivers first is noticed w
     }).chain;
     const messages = [postTo(host, 1n), postTo(host, 2n)];
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-    const simulation = await accepted(chain, delivery);
+    const simulation = aged(await accepted(chain, delivery));
     const late = await signed(chain, delivery);
     // The competitor uses the same account here, so ours goes one nonce higher and reverts.
     const first = await signed(competitor, delivery);
@@ -404,7 +405,7 @@ Deno.test("evm chain: a competitor's delivery that waits in the pool is noticed 
     const common = messages.slice(1, 2);
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
     const theirs = deliveryOf(common, await proveFromHub(host, common, 11n));
-    const simulation = await accepted(chain, delivery);
+    const simulation = aged(await accepted(chain, delivery));
     const submission = await signed(competitor, theirs);
     await host.node.setAutomine(false);
     await competitor.sender.broadcast(submission, never);
@@ -447,7 +448,7 @@ Deno.test("evm chain: signing refuses what the account cannot pay and notices an
     const { chain } = chainOf(host);
     const messages = [postTo(host, 1n)];
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-    const simulation = await accepted(chain, delivery);
+    const simulation = aged(await accepted(chain, delivery));
     await host.node.setBalance({ address: DEVNET_ACCOUNTS.relayer.address, value: 1000n });
     const poor = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
     assert.equal(poor.kind === "refused" ? poor.refusal.code : poor.kind, "insufficient_funds");

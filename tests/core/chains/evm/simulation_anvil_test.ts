@@ -34,6 +34,7 @@ import { readsOf } from "../../../support/bundle_runner.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import {
   accepted,
+  aged,
   chainOf,
   deliveryOf,
   hub,
@@ -385,7 +386,7 @@ Deno.test("signing: an account that can pay for gas and not for what the OP stac
     const { chain } = chainOf(host);
     const messages = [postTo(host, 1n)];
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-    const simulation = await accepted(chain, delivery);
+    const simulation = aged(await accepted(chain, delivery));
     const price = await host.reader.getGasPrice();
     const address = toAddress(DEVNET_ACCOUNTS.relayer.address);
     // Nothing is mined from here on, so that the price stays; it may be offered up to a quarter higher.
@@ -406,7 +407,7 @@ Deno.test("signing: what the OP stack charges more than in the simulation lowers
     const { chain } = chainOf(host);
     const messages = [postTo(host, 1n)];
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-    const simulation = await accepted(chain, delivery);
+    const simulation = aged(await accepted(chain, delivery));
     const { gasUsed, dataCostWei, gasPriceWei } = simulation;
     const signAt = async (maxGasPriceWei: bigint): Promise<bigint | string | undefined> => {
       const hints = { nonceAtLeast: undefined, maxGasPriceWei };
