@@ -98,8 +98,24 @@ export type Simulation =
  * own for them. Only the chain that made them can read them, and only while they are fresh.
  */
 export interface SigningFacts {
-  /** What was read; each chain has its own shape. */
-  readonly read: unknown;
+  /** Time before they were asked for, ms since 1970. */
+  readonly atMs: number;
+  /** The delivery that they are about. */
+  readonly delivery: Delivery;
+}
+
+/**
+ * Maximum age of facts that a signature relies on, ms: what is older is read again, since another relayer may have
+ * delivered meanwhile (docs/architecture/messaging.md, I5).
+ */
+const MAX_FACTS_AGE_MS = 2_000;
+
+/** True for facts about exactly this delivery that were read a moment ago. */
+export function isFresh(
+  { atMs, delivery }: SigningFacts,
+  now: { readonly delivery: Delivery; readonly nowMs: number },
+): boolean {
+  return delivery === now.delivery && now.nowMs - atMs <= MAX_FACTS_AGE_MS;
 }
 
 /** Simulation of a delivery that the chain would accept. */

@@ -129,3 +129,9 @@ export class RpcFault extends Error {
     this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+/** The result of a call whose fault would have been its outcome. @throws {RpcFault} that fault. */
+export function resultOf<T>(outcome: T | RpcFault): T {
+  if (outcome instanceof RpcFault) throw outcome;
+  return outcome;
+}

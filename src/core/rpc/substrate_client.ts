@@ -50,6 +50,12 @@ export interface ChildValues<Calls extends readonly TypedCall<unknown>[]> {
   readonly results: TypedResults<Calls>;
 }
 
+/** As {@link ChildValues}, with the results or faults of the calls. */
+export interface SettledChildValues<Calls extends readonly TypedCall<unknown>[]> {
+  readonly values: readonly (Uint8Array | undefined)[];
+  readonly outcomes: TypedOutcomes<Calls>;
+}
+
 /**
  * Keys of a child trie in one call: with keys of about 50 bytes and values of about 100, request and answer stay far
  * below the limits of narrow gateways.
@@ -156,10 +162,20 @@ export class SubstrateClient {
    * the node cannot answer for as many keys. @throws {RpcFault}
    */
   async readChildWith<const Calls extends readonly TypedCall<unknown>[]>(
-    { trie, keys, block }: ChildSet,
+    set: ChildSet,
     others: Calls,
     signal: AbortSignal,
   ): Promise<ChildValues<Calls>> {
+    const { values, outcomes } = await this.readChildWithSettled(set, others, signal);
+    return { values, results: allOrFault<Calls>(outcomes) };
+  }
+
+  /** As {@link readChildWith}; another call that failed has its fault as the result. @throws {RpcFault} */
+  async readChildWithSettled<const Calls extends readonly TypedCall<unknown>[]>(
+    { trie, keys, block }: ChildSet,
+    others: Calls,
+    signal: AbortSignal,
+  ): Promise<SettledChildValues<Calls>> {
     const parts = partsOf(keys, CHILD_KEYS_PER_CALL).map((part) =>
       calls.childStorageEntries(trie, part, block)
     );
@@ -184,11 +200,10 @@ export class SubstrateClient {
     parts: readonly TypedCall<readonly (Uint8Array | undefined)[]>[],
     others: Calls,
     signal: AbortSignal,
-  ): Promise<ChildValues<Calls>> {
+  ): Promise<SettledChildValues<Calls>> {
     const answers = await this.#send([...parts, ...others], signal);
     const lists = allOrFault<typeof parts>(this.#readAll(parts, answers.slice(0, parts.length)));
-    const results = allOrFault<Calls>(this.#readAll(others, answers.slice(parts.length)));
-    return { values: lists.flat(), results };
+    return { values: lists.flat(), outcomes: this.#readAll(others, answers.slice(parts.length)) };
   }
 
   #hasAll(wanted: readonly RpcCall[]): boolean {

@@ -44,7 +44,7 @@ export class EvmSender implements Sender {
   ): Promise<SigningResult> {
     const { gasPriceBufferPercent, sender } = this.#context.at;
     const { gasLimit } = simulation;
-    const facts = findFreshFacts(this.#context.at.clock, simulation) ??
+    const facts = findFreshFacts(this.#context.at.clock, delivery, simulation) ??
       await this.#readFacts(delivery, gasLimit, signal);
     const { call, receipts, knownFrom, params, block, balanceWei } = facts;
     if (receipts.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts };

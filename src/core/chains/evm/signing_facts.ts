@@ -7,7 +7,7 @@ import type { Address } from "../../evm/address.ts";
 import type { HostParams } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { AcceptedSimulation, Delivery, SigningFacts } from "../submission.ts";
+import { type AcceptedSimulation, type Delivery, isFresh, type SigningFacts } from "../submission.ts";
 import type { Costs } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { addKnownProofs, type KnownFrom } from "./known_proofs.ts";
@@ -16,12 +16,6 @@ import { accountNonce } from "./queries.ts";
 import { addReceipts } from "./receipts.ts";
 import type { RpcBatch } from "./rpc_batch.ts";
 import type { Block } from "./rpc_schemas.ts";
-
-/**
- * Maximum age of facts that a signature relies on, ms, counted from before they were asked for: what is older is read
- * again, since another relayer may have delivered meanwhile (docs/architecture/messaging.md, I5).
- */
-const MAX_AGE_MS = 2_000;
 
 /** A delivery as a call of the host's handler. */
 export interface DeliveryCall {
@@ -64,6 +58,14 @@ export class EvmSigningFacts implements SigningFacts {
   constructor(read: ReadFacts) {
     this.read = read;
   }
+
+  get atMs(): number {
+    return this.read.atMs;
+  }
+
+  get delivery(): Delivery {
+    return this.read.call.delivery;
+  }
 }
 
 /**
@@ -102,11 +104,12 @@ export function addSigningFacts(
   };
 }
 
-/** Facts that were read together with a simulation; `undefined`: none, or too old to sign with. */
+/** Facts that were read together with a simulation of a delivery; `undefined`: none, or too old to sign with. */
 export function findFreshFacts(
   clock: Clock,
+  delivery: Delivery,
   { facts, gasLimit }: Pick<AcceptedSimulation, "facts" | "gasLimit">,
 ): ReadFacts | undefined {
   if (!(facts instanceof EvmSigningFacts) || facts.read.call.gasLimit !== gasLimit) return undefined;
-  return clock.now() - facts.read.atMs <= MAX_AGE_MS ? facts.read : undefined;
+  return isFresh(facts, { delivery, nowMs: clock.now() }) ? facts.read : undefined;
 }

@@ -17,7 +17,7 @@ import {
   u128,
   u64,
 } from "../../encoding/scale.ts";
-import { RpcFault } from "../../rpc/fault.ts";
+import { resultOf, RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../hub.ts";
 import { AnnouncedRange } from "./announced_range.ts";
@@ -240,7 +240,7 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
     if (this.#canQueryRanges) {
       const query = calls.storageChanges(otherKeys.systemEvents(), first, last);
       const [changes, ...versions] = await client.callAllSettled([query, ...ends], signal);
-      const asked = versions.map(required);
+      const asked = versions.map(resultOf);
       if (!(changes instanceof RpcFault)) return { changes, versions: [...known, ...asked] };
       if (changes.code !== "missing_method") throw changes;
       this.#canQueryRanges = false;
@@ -284,11 +284,6 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
       }
     });
   }
-}
-
-function required<T>(outcome: T | RpcFault): T {
-  if (outcome instanceof RpcFault) throw outcome;
-  return outcome;
 }
 
 /** The hub accepted a consensus proof about itself. */

@@ -2,7 +2,8 @@
  * Creates extrinsics with the current runtime, and dry-runs them by the transaction pool's own check, or by
  * `system_dryRun` if a gateway does not offer that.
  */
-import { RpcFault } from "../../rpc/fault.ts";
+import { resultOf, RpcFault } from "../../rpc/fault.ts";
+import type { ChildSet } from "../../rpc/substrate_client.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
 import { withCurrentRuntime } from "./current_runtime.ts";
@@ -45,37 +46,84 @@ export async function makeSubmission(
   return toSubmission(node, extrinsic, header.height);
 }
 
+/** A dry run with its extrinsic. */
+export interface DryRunExtrinsic {
+  readonly extrinsic: BareExtrinsic;
+  readonly result: DryRun;
+  /** Gets more detail from `system_dryRun`; `undefined` when that was the source already. */
+  readonly fetchDetail: (() => Promise<DryRun | undefined>) | undefined;
+}
+
+/** A dry run with what was read in the same round trip. */
+export interface DryRunWithReads extends DryRunExtrinsic {
+  /** Values of the set, in the order of its keys. */
+  readonly values: readonly (Uint8Array | undefined)[];
+  /** The best block. */
+  readonly height: bigint;
+}
+
 /**
  * Dry-runs an extrinsic by the pool's check, or by `system_dryRun` if that is not offered.
- * @returns the result, and a function that gets more detail from `system_dryRun`; `undefined` when that was the
- * source already.
  * @throws {RpcFault} `too_large`; `missing_method` when neither is offered.
  */
 export async function dryRunExtrinsic(
   node: SubstrateNode,
   recipe: ExtrinsicRecipe,
   signal: AbortSignal,
-): Promise<
-  { readonly result: DryRun; readonly fetchDetail: (() => Promise<DryRun | undefined>) | undefined }
-> {
-  const { runtime, extrinsic, answer } = await withCurrentRuntime(node, async (current) => {
-    const built = build(node, recipe, current);
-    const [version, validated] = await node.client.callAllSettled(
-      [calls.runtimeVersion(), validationCall(built)],
-      signal,
-    );
-    if (version instanceof RpcFault) throw version;
-    return { version, runtime: current, extrinsic: built, answer: validated };
+): Promise<DryRunExtrinsic> {
+  const ran = await withCurrentRuntime(node, async (runtime) => {
+    const extrinsic = build(node, recipe, runtime);
+    const asked = [calls.runtimeVersion(), validationCall(extrinsic)] as const;
+    const [version, answer] = await node.client.callAllSettled(asked, signal);
+    return { version: resultOf(version), runtime, extrinsic, answer };
   }, signal);
+  return await readRun(node, ran, signal);
+}
+
+/** As {@link dryRunExtrinsic}, in one round trip with values of the child trie and the best block. */
+export async function dryRunWithReads(
+  node: SubstrateNode,
+  recipe: ExtrinsicRecipe & { readonly set: ChildSet },
+  signal: AbortSignal,
+): Promise<DryRunWithReads> {
+  const { values, header, ...ran } = await withCurrentRuntime(node, async (runtime) => {
+    const extrinsic = build(node, recipe, runtime);
+    const asked = [calls.runtimeVersion(), validationCall(extrinsic), calls.header()] as const;
+    const found = await node.client.readChildWithSettled(recipe.set, asked, signal);
+    const [version, answer, best] = found.outcomes;
+    return {
+      version: resultOf(version),
+      runtime,
+      extrinsic,
+      answer,
+      header: resultOf(best),
+      values: found.values,
+    };
+  }, signal);
+  if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
+  return { ...await readRun(node, ran, signal), values, height: header.height };
+}
+
+/** Reads what the pool's check answered; asks for a dry run where the check is not offered. */
+async function readRun(
+  node: SubstrateNode,
+  { runtime, extrinsic, answer }: {
+    readonly runtime: Runtime;
+    readonly extrinsic: BareExtrinsic;
+    readonly answer: Uint8Array | RpcFault;
+  },
+  signal: AbortSignal,
+): Promise<DryRunExtrinsic> {
   const fetchDetail = (): Promise<DryRun | undefined> => callDryRun(node, runtime, extrinsic, signal);
   if (answer instanceof RpcFault) {
     const result = answer.code === "missing_method" ? await fetchDetail() : undefined;
     if (result === undefined) throw answer;
-    return { result, fetchDetail: undefined };
+    return { extrinsic, result, fetchDetail: undefined };
   }
   const verdict = readValidation(answer);
   if (verdict.kind === "unreadable") throw node.client.fault("malformed", VALIDATE_METHOD, "no verdict");
-  return { result: verdict.kind === "valid" ? verdict : { ...verdict, error: undefined }, fetchDetail };
+  const result = verdict.kind === "valid" ? verdict : { ...verdict, error: undefined };
+  return { extrinsic, result, fetchDetail };
 }
 
 /** Calls `system_dryRun`, which only nodes with unsafe methods offer. `undefined`: not offered, or no verdict. */

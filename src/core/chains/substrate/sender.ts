@@ -18,6 +18,7 @@ import {
   toSubmission,
 } from "./extrinsics.ts";
 import { readReceipts, receiptSet } from "./receipts.ts";
+import { findFreshFacts } from "./signing_facts.ts";
 import { requireSize } from "./dry_run.ts";
 import { withCurrentRuntime } from "./current_runtime.ts";
 
@@ -31,8 +32,17 @@ export class SubstrateSender implements Sender {
     this.#options = options;
   }
 
-  /** One round trip: version, best block and receipts are read together. Unsigned extrinsics have no nonce. */
-  async sign(delivery: Delivery, _input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
+  /**
+   * One round trip: version, best block and receipts are read together, unless the dry run has just done so. Unsigned
+   * extrinsics have no nonce.
+   */
+  async sign(delivery: Delivery, { simulation }: SigningInput, signal: AbortSignal): Promise<SigningResult> {
+    const fresh = findFreshFacts(this.#node.clock, delivery, simulation);
+    if (fresh !== undefined) {
+      const { receipts, submission } = fresh;
+      const isOvertaken = receipts.some((receipt) => receipt !== undefined);
+      return isOvertaken ? { kind: "overtaken", receipts } : { kind: "signed", submission };
+    }
     const posts = readDelivery(delivery);
     if (posts.kind === "refused") return posts;
     const { signer, maxCallBytes } = this.#options;

@@ -1,9 +1,18 @@
 /** Simulates a delivery: the pool's own check, and the reason of a refusal. */
 import type { Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
-import { dryRunExtrinsic, toSizeRefusal } from "./dry_run.ts";
-import { deliveryExtrinsic, type ExtrinsicOptions, readDelivery } from "./extrinsics.ts";
+import type { Message } from "../../ismp/message.ts";
+import { dryRunWithReads, toSizeRefusal } from "./dry_run.ts";
+import {
+  collectMessages,
+  deliveryExtrinsic,
+  type ExtrinsicOptions,
+  readDelivery,
+  toSubmission,
+} from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
 import { fetchProofContext } from "./proof_context.ts";
+import { readReceipts, receiptSet } from "./receipts.ts";
+import { SubstrateSigningFacts } from "./signing_facts.ts";
 import { findRefusal, type StepContext } from "./refusal.ts";
 import type { ChainReads } from "../reads.ts";
 
@@ -20,7 +29,8 @@ export class SubstrateSimulator implements Simulator {
   }
 
   /**
-   * Checks whether the runtime would accept the delivery. One round trip if it would, else two. An extrinsic above
+   * Checks whether the runtime would accept the delivery. One round trip if it would, which also reads what a signature
+   * needs, else two. An extrinsic above
    * `maxCallBytes`, or above the transport's limit, is refused as `too_large`; what no Substrate host accepts is
    * refused without a request.
    */
@@ -31,13 +41,22 @@ export class SubstrateSimulator implements Simulator {
     const posts = readDelivery(delivery);
     if (posts.kind === "refused") return posts;
     const { signer, maxCallBytes } = this.#options;
+    const node = this.#node;
+    const messages = collectMessages(delivery);
     try {
-      const { result } = await dryRunExtrinsic(this.#node, {
-        build: (runtime) => deliveryExtrinsic(this.#node, runtime, posts.steps, signer),
+      const set = await receiptSet(node, messages, signal);
+      const atMs = node.clock.now();
+      const { result, extrinsic, values, height } = await dryRunWithReads(node, {
+        build: (runtime) => deliveryExtrinsic(node, runtime, posts.steps, signer),
         maxCallBytes,
+        set,
       }, signal);
-      if (result.kind === "valid") return accepted(delivery);
-      return { kind: "refused", refusal: await this.#explain(delivery, result.reason, signal) };
+      if (result.kind !== "valid") {
+        return { kind: "refused", refusal: await this.#explain(delivery, result.reason, signal) };
+      }
+      const receipts = readReceipts(node, messages, values);
+      const submission = toSubmission(node, extrinsic, height);
+      return accepted(messages, new SubstrateSigningFacts({ atMs, delivery, receipts, submission }));
     } catch (fault) {
       return { kind: "refused", refusal: toSizeRefusal(fault) };
     }
@@ -71,8 +90,7 @@ export class SubstrateSimulator implements Simulator {
   }
 }
 
-function accepted(delivery: Delivery): Simulation {
-  const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+function accepted(messages: readonly Message[], facts: SubstrateSigningFacts): Simulation {
   return {
     kind: "accepted",
     handled: messages.map(() => true),
@@ -81,5 +99,6 @@ function accepted(delivery: Delivery): Simulation {
     messageGas: messages.map(() => 0n),
     gasPriceWei: 0n,
     dataCostWei: 0n,
+    facts,
   };
 }

@@ -115,12 +115,6 @@ export async function accepted(
   return simulation;
 }
 
-/** The simulation as it is a while later: what was read along with it is too old to sign with. */
-export function aged<T extends { readonly facts?: unknown }>(simulation: T): Omit<T, "facts"> {
-  const { facts: _, ...rest } = simulation;
-  return rest;
-}
-
 /** A delivery that the chain takes, signed. */
 export async function signed(chain: Chain, delivery: Delivery): Promise<SignedSubmission> {
   const hints = { nonceAtLeast: undefined };

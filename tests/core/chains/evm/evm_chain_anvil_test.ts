@@ -23,9 +23,9 @@ import {
   setChallengePeriod,
   vetoHub,
 } from "../../../../devnet/evm/host_admin.ts";
+import { aged } from "../../../support/aged.ts";
 import {
   accepted,
-  aged,
   chainOf,
   chainUnderTest,
   deliveryOf,

@@ -32,9 +32,9 @@ import {
 } from "../../../../devnet/evm/rollup_prices.ts";
 import { readsOf } from "../../../support/bundle_runner.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
+import { aged } from "../../../support/aged.ts";
 import {
   accepted,
-  aged,
   chainOf,
   deliveryOf,
   hub,

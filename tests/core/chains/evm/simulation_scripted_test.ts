@@ -278,15 +278,17 @@ Deno.test("signing: what the simulation read is used for two seconds, then it is
   const clock = new FakeClock();
   await using rpc = tracingNode(() => "0x10000");
   const { chain, requests } = chainAt([rpc], {}, clock);
-  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
+  const delivery = deliveryOfPosts(1);
+  const simulation = await chain.simulator.simulate(delivery, never);
   assert.ok(simulation.kind === "accepted");
-  const countOfSigning = async (): Promise<number> => {
+  const countOfSigning = async (signed = delivery): Promise<number> => {
     requests.count = 0;
     const input = { simulation, nonceAtLeast: undefined };
-    assert.equal((await chain.sender.sign(deliveryOfPosts(1), input, never)).kind, "signed");
+    assert.equal((await chain.sender.sign(signed, input, never)).kind, "signed");
     return requests.count;
   };
   assert.equal(await countOfSigning(), 0);
+  assert.equal(await countOfSigning(deliveryOfPosts(1)), 1, "another delivery");
   await clock.advance(2_000);
   assert.equal(await countOfSigning(), 0);
   await clock.advance(1);
@@ -300,11 +302,12 @@ Deno.test("signing: a receipt that the simulation's request shows ends the deliv
     const isReceipt = JSON.stringify(params).includes(post(0n).commitment.slice(2));
     return isReceipt && readsHost(params) ? `0x${"00".repeat(12)}${"11".repeat(20)}` : readHost(params, self);
   });
-  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
+  const delivery = deliveryOfPosts(1);
+  const simulation = await chain.simulator.simulate(delivery, never);
   assert.ok(simulation.kind === "accepted");
   requests.count = 0;
   const input = { simulation, nonceAtLeast: undefined };
-  const signing = await chain.sender.sign(deliveryOfPosts(1), input, never);
+  const signing = await chain.sender.sign(delivery, input, never);
   assert.deepEqual([signing.kind, requests.count], ["overtaken", 0]);
 });
 
