@@ -13,15 +13,17 @@ import type {
   ProvenBlock,
   ReceiptProof,
 } from "../../src/core/chains/proofs.ts";
-import type {
-  AcceptedSimulation,
-  BroadcastResult,
-  Delivery,
-  SignedSubmission,
-  SigningInput,
-  SigningResult,
-  Simulation,
-  SubmissionOutcome,
+import {
+  type AcceptedSimulation,
+  type BroadcastResult,
+  type Delivery,
+  isFresh,
+  type SignedSubmission,
+  type SigningFacts,
+  type SigningInput,
+  type SigningResult,
+  type Simulation,
+  type SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
 import { MempoolSightings } from "../../src/core/chains/evm/mempool_sightings.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
@@ -45,6 +47,24 @@ export interface MemoryChainOptions extends ReaderOptions {
   readonly limits?: Partial<ChainLimits>;
   /** Where chains that read the host's parameters tell of changes; nowhere when absent. */
   readonly log?: Log;
+  /** True: a simulation reads what a signature needs, as the real chains do; a test about either does it apart. */
+  readonly readsAlong?: boolean;
+}
+
+/** What a signature relies on. */
+interface SeenAtOnce {
+  readonly receipts: readonly (Uint8Array | undefined)[];
+  readonly knownFrom: "blocks" | "mempool" | undefined;
+  readonly handler: Address;
+  /** Indexes of the messages that others deliver in the pool. */
+  readonly contested: readonly number[];
+  readonly isUnfunded: boolean;
+  readonly priceWei: bigint;
+}
+
+/** The same, read together with a simulation. */
+class MemorySigningFacts implements SigningFacts {
+  constructor(readonly atMs: number, readonly delivery: Delivery, readonly seen: SeenAtOnce) {}
 }
 
 /** One chain for one relayer. */
@@ -60,6 +80,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   runtime: RuntimeChecks | undefined;
   /** What the check of its configuration finds. */
   findings: readonly CheckFinding[] = [];
+  readonly #readsAlong: boolean;
   /** Proofs of others that wait in the mempool, as the EVM adapter remembers them. */
   readonly #sightings: MempoolSightings;
   #signatures = 0;
@@ -67,6 +88,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   constructor(node: MemoryNode, clock: Clock, options: MemoryChainOptions) {
     super(node, clock, options);
     this.#sightings = new MempoolSightings(clock);
+    this.#readsAlong = options.readsAlong ?? false;
     this.limits = {
       maxMessagesPerStep: node.family === "evm" ? 100 : 200,
       maxCallBytes: 100_000,
@@ -195,7 +217,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   }
 
   /** True when the endpoint that signs names another handler than the one of the simulation. */
-  protected hasOtherHandler(): boolean {
+  protected hasOtherHandler(_handler: Address): boolean {
     return false;
   }
 
@@ -231,8 +253,7 @@ export class MemoryChain extends MemoryReads implements Chain {
 
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
     return this.call("simulate", signal, () => {
-      const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
-      if (messages.some(({ commitment }) => this.node.untraceable.has(commitment))) {
+      if (messagesOf(delivery).some(({ commitment }) => this.node.untraceable.has(commitment))) {
         return { kind: "refused", refusal: { code: "untraceable", detail: "the trace is too large" } };
       }
       const execution = this.node.simulate(delivery, this.handler);
@@ -252,8 +273,23 @@ export class MemoryChain extends MemoryReads implements Chain {
         messageGas,
         gasPriceWei,
         dataCostWei: 0n,
+        ...(this.#readsAlong
+          ? { facts: new MemorySigningFacts(this.clock.now(), delivery, this.#seeNow(delivery)) }
+          : {}),
       };
     });
+  }
+
+  #seeNow(delivery: Delivery): SeenAtOnce {
+    const messages = messagesOf(delivery);
+    return {
+      receipts: this.receipts(messages),
+      knownFrom: this.reportsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined,
+      handler: this.seenBlock.state.handler,
+      contested: messages.flatMap((message, index) => this.isContested(message) ? [index] : []),
+      isUnfunded: this.account !== undefined && this.node.unfunded.has(this.account),
+      priceWei: this.node.priceWei,
+    };
   }
 
   #isWorthWaiting({ steps }: Delivery): boolean {
@@ -266,33 +302,35 @@ export class MemoryChain extends MemoryReads implements Chain {
     input: SigningInput,
     signal: AbortSignal,
   ): Promise<SigningResult> {
-    return this.call("sign", signal, () => {
-      const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
-      const receipts = this.receipts(messages);
-      if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
-      const from = this.reportsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined;
-      // A transaction that nobody mines is not waited for without end.
-      if (from === "blocks" || (from === "mempool" && this.#isWorthWaiting(delivery))) {
-        return { kind: "proofs_known", from };
-      }
-      if (this.hasOtherHandler()) {
-        const detail = "the host has another handler since the simulation";
-        return { kind: "refused", refusal: { code: "not_ready", detail } };
-      }
-      const contested = messages.flatMap((message, index) => this.isContested(message) ? [index] : []);
-      if (contested.length > 0) {
-        const detail = "a delivery of it is pending in the mempool";
-        return { kind: "refused", refusal: { code: "duplicate", detail, messages: contested } };
-      }
-      if (this.account !== undefined && this.node.unfunded.has(this.account)) {
-        const refusal = { code: "insufficient_funds" as const, detail: "insufficient funds" };
-        return { kind: "refused", refusal };
-      }
-      if (input.maxGasPriceWei !== undefined && this.node.priceWei > input.maxGasPriceWei) {
-        return { kind: "refused", refusal: { code: "too_expensive", detail: "gas costs too much" } };
-      }
-      return { kind: "signed", submission: this.signed(delivery, input.simulation, input) };
-    });
+    const { facts } = input.simulation;
+    if (facts instanceof MemorySigningFacts && isFresh(facts, { delivery, nowMs: this.clock.now() })) {
+      return Promise.resolve(this.#judge(delivery, input, facts.seen));
+    }
+    return this.call("sign", signal, () => this.#judge(delivery, input, this.#seeNow(delivery)));
+  }
+
+  #judge(delivery: Delivery, input: SigningInput, seen: SeenAtOnce): SigningResult {
+    const { receipts, knownFrom: from, contested } = seen;
+    if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
+    // A transaction that nobody mines is not waited for without end.
+    if (from === "blocks" || (from === "mempool" && this.#isWorthWaiting(delivery))) {
+      return { kind: "proofs_known", from };
+    }
+    if (this.hasOtherHandler(seen.handler)) {
+      const detail = "the host has another handler since the simulation";
+      return { kind: "refused", refusal: { code: "not_ready", detail } };
+    }
+    if (contested.length > 0) {
+      const detail = "a delivery of it is pending in the mempool";
+      return { kind: "refused", refusal: { code: "duplicate", detail, messages: contested } };
+    }
+    if (seen.isUnfunded) {
+      return { kind: "refused", refusal: { code: "insufficient_funds", detail: "insufficient funds" } };
+    }
+    if (input.maxGasPriceWei !== undefined && seen.priceWei > input.maxGasPriceWei) {
+      return { kind: "refused", refusal: { code: "too_expensive", detail: "gas costs too much" } };
+    }
+    return { kind: "signed", submission: this.signed(delivery, input.simulation, input) };
   }
 
   broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
@@ -352,4 +390,8 @@ export class MemoryChain extends MemoryReads implements Chain {
       madeAtHeight: this.node.head.height,
     };
   }
+}
+
+function messagesOf({ steps }: Delivery): readonly Message[] {
+  return steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
 }

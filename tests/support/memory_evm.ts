@@ -40,8 +40,8 @@ export class MemoryEvm extends MemoryChain implements FeeReader, StateProver {
   }
 
   /** What signs asks the host once more. */
-  protected override hasOtherHandler(): boolean {
-    const params = hostParamsWith(this.seenBlock.state.handler);
+  protected override hasOtherHandler(handler: Address): boolean {
+    const params = hostParamsWith(handler);
     this.#handler = params.handler;
     return this.#params.note(params);
   }

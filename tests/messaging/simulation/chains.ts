@@ -79,7 +79,8 @@ export class SimEvm extends MemoryEvm implements EvmChain {
   readonly #replacing: MemoryReplacing;
 
   constructor(node: MemoryNode, { life, clock, key, relayer, latencyMs, endpoint }: SimConnection) {
-    super(node, clock, { relayer, latencyMs, log: life.log.with({ chain: node.id.stateMachine }) });
+    const log = life.log.with({ chain: node.id.stateMachine });
+    super(node, clock, { relayer, latencyMs, log, readsAlong: true });
     this.#life = life;
     this.#endpoint = endpoint;
     this.alterProof = (proof) => endpoint.isProofBad() ? forge(proof) : proof;
@@ -214,6 +215,7 @@ export class SimHub extends MemoryHub {
     super(node, clock, {
       relayer,
       latencyMs,
+      readsAlong: true,
       evidence: (state) => sealedEvidence(state, chains),
       minimumPayment: MIN_PAYMENT,
       sign: (digest) => evmSignature(digest, key),
