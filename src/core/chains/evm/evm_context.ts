@@ -95,6 +95,8 @@ export class EvmContext {
   readonly gasExpectation = new GasExpectation();
   /** Whether the chain has the OP stack's price oracle; `undefined`: not checked yet. */
   isOpStack: boolean | undefined;
+  /** True while the endpoint that was asked last knew the block tag `finalized`. */
+  hasFinalized = false;
   /** Latest router that was read, and its wrapped native token: a router never changes it. */
   wrappedNative: { readonly router: Address; readonly token: Address } | undefined;
 

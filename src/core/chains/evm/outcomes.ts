@@ -1,6 +1,6 @@
 /** Finds the outcomes of transactions that were sent, also before a restart. */
 import { parseTransaction } from "viem";
-import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
+import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
 import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../evm/handler_calls.ts";
 import { decodeHostLogs } from "../../evm/host_events.ts";
@@ -19,15 +19,23 @@ const REPLACED_AFTER_MS = 15_000;
 /** Timeout per endpoint; a slower one is ignored. */
 const WITNESS_TIMEOUT_MS = 10_000;
 
+/** Maximum number of transactions remembered as mined; each is forgotten when it is final. */
+const MAX_MINED = 256;
+
 /** Search for our transactions. */
 export class EvmOutcomes implements Outcomes {
   readonly #context: EvmContext;
+  /** Transactions seen in a block that is not final yet: whether they are pending need not be asked. */
+  readonly #mined = new Set<Hash256>();
 
   constructor(context: EvmContext) {
     this.#context = context;
   }
 
-  /** Fetches the outcome of a submission. One request; more when it reverted, or seems to be replaced. */
+  /**
+   * Fetches the outcome of a submission. One request; more when it reverted, seems to be replaced, or is not in its
+   * block any more.
+   */
   async fetchOutcome(
     submission: SignedSubmission,
     signal: AbortSignal,
@@ -36,6 +44,8 @@ export class EvmOutcomes implements Outcomes {
     if (account === undefined || nonce === undefined) {
       throw new Error("A submission without account or nonce");
     }
+    const again = this.#mined.has(hash) ? await this.#fetchMined(submission, signal) : undefined;
+    if (again !== undefined) return again;
     const batch = new RpcBatch(this.#context.at.endpoints);
     const used = batch.add(accountNonce(toAddress(account)));
     const known = batch.add(isTransactionKnown(hash));
@@ -44,11 +54,37 @@ export class EvmOutcomes implements Outcomes {
     await batch.send({ signal });
     const found = receipt();
     if (found !== undefined) {
+      this.#noteMined(hash);
       return await this.#included(submission, { found, final: final.height() }, signal);
     }
     if (known()) return { kind: "pending" };
     if (used() <= nonce) return { kind: "unknown" };
     return await this.#afterNonceWasUsed(submission, signal);
+  }
+
+  #noteMined(hash: Hash256): void {
+    this.#mined.add(hash);
+    const [oldest] = this.#mined;
+    if (this.#mined.size > MAX_MINED && oldest !== undefined) this.#mined.delete(oldest);
+  }
+
+  /** Outcome of a transaction that was in a block; `undefined` when it is in none any more. One request. */
+  async #fetchMined(
+    submission: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<SubmissionOutcome | undefined> {
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const receipt = batch.add(transactionReceipt(submission.hash));
+    const final = addFinalHeight(this.#context, batch);
+    await batch.send({ signal });
+    const found = receipt();
+    if (found === undefined) {
+      this.#mined.delete(submission.hash);
+      return undefined;
+    }
+    const outcome = await this.#included(submission, { found, final: final.height() }, signal);
+    if (outcome.kind === "included" && outcome.isFinal) this.#mined.delete(submission.hash);
+    return outcome;
   }
 
   /**

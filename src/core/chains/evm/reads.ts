@@ -19,19 +19,30 @@ export interface FinalHeightSlot {
   readonly height: () => bigint;
 }
 
-/** Adds the queries for the final height to a batch. */
+/**
+ * Adds the queries for the final height to a batch: the newest block besides, until an endpoint has shown that it knows
+ * the tag. @throws {RpcFault} (the result) when an endpoint does not, after others did: the next time both are asked.
+ */
 export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeightSlot {
-  const head = batch.add(blockNumber);
-  if (context.isUnsupported("finalized")) return { height: () => below(head()) };
+  if (context.isUnsupported("finalized")) {
+    const head = batch.add(blockNumber);
+    return { height: () => below(head()) };
+  }
   const block = batch.addOptional(blockAt("finalized"));
+  const head = context.hasFinalized ? undefined : batch.add(blockNumber);
   const height = (): bigint => {
     const found = block();
-    if (found instanceof RpcFault || found === undefined) {
-      // A node that is only slow or busy may well know the tag.
-      if (found === undefined || found.reaction === "drop") context.noteUnsupported("finalized");
-      return below(head());
+    const isFound = found !== undefined && !(found instanceof RpcFault);
+    context.hasFinalized = isFound;
+    if (isFound) return found.number;
+    if (head === undefined) {
+      if (found instanceof RpcFault && found.reaction === "retry") throw found;
+      const place = { chain: context.at.endpoints.chain, endpointHost: "", method: "eth_getBlockByNumber" };
+      throw faultAt("lagging", place, "no final block");
     }
-    return found.number;
+    // A node that is only slow or busy may well know the tag.
+    if (found === undefined || found.reaction === "drop") context.noteUnsupported("finalized");
+    return below(head());
   };
   return { height };
 }

@@ -560,6 +560,43 @@ Deno.test("evm chain: a transaction that is mined between the calls of a batch i
   assert.equal(requests.count, 2);
 });
 
+Deno.test("evm chain: a transaction seen in a block is asked for by its receipt alone, until that is gone", async () => {
+  const mined = { blockNumber: "0xf1", blockHash, status: "0x1", gasUsed: "0x5208", logs: [] };
+  let receipt: unknown = mined;
+  await using rpc = node({
+    eth_getTransactionReceipt: () => receipt,
+    eth_getTransactionByHash: () => null,
+  });
+  const { chain } = chainAt([rpc]);
+  const submission = await sign(chain);
+  const methods = async (kind: string): Promise<readonly string[]> => {
+    const before = rpc.calls.length;
+    assert.equal((await chain.outcomes.fetchOutcome(submission, never)).kind, kind);
+    return rpc.calls.slice(before).map(({ method }) => method).toSorted();
+  };
+  const short = ["eth_getBlockByNumber", "eth_getTransactionReceipt"];
+  assert.equal((await methods("included")).length, 5);
+  assert.deepEqual(await methods("included"), short);
+  receipt = null;
+  const afterwards = ["eth_getTransactionByHash", "eth_getTransactionCount"];
+  assert.deepEqual(await methods("unknown"), [...short, ...short, ...afterwards].toSorted());
+  receipt = { ...mined, blockNumber: "0xef" };
+  await methods("included");
+  assert.deepEqual(await methods("included"), short, "once more after it was final for the first time");
+});
+
+Deno.test("evm chain: the newest block is asked for beside the final one until the tag was answered", async () => {
+  await using rpc = node();
+  const { chain } = chainAt([rpc]);
+  const count = (): number => rpc.calls.filter(({ method }) => method === "eth_blockNumber").length;
+  assert.deepEqual([await chain.reads.fetchFinalHeight(never), count()], [0xf0n, 1]);
+  assert.deepEqual([await chain.reads.fetchFinalHeight(never), count()], [0xf0n, 1]);
+  // Behind the same URL another node answers, which does not know the tag.
+  rpc.on("eth_getBlockByNumber", () => null);
+  assert.equal((await catchFault(chain.reads.fetchFinalHeight(never))).code, "lagging");
+  assert.deepEqual([await chain.reads.fetchFinalHeight(never), count()], [0x100n - 64n, 2]);
+});
+
 Deno.test("evm chain: one endpoint's word that the nonce was used by another counts when it lasts, two agree at once", async () => {
   const gone = { eth_getTransactionByHash: () => null, eth_getTransactionReceipt: () => null };
   await using rpc = node(gone);
