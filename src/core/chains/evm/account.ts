@@ -1,7 +1,9 @@
 /** Accounts that sign on EVM chains: transactions, and messages for the hub. */
+import { parseSignature, serializeTransaction } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import type { Secret } from "../../config/redact.ts";
-import { fromHex, type Hex } from "../../encoding/bytes.ts";
+import { fromHex, type Hex, toHash256 } from "../../encoding/bytes.ts";
+import { keccak256 } from "../../encoding/hash.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import type { SignedMessage } from "../../ismp/signed_messages.ts";
 import { toSerializable, type TransactionToSign } from "./signed_transaction.ts";
@@ -33,8 +35,13 @@ export function keyAccount(key: Secret<Hex>): SigningAccount {
   const account = privateKeyToAccount(key.reveal());
   return {
     address: toAddress(account.address),
-    signTransaction: async (transaction) =>
-      fromHex(await account.signTransaction(toSerializable(transaction))),
+    // By parts, so that the digest is computed by the quick hash function: a delivery has tens of kilobytes.
+    signTransaction: async (transaction) => {
+      const unsigned = toSerializable(transaction);
+      const hash = toHash256(keccak256(fromHex(serializeTransaction(unsigned))));
+      const signature = parseSignature(await account.sign({ hash }));
+      return fromHex(serializeTransaction(unsigned, signature));
+    },
     signMessage: async ({ digest }) => fromHex(await account.sign({ hash: digest })),
   };
 }
