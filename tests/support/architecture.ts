@@ -40,7 +40,7 @@ const specFolder = /^consensus\/(?:[a-z_/]+\/)?spec\//;
 
 /** Libraries without effects: codecs, hashes, curves, tries, shapes. */
 const pureLibraries =
-  /^(?:@chainsafe\/(?:ssz|persistent-merkle-tree|as-sha256)|@ethereumjs\/(?:rlp|mpt|util)|@noble\/(?:hashes|curves)|@polkadot-api\/substrate-bindings|@scure\/[a-z0-9]+|cosmjs-types|scale-ts|viem|zod)(?:\/|$)/;
+  /^(?:@chainsafe\/(?:ssz|persistent-merkle-tree|as-sha256)|@ethereumjs\/(?:rlp|mpt|util)|@noble\/(?:hashes|curves)|@polkadot-api\/substrate-bindings|@scure\/[a-z0-9]+|cosmjs-types|hash-wasm|scale-ts|viem|zod)(?:\/|$)/;
 
 /** Where the outside world may be touched. */
 const mayHaveEffects =
