@@ -45,8 +45,7 @@ export class ScaleError extends Error {
  * @throws {ScaleError}
  */
 export function decodeStrict<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
-  // scale-ts reads the whole buffer behind a view, so a view must be copied first.
-  const value = decodeLoose(codec, new Uint8Array(bytes), typeName);
+  const value = decodeLoose(codec, wholeBuffer(bytes), typeName);
   const canonical = codec.enc(value);
   if (startsWith(bytes, canonical)) {
     if (bytes.length === canonical.length) return value;
@@ -60,9 +59,14 @@ export function decodeStrict<T>(codec: Codec<T>, bytes: Uint8Array, typeName: st
  * @throws {ScaleError}
  */
 export function decodePrefix<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
-  const value = decodeLoose(codec, new Uint8Array(bytes), typeName);
+  const value = decodeLoose(codec, wholeBuffer(bytes), typeName);
   if (!startsWith(bytes, codec.enc(value))) throw new ScaleError("non_canonical", typeName);
   return value;
+}
+
+/** scale-ts reads the whole buffer behind a view, so a part of one must be copied first. */
+function wholeBuffer(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
 
 function decodeLoose<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
@@ -129,8 +133,19 @@ export function fixedBytes(length: number): Codec<Uint8Array> {
 /** Bytes with a compact length (`Vec<u8>`). */
 export const bytes: Codec<Uint8Array> = createCodec(
   Bytes().enc,
-  createDecoder((input) => fixedBytes(Number(compact.dec(input))).dec(input)),
+  createDecoder((input) => bytesOfLength(Number(compact.dec(input))).dec(input)),
 );
+
+/** Codecs of the lengths of identifiers and short bodies, which come again and again. */
+const shortBytes = new Map<number, Codec<Uint8Array>>();
+const MAX_SHORT = 256;
+
+function bytesOfLength(length: number): Codec<Uint8Array> {
+  if (length > MAX_SHORT) return fixedBytes(length);
+  const codec = shortBytes.get(length) ?? fixedBytes(length);
+  shortBytes.set(length, codec);
+  return codec;
+}
 
 const utf8 = {
   encoder: new TextEncoder(),

@@ -96,6 +96,21 @@ const variantOrder = ["Evm", "Polkadot", "Kusama", "Substrate", "Tendermint", "R
  * @throws {IdentifierError}
  */
 export function parseStateMachine(text: string): StateMachine {
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  const parsed = parseNew(text);
+  // Names come from outside, too: those that were read first are forgotten when there are many.
+  const [oldest] = known.keys();
+  if (known.size >= MAX_KNOWN && oldest !== undefined) known.delete(oldest);
+  known.set(text, parsed);
+  return parsed;
+}
+
+/** Names as they were read before: a chain's name is read several times for each message. */
+const known = new Map<string, StateMachine>();
+const MAX_KNOWN = 256;
+
+function parseNew(text: string): StateMachine {
   const tag = variantOrder.find((name) => text.startsWith(prefixes[name]));
   if (tag === undefined) throw new IdentifierError("unknown_prefix", text);
   const elements = text.split("-");

@@ -1,6 +1,8 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import commitments from "../../vectors/evm-commitments.json" with { type: "json" };
 import hub from "../../vectors/hub-scale.json" with { type: "json" };
+import fc from "fast-check";
+import { encodeAbiParameters } from "viem";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
 import {
@@ -10,6 +12,7 @@ import {
   commitmentOfGet,
   commitmentOfPost,
   commitmentOfResponse,
+  postToAbi,
   toMessage,
 } from "../../../src/core/ismp/commitment.ts";
 import {
@@ -20,6 +23,7 @@ import {
   postRequestCodec,
   requestCodec,
 } from "../../../src/core/ismp/request.ts";
+import { evmStateMachine, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 
 for (const sample of commitments.samples) {
   Deno.test(`commitment: ${sample.name}`, () => {
@@ -63,4 +67,53 @@ Deno.test("commitment: a request enum of an unknown variant is invalid", () => {
     () => decodeStrict(requestCodec, Uint8Array.of(2), "Request"),
     (error) => error instanceof ScaleError && error.code === "invalid" && error.typeName === "Request",
   );
+});
+
+const u64 = fc.bigInt(0n, 2n ** 64n - 1n);
+const chain = fc.oneof(
+  fc.integer({ min: 0, max: 0xffffffff }).map(evmStateMachine),
+  fc.constantFrom("SUBSTRATE-cere", "KUSAMA-4009", "POLKADOT-3367", "RELAY-para-1").map(parseStateMachine),
+);
+const bytes = fc.uint8Array({ maxLength: 200 });
+
+Deno.test("commitment: a post is encoded as viem encodes the struct, whatever its lengths", () => {
+  const struct = {
+    type: "tuple",
+    components: [
+      "bytes source",
+      "bytes dest",
+      "uint64 nonce",
+      "bytes from",
+      "bytes to",
+      "uint64 timeoutTimestamp",
+      "bytes body",
+    ]
+      .map((field) => field.split(" ")).map(([type = "", name = ""]) => ({ type, name })),
+  };
+  const post = fc.record({
+    source: chain,
+    dest: chain,
+    nonce: u64,
+    from: bytes,
+    to: bytes,
+    timeoutTimestampSec: u64,
+    body: bytes,
+  });
+  fc.assert(fc.property(post, (request) => {
+    equal(toHex(abiEncodePost(request)), encodeAbiParameters([struct], [postToAbi(request)]));
+  }));
+});
+
+Deno.test("commitment: a number beyond u64 has none", () => {
+  const request = {
+    source: evmStateMachine(1),
+    dest: evmStateMachine(2),
+    from: new Uint8Array(20),
+    to: new Uint8Array(20),
+    body: new Uint8Array(),
+  };
+  for (const wrong of [-1n, 2n ** 64n]) {
+    throws(() => commitmentOfPost({ ...request, nonce: wrong, timeoutTimestampSec: 0n }), RangeError);
+    throws(() => commitmentOfPost({ ...request, nonce: 0n, timeoutTimestampSec: wrong }), RangeError);
+  }
 });
