@@ -136,7 +136,23 @@ function decodeAbi(name: HostEventName, topics: [Hex, ...Hex[]], data: Hex): Dec
   return decodeEventLog({ abi: abiByName.get(name) ?? evmHostAbi, topics, data, strict: true });
 }
 
+/** Data of a delivery's event: an address in a word. */
+const addressWord = /^0x0{24}[0-9a-f]{40}$/i;
+
+/**
+ * A delivery's event, of which the receipt of a batch has hundreds; `undefined` for others and for those that are not
+ * as the contract writes them, which the ABI decoder judges.
+ */
+function decodeHandled(name: HostEventName, topics: readonly Hex[], data: Hex): HostEvent | undefined {
+  if (name !== "PostRequestHandled" && name !== "GetRequestHandled") return undefined;
+  const [, commitment] = topics;
+  if (topics.length !== 2 || commitment?.length !== 66 || !addressWord.test(data)) return undefined;
+  return { tag: name, value: handledOf({ commitment, relayer: `0x${data.slice(-40)}` }) };
+}
+
 function decodeKnown(name: HostEventName, topics: [Hex, ...Hex[]], data: Hex): HostEvent {
+  const handled = decodeHandled(name, topics, data);
+  if (handled !== undefined) return handled;
   const log: Decoded = decodeAbi(name, topics, data);
   switch (log.eventName) {
     case "PostRequestEvent":

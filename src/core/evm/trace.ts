@@ -4,8 +4,7 @@
  * ethereum/go-ethereum: eth/tracers/native/call.go; polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
  */
 import { type Abi, toFunctionSelector } from "viem";
-import { z } from "zod";
-import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
+import { type Hex, isHexBytes, toLowerHex } from "../encoding/bytes.ts";
 import type { Address } from "./address.ts";
 import { HandledLogs, type HandledMessages } from "./handled_logs.ts";
 import { evmHostAbi, handlerV2Abi, hostManagerAbi } from "./host_abi.ts";
@@ -57,20 +56,19 @@ export const callTracerOptions = {
   enableMemory: false,
 } as const;
 
-const hexText = z.string().regex(/^0x([0-9a-fA-F]{2})*$/);
+const quantityText = /^0x[0-9a-fA-F]{1,64}$/;
 
-const frameSchema = z.object({
-  gasUsed: z.string().regex(/^0x[0-9a-fA-F]{1,64}$/),
-  type: z.string().optional(),
-  to: z.string().nullish(),
-  input: z.string().optional(),
-  error: z.string().optional(),
-  output: hexText.optional(),
-  logs: z.array(z.object({ address: hexText, topics: z.array(hexText) })).optional(),
-  calls: z.array(z.unknown()).optional(),
-});
-
-type Frame = z.infer<typeof frameSchema>;
+/** Fields of a frame that are used. */
+interface Frame {
+  readonly gasUsed: string;
+  readonly type: string | undefined;
+  readonly to: string | undefined;
+  readonly input: string | undefined;
+  readonly error: string | undefined;
+  readonly output: Hex | undefined;
+  readonly logs: readonly { readonly address: Hex; readonly topics: readonly Hex[] }[];
+  readonly calls: readonly unknown[];
+}
 
 function selectorsOf(abi: Abi, names: readonly string[]): ReadonlySet<string> {
   const functions = abi.filter((item) => item.type === "function");
@@ -105,7 +103,7 @@ interface TraceContext {
 }
 
 interface Visit {
-  readonly frame: unknown;
+  readonly frame: Frame;
   readonly path: string;
   readonly within: Within;
 }
@@ -119,20 +117,20 @@ export function readTrace(trace: unknown, host: Address): TraceOutcome {
   const handled = new HandledLogs(host);
   const steps: StepBuilder[] = [];
   const top = parseFrame(trace, "");
-  const pending: Visit[] = [{ frame: trace, path: "", within: { kind: "nothing" } }];
+  const pending: Visit[] = [{ frame: top, path: "", within: { kind: "nothing" } }];
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
-    const { path } = visit;
-    const frame = parseFrame(visit.frame, path);
+    const { frame, path } = visit;
     if (frame.error !== undefined) continue;
-    frame.logs?.forEach((log) => handled.add(log));
+    frame.logs.forEach((log) => handled.add(log));
     const within = placeFrame(frame, visit.within, { host, steps });
-    const { calls = [] } = frame;
+    const calls = frame.calls.map((call, index): Visit => {
+      const place = `${path}calls.${index}.`;
+      return { frame: parseFrame(call, place), path: place, within };
+    });
     // The first one is to be popped first.
-    for (let index = calls.length - 1; index >= 0; index--) {
-      pending.push({ frame: calls[index], path: `${path}calls.${index}.`, within });
-    }
+    pending.push(...calls.reverse());
   }
-  const revertData = top.error === undefined ? undefined : toHex(fromHex(top.output ?? "0x"));
+  const revertData = top.error === undefined ? undefined : toLowerHex(top.output ?? "0x");
   const { posts, gets, count: logCount } = handled;
   return { posts, gets, gasUsed: BigInt(top.gasUsed), revertData, logCount, steps };
 }
@@ -165,9 +163,45 @@ function beginStep(frame: Frame, steps: StepBuilder[]): Within {
   return { kind: "step", step };
 }
 
+/** Checks a frame; by hand, since the trace of one batch has thousands of them. */
 function parseFrame(frame: unknown, path: string): Frame {
-  const parsed = frameSchema.safeParse(frame);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new TraceError(`${path}${issue?.path.join(".") ?? ""}`, { cause: parsed.error });
+  if (!isObject(frame)) throw new TraceError(path);
+  const { gasUsed, type, to, input, error, output, logs = [], calls = [] } = frame;
+  if (typeof gasUsed !== "string" || !quantityText.test(gasUsed)) throw new TraceError(`${path}gasUsed`);
+  if (output !== undefined && !isHexBytes(output)) throw new TraceError(`${path}output`);
+  if (!Array.isArray(logs)) throw new TraceError(`${path}logs`);
+  if (!Array.isArray(calls)) throw new TraceError(`${path}calls`);
+  return {
+    gasUsed,
+    type: readText(type, path, "type"),
+    to: to === null ? undefined : readText(to, path, "to"),
+    input: readText(input, path, "input"),
+    error: readText(error, path, "error"),
+    output,
+    logs: logs.map((log: unknown, index) => parseLog(log, `${path}logs.${index}`)),
+    calls,
+  };
+}
+
+function readText(value: unknown, path: string, field: string): string | undefined {
+  if (value !== undefined && typeof value !== "string") throw new TraceError(`${path}${field}`);
+  return value;
+}
+
+function parseLog(log: unknown, path: string): Frame["logs"][number] {
+  if (!isObject(log)) throw new TraceError(path);
+  const { address, topics } = log;
+  if (!isHexBytes(address)) throw new TraceError(`${path}.address`);
+  if (!Array.isArray(topics)) throw new TraceError(`${path}.topics`);
+  return {
+    address,
+    topics: topics.map((topic: unknown, index) => {
+      if (!isHexBytes(topic)) throw new TraceError(`${path}.topics.${index}`);
+      return topic;
+    }),
+  };
+}
+
+function isObject(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

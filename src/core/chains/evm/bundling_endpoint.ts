@@ -3,13 +3,11 @@
  * at one block, and each has its own answer: one that fails in a bundle is asked by itself, so that its fault is what
  * the node says of it. Nodes that do not run bundles are asked as ever.
  */
-import { z } from "zod";
-import { isHex } from "viem";
-import type { Hex } from "../../encoding/bytes.ts";
-import type { Address } from "../../evm/address.ts";
+import { isHexBytes } from "../../encoding/bytes.ts";
 import { type BundledRead, decodeBundleResult, encodeBundle } from "../../evm/call_bundle.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../rpc/call.ts";
 import { RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
+import { isJsonObject } from "../../rpc/json.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { partsOf } from "../../runtime/parts.ts";
 
@@ -144,7 +142,7 @@ class BundledRequest {
       for (const { index } of reads) this.#answers[index] = answer;
       return;
     }
-    const result = answer?.kind === "result" && isBytes(answer.result) ? answer.result : "0x";
+    const result = answer?.kind === "result" && isHexBytes(answer.result) ? answer.result : "0x";
     const values = decodeBundleResult(result, reads.length);
     reads.forEach(({ index }, place) => {
       const value = values?.[place];
@@ -159,26 +157,28 @@ function mayMindBundles({ code }: RpcFault): boolean {
   return code === "refused" || code === "missing_method";
 }
 
-function isBytes(value: unknown): value is Hex {
-  return isHex(value) && value.length % 2 === 0;
+/** The read that a call is, with its block; `undefined` for a call that cannot be in a bundle. */
+function toRead(
+  { method, params }: RpcCall,
+): { readonly read: BundledRead; readonly tag: string } | undefined {
+  const [call, tag, ...others] = params;
+  if (method !== "eth_call" || others.length > 0 || typeof tag !== "string" || !isJsonObject(call)) {
+    return undefined;
+  }
+  const { to, data, ...rest } = call;
+  if (!isHexBytes(to) || !isHexBytes(data) || data.length > 2 + 2 * MAX_DATA_BYTES) return undefined;
+  return Object.keys(rest).length === 0 ? { read: { to, data }, tag } : undefined;
 }
-
-const readParams = z.tuple([
-  z.strictObject({
-    to: z.custom<Address>(isBytes),
-    data: z.custom<Hex>((value) => isBytes(value) && value.length <= 2 + 2 * MAX_DATA_BYTES),
-  }),
-  z.string(),
-]);
 
 /** The contract reads among the calls, at least two at one block together. */
 function bundlesOf(calls: readonly RpcCall[]): readonly Bundle[] {
   const byTag = new Map<string, PlacedRead[]>();
-  calls.forEach(({ method, params }, index) => {
-    const parsed = method === "eth_call" ? readParams.safeParse(params) : undefined;
-    if (parsed?.success !== true) return;
-    const [{ to, data }, tag] = parsed.data;
-    byTag.set(tag, [...byTag.get(tag) ?? [], { to, data, index }]);
+  calls.forEach((call, index) => {
+    const found = toRead(call);
+    if (found === undefined) return;
+    const reads = byTag.get(found.tag) ?? [];
+    byTag.set(found.tag, reads);
+    reads.push({ ...found.read, index });
   });
   return [...byTag].flatMap(([tag, reads]) =>
     partsOf(reads, MAX_READS).filter((part) => part.length > 1).map((part) => ({

@@ -3,14 +3,14 @@
  */
 import { fromHex, type Hash256 } from "../../encoding/bytes.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
-import { decodeHostLog, type HostEvent } from "../../evm/host_events.ts";
+import type { HostEvent } from "../../evm/host_events.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { LogReader } from "./log_reader.ts";
 import { transactionReceipt } from "./queries.ts";
-import { RequestGaps } from "./request_gaps.ts";
+import { type GapRead, RequestGaps } from "./request_gaps.ts";
 import { RpcBatch } from "./rpc_batch.ts";
-import type { Log } from "./rpc_schemas.ts";
+import type { Log } from "./log_answers.ts";
 
 /** Events that the programs consume (docs/protocol/messaging.md section 6.3). */
 const topics = [
@@ -49,7 +49,7 @@ export class EvmEvents implements ChainEvents {
     const range = { from: from > to ? from : read.from, to };
     const found = await this.#logs.fetch({ address, topics }, range, signal, read.guard);
     read.commit();
-    return this.#decode(found);
+    return this.#toEvents(found, read.decode);
   }
 
   async findTransaction(hash: Hash256, signal: AbortSignal): Promise<bigint | undefined> {
@@ -59,11 +59,11 @@ export class EvmEvents implements ChainEvents {
     return receipt()?.blockNumber;
   }
 
-  #decode(found: readonly Log[]): readonly ChainEvent[] {
-    const { host, log } = this.#context.at;
+  #toEvents(found: readonly Log[], decode: GapRead["decode"]): readonly ChainEvent[] {
+    const { log } = this.#context.at;
     const events: ChainEvent[] = [];
     for (const entry of found) {
-      const decoded = decodeHostLog(entry, host);
+      const decoded = decode(entry);
       const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
       if (decoded.kind === "undecodable") {
         log.warn("event_unreadable", { ...at, error: decoded.error });

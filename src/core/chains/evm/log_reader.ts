@@ -9,7 +9,7 @@ import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { LogWidths } from "./log_widths.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import type { Log } from "./rpc_schemas.ts";
+import type { Log } from "./log_answers.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
@@ -141,7 +141,12 @@ export class LogReader {
     const answer = batch.add(logs(wanted));
     const guarding = guard?.(batch, { from, to });
     let host = "";
-    const found = (): readonly Log[] => inOrder(answer());
+    let sorted: { readonly of: readonly Log[]; readonly logs: readonly Log[] } | undefined;
+    const found = (): readonly Log[] => {
+      const of = answer();
+      if (sorted?.of !== of) sorted = { of, logs: inOrder(of) };
+      return sorted.logs;
+    };
     const check = (place: FaultPlace): RpcFault | undefined => {
       host = place.endpointHost;
       return head() < to

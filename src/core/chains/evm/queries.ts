@@ -13,7 +13,8 @@ import type { AccountProofAnswer } from "../../merkle/evm_proof.ts";
 import type { RpcCall } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { GasPrice } from "./gas.ts";
-import { SchemaError } from "./rpc_schemas.ts";
+import { type Log, readLogs, readReceiptLogs } from "./log_answers.ts";
+import { SchemaError } from "./schema_error.ts";
 import * as shape from "./rpc_schemas.ts";
 
 /** Call with the reader of its result. */
@@ -203,14 +204,14 @@ export function logs(
     readonly from: bigint;
     readonly to: bigint;
   },
-): Query<readonly shape.Log[]> {
+): Query<readonly Log[]> {
   const params = [{
     address: filter.address,
     fromBlock: toQuantity(filter.from),
     toBlock: toQuantity(filter.to),
     topics: [filter.topics],
   }];
-  return query("eth_getLogs", params, z.array(shape.log));
+  return { call: { method: "eth_getLogs", params }, read: readLogs };
 }
 
 /** Merkle proof of storage slots of a contract at a block. */
@@ -282,11 +283,14 @@ export function rawTransaction(raw: Uint8Array): Query<Hash256> {
 
 /** Receipt of a transaction; `undefined` until it is mined. */
 export function transactionReceipt(transaction: Hash256): Query<shape.Receipt | undefined> {
-  return query(
-    "eth_getTransactionReceipt",
-    [transaction],
-    shape.receipt.nullable().transform((found) => found ?? undefined),
-  );
+  const method = "eth_getTransactionReceipt";
+  return {
+    call: { method, params: [transaction] },
+    read: (result) => {
+      const found = shape.parseResponse(shape.receipt.nullable(), result, method);
+      return found === null ? undefined : { ...found, logs: readReceiptLogs(found.logs) };
+    },
+  };
 }
 
 /** True when the node knows the transaction, in a block or in its mempool. */

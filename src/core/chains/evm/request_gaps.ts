@@ -5,14 +5,15 @@
  */
 import { HostReadError, hostReads } from "../../evm/host_reads.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
-import { decodeHostLog } from "../../evm/host_events.ts";
+import { decodeHostLog, type HostLog } from "../../evm/host_events.ts";
 import { findMissingRequests, type MissingRequests } from "../../evm/request_nonces.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { EvmContext } from "./evm_context.ts";
 import type { BatchGuard, LogRange } from "./log_reader.ts";
 import { contractReadAt, type Query } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
-import { type Log, SchemaError } from "./rpc_schemas.ts";
+import type { Log } from "./log_answers.ts";
+import { SchemaError } from "./schema_error.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 
 /** Maximum number of blocks whose nonce is remembered. */
@@ -67,12 +68,16 @@ interface KnownGap {
   readonly sinceMs: number;
 }
 
+type DecodeLog = (log: Log) => HostLog;
+
 /** Read of a range, which may take several queries. */
 export interface GapRead {
   /** First block to read so that nothing before the range is omitted. */
   readonly from: bigint;
   /** Adds the host's nonce to a batch with logs and rejects incomplete logs. */
   readonly guard: BatchGuard;
+  /** Decodes a log, each only once: the guard has decoded those of requests to count them. */
+  readonly decode: DecodeLog;
   /** Called when the whole range was read and passed on. */
   commit(): void;
 }
@@ -103,6 +108,7 @@ export class RequestGaps {
     let progress: Progress = isAgain
       ? { anchor, seen: new Map(), unreadable: 0, to: anchor.block }
       : known ?? { anchor: undefined, seen: new Map(), unreadable: 0, to: from - 1n };
+    const decode = this.#decodeOnce();
     const guard: BatchGuard = (batch, range) => {
       if (range === undefined) return { check: () => undefined };
       const base = progress;
@@ -110,7 +116,7 @@ export class RequestGaps {
       const after = this.#nonceAt(batch, range.to);
       let given: Progress | undefined;
       const seenIn = (logs: readonly Log[]): Seen => {
-        return { first: before(), end: after(), found: this.#requestsIn(logs), progress: base };
+        return { first: before(), end: after(), found: requestsIn(logs, decode), progress: base };
       };
       return {
         check: (place, logs) => {
@@ -127,7 +133,16 @@ export class RequestGaps {
       this.#open = undefined;
       this.#gaps.clear();
     };
-    return { from: start, guard, commit };
+    return { from: start, guard, decode, commit };
+  }
+
+  #decodeOnce(): DecodeLog {
+    const decoded = new Map<Log, HostLog>();
+    return (log) => {
+      const found = decoded.get(log) ?? decodeHostLog(log, this.#context.at.host);
+      decoded.set(log, found);
+      return found;
+    };
   }
 
   /** Progress before a block. */
@@ -167,22 +182,6 @@ export class RequestGaps {
   #minEnd({ to }: LogRange, nonces: readonly bigint[]): bigint | undefined {
     if (this.#open === undefined || to < this.#open.block) return undefined;
     return nextAfter(nonces, this.#open.next);
-  }
-
-  /** Requests of a range. Some endpoints repeat a log. */
-  #requestsIn(logs: readonly Log[]): Found {
-    const blocks = new Map<bigint, bigint>();
-    const unreadable = new Set<string>();
-    for (const log of logs) {
-      const decoded = decodeHostLog(log, this.#context.at.host);
-      const isMessage = decoded.kind === "event" &&
-        (decoded.event.tag === "PostRequestEvent" || decoded.event.tag === "GetRequestEvent");
-      if (isMessage) blocks.set(decoded.event.value.message.request.nonce, log.blockNumber);
-      else if (decoded.kind === "undecodable" && isRequest(log)) {
-        unreadable.add(`${log.blockNumber} ${log.logIndex}`);
-      }
-    }
-    return { blocks, unreadable: unreadable.size };
   }
 
   /** Fault of an endpoint that omitted requests: the next endpoint is used. */
@@ -280,6 +279,21 @@ export class RequestGaps {
     const [oldest] = this.#known.keys();
     if (this.#known.size > KNOWN_BLOCKS && oldest !== undefined) this.#known.delete(oldest);
   }
+}
+
+/** Requests of a range. Some endpoints repeat a log. */
+function requestsIn(logs: readonly Log[], decode: DecodeLog): Found {
+  const blocks = new Map<bigint, bigint>();
+  const unreadable = new Set<string>();
+  for (const log of logs) {
+    if (!isRequest(log)) continue;
+    const decoded = decode(log);
+    const isMessage = decoded.kind === "event" &&
+      (decoded.event.tag === "PostRequestEvent" || decoded.event.tag === "GetRequestEvent");
+    if (isMessage) blocks.set(decoded.event.value.message.request.nonce, log.blockNumber);
+    else if (decoded.kind === "undecodable") unreadable.add(`${log.blockNumber} ${log.logIndex}`);
+  }
+  return { blocks, unreadable: unreadable.size };
 }
 
 /** Advances the anchor to the block of the newest request, if everything before it was seen. */

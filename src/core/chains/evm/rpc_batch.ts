@@ -7,7 +7,7 @@ import type { RpcAnswer } from "../../rpc/call.ts";
 import { type FaultPlace, reactionTo, RpcFault } from "../../rpc/fault.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Query } from "./queries.ts";
-import { SchemaError } from "./rpc_schemas.ts";
+import { SchemaError } from "./schema_error.ts";
 
 /** Options of a {@link RpcBatch}. */
 export interface RpcBatchOptions {
@@ -31,6 +31,8 @@ export class RpcBatch {
   readonly #endpoints: RpcEndpointSet;
   readonly #entries: { readonly query: Query<unknown>; fill(answer: RpcAnswer, place: FaultPlace): void }[] =
     [];
+  /** Answers that were read last. */
+  #filled: readonly RpcAnswer[] | undefined;
 
   constructor(endpoints: RpcEndpointSet) {
     this.#endpoints = endpoints;
@@ -71,12 +73,16 @@ export class RpcBatch {
   }
 
   #fill(answers: readonly RpcAnswer[], place: FaultPlace): RpcFault | undefined {
+    // Traces and logs of many blocks are long: what was read to check it is not read again.
+    if (answers === this.#filled) return undefined;
+    this.#filled = undefined;
     try {
       this.#entries.forEach(({ fill }, index) => {
         const answer = answers[index];
         if (answer === undefined) throw new Error("Query without an answer");
         fill(answer, place);
       });
+      this.#filled = answers;
       return undefined;
     } catch (fault) {
       if (fault instanceof RpcFault) return fault;

@@ -2,35 +2,18 @@
  * Schemas of answers of EVM nodes (ethereum/execution-apis: src/schemas), checked before anything is trusted.
  */
 import { z } from "zod";
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
-import { type Address, toAddress } from "../../evm/address.ts";
-
-/** Answer that does not have the shape of its method. */
-export class SchemaError extends Error {
-  override readonly name = "SchemaError";
-  readonly code = "unexpected_shape";
-  constructor(
-    /** Method or part of the answer, and the field that does not fit. */
-    readonly place: string,
-    options?: ErrorOptions,
-  ) {
-    super(`Unexpected shape at ${place}`, options);
-  }
-}
+import { type Hash256, type Hex, isHexBytes, toHash256, toLowerHex } from "../../encoding/bytes.ts";
+import type { ReceiptLog } from "./log_answers.ts";
+import { SchemaError } from "./schema_error.ts";
 
 /** Hex quantity (`0x10`). */
 export const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform((text) => BigInt(text));
 
 /** Bytes as hex, lower case. */
-export const hexBytes = z.string().regex(/^0x([0-9a-fA-F]{2})*$/).transform((text): Hex =>
-  toHex(fromHex(text))
-);
+export const hexBytes = z.custom<Hex>(isHexBytes).transform(toLowerHex);
 
 /** 32 bytes. */
 export const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text): Hash256 => toHash256(text));
-
-/** 20 bytes. */
-const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/).transform((text): Address => toAddress(text));
 
 /** Fields of a block header that are used. */
 export const block = z.object({
@@ -43,20 +26,6 @@ export const block = z.object({
 /** A block header. */
 export type Block = z.output<typeof block>;
 
-/** Log with its position. `removed` logs belong to blocks that were reorganised away. */
-export const log = z.object({
-  address,
-  topics: z.array(hexBytes),
-  data: hexBytes,
-  blockNumber: quantity,
-  transactionHash: hash,
-  logIndex: quantity,
-  removed: z.boolean().nullish(),
-});
-
-/** A log. */
-export type Log = z.output<typeof log>;
-
 /** Fields of a receipt that are used. */
 export const receipt = z.object({
   blockNumber: quantity,
@@ -66,11 +35,13 @@ export const receipt = z.object({
   effectiveGasPrice: quantity.nullish(),
   /** Fee for data on the L1, wei (ethereum-optimism/op-geth: core/types, receipt fields of rollups). */
   l1Fee: quantity.nullish().catch(undefined),
-  logs: z.array(z.object({ address: hexBytes, topics: z.array(hexBytes), data: hexBytes })),
+  logs: z.array(z.unknown()),
 });
 
 /** A receipt. */
-export type Receipt = z.output<typeof receipt>;
+export interface Receipt extends Omit<z.output<typeof receipt>, "logs"> {
+  readonly logs: readonly ReceiptLog[];
+}
 
 /** Fields of `eth_getProof` (EIP-1186) that are used; values are quantities. */
 export const accountProof = z.object({
