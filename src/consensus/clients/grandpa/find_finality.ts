@@ -16,6 +16,7 @@ import { decodeGrandpaJustification } from "./spec/verify_justification.ts";
 import { type VerifiedFinality, verifyFinality } from "./spec/verify_message.ts";
 import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
+import { runInSlices } from "../../../core/runtime/slices.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 
 /** Reads of the chain that the search needs. */
@@ -131,7 +132,7 @@ export class FinalitySearch {
     const ending = blocks.at(-1);
     const justification = ending &&
       await this.#source.fetchJustification(ending.hash, GRANDPA_ENGINE, signal);
-    return tryOne({ ...range, blocks }, justification);
+    return await tryOne({ ...range, blocks }, justification);
   }
 
   /**
@@ -145,12 +146,15 @@ export class FinalitySearch {
     const last = range.blocks.at(-1)?.header.number ?? 0;
     const justification = await this.#fetchNewest(last, range, signal);
     const target = justification && targetOf(justification);
-    if (target === undefined || target <= last) return tryOne(range, justification);
+    if (target === undefined || target <= last) return await tryOne(range, justification);
     if (target > range.furthest) return undefined;
     const later = await this.#source.fetchBlocks(last, target, signal);
     const blocks = [...range.blocks.slice(0, -1), ...later];
     const change = blocks.findIndex(({ header }) => changesSet(header));
-    return tryOne({ ...range, blocks: change === -1 ? blocks : blocks.slice(0, change + 1) }, justification);
+    return await tryOne(
+      { ...range, blocks: change === -1 ? blocks : blocks.slice(0, change + 1) },
+      justification,
+    );
   }
 
   /** Fetches the newest justification. Nodes that do not prove blocks, or not this one, keep justifications of some. */
@@ -185,7 +189,7 @@ export class FinalitySearch {
       const justifications = await this.#source.fetchJustifications(hashes, GRANDPA_ENGINE, signal);
       for (let at = part.length - 1; at >= 0; at--) {
         const blocks = range.blocks.slice(0, start + at + 1);
-        const found = tryOne({ ...range, blocks }, justifications[at]);
+        const found = await tryOne({ ...range, blocks }, justifications[at]);
         if (found !== undefined) return found;
       }
     }
@@ -234,10 +238,10 @@ const refusals: ReadonlySet<RpcFault["code"]> = new Set([
 /**
  * Builds the proof by a justification for the last block of a range or an earlier one, if the client would accept it.
  */
-function tryOne(
+async function tryOne(
   { trusted, blocks, finalHeight, refused }: Range,
   justification: Uint8Array | undefined,
-): FinalityResult | undefined {
+): Promise<FinalityResult | undefined> {
   if (justification === undefined) return undefined;
   try {
     const { targetHash } = decodeGrandpaJustification(justification).commit;
@@ -245,7 +249,8 @@ function tryOne(
     if (end === -1) return undefined;
     const unknownHeaders = blocks.slice(0, end + 1).map(({ header }) => header);
     const proof = { block: targetHash, justification, unknownHeaders };
-    return { kind: "found", proof, verified: verifyFinality(trusted, proof), finalHeight };
+    const verified = await runInSlices(verifyFinality(trusted, proof));
+    return { kind: "found", proof, verified, finalHeight };
   } catch (error) {
     if (!(error instanceof GrandpaError)) throw error;
     refused.push(error);

@@ -3,7 +3,6 @@
  * polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs; paritytech/finality-grandpa:
  * src/{lib,voter_set,vote_graph}.rs (validate_commit, VoterSet::new, find_ghost).
  */
-import { ed25519 } from "@noble/curves/ed25519.js";
 import { concatBytes, fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { decodeStrict, ScaleError, u32, u64 } from "../../../../core/encoding/scale.ts";
 import { hashSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
@@ -14,6 +13,7 @@ import {
   grandpaJustificationCodec,
   type SignedPrecommit,
 } from "./message.ts";
+import { isVoteSigned } from "./vote_signature.ts";
 
 function require(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
   if (!isMet) throw new GrandpaError(code);
@@ -63,15 +63,15 @@ export function precommitPayload(
  * part of the votes, so a node could change that of the target.
  *
  * Votes for different blocks are refused. The verifiers require exactly the headers between the votes, including the
- * lowest block, so they accept such a justification only with a header that real ones do not have. @throws
- * {GrandpaError} `invalid_authorities`, `unknown_voter`, `duplicate_vote`, `vote_ancestry`, `too_few_votes`,
+ * lowest block, so they accept such a justification only with a header that real ones do not have. May be interrupted
+ * between two signatures. @throws {GrandpaError} `invalid_authorities`, `unknown_voter`, `duplicate_vote`, `vote_ancestry`, `too_few_votes`,
  * `target_not_final`, `signature`, `votes_differ`, `unused_headers`
  */
-export function verifyGrandpaJustification(
+export function* verifyGrandpaJustification(
   { round, commit, votesAncestries }: GrandpaJustification,
   authorities: readonly GrandpaAuthority[],
   setId: bigint,
-): void {
+): Generator<undefined, void, undefined> {
   const { precommits, targetHash, targetNumber } = commit;
   const voters = readVoters(authorities);
   const lowest = lowestOf(precommits);
@@ -82,19 +82,12 @@ export function verifyGrandpaJustification(
   const isTarget = lowest.targetHash === targetHash && lowest.targetNumber === targetNumber;
   require(!isUnanimous || isTarget, "target_not_final");
   for (const vote of precommits) {
-    require(isSigned(vote, precommitPayload(vote, round, setId)), "signature");
+    yield;
+    const payload = precommitPayload(vote, round, setId);
+    require(isVoteSigned(vote.signature, payload, fromHex(vote.id)), "signature");
   }
   require(isUnanimous, "votes_differ");
   require(ancestors.size === 0, "unused_headers");
-}
-
-/** The library throws on malformed keys and signatures. */
-function isSigned({ signature, id }: SignedPrecommit, payload: Uint8Array): boolean {
-  try {
-    return ed25519.verify(signature, payload, fromHex(id));
-  } catch {
-    return false;
-  }
 }
 
 type Voters = ReadonlyMap<Hash256, bigint>;

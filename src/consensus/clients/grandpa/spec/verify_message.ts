@@ -161,12 +161,16 @@ export interface VerifiedFinality {
   readonly route: ReadonlySet<Hash256>;
 }
 
-/** Verifies the rules about the finalized chain itself. @throws {GrandpaError} */
-export function verifyFinality(
+/** Verifies the rules about the finalized chain itself, in steps that may be interrupted. @throws {GrandpaError} */
+export function* verifyFinality(
   trusted: GrandpaConsensusState,
   proof: GrandpaFinalityProof,
-): VerifiedFinality {
-  const headers = new Map(proof.unknownHeaders.map((header) => [hashSubstrateHeader(header), header]));
+): Generator<undefined, VerifiedFinality, undefined> {
+  const headers = new Map<Hash256, SubstrateHeader>();
+  for (const header of proof.unknownHeaders) {
+    yield;
+    headers.set(hashSubstrateHeader(header), header);
+  }
   const { highest: target, lowest: base } = endsOf(proof.unknownHeaders);
   require(hashSubstrateHeader(target) === proof.block, "target_mismatch");
   const justification = decodeGrandpaJustification(proof.justification);
@@ -176,7 +180,7 @@ export function verifyFinality(
   }
   const route = findRoute(headers, proof.block, trusted.latestHash);
   require(route !== undefined, "ancestry");
-  verifyGrandpaJustification(justification, trusted.currentAuthorities, trusted.currentSetId);
+  yield* verifyGrandpaJustification(justification, trusted.currentAuthorities, trusted.currentSetId);
   const next = scheduledAuthorities(target);
   const consensusState = {
     ...trusted,

@@ -33,6 +33,7 @@ import {
 } from "../../../../../src/core/ismp/state_machine.ts";
 import type { StateCommitment } from "../../../../../src/core/ismp/state_commitment.ts";
 import { readVectors, type VectorNode } from "../../../vector_node.ts";
+import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
 
 const accepted = (await readVectors("grandpa-accepted.json")).list("cases");
 const rejected = (await readVectors("grandpa-rejected.json")).list("cases");
@@ -49,7 +50,7 @@ function viewFor(tracked: StateMachine): GrandpaView {
 }
 
 function verifyMessage(trusted: GrandpaConsensusState, message: GrandpaMessage): VerifiedGrandpaMessage {
-  const finality = verifyFinality(trusted, message.value.finalityProof);
+  const finality = runAtOnce(verifyFinality(trusted, message.value.finalityProof));
   return verifyCommitments(trusted, { message, finality: finality }, viewFor(trusted.stateMachine));
 }
 
