@@ -31,6 +31,7 @@ import { type FactSource, readNaiveFacts } from "./naive_facts.ts";
 import { type RelayChainNode, startRelayChain } from "./relay_chain.ts";
 import { connectRelay } from "./relay_reader.ts";
 import { relayKeys, withSession } from "./relay_state.ts";
+import { runAtOnce } from "./run_at_once.ts";
 
 const { signal } = new AbortController();
 const storageVectors = await readVectors("beefy-relay-storage.json");
@@ -97,12 +98,12 @@ for (const [index, vector] of storageVectors.list("cases").entries()) {
       justification: vector.bytes("justification"),
       paraIds: vector.list("para_ids").map(({ json }) => Number(json)),
     });
-    const built = buildNaiveProof(trusted, facts);
+    const built = runAtOnce(buildNaiveProof(trusted, facts));
     const { relay, parachain } = decodeNaiveProof(vector.bytes("proof"));
     assert.deepEqual(built.parachain, parachain);
     assert.deepEqual(built.relay.leaf, relay.leaf);
     assert.deepEqual(built.relay.mmrProof, relay.mmrProof);
-    const { state } = verifyNaiveProof(trusted, built);
+    const { state } = runAtOnce(verifyNaiveProof(trusted, built));
     assert.equal(toHex(encodeBeefyClientState(state)), vector.text("expected.new_state_abi"));
   });
 }
@@ -144,7 +145,7 @@ async function prove(
   const justification = await relay.fetchJustification(hash, BEEFY_ENGINE, signal);
   assert.ok(justification, `block ${block} has no justification`);
   return encodeNaiveProof(
-    buildNaiveProof(trusted, await readNaiveFacts(served(relay), { justification, paraIds })),
+    runAtOnce(buildNaiveProof(trusted, await readNaiveFacts(served(relay), { justification, paraIds }))),
   );
 }
 
@@ -163,7 +164,7 @@ Deno.test("naive proofs of the simulator's blocks: our verifier and the contract
   const hubPara = toParaId(hub.identity.stateMachine);
   const follow = async (trusted: BeefyClientState, block: number): Promise<BeefyClientState> => {
     const proof = await prove(relay.chain, trusted, block, [hubPara]);
-    const { state, intermediates } = verifyNaiveProof(trusted, decodeNaiveProof(proof));
+    const { state, intermediates } = runAtOnce(verifyNaiveProof(trusted, decodeNaiveProof(proof)));
     const outcome = await router.verify(toHex(encodeBeefyClientState(trusted)), toHex(proof));
     assert.equal(outcome.kind, "returned", outcome.data);
     const [newState, heights] = decodeVerified(outcome.data);

@@ -11,6 +11,7 @@ import type { BeefyAuthoritySet } from "../../src/core/evm/beefy_client_state.ts
 import { keccak256 } from "../../src/core/encoding/hash.ts";
 import { u32 } from "../../src/core/encoding/scale.ts";
 import { merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
+import { runAtOnce } from "./run_at_once.ts";
 
 /** One validator. */
 class Validator {
@@ -146,5 +147,5 @@ export class Validators {
 
 /** Root of the tree of a set, from its keys in the order of the chain. */
 export function authoritiesRoot(keys: readonly Uint8Array[]): Hash256 {
-  return merkleRoot(authorityLeaves(keys));
+  return merkleRoot(runAtOnce(authorityLeaves(keys)));
 }

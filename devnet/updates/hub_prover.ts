@@ -13,6 +13,7 @@ import type { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts"
 import { type FactSource, readNaiveFacts } from "../relay/naive_facts.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 import { connectRelay, type RelayConnection } from "../relay/relay_reader.ts";
+import { runAtOnce } from "../relay/run_at_once.ts";
 
 /** A proof, and what a client makes of it. */
 export interface HubProof {
@@ -61,8 +62,8 @@ export class HubProver implements AsyncDisposable {
     const facts = await this.#facts(block);
     const isRotation = facts.justification.commitment.validatorSetId !== trusted.current.id;
     if (!isRotation && this.#heightIn(facts) <= above) return undefined;
-    const built = buildNaiveProof(trusted, facts);
-    const { state, intermediates } = verifyNaiveProof(trusted, built);
+    const built = runAtOnce(buildNaiveProof(trusted, facts));
+    const { state, intermediates } = runAtOnce(verifyNaiveProof(trusted, built));
     const own = intermediates.at(-1);
     return {
       proof: encodeNaiveProof(built),

@@ -15,6 +15,7 @@ import { startAnvil } from "../../devnet/evm/anvil.ts";
 import { deployIsmpHost, type HubParams, type IsmpHost } from "../../devnet/evm/deploy.ts";
 import { readHubConsensus } from "../../devnet/evm/host_admin.ts";
 import type { Validators } from "../../devnet/relay/validators.ts";
+import { runAtOnce } from "../../devnet/relay/run_at_once.ts";
 
 /** A host and its node. */
 export interface GasHost extends AsyncDisposable {
@@ -62,7 +63,7 @@ export async function deliver(
   let expected = await state();
   let expectedHeight = await hubHeight();
   for (const proof of proofs) {
-    const { isStale, state: next, heights } = checkProof(expected, proof);
+    const { isStale, state: next, heights } = runAtOnce(checkProof(expected, proof));
     if (isStale) throw new Error("The host knows more than the proof brings");
     expected = next;
     for (const { height } of heights) expectedHeight = height > expectedHeight ? height : expectedHeight;

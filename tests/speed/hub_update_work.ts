@@ -27,6 +27,7 @@ import { submitterKey } from "../../devnet/hub/consensus_work.ts";
 import { TextLineStream } from "../../devnet/terminal/text_lines.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
+import { type LoopLag, watchLoop } from "./loop_lag.ts";
 import { meteredSocket, type Traffic, trafficSince } from "./metered_socket.ts";
 import { median } from "./report.ts";
 
@@ -57,6 +58,8 @@ export interface ProvingCost {
   /** Until the proof is there, the simulator's time for its answers included. */
   readonly ms: number;
   readonly cpuMs: number;
+  /** Stalls of the event loop meanwhile, the longest of all rounds. */
+  readonly lag: LoopLag;
   /** Of the relay chain. */
   readonly relay: Traffic;
   /** Of the chain that is told. */
@@ -184,12 +187,14 @@ async function measure(job: UpdateJob): Promise<ProvingCost> {
   const rounds: ProvingCost[] = [];
   for (let round = 0; round < job.rounds; round++) {
     const [relay, follower] = [bench.readRelay(), bench.readFollower()];
+    const readLag = watchLoop();
     const [startMs, cpu] = [performance.now(), cpuUsage()];
     const proofs = await bench.prove();
-    const [ms, used] = [performance.now() - startMs, cpuUsage(cpu)];
+    const [ms, used, lag] = [performance.now() - startMs, cpuUsage(cpu), readLag()];
     rounds.push({
       ms,
       cpuMs: (used.user + used.system) / 1000,
+      lag,
       relay: trafficSince(relay, bench.readRelay()),
       follower: trafficSince(follower, bench.readFollower()),
       proofs: proofs.map(toHex),
@@ -197,7 +202,15 @@ async function measure(job: UpdateJob): Promise<ProvingCost> {
   }
   const [last] = rounds.slice(-1);
   if (last === undefined) throw new RangeError("No rounds");
-  return { ...last, ms: median(rounds.map(({ ms }) => ms)), cpuMs: median(rounds.map(({ cpuMs }) => cpuMs)) };
+  return {
+    ...last,
+    ms: median(rounds.map(({ ms }) => ms)),
+    cpuMs: median(rounds.map(({ cpuMs }) => cpuMs)),
+    lag: {
+      p99Ms: Math.max(...rounds.map(({ lag }) => lag.p99Ms)),
+      maxMs: Math.max(...rounds.map(({ lag }) => lag.maxMs)),
+    },
+  };
 }
 
 /** A process that does jobs, one after the other. */

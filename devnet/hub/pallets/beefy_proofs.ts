@@ -24,6 +24,7 @@ import { type BalancesPallet, treasuryAccount } from "./balances.ts";
 import { type BeefyProofStorage, type BeefyState, beefyStateCodec } from "./beefy_storage.ts";
 import { beefyClientId } from "./consensus_clients.ts";
 import type { IsmpPallet } from "./ismp.ts";
+import { runAtOnce } from "../../relay/run_at_once.ts";
 
 /** Consensus state of the hub's client of itself. */
 export const beefyStateId: ConsensusStateId = toConsensusStateId("BEEF");
@@ -167,7 +168,10 @@ export class BeefyProofsPallet {
     const updatedSec = ismp.storage.consensusClientUpdateTimeSec.get(overlay, beefyStateId) ?? 0n;
     if (execution.nowSec - updatedSec >= unbondingSec) fail("VerificationFailed");
     if (proof.relay.commitment.blockNumber <= before.latestBeefyHeight) fail("StaleProof");
-    const { state } = refusing("VerificationFailed", () => verifyNaiveProof(clientState(before), proof));
+    const { state } = refusing(
+      "VerificationFailed",
+      () => runAtOnce(verifyNaiveProof(clientState(before), proof)),
+    );
     const after: BeefyState = {
       ...before,
       latestBeefyHeight: Number(state.latestHeight),

@@ -14,6 +14,7 @@ import { decodeHostLog } from "../../../src/core/evm/host_events.ts";
 import type { DevnetChain } from "../../../devnet/devnet.ts";
 import { HOST_ABI } from "../../../devnet/evm/abi.ts";
 import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
+import { runAtOnce } from "../../../devnet/relay/run_at_once.ts";
 
 /** What a proof did to a host. `none`: it was paid for, and the host knew of it already. */
 export type ProofEffect = "rotation" | "height" | "none" | "refused";
@@ -249,7 +250,7 @@ function replay(
   let trusted = before;
   const effects = proofs.map((proof): ProofEffect => {
     try {
-      const checked = checkProof(trusted, proof);
+      const checked = runAtOnce(checkProof(trusted, proof));
       if (checked.isStale) return "none";
       trusted = checked.state;
       return checked.rotates ? "rotation" : "height";

@@ -22,6 +22,8 @@ import type { HostProofSource } from "./proof_source.ts";
 import { proveHost } from "./prove_host.ts";
 import { ProverHub } from "./prover_hub.ts";
 import { createRelaySource } from "./relay_source.ts";
+import type { RecoverAuthority } from "./spec/authorities.ts";
+import { rememberVotes } from "./vote_memory.ts";
 
 /** Defaults: polytope-labs/hyperbridge: tesseract/prover. */
 const proverKeys = {
@@ -80,9 +82,10 @@ export const beefyClient: HubClient<"beefy", ProverValues | undefined> = {
   addHub: (values, hub, location) =>
     values && { ...values, paraIds: withHubPara(values.paraIds, hub, location.child("para_ids")) },
   connectFollowers: (context, values) => {
-    const { sources, checks = [] } = connectSources(context, values);
+    const recover = rememberVotes();
+    const { sources, checks = [] } = connectSources({ ...context, recover }, values);
     return {
-      hosts: context.evmChains.map((chain) => connectHost(context, chain, sources)),
+      hosts: context.evmChains.map((chain) => connectHost({ ...context, recover }, chain, sources)),
       shared: sources,
       followers: [],
       skipped: context.substrateChains.map(({ stateMachine }) => stateMachine),
@@ -135,8 +138,13 @@ function openHost(network: SubstrateChainDeps, chain: EvmChainSection): EvmChain
   });
 }
 
+/** Followers whose hosts and sources check the votes of a proof once. */
+interface VoteContext extends FollowerContext {
+  readonly recover: RecoverAuthority;
+}
+
 function connectHost(
-  { network, hub, watch }: FollowerContext,
+  { network, hub, watch, recover }: VoteContext,
   section: EvmChainSection,
   sources: readonly HostProofSource[],
 ): HubHost {
@@ -146,7 +154,7 @@ function connectHost(
   const hubId = { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId };
   const { clock } = network;
   const log = network.log.with({ chain: chain.id.stateMachine });
-  const delivery = new HostDelivery({ clock, log, hub: hubId, sources, chain });
+  const delivery = new HostDelivery({ clock, log, hub: hubId, sources, recover, chain });
   return {
     id: chain.id,
     createWorker: (deps) => hostWorker({ ...deps, delivery }),
@@ -161,7 +169,7 @@ interface Sources extends Pick<HubConsensus, "checks"> {
   readonly sources: readonly HostProofSource[];
 }
 
-function connectSources(context: FollowerContext, values: ProverValues | undefined): Sources {
+function connectSources(context: VoteContext, values: ProverValues | undefined): Sources {
   const { network, hub, evmChains } = context;
   const followers = evmChains.map(({ stateMachine }) => stateMachine);
   const hubChain = connectHubNode(network, hub, hub);
@@ -227,12 +235,12 @@ function connectRelay(
 
 /** Connects the source of proofs from the relay chain, used where the hub has accepted no suitable ones. */
 function connectRelaySource(
-  { network, hub: { stateMachine } }: HubContext,
+  { network, hub: { stateMachine }, recover }: VoteContext,
   values: ProverValues,
   work: HubWork,
 ): HostProofSource {
   const relay = connectRelay(network, stateMachine, values);
-  return createRelaySource({ relay, work, log: network.log }, {
+  return createRelaySource({ relay, work, log: network.log, recover }, {
     hub: stateMachine,
     hubParaId: toParaId(stateMachine),
     paraIds: values.paraIds,

@@ -21,6 +21,7 @@ import { judgeHost, type UsableHostView } from "./host_usability.ts";
 import { HostWatch } from "./host_watch.ts";
 import { areStillNeeded, type BatchedProof, hubHeightOf, isHeightDelivered } from "./proof_batch.ts";
 import { type FoundProofs, type NoProofs, ProofFinder } from "./proof_finder.ts";
+import type { RecoverAuthority } from "./spec/authorities.ts";
 import type { HostProofSource } from "./proof_source.ts";
 import { type ProofsOutcome, type SendingChain, sendProofs, simulateProofs } from "./send_proofs.ts";
 
@@ -38,6 +39,8 @@ export interface HostDeliveryDeps {
   readonly hub: StateMachineId;
   /** Asked in this order; the first that has something is used. */
   readonly sources: readonly HostProofSource[];
+  /** Finds the signers of votes; absent: nothing is remembered. */
+  readonly recover?: RecoverAuthority | undefined;
   readonly chain: HostChain;
 }
 

@@ -29,6 +29,7 @@ import { calculateMmrRoot, MmrError } from "../../../core/merkle/mmr.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 import { partsOf } from "../../../core/runtime/parts.ts";
+import { runInSlices } from "../../../core/runtime/slices.ts";
 
 /** Reads of the relay chain that proofs need. */
 export type ProofRelay = Pick<
@@ -177,20 +178,7 @@ export class NaiveProofReader {
       return [...new Set([...listed, ...this.#options.paraIds])].sort((a, b) => a - b);
     });
     const heads = await this.#readHeadSets(blocks, ids, signal);
-    return blocks.map(({ number, parentHash }, at) => {
-      const found = heads[at] ?? [];
-      const nextAuthoritySet = decoded(() =>
-        decodeStrict(authoritySetCodec, required(nextSets[at]), "BeefyNextAuthorities")
-      );
-      const leaf: BeefyMmrLeaf = {
-        version: 0,
-        parentNumber: number - 1,
-        parentHash,
-        nextAuthoritySet,
-        extra: merkleRoot(found.map(({ paraId, head }) => headLeaf(paraId, head))),
-      };
-      return { leaf, heads: found };
-    });
+    return await runInSlices(makeLeaves(blocks, nextSets, heads));
   }
 
   /** Reads the next sets that blocks announce; where one is missing, by the pallet's name in older runtimes. */
@@ -240,6 +228,31 @@ export class NaiveProofReader {
       })
     );
   }
+}
+
+/** Makes the leaves of blocks, a step each: there are dozens of heads behind every one. */
+function* makeLeaves(
+  blocks: readonly LeafBlock[],
+  nextSets: readonly (Uint8Array | undefined)[],
+  heads: readonly (readonly ParachainHead[])[],
+): Generator<undefined, readonly LeafWithHeads[], undefined> {
+  const made: LeafWithHeads[] = [];
+  for (const [at, { number, parentHash }] of blocks.entries()) {
+    yield;
+    const found = heads[at] ?? [];
+    const nextAuthoritySet = decoded(() =>
+      decodeStrict(authoritySetCodec, required(nextSets[at]), "BeefyNextAuthorities")
+    );
+    const leaf: BeefyMmrLeaf = {
+      version: 0,
+      parentNumber: number - 1,
+      parentHash,
+      nextAuthoritySet,
+      extra: merkleRoot(found.map(({ paraId, head }) => headLeaf(paraId, head))),
+    };
+    made.push({ leaf, heads: found });
+  }
+  return made;
 }
 
 /** Reads the newest heads of parachains in the state of a block. */

@@ -1,4 +1,5 @@
 /** Selection of the proofs that a host needs: pure decisions, and the verification before gas is spent. */
+import type { RecoverAuthority } from "./spec/authorities.ts";
 import { type CheckedProof, checkProof } from "./spec/check_proof.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import type { UsableHostView } from "./host_usability.ts";
@@ -10,17 +11,18 @@ export interface BatchedProof {
 }
 
 /**
- * Verifies proofs in order and drops those that change nothing. @throws {BeefyError} of the first proof that the client
- * would refuse
+ * Verifies proofs in order and drops those that change nothing. @param recover finds the signer of a vote @throws
+ * {BeefyError} of the first proof that the client would refuse
  */
-export function verifyInOrder(
+export function* verifyInOrder(
   trusted: BeefyClientState,
   proofs: readonly Uint8Array[],
-): readonly BatchedProof[] {
+  recover?: RecoverAuthority,
+): Generator<undefined, readonly BatchedProof[], undefined> {
   const fresh: BatchedProof[] = [];
   let state = trusted;
   for (const bytes of proofs) {
-    const checked = checkProof(state, bytes);
+    const checked = yield* checkProof(state, bytes, recover);
     if (checked.isStale) continue;
     fresh.push({ bytes, checked });
     state = checked.state;

@@ -7,12 +7,15 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../../core/runtime/retry.ts";
+import { runInSlices } from "../../../core/runtime/slices.ts";
 import { awaitLogged, WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { UsableHostView } from "./host_usability.ts";
 import { type BatchedProof, verifyInOrder } from "./proof_batch.ts";
 import type { HostProofSource, ProofsForHost } from "./proof_source.ts";
+import type { RecoverAuthority } from "./spec/authorities.ts";
+import { loadCurve } from "./spec/curve_points.ts";
 
 /** Dependencies of the search. */
 export interface ProofFinderDeps {
@@ -20,6 +23,8 @@ export interface ProofFinderDeps {
   readonly log: Log;
   /** Asked in this order; the first that has something is used. */
   readonly sources: readonly HostProofSource[];
+  /** Finds the signers of votes; absent: nothing is remembered. */
+  readonly recover?: RecoverAuthority | undefined;
 }
 
 /** Proofs that verify on the host's state and change it; at least one. */
@@ -73,7 +78,7 @@ export class ProofFinder {
           unable.length = 0;
         } else if (next.kind === "unable") unable.push(next);
         else {
-          const proofs = this.#verify(view, next);
+          const proofs = await this.#verify(view, next);
           if (proofs.length > 0) return this.#found({ kind: "proofs", proofs, purpose: next.purpose });
           reasons.push("the host already knows the proofs that were found");
         }
@@ -103,12 +108,13 @@ export class ProofFinder {
   }
 
   /** Returns the proofs that change something. @throws {ProverFault} when one does not verify. */
-  #verify(
+  async #verify(
     { state }: UsableHostView,
     { proofs, endpoint }: Extract<ProofsForHost, { kind: "proofs" }>,
-  ): readonly BatchedProof[] {
+  ): Promise<readonly BatchedProof[]> {
+    await loadCurve();
     try {
-      return verifyInOrder(state, proofs);
+      return await runInSlices(verifyInOrder(state, proofs, this.#deps.recover));
     } catch (error) {
       if (!(error instanceof BeefyError)) throw error;
       const detail = `a proof of the hub does not verify on the host's state (${error.code})`;

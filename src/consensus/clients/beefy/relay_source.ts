@@ -6,6 +6,8 @@
 import { MAX_PROOFS_AT_ONCE, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import type { RecoverAuthority } from "./spec/authorities.ts";
+import { loadCurve } from "./spec/curve_points.ts";
 import { buildNaiveProof } from "./spec/build_proof.ts";
 import { decoded } from "../../../core/beefy/commitment.ts";
 import { encodeNaiveProof } from "../../../core/beefy/naive_proof.ts";
@@ -15,6 +17,7 @@ import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
+import { runInSlices } from "../../../core/runtime/slices.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
@@ -33,6 +36,8 @@ export interface RelaySourceDeps {
     & Pick<RelayChain, "fetchBeefyFinalized" | "close">;
   readonly work: HubWork;
   readonly log: Log;
+  /** Finds the signers of votes; absent: nothing is remembered. */
+  readonly recover?: RecoverAuthority | undefined;
 }
 
 /** Configured options. */
@@ -234,7 +239,7 @@ class RelaySource implements HostProofSource {
     { candidate: { number, block, justification }, purpose }: ProofTask,
     signal: AbortSignal,
   ): Promise<MadeProof | undefined> {
-    const { log } = this.#deps;
+    const { log, recover } = this.#deps;
     const mayRead = (leaves: number): boolean => {
       if (leaves <= (this.#options.maxMessageLeaves ?? MAX_MESSAGE_LEAVES)) return true;
       if (purpose === "messages") return false;
@@ -245,8 +250,9 @@ class RelaySource implements HostProofSource {
     const work = { block, justification, leafCount, mayRead };
     const input = await this.#reader.read(work, signal);
     if (input === undefined) return undefined;
-    const proof = buildNaiveProof(state, input);
-    const verified = verifyNaiveProof(state, proof);
+    await loadCurve();
+    const proof = await runInSlices(buildNaiveProof(state, input));
+    const verified = await runInSlices(verifyNaiveProof(state, proof, recover));
     const bytes = encodeNaiveProof(proof);
     log.debug("proof_built", { relayBlock: number, bytes: bytes.length });
     const made = { bytes, state: verified.state, of: block.hash, trusts: trustsAs(state) };

@@ -239,17 +239,25 @@ const refusals: ReadonlySet<RpcFault["code"]> = new Set([
  * Builds the proof by a justification for the last block of a range or an earlier one, if the client would accept it.
  */
 async function tryOne(
-  { trusted, blocks, finalHeight, refused }: Range,
+  range: Range,
   justification: Uint8Array | undefined,
 ): Promise<FinalityResult | undefined> {
-  if (justification === undefined) return undefined;
+  return justification === undefined ? undefined : await runInSlices(prove(range, justification));
+}
+
+/** Steps of {@link tryOne}. */
+function* prove(
+  { trusted, blocks, finalHeight, refused }: Range,
+  justification: Uint8Array,
+): Generator<undefined, FinalityResult | undefined, undefined> {
   try {
     const { targetHash } = decodeGrandpaJustification(justification).commit;
+    yield;
     const end = blocks.findIndex(({ hash }) => hash === targetHash);
     if (end === -1) return undefined;
     const unknownHeaders = blocks.slice(0, end + 1).map(({ header }) => header);
     const proof = { block: targetHash, justification, unknownHeaders };
-    const verified = await runInSlices(verifyFinality(trusted, proof));
+    const verified = yield* verifyFinality(trusted, proof);
     return { kind: "found", proof, verified, finalHeight };
   } catch (error) {
     if (!(error instanceof GrandpaError)) throw error;

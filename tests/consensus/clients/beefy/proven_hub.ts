@@ -23,6 +23,7 @@ import {
   type RelaySimulatorOptions,
   startRelayChain,
 } from "../../../../devnet/relay/relay_chain.ts";
+import { runAtOnce } from "../../../../devnet/relay/run_at_once.ts";
 
 /** Parachain of the hub. */
 export const PARA_ID = 4009;
@@ -161,8 +162,8 @@ export class ProvenHub implements AcceptedProofsHub {
       justification: this.relay.beefyJustification(block),
       paraIds: [PARA_ID],
     });
-    const proof = buildNaiveProof(this.state, facts);
-    const { state, intermediates } = verifyNaiveProof(this.state, proof);
+    const proof = runAtOnce(buildNaiveProof(this.state, facts));
+    const { state, intermediates } = runAtOnce(verifyNaiveProof(this.state, proof));
     this.state = state;
     const [head] = intermediates;
     assert.ok(head);

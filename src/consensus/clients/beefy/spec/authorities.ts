@@ -7,6 +7,7 @@ import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../.
 import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { type Codec, decodeStrict, fixedBytes, list } from "../../../../core/encoding/scale.ts";
 import { decoded } from "../../../../core/beefy/commitment.ts";
+import { decompressKey, recoverKey } from "./curve_points.ts";
 
 const authoritiesCodec: Codec<readonly Uint8Array[]> = list(fixedBytes(33));
 
@@ -22,12 +23,12 @@ const NO_ADDRESS = new Uint8Array(20);
  * the same is done here to get its root.
  */
 export function authorityAddress(key: Uint8Array): Uint8Array {
-  try {
-    const point = secp256k1.Point.fromBytes(key).toBytes(false);
-    return keccak256(point.subarray(1)).subarray(12);
-  } catch {
-    return NO_ADDRESS;
-  }
+  const point = decompressKey(key);
+  return point === undefined ? NO_ADDRESS : addressOf(point);
+}
+
+function addressOf(point: Uint8Array): Uint8Array {
+  return keccak256(point.subarray(1)).subarray(12);
 }
 
 /** Leaf of an address in the tree of a set. */
@@ -35,9 +36,16 @@ export function authorityLeaf(address: Uint8Array): Hash256 {
   return toHash256(keccak256(address));
 }
 
-/** Leaves of the tree of a set, from its keys in the order of the chain. Takes about 50 us per key. */
-export function authorityLeaves(keys: readonly Uint8Array[]): readonly Hash256[] {
-  return keys.map((key) => authorityLeaf(authorityAddress(key)));
+/** Leaves of the tree of a set, from its keys in the order of the chain. May be interrupted between two keys. */
+export function* authorityLeaves(
+  keys: readonly Uint8Array[],
+): Generator<undefined, readonly Hash256[], undefined> {
+  const leaves: Hash256[] = [];
+  for (const key of keys) {
+    yield;
+    leaves.push(authorityLeaf(authorityAddress(key)));
+  }
+  return leaves;
 }
 
 const { ORDER } = secp256k1.Point.Fn;
@@ -59,18 +67,16 @@ export function toContractSignature(signature: Uint8Array): Uint8Array {
 }
 
 /**
- * Address that signed a hash, as contracts recover it; undefined when none follows.
- * @param signature r, s and the recovery id 27 or 28.
+ * Address that signed a hash, as contracts recover it; undefined when none follows. @param signature r, s and the
+ * recovery id 27 or 28.
  */
+export type RecoverAuthority = (hash: Hash256, signature: Uint8Array) => Uint8Array | undefined;
+
+/** See {@link RecoverAuthority}. */
 export function recoverAuthority(hash: Hash256, signature: Uint8Array): Uint8Array | undefined {
   const recovery = (signature[64] ?? 0) - 27;
   if (signature.length !== 65 || (recovery !== 0 && recovery !== 1)) return undefined;
   if (BigInt(toHex(signature.subarray(32, 64))) > HALF_ORDER) return undefined;
-  try {
-    const parsed = secp256k1.Signature.fromBytes(signature.subarray(0, 64)).addRecoveryBit(recovery);
-    const point = parsed.recoverPublicKey(fromHex(hash)).toBytes(false);
-    return keccak256(point.subarray(1)).subarray(12);
-  } catch {
-    return undefined;
-  }
+  const point = recoverKey(fromHex(hash), signature.subarray(0, 64), recovery);
+  return point === undefined ? undefined : addressOf(point);
 }

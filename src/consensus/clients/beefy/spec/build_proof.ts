@@ -67,19 +67,24 @@ export function lastMountainBlocks(
 }
 
 /**
- * Builds the proof, with no more votes than the set needs. @throws {BeefyError} `invalid_authorities_proof` when the
+ * Builds the proof, with no more votes than the set needs. May be interrupted between two keys of the set. @throws {BeefyError} `invalid_authorities_proof` when the
  * keys are not those of the set that the client trusts, `super_majority_required`, `unknown_authority_set`,
  * `invalid_mmr_proof` when peaks and leaves do not lead to the signed root, `undecodable_data` when a wanted head is
  * missing
  */
-export function buildNaiveProof(trusted: BeefyClientState, facts: NaiveProofInput): NaiveProof {
+export function* buildNaiveProof(
+  trusted: BeefyClientState,
+  facts: NaiveProofInput,
+): Generator<undefined, NaiveProof, undefined> {
   const { commitment, signatures } = facts.justification;
   const set = [trusted.current, trusted.next].find(({ id }) => id === commitment.validatorSetId);
   if (set === undefined) throw new BeefyError("unknown_authority_set");
-  const authorities = authorityLeaves(facts.authorities);
+  const authorities = yield* authorityLeaves(facts.authorities);
+  yield;
   if (set.length !== authorities.length || merkleRoot(authorities) !== set.root) {
     throw new BeefyError("invalid_authorities_proof");
   }
+  yield;
   const threshold = beefyThreshold(set.length);
   if (signatures.length < threshold) throw new BeefyError("super_majority_required");
   const votes = signatures.slice(0, threshold).map(({ index, signature }) => ({

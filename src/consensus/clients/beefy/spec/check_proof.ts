@@ -3,6 +3,7 @@
  * evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
 import type { BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
+import type { RecoverAuthority } from "./authorities.ts";
 import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
 import { decodeNaiveProof, decodeSp1Proof, proofKind } from "../../../../core/beefy/naive_proof.ts";
 import {
@@ -29,14 +30,26 @@ export interface CheckedProof {
   readonly heights: readonly BeefyIntermediate[];
 }
 
-/** Checks a proof against the client's state. @throws {BeefyError} the revert that it would cause */
-export function checkProof(trusted: BeefyClientState, proof: Uint8Array): CheckedProof {
-  return proofKind(proof) === "ecdsa" ? checkEcdsa(trusted, proof) : checkSp1(trusted, proof);
+/**
+ * Checks a proof against the client's state. May be interrupted between two votes. @param recover finds the signer of
+ * a vote @throws {BeefyError} the revert that it would cause
+ */
+export function* checkProof(
+  trusted: BeefyClientState,
+  proof: Uint8Array,
+  recover?: RecoverAuthority,
+): Generator<undefined, CheckedProof, undefined> {
+  return proofKind(proof) === "ecdsa" ? yield* checkEcdsa(trusted, proof, recover) : checkSp1(trusted, proof);
 }
 
-function checkEcdsa(trusted: BeefyClientState, proof: Uint8Array): CheckedProof {
+function* checkEcdsa(
+  trusted: BeefyClientState,
+  proof: Uint8Array,
+  recover: RecoverAuthority | undefined,
+): Generator<undefined, CheckedProof, undefined> {
   const decoded = decodeNaiveProof(proof);
-  const { state, intermediates } = verifyNaiveProof(trusted, decoded);
+  yield;
+  const { state, intermediates } = yield* verifyNaiveProof(trusted, decoded, recover);
   const blockNumber = BigInt(decoded.relay.commitment.blockNumber);
   return {
     kind: "ecdsa",

@@ -14,7 +14,7 @@ import {
   lastAnnounced,
   type SubstrateHeader,
 } from "../../../../core/substrate/header.ts";
-import { authorityLeaf, recoverAuthority } from "./authorities.ts";
+import { authorityLeaf, type RecoverAuthority, recoverAuthority } from "./authorities.ts";
 import { BeefyError, type BeefyErrorCode } from "../../../../core/beefy/beefy_error.ts";
 import {
   type BeefyMmrLeaf,
@@ -22,7 +22,7 @@ import {
   commitmentHash,
   findMmrRoot,
 } from "../../../../core/beefy/commitment.ts";
-import { calculateMerkleRoot } from "./merkle_tree.ts";
+import { calculateMerkleRoot, type TreeLeaf } from "./merkle_tree.ts";
 import type {
   NaiveProof,
   ParachainProof,
@@ -57,11 +57,18 @@ export function beefyLeafIndex(activationBlock: bigint, parentNumber: number): b
   return BigInt(parentNumber) - activationBlock;
 }
 
-/** Verifies a proof as the client does. @throws {BeefyError} */
-export function verifyNaiveProof(trusted: BeefyClientState, proof: NaiveProof): VerifiedBeefyProof {
+/**
+ * Verifies a proof as the client does. May be interrupted between two votes. @param recover finds the signer of a vote
+ * @throws {BeefyError}
+ */
+export function* verifyNaiveProof(
+  trusted: BeefyClientState,
+  proof: NaiveProof,
+  recover: RecoverAuthority = recoverAuthority,
+): Generator<undefined, VerifiedBeefyProof, undefined> {
   const { commitment, leaf } = proof.relay;
   if (trusted.latestHeight >= BigInt(commitment.blockNumber)) return { state: trusted, intermediates: [] };
-  checkVotes(trusted, proof.relay);
+  yield* checkVotes(trusted, proof.relay, recover);
   checkLeaf(trusted, proof.relay);
   const state = advanceState(trusted, BigInt(commitment.blockNumber), leaf);
   return { state, intermediates: readHeads(leaf, proof.parachain) };
@@ -88,19 +95,23 @@ export function signingSet({ current, next }: BeefyClientState, id: bigint): Bee
   return set;
 }
 
-function checkVotes(
+function* checkVotes(
   trusted: BeefyClientState,
   { commitment, votes, authoritiesProof }: RelayChainProof,
-): void {
+  recover: RecoverAuthority,
+): Generator<undefined, void, undefined> {
   const set = signingSet(trusted, commitment.validatorSetId);
   require(votes.length >= beefyThreshold(set.length), "super_majority_required");
   require(findMmrRoot(commitment) !== undefined, "mmr_root_hash_missing");
   const signed = commitmentHash(commitment);
-  const leaves = votes.map(({ index, signature }) => {
-    const address = recoverAuthority(signed, signature);
+  const leaves: TreeLeaf[] = [];
+  for (const { index, signature } of votes) {
+    yield;
+    const address = recover(signed, signature);
     require(address !== undefined, "invalid_signature");
-    return { index, hash: authorityLeaf(address) };
-  });
+    leaves.push({ index, hash: authorityLeaf(address) });
+  }
+  yield;
   const root = calculateMerkleRoot(authoritiesProof, leaves, set.length);
   require(root === set.root, "invalid_authorities_proof");
 }

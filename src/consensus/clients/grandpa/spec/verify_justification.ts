@@ -76,7 +76,12 @@ export function* verifyGrandpaJustification(
   const voters = readVoters(authorities);
   const lowest = lowestOf(precommits);
   const ancestors = new Map(votesAncestries.map((header) => [hashSubstrateHeader(header), header]));
-  const weight = countVotes(precommits, { target: targetHash, lowest: lowest.targetHash, ancestors, voters });
+  const weight = yield* countVotes(precommits, {
+    target: targetHash,
+    lowest: lowest.targetHash,
+    ancestors,
+    voters,
+  });
   require(weight >= grandpaThreshold(authorities), "too_few_votes");
   const isUnanimous = precommits.every((vote) => vote.targetHash === lowest.targetHash);
   const isTarget = lowest.targetHash === targetHash && lowest.targetNumber === targetNumber;
@@ -108,7 +113,7 @@ function readVoters(authorities: readonly GrandpaAuthority[]): Voters {
 type Ancestors = ReadonlyMap<Hash256, SubstrateHeader>;
 
 /** Weight of the votes for a target and its descendants. */
-function countVotes(
+function* countVotes(
   precommits: readonly SignedPrecommit[],
   { target, lowest, ancestors, voters }: {
     readonly target: Hash256;
@@ -116,10 +121,11 @@ function countVotes(
     readonly ancestors: Ancestors;
     readonly voters: Voters;
   },
-): bigint {
+): Generator<undefined, bigint, undefined> {
   const voted = new Set<Hash256>();
   let total = 0n;
   for (const { id, targetHash } of precommits) {
+    yield;
     const weight = voters.get(id);
     require(weight !== undefined, "unknown_voter");
     require(!voted.has(id), "duplicate_vote");

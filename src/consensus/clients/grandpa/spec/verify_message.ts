@@ -173,7 +173,9 @@ export function* verifyFinality(
   }
   const { highest: target, lowest: base } = endsOf(proof.unknownHeaders);
   require(hashSubstrateHeader(target) === proof.block, "target_mismatch");
+  yield;
   const justification = decodeGrandpaJustification(proof.justification);
+  yield;
   require(justification.commit.targetHash === proof.block, "justification_mismatch");
   if (base.number < trusted.latestHeight) {
     require(findRoute(headers, trusted.latestHash, hashSubstrateHeader(base)) !== undefined, "ancestry");
