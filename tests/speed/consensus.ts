@@ -21,6 +21,7 @@ const PLAIN_STATES = 2;
 const MAX_BYTES_PERCENT = 1;
 const MAX_CPU_MS = 1_000;
 const MAX_EXTRA_MB = 64;
+const MAX_STALL_MS = 50;
 const ROUNDS = 15;
 
 const SUMMARIES = ["nimbusSummaries", "lodestarSummaries", "oldLodestarSummaries"] as const;
@@ -135,12 +136,21 @@ async function wholeState(deps: BenchDeps, beacon: Beacon): Promise<WholeStateCo
   return await measureWholeState(path, STATE_BYTES);
 }
 
-function plainMeasures({ bytes, cpuMs, extraMb }: WholeStateCost): readonly Measure[] {
+function plainMeasures({ bytes, cpuMs, extraMb, lag }: WholeStateCost): readonly Measure[] {
   const sec = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
   return [
     {
       name: `one state of ${bytesText(bytes)}, made longer, our reader: processor time; memory`,
       value: `${sec(cpuMs)}; ${extraMb.toFixed(0)} MB`,
+    },
+    {
+      ...atMost(
+        `one state of ${bytesText(bytes)}, over HTTP: stall of the loop, longest; p99`,
+        lag.maxMs,
+        MAX_STALL_MS,
+        (ms) => `${ms.toFixed(0)} ms`,
+      ),
+      value: `${lag.maxMs.toFixed(0)} ms; ${lag.p99Ms.toFixed(0)} ms`,
     },
     {
       name: "plain way on mainnet, reckoned: read; processor time for hashing alone",

@@ -1,6 +1,7 @@
 /**
  * Stalls of an event loop: how late its timers are while something calculates. Start reading at {@link watchLoop}.
  */
+import { cpuUsage } from "node:process";
 import { percentile } from "./report.ts";
 
 /** Stalls of one piece of work. */
@@ -13,20 +14,28 @@ export interface LoopLag {
 /** A timer as often as that: shorter stalls are not seen. */
 const EVERY_MS = 2;
 
-/** Watches the loop of this process until it is asked for the result, once. */
+/**
+ * Watches the loop of this process until it is asked for the result, once. A timer counts as late for no longer than
+ * the process has calculated meanwhile: what it waits for a processor that others use is no stall of its own.
+ */
 export function watchLoop(): () => LoopLag {
   const lateMs: number[] = [];
-  let dueMs = performance.now() + EVERY_MS;
+  let startMs = performance.now();
+  let startCpu = cpuUsage();
+  const note = (): void => {
+    const { user, system } = cpuUsage(startCpu);
+    const late = performance.now() - startMs - EVERY_MS;
+    lateMs.push(Math.max(0, Math.min(late, (user + system) / 1_000)));
+    [startMs, startCpu] = [performance.now(), cpuUsage()];
+  };
   const tick = (): void => {
-    const nowMs = performance.now();
-    lateMs.push(Math.max(0, nowMs - dueMs));
-    dueMs = nowMs + EVERY_MS;
+    note();
     timer = setTimeout(tick, EVERY_MS);
   };
   let timer = setTimeout(tick, EVERY_MS);
   return () => {
     clearTimeout(timer);
-    lateMs.push(Math.max(0, performance.now() - dueMs));
+    note();
     return { p99Ms: percentile(lateMs, 0.99), maxMs: Math.max(...lateMs) };
   };
 }

@@ -1,8 +1,10 @@
 /**
  * What a whole beacon state of mainnet's size costs: the state of the simulator with its lists of validators made
  * longer, put through the reader that the consensus relayer uses. Reading runs in a process of its own, so that
- * memory and processor time are those of reading alone; the transfer is not in them.
- * Usage as a program: `whole_state.ts <file with a state> <validators>`; prints one line of JSON.
+ * memory and processor time are those of reading alone; the transfer is not in them. Then the same state is fetched
+ * over HTTP, as the relayer fetches it, to see how long the event loop stands still.
+ * Usage as a program: `whole_state.ts <file with a state> <validators> <URL of a node that serves it>`; prints one line
+ * of JSON.
  */
 import {
   fixedBytesOf,
@@ -10,6 +12,12 @@ import {
   stateFields,
 } from "../../src/consensus/clients/sync_committee/spec/state_layout.ts";
 import { BeaconStateReader } from "../../src/consensus/clients/sync_committee/spec/state_stream.ts";
+import { BeaconNode } from "../../src/consensus/clients/sync_committee/beacon_node.ts";
+import { fetchWholeState } from "../../src/consensus/clients/sync_committee/state_bytes.ts";
+import { RestEndpoint } from "../../src/consensus/rest/rest_endpoint.ts";
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { systemClock } from "../../src/core/runtime/system_clock.ts";
+import { type LoopLag, watchLoop } from "./loop_lag.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";
 
 /** Cost of reading one whole state. */
@@ -18,6 +26,8 @@ export interface WholeStateCost {
   readonly cpuMs: number;
   /** Highest resident memory above that before the first byte, MiB. */
   readonly extraMb: number;
+  /** Stalls of the event loop while the state arrives over HTTP. */
+  readonly lag: LoopLag;
 }
 
 /** Fields with an item for every validator, by their place in the state: validators, balances, and so on. */
@@ -78,8 +88,15 @@ function itemsOf(
 
 /** Reads a state of about `bytes` in a process of its own. @param path of a file with a state of the simulator. */
 export async function measureWholeState(path: string, bytes: number): Promise<WholeStateCost> {
+  const validators = validatorsFor(bytes);
+  const state = await Deno.readFile(path);
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, () => {
+    const body = ReadableStream.from(piecesOf(longerState(state, validators)));
+    return new Response(body, { headers: { "content-type": "application/octet-stream" } });
+  });
+  const url = `http://127.0.0.1:${server.addr.port}`;
   const { success, stdout } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", new URL(import.meta.url).pathname, path, `${validatorsFor(bytes)}`],
+    args: ["run", "-A", "--quiet", new URL(import.meta.url).pathname, path, `${validators}`, url],
     stdin: "null",
     stdout: "piped",
     stderr: "inherit",
@@ -88,32 +105,47 @@ export async function measureWholeState(path: string, bytes: number): Promise<Wh
   return JSON.parse(new TextDecoder().decode(stdout));
 }
 
-function readLonger(state: Uint8Array, validators: number): WholeStateCost {
+async function readLonger(state: Uint8Array, validators: number, url: string): Promise<WholeStateCost> {
   // A first, small one: what the reader sets up once is none of a state's cost.
   readAll(state, 1000);
   const [cpuMs, mb] = [readCpuMs(Deno.pid), readMemoryMb(Deno.pid, "VmRSS")];
-  const bytes = readAll(state, validators);
-  return {
+  const { bytes, root } = readAll(state, validators);
+  const cost = {
     bytes,
     cpuMs: readCpuMs(Deno.pid) - cpuMs,
     extraMb: readMemoryMb(Deno.pid, "VmHWM") - mb,
   };
+  const endpoint = new RestEndpoint({ fetch, clock: systemClock }, { url, chain: "EVM-1" });
+  const node = new BeaconNode(endpoint, new AbortController().signal);
+  const readLag = watchLoop();
+  await fetchWholeState(node, root, { root, slotsPerEpoch: BigInt(SLOTS_PER_EPOCH) });
+  return { ...cost, lag: readLag() };
 }
 
-/** @returns bytes that were read. */
-function readAll(state: Uint8Array, validators: number): number {
+/** @returns bytes that were read, and the root of the state. */
+function readAll(
+  state: Uint8Array,
+  validators: number,
+): { readonly bytes: number; readonly root: Hash256 } {
   const reader = new BeaconStateReader(BigInt(SLOTS_PER_EPOCH));
   let bytes = 0;
-  for (const part of longerState(state, validators)) {
-    for (let at = 0; at < part.length; at += PIECE_BYTES) reader.write(part.subarray(at, at + PIECE_BYTES));
-    bytes += part.length;
+  for (const piece of piecesOf(longerState(state, validators))) {
+    reader.write(piece);
+    bytes += piece.length;
   }
-  reader.finish();
-  return bytes;
+  const [, root] = reader.finish().nodes;
+  if (root === undefined) throw new Error("A state has a root");
+  return { bytes, root };
+}
+
+function* piecesOf(parts: Iterable<Uint8Array>): Generator<Uint8Array, void, void> {
+  for (const part of parts) {
+    for (let at = 0; at < part.length; at += PIECE_BYTES) yield part.subarray(at, at + PIECE_BYTES);
+  }
 }
 
 if (import.meta.main) {
-  const [path = "", validators = ""] = Deno.args;
-  const cost = readLonger(await Deno.readFile(path), Number(validators));
+  const [path = "", validators = "", url = ""] = Deno.args;
+  const cost = await readLonger(await Deno.readFile(path), Number(validators), url);
   Deno.stdout.writeSync(new TextEncoder().encode(`${JSON.stringify(cost)}\n`));
 }
