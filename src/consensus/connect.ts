@@ -37,6 +37,7 @@ import {
   type ProvedChainConfig,
 } from "./registry.ts";
 import { connectFinality } from "./relay_chain/relay_chain.ts";
+import { L1Readers } from "./rollup/l1_readers.ts";
 import type { Connections } from "./session.ts";
 
 /** Dependencies of the adapters besides the network. */
@@ -70,12 +71,14 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     maxRpcPayloadSizeBytes: substrate.maxRpcPayloadSizeBytes,
     maxConcurrentQueries: substrate.maxConcurrentQueries,
     signer: substrate.signer,
+    mergesReads: config.chains.filter(isRollup).length > 1,
   });
   const hub = deps.watch?.observe(target) ?? target;
+  const l1Readers = new L1Readers();
   const proved = [
     ...config.chains.flatMap((chain) => {
       const cachedText = deps.cachedTexts?.get(chain.stateMachine);
-      return isProved(chain) ? [createProver({ ...network, hub, cachedText }, chain)] : [];
+      return isProved(chain) ? [createProver({ ...network, hub, l1Readers, cachedText }, chain)] : [];
     }),
     ...connectSiblings(network, config, hub),
   ];
@@ -131,6 +134,16 @@ function bindHubClient<T extends HubType>({ type, values }: HubConsensusConfig<T
     connectState: (context) => client.connectState(context, values),
     ...client.fetchBase && { fetchBase: client.fetchBase },
   };
+}
+
+/** True for chains that are proved by claims on an L1: they ask the hub for the same when it learns of a block. */
+function isRollup(chain: ConsensusChainConfig): boolean {
+  return isProved(chain) && hasL1(chain);
+}
+
+function hasL1<T extends ChainType>({ type, host }: ProvedChainConfig<T>): boolean {
+  const client: ChainClient<T, ChainHosts[T]> = chainClients[type];
+  return client.findL1?.(host) !== undefined;
 }
 
 /** True for chains whose own finality is proved to the hub. */

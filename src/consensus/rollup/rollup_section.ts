@@ -58,7 +58,7 @@ export function openRollup(context: ProverContext, section: RollupSection): Roll
   return {
     hub: context.hub,
     // Only events of the L1 are queried.
-    l1: openEvmReader(context, {
+    l1: context.l1Readers.open(context, {
       stateMachine: host.l1StateMachine,
       urls: host.l1RpcUrls,
       blocksPerLogQuery: queryBatchSizeBlocks === undefined ? undefined : BigInt(queryBatchSizeBlocks),

@@ -11,7 +11,9 @@ import { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { type Merging, MergingEndpoint } from "../../rpc/merging_endpoint.ts";
 import { BundlingEndpoint } from "./bundling_endpoint.ts";
+import { LogMergingEndpoint } from "./log_merging_endpoint.ts";
 import { chainId } from "./queries.ts";
 
 /** Dependencies of an endpoint set. */
@@ -33,6 +35,8 @@ export interface EvmEndpointSetOptions {
   readonly urls: readonly EndpointUrl[];
   /** Maximum number of concurrent HTTP requests to one endpoint; the default of the endpoint set if absent. */
   readonly maxConcurrent?: number | undefined;
+  /** Several callers share the set, and what they ask at the same time is sent together; absent: it is not. */
+  readonly merging?: Merging | undefined;
 }
 
 /** Creates an endpoint set that sends nothing before its first use. @throws {RangeError} without URLs. */
@@ -46,7 +50,12 @@ export function createEvmEndpointSet(
     deps.log?.info("call_bundles_unavailable", { chain, endpoint });
   const endpoints = options.urls.map((url) => {
     const http = createHttpEndpoint(deps, { url: url.reveal(), chain, translate: translateEvmError });
-    return new BundlingEndpoint({ clock: deps.clock, onRefused }, observeEndpoint(deps, chain, http));
+    const bundling = new BundlingEndpoint(
+      { clock: deps.clock, onRefused },
+      observeEndpoint(deps, chain, http),
+    );
+    if (options.merging === undefined) return bundling;
+    return new MergingEndpoint(deps.clock, new LogMergingEndpoint(deps.clock, bundling), options.merging);
   });
   const isExpected = (result: Json): boolean =>
     typeof result === "string" && /^0x[0-9a-f]+$/i.test(result) && BigInt(result) === number;

@@ -6,6 +6,8 @@ import type { StateMachineId } from "../../ismp/state_machine.ts";
 import { fromHex } from "../../encoding/bytes.ts";
 import type { SubstrateValues } from "../../config/chains.ts";
 import type { Fetch } from "../../rpc/http.ts";
+import type { RpcCall } from "../../rpc/call.ts";
+import { MergingEndpoint } from "../../rpc/merging_endpoint.ts";
 import { type NamedHeights, observeEndpoint, type RpcObserver } from "../../rpc/observed_endpoint.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
@@ -58,6 +60,8 @@ export interface SubstrateNodeOptions extends
   readonly relayerId?: Uint8Array | undefined;
   /** Maximum size of an extrinsic, bytes. Default 3,500,000. */
   readonly maxCallBytes?: number | undefined;
+  /** Reads of storage that several callers make at the same time are sent together. Default false. */
+  readonly mergesReads?: boolean | undefined;
 }
 
 /** Part of a Substrate chain's configuration that the adapter needs. */
@@ -95,6 +99,14 @@ export interface SubstrateChainContext {
   readonly outcomes: SubstrateOutcomes;
 }
 
+/** Time for which a read waits for others, milliseconds. */
+const WINDOW_MS = 25;
+
+/** Reads of storage: what they say may be shared, and nothing waits for the order of such reads and other calls. */
+function mayMerge({ method }: RpcCall): boolean {
+  return method === "state_getStorage" || method === "state_queryStorageAt";
+}
+
 /** Creates the parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
 export function createChainContext(
   deps: SubstrateChainDeps,
@@ -109,7 +121,11 @@ export function createChainContext(
     maxPayloadBytes: options.maxRpcPayloadSizeBytes,
   });
   const log = deps.log.with({ chain });
-  const client = new SubstrateClient(deps, observeEndpoint(deps, chain, endpoint), chain, {
+  const observed = observeEndpoint(deps, chain, endpoint);
+  const shared = options.mergesReads === true
+    ? new MergingEndpoint(deps.clock, observed, { windowMs: WINDOW_MS, isShared: () => true, mayMerge })
+    : observed;
+  const client = new SubstrateClient(deps, shared, chain, {
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: (method) => log.info("storage_batches_unavailable", { method }),
   });
