@@ -8,13 +8,15 @@ import { type ConfigChanges, relayerConfig, sectionOf } from "../../devnet/progr
 import { deliveriesSince, sendBare } from "./bare_evm_sender.ts";
 import { prepareForHub, submitAll } from "./bare_hub_sender.ts";
 import type { BenchDeps, Part } from "./part.ts";
-import { atLeast, type Measure } from "./report.ts";
+import { atLeast, atMost, type Measure } from "./report.ts";
 import { instantly, updateAll } from "./stage.ts";
 import { LOOK_EVERY_MS, sendWaiting, type TimedRun, timeRelayer } from "./timed_relayer.ts";
 
 const TO_CHAIN = 2_000;
 const TO_HUB = 1_000;
-const MIN_RATIO = 0.8;
+const MIN_RATIO_TO_CHAIN = 0.9;
+const MIN_RATIO_TO_HUB = 0.8;
+const MAX_CPU_MS = 0.8;
 /** Time between two blocks, of the chains as of the hub: what arrives in one block arrives at once. */
 const BLOCK_MS = 1_000;
 
@@ -25,19 +27,28 @@ export const throughput: Part = async (deps) => {
   return [...await toChain(deps, devnet), ...await toHub(deps, devnet)];
 };
 
-/** From the hub to B: the bare sender gets the relayer's own transactions, on the chain as it was before them. */
+/**
+ * From the hub to B: the bare sender gets the relayer's own transactions, on the chain as it was before them. A relayer
+ * that was never there before sends its first transaction alone, since others may be about; one that has delivered, as
+ * in any other hour of its life, does not. So it delivers one message first, in an earlier process.
+ */
 async function toChain(deps: BenchDeps, devnet: Devnet): Promise<readonly Measure[]> {
   const b = devnet.chain("B");
+  const first = await timeRelayer(deps, devnet, { folder: "to-chain", ...await sendWaiting(devnet, b, 1) });
+  deps.say(`   a first message took ${first.ms} ms`);
   const waiting = await sendWaiting(devnet, b, TO_CHAIN);
   const before = await b.host.reader.getBlockNumber();
   const snapshot = await b.host.node.snapshot();
-  const run = await timeRelayer(deps, devnet, { folder: "to-chain", ...waiting });
+  const arrivedBefore = await waiting.countArrived();
+  const countArrived = async (): Promise<number> => await waiting.countArrived() - arrivedBefore;
+  const run = await timeRelayer(deps, devnet, { folder: "to-chain", ...waiting, countArrived });
   const deliveries = await deliveriesSince(b, before);
   for (const { block, gas, gasUsed } of deliveries) deps.say(`   block ${block}: gas ${gasUsed} of ${gas}`);
   await b.host.node.revert({ id: snapshot });
   const bareMs = await sendBare(b, deliveries);
-  if (await waiting.countArrived() !== TO_CHAIN) throw new Error("The bare sender left messages undelivered");
-  return measuresOf("hub -> B", { count: TO_CHAIN, batches: deliveries.length, run, bareMs });
+  if (await countArrived() !== TO_CHAIN) throw new Error("The bare sender left messages undelivered");
+  const found = { count: TO_CHAIN, batches: deliveries.length, run, bareMs };
+  return measuresOf("hub -> B", found, MIN_RATIO_TO_CHAIN);
 }
 
 /** From A to the hub, which cannot be set back: the bare sender gets as many other messages, ready proved. */
@@ -67,7 +78,8 @@ async function toHub(deps: BenchDeps, devnet: Devnet): Promise<readonly Measure[
     everyMs: LOOK_EVERY_MS,
   });
   const bareMs = performance.now() - startMs;
-  return measuresOf("A -> hub", { count: TO_HUB, batches: ready.submissions.length, run, bareMs });
+  const found = { count: TO_HUB, batches: ready.submissions.length, run, bareMs };
+  return measuresOf("A -> hub", found, MIN_RATIO_TO_HUB);
 }
 
 async function sendToHub(
@@ -93,6 +105,7 @@ function measuresOf(
     readonly run: TimedRun;
     readonly bareMs: number;
   },
+  minRatio: number,
 ): readonly Measure[] {
   const { count, batches, run, bareMs } = found;
   const rate = (time: number): string =>
@@ -104,13 +117,13 @@ function measuresOf(
       name: `${name}: relayer's second half / bare sender`,
       value: compareSecondHalf(run, bareMs),
     },
-    atLeast(`${name}: relayer / bare sender`, bareMs / run.ms, MIN_RATIO, (ratio) => ratio.toFixed(2)),
-    {
-      name: `${name}: processor time of the relayer`,
-      value: `${(run.cpuMs / count).toFixed(2)} ms a message, ${
-        (run.cpuMs / run.ms * 100).toFixed(0)
-      } % of a core`,
-    },
+    atLeast(`${name}: relayer / bare sender`, bareMs / run.ms, minRatio, (ratio) => ratio.toFixed(2)),
+    atMost(
+      `${name}: processor time of the relayer, a message`,
+      run.cpuMs / count,
+      MAX_CPU_MS,
+      (ms) => `${ms.toFixed(2)} ms`,
+    ),
   ];
 }
 

@@ -10,8 +10,7 @@ import type { EventCode } from "../../telemetry/events.ts";
 import type { Log, LogFields } from "../../telemetry/log.ts";
 import type { SigningAccount } from "./account.ts";
 import { Cached } from "./cached.ts";
-import type { Costs } from "./costs.ts";
-import { chainGasLimit, type GasPrice } from "./gas.ts";
+import { chainGasLimit, type GasMarket, type GasPrice } from "./gas.ts";
 import { GasExpectation } from "./gas_expectation.ts";
 import { HostParamsReader } from "./host_params.ts";
 import { MempoolSightings } from "./mempool_sightings.ts";
@@ -53,7 +52,7 @@ export interface TraceOptions {
 
 /** What a transaction cost and what our account had when it was read last. */
 export interface KnownMarket {
-  readonly costs: Pick<Costs, "gasPriceWei" | "lowestTipWei">;
+  readonly costs: Pick<GasMarket, "gasPriceWei" | "lowestTipWei">;
   readonly baseFeeWei: bigint | undefined;
   readonly balanceWei: bigint;
 }

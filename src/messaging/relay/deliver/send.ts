@@ -1,6 +1,6 @@
 /**
  * Signs a deliverable batch, writes it to the journal, and only then sends it to the target
- * (docs/architecture/messaging.md, I3). Receipts are read again while signing (I5).
+ * (docs/architecture/messaging.md, I3). Receipts are read again for that, or a moment ago with the last simulation (I5).
  */
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type {

@@ -110,7 +110,7 @@ Deno.test("joined logs: a node that refuses them is asked one by one, and not ag
   }
 });
 
-Deno.test("joined logs: what each query meets by itself is told of each by itself", async () => {
+Deno.test("joined logs: each query has the fault that it meets by itself", async () => {
   const scene = new Scene();
   scene.joined = () => fault("range_too_wide");
   scene.single = () => fault("range_too_wide");
