@@ -7,10 +7,12 @@ import { signerAddress } from "../core/config/evm_signer.ts";
 import type { ChainConfig, MessagingConfig } from "./config/schema.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../core/ismp/signed_messages.ts";
+import { fenceNetwork, type Transports } from "../core/rpc/fenced_network.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock } from "../core/runtime/clock.ts";
+import type { MayWork } from "../core/runtime/fence.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { Connections } from "./session.ts";
@@ -23,16 +25,20 @@ export interface ConnectDeps {
   readonly log: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
+  /** Asked right before anything is sent; absent: there is no fence. */
+  readonly mayWork?: MayWork | undefined;
 }
+
+/** Network of the machine. */
+const PLATFORM: Transports = { fetch: platformFetch, openSocket: platformSocket };
 
 /** Creates the adapters of all configured chains. Connections are made at the first request. */
 export function connectChains(deps: ConnectDeps, config: MessagingConfig): Connections {
   const network = {
+    ...deps.mayWork === undefined ? PLATFORM : fenceNetwork(PLATFORM, deps.mayWork),
     clock: deps.clock,
     randomness: deps.random,
     log: deps.log,
-    fetch: platformFetch,
-    openSocket: platformSocket,
     observer: deps.observer,
   };
   const { hub } = config;

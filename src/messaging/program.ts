@@ -5,13 +5,13 @@ import { CheckBoard } from "../core/checks/check_board.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { obeyFence } from "../core/runtime/fence.ts";
+import { type MayWork, obeyFence } from "../core/runtime/fence.ts";
 import { type MachineFacts, readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { askControl } from "../core/runtime/control_client.ts";
 import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
-import { systemClock } from "../core/runtime/system_clock.ts";
+import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/serve_status.ts";
 import type { RunArguments, RunRequest } from "./arguments.ts";
@@ -54,9 +54,11 @@ export function runProgram(
     },
     async (config, { log, setLogLevel, print, hasColour, signal, exitNow, inRounds }) => {
       const { fence } = args;
+      let mayWork: MayWork | undefined;
       if (fence !== undefined) {
-        const deps = { clock: systemClock, log, exitNow, read: () => world.readFile(fence) };
-        if (!obeyFence(fence, deps)) return exitCodes.fenced;
+        const read = (): Uint8Array => world.readFile(fence);
+        mayWork = obeyFence(fence, { clock: systemClock, time: machineTime, log, exitNow, read });
+        if (mayWork === undefined) return exitCodes.fenced;
       }
       const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
       const machine = (): MachineFacts =>
@@ -79,7 +81,8 @@ export function runProgram(
         },
         openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
         askRunning: (request) => askControl(base, { path, ...request }),
-        connect: (checked) => watch.observe(connectChains({ ...base, observer: watch.endpoints }, checked)),
+        connect: (checked) =>
+          watch.observe(connectChains({ ...base, observer: watch.endpoints, mayWork }, checked)),
         fetch: platformFetch,
         print,
         hasColour,

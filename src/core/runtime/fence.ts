@@ -1,7 +1,8 @@
 /**
  * The fence of a program: a file by which whoever has started it says that it may work. Two machines that share a lock
  * keep it while they hold the lock, so that a machine which has lost it, or is cut off, stops before the other one
- * starts. Nothing is finished then: what was journalled is settled by whoever works next.
+ * starts. It is looked at all the time, and again right before anything is sent: a program that was paused may continue
+ * when its time is long over. Nothing is finished then: what was journalled is settled by whoever works next.
  */
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
@@ -10,16 +11,27 @@ import { type ExitCode, exitCodes } from "./exit_codes.ts";
 /** Time between two looks at the file, ms. */
 const LOOK_EVERY_MS = 250;
 
-/** Where a fence is, and how it is read. */
-export interface FenceDeps {
-  readonly clock: Clock;
-  /** Text of the file; `undefined`: it is gone or cannot be read. */
-  readonly read: () => string | undefined;
+/** What the clocks of the machine say at one moment. */
+export interface FenceTime {
+  /** Unix time, ms, as the machine has it: whoever writes the file reads the same clock. */
+  readonly wallMs: number;
+  /** A timer that nobody sets, ms. */
+  readonly timerMs: number;
+}
+
+/** What was seen at one look. */
+export interface FenceView {
+  /** Text of the file; `undefined`: it was gone or could not be read. */
+  readonly text: string | undefined;
+  /** For how long it allowed to work, ms. */
+  readonly leftMs: number;
+  /** {@link FenceTime.timerMs} of the look. */
+  readonly timerMs: number;
 }
 
 /**
- * Time for which a fence with this text still allows to work, ms: without an end in an empty file, else up to the time
- * in it, Unix seconds with or without decimals. 0: not any more.
+ * Time for which a fence with this text allows to work, ms: without an end in an empty file, else up to the time in it,
+ * Unix seconds with or without decimals. 0: not any more.
  */
 export function remainingMs(text: string | undefined, nowMs: number): number {
   if (text === undefined) return 0;
@@ -29,46 +41,87 @@ export function remainingMs(text: string | undefined, nowMs: number): number {
 }
 
 /**
- * Returns when the fence does not allow to work any more; rejects when `signal` is aborted. A clock that is set back
- * meanwhile prolongs nothing: what a text allowed when it was first seen is counted down.
+ * What a look finds. A clock that is set back prolongs nothing: what a text allowed at the look before is counted down.
+ * @param before the look before this one
  */
-export async function untilFenced({ clock, read }: FenceDeps, signal: AbortSignal): Promise<void> {
-  let text = read();
-  let leftMs = remainingMs(text, clock.now());
-  while (leftMs > 0) {
-    const pauseMs = Math.min(LOOK_EVERY_MS, leftMs);
-    await clock.sleep(pauseMs, signal);
-    const found = read();
-    const allowedMs = remainingMs(found, clock.now());
-    leftMs = found === text ? Math.min(leftMs - pauseMs, allowedMs) : allowedMs;
-    text = found;
+export function lookAtFence(
+  before: FenceView | undefined,
+  text: string | undefined,
+  { wallMs, timerMs }: FenceTime,
+): FenceView {
+  const allowedMs = remainingMs(text, wallMs);
+  if (before === undefined || before.text !== text) return { text, leftMs: allowedMs, timerMs };
+  const restMs = Math.max(0, before.leftMs - (timerMs - before.timerMs));
+  return { text, leftMs: Math.min(restMs, allowedMs), timerMs };
+}
+
+/** What a fence is read with. */
+export interface FenceDeps {
+  readonly time: () => FenceTime;
+  /** Content of the file; throws when it is gone. */
+  readonly read: () => Uint8Array;
+}
+
+/** A fence that is looked at again and again. */
+export class Fence {
+  readonly #deps: FenceDeps;
+  #seen: FenceView | undefined;
+
+  constructor(deps: FenceDeps) {
+    this.#deps = deps;
+  }
+
+  /** Looks at the file. @returns for how long it allows to work, ms; 0: not any more. */
+  look(): number {
+    const text = readTextOrUndefined(this.#deps.read);
+    this.#seen = lookAtFence(this.#seen, text, this.#deps.time());
+    return this.#seen.leftMs;
+  }
+
+  /** Returns when the fence does not allow to work any more; rejects when `signal` is aborted. */
+  async untilClosed(clock: Pick<Clock, "sleep">, signal: AbortSignal): Promise<void> {
+    for (let leftMs = this.look(); leftMs > 0; leftMs = this.look()) {
+      await clock.sleep(Math.min(LOOK_EVERY_MS, leftMs), signal);
+    }
   }
 }
 
+/** Says whether the program may work at this moment; ends it where it may not. */
+export type MayWork = () => boolean;
+
 /** What a program with a fence needs. */
-export interface FencedDeps {
-  readonly clock: Clock;
+export interface FencedDeps extends FenceDeps {
+  readonly clock: Pick<Clock, "sleep">;
   readonly log: Pick<Log, "error">;
-  /** Content of the file; throws when it is gone. */
-  readonly read: () => Uint8Array;
   /** Ends the program at once. */
   readonly exitNow: (code: ExitCode) => void;
 }
 
-/** Has the program ended when the fence at `path` closes. @returns false when it is closed already, which is logged. */
-export function obeyFence(path: string, { clock, log, read, exitNow }: FencedDeps): boolean {
-  const deps = { clock, read: () => readTextOrUndefined(read) };
-  const isClosed = remainingMs(deps.read(), clock.now()) === 0;
-  if (isClosed) log.error("fence_gone", { fence: path });
-  else {
-    const end = (): void => {
-      log.error("fence_gone", { fence: path });
-      exitNow(exitCodes.fenced);
-    };
-    // It is watched to the end of the process, also while that is stopping.
-    untilFenced(deps, new AbortController().signal).then(end, end);
+/**
+ * Has the program end when the fence at `path` closes.
+ * @returns what is to be asked right before anything is sent; `undefined` when the fence is closed already, which is
+ * logged.
+ */
+export function obeyFence(path: string, { clock, log, exitNow, ...deps }: FencedDeps): MayWork | undefined {
+  const fence = new Fence(deps);
+  let isOpen = fence.look() > 0;
+  if (!isOpen) {
+    log.error("fence_gone", { fence: path });
+    return undefined;
   }
-  return !isClosed;
+  const end = (): void => {
+    // Once for all: a file that is there again allows nothing to a program that is about to end.
+    if (!isOpen) return;
+    isOpen = false;
+    log.error("fence_gone", { fence: path });
+    exitNow(exitCodes.fenced);
+  };
+  // It is watched to the end of the process, also while that is stopping.
+  fence.untilClosed(clock, new AbortController().signal).then(end, end);
+  return () => {
+    if (isOpen && fence.look() === 0) end();
+    return isOpen;
+  };
 }
 
 /** A file that cannot be read allows nothing, whatever the reason. */

@@ -1,5 +1,6 @@
 /** System clock. */
 import type { Clock } from "./clock.ts";
+import type { FenceTime } from "./fence.ts";
 
 /** Maximum wait of one timer of the runtime (2^31 - 1 ms, 24.8 days); longer waits are split. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -40,6 +41,11 @@ export const systemClock: Clock = {
     } while (leftMs > 0);
   },
 };
+
+/** What the machine's own clocks say: the time as it is set, and a timer that nobody sets. */
+export function machineTime(): FenceTime {
+  return { wallMs: Date.now(), timerMs: performance.now() };
+}
 
 function timer(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
-import { remainingMs, untilFenced } from "../../../src/core/runtime/fence.ts";
+import { Fence, lookAtFence, obeyFence, remainingMs } from "../../../src/core/runtime/fence.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
 
 const { signal } = new AbortController();
+const encoder = new TextEncoder();
+
+/** Content of a file with this text. @throws {Error} where there is no file. */
+function contentOf(text: string | undefined): Uint8Array {
+  if (text === undefined) throw new Error("not found");
+  return encoder.encode(text);
+}
 
 for (
   const [name, text, expected] of [
@@ -20,6 +28,28 @@ for (
   });
 }
 
+for (
+  const [name, text, time, expected] of [
+    ["counts down", "1010", { wallMs: 1_004_000, timerMs: 54_000 }, 6_000],
+    ["does not grow when the clock is set back", "1010", { wallMs: 904_000, timerMs: 54_000 }, 6_000],
+    ["is over when the clock is set forward", "1010", { wallMs: 1_064_000, timerMs: 54_000 }, 0],
+    [
+      "is over after a pause in which the clock stood still",
+      "1010",
+      { wallMs: 1_000_000, timerMs: 61_000 },
+      0,
+    ],
+    ["grows with a new text, by the clock as it is then", "955", { wallMs: 946_000, timerMs: 54_000 }, 9_000],
+    ["ends with the file", undefined, { wallMs: 1_004_000, timerMs: 54_000 }, 0],
+  ] as const
+) {
+  Deno.test(`fence: the time left ${name}`, () => {
+    const before = lookAtFence(undefined, "1010", { wallMs: 1_000_000, timerMs: 50_000 });
+    assert.equal(before.leftMs, 10_000);
+    assert.equal(lookAtFence(before, text, time).leftMs, expected);
+  });
+}
+
 /** Runs a fence whose file changes at times, ms after the start; returns when it closed, or `undefined`: not in a minute. */
 async function closingTime(
   files: ReadonlyMap<number, string | undefined>,
@@ -34,7 +64,8 @@ async function closingTime(
   };
   set();
   const stop = new AbortController();
-  const ended = untilFenced({ clock, read: () => text }, stop.signal)
+  const time = (): { wallMs: number; timerMs: number } => ({ wallMs: clock.now(), timerMs: passedMs });
+  const ended = new Fence({ time, read: () => contentOf(text) }).untilClosed(clock, stop.signal)
     .then(() => closedMs = passedMs, () => {});
   await clock.settle();
   while (passedMs < 60_000 && closedMs === undefined) {
@@ -63,17 +94,58 @@ Deno.test("fence: it closes at the time in its file, unless that is put off", as
 });
 
 Deno.test("fence: a clock that is set back prolongs nothing", async () => {
-  let nowMs = 1_000_000;
-  let sleptMs = 0;
+  let wallMs = 1_000_000;
+  let timerMs = 0;
   const clock = {
-    now: () => nowMs,
     sleep: (ms: number): Promise<void> => {
-      sleptMs += ms;
-      nowMs += ms;
-      if (sleptMs === 2_000) nowMs -= 60_000;
+      timerMs += ms;
+      wallMs += ms;
+      if (timerMs === 2_000) wallMs -= 60_000;
       return Promise.resolve();
     },
   };
-  await untilFenced({ clock, read: () => "1010" }, signal);
-  assert.equal(sleptMs, 10_000);
+  const fence = new Fence({ time: () => ({ wallMs, timerMs }), read: () => contentOf("1010") });
+  await fence.untilClosed(clock, signal);
+  assert.equal(timerMs, 10_000);
+});
+
+/** A program whose machine was paused: its timers have not fired. */
+function paused(text: string | undefined, pausedMs: number): {
+  readonly answers: readonly (boolean | undefined)[];
+  readonly codes: readonly number[];
+  readonly log: RecordedLog;
+} {
+  const log = new RecordedLog();
+  const codes: number[] = [];
+  let file: string | undefined = "1010";
+  let timerMs = 0;
+  const mayWork = obeyFence("/run/fence", {
+    clock: { sleep: () => new Promise(() => {}) },
+    time: () => ({ wallMs: 1_000_000 + timerMs, timerMs }),
+    read: () => contentOf(file),
+    log,
+    exitNow: (code) => void codes.push(code),
+  });
+  const before = mayWork?.();
+  timerMs += pausedMs;
+  file = text;
+  const after = mayWork?.();
+  // Whatever the file says now.
+  file = "";
+  return { answers: [before, after, mayWork?.()], codes, log };
+}
+
+Deno.test("fence: what is sent after a pause that was too long is not sent, and the program ends once", () => {
+  for (const [text, pausedMs] of [["1010", 10_000], [undefined, 1], ["1010", 3_600_000]] as const) {
+    const { answers, codes, log } = paused(text, pausedMs);
+    assert.deepEqual([answers, codes], [[true, false, false], [4]]);
+    assert.deepEqual(log.lines.map(({ event }) => event), ["fence_gone"]);
+  }
+});
+
+Deno.test("fence: after a pause within the time, or with a new one, the program works on", () => {
+  for (const [text, pausedMs] of [["1010", 9_999], ["1030", 20_000]] as const) {
+    const { answers, codes, log } = paused(text, pausedMs);
+    assert.deepEqual([answers, codes, log.lines], [[true, true, true], [], []]);
+  }
 });
