@@ -18,9 +18,12 @@ function isGuide(path: string): boolean {
   return path.endsWith(".md") && path !== "CHANGELOG.md" && !path.startsWith("docs/protocol/");
 }
 
-/** Blocks that the test of installing runs, as `path # heading # number`. */
+/** Tests that run blocks of documents: of the ways of installing, and of the image of a standby. */
+const RUNNERS = ["tests/release/ways_test.ts", "tests/standby/image_test.ts"];
+
+/** Blocks that these tests run, as `path # heading # number`. */
 async function readRun(): Promise<ReadonlySet<string>> {
-  const source = await readFile("tests/release/ways_test.ts");
+  const source = (await Promise.all(RUNNERS.map(readFile))).join("\n");
   const calls = [...source.matchAll(/readBlock\(\s*"([^"]+)",\s*"([^"]+)",\s*(\d+)\s*\)/g)];
   return new Set(calls.map(([, path, heading, at]) => `${path} # ${heading} # ${at}`));
 }
@@ -35,10 +38,10 @@ function shellBlocks(text: string): readonly (Block & { readonly at: number })[]
   });
 }
 
-Deno.test("commands: every shell block of the documents is run by the test of installing, or checked", async () => {
+Deno.test("commands: every shell block of the documents is run by a test, or checked", async () => {
   const known = await readKnown();
   const run = await readRun();
-  assert.ok(run.size >= 10, "the test of installing runs blocks of the documents");
+  assert.ok(run.size >= 10, "tests run blocks of the documents");
   const wrong: string[] = [];
   let checked = 0;
   for (const [path, text] of await readFiles(isGuide)) {

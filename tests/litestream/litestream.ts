@@ -4,14 +4,14 @@ import { runOnce } from "../scenario/support/run_once.ts";
 import type { Replication } from "../scenario/support/replica_rounds.ts";
 
 /** The newest release. */
-const VERSION = "v0.5.18";
+export const LITESTREAM_VERSION = "v0.5.18";
 
 /** Time until a snapshot of a new database is there, ms; it takes one or two seconds. */
 const SNAPSHOT_WITHIN_MS = 60_000;
 
 /** The path of the executable, built where that was not done before (two minutes). @throws {Error} without Go. */
 export async function buildLitestream(): Promise<string> {
-  const folder = new URL(`../../build/go/litestream-${VERSION}`, import.meta.url).pathname;
+  const folder = new URL(`../../build/go/litestream-${LITESTREAM_VERSION}`, import.meta.url).pathname;
   const executable = `${folder}/litestream`;
   try {
     if ((await Deno.stat(executable)).isFile) return executable;
@@ -19,7 +19,7 @@ export async function buildLitestream(): Promise<string> {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
   const { success, stderr } = await new Deno.Command("go", {
-    args: ["install", `github.com/benbjohnson/litestream/cmd/litestream@${VERSION}`],
+    args: ["install", `github.com/benbjohnson/litestream/cmd/litestream@${LITESTREAM_VERSION}`],
     env: { GOBIN: folder, CGO_ENABLED: "0" },
   }).output();
   if (!success) {
