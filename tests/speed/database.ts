@@ -12,7 +12,7 @@ import { atMost, type Measure } from "./report.ts";
 import { timedLedger } from "./timed_ledger.ts";
 
 const MESSAGES = 3_000;
-const MAX_MS = 0.5;
+const MAX_MS = 0.35;
 /** Messages of one block of the source. */
 const PER_BLOCK = 200;
 

@@ -206,6 +206,7 @@ export function ledgerQueries(
     "highest nonce": (turn) => submissions.findHighestNonce(legOf(turn).target, "0xabc"),
     "submissions of a message": (turn) => submissions.listByItem(commitmentOf(turn), fill.hub),
     "deliveries not final": (turn) => deliveries.listNotFinal(chainOf(fill, turn)),
+    "receipts found, not final": (turn) => deliveries.listFoundNotFinal(chainOf(fill, turn)),
     "claims that can be made": () => deliveries.listClaimPairs(),
     "deliveries of a claim": (turn) =>
       deliveries.listUnclaimed({

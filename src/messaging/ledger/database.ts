@@ -172,8 +172,16 @@ export class Database {
   }
 }
 
-function bind(parameters: Parameters): Record<string, Exclude<Parameters[string], undefined>> {
-  const bound: Record<string, Exclude<Parameters[string], undefined>> = {};
-  for (const [name, value] of Object.entries(parameters)) bound[name] = value ?? null;
+type Bound = Readonly<Record<string, Exclude<Parameters[string], undefined>>>;
+
+function bind(parameters: Parameters): Bound {
+  if (isBound(parameters)) return parameters;
+  const bound: Record<string, Bound[string]> = {};
+  for (const name in parameters) bound[name] = parameters[name] ?? null;
   return bound;
+}
+
+function isBound(parameters: Parameters): parameters is Bound {
+  for (const name in parameters) if (parameters[name] === undefined) return false;
+  return true;
 }

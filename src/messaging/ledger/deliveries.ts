@@ -41,20 +41,27 @@ export interface DeliveryKey {
   readonly dest: StateMachine;
 }
 
-/** Receipt of ours. */
-export interface NewDelivery extends DeliveryKey {
-  /** Chain where the fee was paid. */
-  readonly source: StateMachine;
+/** Where and by whom something was delivered. */
+export interface DeliveryReceipt {
   /** Relayer id in the receipt. */
   readonly relayer: Uint8Array;
   readonly txHash: Hash256 | undefined;
   readonly block: DeliveryBlock;
   readonly isFinal: boolean;
+}
+
+/** A message of which there is a receipt of ours. */
+export interface DeliveredMessage extends DeliveryKey {
+  /** Chain where the fee was paid. */
+  readonly source: StateMachine;
   /** Fee in units of the source's fee token, if known. */
   readonly fee?: bigint | undefined;
   /** False when there is nothing to claim: the record is `no_fee` from the start. True when absent. */
   readonly isPaid?: boolean | undefined;
 }
+
+/** Receipt of ours. */
+export interface NewDelivery extends DeliveredMessage, DeliveryReceipt {}
 
 /** A delivery as stored. */
 export interface DeliveryRow extends Omit<NewDelivery, "isPaid"> {
@@ -84,9 +91,13 @@ export interface Deliveries {
    * non-final.
    */
   record(delivery: NewDelivery): void;
+  /** As {@link record} for the messages of one transaction. */
+  recordAll(deliveries: readonly DeliveredMessage[], receipt: DeliveryReceipt): void;
   find(commitment: Hash256, dest: StateMachine): DeliveryRow | undefined;
   /** Oldest block first. */
   listNotFinal(dest: StateMachine, limit?: number): DeliveryRow[];
+  /** As {@link listNotFinal}, only receipts that were found after the fact: their block is not known. */
+  listFoundNotFinal(dest: StateMachine): DeliveryRow[];
   /** @returns false when there is no such record. */
   markFinal(commitment: Hash256, dest: StateMachine): boolean;
   /** As {@link markFinal} for several records; those that do not exist are left out. */
@@ -134,12 +145,19 @@ export function openDeliveries(db: Database): Deliveries {
       now: db.now(),
     }).changes > 0;
   return {
-    record: (delivery) => record(db, delivery),
+    record: (delivery) => recordAll(db, [delivery], delivery),
+    recordAll: (deliveries, receipt) => recordAll(db, deliveries, receipt),
     find: (commitment, dest) => find(db, commitment, dest),
     listNotFinal: (dest, limit = defaultLimit) =>
       db.rows(
         "SELECT * FROM delivery WHERE dest = :dest AND is_final = 0 ORDER BY block_height, commitment LIMIT :limit + 0",
         { dest, limit },
+      ).flatMap(readable(toDelivery)),
+    listFoundNotFinal: (dest) =>
+      db.rows(
+        `SELECT * FROM delivery WHERE dest = :dest AND is_final = 0 AND block_hash IS NULL
+         ORDER BY block_height, commitment LIMIT :limit + 0`,
+        { dest, limit: defaultLimit },
       ).flatMap(readable(toDelivery)),
     markFinal: (commitment, dest) => change("is_final = 1", byKey, { commitment, dest }),
     markAllFinal: (commitments, dest) =>
@@ -207,11 +225,16 @@ function find(db: Database, commitment: Hash256, dest: StateMachine): DeliveryRo
   return row && toDelivery(row);
 }
 
-function record(db: Database, delivery: NewDelivery): void {
+function recordAll(
+  db: Database,
+  deliveries: readonly DeliveredMessage[],
+  receipt: DeliveryReceipt,
+): void {
   db.run(
     `INSERT INTO delivery (commitment, dest, source, relayer, tx_hash, block_height, block_hash, is_final, fee,
        claim_state, created_at_ms, updated_at_ms)
-     VALUES (:commitment, :dest, :source, :relayer, :txHash, :height, :hash, :isFinal, :fee, :claimState, :now, :now)
+     SELECT item.value ->> 0, item.value ->> 1, item.value ->> 2, :relayer, :txHash, :height, :hash, :isFinal,
+       item.value ->> 3, item.value ->> 4, :now, :now FROM json_each(:list) AS item WHERE true
      ON CONFLICT (commitment, dest) DO UPDATE SET
        relayer = excluded.relayer,
        tx_hash = coalesce(excluded.tx_hash, tx_hash),
@@ -223,16 +246,18 @@ function record(db: Database, delivery: NewDelivery): void {
          ELSE claim_state END,
        updated_at_ms = excluded.updated_at_ms`,
     {
-      commitment: delivery.commitment,
-      dest: delivery.dest,
-      source: delivery.source,
-      relayer: delivery.relayer,
-      txHash: delivery.txHash,
-      height: toHeight(delivery.block.height),
-      hash: delivery.block.hash,
-      isFinal: delivery.isFinal ? 1 : 0,
-      fee: toDecimal(delivery.fee),
-      claimState: delivery.isPaid === false ? "no_fee" : "unclaimed",
+      list: JSON.stringify(deliveries.map(({ commitment, dest, source, fee, isPaid }) => [
+        commitment,
+        dest,
+        source,
+        toDecimal(fee) ?? null,
+        isPaid === false ? "no_fee" : "unclaimed",
+      ])),
+      relayer: receipt.relayer,
+      txHash: receipt.txHash,
+      height: toHeight(receipt.block.height),
+      hash: receipt.block.hash,
+      isFinal: receipt.isFinal ? 1 : 0,
       now: db.now(),
     },
   );

@@ -25,8 +25,10 @@ export type { DecisionRow, Decisions, DecisionVerdict } from "./decisions.ts";
 export type {
   ClaimPair,
   ClaimState,
+  DeliveredMessage,
   Deliveries,
   DeliveryBlock,
+  DeliveryReceipt,
   DeliveryRow,
   NewDelivery,
 } from "./deliveries.ts";

@@ -69,7 +69,12 @@ export function openMessageSearch(db: Database): MessageSearch {
       ).map(parseMessageRow),
     listChanges: (commitment, target) =>
       db.rows(
-        "SELECT * FROM message_change WHERE commitment = :commitment AND target = :target ORDER BY number",
+        // That it was found needs no row when nothing else is to be said of it.
+        `SELECT 1 AS number, 'seen' AS state, NULL AS reason, NULL AS detail, created_at_ms AS at_ms FROM message
+         WHERE commitment = :commitment AND target = :target AND NOT EXISTS (SELECT 1 FROM message_change c
+           WHERE c.commitment = :commitment AND c.target = :target AND c.number = 1)
+         UNION ALL SELECT number, state, reason, detail, at_ms FROM message_change
+         WHERE commitment = :commitment AND target = :target ORDER BY number`,
         { commitment, target },
       ).map((row) => ({
         state: readOneOf(row, "state", messageStates),

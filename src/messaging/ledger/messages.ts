@@ -41,6 +41,12 @@ export interface Messages extends MessageQueries, MessageSearch {
    * @throws {Error} a defect: no such row, or an illegal change of state. Call it within a ledger transaction.
    */
   transitionAll(commitments: readonly Hash256[], target: StateMachine, change: MessageChange): void;
+  /**
+   * Changes open messages to one target to `ready` and at once to `submitted`, which is written; none is changed unless
+   * all may be.
+   * @throws {Error} a defect: no such row, or one that is not open. Call it within a ledger transaction.
+   */
+  submitAll(commitments: readonly Hash256[], target: StateMachine): void;
   /** Records the revenue that messages to one target offered at the last decision, dollars x 10^18. */
   noteOffers(
     target: StateMachine,
@@ -76,7 +82,13 @@ export function openMessages(db: Database): Messages {
     ...openMessageSearch(db),
     record: (message) => record(db, message),
     transition: (commitment, target, change) => transition(db, { commitment, target }, change),
-    transitionAll: (commitments, target, change) => transitionAll(db, { commitments, target }, change),
+    transitionAll: (commitments, target, change) =>
+      changeAll(db, { commitments, target }, {
+        change,
+        condition: `state IN (${predecessorsSql[change.to]})`,
+      }),
+    submitAll: (commitments, target) =>
+      changeAll(db, { commitments, target }, { change: { to: "submitted" }, condition: isOpen }),
     noteOffers: (target, offers) =>
       void db.run(
         `UPDATE message SET offered_usd18 = item.value ->> 1 FROM json_each(:list) AS item
@@ -178,14 +190,15 @@ function changeParameters(change: MessageChange, nowMs: number): Parameters {
   };
 }
 
-function transitionAll(
+/** @param condition of the rows that may be changed so */
+function changeAll(
   db: Database,
   { commitments, target }: { commitments: readonly Hash256[]; target: StateMachine },
-  change: MessageChange,
+  { change, condition }: { readonly change: MessageChange; readonly condition: string },
 ): void {
   const { changes } = db.run(
     `${changeSql} WHERE target = :target AND commitment IN (SELECT value FROM json_each(:list))
-       AND state IN (${predecessorsSql[change.to]})`,
+       AND ${condition}`,
     { ...changeParameters(change, db.now()), target, list: JSON.stringify(commitments) },
   );
   if (changes === commitments.length) return;

@@ -81,10 +81,7 @@ export interface Candidate {
  * them meanwhile.
  */
 export function stillOpen(context: RelayDeps, candidates: readonly Candidate[]): readonly Candidate[] {
-  const [first] = candidates;
-  if (first === undefined) return [];
-  const commitments = candidates.map(({ row }) => row.commitment);
-  const rows = context.ledger.messages.findAll(commitments, first.row.target);
+  const rows = context.ledger.messages.refreshAll(candidates.map(({ row }) => row));
   return candidates.flatMap(({ message }, index) => {
     const row = rows[index];
     return row === undefined || row.state === "submitted" || isTerminal(row.state) ? [] : [{ row, message }];
@@ -179,6 +176,21 @@ export function transitionAll(
     detail: undefined,
     updatedAtMs: context.clock.now(),
   }));
+}
+
+/**
+ * Changes rows that a signed transaction carries: to `ready`, where they are not, and on to `submitted`. As with
+ * {@link transitionAll}, they must have been read just now.
+ */
+export function submitAll(context: RelayDeps, rows: readonly MessageRow[], transaction: string): void {
+  const [first] = rows;
+  if (first === undefined) return;
+  context.ledger.messages.submitAll(rows.map(({ commitment }) => commitment), first.target);
+  for (const { commitment, source, target, state: from } of rows) {
+    const change = { commitment, source, target };
+    if (from !== "ready") logTransition(context.log, { ...change, from, to: "ready" });
+    logTransition(context.log, { ...change, from: "ready", to: "submitted", transaction });
+  }
 }
 
 /** Reason why a row is held, and its retry schedule. */

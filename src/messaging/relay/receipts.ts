@@ -4,7 +4,8 @@
  */
 import { UNSURE } from "../../core/chains/reads.ts";
 import {
-  type DeliveryBlock,
+  type DeliveredMessage,
+  type DeliveryReceipt,
   type DeliveryRow,
   isTerminal,
   LedgerFault,
@@ -146,22 +147,22 @@ function readCandidate(row: MessageRow): readonly Candidate[] {
   }
 }
 
-/** Receipt of ours on the target of a message. */
-export interface OwnReceipt {
-  readonly relayer: Uint8Array;
-  /** Transaction that delivered it; `undefined` when only the receipt is known. */
-  readonly txHash: Hash256 | undefined;
-  readonly block: DeliveryBlock;
-  readonly isFinal: boolean;
+/** Records deliveries of ours with one receipt each and one block. Call it within a ledger transaction. */
+export function recordDeliveries(
+  context: RelayContext,
+  messages: readonly MessageRow[],
+  receipt: DeliveryReceipt,
+): void {
+  const delivered = messages.map((message) => toDelivered(context, message, receipt));
+  context.ledger.deliveries.recordAll(delivered, receipt);
 }
 
-/** Records a delivery of ours. Call it within a ledger transaction. */
-export function recordDelivery(
+/** The record of a delivered message. Its reward, if it has one, is recorded at once. */
+function toDelivered(
   context: RelayContext,
   message: MessageRow,
-  receipt: OwnReceipt,
-): void {
-  const { deliveries } = context.ledger;
+  receipt: DeliveryReceipt,
+): DeliveredMessage {
   const { requestCommitment, target } = message;
   if (message.requestSource === context.settings.hub && message.kind === "post") {
     const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
@@ -174,7 +175,7 @@ export function recordDelivery(
   const isPaid = message.kind === "post" && message.requestDest === target &&
     message.requestSource !== context.settings.hub && target !== context.settings.hub;
   const source = message.requestSource;
-  deliveries.record({ commitment: requestCommitment, dest: target, source, isPaid, ...receipt });
+  return { commitment: requestCommitment, dest: target, source, isPaid };
 }
 
 /**
@@ -188,7 +189,7 @@ export function recordFoundReceipt(
 ): void {
   if (context.ledger.deliveries.find(message.requestCommitment, message.target) !== undefined) return;
   const block = { height: found.head, hash: undefined };
-  recordDelivery(context, message, {
+  recordDeliveries(context, [message], {
     relayer: found.relayer,
     txHash: undefined,
     block,
@@ -204,8 +205,7 @@ export async function confirmFoundReceipts(
   context: Settling,
 ): Promise<boolean> {
   const { target, signal, ledger } = context;
-  const found = ledger.deliveries.listNotFinal(target.id.stateMachine)
-    .filter(({ block }) => block.hash === undefined)
+  const found = ledger.deliveries.listFoundNotFinal(target.id.stateMachine)
     .flatMap((delivery) => {
       const message = ledger.messages.findDelivered(delivery.commitment, delivery.dest);
       return message === undefined ? [] : [{ delivery, message }];

@@ -56,6 +56,79 @@ Deno.test(
 );
 
 Deno.test(
+  "messages: what a transaction carries is ready and submitted at once, all of it or none",
+  withMemoryLedger((ledger, clock) => {
+    const { messages } = ledger;
+    for (const number of [1, 2, 3, 4]) messages.record(newMessage(number));
+    messages.transition(hashOf(2), hub, { to: "held", reason: "race", attempts: 2 });
+    messages.transition(hashOf(3), hub, { to: "ready" });
+    ledger.transaction(() => messages.submitAll([1, 2, 3].map(hashOf), hub));
+    const rows = messages.findAll([1, 2, 3, 4].map(hashOf), hub);
+    deepEqual(rows.map((row) => [row?.state, row?.reason]), [
+      ["submitted", undefined],
+      ["submitted", undefined],
+      ["submitted", undefined],
+      ["seen", undefined],
+    ]);
+    equal(rows[1]?.attempts, 2);
+    const atMs = clock.now();
+    deepEqual(messages.listChanges(hashOf(2), hub), [
+      { state: "seen", reason: undefined, detail: undefined, atMs },
+      { state: "held", reason: "race", detail: undefined, atMs },
+      { state: "submitted", reason: undefined, detail: undefined, atMs },
+    ]);
+    // One that is under way, one that has ended, one that is unknown.
+    messages.transition(hashOf(3), hub, { to: "delivered", reason: "handled_by_us" });
+    for (const wrong of [1, 3, 9]) {
+      throws(() => ledger.transaction(() => messages.submitAll([hashOf(4), hashOf(wrong)], hub)));
+      equal(messages.find(hashOf(4), hub)?.state, "seen");
+    }
+  }),
+);
+
+Deno.test(
+  "messages: rows read again are as they are in the database, whatever has changed",
+  withMemoryLedger((ledger, clock) => {
+    const { messages } = ledger;
+    for (const number of [1, 2, 3]) {
+      messages.record(newMessage(number, { encoded: new Uint8Array([number]) }));
+    }
+    const known = messages.findAll([3, 1, 2].map(hashOf), hub).filter((row) => row !== undefined);
+    clock.jump(1_000);
+    const why = { reason: "race", detail: "lost", nextAttemptAtMs: 7, attempts: 1, refusals: 2 } as const;
+    const sums = { batchLimit: 3, requiredUsd18: 4n, offeredUsd18: 5n };
+    messages.transition(hashOf(1), hub, { to: "held", ...why, ...sums });
+    deepEqual(messages.refreshAll(known), messages.findAll([3, 1, 2].map(hashOf), hub));
+    deepEqual(
+      messages.refreshAll([...known, { ...known[0], commitment: hashOf(8) } as MessageRow]).at(-1),
+      undefined,
+    );
+    deepEqual(messages.refreshAll([]), []);
+  }),
+);
+
+Deno.test(
+  "messages: how one was found is a change of its own unless it is as nearly all are",
+  withMemoryLedger((ledger, clock) => {
+    const { messages } = ledger;
+    const atMs = clock.now();
+    messages.record(newMessage(1, { state: "held", reason: "left_to_fleet", detail: "second" }));
+    messages.record(newMessage(2));
+    const found = { state: "held", reason: "left_to_fleet", detail: "second", atMs };
+    deepEqual(messages.listChanges(hashOf(1), hub), [found]);
+    deepEqual(messages.listChanges(hashOf(2), hub), [{
+      state: "seen",
+      reason: undefined,
+      detail: undefined,
+      atMs,
+    }]);
+    deepEqual(messages.listChanges(hashOf(3), hub), []);
+    messages.transition(hashOf(1), hub, { to: "timed_out", reason: "expired" });
+    deepEqual(messages.listChanges(hashOf(1), hub).map(({ state }) => state), ["held", "timed_out"]);
+  }),
+);
+
+Deno.test(
   "messages: due rows come by height, nonce and commitment, page by page, without the others",
   withMemoryLedger((ledger, clock) => {
     const add = (number: number, height: bigint, change = {}): void =>

@@ -229,6 +229,27 @@ Deno.test(
 );
 
 Deno.test(
+  "deliveries: those of one transaction are recorded as one by one, and found receipts are listed apart",
+  withMemoryLedger((ledger) => {
+    const { deliveries } = ledger;
+    const { relayer, txHash, block, isFinal } = newDelivery(1, { isFinal: false });
+    const source = ethereum;
+    deliveries.recordAll([
+      { commitment: hashOf(1), dest: bsc, source, fee: 2n ** 250n },
+      { commitment: hashOf(2), dest: bsc, source, isPaid: false },
+    ], { relayer, txHash, block, isFinal });
+    const [first, second] = deliveries.listNotFinal(bsc);
+    const { isPaid: _isPaid, ...shared } = newDelivery(1, { isFinal: false });
+    const dates = { claimHubBlock: undefined, createdAtMs: 1_000_000, updatedAtMs: 1_000_000 };
+    deepEqual(first, { ...shared, ...dates, fee: 2n ** 250n, claimState: "unclaimed" });
+    deepEqual(second, { ...shared, ...dates, commitment: hashOf(2), fee: undefined, claimState: "no_fee" });
+    deepEqual(deliveries.listFoundNotFinal(bsc), []);
+    deliveries.record(newDelivery(3, { isFinal: false, block: { height: 5n, hash: undefined } }));
+    deepEqual(deliveries.listFoundNotFinal(bsc).map(({ commitment }) => commitment), [hashOf(3)]);
+  }),
+);
+
+Deno.test(
   "deliveries: what the hub has paid stays paid and is not removed",
   withMemoryLedger((ledger) => {
     const { deliveries } = ledger;

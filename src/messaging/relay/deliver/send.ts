@@ -25,7 +25,7 @@ import {
   type RelayContext,
   type RelayDeps,
 } from "../leg.ts";
-import { type Candidate, hold, markRefused, stillOpen, transitionAll } from "../messages.ts";
+import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { holdSuspended } from "../limits/suspension.ts";
@@ -208,9 +208,7 @@ async function journalAndSend(
   const { submission } = work;
   const rows = work.candidates.map(({ row }) => row);
   const id = leg.ledger.transaction(() => {
-    const ready = transitionAll(leg, rows.filter(({ state }) => state !== "ready"), { to: "ready" });
-    const others = rows.filter(({ state }) => state === "ready");
-    transitionAll(leg, [...others, ...ready], { to: "submitted", hash: submission.hash });
+    submitAll(leg, rows, submission.hash);
     return leg.ledger.submissions.record({
       submission,
       kind: "delivery",

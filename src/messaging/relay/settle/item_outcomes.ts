@@ -13,7 +13,7 @@ import {
 } from "../../ledger/ledger.ts";
 import { type DeliveryOutcome, judgeRevert } from "../decisions/outcome.ts";
 import { competitorBackoffMs } from "../decisions/competition.ts";
-import { recordDelivery, recordFoundReceipt } from "../receipts.ts";
+import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
 import { hold, readMessageRow, toEndState, transition, transitionAll } from "../messages.ts";
 import { losesGasOnRace, readCompetition } from "../limits/competitors.ts";
@@ -44,7 +44,7 @@ export function applyOutcome(context: TargetContext, work: OutcomeInput): void {
   const { submissions } = context.ledger;
   if (outcome === "delivered" || outcome === "delivered_by_other") {
     if (outcome === "delivered") {
-      recordOwn(context, message, work);
+      recordOwn(context, [message], work);
       noteExecuted(context, [item.commitment]);
     }
     submissions.settleItem(row.id, item.commitment, outcome === "delivered" ? "handled" : "by_other");
@@ -92,10 +92,10 @@ export function applyOutcomes(
       applyOutcome(context, { ...work, item, outcome });
       continue;
     }
-    recordOwn(context, message, { ...work, item, outcome });
     done.push(message);
   }
   if (done.length === 0) return;
+  recordOwn(context, done, work);
   const commitments = done.map(({ commitment }) => commitment);
   noteExecuted(context, commitments);
   submissions.settleItems(row.id, commitments, "handled");
@@ -105,14 +105,16 @@ export function applyOutcomes(
 
 function recordOwn(
   context: TargetContext,
-  message: MessageRow,
-  { seen, row, ourself }: OutcomeInput,
+  messages: readonly MessageRow[],
+  { seen, row, ourself }: Pick<OutcomeInput, "seen" | "row" | "ourself">,
 ): void {
   if (seen.kind === "receipt") {
-    recordFoundReceipt(context, message, { relayer: ourself, head: seen.head });
+    for (const message of messages) {
+      recordFoundReceipt(context, message, { relayer: ourself, head: seen.head });
+    }
   } else {
     const { block, isFinal } = seen;
-    recordDelivery(context, message, {
+    recordDeliveries(context, messages, {
       relayer: ourself,
       txHash: row.submission.hash,
       block,
