@@ -116,6 +116,6 @@ function moduleOf(message: Message): string {
 function gasOfBytes(data: Hex): bigint {
   const bytes = fromHex(data);
   let zeros = 0;
-  for (const byte of bytes) if (byte === 0) zeros++;
+  for (let index = 0; index < bytes.length; index++) if (bytes[index] === 0) zeros++;
   return TRANSACTION_GAS + BigInt(zeros) * ZERO_BYTE_GAS + BigInt(bytes.length - zeros) * BYTE_GAS;
 }
