@@ -102,9 +102,20 @@ export interface SubstrateChainContext {
 /** Time for which a read waits for others, milliseconds. */
 const WINDOW_MS = 25;
 
-/** Reads of storage: what they say may be shared, and nothing waits for the order of such reads and other calls. */
+/** Small reads of storage, blocks and the pool, with which provers poll and follow their updates. */
+const MERGED_METHODS: ReadonlySet<string> = new Set([
+  "state_getStorage",
+  "state_queryStorageAt",
+  "state_getRuntimeVersion",
+  "chain_getBlock",
+  "chain_getBlockHash",
+  "chain_getFinalizedHead",
+  "chain_getHeader",
+  "author_pendingExtrinsics",
+]);
+
 function mayMerge({ method }: RpcCall): boolean {
-  return method === "state_getStorage" || method === "state_queryStorageAt";
+  return MERGED_METHODS.has(method);
 }
 
 /** Creates the parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */

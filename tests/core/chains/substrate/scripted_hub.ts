@@ -88,9 +88,12 @@ export function scriptHub(
 }
 
 /** The hub as the consensus relayer uses it; signs with a key of ones. */
-export function scriptConsensusHub(methods: Script): Scripted<ConsensusTarget> {
+export function scriptConsensusHub(
+  methods: Script,
+  change: Partial<SubstrateChainOptions> = {},
+): Scripted<ConsensusTarget> {
   const signer = new Secret<Hex>(`0x${"11".repeat(32)}`);
-  return script((deps, options) => createHubTarget(deps, { ...options, signer }), methods, {});
+  return script((deps, options) => createHubTarget(deps, { ...options, signer }), methods, change);
 }
 
 /** A chain of `type = "substrate"`. */
