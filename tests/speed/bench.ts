@@ -17,6 +17,7 @@ import { type Measure, tableOf } from "./report.ts";
 import { memory } from "./memory.ts";
 import { page } from "./page.ts";
 import { requests } from "./requests.ts";
+import { rollups } from "./rollups.ts";
 import { scale } from "./scale.ts";
 import { startup } from "./startup.ts";
 import { throughput } from "./throughput.ts";
@@ -33,6 +34,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   scale,
   "long-run": longRun,
   consensus,
+  rollups,
   "hub-consensus": hubConsensus,
   "hub-proofs": hubProofs,
 };
