@@ -2,7 +2,7 @@
 import type { Means } from "./plan.ts";
 
 /** Changes what a process reads as the time (Debian's package faketime). */
-const CLOCK_LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+export const CLOCK_LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 
 /** Room of the disk: a database of a round takes a part of it. */
 const DISK_MB = 24;

@@ -1,29 +1,46 @@
 /** Two machines with the start script, real etcd and real Litestream: one relays, the other takes over. */
 import assert from "node:assert/strict";
-import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
-import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
-import { REPOSITORY } from "../../devnet/programs/repository.ts";
-import { TOKEN } from "../scenario/support/fee_accounts.ts";
-import { untilClaimed } from "../scenario/support/replica_rounds.ts";
-import { assertHandledOnce } from "../scenario/support/moments.ts";
+import { waitUntil } from "../../devnet/traffic/messages.ts";
 import type { RelayerProcess } from "../scenario/support/relayer_process.ts";
-import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "../scenario/support/scene.ts";
-import { runOnce } from "../scenario/support/run_once.ts";
+import { playSceneOn, startSceneDevnet } from "../scenario/support/scene.ts";
 import { buildLitestream } from "../litestream/litestream.ts";
+import { CLOCK_LIBRARY, FakedClock } from "../soak/machine.ts";
 import { say } from "../support/notes.ts";
-import { Etcd, Link } from "./etcd.ts";
+import { Etcd, Link, requireTools } from "./etcd.ts";
+import {
+  LEASE_SECONDS,
+  lineAt,
+  type MachinePlan,
+  Machines,
+  seconds,
+  TAKEOVER_WITHIN_MS,
+} from "./machines.ts";
 
-const LEASE_SECONDS = 15;
+/** How far the clock of one machine is off, seconds. */
+const SKEW = 60;
 
 Deno.test("standby: one of two machines relays, the other takes over", async (t) => {
+  await requireTools({
+    etcd: "apt install etcd-server",
+    etcdctl: "apt install etcd-client",
+    [CLOCK_LIBRARY]: "apt install faketime",
+  });
   const litestream = await buildLitestream();
   await using etcd = new Etcd(await Deno.makeTempDir({ prefix: "etcd-" }));
   await etcd.start();
   await using devnet = await startSceneDevnet();
-  const play = (work: (pair: Pair) => Promise<void>): Promise<void> =>
+  const play = (
+    work: (pair: Machines, links: readonly Link[]) => Promise<void>,
+    changes: (folder: string) => Promise<readonly Partial<MachinePlan>[]> = () => Promise.resolve([]),
+  ): Promise<void> =>
     playSceneOn(devnet, async (scene) => {
-      using pair = new Pair(scene, etcd, litestream);
-      await work(pair);
+      using first = new Link(etcd.port);
+      using second = new Link(etcd.port);
+      const links = [first, second];
+      const changed = await changes(scene.folder);
+      const plans = links.map(({ endpoint }, at) => ({ etcd: endpoint, ...changed[at] }));
+      using pair = new Machines(scene, litestream, plans);
+      await work(pair, links);
     });
 
   await t.step("kill -9 of everything on the machine that relays", () =>
@@ -32,38 +49,36 @@ Deno.test("standby: one of two machines relays, the other takes over", async (t)
       const early = await pair.send();
       await first.waitForLine("batch_sent");
       const late = await pair.send();
-      const killedMs = Date.now();
-      await killGroup(first);
+      const killedMs = await pair.kill(0);
       const { atMs } = await second.waitForLine("program_started");
-      say(
-        `standby: took over ${
-          ((atMs - killedMs) / 1_000).toFixed(1)
-        } s after kill -9, lease ${LEASE_SECONDS} s`,
-      );
-      await pair.finish([...early, ...late]);
+      say(`standby: took over ${seconds(atMs - killedMs)} s after kill -9, lease ${LEASE_SECONDS} s`);
+      assert.ok(atMs - killedMs < TAKEOVER_WITHIN_MS);
+      await pair.finish([...early, ...late], second);
     }));
 
   await t.step(
     "the machine that relays is cut off from etcd: it ends before the other begins",
     () =>
-      play(async (pair) => {
+      play(async (pair, [link]) => {
+        assert.ok(link !== undefined);
         const [first, second] = await pair.startBoth();
         const early = await pair.send();
         await first.waitForLine("batch_sent");
-        pair.links[0].isCut = true;
+        link.isCut = true;
         const cutMs = Date.now();
         const late = await pair.send();
         const { atMs } = await second.waitForLine("program_started");
         assert.equal(first.isRunning, false);
-        const lastMs = first.lines.filter(({ record }) => record?.event !== undefined).at(-1)?.atMs ?? 0;
+        const lastMs = lastLineMs(first);
         assert.ok(lastMs < atMs, "what it said last was before the other began");
-        assert.ok(first.lines.some(({ record }) => record?.event === "fence_gone"), first.tail());
+        assert.ok(lineAt(first, "fence_gone") !== undefined, first.tail());
         say(
-          `standby: cut off, ended after ${((lastMs - cutMs) / 1_000).toFixed(1)} s, taken over after ${
-            ((atMs - cutMs) / 1_000).toFixed(1)
+          `standby: cut off, ended after ${seconds(lastMs - cutMs)} s, taken over after ${
+            seconds(atMs - cutMs)
           } s`,
         );
-        await pair.finish([...early, ...late]);
+        await pair.keepLost(first.dbPath);
+        await pair.finish([...early, ...late], second);
       }),
   );
 
@@ -76,86 +91,84 @@ Deno.test("standby: one of two machines relays, the other takes over", async (t)
       const late = await pair.send();
       await pair.scene.untilDelivered([...early, ...late]);
       assert.ok(first.isRunning);
-      assert.ok(!second.lines.some(({ record }) => record?.event === "program_started"));
-      await killGroup(first);
+      assert.equal(lineAt(second, "program_started"), undefined);
+      await pair.kill(0);
       await second.waitForLine("program_started");
-      await pair.finish([...early, ...late]);
+      await pair.finish([...early, ...late], second);
     }));
+
+  await t.step(
+    "both are started at once: one of them relays; ended in order, it gives way at once",
+    () =>
+      play(async (pair) => {
+        const both = await Promise.all([pair.start(0), pair.start(1)]);
+        await waitUntil("one of them relays", () => both.some((each) => lineAt(each, "leg_started")));
+        const holder = both.find((each) => lineAt(each, "program_started")) ?? both[0];
+        const other = both.find((each) => each !== holder) ?? both[1];
+        const early = await pair.send();
+        await pair.settle(early, holder);
+        assert.equal(lineAt(other, "program_started"), undefined, "only one of them relays");
+        const askedMs = Date.now();
+        assert.equal(await holder.terminate(), 0);
+        const { atMs } = await other.waitForLine("program_started");
+        say(`standby: taken over ${seconds(atMs - askedMs)} s after SIGTERM`);
+        assert.ok(lastLineMs(holder) < atMs);
+        await pair.keepLost(holder.dbPath);
+        await pair.finish([...early, ...await pair.send()], other, 0);
+      }),
+  );
+
+  await t.step(
+    "the clock of one machine is a minute off, either way, and is set back while it relays",
+    async () => {
+      let clock: FakedClock | undefined;
+      const changes = async (folder: string): Promise<readonly Partial<MachinePlan>[]> => {
+        clock = await FakedClock.create(folder);
+        await clock.set(SKEW);
+        return [{ env: { ...clock.environment, FAKETIME_NO_CACHE: "1" } }];
+      };
+      await play(async (pair) => {
+        assert.ok(clock !== undefined);
+        const [first, second] = await pair.startBoth();
+        assert.ok(timeOf(first) - Date.now() > SKEW * 500, "its clock is ahead");
+        const sent = [...await pair.send()];
+        await pair.scene.untilDelivered(sent);
+        await clock.set(-SKEW);
+        const setMs = Date.now();
+        sent.push(...await pair.send());
+        await pair.scene.untilDelivered(sent);
+        await waitUntil(
+          "a lease that is not renewed would have ended",
+          () => Date.now() - setMs > LEASE_SECONDS * 1_000,
+        );
+        assert.ok(first.isRunning, first.tail());
+        assert.equal(lineAt(second, "program_started"), undefined);
+        const later = await pair.send();
+        const ahead = await pair.kill(0);
+        const taken = await second.waitForLine("program_started");
+        sent.push(...later, ...await pair.send());
+        await pair.scene.untilDelivered(sent);
+        const behind = await pair.start(0);
+        sent.push(...await pair.send());
+        const killedMs = await pair.kill(1);
+        const again = await behind.waitForLine("program_started");
+        assert.ok(Date.now() - timeOf(behind) > SKEW * 500, "its clock is behind");
+        say(
+          `standby: with a clock a minute off, taken over after ${seconds(taken.atMs - ahead)} s by the ` +
+            `right one, after ${seconds(again.atMs - killedMs)} s by the wrong one`,
+        );
+        await pair.finish(sent, behind, 2 * devnet.chains.length);
+      }, changes);
+    },
+  );
 });
 
-/** Two machines with one account, one replica and one lock. */
-class Pair implements Disposable {
-  readonly scene: Scene;
-  readonly links: readonly [Link, Link];
-  readonly #relayer: SceneRelayer;
-  readonly #litestream: string;
-
-  constructor(scene: Scene, etcd: Etcd, litestream: string) {
-    this.scene = scene;
-    this.links = [new Link(etcd.port), new Link(etcd.port)];
-    this.#relayer = scene.relayer();
-    this.#litestream = litestream;
-  }
-
-  /** Starts both; the first one has the lock. */
-  async startBoth(): Promise<readonly [RelayerProcess, RelayerProcess]> {
-    const first = await this.#start(0);
-    await first.waitForLine("leg_started");
-    const second = await this.#start(1);
-    this.#relayer.lostPaths.push(first.dbPath);
-    return [first, second];
-  }
-
-  async #start(index: 0 | 1): Promise<RelayerProcess> {
-    const folder = `${this.scene.folder}/machine-${index}`;
-    await Deno.mkdir(folder);
-    const dbPath = `${folder}/relayer.db`;
-    return await this.#relayer.start({}, {
-      dbPath,
-      executable: `${REPOSITORY}/packaging/standby/causeway-standby`,
-      env: {
-        CAUSEWAY: RELAYER_EXECUTABLE,
-        LITESTREAM: this.#litestream,
-        CAUSEWAY_DB: dbPath,
-        CAUSEWAY_REPLICA: `file://${this.scene.folder}/replica`,
-        CAUSEWAY_FENCE: `${folder}/fence`,
-        CAUSEWAY_LOCK: this.scene.folder,
-        CAUSEWAY_LEASE: `${LEASE_SECONDS}`,
-        ETCDCTL_ENDPOINTS: this.links[index].endpoint,
-      },
-    });
-  }
-
-  /** Messages both ways. */
-  async send(): Promise<readonly SentMessage[]> {
-    const { devnet } = this.scene;
-    const sent = await Promise.all([
-      sendPing(devnet, { from: "A", to: "B", count: 10, fee: TOKEN }),
-      sendPing(devnet, { from: "B", to: "A", count: 10, fee: TOKEN }),
-    ]);
-    return sent.flat();
-  }
-
-  /** Everything arrives by the machine that relays now, which then ends in order. */
-  async finish(sent: readonly SentMessage[]): Promise<void> {
-    await this.scene.untilDelivered(sent);
-    await this.#relayer.untilEnded(sent);
-    await untilClaimed(this.scene, this.#relayer);
-    await this.scene.finish({
-      mostReverts: this.scene.devnet.chains.length,
-      allowedErrors: [({ stream, record }) => stream === "stderr" || record?.event === "fence_gone"],
-    });
-    await assertHandledOnce(this.scene, this.#relayer, sent);
-  }
-
-  [Symbol.dispose](): void {
-    for (const link of this.links) link[Symbol.dispose]();
-    for (const process of this.#relayer.processes) killGroup(process);
-  }
+/** When a process wrote its last line of the log. */
+function lastLineMs({ lines }: RelayerProcess): number {
+  return lines.filter(({ record }) => record?.event !== undefined).at(-1)?.atMs ?? 0;
 }
 
-/** Kills all that a machine runs. */
-async function killGroup(process: RelayerProcess): Promise<void> {
-  await runOnce("kill", ["-KILL", "--", `-${process.pid}`]);
-  await waitUntil("the machine is dead", () => !process.isRunning);
+/** What a process last said that the time is, Unix ms. */
+function timeOf({ lines }: RelayerProcess): number {
+  return Date.parse(String(lines.findLast(({ record }) => record?.event !== undefined)?.record?.time));
 }
