@@ -19,12 +19,14 @@ import { page } from "./page.ts";
 import { requests } from "./requests.ts";
 import { rollups } from "./rollups.ts";
 import { scale } from "./scale.ts";
+import { stall } from "./stall.ts";
 import { startup } from "./startup.ts";
 import { throughput } from "./throughput.ts";
 
 const PARTS: Readonly<Record<string, Part>> = {
   startup,
   database,
+  stall,
   requests,
   idle,
   claims,

@@ -27,13 +27,18 @@ export interface MissingRequests {
 export function findMissingRequests(
   { first, end, nonces, unreadable }: RequestCount,
 ): MissingRequests | undefined {
-  const distinct = [...new Set(nonces)].sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
-  const last = distinct.at(-1);
-  const from = first ?? distinct[0];
-  const to = end ?? (last === undefined ? undefined : last + 1n);
+  const found = new Set(nonces);
+  let [least, most] = [nonces[0], nonces[0]];
+  for (const nonce of found) {
+    if (least === undefined || nonce < least) least = nonce;
+    if (most === undefined || nonce > most) most = nonce;
+  }
+  const from = first ?? least;
+  const to = end ?? (most === undefined ? undefined : most + 1n);
   if (from === undefined || to === undefined) return undefined;
-  const count = to - from - BigInt(distinct.length + unreadable);
+  const count = to - from - BigInt(found.size + unreadable);
   if (count <= 0n) return undefined;
+  const distinct = [...found].sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
   let lowest = from;
   for (const nonce of distinct) if (nonce === lowest) lowest++;
   let highest = to - 1n;

@@ -230,14 +230,21 @@ const withMetadata = z.object({
 
 /** Answer of `ismp_queryEventsWithMetadata`. @throws {IsmpJsonError} when the answer itself has another shape. */
 export function parseEventsWithMetadata(json: unknown): ReadonlyMap<Hash256, readonly EventWithMetadata[]> {
+  return new Map([...parseEventBlocks(json)].map(([block, events]) => [block, events.map(parseEvent)]));
+}
+
+/** As {@link parseEventsWithMetadata}, with events as they came: one by one {@link parseEvent} reads them. */
+export function parseEventBlocks(json: unknown): ReadonlyMap<Hash256, readonly unknown[]> {
   const blocks = Object.entries(parse(blockMap, json, { typeName: "EventsWithMetadata" }));
-  return new Map(blocks.map(([block, events]) => [
-    parse(hash, block, { typeName: "EventsWithMetadata" }),
-    events.map((item) => {
-      const { meta, event } = parse(withMetadata, item, { typeName: "EventsWithMetadata" });
-      return { meta, decoded: decodeIsmpEvent(event) };
-    }),
-  ]));
+  return new Map(
+    blocks.map(([block, events]) => [parse(hash, block, { typeName: "EventsWithMetadata" }), events]),
+  );
+}
+
+/** One event of an answer with its position. @throws {IsmpJsonError} when it has another shape. */
+export function parseEvent(json: unknown): EventWithMetadata {
+  const { meta, event } = parse(withMetadata, json, { typeName: "EventsWithMetadata" });
+  return { meta, decoded: decodeIsmpEvent(event) };
 }
 
 /** Second parameter of `mmr_queryProof`. */

@@ -44,13 +44,18 @@ export interface RpcEndpointSetOptions {
   readonly identity?: { readonly call: RpcCall; readonly isExpected: (result: Json) => boolean } | undefined;
 }
 
+/** Fault of answers that are not taken; `undefined`, at once or later: they are. */
+export type Objection = RpcFault | undefined | Promise<RpcFault | undefined>;
+
 /** Options of a batch of calls. */
 export interface BatchConditions extends CallConditions {
   /**
    * Checks the answers of one endpoint; a fault that it returns counts as the answer of the whole request and may
    * lead to the next endpoint (e.g. `lagging`, `malformed`).
    */
-  readonly accept?: ((answers: readonly RpcAnswer[], place: FaultPlace) => RpcFault | undefined) | undefined;
+  readonly accept?:
+    | ((answers: readonly RpcAnswer[], place: FaultPlace) => Objection)
+    | undefined;
   /** Called for each endpoint that failed, even when another one succeeded. */
   readonly onFault?: ((fault: RpcFault, endpointHost: string) => void) | undefined;
 }
@@ -188,7 +193,7 @@ export class RpcEndpointSet {
         conditions.signal,
       );
       const place = this.#place(tracked.endpoint.host, calls);
-      const objection = conditions.accept?.(answers, place);
+      const objection = await conditions.accept?.(answers, place);
       if (objection !== undefined) throw objection;
       return this.#file(tracked, answers, round);
     } catch (fault) {

@@ -13,16 +13,27 @@ export type Json =
   | readonly Json[]
   | { readonly [name: string]: Json };
 
-// An integer of 16 digits or more where a JSON value can begin. Text inside strings may match too, which only costs
-// time.
-const longInteger = /(?:^|[:,[\s])-?\d{16}/;
-
 /**
  * Parses a JSON text. Integers outside the safe range are bigints, all other numbers are numbers.
  * @throws {SyntaxError} as `JSON.parse`.
  */
 export function parseJson(text: string): Json {
-  return longInteger.test(text) ? JSON.parse(text, reviveLongInteger) : JSON.parse(text);
+  const value: Json = JSON.parse(text);
+  // Hardly any answer has one, and to look at its values takes less than to search its text.
+  return hasRoundedInteger(value) ? JSON.parse(text, reviveLongInteger) : value;
+}
+
+/** True when some number may stand for an integer that a double cannot represent. */
+function hasRoundedInteger(whole: Json): boolean {
+  const pending: Json[] = [whole];
+  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+    if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) return true;
+    if (typeof value !== "object" || value === null) continue;
+    for (const item of Array.isArray(value) ? value : Object.values(value)) {
+      if (typeof item === "number" || typeof item === "object") pending.push(item);
+    }
+  }
+  return false;
 }
 
 function reviveLongInteger(_name: string, value: unknown, ...rest: readonly unknown[]): unknown {

@@ -3,6 +3,8 @@
  * the whole program: calculations that run at the same time share them.
  */
 
+import { setImmediate } from "node:timers/promises";
+
 /** Duration of a slice, milliseconds. A step begins only within it, so that the loop stands still little longer. */
 const SLICE_MS = 10;
 
@@ -60,4 +62,21 @@ const runner = new SliceRunner({
 /** Runs a calculation in the slices of this program; see {@link SliceRunner.run}. */
 export function runInSlices<T>(steps: Generator<undefined, T, undefined>): Promise<T> {
   return runner.run(steps);
+}
+
+/**
+ * Converts every item, in order; after each `size` of them others have a turn. Counted, not timed, so that the same
+ * items always take the same course. Items that fit into one slice are converted without a pause.
+ */
+export async function mapInSlices<T, R>(
+  items: readonly T[],
+  size: number,
+  convert: (item: T) => R,
+): Promise<R[]> {
+  const converted: R[] = [];
+  for (const [index, item] of items.entries()) {
+    if (index > 0 && index % size === 0) await setImmediate();
+    converted.push(convert(item));
+  }
+  return converted;
 }

@@ -5,7 +5,7 @@
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import { nextChunk, ScanWidth } from "./decisions/heights.ts";
 import type { LegRun } from "./leg.ts";
-import { recordRows } from "./scan.ts";
+import { recordInSlices } from "./scan.ts";
 
 /** Blocks of a source. */
 export interface ScannedBlocks {
@@ -38,7 +38,7 @@ export async function recordMissed(leg: LegRun, { from, to }: ScannedBlocks): Pr
     const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
     width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
     messages += events.filter(({ kind }) => kind === "message").length;
-    missed.push(...leg.ledger.transaction(() => recordRows(leg, { events, view })));
+    missed.push(...await recordInSlices(leg, { events, view }));
     scanned = chunk.to;
   }
   if (missed.length > 0) leg.wake.wake();

@@ -8,6 +8,8 @@ import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route } from "./decisions/route.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
+import { partsOf } from "../../core/runtime/parts.ts";
+import { mapInSlices } from "../../core/runtime/slices.ts";
 import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toMessageRow } from "./messages.ts";
@@ -93,15 +95,14 @@ export async function scanLeg(
     if (isEnough) return { found, isComplete: false };
     const events = await leg.source.events.fetchEvents(chunk.from, chunk.to, leg.signal);
     width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
-    found += leg.ledger.transaction(() => {
-      const fresh = recordRows(leg, { events, view }).length;
-      recordRotations(leg, events);
-      for (const event of events) {
+    const fresh = await recordInSlices(leg, { events, view }, (slice, isLast) => {
+      recordRotations(leg, slice);
+      for (const event of slice) {
         if (event.kind === "funded") reviveFunded(leg, event.commitment);
       }
-      leg.ledger.cursors.advance(source, target, chunk.to);
-      return fresh;
+      if (isLast) leg.ledger.cursors.advance(source, target, chunk.to);
     });
+    found += fresh.length;
     scanned = chunk.to;
     leg.log.progress?.({
       task: legName(leg),
@@ -112,11 +113,39 @@ export async function scanLeg(
   }
 }
 
+/** Events whose messages are recorded in one transaction: about 10 ms, between which others have their turn. */
+const EVENTS_AT_ONCE = 100;
+
+/** Events of a range of blocks, and the view by whose time they are judged. */
+interface FoundEvents {
+  readonly events: readonly ChainEvent[];
+  readonly view: CounterpartyView;
+}
+
+/**
+ * Records the messages among the events; returns the new ones. Each slice is a transaction, so what must not be on
+ * record before them (the cursor) goes with the last one.
+ * @param beside what else is written of a slice, in its transaction; the last one may be empty
+ */
+export async function recordInSlices(
+  leg: LegRun,
+  { events, view }: FoundEvents,
+  beside: (slice: readonly ChainEvent[], isLast: boolean) => void = () => {},
+): Promise<readonly Hash256[]> {
+  const slices = events.length === 0 ? [[]] : partsOf(events, EVENTS_AT_ONCE);
+  const fresh = await mapInSlices([...slices.entries()], 1, ([index, slice]) => {
+    leg.signal.throwIfAborted();
+    return leg.ledger.transaction(() => {
+      const recorded = recordRows(leg, { events: slice, view });
+      beside(slice, index === slices.length - 1);
+      return recorded;
+    });
+  });
+  return fresh.flat();
+}
+
 /** Records the messages among the events, one after the other; returns the new ones. */
-export function recordRows(
-  leg: Leg,
-  work: { readonly events: readonly ChainEvent[]; readonly view: CounterpartyView },
-): readonly Hash256[] {
+function recordRows(leg: Leg, work: FoundEvents): readonly Hash256[] {
   const facts = toRouteInput(leg, work.view.nowSec);
   const ends = { source: facts.source, target: facts.target };
   const fresh: Hash256[] = [];

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { runInSlices, SliceRunner } from "../../../src/core/runtime/slices.ts";
+import { setImmediate } from "node:timers/promises";
+import { mapInSlices, runInSlices, SliceRunner } from "../../../src/core/runtime/slices.ts";
 
 /** A timer that advances by a millisecond a step, and tells when the loop is free. */
 class Timer {
@@ -103,4 +104,41 @@ Deno.test("slices: timers of the program run between two slices", async () => {
   } finally {
     clearInterval(timer);
   }
+});
+
+Deno.test("slices: every item is converted in order, and others have a turn after each slice", async () => {
+  const order: string[] = [];
+  let isDone = false;
+  const others = (async () => {
+    while (!isDone) {
+      order.push("other");
+      await setImmediate();
+    }
+  })();
+  const converted = await mapInSlices([1, 2, 3, 4, 5], 2, (item) => {
+    order.push(`${item}`);
+    return item * 10;
+  });
+  isDone = true;
+  await others;
+  assert.deepEqual(converted, [10, 20, 30, 40, 50]);
+  for (const [last, next] of [["2", "3"], ["4", "5"]] as const) {
+    assert.ok(order.slice(order.indexOf(last), order.indexOf(next)).includes("other"), order.join(" "));
+  }
+  assert.ok(!order.slice(order.indexOf("1"), order.indexOf("2")).includes("other"), order.join(" "));
+});
+
+Deno.test("slices: what fails ends the work", async () => {
+  const seen: number[] = [];
+  const work = mapInSlices([1, 2, 3], 1, (item) => {
+    seen.push(item);
+    if (item === 2) throw new Error("two");
+    return item;
+  });
+  await assert.rejects(work, /two/);
+  assert.deepEqual(seen, [1, 2]);
+});
+
+Deno.test("slices: without items there is nothing to do", async () => {
+  assert.deepEqual(await mapInSlices([], 10, () => assert.fail()), []);
 });

@@ -43,6 +43,38 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
   });
 });
 
+Deno.test("scan: very many rows come in slices, the cursor with the last, and a crash between two loses nothing", async () => {
+  const fixture = new Fixture();
+  const messages = Array.from({ length: 250 }, () => fixture.message());
+  for (const message of messages) fixture.one.dispatch(message);
+  await fixture.blocks(1);
+  await fixture.update(fixture.one, fixture.hub);
+  await withLedgerFile(fixture.clock, async (ledger, reopen) => {
+    const first = new Relayer(fixture, ledger);
+    await start(first, first.leg(first.one, first.hub));
+    const whole = first.ledger.transaction;
+    let written = 0;
+    const failing = first.leg(first.one, first.hub, {
+      ledger: {
+        ...ledger,
+        transaction: (work) => {
+          if (++written === 3) first.kill(); // the first is of a block without any
+          return whole(work);
+        },
+      },
+    });
+    await assert.rejects(scan(first, failing));
+    const rows = (relayer: Relayer): number =>
+      relayer.ledger.messages.countByState().reduce((sum, { count }) => sum + count, 0);
+    const second = new Relayer(fixture, reopen());
+    assert.deepEqual([rows(second), cursorOf(second)], [200, 1n]);
+    await scan(second, second.leg(second.one, second.hub));
+    assert.equal(rows(second), messages.length);
+    const { height } = await second.hub.fetchView(second.one.id, second.signal);
+    assert.equal(cursorOf(second), height);
+  });
+});
+
 Deno.test("scan: a crash between reading and writing loses nothing (F1)", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);

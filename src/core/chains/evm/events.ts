@@ -8,7 +8,8 @@ import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { LogReader } from "./log_reader.ts";
 import { transactionReceipt } from "./queries.ts";
-import { type GapRead, RequestGaps } from "./request_gaps.ts";
+import { mapInSlices } from "../../runtime/slices.ts";
+import { type GapRead, LOGS_AT_ONCE, RequestGaps } from "./request_gaps.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import type { Log } from "./log_answers.ts";
 
@@ -49,7 +50,8 @@ export class EvmEvents implements ChainEvents {
     const range = { from: from > to ? from : read.from, to };
     const found = await this.#logs.fetch({ address, topics }, range, signal, read.guard);
     read.commit();
-    return this.#toEvents(found, read.decode);
+    const events = await mapInSlices(found, LOGS_AT_ONCE, (entry) => this.#toEvent(entry, read.decode));
+    return events.filter((event) => event !== undefined);
   }
 
   async findTransaction(hash: Hash256, signal: AbortSignal): Promise<bigint | undefined> {
@@ -59,19 +61,13 @@ export class EvmEvents implements ChainEvents {
     return receipt()?.blockNumber;
   }
 
-  #toEvents(found: readonly Log[], decode: GapRead["decode"]): readonly ChainEvent[] {
-    const { log } = this.#context.at;
-    const events: ChainEvent[] = [];
-    for (const entry of found) {
-      const decoded = decode(entry);
-      const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
-      if (decoded.kind === "undecodable") {
-        log.warn("event_unreadable", { ...at, error: decoded.error });
-      }
-      const event = decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
-      if (event !== undefined) events.push(event);
+  #toEvent(entry: Log, decode: GapRead["decode"]): ChainEvent | undefined {
+    const decoded = decode(entry);
+    const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
+    if (decoded.kind === "undecodable") {
+      this.#context.at.log.warn("event_unreadable", { ...at, error: decoded.error });
     }
-    return events;
+    return decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
   }
 }
 

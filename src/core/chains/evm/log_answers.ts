@@ -5,6 +5,7 @@
 import { type Hash256, type Hex, isHexBytes, toLowerHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { isJsonObject } from "../../rpc/json.ts";
+import { mapInSlices } from "../../runtime/slices.ts";
 import { SchemaError } from "./schema_error.ts";
 
 /** Log as in receipts; hex is lower case. */
@@ -33,11 +34,24 @@ const ADDRESS_CHARACTERS = 2 + 40;
 const HASH_CHARACTERS = 2 + 64;
 const quantityText = /^0x[0-9a-fA-F]{1,64}$/;
 
-/** Reads the answer of `eth_getLogs`. @throws {SchemaError} */
-export function readLogs(value: unknown): readonly Log[] {
-  const list = "eth_getLogs";
-  if (!Array.isArray(value)) throw new SchemaError(list);
-  return value.map((each: unknown, index) => readLog(each, { list, index }));
+/** Logs of an answer that are still to be read: {@link readLogs}. */
+export type UnreadLogs = readonly unknown[];
+
+const LIST = "eth_getLogs";
+
+/** Logs read at once, about 2 ms. */
+const LOGS_AT_ONCE = 500;
+
+/** The list that `eth_getLogs` answers. @throws {SchemaError} */
+export function findLogs(value: unknown): UnreadLogs {
+  if (!Array.isArray(value)) throw new SchemaError(LIST);
+  return value;
+}
+
+/** Reads the logs of an answer. @throws {SchemaError} */
+export function readLogs(found: UnreadLogs): Promise<readonly Log[]> {
+  const entries = [...found.entries()];
+  return mapInSlices(entries, LOGS_AT_ONCE, ([index, log]) => readLog(log, { list: LIST, index }));
 }
 
 /** Reads the logs of a receipt. @throws {SchemaError} */

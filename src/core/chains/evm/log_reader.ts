@@ -4,12 +4,13 @@
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
-import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { LogWidths } from "./log_widths.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import type { Log } from "./log_answers.ts";
+import { type Log, readLogs, type UnreadLogs } from "./log_answers.ts";
+import { SchemaError } from "./schema_error.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
@@ -33,7 +34,7 @@ export type BatchGuard = (batch: RpcBatch, range?: LogRange) => {
    * Called when all answers of an endpoint are read, with its logs (none if the batch is about something else); may
    * reject the endpoint.
    */
-  readonly check: (place: FaultPlace, found: readonly Log[]) => RpcFault | undefined;
+  readonly check: (place: FaultPlace, found: readonly Log[]) => Objection;
   /** Called with the final logs: several endpoints may have been used. */
   readonly done?: (found: readonly Log[]) => void;
 };
@@ -141,17 +142,18 @@ export class LogReader {
     const answer = batch.add(logs(wanted));
     const guarding = guard?.(batch, { from, to });
     let host = "";
-    let sorted: { readonly of: readonly Log[]; readonly logs: readonly Log[] } | undefined;
-    const found = (): readonly Log[] => {
-      const of = answer();
-      if (sorted?.of !== of) sorted = { of, logs: inOrder(of) };
-      return sorted.logs;
-    };
-    const check = (place: FaultPlace): RpcFault | undefined => {
+    const read = new Map<UnreadLogs, readonly Log[]>();
+    const found = (): readonly Log[] => read.get(answer()) ?? [];
+    const check = async (place: FaultPlace): Promise<RpcFault | undefined> => {
       host = place.endpointHost;
-      return head() < to
-        ? faultAt("lagging", place, `head ${head()} is below ${to}`)
-        : guarding?.check(place, found());
+      if (head() < to) return faultAt("lagging", place, `head ${head()} is below ${to}`);
+      try {
+        read.set(answer(), inOrder(await readLogs(answer())));
+      } catch (cause) {
+        if (!(cause instanceof SchemaError)) throw cause;
+        return faultAt("malformed", { ...place, method: "eth_getLogs" }, cause.message);
+      }
+      return await guarding?.check(place, found());
     };
     await batch.send({ signal, check, onFault });
     guarding?.done?.(found());
@@ -212,13 +214,14 @@ async function isAlive(endpoint: RpcEndpointSet, signal: AbortSignal): Promise<b
   }
 }
 
+/** Nodes tell logs in the order of the chain, endpoints that join answers need not. */
 function inOrder(found: readonly Log[]): readonly Log[] {
-  return found.filter(({ removed }) => removed !== true).toSorted(byPlace);
+  const kept = found.filter(({ removed }) => removed !== true);
+  const isSorted = kept.every((log, index) => byPlace(kept[index - 1] ?? log, log) <= 0);
+  return isSorted ? kept : kept.toSorted(byPlace);
 }
 
 function byPlace(a: Log, b: Log): number {
-  const difference = a.blockNumber === b.blockNumber
-    ? a.logIndex - b.logIndex
-    : a.blockNumber - b.blockNumber;
-  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+  if (a.blockNumber !== b.blockNumber) return a.blockNumber < b.blockNumber ? -1 : 1;
+  return a.logIndex === b.logIndex ? 0 : a.logIndex < b.logIndex ? -1 : 1;
 }

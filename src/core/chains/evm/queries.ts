@@ -13,7 +13,7 @@ import type { AccountProofAnswer } from "../../merkle/evm_proof.ts";
 import type { RpcCall } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { GasPrice } from "./gas.ts";
-import { type Log, readLogs, readReceiptLogs } from "./log_answers.ts";
+import { findLogs, readReceiptLogs, type UnreadLogs } from "./log_answers.ts";
 import { SchemaError } from "./schema_error.ts";
 import * as shape from "./rpc_schemas.ts";
 
@@ -204,14 +204,14 @@ export function logs(
     readonly from: bigint;
     readonly to: bigint;
   },
-): Query<readonly Log[]> {
+): Query<UnreadLogs> {
   const params = [{
     address: filter.address,
     fromBlock: toQuantity(filter.from),
     toBlock: toQuantity(filter.to),
     topics: [filter.topics],
   }];
-  return { call: { method: "eth_getLogs", params }, read: readLogs };
+  return { call: { method: "eth_getLogs", params }, read: findLogs };
 }
 
 /** Merkle proof of storage slots of a contract at a block. */

@@ -5,7 +5,7 @@ import { HostReadError } from "../../evm/host_reads.ts";
 import { TraceError } from "../../evm/trace.ts";
 import type { RpcAnswer } from "../../rpc/call.ts";
 import { type FaultPlace, reactionTo, RpcFault } from "../../rpc/fault.ts";
-import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Query } from "./queries.ts";
 import { SchemaError } from "./schema_error.ts";
 
@@ -14,7 +14,7 @@ export interface RpcBatchOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
   /** Called when all answers are read; a fault that it returns sends the batch to the next endpoint. */
-  readonly check?: ((place: FaultPlace) => RpcFault | undefined) | undefined;
+  readonly check?: ((place: FaultPlace) => Objection) | undefined;
   /** Called for each endpoint that failed, even when another one succeeded. */
   readonly onFault?: ((fault: RpcFault, endpointHost: string) => void) | undefined;
 }
@@ -63,7 +63,7 @@ export class RpcBatch {
   /** Sends the batch. @throws {RpcFault} of the request, or of the first query that is not optional. */
   async send(options: RpcBatchOptions): Promise<void> {
     const calls = this.#entries.map(({ query }) => query.call);
-    const accept = (answers: readonly RpcAnswer[], place: FaultPlace): RpcFault | undefined =>
+    const accept = (answers: readonly RpcAnswer[], place: FaultPlace): Objection =>
       this.#fill(answers, place) ?? options.check?.(place);
     const { signal, timeoutMs, onFault } = options;
     const answers = await this.#endpoints.batch(calls, { signal, timeoutMs, accept, onFault });

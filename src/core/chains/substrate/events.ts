@@ -2,10 +2,11 @@
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { getMessage, getResponseMessage, postMessage } from "../../ismp/commitment.ts";
 import type { IsmpEvent, TimeoutHandled } from "../../ismp/event.ts";
-import type { EventWithMetadata } from "../../ismp/rpc_json.ts";
+import { type EventWithMetadata, IsmpJsonError, parseEvent } from "../../ismp/rpc_json.ts";
 import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
+import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import { AnnouncedRange } from "./announced_range.ts";
 import { counterOf, isDispatched } from "./dispatched.ts";
@@ -16,6 +17,9 @@ import { decodeValue } from "./storage_values.ts";
 
 /** Blocks per query, as in upstream's relayer (tesseract/messaging/substrate/src/provider.rs). */
 export const BLOCKS_PER_QUERY = 100n;
+
+/** Events read at once, about 5 ms. */
+const EVENTS_AT_ONCE = 100;
 
 const METHOD = "ismp_queryEventsWithMetadata";
 const NO_TRANSACTION: Hash256 = `0x${"00".repeat(32)}`;
@@ -75,7 +79,7 @@ export class SubstrateEvents implements ChainEvents {
       if (from !== to) return await halves();
       this.#reportMissing(from, found.missing);
     } else if (found.dispatched > 0n) this.#missing.noteComplete(from);
-    return this.#toChainEvents(found.events);
+    return await this.#toChainEvents(found.events);
   }
 
   /**
@@ -139,10 +143,10 @@ export class SubstrateEvents implements ChainEvents {
     const announced = this.#announcedEnds(from, to);
     const counter = counterOf(this.#node);
     // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
-    const [header, blocks, before, last, ...counters] = await this.#node.client.callAllSettled(
+    const [header, answer, before, last, ...counters] = await this.#node.client.callAllSettled(
       [
         calls.header(),
-        ismpCalls.events(from, to),
+        ismpCalls.eventBlocks(from, to),
         calls.blockHash(from - 1n),
         calls.blockHash(to),
         ...announced.map((block) => calls.storage(counter, block)),
@@ -154,7 +158,8 @@ export class SubstrateEvents implements ChainEvents {
     if (header === undefined || header.height < to) {
       throw this.#node.client.fault("lagging", METHOD, `best block ${header?.height}, requested up to ${to}`);
     }
-    if (blocks instanceof RpcFault) throw blocks;
+    if (answer instanceof RpcFault) throw answer;
+    const blocks = await this.#readEvents(answer);
     this.#requireEveryBlock(blocks, from, to);
     const events = inOrder(blocks);
     const isAsAnnounced = announced.length > 0 && announced.every((hash, index) => hash === ends[index]);
@@ -167,6 +172,26 @@ export class SubstrateEvents implements ChainEvents {
     const found = events.filter(isDispatched);
     const missing = dispatched - BigInt(found.length);
     return { events, dispatched, missing: missing > 0n ? missing : 0n };
+  }
+
+  /** Reads the events of an answer. @throws {RpcFault} `malformed`. */
+  async #readEvents(
+    answer: ReadonlyMap<Hash256, readonly unknown[]>,
+  ): Promise<ReadonlyMap<Hash256, readonly EventWithMetadata[]>> {
+    const all = [...answer].flatMap(([block, events]) => events.map((json) => ({ block, json })));
+    try {
+      const read = await mapInSlices(
+        all,
+        EVENTS_AT_ONCE,
+        ({ block, json }) => ({ block, event: parseEvent(json) }),
+      );
+      const found = new Map<Hash256, EventWithMetadata[]>([...answer.keys()].map((block) => [block, []]));
+      for (const { block, event } of read) found.get(block)?.push(event);
+      return found;
+    } catch (error) {
+      if (error instanceof IsmpJsonError) throw this.#node.client.fault("malformed", METHOD, error.message);
+      throw error;
+    }
   }
 
   /** Hashes of the blocks before and at the end of a range, if the node announced both as final. */
@@ -225,8 +250,8 @@ export class SubstrateEvents implements ChainEvents {
     return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
   }
 
-  #toChainEvents(events: readonly EventWithMetadata[]): readonly ChainEvent[] {
-    return events.flatMap(({ meta, decoded }) => {
+  async #toChainEvents(events: readonly EventWithMetadata[]): Promise<readonly ChainEvent[]> {
+    const converted = await mapInSlices(events, EVENTS_AT_ONCE, ({ meta, decoded }) => {
       if (decoded.kind === "undecodable") {
         // E.g. a destination that is not UTF-8: it cannot be delivered, and stopping here would stop everything else.
         this.#node.log.warn("event_unreadable", {
@@ -234,11 +259,12 @@ export class SubstrateEvents implements ChainEvents {
           transaction: meta.transactionHash,
           error: decoded.error,
         });
-        return [];
+        return undefined;
       }
       const transaction = meta.transactionHash === NO_TRANSACTION ? undefined : meta.transactionHash;
-      return [toChainEvent(decoded.event, { height: meta.blockNumber, transaction })];
+      return toChainEvent(decoded.event, { height: meta.blockNumber, transaction });
     });
+    return converted.filter((event) => event !== undefined);
   }
 }
 

@@ -8,6 +8,7 @@ import {
   byteArrayToJson,
   type EventWithMetadata,
   IsmpJsonError,
+  parseEventBlocks,
   parseEventsWithMetadata,
   parseProofAnswer,
   parseU64,
@@ -31,6 +32,12 @@ function reading<T>(parse: (json: Json) => T): TypedCall<T>["read"] {
 
 /** Typed calls; heights are block numbers (u32). */
 export const ismpCalls = {
+  /** As {@link ismpCalls.events}, with events that are still to be read. */
+  eventBlocks: (from: bigint, to: bigint): TypedCall<ReadonlyMap<Hash256, readonly unknown[]>> => ({
+    method: "ismp_queryEventsWithMetadata",
+    params: [Number(from), Number(to)],
+    read: reading(parseEventBlocks),
+  }),
   /** Events of blocks `from` to `to`; every block of the range is a key. `from` must not be 0 (see events.ts). */
   events: (
     from: bigint,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readLogs, readReceiptLogs } from "../../../../src/core/chains/evm/log_answers.ts";
+import { findLogs, readLogs, readReceiptLogs } from "../../../../src/core/chains/evm/log_answers.ts";
 import { SchemaError } from "../../../../src/core/chains/evm/schema_error.ts";
 
 const hash = `0x${"aB".repeat(32)}`;
@@ -14,7 +14,7 @@ const log = {
   other: "fields are left out",
 };
 
-Deno.test("logs: hex in lower case, numbers as integers, and nothing else", () => {
+Deno.test("logs: hex in lower case, numbers as integers, and nothing else", async () => {
   const read = {
     address: `0x${"cd".repeat(20)}`,
     topics: [hash.toLowerCase(), hash.toLowerCase()],
@@ -24,7 +24,7 @@ Deno.test("logs: hex in lower case, numbers as integers, and nothing else", () =
     logIndex: 0n,
     removed: false,
   };
-  assert.deepEqual(readLogs([log, { ...log, removed: null }]), [read, { ...read, removed: null }]);
+  assert.deepEqual(await readLogs([log, { ...log, removed: null }]), [read, { ...read, removed: null }]);
   const { address, topics, data } = read;
   assert.deepEqual(readReceiptLogs([{ ...log, blockNumber: 1 }]), [{ address, topics, data }]);
 });
@@ -47,19 +47,24 @@ const wrongFields: readonly (readonly [field: string, values: readonly unknown[]
   ["removed", ["false", 0, {}]],
 ];
 
-Deno.test("logs: what is not of the form is named by its place", () => {
+Deno.test("logs: as many as an answer may hold keep their order", async () => {
+  const many = Array.from({ length: 2_001 }, (_, index) => ({ ...log, logIndex: `0x${index.toString(16)}` }));
+  assert.deepEqual((await readLogs(many)).map(({ logIndex }) => Number(logIndex)), [...many.keys()]);
+});
+
+Deno.test("logs: what is not of the form is named by its place", async () => {
   for (const [field, values] of wrongFields) {
     for (const value of values) {
-      assert.throws(
-        () => readLogs([log, { ...log, [field]: value }]),
+      await assert.rejects(
+        readLogs([log, { ...log, [field]: value }]),
         (error) => error instanceof SchemaError && error.place === `eth_getLogs.1.${field}`,
         `${field} ${JSON.stringify(value)}`,
       );
     }
   }
-  for (const value of [null, {}, "0x", log]) assert.throws(() => readLogs(value), SchemaError);
+  for (const value of [null, {}, "0x", log]) assert.throws(() => findLogs(value), SchemaError);
   for (const value of [null, [], "0x", 1]) {
-    assert.throws(() => readLogs([value]), SchemaError);
+    await assert.rejects(readLogs([value]), SchemaError);
     assert.throws(
       () => readReceiptLogs([log, value]),
       (error) => error instanceof SchemaError && error.place.startsWith("eth_getTransactionReceipt.logs.1"),
