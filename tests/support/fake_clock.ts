@@ -1,6 +1,6 @@
 /** A clock that stands still until a test moves it. */
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../../src/core/runtime/clock.ts";
+import { type Clock, sleepOn } from "../../src/core/runtime/clock.ts";
 
 interface Timer {
   readonly dueMs: number;
@@ -16,6 +16,7 @@ export class FakeClock implements Clock {
   #nowMs: number;
   #count = 0;
   readonly #timers = new Set<Timer>();
+  readonly #listeners = new Set<(lateMs: number) => void>();
 
   /** Starts at 2026-01-01T00:00:00Z unless told otherwise. */
   constructor(startMs: number = Date.UTC(2026, 0, 1)) {
@@ -27,23 +28,19 @@ export class FakeClock implements Clock {
   }
 
   sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      const onAbort = (): void => {
-        this.#timers.delete(timer);
-        reject(signal.reason);
-      };
-      const fire = (): void => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
-      const timer: Timer = { dueMs: this.#nowMs + Math.max(0, ms), order: this.#count++, fire };
-      this.#timers.add(timer);
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
+    return sleepOn(this, ms, signal);
+  }
+
+  after(ms: number, work: () => void): () => void {
+    const timer: Timer = { dueMs: this.#nowMs + Math.max(0, ms), order: this.#count++, fire: work };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  /** Its timers are never late. */
+  watchLateness(listener: (lateMs: number) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** How many waits are under way. */
@@ -109,6 +106,7 @@ export class FakeClock implements Clock {
   async #fire(timer: Timer): Promise<void> {
     this.#timers.delete(timer);
     this.#nowMs = Math.max(this.#nowMs, timer.dueMs);
+    for (const listener of this.#listeners) listener(0);
     timer.fire();
     await this.settle();
   }

@@ -8,5 +8,7 @@ export function fastClock(factor: number): Clock {
   return {
     now: () => start + (systemClock.now() - start) * factor,
     sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
+    after: (ms, work) => systemClock.after(ms / factor, work),
+    watchLateness: (listener) => systemClock.watchLateness(listener),
   };
 }

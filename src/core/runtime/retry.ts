@@ -93,9 +93,6 @@ export class DeadlineFault extends Error {
   }
 }
 
-/** Why a timer ends early: nobody sees it, and an exception made for each timer costs more than the timer. */
-const STOPPED = "the work ended";
-
 /** Limit of {@link withDeadline}. */
 export interface Deadline {
   /** What is awaited, for the fault. */
@@ -115,17 +112,13 @@ export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  const timer = new AbortController();
   const inner = linkedAbort(signal);
-  clock.sleep(afterMs, timer.signal).then(
-    () => inner.abort(new DeadlineFault(what, afterMs)),
-    () => undefined, // the timer was stopped: the work ended first
-  );
+  const stop = clock.after(afterMs, () => inner.abort(new DeadlineFault(what, afterMs)));
   try {
     return await orAbort(work(inner.signal), inner.signal);
   } finally {
+    stop();
     inner.unlink();
-    timer.abort(STOPPED);
   }
 }
 

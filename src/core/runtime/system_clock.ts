@@ -1,9 +1,7 @@
 /** System clock. */
-import type { Clock } from "./clock.ts";
+import { type Clock, sleepOn } from "./clock.ts";
 import type { FenceTime } from "./fence.ts";
-
-/** Maximum wait of one timer of the runtime (2^31 - 1 ms, 24.8 days); longer waits are split. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+import { SharedTimer } from "./shared_timer.ts";
 
 /** Share of its speed at which the clock goes while it is ahead of the machine's. */
 const SLOW = 0.5;
@@ -27,40 +25,25 @@ export function steadyNow(wall: () => number, elapsed: () => number): () => numb
   };
 }
 
+const timer = new SharedTimer({
+  elapsed: () => performance.now(),
+  set: (ms, work) => {
+    const id = setTimeout(work, ms);
+    return () => clearTimeout(id);
+  },
+});
+
 /**
  * Time of the machine, as {@link steadyNow} reads it. Waits use timers, so setting the clock does not stretch them.
  */
 export const systemClock: Clock = {
   now: steadyNow(() => Date.now(), () => performance.now()),
-  async sleep(ms: number, signal: AbortSignal): Promise<void> {
-    let leftMs = Math.max(0, ms);
-    do {
-      const pieceMs = Math.min(leftMs, MAX_TIMER_MS);
-      await timer(pieceMs, signal);
-      leftMs -= pieceMs;
-    } while (leftMs > 0);
-  },
+  sleep: (ms, signal) => sleepOn(timer, ms, signal),
+  after: (ms, work) => timer.after(ms, work),
+  watchLateness: (listener) => timer.watchLateness(listener),
 };
 
 /** What the machine's own clocks say: the time as it is set, and a timer that nobody sets. */
 export function machineTime(): FenceTime {
   return { wallMs: Date.now(), timerMs: performance.now() };
-}
-
-function timer(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const onAbort = (): void => {
-      clearTimeout(id);
-      reject(signal.reason);
-    };
-    const id = setTimeout(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }

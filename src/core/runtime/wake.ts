@@ -1,9 +1,6 @@
 /** Hints between workers: a worker waits for its interval or for a hint from another one. */
 import type { Clock } from "./clock.ts";
 
-/** Why a wait ends early; nobody sees it. */
-const WOKEN = "woken";
-
 /**
  * Coalescing hint for one waiting worker: any number of calls of {@link Wake.wake} end one wait early, even when they
  * came before it began. Hints carry no data; the facts are in the ledger, so a lost hint only costs time.
@@ -11,7 +8,7 @@ const WOKEN = "woken";
 export class Wake {
   readonly #clock: Clock;
   #isPending = false;
-  #stop: AbortController | undefined;
+  #end: (() => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -20,7 +17,7 @@ export class Wake {
   /** Ends the current wait, or the next one. */
   wake(): void {
     this.#isPending = true;
-    this.#stop?.abort(WOKEN);
+    this.#end?.();
   }
 
   /**
@@ -28,7 +25,7 @@ export class Wake {
    * @throws {Error} a defect: two workers wait at the same time.
    */
   async wait(ms: number, signal: AbortSignal): Promise<"woken" | "elapsed"> {
-    if (this.#stop !== undefined) throw new Error("Two workers wait for the same hint");
+    if (this.#end !== undefined) throw new Error("Two workers wait for the same hint");
     signal.throwIfAborted();
     if (!this.#isPending) await this.#sleep(ms, signal);
     const wasWoken = this.#isPending;
@@ -37,17 +34,16 @@ export class Wake {
   }
 
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    const stop = new AbortController();
-    const onAbort = (): void => stop.abort(WOKEN);
+    const ended = Promise.withResolvers<void>();
+    const onAbort = (): void => ended.reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
-    this.#stop = stop;
+    const stop = this.#clock.after(ms, ended.resolve);
+    this.#end = ended.resolve;
     try {
-      await this.#clock.sleep(ms, stop.signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!stop.signal.aborted) throw error;
+      await ended.promise;
     } finally {
-      this.#stop = undefined;
+      this.#end = undefined;
+      stop();
       signal.removeEventListener("abort", onAbort);
     }
   }

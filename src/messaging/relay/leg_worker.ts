@@ -2,6 +2,7 @@
 import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { pauseOf } from "../../core/runtime/clock.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { WaitEvent } from "../../core/telemetry/events.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
@@ -25,6 +26,9 @@ import type { Log } from "../../core/telemetry/log.ts";
 
 /** Minimum pause between rounds, as a share of the poll interval, unless the leg is woken. */
 const MIN_SHARE = 0.9;
+
+/** Share of {@link pauseOf} the poll interval that is left to chance, both ways. */
+const JITTER = 0.03;
 
 /** Log event of the wait for each obstacle. */
 const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
@@ -241,9 +245,12 @@ class LegLoop {
     if (this.#failures >= 3) this.#leg.log.info("leg_resumed", { leg: legName(this.#leg) });
   }
 
-  /** Adds jitter within 10 % of the interval, so that relayers that started together drift apart. */
+  /**
+   * Leaves a little of the pause to chance, so that relayers that started together drift apart where their clocks leave
+   * them room: see `SharedTimer`.
+   */
   #jittered(ms: number): number {
-    return Math.round(ms * (MIN_SHARE + 0.2 * this.#leg.random.fraction()));
+    return Math.round(pauseOf(ms) * (1 + JITTER * (2 * this.#leg.random.fraction() - 1)));
   }
 }
 

@@ -5,6 +5,7 @@
 import type { Chain } from "../../../core/chains/port.ts";
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
+import { pauseOf } from "../../../core/runtime/clock.ts";
 import type { Wake } from "../../../core/runtime/wake.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
@@ -61,7 +62,7 @@ export function settleWorker(work: SettledTarget): Worker {
           work.log.debug("settlement_interrupted", { chain: target.id.stateMachine, error });
         }
         const isAwaited = isRoomAwaited(work);
-        const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : work.everyMs, signal);
+        const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : pauseOf(work.everyMs), signal);
         // A transaction just sent is not in a block yet, and more may follow.
         if (wait === "woken") await work.clock.sleep(work.everyMs / SOONER, signal);
       }

@@ -51,6 +51,17 @@ export class PassingClock implements Clock {
     return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   }
 
+  after(ms: number, work: () => void): () => void {
+    if (ms > MAX_PAUSE_MS) return () => {};
+    this.#nowMs += ms;
+    queueMicrotask(work);
+    return () => {};
+  }
+
+  watchLateness(): () => void {
+    return () => {};
+  }
+
   advance(ms: number): void {
     this.#nowMs += ms;
   }
