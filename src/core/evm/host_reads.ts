@@ -70,6 +70,21 @@ function read<Args extends readonly unknown[], Value>(
   };
 }
 
+/** Calldata that is always the same: viem hashes the signature of a function each time it is asked. */
+function fixed(encode: () => Hex): () => Hex {
+  let data: Hex | undefined;
+  return () => data ??= encode();
+}
+
+/** Calldata of the para id that was asked for last: a relayer asks for that of its hub. */
+function lastOf(encode: (paraId: number) => Hex): (paraId: number) => Hex {
+  let last: { readonly paraId: number; readonly data: Hex } | undefined;
+  return (paraId) => {
+    if (last?.paraId !== paraId) last = { paraId, data: encode(paraId) };
+    return last.data;
+  };
+}
+
 function readUint(
   functionName:
     | "challengePeriod"
@@ -81,7 +96,7 @@ function readUint(
 ): HostRead<[], bigint> {
   return read(
     functionName,
-    () => encodeFunctionData({ abi, functionName }),
+    fixed(() => encodeFunctionData({ abi, functionName })),
     (data) => decodeFunctionResult({ abi, functionName, data }),
   );
 }
@@ -89,7 +104,7 @@ function readUint(
 function readName(functionName: "host" | "hyperbridge"): HostRead<[], StateMachine> {
   return read(
     functionName,
-    () => encodeFunctionData({ abi, functionName }),
+    fixed(() => encodeFunctionData({ abi, functionName })),
     (data) => stateMachineFromBytes(fromHex(decodeFunctionResult({ abi, functionName, data }))),
   );
 }
@@ -181,14 +196,15 @@ function decodeFeeMetadata(data: Hex): FeeMetadata | undefined {
 export const hostReads = {
   hostParams: read(
     "hostParams",
-    () => encodeFunctionData({ abi, functionName: "hostParams" }),
+    fixed(() => encodeFunctionData({ abi, functionName: "hostParams" })),
     decodeHostParams,
   ),
   /** 0: the host accepts no state of this para id; 1: none yet. */
   latestStateMachineHeight: read(
     "latestStateMachineHeight",
-    (paraId: number) =>
-      encodeFunctionData({ abi, functionName: "latestStateMachineHeight", args: [BigInt(paraId)] }),
+    lastOf((paraId) =>
+      encodeFunctionData({ abi, functionName: "latestStateMachineHeight", args: [BigInt(paraId)] })
+    ),
     (data) => decodeFunctionResult({ abi, functionName: "latestStateMachineHeight", data }),
   ),
   stateMachineCommitment: read(
@@ -248,7 +264,7 @@ export const hostReads = {
     (setId: bigint) => encodeFunctionData({ abi, functionName: "relayerOf", args: [setId] }),
     (data) => presentAddress(decodeFunctionResult({ abi, functionName: "relayerOf", data })),
   ),
-  frozen: read("frozen", () => encodeFunctionData({ abi, functionName: "frozen" }), decodeFrozen),
+  frozen: read("frozen", fixed(() => encodeFunctionData({ abi, functionName: "frozen" })), decodeFrozen),
   /** Fisherman that vetoed the height. */
   vetoes: read(
     "vetoes",
