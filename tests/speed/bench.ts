@@ -1,45 +1,12 @@
 /**
  * Measures the compiled programs on the devnet and prints one table. Numbers that are compared come from one run on
  * one machine; nothing fails because a machine is slow.
- * Usage: `deno task bench [--only=<part>] [--verbose] [--small] [--write]`
+ * Usage: `deno task bench [--only=<parts>] [--verbose] [--small] [--write]`
  */
 import { Command } from "commander";
 import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
-import { claims } from "./claims.ts";
-import { consensus } from "./consensus.ts";
-import { database } from "./database.ts";
-import { hubConsensus } from "./hub_consensus.ts";
-import { hubProofs } from "./hub_proofs.ts";
-import { idle } from "./idle.ts";
-import { longRun } from "./long_run.ts";
-import type { Part } from "./part.ts";
+import { PARTS } from "./parts.ts";
 import { type Measure, tableOf } from "./report.ts";
-import { memory } from "./memory.ts";
-import { page } from "./page.ts";
-import { requests } from "./requests.ts";
-import { rollups } from "./rollups.ts";
-import { scale } from "./scale.ts";
-import { stall } from "./stall.ts";
-import { startup } from "./startup.ts";
-import { throughput } from "./throughput.ts";
-
-const PARTS: Readonly<Record<string, Part>> = {
-  startup,
-  database,
-  stall,
-  requests,
-  idle,
-  claims,
-  throughput,
-  page,
-  memory,
-  scale,
-  "long-run": longRun,
-  consensus,
-  rollups,
-  "hub-consensus": hubConsensus,
-  "hub-proofs": hubProofs,
-};
 
 interface Arguments {
   readonly only?: string;
@@ -53,7 +20,7 @@ interface Arguments {
 function parseArguments(args: readonly string[]): Arguments {
   return new Command("deno task bench")
     .description("Requests, speed, memory and start-up of the compiled programs, measured in one run")
-    .option("--only <part>", `one of ${Object.keys(PARTS).join(", ")}`)
+    .option("--only <parts>", `some of ${Object.keys(PARTS).join(", ")}, with commas between them`)
     .option("--verbose", "tell every request of the traced deliveries", false)
     .option("--small", "fewer chains, messages and rows in part scale", false)
     .option("--write", "write figures and plots of part scale to docs/performance", false)
@@ -65,14 +32,16 @@ function parseArguments(args: readonly string[]): Arguments {
 
 async function main(): Promise<void> {
   const { only, verbose, small, write, ...executables } = parseArguments(Deno.args);
-  if (only !== undefined && PARTS[only] === undefined) {
-    throw new RangeError(`No part "${only}"; there are ${Object.keys(PARTS).join(", ")}`);
+  const chosen = only?.split(",") ?? Object.keys(PARTS);
+  for (const name of chosen) {
+    if (PARTS[name] !== undefined) continue;
+    throw new RangeError(`No part "${name}"; there are ${Object.keys(PARTS).join(", ")}`);
   }
   const measures: Measure[] = [];
   const folder = await Deno.makeTempDir({ prefix: "bench-" });
   try {
     for (const [name, part] of Object.entries(PARTS)) {
-      if (only !== undefined && only !== name) continue;
+      if (!chosen.includes(name)) continue;
       const startMs = performance.now();
       say(`== ${name}`);
       measures.push(
