@@ -67,7 +67,7 @@ export class SharedTimer {
     this.#arm(wait.wakeMs);
     return () => {
       this.#waits.delete(wait);
-      // A timer that others may be waiting for stays; that it comes for nothing costs less than to set it anew.
+      // A timer that others may be waiting for stays; that it comes for nothing costs less than to set it again.
       if (this.#waits.size === 0) this.#disarm();
     };
   }

@@ -1,6 +1,6 @@
 /**
  * Answers of the database to questions that workers repeat all the time. This process alone writes to the file, so an
- * answer holds until something is written; it is asked again after a few seconds all the same, so that a file which
+ * answer holds until something is written; it is asked again after a few seconds anyway, so that a file which
  * cannot be read is noticed. Start reading at {@link RememberedAnswers.find}.
  */
 import type { Parameters, Row } from "./columns.ts";
