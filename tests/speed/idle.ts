@@ -8,8 +8,9 @@ import { pause } from "../../devnet/waiting.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { countCalls, linesOf } from "./call_counts.ts";
 import { clearAll, openProxies, untilQuiet } from "./crossing.ts";
+import { measureFloor } from "./idle_floor.ts";
 import type { Part } from "./part.ts";
-import { readCpuMs } from "./process_usage.ts";
+import { readCpuMs, readMemoryMb } from "./process_usage.ts";
 import { atMost } from "./report.ts";
 import { updateAll } from "./stage.ts";
 
@@ -19,6 +20,7 @@ const MAX_CALLS = 10;
 /** The hub makes 20 blocks in that time: a view of all chains and the events of final blocks, each polled ten times. */
 const MAX_HUB_CALLS = 30;
 const MAX_CPU_MS = 40;
+const MAX_RESIDENT_MB = 90;
 /** Time in which a process comes to rest after its start. */
 const REST_MS = 5_000;
 
@@ -58,7 +60,14 @@ export const idle: Part = async (deps) => {
   for (const [name, counts] of [...chains, ["the hub", hub] as const]) {
     linesOf(name, counts).forEach(deps.say);
   }
+  const residentMb = readMemoryMb(relayer.pid, "VmRSS");
   await relayer.terminate();
+  const floor = await measureFloor(deps.folder, {
+    hubUrl: proxies.hub.wsUrl,
+    chainUrls: [...proxies.chains.values()].flatMap((some) => some.map(({ httpUrl }) => httpUrl)),
+    restMs: REST_MS,
+    windowMs: WINDOW_MS,
+  });
   const plain = (value: number): string => `${value}`;
   return [
     ...chains.flatMap(([name, { requests, calls }]) => [
@@ -68,5 +77,11 @@ export const idle: Part = async (deps) => {
     { name: "idle 10 s: messages to the hub", value: plain(hub.requests) },
     atMost("idle 10 s: calls to the hub", hub.calls, MAX_HUB_CALLS, plain),
     atMost("idle 10 s: processor time", usedMs, MAX_CPU_MS, (ms) => `${ms.toFixed(0)} ms`),
+    {
+      name: "idle 10 s: processor time of a program with these requests and blocks alone",
+      value: `${floor.cpuMs.toFixed(0)} ms`,
+    },
+    atMost("idle: resident", residentMb, MAX_RESIDENT_MB, (mb) => `${mb.toFixed(0)} MB`),
+    { name: "idle: resident, that program", value: `${floor.residentMb.toFixed(0)} MB` },
   ];
 };

@@ -4,21 +4,19 @@
  */
 import { startDevnet } from "../../devnet/devnet.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
-import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
+import { compileBare } from "./bare_program.ts";
 import type { Part } from "./part.ts";
 import { type Measure, median } from "./report.ts";
 
 /** Runs of each program, taken in turns so that both see the same machine. */
 const RUNS = 15;
 const STARTS = 3;
-/** Where the build leaves a base that it cut itself. */
-const CUT_BASE = `${REPOSITORY}/build/denort`;
 
 /** See the head of the file. */
 export const startup: Part = async (deps) => {
   await Deno.mkdir(deps.folder, { recursive: true });
-  const empty = await compileEmpty(deps.folder);
+  const empty = await compileBare(deps.folder, { name: "empty", source: "" });
   const times = { causeway: [] as number[], empty: [] as number[] };
   for (let run = 0; run < RUNS; run++) {
     times.causeway.push(await timeOf(deps.executable, ["--version"]));
@@ -52,37 +50,6 @@ export const startup: Part = async (deps) => {
     value: `${median(starts).toFixed(0)} ms`,
   }];
 };
-
-/** An empty program on the base that the relayer is built with. */
-async function compileEmpty(folder: string): Promise<string> {
-  const source = `${folder}/empty.js`;
-  const program = `${folder}/empty`;
-  await Deno.writeTextFile(source, "");
-  const hasBase = Deno.env.get("DENORT_BIN") !== undefined || !await exists(CUT_BASE);
-  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "compile",
-      "--quiet",
-      "--no-check",
-      "--no-config",
-      "--no-lock",
-      "--no-code-cache",
-      "-o",
-      program,
-      source,
-    ],
-    env: { NO_COLOR: "1", RUST_BACKTRACE: "0", ...(hasBase ? {} : { DENORT_BIN: CUT_BASE }) },
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).output();
-  if (!success) throw new Error(`The empty program: ${new TextDecoder().decode(stderr)}`);
-  return program;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await Deno.stat(path).then(() => true, () => false);
-}
 
 async function timeOf(program: string, args: readonly string[]): Promise<number> {
   const startMs = performance.now();
