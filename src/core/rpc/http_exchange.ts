@@ -5,6 +5,7 @@
 import { endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
+import { giveTurn } from "../runtime/slices.ts";
 import type { CallConditions } from "./call.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 
@@ -46,6 +47,8 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
+/** Characters or bytes after which others have their turn: about 5 ms of reading. */
+const LONG_ANSWER = 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
@@ -125,6 +128,7 @@ export class HttpAddress {
       throw this.fault("unreachable", what, { detail: connectionProblem(cause) });
     }
     const text = await this.#readText(response, what, signal);
+    if (text.length > LONG_ANSWER) await giveTurn(); // parsing it takes long enough by itself
     return {
       status: response.status,
       retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
@@ -170,10 +174,15 @@ export class HttpAddress {
     const decoder = new TextDecoder();
     const parts: string[] = [];
     let size = 0;
+    let turnAt = LONG_ANSWER;
     try {
       for await (const chunk of response.body ?? []) {
         size += chunk.length;
         if (size > limit) break;
+        if (size > turnAt) {
+          turnAt = size + LONG_ANSWER;
+          await giveTurn();
+        }
         parts.push(decoder.decode(chunk, { stream: true }));
       }
     } catch (cause) {

@@ -64,6 +64,11 @@ export function runInSlices<T>(steps: Generator<undefined, T, undefined>): Promi
   return runner.run(steps);
 }
 
+/** Lets timers and I/O have their turn. */
+export async function giveTurn(): Promise<void> {
+  await setImmediate();
+}
+
 /**
  * Converts every item, in order; after each `size` of them others have a turn. Counted, not timed, so that the same
  * items always take the same course. Items that fit into one slice are converted without a pause.
@@ -75,7 +80,7 @@ export async function mapInSlices<T, R>(
 ): Promise<R[]> {
   const converted: R[] = [];
   for (const [index, item] of items.entries()) {
-    if (index > 0 && index % size === 0) await setImmediate();
+    if (index > 0 && index % size === 0) await giveTurn();
     converted.push(convert(item));
   }
   return converted;
