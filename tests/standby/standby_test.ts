@@ -14,6 +14,7 @@ import {
   Machines,
   seconds,
   TAKEOVER_WITHIN_MS,
+  transcriptOf,
 } from "./machines.ts";
 
 /** How far the clock of one machine is off, seconds. */
@@ -54,6 +55,7 @@ Deno.test("standby: one of two machines relays, the other takes over", async (t)
       say(`standby: took over ${seconds(atMs - killedMs)} s after kill -9, lease ${LEASE_SECONDS} s`);
       assert.ok(atMs - killedMs < TAKEOVER_WITHIN_MS);
       await pair.finish([...early, ...late], second);
+      say(transcriptOf({ first, second }, killedMs, "everything on the first machine is killed"));
     }));
 
   await t.step(
@@ -79,6 +81,7 @@ Deno.test("standby: one of two machines relays, the other takes over", async (t)
         );
         await pair.keepLost(first.dbPath);
         await pair.finish([...early, ...late], second);
+        say(transcriptOf({ first, second }, cutMs, "the first machine is cut off from etcd"));
       }),
   );
 
