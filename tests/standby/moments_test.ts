@@ -3,6 +3,7 @@
  * work; what was lost, done twice or paid for nothing, and how long it took. Printed as rows of docs/operations/standby.md.
  */
 import assert from "node:assert/strict";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
@@ -104,6 +105,11 @@ Deno.test("standby: kill -9 of everything at moments of the work: nothing lost, 
     }
     const paid = await Promise.all(devnet.chains.map((chain) => feeTokensOf(chain, "relayer")));
     assert.ok(paid.some((amount) => amount > 0n), "the withdrawal was paid");
+    const address = fromHex(DEVNET_ACCOUNTS.relayer.address);
+    const orders = devnet.chains.map(({ stateMachine }) =>
+      devnet.hub.governance.nonceOf(address, stateMachine)
+    );
+    assert.deepEqual(orders, paid.map((amount) => amount > 0n ? 1n : 0n), "each payment was ordered once");
     await machines.finish(sent, holder, 2 * MOMENTS.length);
     say(tableOf(rows, seed));
   });
