@@ -71,6 +71,7 @@ Deno.test({
             const [first, second] = await pair.startBoth();
             const early = await pair.send();
             await first.waitForLine("batch_sent");
+            const leads = await cluster.nodes[0]?.isLeader();
             await cluster.pull(0, "cluster");
             const cutMs = Date.now();
             const late = await pair.send();
@@ -81,9 +82,11 @@ Deno.test({
             assert.ok(lastMs < cutMs + LEASE_SECONDS * 1_000 && lastMs < atMs);
             assert.ok(atMs - cutMs < TAKEOVER_WITHIN_MS);
             say(
-              `standby: cut off from the majority, sent its last byte to a chain after ${
-                seconds(lastMs - cutMs)
-              } s, taken over after ${seconds(atMs - cutMs)} s`,
+              `standby: cut off from the majority, its node ${
+                leads ? "led" : "followed"
+              }, sent its last byte to a chain after ${seconds(lastMs - cutMs)} s, taken over after ${
+                seconds(atMs - cutMs)
+              } s`,
             );
             await pair.keepLost(first.dbPath);
             await cluster.plug(0, "cluster");
