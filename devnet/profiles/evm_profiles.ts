@@ -240,7 +240,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "rate",
-        perSec: 25,
+        perSec: { real: 25, played: 10 },
         refusal: {
           status: 429,
           headers: { "retry-after": "1" },
@@ -324,7 +324,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "rate",
-        perSec: { real: 50, played: 20 },
+        perSec: { real: 50, played: 12 },
         refusal: {
           status: 429,
           error: {
@@ -425,7 +425,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "rate",
-        perSec: { real: 25, played: 15 },
+        perSec: { real: 25, played: 12 },
         refusal: {
           status: 429,
           error: { code: -32005, message: "You've exceeded the RPS limit available on the current plan." },
