@@ -56,7 +56,11 @@ Deno.test("Polygon: blocks that no milestone has made final vanish, and with the
       `${UNSURE} blocks are not final`,
       async () => await head() - heimdall.finalized >= UNSURE,
     );
+    // An update of Polygon would vanish as well, and be waited for.
+    const updates = { from: devnet.hub.identity.stateMachine, to: polygon.stateMachine };
+    await devnet.oracle.pause(updates);
     await resultHttp(polygon.node.rpcUrl, "anvil_reorg", [Number(await head() - heimdall.finalized), []]);
+    devnet.oracle.resume(updates);
     assert.deepEqual(await known(polygon, vanishing), []);
     assert.deepEqual(await delivered(devnet, back), []);
 
