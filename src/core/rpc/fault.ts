@@ -135,3 +135,14 @@ export function resultOf<T>(outcome: T | RpcFault): T {
   if (outcome instanceof RpcFault) throw outcome;
   return outcome;
 }
+
+/** Faults of the connection or the endpoint: everything that is sent there now meets them. */
+export const ENDPOINT_FAULTS: ReadonlySet<RpcFaultCode> = new Set([
+  "timeout",
+  "unreachable",
+  "throttled",
+  "wrong_chain",
+]);
+
+/** Faults that every read at one block meets at an endpoint, also one by itself: {@link ENDPOINT_FAULTS}, or the block's. */
+export const BLOCK_FAULTS: ReadonlySet<RpcFaultCode> = new Set([...ENDPOINT_FAULTS, "lagging", "pruned"]);

@@ -7,20 +7,12 @@ import type { Clock } from "../runtime/clock.ts";
 import { linkedAbort } from "../runtime/linked_abort.ts";
 import { orAbort } from "../runtime/retry.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
-import { RpcFault, type RpcFaultCode } from "./fault.ts";
+import { ENDPOINT_FAULTS, RpcFault } from "./fault.ts";
 
 /** Calls of one merged request; more are sent in several. */
 const MAX_CALLS = 100;
 /** After a merged request took too long, callers are served one by one for this time. */
 const ALONE_MS = 10 * 60_000;
-
-/** Faults that each caller would meet by itself: of the connection or the endpoint, not of what was sent. */
-const SHARED_FAULTS: ReadonlySet<RpcFaultCode> = new Set([
-  "timeout",
-  "unreachable",
-  "throttled",
-  "wrong_chain",
-]);
 
 /** How requests are merged. */
 export interface Merging {
@@ -109,7 +101,7 @@ export class MergingEndpoint implements RpcEndpoint {
 
   /** A fault of the endpoint is everybody's; what the endpoint minds about the merged request is nobody's. */
   async #afterFault(group: readonly Waiting[], fault: unknown): Promise<void> {
-    if (!(fault instanceof RpcFault) || SHARED_FAULTS.has(fault.code)) {
+    if (!(fault instanceof RpcFault) || ENDPOINT_FAULTS.has(fault.code)) {
       // The merged request may be what was too slow.
       if (fault instanceof RpcFault && fault.code === "timeout") {
         this.#aloneUntilMs = this.#clock.now() + ALONE_MS;

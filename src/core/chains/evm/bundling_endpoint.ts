@@ -6,7 +6,7 @@
 import { isHexBytes } from "../../encoding/bytes.ts";
 import { type BundledRead, decodeBundleResult, encodeBundle } from "../../evm/call_bundle.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../rpc/call.ts";
-import { RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
+import { BLOCK_FAULTS, RpcFault } from "../../rpc/fault.ts";
 import { isJsonObject } from "../../rpc/json.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { partsOf } from "../../runtime/parts.ts";
@@ -20,16 +20,6 @@ const MAX_READS = 100;
 const MAX_DATA_BYTES = 200;
 /** An endpoint that did not run a bundle is tried again after this time; providers change nodes. */
 const REFUSED_TTL_MS = 10 * 60_000;
-
-/** Faults that a read by itself would meet, too: of the connection, of the block. */
-const SHARED_FAULTS: ReadonlySet<RpcFaultCode> = new Set([
-  "timeout",
-  "unreachable",
-  "throttled",
-  "wrong_chain",
-  "lagging",
-  "pruned",
-]);
 
 /** What a bundling endpoint needs. */
 export interface BundlingDeps {
@@ -138,7 +128,7 @@ class BundledRequest {
   }
 
   #unbundle(reads: readonly PlacedRead[], answer: RpcAnswer | undefined): void {
-    if (answer?.kind === "fault" && SHARED_FAULTS.has(answer.fault.code)) {
+    if (answer?.kind === "fault" && BLOCK_FAULTS.has(answer.fault.code)) {
       for (const { index } of reads) this.#answers[index] = answer;
       return;
     }

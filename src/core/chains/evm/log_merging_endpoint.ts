@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../rpc/call.ts";
-import type { RpcFaultCode } from "../../rpc/fault.ts";
+import { BLOCK_FAULTS } from "../../rpc/fault.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { partsOf } from "../../runtime/parts.ts";
@@ -14,16 +14,6 @@ import { partsOf } from "../../runtime/parts.ts";
 const MAX_CONTRACTS = 50;
 /** An endpoint that refused a joined query and answered single ones is asked for single ones for this time. */
 const REFUSED_TTL_MS = 10 * 60_000;
-
-/** Faults that a query by itself would meet, too. */
-const SHARED_FAULTS: ReadonlySet<RpcFaultCode> = new Set([
-  "timeout",
-  "unreachable",
-  "throttled",
-  "wrong_chain",
-  "lagging",
-  "pruned",
-]);
 
 /** A query of one contract, and its place among the calls of a request. */
 interface PlacedQuery {
@@ -97,7 +87,7 @@ function share(
   queries: readonly PlacedQuery[],
   answer: RpcAnswer | undefined,
 ): void {
-  if (answer?.kind === "fault" && SHARED_FAULTS.has(answer.fault.code)) {
+  if (answer?.kind === "fault" && BLOCK_FAULTS.has(answer.fault.code)) {
     for (const { index } of queries) answers.set(index, answer);
     return;
   }
