@@ -176,6 +176,19 @@ export class Machines implements Disposable {
   }
 }
 
+/** What must not be at work on two machines. */
+const WORKING: ReadonlySet<string> = new Set(["causeway", "litestream"]);
+
+/** Lists which of {@link WORKING} a machine runs at this moment, by name. */
+export async function listWorking({ pid }: Pick<RelayerProcess, "pid">): Promise<readonly string[]> {
+  // Process group, state and name of every process; one that has ended and is not waited for yet is a zombie.
+  const { stdout } = await runOnce("ps", ["-eo", "pgid=,stat=,comm="]);
+  return stdout.split("\n").flatMap((line) => {
+    const [group, state, name = ""] = line.trim().split(/\s+/);
+    return group === `${pid}` && !state?.startsWith("Z") && WORKING.has(name) ? [name] : [];
+  }).toSorted();
+}
+
 /** The first line of that event, when it was written. */
 export function lineAt(process: RelayerProcess, event: string): RelayerLine | undefined {
   return process.lines.find(({ record }) => record?.event === event);
