@@ -1,4 +1,4 @@
-/** Concurrency limit. */
+/** Limits of how much runs at once. */
 import { linkedAbort } from "./linked_abort.ts";
 
 /** Runs at most `max` tasks at once; the others wait in order of arrival. */
@@ -79,4 +79,35 @@ export async function mapLimited<A, B>(
   } finally {
     stop.unlink();
   }
+}
+
+/**
+ * Yields the result of `work` for each item in order, while the next `ahead` items are under way. Ends, early or not,
+ * when nothing is under way any more.
+ */
+export async function* workAhead<A, B>(
+  items: readonly A[],
+  ahead: number,
+  work: (item: A) => Promise<B>,
+): AsyncGenerator<B, void> {
+  const underWay: Promise<B>[] = [];
+  let begun = 0;
+  try {
+    for (;;) {
+      for (; begun < items.length && underWay.length <= ahead; begun++) {
+        underWay.push(handledLater(work(items[begun] as A)));
+      }
+      const first = underWay.shift();
+      if (first === undefined) return;
+      yield await first;
+    }
+  } finally {
+    await Promise.allSettled(underWay);
+  }
+}
+
+/** Keeps a fault that shows before somebody waits for it from counting as unhandled. */
+function handledLater<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }

@@ -15,6 +15,7 @@ import {
   ScanWidth,
   type StoredHeight,
 } from "./decisions/heights.ts";
+import { MAX_IN_FLIGHT } from "./decisions/competition.ts";
 import { answerGets } from "./deliver/answer_gets.ts";
 import { deliverDue, type DeliveryInput } from "./deliver/deliver.ts";
 import { expire } from "./receipts.ts";
@@ -166,10 +167,17 @@ class LegLoop {
     const { source, target } = leg;
     const hasOpen = leg.ledger.messages.hasOpen(source.id.stateMachine, target.id.stateMachine);
     if (!hasOpen) return isScanned ? { kind: "idle" } : more;
-    const facts: DeliveryInput = { view, proofHeight, consensusProofs: [] };
-    const { hasMore } = await deliverDue(leg, facts);
-    const answered = await answerGets(leg, facts);
-    return hasMore || answered.hasMore || !isScanned ? more : { kind: "idle" };
+    const facts: DeliveryInput = { view, proofHeight, consensusProofs: [], hasMoreToCome: !isScanned };
+    // A long catch-up continues while what it has found is delivered.
+    const reading = isScanned ? undefined : this.#scan(leg, view, MAX_IN_FLIGHT);
+    reading?.catch(() => undefined); // handled where it is awaited
+    try {
+      const { hasMore } = await deliverDue(leg, facts);
+      const answered = await answerGets(leg, facts);
+      return hasMore || answered.hasMore || !isScanned ? more : { kind: "idle" };
+    } finally {
+      await reading;
+    }
   }
 
   /**
@@ -196,11 +204,14 @@ class LegLoop {
     this.#hasStarted = true;
   }
 
-  /** Continues the scan; true when nothing is left. Messages found are not delayed by a long catch-up. */
-  async #scan(leg: LegRun, view: CounterpartyView): Promise<boolean> {
+  /**
+   * Continues the scan until there is enough for some batches; true when nothing is left. Messages found are not delayed
+   * by a long catch-up.
+   */
+  async #scan(leg: LegRun, view: CounterpartyView, batches = 1): Promise<boolean> {
     const pace = {
       width: this.#scanWidth,
-      enough: leg.target.limits.maxMessagesPerStep,
+      enough: leg.target.limits.maxMessagesPerStep * batches,
       enoughMs: leg.pollIntervalMs,
     };
     const { isComplete } = await scanLeg(leg, view, pace);

@@ -1,11 +1,12 @@
 /**
  * Delivery of due messages on a leg: finds the ones that the target accepts, and sends them. While one batch is signed
- * and sent, the next one is prepared (receipts, proof, simulation): see {@link deliverBatches}.
+ * and sent, the next one is simulated and the one after it proved: see {@link deliverBatches}.
  */
 import type { MessageProof } from "../../../core/chains/proofs.ts";
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { Message } from "../../../core/ismp/message.ts";
+import { Limit, workAhead } from "../../../core/runtime/limit.ts";
 import { packApart } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { competitorBackoffMs } from "../decisions/competition.ts";
@@ -37,7 +38,12 @@ export interface DeliveryInput {
   readonly proofHeight: bigint;
   /** Consensus proofs that must travel with the messages for the target to know that height. */
   readonly consensusProofs: readonly Uint8Array[];
+  /** True when more messages are being read from the source: what fills no whole batch yet may wait for them. */
+  readonly hasMoreToCome?: boolean;
 }
+
+/** Number of batches that are prepared while one is sent: one is proved and one simulated. */
+const AHEAD = 2;
 
 /** Maximum number of times a batch is signed again because other relayers delivered some of its messages meanwhile. */
 const MAX_OVERTAKINGS = 3;
@@ -73,9 +79,11 @@ export async function deliverDue(
       max: max - first.batches.length,
       consensusProofs,
     });
-    const fresh = first.batches.map((batch) => ({ batch, isFresh: true }));
+    const whole = withoutPartial(leg, facts, first.batches);
+    const fresh = whole.map((batch) => ({ batch, isFresh: true }));
     const again = then.batches.map((batch) => ({ batch, isFresh: false }));
-    return { batches: [...fresh, ...again], rest: first.rest + then.rest };
+    const later = first.batches.length - whole.length;
+    return { batches: [...fresh, ...again], rest: first.rest + later + then.rest };
   });
   const { sent, left, canGoOn } = await deliverBatches({ leg, facts }, batches);
   return { sent, hasMore: canGoOn && (left > 0 || rest > 0 || hasMore) };
@@ -147,6 +155,19 @@ function firstBatches(
   return { batches: taken, rest: batches.length - taken.length + candidates.length - ofKind.length };
 }
 
+/**
+ * Leaves the last of several batches to the next round while messages are being read that will fill it: fewer
+ * transactions cost less.
+ */
+function withoutPartial(
+  leg: Leg,
+  { hasMoreToCome = false }: DeliveryInput,
+  batches: readonly (readonly Candidate[])[],
+): readonly (readonly Candidate[])[] {
+  const isFull = (batches.at(-1)?.length ?? 0) >= leg.target.limits.maxMessagesPerStep;
+  return hasMoreToCome && batches.length > 1 && !isFull ? batches.slice(0, -1) : batches;
+}
+
 /** A leg in one delivery round. */
 interface Round {
   readonly leg: LegRun;
@@ -175,25 +196,20 @@ async function deliverBatches(
   let left = 0;
   let hasProgress = false;
   let isOutdated = false;
-  let ahead: ReturnType<typeof prepareBatch> | undefined;
-  try {
-    for (const [index, planned] of batches.entries()) {
-      const prepared = await (ahead ?? prepareBatch(round, planned));
-      const next = batches[index + 1];
-      ahead = next === undefined ? undefined : prepareBatch(round, next);
-      ahead?.catch(() => undefined); // handled where it is awaited
-      const result = await sendPrepared(round, prepared);
-      sent += result.sent;
-      left += result.left + prepared.postponed;
-      if (result.left + prepared.postponed < planned.batch.length) hasProgress = true;
-      isOutdated = result.isOutdated;
-      if (!isOutdated && hasRoom(round.leg)) continue;
-      left += batches.slice(index + 1).flatMap(({ batch }) => batch).length;
-      break;
-    }
-  } finally {
-    await ahead?.catch(() => undefined);
+  const stages: Stages = { proving: new Limit(1), simulating: new Limit(1) };
+  const prepare = (planned: PlannedBatch): Promise<PreparedBatch> => prepareBatch(round, stages, planned);
+  let begun = 0;
+  for await (const prepared of workAhead(batches, AHEAD, prepare)) {
+    begun++;
+    const result = await sendPrepared(round, prepared);
+    const again = result.left + prepared.postponed;
+    sent += result.sent;
+    left += again;
+    if (again < prepared.planned) hasProgress = true;
+    isOutdated = result.isOutdated;
+    if (isOutdated || !hasRoom(round.leg)) break;
   }
+  left += batches.slice(begun).flatMap(({ batch }) => batch).length;
   return { sent, left, canGoOn: hasProgress && !isOutdated };
 }
 
@@ -211,27 +227,63 @@ interface Prepared {
   readonly again: readonly Candidate[];
 }
 
-/** Reads receipts, and prepares messages that are still open. */
+/** Planned batch that was prepared. */
+interface PreparedBatch extends Prepared {
+  /** Number of its messages. */
+  readonly planned: number;
+  /** Number of those that are left for a later round. */
+  readonly postponed: number;
+}
+
+/** Turns of the batches of a round: one is proved while the one before it is simulated. */
+interface Stages {
+  readonly proving: Limit;
+  readonly simulating: Limit;
+}
+
+/** Proves a batch, reads its receipts, and simulates what is still open of it. */
 async function prepareBatch(
   round: Round,
-  { batch: planned, isFresh }: PlannedBatch,
-): Promise<Prepared & { readonly postponed: number }> {
-  const { leg, facts } = round;
-  const batch = isFresh ? withoutRefusedSenders(leg, planned) : planned;
-  const postponed = planned.length - batch.length;
-  if (batch.length === 0) return { ready: [], again: [], postponed };
+  { proving, simulating }: Stages,
+  { batch, isFresh }: PlannedBatch,
+): Promise<PreparedBatch> {
+  const { leg } = round;
+  // The batches before this one may show at any time which senders the hub refuses.
+  const withoutRefused = (candidates: readonly Candidate[]): readonly Candidate[] =>
+    isFresh ? withoutRefusedSenders(leg, candidates) : candidates;
+  const proved = await proving.run(() => proveOpen(round, withoutRefused(batch)), leg.signal);
+  return await simulating.run(async () => {
+    const open = withoutRefused(proved.open);
+    const prepared = await prepare(round, open, open.length === proved.count ? proved.proof : undefined);
+    const postponed = batch.length - proved.count + proved.open.length - open.length;
+    return { ...prepared, planned: batch.length, postponed };
+  }, leg.signal);
+}
+
+/** Messages of a batch without a receipt, and a proof. */
+interface ProvedBatch {
+  readonly open: readonly Candidate[];
+  /** Of `count` messages, which may be more than the open ones; a fault shows where it is awaited. */
+  readonly proof: Promise<MessageProof> | undefined;
+  readonly count: number;
+}
+
+/**
+ * Reads receipts. Hardly any message already has one, so the proof of all is fetched in parallel: one round trip less.
+ */
+async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Promise<ProvedBatch> {
+  if (batch.length === 0) return { open: [], proof: undefined, count: 0 };
   const messages = batch.map(({ message }) => message);
-  // Hardly any message already has a receipt, so the proof of all is fetched in parallel: one round trip less.
-  const proving = leg.source.proofs.proveMessages(
+  const proof = leg.source.proofs.proveMessages(
     messages,
     { height: facts.proofHeight, target: leg.verifier ?? leg.target },
     leg.signal,
   );
-  proving.catch(() => undefined); // handled where it is awaited
+  const proofEnded = proof.then(() => {}, () => {});
   const receipts = await leg.target.reads.fetchReceipts(messages, leg.signal);
   const open = await endDelivered(leg, { candidates: batch, receipts });
-  const prepared = await prepare(round, open, open.length === batch.length ? proving : undefined);
-  return { ...prepared, postponed };
+  await proofEnded;
+  return { open, proof, count: batch.length };
 }
 
 /** Finds deliverable and profitable messages; refused and unprofitable ones are held. */

@@ -2,7 +2,7 @@
  * What senders whose messages wait for bandwidth have left at the hub, as it was read last. It is in the database, so
  * that `status` and `show` tell it without asking the hub.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { SenderLimit } from "../../../core/chains/hub.ts";
 import type { Hex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";

@@ -9,7 +9,7 @@ import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
 import { isSpendingStopped, isUnfunded } from "./spending.ts";
 import type { TargetContext } from "../leg.ts";
 import { losesGasOnRace, readCompetition } from "./competitors.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { learnMaxBytes, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
 
 /** True when another transaction to the target may be made now. */

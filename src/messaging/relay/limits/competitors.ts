@@ -2,7 +2,7 @@
  * Other relayers on a target: a memory of them in the ledger, so that it survives a restart, and a watch over their
  * deliveries until they are final.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Hex } from "../../../core/encoding/bytes.ts";
 import {

@@ -15,7 +15,7 @@ import type {
 import type { PriceSource } from "../../pricing/price_source.ts";
 import { toHash256 } from "../../../core/encoding/bytes.ts";
 import type { Leg, RelayDeps, Settling, TargetContext } from "../leg.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import { DAY_MS, stoppedUntilMs } from "../decisions/spending_summary.ts";
 import { waitNoticeMs } from "../../../core/runtime/waiting.ts";
