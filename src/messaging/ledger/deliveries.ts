@@ -263,10 +263,29 @@ function recordAll(
   );
 }
 
+const claimable = `FROM delivery INDEXED BY delivery_unclaimed WHERE ${isClaimable}`;
+
+/** First claimable row behind those of a pair, by each of the bounds where the index can start. */
+const afterPair = [
+  "source = pair.source AND dest = pair.dest AND relayer > pair.relayer",
+  "source = pair.source AND dest > pair.dest",
+  "source > pair.source",
+].map((bound) => `(SELECT rowid ${claimable} AND ${bound} ORDER BY source, dest, relayer LIMIT 1)`);
+
+const ofPair = (column: string): string =>
+  `(SELECT ${column} ${claimable} AND source = pair.source AND dest = pair.dest AND relayer = pair.relayer)`;
+
+/** Steps from pair to pair and counts each in its range of the index; to group all rows takes three times as long. */
 function listClaimPairs(db: Database): ClaimPair[] {
   return db.rows(
-    `SELECT source, dest, relayer, count(*) AS count, min(block_height) AS oldest, max(block_height) AS newest
-     FROM delivery INDEXED BY delivery_unclaimed WHERE ${isClaimable} GROUP BY source, dest, relayer ORDER BY oldest, source, dest`,
+    `WITH RECURSIVE pair (source, dest, relayer) AS (
+       SELECT * FROM (SELECT source, dest, relayer ${claimable} ORDER BY source, dest, relayer LIMIT 1)
+       UNION ALL
+       SELECT next.source, next.dest, next.relayer
+         FROM pair JOIN delivery next ON next.rowid = coalesce(${afterPair.join(", ")})
+     )
+     SELECT source, dest, relayer, ${ofPair("count(*)")} AS count, ${ofPair("min(block_height)")} AS oldest,
+       ${ofPair("max(block_height)")} AS newest FROM pair ORDER BY oldest, source, dest`,
   ).flatMap(readable(toClaimPair));
 }
 

@@ -24,17 +24,23 @@ export function takeLock(path: string): FileLock {
   const place = placeOf(path);
   let file: Deno.FsFile | undefined;
   try {
-    file = Deno.openSync(place, { read: true, write: true, create: true });
+    const opened = file = Deno.openSync(place, { read: true, write: true, create: true });
     if (!file.tryLockSync(true)) throw heldFault(path, place, file);
     giveToOwner(place, path);
     const note = `${Deno.pid}\nThe process that works on this database locks this file. Leave it here.\n`;
     file.truncateSync();
     file.writeSync(new TextEncoder().encode(note));
-    return { release: file.close.bind(file) };
+    return { release: () => release(opened) };
   } catch (error) {
     file?.close();
     throw error instanceof LedgerFault ? error : toFileFault(error, path, place);
   }
+}
+
+/** Unlocks before it closes: a child process that was just forked has the file open for a moment longer (flock(2)). */
+function release(file: Deno.FsFile): void {
+  file.unlockSync();
+  file.close();
 }
 
 /**
