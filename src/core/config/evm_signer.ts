@@ -26,9 +26,15 @@ const accountAddress = addressOf(
       : undefined,
 );
 
-/** 20-byte address of a signer. */
+/** Addresses of keys: a start asks for each a few times, and deriving one takes milliseconds. */
+const keyAddresses = new WeakMap<Secret<Hex>, Uint8Array>();
+
+/** 20-byte address of a signer. @throws {SignatureError} `bad_key`. */
 export function signerAddress(signer: EvmSigner): Uint8Array {
-  return signer instanceof RemoteSigner ? fromHex(signer.address) : toEvmAddress(fromHex(signer.reveal()));
+  if (signer instanceof RemoteSigner) return fromHex(signer.address);
+  const address = keyAddresses.get(signer) ?? toEvmAddress(fromHex(signer.reveal()));
+  keyAddresses.set(signer, address);
+  return address;
 }
 
 /** A signer, or what is wrong with it. */

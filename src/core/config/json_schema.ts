@@ -1,5 +1,5 @@
 /** JSON schemas of configuration files, for editors, from the sections. Pure. */
-import { z } from "zod";
+import * as z from "zod";
 import { allKeys, type Section } from "./schema.ts";
 import type { ConfigFiles } from "./toml.ts";
 

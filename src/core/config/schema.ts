@@ -3,7 +3,7 @@
  * default and a description, and nothing of that stands anywhere else: the types of the programs, the checks, the
  * reference in `docs/configuration`, the example files and the JSON schemas come from here.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { KeyPath, SourceLocation } from "./diagnostics.ts";
 import { shownText } from "./redact.ts";
 import { nearestWord } from "./spelling.ts";

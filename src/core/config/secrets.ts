@@ -5,8 +5,13 @@
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import type { z } from "zod";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
-import { toEvmAddress } from "../ismp/signed_messages.ts";
-import { type EvmSigner, readRemoteSigner, signerAddressKey, UNCLAIMABLE_HINT } from "./evm_signer.ts";
+import {
+  type EvmSigner,
+  readRemoteSigner,
+  signerAddress,
+  signerAddressKey,
+  UNCLAIMABLE_HINT,
+} from "./evm_signer.ts";
 import { Secret } from "./redact.ts";
 import { isRemote, REMOTE_PREFIX } from "./remote_prefix.ts";
 import { describeExposure } from "./exposed_files.ts";
@@ -60,8 +65,8 @@ export function judgeEvmKey(bytes: Uint8Array): Judgement {
   if (!secp256k1.utils.isValidSecretKey(bytes)) {
     return { found: "a number outside of the secp256k1 group order" };
   }
-  if (toEvmAddress(bytes)[0] === 0) return UNCLAIMABLE_KEY;
-  return { value: new Secret(toHex(bytes)) };
+  const key = new Secret(toHex(bytes));
+  return signerAddress(key)[0] === 0 ? UNCLAIMABLE_KEY : { value: key };
 }
 
 /**

@@ -2,7 +2,7 @@
  * Types of plain values: integers, amounts, booleans, words, lists. The message of a type's errors is what stands
  * behind "expected ...", in messages and in the reference.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { refusal, type Remark, remarksOn, withRemarks } from "./schema.ts";
 
 /** Longest period of a timer in seconds: runtimes count it in milliseconds as a signed 32-bit integer. */

@@ -107,6 +107,20 @@ export function toEvmAddress(secretKey: Uint8Array): Uint8Array {
 }
 
 /**
+ * Signs a digest as it is: 65 bytes r, s, v with v 27 or 28 and the lower s. The same every time (RFC 6979).
+ * @throws {SignatureError} `bad_key`.
+ */
+export function signDigest(secretKey: Uint8Array, digest: Hash256): Uint8Array {
+  try {
+    const options = { prehash: false, format: "recovered", extraEntropy: false } as const;
+    const recovered = secp256k1.sign(fromHex(digest), secretKey, options);
+    return concatBytes(recovered.subarray(1), Uint8Array.of(27 + (recovered[0] ?? 0)));
+  } catch {
+    throw new SignatureError("bad_key");
+  }
+}
+
+/**
  * Address whose key made the signature; v may be 0, 1, 27 or 28.
  * @throws {SignatureError} `bad_signature`.
  */

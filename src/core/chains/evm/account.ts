@@ -1,11 +1,11 @@
 /** Accounts that sign on EVM chains: transactions, and messages for the hub. */
 import { parseSignature, serializeTransaction } from "viem";
-import { privateKeyToAccount } from "viem/accounts";
+import { signerAddress } from "../../config/evm_signer.ts";
 import type { Secret } from "../../config/redact.ts";
-import { fromHex, type Hex, toHash256 } from "../../encoding/bytes.ts";
+import { fromHex, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
-import type { SignedMessage } from "../../ismp/signed_messages.ts";
+import { signDigest, type SignedMessage } from "../../ismp/signed_messages.ts";
 import { toSerializable, type TransactionToSign } from "./signed_transaction.ts";
 
 /** Who holds the key of an account, if not this program. */
@@ -30,18 +30,19 @@ export interface SigningAccount {
   signMessage(message: SignedMessage, signal: AbortSignal): Promise<Uint8Array>;
 }
 
-/** Creates the account of a private key. It signs in this process, without requests. */
+/** Creates the account of a private key. It signs in this process, without requests. @throws {SignatureError} `bad_key` */
 export function keyAccount(key: Secret<Hex>): SigningAccount {
-  const account = privateKeyToAccount(key.reveal());
+  const secret = (): Uint8Array => fromHex(key.reveal());
+  // By parts, so that the digest is computed by the quick hash function: a delivery has tens of kilobytes.
+  const sign = (transaction: TransactionToSign): Uint8Array => {
+    const unsigned = toSerializable(transaction);
+    const hash = toHash256(keccak256(fromHex(serializeTransaction(unsigned))));
+    const signature = parseSignature(toHex(signDigest(secret(), hash)));
+    return fromHex(serializeTransaction(unsigned, signature));
+  };
   return {
-    address: toAddress(account.address),
-    // By parts, so that the digest is computed by the quick hash function: a delivery has tens of kilobytes.
-    signTransaction: async (transaction) => {
-      const unsigned = toSerializable(transaction);
-      const hash = toHash256(keccak256(fromHex(serializeTransaction(unsigned))));
-      const signature = parseSignature(await account.sign({ hash }));
-      return fromHex(serializeTransaction(unsigned, signature));
-    },
-    signMessage: async ({ digest }) => fromHex(await account.sign({ hash: digest })),
+    address: toAddress(signerAddress(key)),
+    signTransaction: (transaction) => Promise.try(sign, transaction),
+    signMessage: ({ digest }) => Promise.try(() => signDigest(secret(), digest)),
   };
 }

@@ -7,7 +7,7 @@ import { ctr } from "@noble/ciphers/aes";
 import { pbkdf2 } from "@noble/hashes/pbkdf2.js";
 import { scrypt } from "@noble/hashes/scrypt.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { z } from "zod";
+import * as z from "zod";
 import { concatBytes, equalBytes, fromHex, toHex } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import { SignatureError, toEvmAddress } from "../../ismp/signed_messages.ts";

@@ -6,7 +6,7 @@
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa";
 import { scrypt } from "@noble/hashes/scrypt.js";
 import { u32 } from "scale-ts";
-import { z } from "zod";
+import * as z from "zod";
 import { concatBytes, equalBytes, fromHex } from "../../encoding/bytes.ts";
 import {
   SignatureError,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { parseTransaction, serializeTransaction } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
 import { keyAccount } from "../../../../src/core/chains/evm/account.ts";
 import type { GasPrice } from "../../../../src/core/chains/evm/gas.ts";
 import {
@@ -50,6 +51,23 @@ Deno.test("signed transaction: what was asked for is accepted, whatever its fiel
       kind: "verified",
       bytes: fromHex(raw),
     });
+  }));
+});
+
+Deno.test("signed transaction: the bytes are those that viem's account makes", async () => {
+  const viems = privateKeyToAccount(DEVNET_KEYS.relayer);
+  assert.equal(account.address, viems.address.toLowerCase());
+  await fc.assert(fc.asyncProperty(transactions, async (wanted) => {
+    assert.equal(await sign(wanted), await viems.signTransaction(toSerializable(wanted)));
+  }));
+});
+
+Deno.test("signed message: the signature is the one that viem's account makes of the digest", async () => {
+  const viems = privateKeyToAccount(DEVNET_KEYS.relayer);
+  await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 100 }), async (bytes) => {
+    const message = consensusSignerMessage(bytes);
+    const signature = toHex(await account.signMessage(message, never));
+    assert.equal(signature, await viems.sign({ hash: message.digest }));
   }));
 });
 
