@@ -1,19 +1,6 @@
-/** Entry point of the consensus relayer: wires it to the real environment and exits with its status. */
-import type { ProcessEnv } from "../core/runtime/app.ts";
-import type { ExitCode } from "../core/runtime/exit_codes.ts";
+/** Entry point of the consensus relayer: exits with its status. */
 import { startProgram } from "../core/runtime/start_program.ts";
-import { parseArguments, type RunRequest } from "./arguments.ts";
 
-/** Loads the chain libraries only for what may need them. */
-async function run({ arguments: args, command }: RunRequest, env: ProcessEnv): Promise<ExitCode> {
-  if (command.kind !== "standalone") {
-    return await (await import("./program.ts")).runProgram({ arguments: args, command }, env);
-  }
-  const { runStandalone } = await import("../core/commands/standalone.ts");
-  const { consensusFile: file } = await import("./config/config_file.ts");
-  return await runStandalone(command, { program: "causeway-consensus", arguments: args, env, file });
-}
+const load = async () => (await import("./launch.ts")).launch;
 
-if (import.meta.main) {
-  Deno.exit(await startProgram({ name: "causeway-consensus", parse: parseArguments, run }));
-}
+if (import.meta.main) Deno.exit(await startProgram({ name: "causeway-consensus", load }));
