@@ -1,6 +1,6 @@
 /** Reads blocks of the execution chain in the form in which beacon blocks carry them. */
 import type { electra } from "@lodestar/types";
-import { z } from "zod";
+import * as z from "zod";
 import { fromHex, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 
 /** A block without withdrawals: those are the beacon chain's to decide. */

@@ -1,5 +1,5 @@
 /** Puts the beacon chain's withdrawals into the blocks that the execution chain answers with. */
-import { z } from "zod";
+import * as z from "zod";
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import type { BeaconChain } from "./chain.ts";
 

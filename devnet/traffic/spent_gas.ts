@@ -3,7 +3,7 @@
  * which know nothing of the program and its ledger. Start reading at {@link readSpentGas}.
  */
 import { type Abi, createPublicClient, http, toFunctionSelector } from "viem";
-import { z } from "zod";
+import * as z from "zod";
 import { evmHostAbi, handlerV2Abi } from "../../src/core/evm/host_abi.ts";
 import type { Anvil } from "../evm/anvil.ts";
 import { DEVNET_ACCOUNTS } from "../evm/accounts.ts";

@@ -1,5 +1,5 @@
 /** Result of proving by hand, as it travels over the control socket. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** What a transaction costs, or would cost at the price of the moment. Decimal text. */
 const costShape = z.object({

@@ -13,7 +13,7 @@ import type { PriceContext } from "./pricing/price_quote.ts";
 import { listPriceQuotes } from "./pricing/price_quotes.ts";
 import { createPriceSource, type PriceSource } from "./pricing/price_source.ts";
 import { toTokenUnits } from "./relay/decisions/money.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 /** Dependencies of price sources. */
 export interface PriceDeps {

@@ -1,6 +1,6 @@
 /** What is generated from the schemas of the configuration is what stands in the repository, and fits together. */
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import { parseToml } from "../../src/core/config/toml.ts";
 import { CONFIG_DOCUMENTS } from "./support/config_documents.ts";
 

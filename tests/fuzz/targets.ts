@@ -1,5 +1,5 @@
 /** Every decoder that sees bytes, texts or JSON from outside. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   decodeArbitrumState,
   decodeArbitrumUpdate,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { PARTS } from "./parts.ts";
 

@@ -2,7 +2,7 @@
  * Keys that the hub has whatever its type: `[hub.substrate]`. Source: docs/specification.md, "Consensus relayer configuration";
  * docs/protocol/hub-consensus.md section 3.2.
  */
-import { z } from "zod";
+import * as z from "zod";
 import {
   DEFAULT_MAX_CONCURRENT_QUERIES,
   hubStateMachine,

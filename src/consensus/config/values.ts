@@ -1,7 +1,7 @@
 /**
  * Value types specific to the consensus relayer's file: ids as arrays of bytes, and pairs of a chain and a period.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { anyStateMachine, consensusStateId } from "../../core/config/chain_values.ts";
 import { refusal } from "../../core/config/schema.ts";
 import { listOf, wideSeconds } from "../../core/config/values.ts";

@@ -10,7 +10,7 @@ import type { Log } from "../../core/telemetry/log.ts";
 import type { ConsensusStatus } from "../status/consensus_status.ts";
 import { type Proven, provenShape } from "../proven.ts";
 import { proveNow, type ProveRequest, type Proving } from "./prove_now.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 /** Context of the operations. */
 export interface ConsensusControl extends LevelSetter {

@@ -3,7 +3,7 @@
  * line of JSON. Both programs have their own operations; this is what those have in common.
  */
 import type { Log } from "../telemetry/log.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 /**
  * What an operation needs where nothing runs. `read`: the database, read-only. `write`: the database. `running`: it is

@@ -1,5 +1,5 @@
 /** Shapes that operations of both programs have in common, as they travel over the control socket. */
-import { z } from "zod";
+import * as z from "zod";
 import { IdentifierError, parseStateMachine } from "../ismp/state_machine.ts";
 
 /** A state machine as text. */

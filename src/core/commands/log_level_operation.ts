@@ -1,7 +1,7 @@
 /** `log-level`: the running program writes more or less of its log from now on. */
 import { type LogLevel, logLevels } from "../telemetry/log.ts";
 import { type ControlOperation, OperationRefusal } from "./control_operation.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 /** What changes the level of a program's log. */
 export interface LevelSetter {

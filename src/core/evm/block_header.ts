@@ -3,7 +3,7 @@
  * Source: polytope-labs/hyperbridge: modules/consensus/geth-primitives/src/lib.rs (CodecHeader, Header).
  */
 import { RLP } from "@ethereumjs/rlp";
-import { z } from "zod";
+import * as z from "zod";
 import { fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
 import { bytes, type Codec, fixedBytes, hash256, Option, Struct, u256, u64 } from "../encoding/scale.ts";

@@ -3,7 +3,7 @@
  * Bytes inside requests and events are 0x hex; `proof`, `keys` and consensus states are arrays of numbers.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc, modules/ismp/core/src (serde), modules/utils/serde.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
 import type { IsmpEvent } from "./event.ts";
 import type { GetRequest, GetResponse, PostRequest, StorageValue } from "./message.ts";

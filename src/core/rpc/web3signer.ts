@@ -3,7 +3,7 @@
  * prefix only (`eth_sign`), by its REST API. What it answers is not judged here. Source: Consensys/web3signer:
  * core/src/main/java/tech/pegasys/web3signer/core/routes/eth1, openapi-specs/eth1/web3signer.yaml.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { CallConditions, NodeError, RpcEndpoint, TranslateError } from "./call.ts";
 import { translateEvmError } from "./evm_errors.ts";
 import type { RpcFault } from "./fault.ts";

@@ -4,7 +4,7 @@ import { formatDecimal } from "../../core/encoding/decimal.ts";
 import type { MessageFilter, MessageRow } from "../ledger/ledger.ts";
 import { isTerminal, neverMs } from "../ledger/ledger.ts";
 import type { filterShape } from "./shapes.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 /** A message on one leg. */
 export const messageShape = z.object({

@@ -2,7 +2,7 @@
 import { stateMachineShape } from "../../core/commands/control_shapes.ts";
 import { toHash256 } from "../../core/encoding/bytes.ts";
 import { messageReasons, messageStates } from "../ledger/ledger.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 /** A commitment or the hash of a transaction. */
 export const hashShape = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text) => toHash256(text));

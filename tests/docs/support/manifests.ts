@@ -1,6 +1,6 @@
 /** The manifests of `packaging/kubernetes/`, as far as tests compare them with the programs. */
 import { parse } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import { readFile } from "./tree.ts";
 
 /** Folder of the manifests. */

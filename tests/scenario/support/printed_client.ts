@@ -5,7 +5,7 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { consensusConfig, type ConsensusEndpoints } from "../../../devnet/programs/consensus_config.ts";
 import type { NewConsensusClient } from "../../../devnet/hub/pallets/ismp.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";

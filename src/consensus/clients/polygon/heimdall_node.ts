@@ -3,7 +3,7 @@
  * each set against the hash in a header. Source: 0xPolygon/cometbft: rpc/core/routes.go; polytope-labs/hyperbridge:
  * tesseract/consensus/polygon/src/client.rs.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { EvmEndpointSetDeps } from "../../../core/chains/evm/evm_endpoint_set.ts";
 import type { Query } from "../../../core/chains/evm/queries.ts";
 import { callOne, faultAt } from "../../../core/chains/evm/rpc_batch.ts";

@@ -4,7 +4,7 @@
  * apis/{beacon,debug,node}; ChainSafe/lodestar: packages/api/src/beacon/routes; status-im/nimbus-eth2:
  * beacon_chain/rpc/rest_nimbus_api.nim.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
 import { DerivationError } from "./spec/derivation_error.ts";
 import {

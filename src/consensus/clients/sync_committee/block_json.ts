@@ -2,7 +2,7 @@
  * Required part of a beacon block: the signers of its parent. Source: ethereum/beacon-APIs:
  * types/{deneb,electra}/block.yaml.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { fromHex, type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { SyncAggregate } from "./spec/update.ts";
 

@@ -3,7 +3,7 @@
  * polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state); light client strategy:
  * docs/protocol/evm-consensus.md section 5.10.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { toHash256 } from "../../../core/encoding/bytes.ts";
 import { epochOfSlot, periodOfSlot } from "./spec/beacon_network.ts";
 import { type BeaconConsensusState, beaconConsensusStateCodec } from "./spec/consensus_state.ts";

@@ -3,7 +3,7 @@
  * helps. Source: ethereum/beacon-APIs: apis/beacon/light_client (`version` beside `data`); ethereum/consensus-specs:
  * specs/gloas/light-client (headers without the `execution` header of their block).
  */
-import { z } from "zod";
+import * as z from "zod";
 import { forkNames } from "./spec/beacon_network.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 

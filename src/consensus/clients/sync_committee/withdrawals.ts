@@ -1,7 +1,7 @@
 /**
  * The index of the next withdrawal after an execution block, which the beacon state holds next to the payload header.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 

@@ -2,7 +2,7 @@
  * Probe of one endpoint of an EVM chain: what it answers to each of the requests that the programs make. Faults are
  * facts; what they mean is decided in `endpoint_rows.ts`.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";

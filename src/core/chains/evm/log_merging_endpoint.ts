@@ -3,7 +3,7 @@
  * several callers' requests were merged, and providers bill calls. Each has its own answer. One that fails together with
  * others is asked by itself, so that its fault is what the node says of it.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../rpc/call.ts";
 import { BLOCK_FAULTS } from "../../rpc/fault.ts";
 import type { Json } from "../../rpc/json.ts";

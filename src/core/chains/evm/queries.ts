@@ -2,7 +2,7 @@
  * Queries of EVM nodes: each is a JSON-RPC call and the reader of its answer. Source: ethereum/execution-apis
  * (src/eth/execute.yaml for eth_simulateV1); EIP-1186 (proofs); ethereum/go-ethereum: eth/tracers (traces).
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { BlockHeaderError, type EvmBlockHeader, parseHashedBlock } from "../../evm/block_header.ts";

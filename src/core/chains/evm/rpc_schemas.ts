@@ -1,7 +1,7 @@
 /**
  * Schemas of answers of EVM nodes (ethereum/execution-apis: src/schemas), checked before anything is trusted.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Hash256, type Hex, isHexBytes, toHash256, toLowerHex } from "../../encoding/bytes.ts";
 import type { ReceiptLog } from "./log_answers.ts";
 import { SchemaError } from "./schema_error.ts";

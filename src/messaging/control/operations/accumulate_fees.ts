@@ -1,7 +1,7 @@
 /** `accumulate-fees` in the running relayer: with its connections, and never at the same time as its own rounds. */
 import { claimAndWithdraw } from "../../commands/run_accumulation.ts";
 import type { Operation } from "../operation.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 const input = z.strictObject({ waits: z.boolean(), withdraws: z.boolean() });
 

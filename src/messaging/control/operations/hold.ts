@@ -2,7 +2,7 @@
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
 import { formatHoldSubject, parseHoldSubject } from "../../relay/decisions/hold_subject.ts";
 import type { Operation } from "../operation.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 const input = z.strictObject({ subject: z.string().max(200) });
 

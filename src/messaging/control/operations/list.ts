@@ -2,7 +2,7 @@
 import type { Operation } from "../operation.ts";
 import { messageShape, toMessageFilter, toMessageView } from "../message_view.ts";
 import { filterShape } from "../shapes.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 /** Maximum number of messages of an answer. */
 export const MAX_LISTED = 1_000;

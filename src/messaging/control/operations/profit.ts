@@ -1,7 +1,7 @@
 /** `profit`: fees earned against gas spent, what was wasted and why, and which claims are outstanding. */
 import { ProfitAccount, profitGroups } from "../profit_account.ts";
 import type { Operation } from "../operation.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 /** Transactions that are added up before others have a turn. */
 const PAGE = 2_000;

@@ -11,7 +11,7 @@ import { timeText } from "../message_view.ts";
 import type { Operation, OperationContext } from "../operation.ts";
 import { hashShape } from "../shapes.ts";
 import { decisionShape, findRows, toDecisionView } from "./show.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 const input = z.strictObject({ hash: hashShape, isDryRun: z.boolean() });
 

@@ -9,7 +9,7 @@ import type { SuspensionRow } from "../../ledger/ledger.ts";
 import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../../relay/decisions/hold_subject.ts";
 import { releaseAll } from "../../relay/limits/suspension.ts";
 import type { Operation, OperationContext } from "../operation.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 const input = z.strictObject({
   /** Module or route; absent: everything. */

@@ -2,7 +2,7 @@
 import type { Operation } from "../operation.ts";
 import { toMessageFilter } from "../message_view.ts";
 import { filterShape } from "../shapes.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 const input = z.strictObject({ filter: filterShape });
 

@@ -4,7 +4,7 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import { recordMissed } from "../../relay/missed_messages.ts";
 import type { Operation } from "../operation.ts";
 import { stateMachineShape } from "../../../core/commands/control_shapes.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 /** Heights travel as text. */
 const heightShape = z.string().regex(/^\d{1,19}$/).transform((text) => BigInt(text));

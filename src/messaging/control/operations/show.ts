@@ -14,7 +14,7 @@ import { dollarsText, messageShape, timeText, toMessageView } from "../message_v
 import { describeNext } from "../next_step.ts";
 import type { Operation, OperationContext } from "../operation.ts";
 import { hashShape } from "../shapes.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 const input = z.strictObject({ hash: hashShape });
 

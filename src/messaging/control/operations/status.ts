@@ -1,7 +1,7 @@
 /** `status`: what the status page shows. */
 import type { RelayStatus } from "../../status/relay_status.ts";
 import type { Operation } from "../operation.ts";
-import { z } from "zod";
+import * as z from "zod";
 
 const input = z.strictObject({});
 

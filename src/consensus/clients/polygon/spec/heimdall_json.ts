@@ -3,7 +3,7 @@
  * rpc/core/types/responses.go, libs/json; polytope-labs/hyperbridge: tesseract/consensus/polygon/src/client.rs.
  */
 import { base64 } from "@scure/base";
-import { z } from "zod";
+import * as z from "zod";
 import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { toAddress } from "../../../../core/evm/address.ts";
 import type { CometCommitSig } from "./comet_commit.ts";

@@ -3,7 +3,7 @@
  * Source: ethereum/consensus-specs: specs/{altair,capella,electra}/light-client/sync-protocol.md;
  * ethereum/beacon-APIs: apis/beacon/light_client, types.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { ExecutionPayloadHeader } from "./ssz_roots.ts";
 import type { BeaconBlockHeader, SyncAggregate, SyncCommittee } from "./update.ts";
