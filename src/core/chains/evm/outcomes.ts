@@ -9,7 +9,7 @@ import { RpcFault } from "../../rpc/fault.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { accountNonce, callResult, isTransactionKnown, transactionReceipt } from "./queries.ts";
+import { accountNonce, callResult, transactionPlace, transactionReceipt } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import { faultToRefusal } from "./refusals.ts";
 import type { Receipt } from "./rpc_schemas.ts";
@@ -20,22 +20,30 @@ const REPLACED_AFTER_MS = 15_000;
 /** Timeout per endpoint; a slower one is ignored. */
 const WITNESS_TIMEOUT_MS = 10_000;
 
-/** Maximum number of transactions remembered as mined; each is forgotten when it is final. */
-const MAX_MINED = 256;
+/**
+ * Time for which a node is believed that a transaction is in its mempool, ms: behind one URL may be one that has it in a
+ * block.
+ */
+const MEMPOOL_BELIEVED_MS = 20_000;
+
+/** Maximum number of transactions about which something is remembered. */
+const MAX_REMEMBERED = 256;
 
 /** Search for our transactions. */
 export class EvmOutcomes implements Outcomes {
   readonly #context: EvmContext;
   /** Transactions seen in a block that is not final yet: whether they are pending need not be asked. */
   readonly #mined = new Set<Hash256>();
+  /** Transactions that wait for their block, with the time of the last whole look, or of the first one. */
+  readonly #lookedAtMs = new Map<Hash256, number>();
 
   constructor(context: EvmContext) {
     this.#context = context;
   }
 
   /**
-   * Fetches the outcome of a submission. One request; more when it reverted, seems to be replaced, or is not in its
-   * block any more.
+   * Fetches the outcome of a submission. While it waits for its block, one call; then its receipt. More requests when
+   * it reverted, seems to be replaced, or is not in its block any more.
    */
   async fetchOutcome(
     submission: SignedSubmission,
@@ -47,9 +55,11 @@ export class EvmOutcomes implements Outcomes {
     }
     const again = this.#mined.has(hash) ? await this.#fetchMined(submission, signal) : undefined;
     if (again !== undefined) return again;
+    const quick = await this.#lookForBlock(submission, signal);
+    if (quick !== undefined) return quick;
     const batch = new RpcBatch(this.#context.at.endpoints);
     const used = batch.add(accountNonce(toAddress(account)));
-    const known = batch.add(isTransactionKnown(hash));
+    const place = batch.add(transactionPlace(hash));
     const receipt = batch.add(transactionReceipt(hash));
     const final = addFinalHeight(this.#context, batch);
     await batch.send({ signal });
@@ -58,15 +68,52 @@ export class EvmOutcomes implements Outcomes {
       this.#noteMined(hash);
       return await this.#included(submission, { found, final: final.height() }, signal);
     }
-    if (known()) return { kind: "pending" };
+    if (place() !== undefined) return { kind: "pending" };
     if (used() <= nonce) return { kind: "unknown" };
     return await this.#afterNonceWasUsed(submission, signal);
   }
 
   #noteMined(hash: Hash256): void {
+    this.#lookedAtMs.delete(hash);
     this.#mined.add(hash);
     const [oldest] = this.#mined;
-    if (this.#mined.size > MAX_MINED && oldest !== undefined) this.#mined.delete(oldest);
+    if (this.#mined.size > MAX_REMEMBERED && oldest !== undefined) this.#mined.delete(oldest);
+  }
+
+  /**
+   * Asks where a transaction is, and nothing else while it is in the mempool. `undefined`: it is in doubt, or a whole
+   * look is due.
+   */
+  async #lookForBlock(
+    submission: SignedSubmission,
+    signal: AbortSignal,
+  ): Promise<SubmissionOutcome | undefined> {
+    const { hash } = submission;
+    if (this.#isWholeLookDue(hash)) return undefined;
+    const batch = new RpcBatch(this.#context.at.endpoints);
+    const place = batch.add(transactionPlace(hash));
+    await batch.send({ signal });
+    switch (place()) {
+      case "mempool":
+        return { kind: "pending" };
+      case "block":
+        // Receipts may come a little later than their block.
+        return await this.#fetchMined(submission, signal) ?? { kind: "pending" };
+      case "known":
+      case undefined:
+        return undefined;
+    }
+  }
+
+  #isWholeLookDue(hash: Hash256): boolean {
+    const nowMs = this.#context.at.clock.now();
+    const lastMs = this.#lookedAtMs.get(hash) ?? nowMs;
+    const isDue = Math.abs(nowMs - lastMs) >= MEMPOOL_BELIEVED_MS;
+    this.#lookedAtMs.delete(hash);
+    this.#lookedAtMs.set(hash, isDue ? nowMs : lastMs);
+    const [oldest] = this.#lookedAtMs.keys();
+    if (this.#lookedAtMs.size > MAX_REMEMBERED && oldest !== undefined) this.#lookedAtMs.delete(oldest);
+    return isDue;
   }
 
   /** Outcome of a transaction that was in a block; `undefined` when it is in none any more. One request. */
@@ -83,6 +130,7 @@ export class EvmOutcomes implements Outcomes {
       this.#mined.delete(submission.hash);
       return undefined;
     }
+    this.#noteMined(submission.hash);
     const outcome = await this.#included(submission, { found, final: final.height() }, signal);
     if (outcome.kind === "included" && outcome.isFinal) this.#mined.delete(submission.hash);
     return outcome;
@@ -125,7 +173,7 @@ export class EvmOutcomes implements Outcomes {
     const batch = new RpcBatch(endpoint);
     const used = batch.add(accountNonce(toAddress(account)));
     const receipt = batch.add(transactionReceipt(hash));
-    const known = batch.add(isTransactionKnown(hash));
+    const place = batch.add(transactionPlace(hash));
     const final = addFinalHeight(this.#context, batch);
     try {
       await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
@@ -137,7 +185,7 @@ export class EvmOutcomes implements Outcomes {
     if (found !== undefined) {
       return await this.#included(submission, { found, final: final.height() }, signal);
     }
-    if (known()) return { kind: "pending" };
+    if (place() !== undefined) return { kind: "pending" };
     return used() > nonce ? { kind: "replaced" } : undefined;
   }
 

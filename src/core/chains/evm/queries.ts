@@ -293,11 +293,18 @@ export function transactionReceipt(transaction: Hash256): Query<shape.Receipt | 
   };
 }
 
-/** True when the node knows the transaction, in a block or in its mempool. */
-export function isTransactionKnown(transaction: Hash256): Query<boolean> {
+/** Where a node has a transaction; `known`: it does not say whether in a block. `undefined`: nowhere. */
+export type TransactionPlace = "mempool" | "block" | "known" | undefined;
+
+/** Where the node has the transaction. */
+export function transactionPlace(transaction: Hash256): Query<TransactionPlace> {
   return query(
     "eth_getTransactionByHash",
     [transaction],
-    z.object({ hash: shape.hash }).nullable().transform((found) => found !== null),
+    z.object({ hash: shape.hash, blockNumber: z.unknown().optional() }).nullable().transform((found) => {
+      if (found === null) return undefined;
+      const { blockNumber } = found;
+      return blockNumber === null ? "mempool" : blockNumber === undefined ? "known" : "block";
+    }),
   );
 }

@@ -557,7 +557,57 @@ Deno.test("evm chain: a transaction that is mined between the calls of a batch i
   requests.count = 0;
   const outcome = await chain.outcomes.fetchOutcome(submission, never);
   assert.equal(outcome.kind, "included");
-  assert.equal(requests.count, 2);
+  assert.equal(requests.count, 3);
+});
+
+Deno.test("evm chain: a transaction that waits for its block costs one call a look, now and then all of them", async () => {
+  let blockNumber: unknown = null;
+  const mined = { blockNumber: "0xf1", blockHash, status: "0x1", gasUsed: "0x5208", logs: [] };
+  let receipt: unknown = null;
+  await using rpc = node({
+    eth_getTransactionByHash: () => ({ hash: blockHash, blockNumber }),
+    eth_getTransactionReceipt: () => receipt,
+  });
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  const submission = await sign(chain);
+  const methods = async (kind: string): Promise<readonly string[]> => {
+    const before = rpc.calls.length;
+    assert.equal((await chain.outcomes.fetchOutcome(submission, never)).kind, kind);
+    return rpc.calls.slice(before).map(({ method }) => method).toSorted();
+  };
+  const [byHash, ofBlock] = ["eth_getTransactionByHash", "eth_getTransactionReceipt"];
+  for (let look = 0; look < 4; look++) {
+    assert.deepEqual(await methods("pending"), [byHash]);
+    await clock.advance(5_000);
+  }
+  assert.ok((await methods("pending")).includes("eth_getTransactionCount"), "after 20 s");
+  assert.deepEqual(await methods("pending"), [byHash]);
+  blockNumber = "0xf1";
+  assert.ok((await methods("pending")).includes(ofBlock), "the node has its block and no receipt yet");
+  receipt = mined;
+  const methodsMined = await methods("included");
+  assert.ok(methodsMined.includes(ofBlock) && !methodsMined.includes("eth_getTransactionCount"));
+  assert.ok(!(await methods("included")).includes(byHash));
+});
+
+Deno.test("evm chain: a node that has a transaction in its mempool although it is mined is not believed for long", async () => {
+  await using rpc = node({
+    eth_getTransactionByHash: () => ({ hash: blockHash, blockNumber: null }),
+    eth_getTransactionReceipt: () => ({
+      blockNumber: "0xf1",
+      blockHash,
+      status: "0x1",
+      gasUsed: "0x5208",
+      logs: [],
+    }),
+  });
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  const submission = await sign(chain);
+  assert.equal((await chain.outcomes.fetchOutcome(submission, never)).kind, "pending");
+  await clock.advance(20_000);
+  assert.equal((await chain.outcomes.fetchOutcome(submission, never)).kind, "included");
 });
 
 Deno.test("evm chain: a transaction seen in a block is asked for by its receipt alone, until that is gone", async () => {
@@ -575,10 +625,10 @@ Deno.test("evm chain: a transaction seen in a block is asked for by its receipt 
     return rpc.calls.slice(before).map(({ method }) => method).toSorted();
   };
   const short = ["eth_getBlockByNumber", "eth_getTransactionReceipt"];
-  assert.equal((await methods("included")).length, 5);
+  assert.equal((await methods("included")).length, 6);
   assert.deepEqual(await methods("included"), short);
   receipt = null;
-  const afterwards = ["eth_getTransactionByHash", "eth_getTransactionCount"];
+  const afterwards = ["eth_getTransactionByHash", "eth_getTransactionByHash", "eth_getTransactionCount"];
   assert.deepEqual(await methods("unknown"), [...short, ...short, ...afterwards].toSorted());
   receipt = { ...mined, blockNumber: "0xef" };
   await methods("included");
