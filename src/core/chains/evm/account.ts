@@ -1,12 +1,12 @@
 /** Accounts that sign on EVM chains: transactions, and messages for the hub. */
-import { parseSignature, serializeTransaction } from "viem";
 import { signerAddress } from "../../config/evm_signer.ts";
 import type { Secret } from "../../config/redact.ts";
-import { fromHex, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
+import { fromHex, type Hex, toHash256 } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { signDigest, type SignedMessage } from "../../ismp/signed_messages.ts";
-import { toSerializable, type TransactionToSign } from "./signed_transaction.ts";
+import { encodeSigned, encodeUnsigned } from "./encoded_transaction.ts";
+import type { TransactionToSign } from "./signed_transaction.ts";
 
 /** Who holds the key of an account, if not this program. */
 export interface RemoteKeyHolder {
@@ -33,12 +33,9 @@ export interface SigningAccount {
 /** Creates the account of a private key. It signs in this process, without requests. @throws {SignatureError} `bad_key` */
 export function keyAccount(key: Secret<Hex>): SigningAccount {
   const secret = (): Uint8Array => fromHex(key.reveal());
-  // By parts, so that the digest is computed by the quick hash function: a delivery has tens of kilobytes.
   const sign = (transaction: TransactionToSign): Uint8Array => {
-    const unsigned = toSerializable(transaction);
-    const hash = toHash256(keccak256(fromHex(serializeTransaction(unsigned))));
-    const signature = parseSignature(toHex(signDigest(secret(), hash)));
-    return fromHex(serializeTransaction(unsigned, signature));
+    const digest = toHash256(keccak256(encodeUnsigned(transaction)));
+    return encodeSigned(transaction, signDigest(secret(), digest));
   };
   return {
     address: toAddress(signerAddress(key)),

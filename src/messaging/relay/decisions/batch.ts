@@ -59,7 +59,12 @@ export function packApart<Item>(
 ): Packing<Item> {
   const { bytesOf, limitOf } = measure;
   const groups = new Map<number | undefined, Item[]>();
-  for (const item of items) groups.set(limitOf(item), [...groups.get(limitOf(item)) ?? [], item]);
+  for (const item of items) {
+    const limit = limitOf(item);
+    const members = groups.get(limit);
+    if (members === undefined) groups.set(limit, [item]);
+    else members.push(item);
+  }
   const packings = [...groups].map(([limit, members]) =>
     pack(members, bytesOf, { ...limits, maxCount: Math.min(limits.maxCount, limit ?? Infinity) })
   );
