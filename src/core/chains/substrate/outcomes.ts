@@ -71,6 +71,8 @@ export class SubstrateOutcomes implements HubOutcomes {
   readonly #blockEvents: BlockEventReader;
   /** Per block the extrinsics by hash, with their index. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
+  /** Blocks whose bodies are larger than what the node answers with: nobody can tell what is in them. */
+  readonly #hidden = new Cache<Hash256, true>();
   /** Result per block and extrinsic. */
   readonly #results = new Cache<string, Result>();
   readonly #heights = new Cache<Hash256, bigint>();
@@ -95,7 +97,7 @@ export class SubstrateOutcomes implements HubOutcomes {
   async fetchUpdateOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
     const scan = await this.#scanWindow(submission, submission.madeAtHeight, signal);
     const { found } = await this.#search(submission, scan, signal);
-    if (found === "forgotten") return { kind: "unknown" };
+    if (typeof found === "string") return { kind: found };
     return found ?? await this.#settle(submission, scan, signal);
   }
 
@@ -109,7 +111,7 @@ export class SubstrateOutcomes implements HubOutcomes {
     for (let window = 0; window < WINDOWS_PER_FETCH; window++) {
       const scan = await this.#scanWindow(submission, from, signal);
       const { found, finalHeight } = await this.#search(submission, scan, signal);
-      if (found === "forgotten") return { kind: "unknown" };
+      if (typeof found === "string") return { kind: found };
       if (found !== undefined) return withoutHeights(found);
       const end = from + WINDOW_BLOCKS;
       if (scan.bestHeight < end) return withoutHeights(await this.#settle(submission, scan, signal));
@@ -129,7 +131,7 @@ export class SubstrateOutcomes implements HubOutcomes {
     // It may have moved from the pool into a block between the two answers: search again, in the blocks since then.
     const again = await this.#scanWindow(submission, scan.from, signal);
     const { found } = await this.#search(submission, again, signal);
-    if (found === "forgotten") return { kind: "unknown" };
+    if (typeof found === "string") return { kind: found };
     if (found !== undefined || again.isInPool === true) return found ?? { kind: "pending" };
     const isShown = again.isInPool !== undefined;
     const isOld = again.bestHeight >= submission.madeAtHeight + WINDOW_BLOCKS;
@@ -171,14 +173,15 @@ export class SubstrateOutcomes implements HubOutcomes {
   }
 
   /**
-   * Searches the blocks. `forgotten`: it is in a final block whose events the node has pruned (`--state-pruning`, 256
-   * blocks by default). Its effect is then visible in the newest state only, as for one that is not found at all.
+   * Searches the blocks. `unknown`: it is in a final block whose events the node has pruned (`--state-pruning`, 256
+   * blocks by default) or does not answer with. Its effect is then visible in the newest state only, as for one that is
+   * not found at all. `pending`: it may be in a block that cannot be read and is not final yet.
    */
   async #search(
     submission: SignedSubmission,
     scan: WindowScan,
     signal: AbortSignal,
-  ): Promise<{ readonly found: Found | "forgotten" | undefined; readonly finalHeight: bigint }> {
+  ): Promise<{ readonly found: Found | "unknown" | "pending" | undefined; readonly finalHeight: bigint }> {
     const finalHeight = await this.#readNew(scan, signal);
     for (const block of scan.blocks) {
       const index = this.#blocks.find(block.hash)?.get(submission.hash);
@@ -190,15 +193,18 @@ export class SubstrateOutcomes implements HubOutcomes {
         const result = await this.#resultOf(block, index, parent, signal);
         return { found: { kind: "included", block, isFinal, ...result }, finalHeight };
       } catch (fault) {
-        if (!(fault instanceof RpcFault) || fault.code !== "pruned" || !isFinal) throw fault;
+        const isLost = fault instanceof RpcFault && (fault.code === "pruned" || fault.code === "too_large");
+        if (!isLost || !isFinal) throw fault;
         this.#node.log.info("events_pruned", {
           block: block.height,
           extrinsic: submission.hash,
         });
-        return { found: "forgotten", finalHeight };
+        return { found: "unknown", finalHeight };
       }
     }
-    return { found: undefined, finalHeight };
+    const mayBeHidden = scan.isInPool !== true &&
+      scan.blocks.some(({ hash, height }) => height > finalHeight && this.#hidden.find(hash));
+    return { found: mayBeHidden ? "pending" : undefined, finalHeight };
   }
 
   /** Reads the blocks that were not read before, and finds the height of the final block: one round trip. */
@@ -210,11 +216,14 @@ export class SubstrateOutcomes implements HubOutcomes {
     const bodies = fresh.map((block) => calls.extrinsics(block.hash));
     const header = known === undefined ? [calls.header(scan.finalized)] : [];
     if (fresh.length === 0 && known !== undefined) return known;
-    const answers = await Promise.all([client.callAll(bodies, signal), client.callAll(header, signal)]);
+    const answers = await Promise.all([
+      client.callAllSettled(bodies, signal),
+      client.callAll(header, signal),
+    ]);
     const height = known ?? answers[1][0]?.height ?? 0n;
     this.#heights.store(scan.finalized, height);
     for (const [index, block] of fresh.entries()) {
-      const extrinsics = answers[0][index];
+      const extrinsics = await this.#bodyOf(block, answers[0][index], signal);
       if (extrinsics === undefined) {
         if (block.height <= height) {
           throw client.fault("pruned", "chain_getBlock", `no body of ${block.height}`);
@@ -226,6 +235,25 @@ export class SubstrateOutcomes implements HubOutcomes {
       this.#blocks.store(block.hash, new Map(hashes));
     }
     return height;
+  }
+
+  /**
+   * Extrinsics of a block by the answer to a request for several; none when the block alone is larger than what the node
+   * answers with (`--rpc-max-response-size`).
+   */
+  async #bodyOf(
+    block: BlockRef,
+    answer: readonly Uint8Array[] | RpcFault | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Uint8Array[] | undefined> {
+    if (!(answer instanceof RpcFault)) return answer;
+    if (answer.code !== "too_large") throw answer;
+    const [alone] = await this.#node.client.callAllSettled([calls.extrinsics(block.hash)], signal);
+    if (!(alone instanceof RpcFault)) return alone;
+    if (alone.code !== "too_large") throw alone;
+    this.#hidden.store(block.hash, true);
+    this.#node.log.warn("block_unreadable", { block: block.height, error: alone });
+    return [];
   }
 
   /**

@@ -148,6 +148,12 @@ export const endpointEvents = {
     meaning: "The node no longer has the events of a block with one of our extrinsics.",
     action: "Nothing; a node that keeps more state tells more about failures.",
   },
+  block_unreadable: {
+    text:
+      "Block larger than what the node answers with: what became of extrinsics in it is read from receipts",
+    meaning: "The node answers no chain_getBlock of that size (--rpc-max-response-size).",
+    action: "Nothing; a node with the default of 15 MB tells more about failures.",
+  },
   event_unreadable: {
     text: "Event unreadable; skipped",
     meaning: "An event of a chain cannot be decoded, for example a destination that is not text.",

@@ -5,6 +5,7 @@ import { keccak256 } from "../../../../src/core/encoding/hash.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { hubScale } from "../../../support/hub_vectors.ts";
+import { ScriptedError } from "../../../support/scripted_socket.ts";
 import { blockHashes, hashOf, headerJson, type Script, type Scripted, scriptHub } from "./scripted_hub.ts";
 
 const { signal } = new AbortController();
@@ -181,5 +182,26 @@ Deno.test("call outcome: the events of a block are read with the runtime that ex
   });
   await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
   assert.deepEqual(asked, [hashOf("b8")]);
+  await hub.chain.close();
+});
+
+Deno.test("call outcome: in a block that the node does not answer with, it is unknown once that is final", async () => {
+  const nodeState = { best: 12, finalized: 8, holder: undefined, isPending: false, events: "0x00" };
+  const hub = scriptNode(nodeState);
+  const asked: unknown[] = [];
+  hub.node.answer("chain_getBlock", (hash) => {
+    asked.push(hash);
+    if (hash !== hashOf("b10")) return { block: { extrinsics: [inherent] } };
+    throw new ScriptedError(-32008, "Response is too big", "Exceeded max limit of 9");
+  });
+  const fetch = async (): Promise<unknown> =>
+    (await hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal))).kind;
+  assert.equal(await fetch(), "pending");
+  assert.equal(asked.filter((hash) => hash === hashOf("b10")).length, 2, "with others, then alone");
+  assert.equal(await fetch(), "pending");
+  nodeState.best = 14;
+  nodeState.finalized = 10;
+  assert.equal(await fetch(), "unknown");
+  assert.equal(asked.filter((hash) => hash === hashOf("b10")).length, 2, "its size does not change");
   await hub.chain.close();
 });
