@@ -1,5 +1,6 @@
 /** Table `delivery`: receipts of our own deliveries, from inclusion until the fee is claimed (I4, I7). */
 import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
+import { compareIntegers } from "../../core/encoding/scale.ts";
 import { IdentifierError, type StateMachine } from "../../core/ismp/state_machine.ts";
 import {
   findDecimal,
@@ -263,30 +264,37 @@ function recordAll(
   );
 }
 
-const claimable = `FROM delivery INDEXED BY delivery_unclaimed WHERE ${isClaimable}`;
-
-/** First claimable row behind those of a pair, by each of the bounds where the index can start. */
-const afterPair = [
-  "source = pair.source AND dest = pair.dest AND relayer > pair.relayer",
-  "source = pair.source AND dest > pair.dest",
-  "source > pair.source",
-].map((bound) => `(SELECT rowid ${claimable} AND ${bound} ORDER BY source, dest, relayer LIMIT 1)`);
-
-const ofPair = (column: string): string =>
-  `(SELECT ${column} ${claimable} AND source = pair.source AND dest = pair.dest AND relayer = pair.relayer)`;
-
-/** Steps from pair to pair and counts each in its range of the index; to group all rows takes three times as long. */
+/** Steps from pair to pair and counts each in its range of the index, which takes less than to group all rows. */
 function listClaimPairs(db: Database): ClaimPair[] {
-  return db.rows(
-    `WITH RECURSIVE pair (source, dest, relayer) AS (
-       SELECT * FROM (SELECT source, dest, relayer ${claimable} ORDER BY source, dest, relayer LIMIT 1)
-       UNION ALL
-       SELECT next.source, next.dest, next.relayer
-         FROM pair JOIN delivery next ON next.rowid = coalesce(${afterPair.join(", ")})
-     )
-     SELECT source, dest, relayer, ${ofPair("count(*)")} AS count, ${ofPair("min(block_height)")} AS oldest,
-       ${ofPair("max(block_height)")} AS newest FROM pair ORDER BY oldest, source, dest`,
-  ).flatMap(readable(toClaimPair));
+  const pairs: ClaimPair[] = [];
+  const list = (column: SteppedColumn, fixed: Readonly<Record<string, string>>): Generator<Row> =>
+    listDistinct(db, column, fixed, CLAIMABLE_ROWS);
+  for (const row of list("source", {})) {
+    const source = readText(row, "source");
+    for (const row of list("dest", { source })) {
+      const dest = readText(row, "dest");
+      for (const row of list("relayer", { source, dest })) {
+        pairs.push(...readClaimPair(db, { source, dest, relayer: readBytes(row, "relayer") }));
+      }
+    }
+  }
+  return pairs.sort((a, b) => compareIntegers(a.oldestBlock, b.oldestBlock));
+}
+
+function readClaimPair(
+  db: Database,
+  pair: { readonly source: string; readonly dest: string; readonly relayer: Uint8Array },
+): readonly ClaimPair[] {
+  // By themselves the smallest and the largest are found without reading the rows between.
+  const select = (aggregate: string): string =>
+    `(SELECT ${aggregate} FROM delivery INDEXED BY delivery_unclaimed
+      WHERE ${isClaimable} AND source = :source AND dest = :dest AND relayer = :relayer)`;
+  const rows = db.rows(
+    `SELECT :source AS source, :dest AS dest, :relayer AS relayer, ${select("count(*)")} AS count,
+       ${select("min(block_height)")} AS oldest, ${select("max(block_height)")} AS newest`,
+    pair,
+  );
+  return rows.flatMap(readable(toClaimPair));
 }
 
 /** Omits rows with unreadable chains, so that one of them does not hide the others. */
@@ -335,18 +343,31 @@ function listDestinations(db: Database, source: string): readonly string[] {
   return [...rows].map((row) => readText(row, "dest"));
 }
 
+type SteppedColumn = "source" | "dest" | "relayer";
+
+/** Rows of an index that begins with source, destination and relayer. */
+interface IndexedRows {
+  readonly index: string;
+  /** Condition of a partial index. */
+  readonly where: string;
+}
+
+const ALL_ROWS: IndexedRows = { index: "delivery_by_pair", where: "true" };
+const CLAIMABLE_ROWS: IndexedRows = { index: "delivery_unclaimed", where: isClaimable };
+
 /**
- * Lists the values of a column of index `delivery_by_pair` where those before it are fixed. It steps from one value to
- * the next: there are few of them, however many deliveries there are.
+ * Lists the values of a column of an index where those before it are fixed. It steps from one value to the next: there
+ * are few of them, however many deliveries there are.
  */
 function* listDistinct(
   db: Database,
-  column: "source" | "dest" | "relayer",
+  column: SteppedColumn,
   fixed: Readonly<Record<string, string>>,
+  { index, where }: IndexedRows = ALL_ROWS,
 ): Generator<Row> {
   const conditions = Object.keys(fixed).map((name) => `${name} = :${name} AND`).join(" ");
   const select = (bound: string): string =>
-    `SELECT ${column} FROM delivery INDEXED BY delivery_by_pair WHERE ${conditions} ${bound} ORDER BY ${column} LIMIT 1`;
+    `SELECT ${column} FROM delivery INDEXED BY ${index} WHERE ${where} AND ${conditions} ${bound} ORDER BY ${column} LIMIT 1`;
   // No value sorts before the empty text. One bound at a time: SQLite would use the first of two.
   for (let row = db.row(select(`${column} >= ''`), fixed); row !== undefined;) {
     yield row;
