@@ -5,8 +5,7 @@ import { fromHex, type Hex, toHash256 } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { signDigest, type SignedMessage } from "../../ismp/signed_messages.ts";
-import { encodeSigned, encodeUnsigned } from "./encoded_transaction.ts";
-import type { TransactionToSign } from "./signed_transaction.ts";
+import { encodeSigned, encodeUnsigned, type TransactionToSign } from "./encoded_transaction.ts";
 
 /** Who holds the key of an account, if not this program. */
 export interface RemoteKeyHolder {

@@ -3,8 +3,21 @@
  * (type 2).
  */
 import { RLP } from "@ethereumjs/rlp";
-import { concatBytes, fromHex } from "../../encoding/bytes.ts";
-import type { TransactionToSign } from "./signed_transaction.ts";
+import { concatBytes, fromHex, type Hex } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
+import type { GasPrice } from "./gas.ts";
+
+/** A transaction as it is to be signed; its access list is empty. */
+export interface TransactionToSign {
+  readonly chainId: number;
+  readonly nonce: bigint;
+  readonly to: Address;
+  readonly data: Hex;
+  readonly gasLimit: bigint;
+  readonly valueWei: bigint;
+  /** Also decides about the type of the transaction. */
+  readonly price: GasPrice;
+}
 
 const TYPE_1559 = Uint8Array.of(2);
 

@@ -18,13 +18,13 @@ import type { Randomness } from "../../runtime/randomness.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { RemoteKeyHolder, SigningAccount } from "./account.ts";
+import type { TransactionToSign } from "./encoded_transaction.ts";
 import { toQuantity } from "./queries.ts";
 import {
   judgeMessage,
   judgeTransaction,
   type SignerJudgement,
   type SignerMismatch,
-  type TransactionToSign,
 } from "./signed_transaction.ts";
 import { adviseOnMismatch, adviseOnSilence, SignerFault } from "./signer_fault.ts";
 

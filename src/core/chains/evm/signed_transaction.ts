@@ -1,28 +1,19 @@
 /** Transactions signed elsewhere, compared with what was to be signed. Pure. Start reading at {@link judgeTransaction}. */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
+import { parseTransaction } from "viem";
 import {
-  parseTransaction,
-  serializeTransaction,
-  type TransactionSerializableEIP1559,
-  type TransactionSerializableLegacy,
-} from "viem";
-import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
+  concatBytes,
+  equalBytes,
+  fromHex,
+  type Hash256,
+  type Hex,
+  toHash256,
+  toHex,
+} from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import type { Address } from "../../evm/address.ts";
 import { recoverEvmAddress, SignatureError, type SignedMessage } from "../../ismp/signed_messages.ts";
-import type { GasPrice } from "./gas.ts";
-
-/** A transaction as it is to be signed; its access list is empty. */
-export interface TransactionToSign {
-  readonly chainId: number;
-  readonly nonce: bigint;
-  readonly to: Address;
-  readonly data: Hex;
-  readonly gasLimit: bigint;
-  readonly valueWei: bigint;
-  /** Also decides about the type of the transaction. */
-  readonly price: GasPrice;
-}
+import { encodeSigned, encodeUnsigned, type TransactionToSign } from "./encoded_transaction.ts";
 
 /** What a signer answered instead of what was asked for. Holds public values only. */
 export interface SignerMismatch {
@@ -45,19 +36,6 @@ export type SignerJudgement = VerifiedAnswer | SignerMismatch;
 /** Signatures with a larger s are refused by nodes since Homestead (EIP-2). */
 const HIGHEST_S = secp256k1.Point.CURVE().n / 2n;
 
-/** A transaction in the form of viem. */
-export function toSerializable(
-  { chainId, nonce, to, data, gasLimit, valueWei, price }: TransactionToSign,
-): TransactionSerializableLegacy | TransactionSerializableEIP1559 {
-  const plain = { chainId, nonce: Number(nonce), to, data, gas: gasLimit, value: valueWei };
-  return price.type === "legacy" ? { ...plain, type: "legacy", gasPrice: price.gasPriceWei } : {
-    ...plain,
-    type: "eip1559",
-    maxFeePerGas: price.maxFeeWei,
-    maxPriorityFeePerGas: price.maxPriorityFeeWei,
-  };
-}
-
 /**
  * Compares an answer with the transaction that was to be signed: every field, the signature and its sender, and at last
  * the bytes as a whole, so that nothing else is in them.
@@ -77,16 +55,14 @@ export function judgeTransaction(
   if (r === undefined || s === undefined || yParity === undefined) {
     return mismatch("result", "has no signature");
   }
-  const unsigned = toSerializable(wanted);
-  const signature = concatBytes(toWord(r), toWord(s), Uint8Array.of(yParity));
-  const digest = toHash256(keccak256(fromHex(serializeTransaction(unsigned))));
+  const signature = concatBytes(toWord(r), toWord(s), Uint8Array.of(27 + yParity));
+  const digest = toHash256(keccak256(encodeUnsigned(wanted)));
   const unusable = judgeSignature(digest, signature, sender);
   if (unusable !== undefined) return unusable;
-  const words = { r: toHex(toWord(r)), s: toHex(toWord(s)), yParity, v: 27n + BigInt(yParity) };
-  if (serializeTransaction(unsigned, words) !== raw) {
-    return mismatch("result", "has other bytes than a transaction with these fields");
-  }
-  return { kind: "verified", bytes: fromHex(raw) };
+  const bytes = fromHex(raw);
+  return equalBytes(encodeSigned(wanted, signature), bytes)
+    ? { kind: "verified", bytes }
+    : mismatch("result", "has other bytes than a transaction with these fields");
 }
 
 /** Compares a signature with the message that was to be signed. Its bytes are r, s and v with v 27 or 28. */

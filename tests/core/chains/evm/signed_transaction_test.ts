@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { parseTransaction, serializeTransaction } from "viem";
+import {
+  parseTransaction,
+  serializeTransaction,
+  type TransactionSerializableEIP1559,
+  type TransactionSerializableLegacy,
+} from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { keyAccount } from "../../../../src/core/chains/evm/account.ts";
 import type { GasPrice } from "../../../../src/core/chains/evm/gas.ts";
-import {
-  judgeMessage,
-  judgeTransaction,
-  toSerializable,
-  type TransactionToSign,
-} from "../../../../src/core/chains/evm/signed_transaction.ts";
+import { judgeMessage, judgeTransaction } from "../../../../src/core/chains/evm/signed_transaction.ts";
+import type { TransactionToSign } from "../../../../src/core/chains/evm/encoded_transaction.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
@@ -40,6 +41,19 @@ const transactions: fc.Arbitrary<TransactionToSign> = fc.record({
   valueWei: wei,
   price,
 });
+
+/** A transaction in the form of viem. */
+function toSerializable(
+  { chainId, nonce, to, data, gasLimit, valueWei, price }: TransactionToSign,
+): TransactionSerializableLegacy | TransactionSerializableEIP1559 {
+  const plain = { chainId, nonce: Number(nonce), to, data, gas: gasLimit, value: valueWei };
+  return price.type === "legacy" ? { ...plain, type: "legacy", gasPrice: price.gasPriceWei } : {
+    ...plain,
+    type: "eip1559",
+    maxFeePerGas: price.maxFeeWei,
+    maxPriorityFeePerGas: price.maxPriorityFeeWei,
+  };
+}
 
 const sign = async (transaction: TransactionToSign): Promise<Hex> =>
   toHex(await account.signTransaction(transaction, never));
