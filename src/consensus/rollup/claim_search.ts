@@ -3,6 +3,7 @@
  * that none is lost when a submission fails or a node is down. Independent of the kind of claim. Start reading at
  * {@link ClaimSearch.extend}.
  */
+import { dropOldest } from "../../core/runtime/oldest.ts";
 import type { Address } from "../../core/evm/address.ts";
 import { L1_LOOK_BACK_BLOCKS, type L1Range, nextL1Range } from "./spec/l1_range.ts";
 
@@ -94,8 +95,7 @@ export class ClaimSearch<Claim> {
     const key = this.#keyOf(claim);
     if (this.#open.has(key) || this.#settled.has(key)) return;
     this.#open.set(key, { claim, refusals: 0, offers: 0 });
-    const [oldest] = this.#open.keys();
-    if (this.#open.size > MAX_OPEN && oldest !== undefined) this.#open.delete(oldest);
+    dropOldest(this.#open, MAX_OPEN);
   }
 
   /** Settles a claim: it is of no further interest. */
@@ -104,8 +104,7 @@ export class ClaimSearch<Claim> {
     this.#open.delete(key);
     if (!this.#isAgain) return;
     this.#settled.add(key);
-    const [oldest] = this.#settled;
-    if (this.#settled.size > MAX_SETTLED && oldest !== undefined) this.#settled.delete(oldest);
+    dropOldest(this.#settled, MAX_SETTLED);
   }
 
   /** Sorts claims: those that never failed first, otherwise in the given order. */

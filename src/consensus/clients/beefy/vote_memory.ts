@@ -1,4 +1,5 @@
 /** Memory of checked votes: a proof is checked when it is made and again for every host, on the host's own state. */
+import { dropOldest } from "../../../core/runtime/oldest.ts";
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { type RecoverAuthority, recoverAuthority } from "./spec/authorities.ts";
 
@@ -16,8 +17,7 @@ export function rememberVotes(recover: RecoverAuthority = recoverAuthority): Rec
     if (known.has(key)) return known.get(key);
     const address = recover(hash, signature);
     known.set(key, address);
-    const [oldest] = known.keys();
-    if (known.size > KEPT_VOTES && oldest !== undefined) known.delete(oldest);
+    dropOldest(known, KEPT_VOTES);
     return address;
   };
 }

@@ -1,6 +1,7 @@
 /**
  * Shared state of the EVM adapter: endpoint set, host, our account, and what was learned about them.
  */
+import { dropOldest } from "../../runtime/oldest.ts";
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
@@ -168,10 +169,7 @@ export class EvmContext {
     const nowMs = this.at.clock.now();
     const sinceMs = this.#replacedSinceMs.get(hash) ?? nowMs;
     this.#replacedSinceMs.set(hash, sinceMs);
-    const [oldest] = this.#replacedSinceMs.keys();
-    if (this.#replacedSinceMs.size > MAX_REPLACED && oldest !== undefined) {
-      this.#replacedSinceMs.delete(oldest);
-    }
+    dropOldest(this.#replacedSinceMs, MAX_REPLACED);
     return nowMs - sinceMs;
   }
 

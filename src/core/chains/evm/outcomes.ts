@@ -1,4 +1,5 @@
 /** Finds the outcomes of transactions that were sent, also before a restart. */
+import { dropOldest } from "../../runtime/oldest.ts";
 import { getAbiItem, parseTransaction, toFunctionSelector } from "viem";
 import { fromHex, type Hash256, type Hex, holdsBytes, toHex } from "../../encoding/bytes.ts";
 import { toAddress } from "../../evm/address.ts";
@@ -9,7 +10,13 @@ import { RpcFault } from "../../rpc/fault.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { accountNonce, callResult, transactionPlace, transactionReceipt } from "./queries.ts";
+import {
+  accountNonce,
+  callResult,
+  type TransactionPlace,
+  transactionPlace,
+  transactionReceipt,
+} from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import { faultToRefusal } from "./refusals.ts";
 import type { Receipt } from "./rpc_schemas.ts";
@@ -55,11 +62,15 @@ export class EvmOutcomes implements Outcomes {
     }
     const again = this.#mined.has(hash) ? await this.#fetchMined(submission, signal) : undefined;
     if (again !== undefined) return again;
-    const quick = await this.#lookForBlock(submission, signal);
-    if (quick !== undefined) return quick;
+    const asked = this.#noteLook(hash) ? undefined : { place: await this.#fetchPlace(hash, signal) };
+    if (asked?.place === "mempool") return { kind: "pending" };
+    if (asked?.place === "block") {
+      // Receipts may come a little later than their block.
+      return await this.#fetchMined(submission, signal) ?? { kind: "pending" };
+    }
     const batch = new RpcBatch(this.#context.at.endpoints);
     const used = batch.add(accountNonce(toAddress(account)));
-    const place = batch.add(transactionPlace(hash));
+    const place = asked === undefined ? batch.add(transactionPlace(hash)) : () => asked.place;
     const receipt = batch.add(transactionReceipt(hash));
     const final = addFinalHeight(this.#context, batch);
     await batch.send({ signal });
@@ -76,44 +87,26 @@ export class EvmOutcomes implements Outcomes {
   #noteMined(hash: Hash256): void {
     this.#lookedAtMs.delete(hash);
     this.#mined.add(hash);
-    const [oldest] = this.#mined;
-    if (this.#mined.size > MAX_REMEMBERED && oldest !== undefined) this.#mined.delete(oldest);
+    dropOldest(this.#mined, MAX_REMEMBERED);
   }
 
-  /**
-   * Asks where a transaction is, and nothing else while it is in the mempool. `undefined`: it is in doubt, or a whole
-   * look is due.
-   */
-  async #lookForBlock(
-    submission: SignedSubmission,
-    signal: AbortSignal,
-  ): Promise<SubmissionOutcome | undefined> {
-    const { hash } = submission;
-    if (this.#isWholeLookDue(hash)) return undefined;
+  /** Asks where a transaction is, and nothing else. */
+  async #fetchPlace(hash: Hash256, signal: AbortSignal): Promise<TransactionPlace> {
     const batch = new RpcBatch(this.#context.at.endpoints);
     const place = batch.add(transactionPlace(hash));
     await batch.send({ signal });
-    switch (place()) {
-      case "mempool":
-        return { kind: "pending" };
-      case "block":
-        // Receipts may come a little later than their block.
-        return await this.#fetchMined(submission, signal) ?? { kind: "pending" };
-      case "known":
-      case undefined:
-        return undefined;
-    }
+    return place();
   }
 
-  #isWholeLookDue(hash: Hash256): boolean {
+  /** Records a look at a transaction; true when it has to be a whole one. */
+  #noteLook(hash: Hash256): boolean {
     const nowMs = this.#context.at.clock.now();
     const lastMs = this.#lookedAtMs.get(hash) ?? nowMs;
-    const isDue = Math.abs(nowMs - lastMs) >= MEMPOOL_BELIEVED_MS;
+    const isWhole = Math.abs(nowMs - lastMs) >= MEMPOOL_BELIEVED_MS;
     this.#lookedAtMs.delete(hash);
-    this.#lookedAtMs.set(hash, isDue ? nowMs : lastMs);
-    const [oldest] = this.#lookedAtMs.keys();
-    if (this.#lookedAtMs.size > MAX_REMEMBERED && oldest !== undefined) this.#lookedAtMs.delete(oldest);
-    return isDue;
+    this.#lookedAtMs.set(hash, isWhole ? nowMs : lastMs);
+    dropOldest(this.#lookedAtMs, MAX_REMEMBERED);
+    return isWhole;
   }
 
   /** Outcome of a transaction that was in a block; `undefined` when it is in none any more. One request. */

@@ -2,6 +2,7 @@
  * Outcomes of extrinsics, found without state of its own: by searching their hashes in the blocks since they were
  * created, then in the transaction pool.
  */
+import { dropOldest } from "../../runtime/oldest.ts";
 import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import { messageHandledCodec, stateMachineUpdatedCodec } from "../../ismp/event.ts";
 import type { StateMachineHeight } from "../../ismp/state_machine.ts";
@@ -47,12 +48,12 @@ class Cache<Key, Value> {
 
   store(key: Key, value: Value): void {
     this.#entries.set(key, value);
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= MAX_CACHED) break;
-      this.#entries.delete(oldest);
-    }
+    dropOldest(this.#entries, MAX_CACHED);
   }
 }
+
+/** Index of a block whose body is larger than what the node answers with: nobody can tell what is in it. */
+const HIDDEN: ReadonlyMap<Hash256, number> = new Map();
 
 interface WindowScan {
   /** First block of the window. */
@@ -69,10 +70,8 @@ interface WindowScan {
 export class SubstrateOutcomes implements HubOutcomes {
   readonly #node: SubstrateNode;
   readonly #blockEvents: BlockEventReader;
-  /** Per block the extrinsics by hash, with their index. */
+  /** Per block the extrinsics by hash, with their index, or {@link HIDDEN}. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
-  /** Blocks whose bodies are larger than what the node answers with: nobody can tell what is in them. */
-  readonly #hidden = new Cache<Hash256, true>();
   /** Result per block and extrinsic. */
   readonly #results = new Cache<string, Result>();
   readonly #heights = new Cache<Hash256, bigint>();
@@ -193,8 +192,12 @@ export class SubstrateOutcomes implements HubOutcomes {
         const result = await this.#resultOf(block, index, parent, signal);
         return { found: { kind: "included", block, isFinal, ...result }, finalHeight };
       } catch (fault) {
-        const isLost = fault instanceof RpcFault && (fault.code === "pruned" || fault.code === "too_large");
-        if (!isLost || !isFinal) throw fault;
+        if (!(fault instanceof RpcFault) || !isFinal) throw fault;
+        if (fault.code === "too_large") {
+          this.#noteUnreadable(block, fault);
+          return { found: "unknown", finalHeight };
+        }
+        if (fault.code !== "pruned") throw fault;
         this.#node.log.info("events_pruned", {
           block: block.height,
           extrinsic: submission.hash,
@@ -203,7 +206,7 @@ export class SubstrateOutcomes implements HubOutcomes {
       }
     }
     const mayBeHidden = scan.isInPool !== true &&
-      scan.blocks.some(({ hash, height }) => height > finalHeight && this.#hidden.find(hash));
+      scan.blocks.some(({ hash, height }) => height > finalHeight && this.#blocks.find(hash) === HIDDEN);
     return { found: mayBeHidden ? "pending" : undefined, finalHeight };
   }
 
@@ -231,29 +234,35 @@ export class SubstrateOutcomes implements HubOutcomes {
         // Reorganised away since it was found: the next search will find another.
         continue;
       }
-      const hashes = extrinsics.map((each, position) => [extrinsicHash(this.#node, each), position] as const);
-      this.#blocks.store(block.hash, new Map(hashes));
+      this.#blocks.store(block.hash, extrinsics === "hidden" ? HIDDEN : this.#indexOf(extrinsics));
     }
     return height;
   }
 
+  #indexOf(extrinsics: readonly Uint8Array[]): ReadonlyMap<Hash256, number> {
+    return new Map(extrinsics.map((each, position) => [extrinsicHash(this.#node, each), position]));
+  }
+
   /**
-   * Extrinsics of a block by the answer to a request for several; none when the block alone is larger than what the node
+   * Extrinsics of a block by the answer to a request for several; `hidden` when the block alone is larger than what the node
    * answers with (`--rpc-max-response-size`).
    */
   async #bodyOf(
     block: BlockRef,
     answer: readonly Uint8Array[] | RpcFault | undefined,
     signal: AbortSignal,
-  ): Promise<readonly Uint8Array[] | undefined> {
+  ): Promise<readonly Uint8Array[] | "hidden" | undefined> {
     if (!(answer instanceof RpcFault)) return answer;
     if (answer.code !== "too_large") throw answer;
     const [alone] = await this.#node.client.callAllSettled([calls.extrinsics(block.hash)], signal);
     if (!(alone instanceof RpcFault)) return alone;
     if (alone.code !== "too_large") throw alone;
-    this.#hidden.store(block.hash, true);
-    this.#node.log.warn("block_unreadable", { block: block.height, error: alone });
-    return [];
+    this.#noteUnreadable(block, alone);
+    return "hidden";
+  }
+
+  #noteUnreadable({ height }: BlockRef, error: RpcFault): void {
+    this.#node.log.warn("block_unreadable", { block: height, error });
   }
 
   /**

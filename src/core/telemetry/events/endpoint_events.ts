@@ -151,7 +151,7 @@ export const endpointEvents = {
   block_unreadable: {
     text:
       "Block larger than what the node answers with: what became of extrinsics in it is read from receipts",
-    meaning: "The node answers no chain_getBlock of that size (--rpc-max-response-size).",
+    meaning: "The node refuses the body or the events of a block as too large (--rpc-max-response-size).",
     action: "Nothing; a node with the default of 15 MB tells more about failures.",
   },
   event_unreadable: {
