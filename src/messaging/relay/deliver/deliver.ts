@@ -197,10 +197,9 @@ async function deliverBatches(
   let hasProgress = false;
   let isOutdated = false;
   const stages: Stages = { proving: new Limit(1), simulating: new Limit(1) };
-  const prepare = (planned: PlannedBatch): Promise<PreparedBatch> => prepareBatch(round, stages, planned);
-  let begun = 0;
-  for await (const prepared of workAhead(batches, AHEAD, prepare)) {
-    begun++;
+  let taken = 0;
+  for await (const prepared of workAhead(batches, AHEAD, (next) => prepareBatch(round, stages, next))) {
+    taken++;
     const result = await sendPrepared(round, prepared);
     const again = result.left + prepared.postponed;
     sent += result.sent;
@@ -209,7 +208,7 @@ async function deliverBatches(
     isOutdated = result.isOutdated;
     if (isOutdated || !hasRoom(round.leg)) break;
   }
-  left += batches.slice(begun).flatMap(({ batch }) => batch).length;
+  left += batches.slice(taken).flatMap(({ batch }) => batch).length;
   return { sent, left, canGoOn: hasProgress && !isOutdated };
 }
 
