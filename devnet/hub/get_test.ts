@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { RLP } from "@ethereumjs/rlp";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
-import { contractSlotKey, requestSenderSlot, word } from "../../src/core/evm/host_storage.ts";
+import { contractSlotKey, word } from "../../src/core/evm/host_storage.ts";
 import { abiEncodeResponse, commitmentOfGet, commitmentOfResponse } from "../../src/core/ismp/commitment.ts";
 import { responseReceiptCodec } from "../../src/core/ismp/host_state.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
@@ -9,51 +9,10 @@ import type { GetRequest, GetResponse } from "../../src/core/ismp/message.ts";
 import { mmrProofCodec } from "../../src/core/ismp/proof.ts";
 import { childTrieKey, childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
-import { receiver, sender, senderHost, startTestHub } from "./deliveries.ts";
-import type { Hub, HubOptions } from "./hub.ts";
+import { receiver, sender, senderHost } from "./deliveries.ts";
+import { address, askQuestions, heldSlot, question, slots, startGetHub } from "./get_work.ts";
 import { resultHttp } from "./json_rpc_client.ts";
-import { commitBlock, fetchRefusal, receiverHost, relayerCalls } from "./relayer_work.ts";
-
-const address = new Uint8Array(32).fill(0x51);
-const slots = [word(3n), word(4n)];
-const heldSlot = word(3n);
-
-function startGetHub(options: HubOptions = {}): Promise<Hub> {
-  return startTestHub({
-    hosts: new Map([[sender.stateMachine, senderHost], [receiver.stateMachine, receiverHost]]),
-    now: () => 1_800_000_000_000,
-    pool: { banMs: 0 },
-    ...options,
-  });
-}
-
-/** A question about two slots, the higher key first: the answer is in the order of keys. */
-function question(nonce: bigint, change: Partial<GetRequest> = {}): GetRequest {
-  return {
-    source: sender.stateMachine,
-    dest: receiver.stateMachine,
-    nonce,
-    from: new Uint8Array(20).fill(1),
-    keys: slots.map((slot) => contractSlotKey(receiverHost, slot)).reverse(),
-    height: 20n,
-    context: new Uint8Array(),
-    timeoutTimestampSec: 0n,
-    ...change,
-  };
-}
-
-/** Asks on the sender (its height 10), holds one of two slots on the receiver (20). */
-async function ask(hub: Hub, requests: readonly GetRequest[]): Promise<GetRequestsWithProof> {
-  const asked = requests.map((get) => requestSenderSlot(commitmentOfGet(get)));
-  const source = await commitBlock(hub, sender, 10n, asked.map((slot) => [slot, senderHost]));
-  const dest = await commitBlock(hub, receiver, 20n, [[heldSlot, 77n]]);
-  return {
-    requests,
-    source: { height: { id: sender, height: 10n }, proof: await source.proveSlots(asked) },
-    response: { height: { id: receiver, height: 20n }, proof: await dest.proveSlots(slots) },
-    address,
-  };
-}
+import { fetchRefusal, receiverHost, relayerCalls } from "./relayer_work.ts";
 
 function answerOf(get: GetRequest): GetResponse {
   const value = RLP.encode(77);
@@ -69,7 +28,7 @@ function answerOf(get: GetRequest): GetResponse {
 Deno.test("coprocessor: proven questions become responses with receipt, leaf and events", async () => {
   await using hub = await startGetHub();
   const requests = [question(1n), question(2n)];
-  const message = await ask(hub, requests);
+  const message = await askQuestions(hub, requests);
   equal(await fetchRefusal(hub, relayerCalls.answerGets(message)), undefined);
   // The same questions in another order have the same tag.
   const turned = relayerCalls.answerGets({ ...message, requests: requests.toReversed() });
@@ -136,7 +95,7 @@ Deno.test("coprocessor: refuses the whole batch with the live reason", async (t)
   const otherKey = question(6n, { keys: [new Uint8Array(31)] });
   const elsewhere = question(7n, { keys: [contractSlotKey(senderHost, word(3n))] });
   const all = [good, late, otherSource, otherDest, otherHeight, otherKey, elsewhere];
-  const message = await ask(hub, all);
+  const message = await askQuestions(hub, all);
   const of = (...requests: readonly GetRequest[]): GetRequestsWithProof => ({ ...message, requests });
   const { source, response } = message;
   const cut = (proof: typeof source): typeof source => ({ ...proof, proof: proof.proof.slice(0, -1) });
@@ -174,7 +133,7 @@ Deno.test("coprocessor: refuses the whole batch with the live reason", async (t)
 Deno.test("coprocessor: the bandwidth gate charges the sender for the answer", async () => {
   await using hub = await startGetHub({ bandwidthGate: true });
   const get = question(1n);
-  const message = await ask(hub, [get]);
+  const message = await askQuestions(hub, [get]);
   equal(await fetchRefusal(hub, relayerCalls.answerGets(message)), "StateCoprocessor.HandlingError");
   const credit = { source: sender.stateMachine, app: get.from, tier: "TierOne", durationSec: 1000n } as const;
   const cost = BigInt(abiEncodeResponse(answerOf(get)).length);

@@ -18,9 +18,11 @@ import {
   type MessageHandled,
   messageHandledCodec,
   type StateCommitmentVetoed,
+  stateCommitmentVetoedCodec,
   type StateMachineUpdated,
   stateMachineUpdatedCodec,
   type TimeoutHandled,
+  timeoutHandledCodec,
 } from "../../../src/core/ismp/event.ts";
 import { getRequestCodec, getResponseCodec, postRequestCodec } from "../../../src/core/ismp/request.ts";
 import {
@@ -28,21 +30,7 @@ import {
   consensusClientIdCodec,
   type StateMachine,
   stateMachineCodec,
-  stateMachineHeightCodec,
 } from "../../../src/core/ismp/state_machine.ts";
-
-/** SCALE of {@link StateCommitmentVetoed}. */
-export const stateCommitmentVetoedCodec: Codec<StateCommitmentVetoed> = Struct({
-  height: stateMachineHeightCodec,
-  fisherman: bytes,
-});
-
-/** SCALE of {@link TimeoutHandled}. */
-export const timeoutHandledCodec: Codec<TimeoutHandled> = Struct({
-  commitment: hash256,
-  source: stateMachineCodec,
-  dest: stateMachineCodec,
-});
 
 /** SCALE of {@link IsmpEvent}, element of the answer of `IsmpRuntimeApi_block_events`. */
 export const ismpEventCodec: Codec<IsmpEvent> = Enum({

@@ -7,7 +7,9 @@ import { bytes, type Codec, hash256, Struct, u64 } from "../encoding/scale.ts";
 import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
 import {
   type StateMachine,
+  stateMachineCodec,
   type StateMachineHeight,
+  stateMachineHeightCodec,
   type StateMachineId,
   stateMachineIdCodec,
 } from "./state_machine.ts";
@@ -58,3 +60,16 @@ export const stateMachineUpdatedCodec: Codec<StateMachineUpdated> = Struct({
 
 /** SCALE of {@link MessageHandled}. */
 export const messageHandledCodec: Codec<MessageHandled> = Struct({ commitment: hash256, relayer: bytes });
+
+/** SCALE of {@link TimeoutHandled}. */
+export const timeoutHandledCodec: Codec<TimeoutHandled> = Struct({
+  commitment: hash256,
+  source: stateMachineCodec,
+  dest: stateMachineCodec,
+});
+
+/** SCALE of {@link StateCommitmentVetoed}. */
+export const stateCommitmentVetoedCodec: Codec<StateCommitmentVetoed> = Struct({
+  height: stateMachineHeightCodec,
+  fisherman: bytes,
+});

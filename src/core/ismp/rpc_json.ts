@@ -191,10 +191,32 @@ export type DecodedEvent =
   | { readonly kind: "event"; readonly event: IsmpEvent }
   | { readonly kind: "undecodable"; readonly error: IsmpJsonError };
 
+/**
+ * One element of an answer of `ismp_queryRequests`, as the event of its dispatch; never throws for what a request may
+ * contain.
+ */
+export function parseDispatchedRequest(json: unknown): DecodedEvent {
+  return decoding(() => {
+    const [tag, payload] = readTagged(json, "Request");
+    if (tag === "Post") return parseIsmpEvent({ PostRequest: payload });
+    if (tag === "Get") return parseIsmpEvent({ GetRequest: payload });
+    throw new IsmpJsonError("Request", tag.slice(0, 64));
+  });
+}
+
+/** As {@link parseDispatchedRequest}, of `ismp_queryResponses`. */
+export function parseDispatchedResponse(json: unknown): DecodedEvent {
+  return decoding(() => parseIsmpEvent({ GetResponse: json }));
+}
+
 /** Reads one event; never throws for what an event may contain. */
 function decodeIsmpEvent(json: unknown): DecodedEvent {
+  return decoding(() => parseIsmpEvent(json));
+}
+
+function decoding(read: () => IsmpEvent): DecodedEvent {
   try {
-    return { kind: "event", event: parseIsmpEvent(json) };
+    return { kind: "event", event: read() };
   } catch (error) {
     if (error instanceof IsmpJsonError) return { kind: "undecodable", error };
     throw error;

@@ -1,6 +1,5 @@
 /** Events of a range of blocks, in order and without gaps. */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import { getMessage, getResponseMessage, postMessage } from "../../ismp/commitment.ts";
 import type { IsmpEvent, TimeoutHandled } from "../../ismp/event.ts";
 import { type EventWithMetadata, IsmpJsonError, parseEvent } from "../../ismp/rpc_json.ts";
 import { u64 } from "../../encoding/scale.ts";
@@ -9,11 +8,12 @@ import { calls } from "../../rpc/substrate_calls.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import { AnnouncedRange } from "./announced_range.ts";
-import { counterOf, isDispatched } from "./dispatched.ts";
+import { counterOf, isDispatched, messageOf } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import { MissingMessages } from "./missing_messages.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./storage_values.ts";
+import { StoredEvents } from "./stored_events.ts";
 
 /** Blocks per query, as in upstream's relayer (tesseract/messaging/substrate/src/provider.rs). */
 export const BLOCKS_PER_QUERY = 100n;
@@ -27,17 +27,20 @@ const NO_TRANSACTION: Hash256 = `0x${"00".repeat(32)}`;
 /** Events of one chain. */
 export class SubstrateEvents implements ChainEvents {
   readonly #node: SubstrateNode;
+  readonly #stored: StoredEvents;
   readonly #missing: MissingMessages;
 
   constructor(node: SubstrateNode) {
     this.#node = node;
+    this.#stored = new StoredEvents(node);
     this.#missing = new MissingMessages(node.clock);
   }
 
   /**
-   * Fetches events of blocks `from` to `to`. A query that is too large, or takes too long, is split; so is one that
-   * lacks messages, until their blocks are known, and those are skipped when the node keeps lacking them. So are blocks
-   * whose states it has discarded.
+   * Fetches events of blocks `from` to `to`. A query that is too large, or takes too long, is split, and the events of
+   * one block that are still too large are read from its state, then without the transactions that caused them. A
+   * query that lacks messages is split, too, until their blocks are known, and those are skipped when the node keeps
+   * lacking them. So are blocks whose states it has discarded.
    * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or
    * states.
    */
@@ -72,8 +75,10 @@ export class SubstrateEvents implements ChainEvents {
       if (!(fault instanceof RpcFault)) throw fault;
       if (fault.code === "pruned") return await this.#fetchKept(from, to, signal);
       const isTooMuch = fault.code === "too_large" || fault.code === "timeout";
-      if (!isTooMuch || from === to) throw fault;
-      return await halves();
+      if (!isTooMuch) throw fault;
+      if (from !== to) return await halves();
+      if (fault.code !== "too_large") throw fault;
+      found = await this.#readStored(from, signal);
     }
     if (found.missing > 0n) {
       if (from !== to) return await halves();
@@ -169,9 +174,27 @@ export class SubstrateEvents implements ChainEvents {
       signal,
     );
     // Undecodable events count as dispatched ones: they are reported below and cannot be fetched again.
-    const found = events.filter(isDispatched);
-    const missing = dispatched - BigInt(found.length);
-    return { events, dispatched, missing: missing > 0n ? missing : 0n };
+    return toRange(events, dispatched);
+  }
+
+  /** Reads a block whose events are more than the node answers with. */
+  async #readStored(block: bigint, signal: AbortSignal): Promise<Range> {
+    const [before, hash] = await this.#node.client.callAll(
+      [calls.blockHash(block - 1n), calls.blockHash(block)],
+      signal,
+    );
+    if (before === undefined || hash === undefined) {
+      throw this.#node.client.fault("lagging", METHOD, `no block ${block}`);
+    }
+    const meta = { blockHash: hash, transactionHash: NO_TRANSACTION, blockNumber: block };
+    const events = (await this.#stored.fetchEvents(block, [before, hash], signal))
+      .map((decoded) => ({ meta, decoded }));
+    const dispatched = await this.#countDispatched(
+      [before, hash],
+      { blocks: new Map([[hash, events]]), counters: [] },
+      signal,
+    );
+    return toRange(events, dispatched);
   }
 
   /** Reads the events of an answer. @throws {RpcFault} `malformed`. */
@@ -275,6 +298,12 @@ interface Range {
   readonly missing: bigint;
 }
 
+/** @param dispatched messages by the chain's counter */
+function toRange(events: readonly EventWithMetadata[], dispatched: bigint): Range {
+  const missing = dispatched - BigInt(events.filter(isDispatched).length);
+  return { events, dispatched, missing: missing > 0n ? missing : 0n };
+}
+
 /** Orders the events: the answer is in the order of a hash map; only events contain their block number. */
 function inOrder(blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>): readonly EventWithMetadata[] {
   const withEvents = [...blocks.values()].filter((events) => events.length > 0);
@@ -285,11 +314,9 @@ function inOrder(blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>): re
 function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {
   switch (event.tag) {
     case "PostRequest":
-      return { kind: "message", message: postMessage(event.value), at };
     case "GetRequest":
-      return { kind: "message", message: getMessage(event.value), at };
     case "GetResponse":
-      return { kind: "message", message: getResponseMessage(event.value), at };
+      return { kind: "message", message: messageOf(event), at };
     case "PostRequestHandled":
       return { kind: "handled", of: "post", ...event.value, at };
     case "GetRequestHandled":

@@ -6,8 +6,11 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import type { ProofKeys } from "../../ismp/proof.ts";
 import {
   byteArrayToJson,
+  type DecodedEvent,
   type EventWithMetadata,
   IsmpJsonError,
+  parseDispatchedRequest,
+  parseDispatchedResponse,
   parseEventBlocks,
   parseEventsWithMetadata,
   parseProofAnswer,
@@ -17,7 +20,7 @@ import {
 } from "../../ismp/rpc_json.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import type { Json } from "../../rpc/json.ts";
-import type { TypedCall } from "../../rpc/substrate_calls.ts";
+import { readArray, type TypedCall } from "../../rpc/substrate_calls.ts";
 
 function reading<T>(parse: (json: Json) => T): TypedCall<T>["read"] {
   return (result, fail) => {
@@ -46,6 +49,18 @@ export const ismpCalls = {
     method: "ismp_queryEventsWithMetadata",
     params: [Number(from), Number(to)],
     read: reading(parseEventsWithMetadata),
+  }),
+  /** Requests by commitment, as the events of their dispatch; the node leaves out what it lacks. */
+  requests: (commitments: readonly Hash256[]): TypedCall<readonly DecodedEvent[]> => ({
+    method: "ismp_queryRequests",
+    params: [commitments.map((commitment) => ({ commitment }))],
+    read: (json, fail) => readArray(json, fail).map(parseDispatchedRequest),
+  }),
+  /** As {@link ismpCalls.requests}, by the commitments of the responses. */
+  responses: (commitments: readonly Hash256[]): TypedCall<readonly DecodedEvent[]> => ({
+    method: "ismp_queryResponses",
+    params: [commitments.map((commitment) => ({ commitment }))],
+    read: (json, fail) => readArray(json, fail).map(parseDispatchedResponse),
   }),
   latestHeight: (id: StateMachineId): TypedCall<bigint> => ({
     method: "ismp_queryStateMachineLatestHeight",

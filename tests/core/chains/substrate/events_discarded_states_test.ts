@@ -22,7 +22,7 @@ Deno.test("events: blocks whose states are discarded are asked for again, then s
   await using hub = await startTestHub({ historyBlocks: KEPT });
   let laterMs = 0;
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + laterMs };
-  await using connection = connect(hub, {}, clock);
+  await using connection = connect(hub, {}, { clock });
   const { chain, log } = connection;
   while (hub.best.number < 40) hub.produceBlock();
   const source = await commitSender(hub, 10n, [post(1n)]);

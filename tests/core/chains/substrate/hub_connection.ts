@@ -3,6 +3,7 @@ import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import type { OpenSocket } from "../../../../src/core/rpc/socket_link.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
@@ -21,16 +22,27 @@ export interface Connection extends AsyncDisposable {
   trips<T>(work: () => Promise<T>): Promise<readonly [result: T, messages: number]>;
 }
 
-/** Connects to the hub; closes when disposed of. */
+/**
+ * Connects to the hub; closes when disposed of.
+ * @param alter what the adapter gets instead of a message of the node
+ */
 export function connect(
   hub: Hub,
   change: Partial<SubstrateChainOptions> = {},
-  clock: Clock = systemClock,
+  { clock = systemClock, alter = (text) => text }: {
+    readonly clock?: Clock;
+    readonly alter?: (text: string) => string;
+  } = {},
 ): Connection {
   const sockets = countingSocket();
+  const openSocket: OpenSocket = (url, events) =>
+    sockets.open(url, {
+      ...events,
+      onMessage: (data) => events.onMessage(typeof data === "string" ? alter(data) : data),
+    });
   const log = new RecordedLog();
   const chain = createHubChain(
-    { clock, randomness: seededRandomness(1), openSocket: sockets.open, fetch, log },
+    { clock, randomness: seededRandomness(1), openSocket, fetch, log },
     {
       id: { stateMachine: hub.identity.stateMachine, consensusStateId: hub.identity.consensusStateId },
       hashing: "Keccak",

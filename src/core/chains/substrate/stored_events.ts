@@ -1,0 +1,152 @@
+/**
+ * Events of one block as its state holds them, for a block whose events are more than the node answers with at once
+ * (`--rpc-max-response-size`): `System.Events` names the messages, whose bodies are fetched in parts. Source:
+ * polytope-labs/hyperbridge: modules/pallets/ismp/src/lib.rs (`Event`), modules/pallets/ismp/rpc/src/lib.rs.
+ */
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { type Codec, decodeStrict, hash256, ScaleError, Struct, u64 } from "../../encoding/scale.ts";
+import {
+  type IsmpEvent,
+  messageHandledCodec,
+  stateCommitmentVetoedCodec,
+  stateMachineUpdatedCodec,
+  timeoutHandledCodec,
+} from "../../ismp/event.ts";
+import type { DecodedEvent } from "../../ismp/rpc_json.ts";
+import { stateMachineCodec } from "../../ismp/state_machine.ts";
+import { otherKeys } from "../../ismp/storage_keys.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
+import { BlockEventReader } from "./block_events.ts";
+import { dispatchedCommitment } from "./dispatched.ts";
+import type { RuntimeEvent } from "./event_records.ts";
+import { ismpCalls } from "./ismp_calls.ts";
+import type { SubstrateNode } from "./node.ts";
+
+/** Bodies asked for at once. */
+const BODIES_PER_QUERY = 100;
+
+const dispatched = { dest: stateMachineCodec, source: stateMachineCodec, nonce: u64, commitment: hash256 };
+/** Fields of `Ismp.Request`. */
+const requestCodec = Struct(dispatched);
+/** Fields of `Ismp.Response`; `commitment` is its own. */
+const responseCodec = Struct({ ...dispatched, requestCommitment: hash256 });
+
+/** A call that returns bodies by commitment. */
+type BodyCall = (commitments: readonly Hash256[]) => TypedCall<readonly DecodedEvent[]>;
+
+/** Reads the events of single blocks from their states. */
+export class StoredEvents {
+  readonly #node: SubstrateNode;
+  readonly #reader: BlockEventReader;
+
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+    this.#reader = new BlockEventReader(node);
+  }
+
+  /**
+   * Fetches the ISMP events of a block in order. Those of messages whose bodies the node lacks are missing; bodies that
+   * cannot be read come last.
+   * @throws {RpcFault} `too_large` when even the names, or one body, are more than the node answers with; `pruned`
+   * without the state of the block.
+   */
+  async fetchEvents(
+    height: bigint,
+    [before, block]: readonly [before: Hash256, block: Hash256],
+    signal: AbortSignal,
+  ): Promise<readonly DecodedEvent[]> {
+    const { client, runtimes } = this.#node;
+    // Events belong to the runtime that executed the block: the one that its parent left.
+    const [stored, version] = await client.callAll(
+      [calls.storage(otherKeys.systemEvents(), block), calls.runtimeVersion(before)],
+      signal,
+    );
+    if (stored === undefined) {
+      throw client.fault("pruned", "state_getStorage", `no events of block ${height}`);
+    }
+    const runtime = await runtimes.ofVersion(version, signal, before);
+    const events = this.#reader.read(runtime, stored, height).filter(({ pallet }) => pallet === "Ismp");
+    const requests = this.#listNames(events, ["Request", requestCodec], height);
+    const responses = this.#listNames(events, ["Response", responseCodec], height);
+    const bodies = [
+      ...await this.#fetchBodies(ismpCalls.requests, [...requests.values()], signal),
+      ...await this.#fetchBodies(ismpCalls.responses, [...responses.values()], signal),
+    ];
+    const byCommitment = new Map(
+      bodies.flatMap((body) => {
+        const commitment = dispatchedCommitment(body);
+        return commitment === undefined ? [] : [[commitment, body] as const];
+      }),
+    );
+    const found = events.flatMap((event) => {
+      const commitment = requests.get(event) ?? responses.get(event);
+      const decoded = commitment === undefined
+        ? this.#readEvent(event, height)
+        : byCommitment.get(commitment);
+      return decoded === undefined ? [] : [decoded];
+    });
+    return [...found, ...bodies.filter(({ kind }) => kind === "undecodable")];
+  }
+
+  /** Commitments of dispatched messages. @throws {RpcFault} `malformed`: without them messages would be lost. */
+  #listNames<T extends { readonly commitment: Hash256 }>(
+    events: readonly RuntimeEvent[],
+    [name, codec]: readonly [name: string, codec: Codec<T>],
+    height: bigint,
+  ): ReadonlyMap<RuntimeEvent, Hash256> {
+    try {
+      return new Map(
+        events.filter((event) => event.name === name)
+          .map((event) => [event, decodeStrict(codec, event.fields, name).commitment]),
+      );
+    } catch (error) {
+      if (!(error instanceof ScaleError)) throw error;
+      const detail = `System.Events of block ${height}: ${error.message}`;
+      throw this.#node.client.fault("malformed", "state_getStorage", detail);
+    }
+  }
+
+  /** Fetches bodies in parts; one that is too large is split. */
+  async #fetchBodies(
+    call: BodyCall,
+    commitments: readonly Hash256[],
+    signal: AbortSignal,
+  ): Promise<readonly DecodedEvent[]> {
+    const bodies: DecodedEvent[] = [];
+    let size = BODIES_PER_QUERY;
+    for (let start = 0; start < commitments.length;) {
+      const part = commitments.slice(start, start + size);
+      try {
+        bodies.push(...await this.#node.client.call(call(part), signal));
+        start += part.length;
+      } catch (fault) {
+        if (!(fault instanceof RpcFault) || fault.code !== "too_large" || part.length === 1) throw fault;
+        size = Math.ceil(part.length / 2);
+      }
+    }
+    return bodies;
+  }
+
+  #readEvent(event: RuntimeEvent, height: bigint): DecodedEvent | undefined {
+    const read = <T>(codec: Codec<T>, toEvent: (value: T) => IsmpEvent): DecodedEvent | undefined => {
+      const value = this.#reader.readFields(event, codec, height);
+      return value === undefined ? undefined : { kind: "event", event: toEvent(value) };
+    };
+    const { name } = event;
+    switch (name) {
+      case "StateMachineUpdated":
+        return read(stateMachineUpdatedCodec, (value) => ({ tag: name, value }));
+      case "StateCommitmentVetoed":
+        return read(stateCommitmentVetoedCodec, (value) => ({ tag: name, value }));
+      case "PostRequestHandled":
+      case "GetRequestHandled":
+        return read(messageHandledCodec, (value) => ({ tag: name, value }));
+      case "PostRequestTimeoutHandled":
+      case "GetRequestTimeoutHandled":
+        return read(timeoutHandledCodec, (value) => ({ tag: name, value }));
+      default:
+        return undefined;
+    }
+  }
+}

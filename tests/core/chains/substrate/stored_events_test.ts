@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
+import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import {
+  commitSender,
+  extrinsicOf,
+  post,
+  receiver,
+  sender,
+  submit,
+} from "../../../../devnet/hub/deliveries.ts";
+import { askQuestions, question, startGetHub } from "../../../../devnet/hub/get_work.ts";
+import type { Hub } from "../../../../devnet/hub/hub.ts";
+import { demoModuleId } from "../../../../devnet/hub/hub.ts";
+import { fetchRefusal, relayerCalls } from "../../../../devnet/hub/relayer_work.ts";
+import type { Profile } from "../../../../devnet/profiles/profile.ts";
+import type { RpcBehaviour } from "../../../../devnet/profiles/rpc_behaviour.ts";
+import { startProfiledNode } from "../../../../devnet/profiles/rpc_front.ts";
+import { connect } from "./hub_connection.ts";
+
+const { signal } = new AbortController();
+const POSTS = 60;
+
+/** A node that answers with so many bytes at most. */
+function smallAnswers(bytes: number): Profile<RpcBehaviour> {
+  const tooBig = { code: -32008, message: "Response is too big", data: "Exceeded max limit of {max}" };
+  return {
+    name: "small-answers",
+    imitates: "A node with --rpc-max-response-size",
+    sources: ["paritytech/jsonrpsee: types/src/error.rs (-32008, -32011)"],
+    behaviours: [{
+      kind: "responseBytes",
+      bytes,
+      refusal: { error: tooBig },
+      ofBatch: { error: { ...tooBig, code: -32011, message: "The batch response was too large" } },
+      except: ["state_getMetadata"],
+    }],
+  };
+}
+
+/** One block with posts of the hub, deliveries to it, answered GETs and a chain's new height. */
+async function produceLargeBlock(hub: Hub): Promise<bigint> {
+  const questions = await askQuestions(hub, [question(1n), question(2n)]);
+  assert.equal(await fetchRefusal(hub, relayerCalls.answerGets(questions)), undefined);
+  const requests = [post(11n), post(12n)];
+  const source = await commitSender(hub, 30n, requests);
+  const proof = { height: { id: sender, height: 30n }, proof: await source.prove(requests) };
+  const signer = new Uint8Array(32).fill(7);
+  const sent = await submit(hub, extrinsicOf({ tag: "Request", value: { requests, proof, signer } }));
+  assert.equal(sent.kind, "result");
+  for (let nonce = 0; nonce < POSTS; nonce++) {
+    void hub.dispatchPost({
+      dest: receiver.stateMachine,
+      from: demoModuleId,
+      to: new Uint8Array(20).fill(nonce),
+      body: new Uint8Array(300).fill(nonce),
+      timeoutSec: 0n,
+    });
+  }
+  const { number } = hub.produceBlock();
+  for (let more = 0; more < 3; more++) hub.produceBlock();
+  return BigInt(number);
+}
+
+function withoutTransactions(events: readonly ChainEvent[]): readonly ChainEvent[] {
+  return events.map((event) => ({ ...event, at: { ...event.at, transaction: undefined } }));
+}
+
+Deno.test("stored events: a block that is larger than the node's answers is read from its state, as it is", async () => {
+  await using hub = await startGetHub();
+  const block = await produceLargeBlock(hub);
+  await using plain = connect(hub);
+  const expected = await plain.chain.events.fetchEvents(block - 1n, block + 2n, signal);
+  const kinds = Map.groupBy(
+    expected,
+    (event) => event.kind === "message" ? event.message.kind : event.kind,
+  );
+  assert.deepEqual([kinds.get("post")?.length, kinds.get("getResponse")?.length], [POSTS + 2, 2]);
+  assert.ok(kinds.has("handled") && kinds.has("updated"), [...kinds.keys()].join());
+  await using node = startProfiledNode(hub.httpUrl, smallAnswers(30_000));
+  await using limited = connect(hub, { rpcWs: new EndpointUrl(node.wsUrl) });
+  const found = await limited.chain.events.fetchEvents(block - 1n, block + 2n, signal);
+  assert.ok((node.strikes.get("responseBytes") ?? 0) > 0);
+  assert.deepEqual(withoutTransactions(found), withoutTransactions(expected));
+  assert.ok(found.some(({ at }) => at.transaction === undefined));
+  assert.deepEqual(limited.log.lines.filter(({ level }) => level === "warn" || level === "error"), []);
+});
+
+Deno.test("stored events: a node that does not answer with the names either says so", async () => {
+  await using hub = await startGetHub();
+  const block = await produceLargeBlock(hub);
+  await using node = startProfiledNode(hub.httpUrl, smallAnswers(5_000));
+  await using limited = connect(hub, { rpcWs: new EndpointUrl(node.wsUrl) });
+  await assert.rejects(
+    limited.chain.events.fetchEvents(block, block, signal),
+    (fault: unknown) => fault instanceof RpcFault && fault.code === "too_large",
+  );
+});
+
+/** The answer of a node without the body of the last of these requests. */
+function withoutLastBody(text: string): string {
+  const answers: unknown = JSON.parse(text);
+  const change = (answer: unknown): unknown => {
+    const { result } = Object(answer);
+    const isBodies = Array.isArray(result) && "Post" in Object(result[0]);
+    return isBodies ? { ...Object(answer), result: result.slice(0, -1) } : answer;
+  };
+  return JSON.stringify(Array.isArray(answers) ? answers.map(change) : change(answers));
+}
+
+Deno.test("stored events: a message that is named but whose body is missing is asked for again, and not skipped", async () => {
+  await using hub = await startGetHub();
+  const block = await produceLargeBlock(hub);
+  await using node = startProfiledNode(hub.httpUrl, smallAnswers(30_000));
+  await using limited = connect(hub, { rpcWs: new EndpointUrl(node.wsUrl) }, { alter: withoutLastBody });
+  await assert.rejects(
+    limited.chain.events.fetchEvents(block - 1n, block + 2n, signal),
+    (fault: unknown) =>
+      fault instanceof RpcFault && fault.code === "pruned" && /messages of block/.test(fault.detail ?? ""),
+  );
+});
