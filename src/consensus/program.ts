@@ -2,6 +2,7 @@
 import type { RunArguments, RunRequest } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
+import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains, isProved } from "./connect.ts";
 import { openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
@@ -62,7 +63,10 @@ export function runProgram(
       log.error("cache_unusable", { explanation: error.message });
       return exitCodes.failed;
     }
-    const machine = readMachineFacts({ config: args.config, keys: files.listKeyFiles(args.config) });
+    const machine = readMachineFacts(
+      { config: args.config, keys: files.listKeyFiles(args.config) },
+      countEndpoints(config),
+    );
     const path = args.socket ??
       (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
     const control = { clock: systemClock, log };

@@ -19,6 +19,7 @@ import type { CommandDeps } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";
 import { keepFixed } from "./config/fixed_keys.ts";
 import { readMessagingConfig } from "./config/read.ts";
+import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains } from "./connect.ts";
 import { controlSocketPath } from "./control/socket_path.ts";
 import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
@@ -62,7 +63,10 @@ export function runProgram(
       }
       const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
       const machine = (): MachineFacts =>
-        readMachineFacts({ config: args.config, keys: files.listKeyFiles(args.config) });
+        readMachineFacts(
+          { config: args.config, keys: files.listKeyFiles(args.config) },
+          countEndpoints(config),
+        );
       const path = controlSocketPath(args.db);
       let socket: ControlSocket | undefined;
       const deps: CommandDeps = {

@@ -36,6 +36,11 @@ const TOLD: ReadonlySet<EventCode> = new Set([
   "client_missing",
 ]);
 
+/** Number of endpoints that the programs of these chains ask: each proved chain has an execution and a consensus node. */
+export function countEndpoints({ chains }: Pick<ConsensusConfig, "chains">): number {
+  return 1 + 2 * chains.length;
+}
+
 /** Lists the checks of one round: the hub, the chains, the followers, and the machine. */
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, proved, hubConsensus, machine, config } = subjects;
@@ -52,8 +57,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const machineJob: CheckJob = {
     chain: MACHINE,
     check: "open_files",
-    run: () =>
-      Promise.resolve(machine === undefined ? [] : judgeMachine(machine, 1 + 2 * config.chains.length)),
+    run: () => Promise.resolve(machine === undefined ? [] : judgeMachine(machine)),
   };
   const { stateMachine, signer } = config.hub.substrate;
   const account = toHex(sr25519PublicKey(fromHex(signer.reveal())));

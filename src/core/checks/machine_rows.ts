@@ -1,19 +1,13 @@
 /** Rows about the machine: key files and the limit of open files. Pure. */
-import { type MachineFacts, PROBED_FILES } from "../runtime/machine_facts.ts";
+import type { MachineFacts, OpenableFiles } from "../runtime/machine_facts.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
-
-/** Connections that one endpoint may need at a time. */
-const FILES_PER_ENDPOINT = 20;
-
-/** Files that the program needs besides: database, log, libraries. */
-const OWN_FILES = 32;
 
 /** Bits of "others may read". */
 const OTHERS_READ = 0o004;
 
-/** Rows of the facts. @param endpoints number of configured endpoints. */
-export function judgeMachine({ keyFiles, openable }: MachineFacts, endpoints: number): readonly CheckRow[] {
-  return [judgeKeyFiles(keyFiles), judgeOpenFiles(openable, endpoints)];
+/** Rows of the facts. */
+export function judgeMachine({ keyFiles, files }: MachineFacts): readonly CheckRow[] {
+  return [judgeKeyFiles(keyFiles), judgeOpenFiles(files)];
 }
 
 function judgeKeyFiles(files: MachineFacts["keyFiles"]): CheckRow {
@@ -34,15 +28,13 @@ function judgeKeyFiles(files: MachineFacts["keyFiles"]): CheckRow {
   };
 }
 
-function judgeOpenFiles(openable: number, endpoints: number): CheckRow {
+function judgeOpenFiles({ endpoints, needed, openable }: OpenableFiles): CheckRow {
   const row = { chain: MACHINE, check: "open_files" } as const;
-  const needed = Math.min(OWN_FILES + FILES_PER_ENDPOINT * endpoints, PROBED_FILES);
-  const found = openable >= PROBED_FILES ? `at least ${openable} more files` : `${openable} more files`;
-  if (openable >= needed) return { ...row, result: "ok", found };
+  if (openable >= needed) return { ...row, result: "ok", found: `at least ${openable} more files` };
   return {
     ...row,
     result: "warning",
-    found: `${found} can be opened; up to ${needed} may be needed for ${endpoints} endpoints`,
+    found: `${openable} more files can be opened; up to ${needed} may be needed for ${endpoints} endpoints`,
     advice: "raise the limit of open files (ulimit -Hn, LimitNOFILE= of the service)",
   };
 }

@@ -45,7 +45,7 @@ export class ScaleError extends Error {
  * @throws {ScaleError}
  */
 export function decodeStrict<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
-  const value = decodeLoose(codec, wholeBuffer(bytes), typeName);
+  const value = decodeLoose(codec, bytes, typeName);
   const canonical = codec.enc(value);
   if (startsWith(bytes, canonical)) {
     if (bytes.length === canonical.length) return value;
@@ -59,7 +59,7 @@ export function decodeStrict<T>(codec: Codec<T>, bytes: Uint8Array, typeName: st
  * @throws {ScaleError}
  */
 export function decodePrefix<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
-  const value = decodeLoose(codec, wholeBuffer(bytes), typeName);
+  const value = decodeLoose(codec, bytes, typeName);
   if (!startsWith(bytes, codec.enc(value))) throw new ScaleError("non_canonical", typeName);
   return value;
 }
@@ -69,9 +69,13 @@ function wholeBuffer(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
 
-function decodeLoose<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
+/**
+ * The value that `bytes` begin with, in whatever encoding: for what is identified otherwise, for example by its hash.
+ * @throws {ScaleError}
+ */
+export function decodeLoose<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
   try {
-    return codec.dec(bytes);
+    return codec.dec(wholeBuffer(bytes));
   } catch (cause) {
     if (cause instanceof ScaleError) throw new ScaleError(cause.code, typeName, { cause });
     // DataView reports reads past the end as RangeError; an unknown enum index is a TypeError in scale-ts.

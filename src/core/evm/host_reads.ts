@@ -2,7 +2,7 @@
  * `eth_call` of the host's getters: calldata and readers of the answers. Zero words become `undefined`. Source:
  * polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
  */
-import { decodeFunctionResult, encodeFunctionData } from "viem";
+import { decodeFunctionResult, encodeFunctionData, getAbiItem, toFunctionSelector } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
 import type { StateCommitment } from "../ismp/state_commitment.ts";
 import { type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.ts";
@@ -74,6 +74,27 @@ function read<Args extends readonly unknown[], Value>(
 function fixed(encode: () => Hex): () => Hex {
   let data: Hex | undefined;
   return () => data ??= encode();
+}
+
+/**
+ * Calldata of a getter by commitment: the selector and the word itself, as the ABI encodes a `bytes32`. They are read for
+ * every message, and viem hashes the signature each time.
+ */
+function byCommitment(
+  name: "requestReceipts" | "responseReceipts" | "requestCommitments",
+): (commitment: Hash256) => Hex {
+  const selector = fixed(() => toFunctionSelector(getAbiItem({ abi, name })));
+  return (commitment) => `${selector()}${commitment.slice(2)}`;
+}
+
+/** A word that holds an address; viem hashes each for its checksum. What comes after the word is ignored, as there. */
+const addressWord = /^0x0{24}([0-9a-f]{40})/i;
+
+/** Reads the answer of a getter that returns an address. @throws {RangeError} for anything else. */
+function decodeAddress(data: Hex): Address | undefined {
+  const digits = addressWord.exec(data)?.[1];
+  if (digits === undefined) throw new RangeError("Expected a word with an address");
+  return presentAddress(digits);
 }
 
 /** Calldata of the para id that was asked for last: a relayer asks for that of its hub. */
@@ -241,28 +262,26 @@ export const hostReads = {
   /** Relayer that delivered the post request; undefined when it is not delivered. */
   requestReceipts: read(
     "requestReceipts",
-    (commitment: Hash256) => encodeFunctionData({ abi, functionName: "requestReceipts", args: [commitment] }),
-    (data) => presentAddress(decodeFunctionResult({ abi, functionName: "requestReceipts", data })),
+    byCommitment("requestReceipts"),
+    decodeAddress,
   ),
   /** By the commitment of the get request. */
   responseReceipts: read(
     "responseReceipts",
-    (commitment: Hash256) =>
-      encodeFunctionData({ abi, functionName: "responseReceipts", args: [commitment] }),
+    byCommitment("responseReceipts"),
     decodeResponseReceipt,
   ),
   /** Undefined when the host never dispatched it. */
   requestCommitments: read(
     "requestCommitments",
-    (commitment: Hash256) =>
-      encodeFunctionData({ abi, functionName: "requestCommitments", args: [commitment] }),
+    byCommitment("requestCommitments"),
     decodeFeeMetadata,
   ),
   currentEpoch: readUint("currentEpoch"),
   relayerOf: read(
     "relayerOf",
     (setId: bigint) => encodeFunctionData({ abi, functionName: "relayerOf", args: [setId] }),
-    (data) => presentAddress(decodeFunctionResult({ abi, functionName: "relayerOf", data })),
+    decodeAddress,
   ),
   frozen: read("frozen", fixed(() => encodeFunctionData({ abi, functionName: "frozen" })), decodeFrozen),
   /** Fisherman that vetoed the height. */
@@ -270,7 +289,7 @@ export const hostReads = {
     "vetoes",
     (paraId: number, height: bigint) =>
       encodeFunctionData({ abi, functionName: "vetoes", args: [BigInt(paraId), height] }),
-    (data) => presentAddress(decodeFunctionResult({ abi, functionName: "vetoes", data })),
+    decodeAddress,
   ),
   host: readName("host"),
   hyperbridge: readName("hyperbridge"),

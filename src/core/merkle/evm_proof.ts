@@ -70,14 +70,12 @@ export function buildEvmStateProof(answers: readonly AccountProofAnswer[]): EvmS
   const accountNodes = new Set<Hex>();
   const storageNodes = new Map<Hex, Set<Hex>>();
   for (const answer of answers) {
-    for (const node of answer.accountProof) accountNodes.add(normalHex(node));
+    addNodes(accountNodes, [answer.accountProof]);
     if (answer.storageProof.length === 0) continue;
     const address = normalHex(answer.address, 20);
     const nodes = storageNodes.get(address) ?? new Set<Hex>();
     storageNodes.set(address, nodes);
-    for (const { proof } of answer.storageProof) {
-      for (const node of proof) nodes.add(normalHex(node));
-    }
+    addNodes(nodes, answer.storageProof.map(({ proof }) => proof));
     if (normalHex(answer.storageHash, 32) === toHex(EMPTY_ROOT)) nodes.add(toHex(EMPTY_NODE));
   }
   const byAddress = [...storageNodes].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -225,6 +223,11 @@ function decodeHash(item: RlpItem | undefined): Hash256 {
     throw new EvmProofError("account_malformed");
   }
   return toHash256(item);
+}
+
+/** Adds the nodes of proofs that begin alike. @throws {EvmProofError} malformed_answer. */
+function addNodes(nodes: Set<Hex>, proofs: readonly (readonly string[])[]): void {
+  for (const text of new Set(proofs.flat())) nodes.add(normalHex(text));
 }
 
 /** Lower-case hex with `0x`, of exactly `length` bytes when given. */

@@ -5,10 +5,11 @@
 /** The nibbles of `bytes`. */
 export function toNibbles(bytes: Uint8Array): Uint8Array {
   const nibbles = new Uint8Array(bytes.length * 2);
-  bytes.forEach((byte, index) => {
-    nibbles[2 * index] = byte >> 4;
-    nibbles[2 * index + 1] = byte & 0x0f;
-  });
+  let at = 0;
+  for (const byte of bytes) {
+    nibbles[at++] = byte >> 4;
+    nibbles[at++] = byte & 0x0f;
+  }
   return nibbles;
 }
 

@@ -78,8 +78,15 @@ function resolveChild(bag: TrieNodes, child: RlpItem): PatriciaNode {
   return parseNode(bag.find(child, "missing_node"));
 }
 
+/** Nodes that were parsed, by their bytes: all keys of a proof share the first ones. */
+const parsedNodes = new WeakMap<Uint8Array, PatriciaNode>();
+
 function parseNode(bytes: Uint8Array): PatriciaNode {
-  return shapeNode(decodeRlp(bytes));
+  const known = parsedNodes.get(bytes);
+  if (known !== undefined) return known;
+  const node = shapeNode(decodeRlp(bytes));
+  parsedNodes.set(bytes, node);
+  return node;
 }
 
 function shapeNode(item: RlpItem): PatriciaNode {

@@ -3,6 +3,7 @@
  * of what is said in bodies. Start reading at {@link HttpAddress}.
  */
 import { endpointHost } from "../config/redact.ts";
+import { joinBytes } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
@@ -172,18 +173,17 @@ export class HttpAddress {
     signal: AbortSignal,
   ): Promise<string> {
     const decoder = new TextDecoder();
-    const parts: string[] = [];
-    let size = 0;
-    let turnAt = LONG_ANSWER;
+    const texts: string[] = [];
+    let [size, decoded, chunks]: [number, number, Uint8Array[]] = [0, 0, []];
     try {
       for await (const chunk of response.body ?? []) {
         size += chunk.length;
         if (size > limit) break;
-        if (size > turnAt) {
-          turnAt = size + LONG_ANSWER;
-          await giveTurn();
-        }
-        parts.push(decoder.decode(chunk, { stream: true }));
+        chunks.push(chunk);
+        if (size - decoded < LONG_ANSWER) continue;
+        texts.push(decoder.decode(joinBytes(chunks), { stream: true }));
+        [decoded, chunks] = [size, []];
+        await giveTurn();
       }
     } catch (cause) {
       if (signal.aborted) throw cause;
@@ -192,8 +192,8 @@ export class HttpAddress {
     if (size > limit) {
       throw this.fault("too_large", what, { detail: `the answer exceeds ${limit} bytes` });
     }
-    parts.push(decoder.decode());
-    return parts.join("");
+    texts.push(decoder.decode(joinBytes(chunks)));
+    return texts.join("");
   }
 }
 

@@ -14,7 +14,12 @@ export interface TypedCall<T> {
 
 /** Reads hex of any length. */
 export function readHex(value: Json | undefined, fail: (detail: string) => never): Uint8Array {
-  return isHexText(value) ? fromHex(value) : fail("expected hex");
+  if (typeof value !== "string" || !value.startsWith("0x")) return fail("expected hex");
+  try {
+    return fromHex(value);
+  } catch {
+    return fail("expected hex");
+  }
 }
 
 function toLowerHex(text: Hex): Hex {

@@ -10,12 +10,33 @@ export interface KeyFileFacts {
 /** Facts about the machine that do not change while the program runs. */
 export interface MachineFacts {
   readonly keyFiles: readonly KeyFileFacts[];
-  /** Further files that could be opened, up to {@link PROBED_FILES}. */
+  readonly files: OpenableFiles;
+}
+
+/** Files that the program may need at a time, and that it can open. */
+export interface OpenableFiles {
+  readonly endpoints: number;
+  readonly needed: number;
+  /** Further files that could be opened; no more than those needed are tried. */
   readonly openable: number;
 }
 
-/** Number of files that are opened to probe the limit. The runtime itself raises the soft limit to the hard one. */
-export const PROBED_FILES = 512;
+/** Connections that one endpoint may need at a time. */
+const FILES_PER_ENDPOINT = 20;
+
+/** Files that the program needs besides: database, log, libraries. */
+const OWN_FILES = 32;
+
+/**
+ * Maximum number of files that are opened to probe the limit, which takes 60 µs each. The runtime itself raises the soft
+ * limit to the hard one.
+ */
+const MAX_PROBED_FILES = 512;
+
+/** Number of files that a program with so many endpoints may need at a time, as far as it is probed. */
+export function countNeededFiles(endpoints: number): number {
+  return Math.min(OWN_FILES + FILES_PER_ENDPOINT * endpoints, MAX_PROBED_FILES);
+}
 
 /** Reader of files that keeps their paths. */
 export interface RecordedReads {
@@ -44,10 +65,12 @@ export function recordReads(readFile: (path: string) => Uint8Array): RecordedRea
 /** Reads the facts. @param files.config a readable file; `files.keys`: files that hold keys. */
 export function readMachineFacts(
   files: { readonly config: string; readonly keys: readonly string[] },
+  endpoints: number,
 ): MachineFacts {
+  const needed = countNeededFiles(endpoints);
   return {
     keyFiles: files.keys.map((path) => ({ path, mode: modeOf(path) })),
-    openable: countOpenable(files.config),
+    files: { endpoints, needed, openable: countOpenable(files.config, needed) },
   };
 }
 
@@ -61,10 +84,10 @@ export function modeOf(path: string): number | undefined {
 }
 
 /** Opens the file again and again: there is no other way to learn the limit without access to `/proc`. */
-function countOpenable(path: string): number {
+function countOpenable(path: string, limit: number): number {
   const opened: Deno.FsFile[] = [];
   try {
-    while (opened.length < PROBED_FILES) opened.push(Deno.openSync(path, { read: true }));
+    while (opened.length < limit) opened.push(Deno.openSync(path, { read: true }));
   } catch {
     // The limit, or a file that is read once: what was opened counts.
   } finally {

@@ -39,15 +39,10 @@ export interface CheckSubjects {
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, chains, machine, config } = subjects;
   const ofHub = hub.planChecks({ hub: hub.id, fetchKnownHeight: () => Promise.resolve(undefined) });
-  const endpoints = chains.map(({ config: chain }) => countEndpoints(chain));
   const machineJob: CheckJob = {
     chain: MACHINE,
     check: "open_files",
-    run: () =>
-      Promise.resolve([
-        ...judgeMachine(machine, endpoints.reduce((sum, count) => sum + count, 1)),
-        ...subjects.databaseRows(),
-      ]),
+    run: () => Promise.resolve([...judgeMachine(machine), ...subjects.databaseRows()]),
   };
   const signer: CheckJob = {
     chain: hub.id.stateMachine,
@@ -121,8 +116,13 @@ function planChain(
   return [...jobs, viewJob, counterpartyJob, ...own, ...planPrices(subjects, entry, planned)];
 }
 
+/** Number of URLs in the configuration. */
+export function countEndpoints({ chains }: Pick<MessagingConfig, "chains">): number {
+  return chains.reduce((sum, chain) => sum + countUrls(chain), 1);
+}
+
 /** URLs of a chain's section. */
-function countEndpoints(chain: ChainConfig): number {
+function countUrls(chain: ChainConfig): number {
   switch (chain.type) {
     case "evm":
       return chain.rpcUrls.length;

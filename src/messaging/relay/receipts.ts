@@ -11,7 +11,7 @@ import {
   LedgerFault,
   type MessageRow,
 } from "../ledger/ledger.ts";
-import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
+import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { legName, type LegRun, type RelayContext, type RelayDeps, type Settling } from "./leg.ts";
 import { type Candidate, hold, parseRow, stillOpen, toEndState, transition } from "./messages.ts";
@@ -164,16 +164,15 @@ function toDelivered(
   receipt: DeliveryReceipt,
 ): DeliveredMessage {
   const { requestCommitment, target } = message;
-  if (message.requestSource === context.settings.hub && message.kind === "post") {
+  const { hub } = context.settings;
+  const listed = context.settings.listedModules();
+  if (message.requestSource === hub && message.kind === "post" && listed?.has(toHex(message.module))) {
     const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
-    recordRequestReward(context.ledger, delivery, {
-      hub: context.settings.hub,
-      listed: context.settings.listedModules(),
-    });
+    recordRequestReward(context.ledger, delivery, { hub, listed });
   }
   // Only requests from chain to chain carry a fee that the hub credits.
   const isPaid = message.kind === "post" && message.requestDest === target &&
-    message.requestSource !== context.settings.hub && target !== context.settings.hub;
+    message.requestSource !== hub && target !== hub;
   const source = message.requestSource;
   return { commitment: requestCommitment, dest: target, source, isPaid };
 }

@@ -85,14 +85,24 @@ Deno.test("host read vectors: receipts, fees and epochs", () => {
   check(hostReads.relayerOf, reads.relayerOf, [2n], lower(reads.relayerOf.decoded));
 });
 
+function zeroWords(count: number): Hex {
+  return `0x${"00".repeat(32 * count)}`;
+}
+
 Deno.test("host read: zero words mean that there is nothing", () => {
-  const zeros = (count: number): Hex => `0x${"00".repeat(32 * count)}`;
-  equal(hostReads.requestReceipts.decode(zeros(1)), undefined);
-  equal(hostReads.responseReceipts.decode(zeros(2)), undefined);
-  equal(hostReads.requestCommitments.decode(zeros(2)), undefined);
-  equal(hostReads.stateMachineCommitment.decode(zeros(3)), undefined);
-  equal(hostReads.relayerOf.decode(zeros(1)), undefined);
-  equal(hostReads.vetoes.decode(zeros(1)), undefined);
+  equal(hostReads.requestReceipts.decode(zeroWords(1)), undefined);
+  equal(hostReads.responseReceipts.decode(zeroWords(2)), undefined);
+  equal(hostReads.requestCommitments.decode(zeroWords(2)), undefined);
+  equal(hostReads.stateMachineCommitment.decode(zeroWords(3)), undefined);
+  equal(hostReads.relayerOf.decode(zeroWords(1)), undefined);
+  equal(hostReads.vetoes.decode(zeroWords(1)), undefined);
+});
+
+Deno.test("host read: what is no address is malformed", () => {
+  const answers: readonly Hex[] = ["0x", `0x${"00".repeat(31)}`, `0x${"01".repeat(32)}`];
+  for (const answer of answers) {
+    throws(() => hostReads.requestReceipts.decode(answer), HostReadError);
+  }
 });
 
 Deno.test("host read: selectors and values of the plain getters", () => {
