@@ -72,11 +72,6 @@ function isCanonicalHash(text: string): text is Hash256 {
 
 /** One array holding all parts in order. */
 export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array {
-  return joinBytes(parts);
-}
-
-/** As {@link concatBytes}, of any number of parts: a call takes some 100,000 arguments at most. */
-export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let offset = 0;
   for (const part of parts) {

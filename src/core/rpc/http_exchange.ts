@@ -3,11 +3,11 @@
  * of what is said in bodies. Start reading at {@link HttpAddress}.
  */
 import { endpointHost } from "../config/redact.ts";
-import { joinBytes } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
 import type { CallConditions } from "./call.ts";
+import { readBody } from "./body.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 
 /** Subset of the global `fetch` that is used. */
@@ -48,7 +48,7 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** Characters or bytes after which others have their turn: about 5 ms of reading. */
+/** Characters after which others have their turn: about 5 ms of reading. */
 const LONG_ANSWER = 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
@@ -151,7 +151,7 @@ export class HttpAddress {
     const isShort = length !== null && Number(length) <= limit;
     return isShort
       ? await this.#whole(response, what, signal)
-      : await this.#inParts(response, { what, limit }, signal);
+      : await this.#upTo(response, { what, limit }, signal);
   }
 
   async #whole(response: Response, what: string, signal: AbortSignal): Promise<string> {
@@ -167,33 +167,22 @@ export class HttpAddress {
     return this.fault("malformed", what, { detail: "the connection ended within the answer" });
   }
 
-  async #inParts(
+  async #upTo(
     response: Response,
     { what, limit }: { readonly what: string; readonly limit: number },
     signal: AbortSignal,
   ): Promise<string> {
-    const decoder = new TextDecoder();
-    const texts: string[] = [];
-    let [size, decoded, chunks]: [number, number, Uint8Array[]] = [0, 0, []];
+    let bytes: Uint8Array | undefined;
     try {
-      for await (const chunk of response.body ?? []) {
-        size += chunk.length;
-        if (size > limit) break;
-        chunks.push(chunk);
-        if (size - decoded < LONG_ANSWER) continue;
-        texts.push(decoder.decode(joinBytes(chunks), { stream: true }));
-        [decoded, chunks] = [size, []];
-        await giveTurn();
-      }
+      bytes = response.body === null ? new Uint8Array() : await readBody(response.body, limit);
     } catch (cause) {
       if (signal.aborted) throw cause;
       throw this.#broken(what);
     }
-    if (size > limit) {
+    if (bytes === undefined) {
       throw this.fault("too_large", what, { detail: `the answer exceeds ${limit} bytes` });
     }
-    texts.push(decoder.decode(joinBytes(chunks)));
-    return texts.join("");
+    return new TextDecoder().decode(bytes);
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type Quotation,
 } from "../../core/evm/native_price.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { readBody } from "../../core/rpc/body.ts";
 import type { Fetch } from "../../core/rpc/http.ts";
 import type { EvmChainConfig } from "../config/schema.ts";
 
@@ -71,16 +72,10 @@ export async function download(fetch: Fetch, url: string, signal: AbortSignal): 
   }
 }
 
-async function readLimited(response: Response): Promise<Download> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) return { kind: "failed", code: "malformed" };
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return { kind: "text", text: text + decoder.decode() };
+async function readLimited({ body }: Response): Promise<Download> {
+  const bytes = body === null ? new Uint8Array() : await readBody(body, MAX_ANSWER_BYTES);
+  if (bytes === undefined) return { kind: "failed", code: "malformed" };
+  return { kind: "text", text: new TextDecoder().decode(bytes) };
 }
 
 function codeOfStatus(status: number): PriceFailureCode {
