@@ -4,6 +4,7 @@
  */
 import { RpcFault } from "../rpc/fault.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { mapLimited } from "../runtime/limit.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import type { CheckCode, CheckRow } from "./check_row.ts";
 
@@ -28,7 +29,17 @@ export async function runChecks(
   jobs: readonly CheckJob[],
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const rows = await Promise.all(jobs.map((job) => runJob(clock, job, signal)));
+  return await runSomeChecks({ clock, atOnce: jobs.length }, jobs, signal);
+}
+
+/** As {@link runChecks}, with at most `atOnce` jobs at a time: for a program that has other work, and time. */
+export async function runSomeChecks(
+  { clock, atOnce }: { readonly clock: Clock; readonly atOnce: number },
+  jobs: readonly CheckJob[],
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  if (jobs.length === 0) return [];
+  const rows = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
   return rows.flat();
 }
 

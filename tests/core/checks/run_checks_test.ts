@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import type { CheckRow } from "../../../src/core/checks/check_row.ts";
 import { checkWorker } from "../../../src/core/checks/check_worker.ts";
-import { CHECK_TIMEOUT_MS, type CheckJob, runChecks } from "../../../src/core/checks/run_checks.ts";
+import {
+  CHECK_TIMEOUT_MS,
+  type CheckJob,
+  runChecks,
+  runSomeChecks,
+} from "../../../src/core/checks/run_checks.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
@@ -33,6 +38,22 @@ Deno.test("checks: a chain that hangs holds neither the others nor the report", 
   assert.match(rows[0]?.found ?? "", /no result within 9 s/);
   assert.equal(clock.now() - startMs, CHECK_TIMEOUT_MS);
   assert.ok(CHECK_TIMEOUT_MS < 10_000);
+});
+
+Deno.test("checks: a program that has other work makes some at a time, and rows stay in order", async () => {
+  const clock = new FakeClock();
+  let [running, most] = [0, 0];
+  const jobs = Array.from({ length: 10 }, (_, at) =>
+    job(`EVM-${at}`, async (signal) => {
+      most = Math.max(most, ++running);
+      await clock.sleep(100 - at, signal);
+      running -= 1;
+      return [row(`EVM-${at}`)];
+    }));
+  const rows = await clock.run(runSomeChecks({ clock, atOnce: 3 }, jobs, never));
+  assert.equal(most, 3);
+  assert.deepEqual(rows.map(({ chain }) => chain), jobs.map(({ chain }) => chain));
+  assert.deepEqual(await runSomeChecks({ clock, atOnce: 3 }, [], never), []);
 });
 
 Deno.test("checks: a fault of an endpoint is a result with its host and a cure, a defect is not", async () => {
