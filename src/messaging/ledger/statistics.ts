@@ -167,17 +167,17 @@ export function openStatistics(db: Database): Statistics {
       })),
     countEnded: (period) =>
       db.rows(
-        // One seek for each leg and state: grouping the rows of a day would sort them.
+        // One seek for each leg and state: grouping the rows of a day would sort them, and HAVING would count twice.
         `SELECT source, target, state, (SELECT count(*) FROM message m WHERE m.source = c.source
              AND m.target = c.target AND m.state = c.state AND m.${isEnded}
              AND m.updated_at_ms > :afterMs AND m.updated_at_ms <= :untilMs) AS ended
-         FROM message_count c WHERE count > 0 AND ${isEnded} GROUP BY source, target, state HAVING ended > 0`,
+         FROM message_count c WHERE count > 0 AND ${isEnded} GROUP BY source, target, state`,
         spread(period),
       ).map((row) => ({
         ...readLeg(row),
         state: readOneOf(row, "state", terminalMessageStates),
         count: readNumber(row, "ended"),
-      })),
+      })).filter(({ count }) => count > 0),
     listLastDelivered: (limit) =>
       db.rows(
         `SELECT source, target, state, commitment, created_at_ms, updated_at_ms FROM message
