@@ -129,6 +129,9 @@ function readLongest(file: string): string {
     .map(([path, seconds]) => `${path.slice(path.lastIndexOf("/") + 1)} ${seconds.toFixed(0)} s`).join(", ");
 }
 
+/** Minutes after which a suite counts as failed: a node that does not answer any more can hold a test for ever. */
+const MAX_MINUTES = 20;
+
 /** Most files that are tried again: more than that is no matter of a crowded machine. */
 const MAX_AGAIN = 3;
 
@@ -178,8 +181,13 @@ async function runFiles(name: string, paths: readonly string[], filesAtOnce: num
     stdin: "null",
     stdout: "piped",
   }).spawn();
+  const stop = setTimeout(() => {
+    say(`${name} did not end within ${MAX_MINUTES} minutes, and is stopped`);
+    child.kill("SIGKILL");
+  }, MAX_MINUTES * 60_000);
   await showWithoutDots(child.stdout);
   const { success } = await child.status;
+  clearTimeout(stop);
   // What passed tests have to tell: the runner holds back all that they print.
   const printed = await Deno.readTextFile(notes).catch(() => "");
   if (printed !== "") say(printed.trimEnd());
