@@ -129,7 +129,7 @@ function readLongest(file: string): string {
     .map(([path, seconds]) => `${path.slice(path.lastIndexOf("/") + 1)} ${seconds.toFixed(0)} s`).join(", ");
 }
 
-/** Minutes after which a suite counts as failed: a node that does not answer any more can hold a test for ever. */
+/** Minutes after which a suite counts as failed: a node that does not answer any more can hold a test indefinitely. */
 const MAX_MINUTES = 20;
 
 /** Most files that are tried again: more than that is no matter of a crowded machine. */
