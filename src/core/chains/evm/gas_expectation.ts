@@ -3,6 +3,7 @@
  * and the host use is remembered. With an expectation one simulation, with the gas limit of the transaction, is enough;
  * without one a first simulation has to find out the limit. A wrong expectation costs a simulation and nothing else.
  */
+import { dropOldest } from "../../runtime/oldest.ts";
 import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
 import type { StepFrame } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
@@ -74,8 +75,7 @@ export class GasExpectation {
   #noteModule(module: string, gas: bigint): void {
     this.#modules.delete(module);
     this.#modules.set(module, gas);
-    const [oldest] = this.#modules.keys();
-    if (this.#modules.size > MAX_MODULES && oldest !== undefined) this.#modules.delete(oldest);
+    dropOldest(this.#modules, MAX_MODULES);
   }
 
   /** Between and beyond two known numbers of messages the overhead is taken to grow evenly. */

@@ -1,4 +1,5 @@
 /** Remembers for how long competitors' deliveries have been in a node's mempool, so that no wait is indefinite. */
+import { dropOldest } from "../../runtime/oldest.ts";
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Clock } from "../../runtime/clock.ts";
 
@@ -21,12 +22,7 @@ export class MempoolSightings {
     const nowMs = this.#clock.now();
     const firstMs = this.#firstSeenMs.get(commitment) ?? nowMs;
     this.#firstSeenMs.set(commitment, firstMs);
-    if (this.#firstSeenMs.size > MAX_REMEMBERED) {
-      for (const [oldest] of this.#firstSeenMs) {
-        this.#firstSeenMs.delete(oldest);
-        break;
-      }
-    }
+    dropOldest(this.#firstSeenMs, MAX_REMEMBERED);
     return nowMs - firstMs < PATIENCE_MS;
   }
 }

@@ -3,6 +3,7 @@
  * the host's nonce, read at fixed block numbers, gives the expected number. Such an answer is discarded for another
  * endpoint's. Start reading at {@link RequestGaps.begin}.
  */
+import { dropOldest } from "../../runtime/oldest.ts";
 import { HostReadError, hostReads } from "../../evm/host_reads.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { decodeHostLog, type HostLog } from "../../evm/host_events.ts";
@@ -224,8 +225,7 @@ export class RequestGaps {
       ? known
       : [...known, { to: missing.to, sinceMs: nowMs }];
     this.#gaps.set(missing.from, grown);
-    const [oldest] = this.#gaps.keys();
-    if (this.#gaps.size > KNOWN_GAPS && oldest !== undefined) this.#gaps.delete(oldest);
+    dropOldest(this.#gaps, KNOWN_GAPS);
     const sinceMs = grown.find(({ to }) => to >= missing.to)?.sinceMs ?? nowMs;
     if (nowMs - sinceMs < GIVE_UP_AFTER_MS) return false;
     at.log.warn(
@@ -281,8 +281,7 @@ export class RequestGaps {
 
   #remember(height: bigint, nonce: bigint): void {
     this.#known.set(height, nonce);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > KNOWN_BLOCKS && oldest !== undefined) this.#known.delete(oldest);
+    dropOldest(this.#known, KNOWN_BLOCKS);
   }
 }
 

@@ -5,6 +5,7 @@
  * newer blocks must not wait for them.
  */
 import type { Clock } from "../../runtime/clock.ts";
+import { dropOldest } from "../../runtime/oldest.ts";
 
 /** Time for which a block with missing messages is requested again, ms. */
 const PATIENCE_MS = 10 * 60_000;
@@ -30,10 +31,7 @@ export class MissingMessages {
     const nowMs = this.#clock.now();
     const sinceMs = this.#firstSeenMs.get(block) ?? nowMs;
     this.#firstSeenMs.set(block, sinceMs);
-    for (const oldest of this.#firstSeenMs.keys()) {
-      if (this.#firstSeenMs.size <= MAX_BLOCKS) break;
-      this.#firstSeenMs.delete(oldest);
-    }
+    dropOldest(this.#firstSeenMs, MAX_BLOCKS);
     const isStretch = this.#passed !== undefined && block >= this.#passed;
     if (!isStretch && nowMs - sinceMs < PATIENCE_MS) return false;
     this.#passed = block;
