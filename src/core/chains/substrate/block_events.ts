@@ -1,5 +1,8 @@
 /** Events of one block; unreadable ones are logged and skipped. */
+import type { Hash256 } from "../../encoding/bytes.ts";
 import { type Codec, decodeStrict, ScaleError } from "../../encoding/scale.ts";
+import { otherKeys } from "../../ismp/storage_keys.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import { type Runtime, RuntimeFault } from "./runtime.ts";
@@ -10,6 +13,27 @@ export class BlockEventReader {
 
   constructor(node: SubstrateNode) {
     this.#node = node;
+  }
+
+  /**
+   * Fetches the events of a block, with the runtime that they belong to: the one that executed the block, as its parent
+   * left it.
+   * @throws {RpcFault} `pruned` without the state of the block; as {@link read}.
+   */
+  async fetch(
+    { height, hash, parent }: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
+    signal: AbortSignal,
+  ): Promise<{ readonly runtime: Runtime; readonly events: readonly RuntimeEvent[] }> {
+    const { client, runtimes } = this.#node;
+    const [stored, version] = await client.callAll(
+      [calls.storage(otherKeys.systemEvents(), hash), calls.runtimeVersion(parent)],
+      signal,
+    );
+    if (stored === undefined) {
+      throw client.fault("pruned", "state_getStorage", `no events of block ${height}`);
+    }
+    const runtime = await runtimes.ofVersion(version, signal, parent);
+    return { runtime, events: this.read(runtime, stored, height) };
   }
 
   /**

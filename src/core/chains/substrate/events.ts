@@ -179,18 +179,18 @@ export class SubstrateEvents implements ChainEvents {
 
   /** Reads a block whose events are more than the node answers with. */
   async #readStored(block: bigint, signal: AbortSignal): Promise<Range> {
-    const [before, hash] = await this.#node.client.callAll(
+    const [parent, hash] = await this.#node.client.callAll(
       [calls.blockHash(block - 1n), calls.blockHash(block)],
       signal,
     );
-    if (before === undefined || hash === undefined) {
+    if (parent === undefined || hash === undefined) {
       throw this.#node.client.fault("lagging", METHOD, `no block ${block}`);
     }
     const meta = { blockHash: hash, transactionHash: NO_TRANSACTION, blockNumber: block };
-    const events = (await this.#stored.fetchEvents(block, [before, hash], signal))
+    const events = (await this.#stored.fetchEvents({ height: block, hash, parent }, signal))
       .map((decoded) => ({ meta, decoded }));
     const dispatched = await this.#countDispatched(
-      [before, hash],
+      [parent, hash],
       { blocks: new Map([[hash, events]]), counters: [] },
       signal,
     );

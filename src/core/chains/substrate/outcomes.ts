@@ -6,7 +6,6 @@ import { dropOldest } from "../../runtime/oldest.ts";
 import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import { messageHandledCodec, stateMachineUpdatedCodec } from "../../ismp/event.ts";
 import type { StateMachineHeight } from "../../ismp/state_machine.ts";
-import { otherKeys } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../submission.ts";
@@ -265,10 +264,7 @@ export class SubstrateOutcomes implements HubOutcomes {
     this.#node.log.warn("block_unreadable", { block: height, error });
   }
 
-  /**
-   * Reads the result of an extrinsic. Events belong to the runtime that executed the block: the one that its parent
-   * left.
-   */
+  /** Reads the result of an extrinsic. */
   async #resultOf(
     block: BlockRef,
     index: number,
@@ -278,16 +274,10 @@ export class SubstrateOutcomes implements HubOutcomes {
     const key = `${block.hash}/${index}`;
     const known = this.#results.find(key);
     if (known !== undefined) return known;
-    const { client, runtimes } = this.#node;
-    const before = parent ?? (await client.call(calls.header(block.hash), signal))?.parent ?? block.hash;
-    const [stored, version] = await client.callAll(
-      [calls.storage(otherKeys.systemEvents(), block.hash), calls.runtimeVersion(before)],
-      signal,
-    );
-    if (stored === undefined) throw client.fault("pruned", "state_getStorage", "no events of the block");
-    const runtime = await runtimes.ofVersion(version, signal, before);
-    const events = this.#blockEvents.read(runtime, stored, block.height)
-      .filter((event) => event.extrinsic === index);
+    const before = parent ?? (await this.#node.client.call(calls.header(block.hash), signal))?.parent ??
+      block.hash;
+    const { runtime, events: all } = await this.#blockEvents.fetch({ ...block, parent: before }, signal);
+    const events = all.filter((event) => event.extrinsic === index);
     const failed = events.find((event) => event.pallet === "System" && event.name === "ExtrinsicFailed");
     const error = failed === undefined ? undefined : runtime.dispatchErrorName(failed.fields);
     const result: Result = {

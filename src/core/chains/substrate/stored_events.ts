@@ -1,6 +1,6 @@
 /**
  * Events of one block as its state holds them, for a block whose events are more than the node answers with at once
- * (`--rpc-max-response-size`): `System.Events` names the messages, whose bodies are fetched in parts. Source:
+ * (`--rpc-max-response-size`): `System.Events` has the commitments of the messages, whose bodies are fetched in parts. Source:
  * polytope-labs/hyperbridge: modules/pallets/ismp/src/lib.rs (`Event`), modules/pallets/ismp/rpc/src/lib.rs.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
@@ -14,9 +14,8 @@ import {
 } from "../../ismp/event.ts";
 import type { DecodedEvent } from "../../ismp/rpc_json.ts";
 import { stateMachineCodec } from "../../ismp/state_machine.ts";
-import { otherKeys } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
+import type { TypedCall } from "../../rpc/substrate_calls.ts";
 import { BlockEventReader } from "./block_events.ts";
 import { dispatchedCommitment } from "./dispatched.ts";
 import type { RuntimeEvent } from "./event_records.ts";
@@ -48,27 +47,17 @@ export class StoredEvents {
   /**
    * Fetches the ISMP events of a block in order. Those of messages whose bodies the node lacks are missing; bodies that
    * cannot be read come last.
-   * @throws {RpcFault} `too_large` when even the names, or one body, are more than the node answers with; `pruned`
+   * @throws {RpcFault} `too_large` when even `System.Events`, or one body, is more than the node answers with; `pruned`
    * without the state of the block.
    */
   async fetchEvents(
-    height: bigint,
-    [before, block]: readonly [before: Hash256, block: Hash256],
+    block: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
     signal: AbortSignal,
   ): Promise<readonly DecodedEvent[]> {
-    const { client, runtimes } = this.#node;
-    // Events belong to the runtime that executed the block: the one that its parent left.
-    const [stored, version] = await client.callAll(
-      [calls.storage(otherKeys.systemEvents(), block), calls.runtimeVersion(before)],
-      signal,
-    );
-    if (stored === undefined) {
-      throw client.fault("pruned", "state_getStorage", `no events of block ${height}`);
-    }
-    const runtime = await runtimes.ofVersion(version, signal, before);
-    const events = this.#reader.read(runtime, stored, height).filter(({ pallet }) => pallet === "Ismp");
-    const requests = this.#listNames(events, ["Request", requestCodec], height);
-    const responses = this.#listNames(events, ["Response", responseCodec], height);
+    const { height } = block;
+    const events = (await this.#reader.fetch(block, signal)).events.filter(({ pallet }) => pallet === "Ismp");
+    const requests = this.#readCommitments(events, ["Request", requestCodec], height);
+    const responses = this.#readCommitments(events, ["Response", responseCodec], height);
     const bodies = [
       ...await this.#fetchBodies(ismpCalls.requests, [...requests.values()], signal),
       ...await this.#fetchBodies(ismpCalls.responses, [...responses.values()], signal),
@@ -90,7 +79,7 @@ export class StoredEvents {
   }
 
   /** Commitments of dispatched messages. @throws {RpcFault} `malformed`: without them messages would be lost. */
-  #listNames<T extends { readonly commitment: Hash256 }>(
+  #readCommitments<T extends { readonly commitment: Hash256 }>(
     events: readonly RuntimeEvent[],
     [name, codec]: readonly [name: string, codec: Codec<T>],
     height: bigint,

@@ -87,7 +87,7 @@ Deno.test("stored events: a block that is larger than the node's answers is read
   assert.deepEqual(limited.log.lines.filter(({ level }) => level === "warn" || level === "error"), []);
 });
 
-Deno.test("stored events: a node that does not answer with the names either says so", async () => {
+Deno.test("stored events: a node that does not answer with System.Events either says so", async () => {
   await using hub = await startGetHub();
   const block = await produceLargeBlock(hub);
   await using node = startProfiledNode(hub.httpUrl, smallAnswers(5_000));
@@ -109,7 +109,7 @@ function withoutLastBody(text: string): string {
   return JSON.stringify(Array.isArray(answers) ? answers.map(change) : change(answers));
 }
 
-Deno.test("stored events: a message that is named but whose body is missing is asked for again, and not skipped", async () => {
+Deno.test("stored events: a message whose body is missing is asked for again, and not skipped", async () => {
   await using hub = await startGetHub();
   const block = await produceLargeBlock(hub);
   await using node = startProfiledNode(hub.httpUrl, smallAnswers(30_000));
