@@ -14,9 +14,10 @@ type ReadInto = (
 
 /** Reads a body whole; `undefined`, and the rest is not read, when it has more than `limit` bytes. */
 export async function readBody(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { body }: Pick<Response, "body">,
   limit: number,
 ): Promise<Uint8Array | undefined> {
+  if (body === null) return new Uint8Array();
   const { readInto, cancel } = open(body);
   let turnAt = TURN_BYTES;
   for (let at = await readInto(new Uint8Array(FIRST_BYTES), 0);; at = await readInto(at.buffer, at.size)) {

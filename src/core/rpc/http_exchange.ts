@@ -145,39 +145,12 @@ export class HttpAddress {
 
   async #readText(response: Response, what: string, signal: AbortSignal): Promise<string> {
     const limit = this.#options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES;
-    const { headers } = response;
-    // Most answers are short and tell their length, which says nothing of a compressed one.
-    const length = headers.has("content-encoding") ? null : headers.get("content-length");
-    const isShort = length !== null && Number(length) <= limit;
-    return isShort
-      ? await this.#whole(response, what, signal)
-      : await this.#upTo(response, { what, limit }, signal);
-  }
-
-  async #whole(response: Response, what: string, signal: AbortSignal): Promise<string> {
-    try {
-      return await response.text();
-    } catch (cause) {
-      if (signal.aborted) throw cause;
-      throw this.#broken(what);
-    }
-  }
-
-  #broken(what: string): RpcFault {
-    return this.fault("malformed", what, { detail: "the connection ended within the answer" });
-  }
-
-  async #upTo(
-    response: Response,
-    { what, limit }: { readonly what: string; readonly limit: number },
-    signal: AbortSignal,
-  ): Promise<string> {
     let bytes: Uint8Array | undefined;
     try {
-      bytes = response.body === null ? new Uint8Array() : await readBody(response.body, limit);
+      bytes = await readBody(response, limit);
     } catch (cause) {
       if (signal.aborted) throw cause;
-      throw this.#broken(what);
+      throw this.fault("malformed", what, { detail: "the connection ended within the answer" });
     }
     if (bytes === undefined) {
       throw this.fault("too_large", what, { detail: `the answer exceeds ${limit} bytes` });

@@ -72,8 +72,8 @@ export async function download(fetch: Fetch, url: string, signal: AbortSignal): 
   }
 }
 
-async function readLimited({ body }: Response): Promise<Download> {
-  const bytes = body === null ? new Uint8Array() : await readBody(body, MAX_ANSWER_BYTES);
+async function readLimited(response: Response): Promise<Download> {
+  const bytes = await readBody(response, MAX_ANSWER_BYTES);
   if (bytes === undefined) return { kind: "failed", code: "malformed" };
   return { kind: "text", text: new TextDecoder().decode(bytes) };
 }
