@@ -4,7 +4,7 @@ import type { Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { CheckBoard, CheckChange } from "./check_board.ts";
 import { type CheckCode, checkSubjects } from "./check_row.ts";
-import { type CheckJob, runSomeChecks } from "./run_checks.ts";
+import { type CheckJob, runChecks } from "./run_checks.ts";
 
 /** Pause between two rounds. */
 const CHECK_EVERY_MS = 10 * 60_000;
@@ -43,7 +43,7 @@ export function checkWorker({ clock, log, board }: CheckWorkerDeps, plan: () => 
     run: async (signal) => {
       while (!signal.aborted) {
         const isFirst = board.checkedMs === undefined;
-        const rows = await runSomeChecks({ clock, atOnce: CHECKS_AT_ONCE }, plan(), signal);
+        const rows = await runChecks({ clock, atOnce: CHECKS_AT_ONCE }, plan(), signal);
         for (const change of board.update(rows, clock.now())) {
           if (!isFirst || !isTold(change.row.check)) logChange(log, change);
         }

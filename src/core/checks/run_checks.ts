@@ -1,5 +1,5 @@
 /**
- * Runs checks, all at once and each with its own deadline, so that a slow chain never holds the others. Faults of
+ * Runs checks, at once and each with its own deadline, so that a slow chain does not hold the others. Faults of
  * endpoints are results; anything else is a defect.
  */
 import { RpcFault } from "../rpc/fault.ts";
@@ -23,22 +23,15 @@ export const CHECK_TIMEOUT_MS = 9_000;
 /** Time of one request to an endpoint, ms: two in a row fit into {@link CHECK_TIMEOUT_MS}. */
 export const REQUEST_TIMEOUT_MS = 4_000;
 
-/** Runs all jobs at once; rows are in the order of the jobs. Throws the signal's reason, and defects. */
+/**
+ * Runs jobs; rows are in the order of the jobs. Throws the signal's reason, and defects.
+ * @param atOnce jobs at a time, for a program that has other work; absent: all
+ */
 export async function runChecks(
-  { clock }: { readonly clock: Clock },
+  { clock, atOnce = Number.MAX_SAFE_INTEGER }: { readonly clock: Clock; readonly atOnce?: number },
   jobs: readonly CheckJob[],
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  return await runSomeChecks({ clock, atOnce: jobs.length }, jobs, signal);
-}
-
-/** As {@link runChecks}, with at most `atOnce` jobs at a time: for a program that has other work, and time. */
-export async function runSomeChecks(
-  { clock, atOnce }: { readonly clock: Clock; readonly atOnce: number },
-  jobs: readonly CheckJob[],
-  signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
-  if (jobs.length === 0) return [];
   const rows = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
   return rows.flat();
 }

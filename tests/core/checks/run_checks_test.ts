@@ -2,12 +2,7 @@ import assert from "node:assert/strict";
 import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import type { CheckRow } from "../../../src/core/checks/check_row.ts";
 import { checkWorker } from "../../../src/core/checks/check_worker.ts";
-import {
-  CHECK_TIMEOUT_MS,
-  type CheckJob,
-  runChecks,
-  runSomeChecks,
-} from "../../../src/core/checks/run_checks.ts";
+import { CHECK_TIMEOUT_MS, type CheckJob, runChecks } from "../../../src/core/checks/run_checks.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
@@ -50,10 +45,10 @@ Deno.test("checks: a program that has other work makes some at a time, and rows 
       running -= 1;
       return [row(`EVM-${at}`)];
     }));
-  const rows = await clock.run(runSomeChecks({ clock, atOnce: 3 }, jobs, never));
+  const rows = await clock.run(runChecks({ clock, atOnce: 3 }, jobs, never));
   assert.equal(most, 3);
   assert.deepEqual(rows.map(({ chain }) => chain), jobs.map(({ chain }) => chain));
-  assert.deepEqual(await runSomeChecks({ clock, atOnce: 3 }, [], never), []);
+  assert.deepEqual(await runChecks({ clock, atOnce: 3 }, [], never), []);
 });
 
 Deno.test("checks: a fault of an endpoint is a result with its host and a cure, a defect is not", async () => {
