@@ -1,4 +1,5 @@
 /** GET requests in tests: questions of the sender about storage of the receiver. */
+import type { Hex } from "../../src/core/encoding/bytes.ts";
 import { contractSlotKey, requestSenderSlot, word } from "../../src/core/evm/host_storage.ts";
 import { commitmentOfGet } from "../../src/core/ismp/commitment.ts";
 import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
@@ -39,15 +40,22 @@ export function question(nonce: bigint, change: Partial<GetRequest> = {}): GetRe
   };
 }
 
-/** Asks on the sender (its height 10), holds one of two slots on the receiver (20). */
-export async function askQuestions(hub: Hub, requests: readonly GetRequest[]): Promise<GetRequestsWithProof> {
+/**
+ * Asks on the sender (its height 10); the receiver holds one slot (20).
+ * @param proved slots that the answer is about
+ */
+export async function askQuestions(
+  hub: Hub,
+  requests: readonly GetRequest[],
+  proved: readonly Hex[] = slots,
+): Promise<GetRequestsWithProof> {
   const asked = requests.map((get) => requestSenderSlot(commitmentOfGet(get)));
   const source = await commitBlock(hub, sender, 10n, asked.map((slot) => [slot, senderHost]));
   const dest = await commitBlock(hub, receiver, 20n, [[heldSlot, 77n]]);
   return {
     requests,
     source: { height: { id: sender, height: 10n }, proof: await source.proveSlots(asked) },
-    response: { height: { id: receiver, height: 20n }, proof: await dest.proveSlots(slots) },
+    response: { height: { id: receiver, height: 20n }, proof: await dest.proveSlots(proved) },
     address,
   };
 }

@@ -6,8 +6,6 @@ import {
   contractSlotKey,
   epochRelayerSlot,
   requestReceiptSlot,
-  requestSenderSlot,
-  word,
 } from "../../../../src/core/evm/host_storage.ts";
 import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { WithdrawalProof } from "../../../../src/core/ismp/fees.ts";
@@ -26,14 +24,8 @@ import {
   initialConsensusState,
   signHubProof,
 } from "../../../../devnet/evm/hub_proof.ts";
-import {
-  commitSender,
-  post,
-  receiver,
-  sender,
-  senderHost,
-  startTestHub,
-} from "../../../../devnet/hub/deliveries.ts";
+import { commitSender, post, receiver, sender, startTestHub } from "../../../../devnet/hub/deliveries.ts";
+import { askQuestions, heldSlot, question, startGetHub } from "../../../../devnet/hub/get_work.ts";
 import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
 import { ownHeaderOf, type SubmittedProof } from "../../../../devnet/hub/own_proofs.ts";
 import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
@@ -57,14 +49,6 @@ const evmTarget = {
   capabilities: { hubProofs: "mmr" },
   reads: { fetchStateRoot: () => Promise.resolve(undefined) },
 } as const;
-
-function startRelayerHub(): Promise<Hub> {
-  return startTestHub({
-    hosts: new Map([[sender.stateMachine, senderHost], [receiver.stateMachine, receiverHost]]),
-    now: () => 1_800_000_000_000,
-    pool: { banMs: 0 },
-  });
-}
 
 async function send(chain: HubChain, call: RelayerHubCall): Promise<SignedSubmission> {
   assert.equal(await chain.hubCalls.dryRunCall(call, signal), undefined);
@@ -95,7 +79,7 @@ function accumulate(proof: WithdrawalProof): RelayerHubCall {
 }
 
 Deno.test("relayer hub: fees are accumulated once, and seen in status, balance and outcome", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   await using connection = connect(hub);
   const { chain } = connection;
   const work = await paidWork(hub, [3n * token, 8n * token]);
@@ -119,7 +103,7 @@ Deno.test("relayer hub: fees are accumulated once, and seen in status, balance a
 });
 
 Deno.test("relayer hub: refused claims have the pallet's error and the reason behind it", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   await using connection = connect(hub);
   const { chain } = connection;
   const work = await paidWork(hub, [1n, 2n, 4n], [relayerAddress, undefined, new Uint8Array(20).fill(9)]);
@@ -151,7 +135,7 @@ Deno.test("relayer hub: refused claims have the pallet's error and the reason be
 });
 
 Deno.test("relayer hub: of two claims for one request the second fails in its block, and says why", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   await using connection = connect(hub);
   const { chain } = connection;
   const work = await paidWork(hub, [1n, 2n]);
@@ -168,7 +152,7 @@ Deno.test("relayer hub: of two claims for one request the second fails in its bl
 });
 
 Deno.test("relayer hub: a beneficiary is credited by the deliverer's signature over the nonce of the hub", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   await using connection = connect(hub);
   const { chain } = connection;
   const work = await paidWork(hub, [5n]);
@@ -189,7 +173,7 @@ Deno.test("relayer hub: a beneficiary is credited by the deliverer's signature o
 });
 
 Deno.test("relayer hub: a withdrawal below the minimum is refused, one above it becomes a request", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   await using connection = connect(hub);
   const { chain } = connection;
   const work = await paidWork(hub, [9n * token, 2n * token]);
@@ -217,7 +201,7 @@ Deno.test("relayer hub: a withdrawal below the minimum is refused, one above it 
 });
 
 Deno.test("relayer hub: a call is found by a program that was started long afterwards", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   const work = await paidWork(hub, [1n]);
   let submission: SignedSubmission;
   {
@@ -235,40 +219,19 @@ Deno.test("relayer hub: a call is found by a program that was started long after
   assert.equal(isFinalSuccess(await third.chain.outcomes.fetchCallOutcome(submission, signal)), true);
 });
 
-const heldSlot = word(3n);
-
-function question(nonce: bigint, change: Partial<GetRequest> = {}): GetRequest {
-  return {
-    source: sender.stateMachine,
-    dest: receiver.stateMachine,
-    nonce,
-    from: new Uint8Array(20).fill(1),
-    keys: [contractSlotKey(receiverHost, heldSlot)],
-    height: 20n,
-    context: new Uint8Array(),
-    timeoutTimestampSec: 0n,
-    ...change,
-  };
+function questionOfOne(nonce: bigint, change: Partial<GetRequest> = {}): GetRequest {
+  return question(nonce, { keys: [contractSlotKey(receiverHost, heldSlot)], ...change });
 }
 
-/** Asks on the sender (its height 10); the receiver holds the slot at height 20. */
-async function ask(hub: Hub, requests: readonly GetRequest[]): Promise<GetRequestsWithProof> {
-  const asked = requests.map((get) => requestSenderSlot(commitmentOfGet(get)));
-  const source = await commitBlock(hub, sender, 10n, asked.map((slot) => [slot, senderHost]));
-  const dest = await commitBlock(hub, receiver, 20n, [[heldSlot, 77n]]);
-  return {
-    requests,
-    source: { height: { id: sender, height: 10n }, proof: await source.proveSlots(asked) },
-    response: { height: { id: receiver, height: 20n }, proof: await dest.proveSlots([heldSlot]) },
-    address: new Uint8Array(32).fill(0x51),
-  };
+function askOne(hub: Hub, requests: readonly GetRequest[]): Promise<GetRequestsWithProof> {
+  return askQuestions(hub, requests, [heldSlot]);
 }
 
 Deno.test("relayer hub: an answered get becomes a response that is proven for its EVM chain", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   await using connection = connect(hub);
   const { chain } = connection;
-  const answer = await ask(hub, [question(1n), question(2n)]);
+  const answer = await askOne(hub, [questionOfOne(1n), questionOfOne(2n)]);
   const outcome = await include(hub, chain, { kind: "answerGets", answer });
   assert.ok(isFinalSuccess(outcome) && outcome.kind === "included");
   assert.deepEqual(
@@ -292,11 +255,11 @@ Deno.test("relayer hub: an answered get becomes a response that is proven for it
 });
 
 Deno.test("relayer hub: refused answers have a reason that the pallet does not give", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   await using connection = connect(hub);
   const { chain } = connection;
-  const late = question(2n, { timeoutTimestampSec: 1_700_000_000n });
-  const answer = await ask(hub, [question(1n), late, question(3n, { height: 21n })]);
+  const late = questionOfOne(2n, { timeoutTimestampSec: 1_700_000_000n });
+  const answer = await askOne(hub, [questionOfOne(1n), late, questionOfOne(3n, { height: 21n })]);
   const [good, , other] = answer.requests;
   assert.ok(good !== undefined && other !== undefined);
   const of = (
@@ -312,12 +275,12 @@ Deno.test("relayer hub: refused answers have a reason that the pallet does not g
   assert.equal(await refusalOf(chain, of([good, good])), `duplicate ${error}`);
   assert.equal(await refusalOf(chain, of([other])), `bad_proof ${error}`);
   assert.equal(await refusalOf(chain, of([good], { source: unknownHeight })), `not_ready ${error}`);
-  assert.equal(await refusalOf(chain, of([question(9n)])), `unspecified ${error}`);
+  assert.equal(await refusalOf(chain, of([questionOfOne(9n)])), `unspecified ${error}`);
   assert.equal(await refusalOf(chain, of([good])), "taken");
 });
 
 Deno.test("relayer hub: the reward of a rotation is claimed once", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   await using connection = connect(hub);
   const { chain } = connection;
   const source = await commitBlock(hub, receiver, 20n, [[epochRelayerSlot(7n), relayerAddress]]);
@@ -347,7 +310,7 @@ Deno.test("relayer hub: the reward of a rotation is claimed once", async () => {
 });
 
 Deno.test("relayer hub: the reward of a request of the hub is listed by module and claimed once", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   await using connection = connect(hub);
   const { chain } = connection;
   const from = new TextEncoder().encode("ISMP-RLYR");
