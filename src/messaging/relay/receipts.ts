@@ -166,6 +166,7 @@ function toDelivered(
   const { requestCommitment, target } = message;
   const { hub } = context.settings;
   const listed = context.settings.listedModules();
+  // Most modules have no reward, so that their messages need not be read.
   if (message.requestSource === hub && message.kind === "post" && listed?.has(toHex(message.module))) {
     const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
     recordRequestReward(context.ledger, delivery, { hub, listed });
