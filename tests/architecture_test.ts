@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { readFiles } from "./docs/support/tree.ts";
 import { findViolations } from "./support/architecture.ts";
+import {
+  functionSizes,
+  linesByRoom,
+  linesOf,
+  loneImports,
+  reachedFiles,
+  shortFiles,
+  wordsOf,
+} from "./support/budgets.ts";
 import { findHomonyms } from "./support/homonyms.ts";
 import { importsOf, stripSource } from "./support/source_text.ts";
 
@@ -214,4 +223,153 @@ Deno.test("source is stripped without losing lines or code", () => {
   assert.equal(stripSource("a = b / c / d;"), "a = b / c / d;");
   assert.equal(stripSource("/* a\nb */c").trim().split("\n").length, 1);
   assert.equal(stripSource("f(/[/'\"]/g, x)"), "f( g, x)");
+});
+
+/**
+ * Lines of each room of `src`. Sizes only fall: a change that makes one larger raises its number here, in the same
+ * commit, with the reason in the commit's message; a change that makes one smaller lowers it.
+ */
+const ROOM_LINES: Readonly<Record<string, number>> = {
+  "build": 843,
+  "consensus": 2945,
+  "consensus/checks": 230,
+  "consensus/clients/arbitrum": 1228,
+  "consensus/clients/beefy": 3633,
+  "consensus/clients/bsc": 1669,
+  "consensus/clients/grandpa": 1668,
+  "consensus/clients/op_stack": 1884,
+  "consensus/clients/parachain": 681,
+  "consensus/clients/polygon": 2228,
+  "consensus/clients/sync_committee": 5768,
+  "consensus/commands": 277,
+  "consensus/config": 1071,
+  "consensus/control": 320,
+  "consensus/followers": 205,
+  "consensus/relay_chain": 475,
+  "consensus/rest": 569,
+  "consensus/rollup": 1314,
+  "consensus/spec": 128,
+  "consensus/status": 599,
+  "core/beefy": 479,
+  "core/chains": 15_663,
+  "core/checks": 575,
+  "core/commands": 1525,
+  "core/config": 3247,
+  "core/encoding": 463,
+  "core/evm": 2359,
+  "core/ismp": 2100,
+  "core/merkle": 1001,
+  "core/rpc": 3940,
+  "core/runtime": 2456,
+  "core/substrate": 274,
+  "core/telemetry": 3486,
+  "messaging": 1340,
+  "messaging/checks": 380,
+  "messaging/commands": 1496,
+  "messaging/config": 833,
+  "messaging/control": 1272,
+  "messaging/fees": 4153,
+  "messaging/ledger": 5177,
+  "messaging/pricing": 355,
+  "messaging/relay": 8278,
+  "messaging/status": 1223,
+};
+
+/** Everything else that is counted. */
+const BUDGETS: Readonly<Record<string, number>> = {
+  "lines of src": 89_810,
+  "lines of devnet": 35_042,
+  "lines of tests": 97_100,
+  "lines of the longest function of src": 114,
+  "files of src below 40 lines": 150,
+  "files of src with one importer, in the same folder": 203,
+  "files of messaging/relay that the delivery of a batch reaches": 30,
+  "words of docs": 101_959,
+};
+
+/** Share by which a size may be below its budget before the budget has to follow. */
+const SLACK = 0.02;
+
+const src = new Map(await readTree(root));
+
+async function linesBelow(folder: string): Promise<number> {
+  const files = await readFiles((path) => path.startsWith(`${folder}/`) && path.endsWith(".ts"));
+  return [...files.values()].reduce((sum, text) => sum + linesOf(text), 0);
+}
+
+/** What is wrong with a size beside its budget. */
+function judge(name: string, size: number, budget: number | undefined): string[] {
+  if (budget === undefined) return [`${name}: ${size}, without a budget`];
+  if (size > budget) return [`${name}: ${size}, above the budget of ${budget}`];
+  if (size < Math.floor(budget * (1 - SLACK))) return [`${name}: ${size}; lower the budget of ${budget}`];
+  return [];
+}
+
+Deno.test("the rooms of src keep to their budgets of lines", () => {
+  assert.ok(src.size > 100, `only ${src.size} files were found`);
+  const sizes = linesByRoom(src);
+  const gone = Object.keys(ROOM_LINES).filter((room) => sizes[room] === undefined);
+  assert.deepEqual(gone, [], "rooms with a budget that do not exist");
+  assert.deepEqual(
+    Object.entries(sizes).flatMap(([room, lines]) => judge(room, lines, ROOM_LINES[room])),
+    [],
+  );
+});
+
+Deno.test("src, devnet, tests and documents keep to their budgets", async () => {
+  const [longest] = functionSizes(src);
+  const documents = await readFiles((path) => /^docs\/.*\.md$/.test(path));
+  const sizes: Readonly<Record<keyof typeof BUDGETS, number>> = {
+    "lines of src": await linesBelow("src"),
+    "lines of devnet": await linesBelow("devnet"),
+    "lines of tests": await linesBelow("tests"),
+    "lines of the longest function of src": longest?.lines ?? 0,
+    "files of src below 40 lines": shortFiles(src).length,
+    "files of src with one importer, in the same folder": loneImports(src).length,
+    "files of messaging/relay that the delivery of a batch reaches":
+      reachedFiles(src, "messaging/relay/deliver/deliver.ts", "messaging/relay/").length,
+    "words of docs": wordsOf(documents.values()),
+  };
+  assert.deepEqual(Object.keys(sizes), Object.keys(BUDGETS));
+  assert.deepEqual(
+    Object.entries(sizes).flatMap(([name, size]) => judge(name, size, BUDGETS[name])),
+    [],
+    `longest function: ${longest?.path}:${longest?.line}`,
+  );
+});
+
+Deno.test("a size above its budget is refused, and so is a budget far above its size", () => {
+  assert.deepEqual(judge("a", 100, 100), []);
+  assert.deepEqual(judge("a", 98, 100), []);
+  assert.match(judge("a", 101, 100)[0] ?? "", /above the budget/);
+  assert.match(judge("a", 97, 100)[0] ?? "", /lower the budget/);
+  assert.match(judge("a", 1, undefined)[0] ?? "", /without a budget/);
+});
+
+Deno.test("functions, lone imports and reached files are measured", () => {
+  const text = [
+    'import { b } from "./b.ts";',
+    'import type { D } from "./d.ts";',
+    'import { type E } from "./e.ts";',
+    "export function a(x: { y: number }): Map<string, number> {",
+    "  if (x.y > 1) {",
+    "    return b(() => {",
+    '      c("{");',
+    "    });",
+    "  }",
+    "}",
+    "class F {",
+    "  method(): void {",
+    "  }",
+    "}",
+    "",
+  ].join("\n");
+  const tree = new Map([["r/a.ts", text], ["r/b.ts", ""], ["r/d.ts", ""], ["r/e.ts", ""], [
+    "s/f.ts",
+    'import "../r/d.ts";\n',
+  ]]);
+  assert.deepEqual(functionSizes(tree).map(({ line, lines }) => [line, lines]), [[4, 7], [6, 3], [12, 2]]);
+  assert.deepEqual(loneImports(tree), ["r/b.ts", "r/e.ts"]);
+  assert.deepEqual(reachedFiles(tree, "r/a.ts", "r/"), ["r/a.ts", "r/b.ts"]);
+  assert.deepEqual(linesByRoom(tree), { r: 14, s: 1 });
 });
