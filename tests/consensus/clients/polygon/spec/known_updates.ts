@@ -1,8 +1,24 @@
 /** Updates of a chain that shares no code with the verifier, and the states and clocks that they are verified with. */
-import { decodePolygonUpdate } from "../../../../../src/consensus/clients/polygon/spec/verify_update.ts";
-import type { PolygonConsensusState } from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
-import type { PolygonHubView } from "../../../../../src/consensus/clients/polygon/spec/verify_update.ts";
-import type { PolygonUpdate } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
+import assert from "node:assert/strict";
+import {
+  decodePolygonUpdate,
+  type PolygonHubView,
+  verifyPolygonUpdate,
+} from "../../../../../src/consensus/clients/polygon/spec/verify_update.ts";
+import { parseCometTime } from "../../../../../src/consensus/clients/polygon/spec/comet_time.ts";
+import {
+  DEFAULT_TRUST,
+  POLYGON_UNBONDING_SEC,
+  type PolygonConsensusState,
+  polygonConsensusStateCodec,
+} from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
+import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
+import {
+  type PolygonUpdate,
+  polygonUpdateCodec,
+} from "../../../../../src/consensus/clients/polygon/spec/update.ts";
+import { checkPolygonUpdate } from "../../../../../devnet/hub/verifiers/polygon/polygon_client.ts";
+import { PolygonRefusal } from "../../../../../devnet/hub/verifiers/polygon/polygon_refusal.ts";
 import { type HeimdallChainOptions, usualSigners } from "../../../../../devnet/heimdall/heimdall_chain.ts";
 import { followedPolygon, POLY } from "../polygon_chain.ts";
 
@@ -55,4 +71,45 @@ export async function rotationStep(): Promise<PolygonStep> {
   if (found.kind !== "updates") throw new Error(found.reason);
   const update = decodePolygonUpdate(found.proofs[0] ?? new Uint8Array(0));
   return { trusted, update, view: { nowSec: hub.nowSec, consensusStateId: POLY } };
+}
+
+/** A state that trusts the block `gap` below the update's, at two seconds a block, and has the same validators. */
+export function trustedBelow(
+  { signedHeader: { header }, nextValidators = [] }: PolygonUpdate,
+  gap: bigint,
+  chain: Pick<PolygonConsensusState, "chainId" | "finalizedBlock">,
+): PolygonConsensusState {
+  const heimdall = {
+    chainId: header.chainId,
+    height: header.height - gap,
+    timestampSec: parseCometTime(header.time).seconds - 2n * gap,
+    finalizedHeaderHash: header.appHash,
+    validators: nextValidators,
+    nextValidators,
+    nextValidatorsHash: header.validatorsHash,
+    trustingPeriodSec: POLYGON_UNBONDING_SEC,
+    options: DEFAULT_TRUST,
+  };
+  return { heimdall, finalizedHash: header.appHash, ...chain };
+}
+
+/** True when the work is done, false when a verifier refuses it. */
+export function isTaken(work: () => unknown): boolean {
+  try {
+    work();
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof PolygonError || error instanceof PolygonRefusal, String(error));
+    return false;
+  }
+}
+
+/** The verdict on which the relayer's verifier and the simulated hub's agree, each of which reads the bytes. */
+export function isAccepted(trusted: PolygonConsensusState, update: PolygonUpdate, nowSec: bigint): boolean {
+  const proof = polygonUpdateCodec.enc(update);
+  const state = polygonConsensusStateCodec.enc(trusted);
+  const view = { nowSec, consensusStateId: POLY };
+  const verdict = isTaken(() => verifyPolygonUpdate(trusted, decodePolygonUpdate(proof), view));
+  assert.equal(isTaken(() => checkPolygonUpdate({ trusted: state, proof, stateId: POLY, nowSec })), verdict);
+  return verdict;
 }
