@@ -16,6 +16,7 @@ import type { VectorNode } from "../../consensus/vector_node.ts";
 
 const games = readVector("opstack-dispute-games").list("vectors");
 const assertions = readVector("arbitrum-assertions").at("vectors");
+const amsterdam = readVector("real/amsterdam-blocks");
 
 /** Real headers with 21 and 16 fields, as JSON of a block. */
 const real: { readonly json: VectorNode; readonly hash: string }[] = [
@@ -28,9 +29,10 @@ const real: { readonly json: VectorNode; readonly hash: string }[] = [
     json: assertions.at("orbit_nodes_slot_check.l2_header"),
     hash: assertions.text("orbit_nodes_slot_check.l2_header_hash"),
   },
+  { json: amsterdam.at("prague"), hash: amsterdam.text("prague.hash") },
 ];
 
-Deno.test("block header: real headers of Base, Arbitrum and Orbit have their hash", () => {
+Deno.test("block header: real headers of Base, Arbitrum, Orbit and reth have their hash", () => {
   for (const { json, hash } of real) {
     equal(hashBlockHeader(parseBlockHeader(json.json)), hash);
     const block = { ...Object(json.json), hash, transactions: [], uncles: [] };

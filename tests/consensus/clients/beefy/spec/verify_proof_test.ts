@@ -4,7 +4,6 @@ import {
   authorityAddress,
   authorityLeaf,
   decodeAuthorities,
-  recoverAuthority,
 } from "../../../../../src/consensus/clients/beefy/spec/authorities.ts";
 import { BeefyError } from "../../../../../src/core/beefy/beefy_error.ts";
 import {
@@ -243,25 +242,6 @@ Deno.test("entries of a payload keep their bytes, whatever names they have", () 
   assert.deepEqual(decodeNaiveProof(encodeNaiveProof(named)).relay.commitment, decoded.commitment);
 });
 
-Deno.test("the real justification of 400 validators: bit field, commitment and signers", async () => {
-  const real = await readVectors("beefy-justification.json");
-  const bytes = real.bytes("justification");
-  const decoded = decodeBeefyJustification(bytes);
-  assert.equal(toHex(encodeBeefyJustification(decoded)), toHex(bytes));
-  assert.equal(decoded.setLength, 400);
-  assert.equal(commitmentHash(decoded.commitment), real.text("commitment_hash"));
-  const signers = real.list("signers");
-  assert.equal(decoded.signatures.length, signers.length);
-  const [first, second] = decoded.signatures.map(({ index, signature }) => [
-    index,
-    toHex(
-      recoverAuthority(real.hash("commitment_hash"), signature.with(64, (signature[64] ?? 0) + 27)) ??
-        new Uint8Array(0),
-    ),
-  ]);
-  assert.deepEqual([first, second], signers.slice(0, 2).map((each) => each.json));
-});
-
 Deno.test("the root of the authorities that a relay chain's genesis holds", async () => {
   const keyset = await readVectors("beefy-keyset.json");
   const keys = decodeAuthorities(keyset.bytes("beefy_authorities"));
@@ -275,24 +255,6 @@ Deno.test("the root of the authorities that a relay chain's genesis holds", asyn
 Deno.test("a key that is no point of the curve stands for 20 zero bytes", () => {
   const leaf = authorityLeaf(authorityAddress(new Uint8Array(33).fill(5)));
   assert.equal(leaf, authorityLeaf(new Uint8Array(20)));
-});
-
-Deno.test("real commitments of Polkadot: hash, signers, paths of authorities and of the leaf", async () => {
-  for (const real of (await readVectors("beefy-polkadot-mainnet.json")).list("cases")) {
-    const hash = real.hash("commitment_hash");
-    const length = Number(real.integer("authority_set.len"));
-    for (const vote of real.list("votes")) {
-      const address = recoverAuthority(hash, vote.bytes("signature"));
-      assert.equal(toHex(address ?? new Uint8Array(0)), vote.text("account"));
-      const leaf = {
-        index: Number(vote.integer("index")),
-        hash: authorityLeaf(address ?? new Uint8Array(0)),
-      };
-      assert.equal(calculateMerkleRoot(vote.hashes("path"), [leaf], length), real.text("authority_set.root"));
-    }
-    const leaf = decodeStrict(mmrLeafCodec, real.bytes("leaf_scale"), "MmrLeaf");
-    assert.equal(beefyMmrLeafHash(leaf), real.text("leaf_hash"));
-  }
 });
 
 Deno.test("SCALE of a parachain header, a commitment and a leaf", async () => {
