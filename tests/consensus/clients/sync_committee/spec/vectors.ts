@@ -2,7 +2,7 @@
  * Reads the sync committee vectors into the types of the client, and signs with the known keys of the synthetic one.
  */
 import { bls12_381 } from "@noble/curves/bls12-381.js";
-import { fromHex, type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import { BLS_DOMAIN } from "../../../../../src/consensus/spec/bls.ts";
 import type { VerifierState } from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
 import { parseBeaconBlockHeader } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
@@ -12,12 +12,13 @@ import {
   type SyncAggregate,
   type SyncCommittee,
 } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
-import { VectorNode } from "../../../vector_node.ts";
+import { readVector as readAnyVector } from "../../../rollup/spec/vectors.ts";
+import type { VectorNode } from "../../../vector_node.ts";
 
-const folder = new URL("../../../../vectors/", import.meta.url);
+export { flipByte, flipHash } from "../../../rollup/spec/vectors.ts";
 
 export function readVector(name: string): VectorNode {
-  return new VectorNode(JSON.parse(Deno.readTextFileSync(new URL(`sync-committee-${name}.json`, folder))));
+  return readAnyVector(`sync-committee-${name}`);
 }
 
 export function aggregateOf(node: VectorNode): SyncAggregate {
@@ -142,16 +143,4 @@ export function signAs(firstKey: number, bits: Uint8Array, message: Hash256): Sy
   const secret = fromHex(sum.toString(16).padStart(64, "0"));
   const signature = longSignatures.sign(longSignatures.hash(fromHex(message), BLS_DOMAIN), secret);
   return { bits, signature: longSignatures.Signature.toBytes(signature) };
-}
-
-/** The hash with its first bit turned over. */
-export function flipHash(hash: Hash256): Hash256 {
-  return toHash256(flipByte(fromHex(hash), 0));
-}
-
-/** The bytes with the lowest bit of one byte turned over. */
-export function flipByte(bytes: Uint8Array, at: number): Uint8Array {
-  const copy = Uint8Array.from(bytes);
-  copy[at] = (copy[at] ?? 0) ^ 1;
-  return copy;
 }
