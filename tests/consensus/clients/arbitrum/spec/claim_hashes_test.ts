@@ -1,4 +1,4 @@
-import { deepStrictEqual as equal } from "node:assert/strict";
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
   assertionHash,
@@ -19,7 +19,8 @@ import { provenStorageRoot, provenWord } from "../../../../../src/consensus/roll
 import { offset, word } from "../../../../../src/core/evm/host_storage.ts";
 import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
 import { evmStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
-import { readVector } from "../../../rollup/spec/vectors.ts";
+import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
+import { brokenNodes, readVector } from "../../../rollup/spec/vectors.ts";
 import {
   boldUpdate,
   flatStateOf,
@@ -72,6 +73,26 @@ Deno.test("claim hashes: the children of an assertion stand in the low half of i
   equal([competitor.firstChildBlock, competitor.secondChildBlock, competitor.isFirstChild], [5n, 7n, false]);
   equal(competitor.status, "NoAssertion");
   equal(parseAssertionWord(word(9n << 200n)).status, undefined);
+});
+
+Deno.test("claim hashes: a real parent is stored by its hash in slot 117, confirmed and with one child", () => {
+  const recorded = readVector("real/arbitrum-sepolia");
+  const slot = assertionSlot(recorded.hash("latest_confirmed"));
+  equal(slot, recorded.hash("assertion_key"));
+  const nodes = recorded.nodes("assertion_proof");
+  const root = toHash256(keccak256(nodes[0] ?? new Uint8Array(0)));
+  const packed = provenWord(nodes, root, slot);
+  equal(packed, recorded.hash("assertion_word"));
+  equal(parseAssertionWord(packed ?? word(0n)), {
+    firstChildBlock: 11_818_924n,
+    secondChildBlock: 0n,
+    createdAtBlock: 11_818_764n,
+    isFirstChild: true,
+    status: "Confirmed",
+  });
+  for (const { what, nodes: broken } of brokenNodes(nodes)) {
+    throws(() => provenWord(broken, root, slot), EvmProofError, what);
+  }
 });
 
 Deno.test("claim hashes: the real event of Arbitrum One hashes to parent and assertion", () => {

@@ -3,6 +3,7 @@ import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import {
   disputeGameSlot,
   gameIdWord,
+  gameImplementationSlot,
   gameUuid,
   OUTPUT_ROOT_VERSION,
   outputRoot,
@@ -43,6 +44,10 @@ Deno.test("Base Sepolia, 2026: the claim is that of the block, and the factory s
   for (const { what, nodes: broken } of brokenNodes(nodes)) {
     throws(() => provenWord(broken, root, slot), EvmProofError, what);
   }
+});
+
+Deno.test("Base Sepolia: upgrades changed implementations by game type in slot 101", () => {
+  equal([0, 1].map(gameImplementationSlot), recorded.hashes("game_implementation_slots.slots"));
 });
 
 Deno.test("Base Sepolia, 2026: the registry blacklists games in slot 5, and has not this one", () => {
