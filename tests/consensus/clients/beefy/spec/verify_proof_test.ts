@@ -55,6 +55,7 @@ import { secp256k1 } from "@noble/curves/secp256k1.js";
 import fc from "fast-check";
 import { authoritiesRoot } from "../../../../../devnet/relay/validators.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
+import { verdictOf } from "../../../../support/verdict.ts";
 
 const accepted: readonly VectorNode[] = (await readVectors("beefy-ecdsa-accepted.json")).list("cases");
 const rejected: readonly VectorNode[] = (await readVectors("beefy-ecdsa-rejected.json")).list("cases");
@@ -70,15 +71,7 @@ function verify(state: BeefyClientState, proof: Uint8Array): VerifiedBeefyProof 
   return runAtOnce(verifyNaiveProof(state, decodeNaiveProof(proof)));
 }
 
-function codeOf(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    assert.ok(error instanceof BeefyError, String(error));
-    return error.code;
-  }
-  return "accepted";
-}
+const codeOf = (run: () => unknown): string => verdictOf(BeefyError, run);
 
 /** What a node would serve for the proof of a vector. */
 function factsOf(vector: VectorNode): NaiveProofInput {

@@ -10,6 +10,7 @@ import {
 } from "../../../../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { hashSubstrateHeader, type SubstrateHeader } from "../../../../../src/core/substrate/header.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
+import { verdictOf } from "../../../../support/verdict.ts";
 
 const round = 3n;
 const setId = 7n;
@@ -53,13 +54,9 @@ function verify({ votes, weights, block = target, number = block.number, headers
     weight,
   }));
   const commit = { targetHash: hashSubstrateHeader(block), targetNumber: number, precommits };
-  try {
-    runAtOnce(verifyGrandpaJustification({ round, commit, votesAncestries: headers }, authorities, setId));
-  } catch (error) {
-    assert.ok(error instanceof GrandpaError, String(error));
-    return error.code;
-  }
-  return "accepted";
+  const justification = { round, commit, votesAncestries: headers };
+  const verified = () => runAtOnce(verifyGrandpaJustification(justification, authorities, setId));
+  return verdictOf(GrandpaError, verified);
 }
 
 const equal = [[0, 1n], [1, 1n], [2, 1n], [3, 1n]] as const;

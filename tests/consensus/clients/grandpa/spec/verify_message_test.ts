@@ -34,6 +34,7 @@ import {
 import type { StateCommitment } from "../../../../../src/core/ismp/state_commitment.ts";
 import { readVectors, type VectorNode } from "../../../vector_node.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
+import { verdictOf } from "../../../../support/verdict.ts";
 
 const accepted = (await readVectors("grandpa-accepted.json")).list("cases");
 const rejected = (await readVectors("grandpa-rejected.json")).list("cases");
@@ -63,15 +64,7 @@ function verify(
   return verifyMessage(trusted, message);
 }
 
-function codeOf(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    assert.ok(error instanceof GrandpaError, String(error));
-    return error.code;
-  }
-  return "accepted";
-}
+const codeOf = (run: () => unknown): string => verdictOf(GrandpaError, run);
 
 for (const vector of accepted) {
   const name = vector.text("name");

@@ -19,6 +19,7 @@ import {
   type TreeStep,
   zigzag,
 } from "../../../../../devnet/heimdall/wire.ts";
+import { verdictOf } from "../../../../support/verdict.ts";
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const NAMES = ["bank", "milestone", "stake"];
@@ -70,15 +71,7 @@ interface Parts {
   readonly storePath: readonly TreeStep[];
 }
 
-function codeOf(work: () => void): string {
-  try {
-    work();
-    return "accepted";
-  } catch (error) {
-    assert.ok(error instanceof PolygonError, String(error));
-    return error.code;
-  }
-}
+const codeOf = (work: () => void): string => verdictOf(PolygonError, work);
 
 for (const count of [1, 2, 3, 10, 33]) {
   Deno.test(`each of ${count} entries of a store is proved, and no other value of it`, () => {

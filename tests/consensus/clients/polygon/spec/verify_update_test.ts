@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
 import { hashValidators } from "../../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
-import {
-  PolygonError,
-  type PolygonErrorCode,
-} from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
+import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import {
   type PolygonUpdate,
   polygonUpdateCodec,
@@ -16,21 +13,14 @@ import {
 import { borHeader } from "../polygon_chain.ts";
 import { milestoneStep, type PolygonStep, ROTATION, rotationStep } from "./known_updates.ts";
 import { changedOnce, wrongSteps } from "./wrong_updates.ts";
+import { verdictOf } from "../../../../support/verdict.ts";
 
 const step = await milestoneStep();
 const rotation = await rotationStep();
 
-function codeOf(work: () => unknown): PolygonErrorCode {
-  try {
-    work();
-  } catch (error) {
-    assert.ok(error instanceof PolygonError, String(error));
-    return error.code;
-  }
-  throw new Error("The update was accepted");
-}
+const codeOf = (work: () => unknown): string => verdictOf(PolygonError, work);
 
-function refusalOf({ trusted, update, view }: PolygonStep): PolygonErrorCode {
+function refusalOf({ trusted, update, view }: PolygonStep): string {
   return codeOf(() => verifyPolygonUpdate(trusted, update, view));
 }
 
