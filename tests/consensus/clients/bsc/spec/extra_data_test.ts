@@ -7,9 +7,18 @@ import {
   ExtraDataError,
   type ExtraDataErrorCode,
   parseExtraData,
+  type VoteAttestation,
   voteMessage,
 } from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
-import { allHeaders, allVoted, chapel, mainnet, realUpdates, vector } from "./vectors.ts";
+import { allHeaders, allVoted, chapel, headerOf, hub, mainnet, realUpdates, vector } from "./vectors.ts";
+import { firstBlockOfNewSet } from "../../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
+import { BscError } from "../../../../../src/consensus/clients/bsc/spec/bsc_error.ts";
+import type { VoteKeys } from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import { isVoter, verifyBscUpdate } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
+import { isSignedByVoters } from "../../../../../src/consensus/clients/bsc/spec/vote_signature.ts";
+import { type EvmBlockHeader, hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
+import { verdictOf } from "../../../../support/verdict.ts";
+import { flipByte, flipHash, readVector } from "../../../rollup/spec/vectors.ts";
 
 const epochNode = vector("mainnet_epoch_extra_data");
 const afterBohr = mainnet.bohrTimestampSec;
@@ -195,4 +204,75 @@ Deno.test("BSC extra data: any parts survive", () => {
       value,
     );
   }));
+});
+
+const recorded = readVector("real/bsc-mainnet");
+const headers = recorded.list("headers").map(headerOf);
+const epochBlock = headers[0]?.number ?? 0n;
+
+/** Announcement and votes of extra data of mainnet; both are empty where there are none. */
+function partsOf(
+  extraData: Uint8Array,
+): Pick<BscExtraData, "attestation"> & { readonly keys: VoteKeys; readonly turnLength: number } {
+  const { announcement, attestation } = parseExtraData(mainnet, { extraData, timestampSec: afterBohr });
+  const keys: VoteKeys = announcement?.validators.map(({ voteKey }) => voteKey) ?? [];
+  return { keys, turnLength: announcement?.turnLength ?? 0, attestation };
+}
+const before = partsOf(recorded.bytes("previous_epoch.extra_data")).keys;
+const { keys: after, turnLength } = partsOf(headers[0]?.extraData ?? new Uint8Array(0));
+
+function isSigned(by: VoteKeys, { voters, signature, vote }: VoteAttestation): boolean {
+  return isSignedByVoters(by.filter((_, index) => isVoter(voters, index)), signature, voteMessage(vote));
+}
+
+Deno.test("BSC mainnet, 2026: an epoch announces 21 voters with turns of 8 blocks, in headers that have their hashes", () => {
+  equal(headers.map(hashBlockHeader), recorded.list("headers").map((header) => header.hash("hash")));
+  equal(epochBlock, recorded.integer("previous_epoch.number") + 1000n);
+  equal([after.length, turnLength], [21, 8]);
+  equal(new Set(before.map(toHex)).difference(new Set(after.map(toHex))).size, 4);
+});
+
+Deno.test("BSC mainnet, 2026: the old voters sign until the chain's rotation, the new ones from then on", () => {
+  const rotated = firstBlockOfNewSet(epochBlock, before.length, turnLength);
+  for (const { extraData, number, parentHash } of headers.slice(1)) {
+    const { attestation } = partsOf(extraData);
+    if (attestation === undefined) throw new Error("No vote");
+    equal([attestation.vote.targetNumber, attestation.vote.targetHash], [number - 1n, parentHash]);
+    const isNew = number >= rotated;
+    equal([isSigned(before, attestation), isSigned(after, attestation)], [!isNew, isNew], String(number));
+    const { vote, voters, signature } = attestation;
+    const changes: readonly Partial<VoteAttestation>[] = [
+      { voters: voters ^ 1n },
+      { signature: flipByte(signature, 95) },
+      { vote: { ...vote, sourceNumber: vote.sourceNumber - 1n } },
+      { vote: { ...vote, targetHash: flipHash(vote.targetHash) } },
+    ];
+    for (const change of changes) {
+      equal(isSigned(isNew ? after : before, { ...attestation, ...change }), false);
+    }
+  }
+});
+
+Deno.test("BSC mainnet, 2026: the vote finalizes the recorded source, and no update stands without its target", () => {
+  const [, first, source, attested] = headers;
+  if (first === undefined || source === undefined || attested === undefined) throw new Error("No headers");
+  const trusted = {
+    currentValidators: after,
+    nextValidators: undefined,
+    finalizedHeight: epochBlock,
+    finalizedHash: hashBlockHeader(first),
+    currentEpoch: epochBlock / 1000n,
+    chainId: 56,
+  };
+  const verify = (sourceHeader: EvmBlockHeader): unknown => {
+    const update = {
+      sourceHeader,
+      targetHeader: attested,
+      attestedHeader: attested,
+      epochHeaderAncestry: [],
+    };
+    return verifyBscUpdate(trusted, update, { ...hub, network: mainnet });
+  };
+  equal(verdictOf(BscError, () => verify(source)), "target_hash");
+  equal(verdictOf(BscError, () => verify(first)), "source_hash");
 });

@@ -2,13 +2,15 @@ import assert from "node:assert/strict";
 import { concatBytes, fromHex, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import { GrandpaError } from "../../../../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
 import {
+  grandpaAuthoritiesCodec,
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
+  type GrandpaFinalityProof,
   grandpaJustificationCodec,
   type GrandpaMessage,
   grandpaMessageCodec,
 } from "../../../../../src/consensus/clients/grandpa/spec/message.ts";
-import { u64 } from "../../../../../src/core/encoding/scale.ts";
+import { decodeStrict, u64 } from "../../../../../src/core/encoding/scale.ts";
 import {
   commitmentOf,
   decodeGrandpaMessage,
@@ -237,3 +239,60 @@ function babe(variant: number, slot: bigint, more = 0): DigestItem {
   const data = more < 0 ? place.slice(0, more) : concatBytes(place, new Uint8Array(more));
   return { kind: "preRuntime", engine: "BABE", data };
 }
+
+const recorded = await readVectors("real/grandpa-bittensor.json");
+const lastOfSet = decodeSubstrateHeader(recorded.bytes("header"));
+const handover: GrandpaFinalityProof = {
+  block: recorded.hash("hash"),
+  justification: recorded.bytes("justification"),
+  unknownHeaders: [lastOfSet],
+};
+const before: GrandpaConsensusState = {
+  currentAuthorities: decodeStrict(grandpaAuthoritiesCodec, recorded.bytes("authorities"), "authorities"),
+  currentSetId: recorded.integer("set_id"),
+  latestHeight: lastOfSet.number - 1,
+  latestHash: lastOfSet.parentHash,
+  slotDurationMs: 12_000n,
+  stateMachine: parseStateMachine("SUBSTRATE-bitt"),
+};
+
+/** The verdict about the recorded handover, or about a changed one. */
+const finalityOf = (
+  state: Partial<GrandpaConsensusState>,
+  change: Partial<GrandpaFinalityProof> = {},
+): string => codeOf(() => runAtOnce(verifyFinality({ ...before, ...state }, { ...handover, ...change })));
+
+Deno.test("Bittensor, 2026: fourteen of twenty voters finalize the block that hands over to the next set", () => {
+  assert.equal(hashSubstrateHeader(lastOfSet), recorded.text("hash"));
+  const { commit, votesAncestries } = decodeGrandpaJustification(handover.justification);
+  assert.deepEqual([before.currentAuthorities.length, commit.precommits.length], [20, 14]);
+  assert.deepEqual(votesAncestries, []);
+  const after = runAtOnce(verifyFinality(before, handover)).consensusState;
+  const idsOf = (state: typeof after): Set<string> => new Set(state.currentAuthorities.map(({ id }) => id));
+  assert.deepEqual([after.currentSetId, idsOf(after).size, idsOf(before).intersection(idsOf(after)).size], [
+    6n,
+    20,
+    10,
+  ]);
+  assert.deepEqual([after.latestHeight, after.latestHash], [lastOfSet.number, handover.block]);
+  assert.equal(finalityOf({ currentAuthorities: after.currentAuthorities }), "unknown_voter");
+});
+
+Deno.test("Bittensor, 2026: with another set, a vote less, a changed vote or header nothing is final", () => {
+  assert.equal(finalityOf({}), "accepted");
+  assert.equal(finalityOf({ currentSetId: 6n }), "signature");
+  const justification = decodeGrandpaJustification(handover.justification);
+  const withVotes = (precommits: typeof justification.commit.precommits): Uint8Array =>
+    grandpaJustificationCodec.enc({ ...justification, commit: { ...justification.commit, precommits } });
+  const { precommits } = justification.commit;
+  assert.equal(toHex(withVotes(precommits)), toHex(handover.justification));
+  assert.equal(finalityOf({}, { justification: withVotes(precommits.slice(1)) }), "too_few_votes");
+  for (const [at, vote] of precommits.entries()) {
+    const signature = vote.signature.map((byte, index) => index === at ? byte ^ 1 : byte);
+    const changed = withVotes(precommits.with(at, { ...vote, signature }));
+    assert.equal(finalityOf({}, { justification: changed }), "signature");
+  }
+  const digest = lastOfSet.digest.slice(1);
+  assert.equal(finalityOf({}, { unknownHeaders: [{ ...lastOfSet, digest }] }), "target_mismatch");
+  assert.equal(finalityOf({ latestHash: lastOfSet.stateRoot }), "ancestry");
+});

@@ -1,6 +1,6 @@
 /**
  * Blocks and state of Heimdall's own libraries, judged by the relayer's verifier and by the simulated hub's, beside what the
- * libraries say.
+ * libraries say; and a block and a milestone of Polygon mainnet of October 2026.
  */
 import assert from "node:assert/strict";
 import { fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
@@ -13,6 +13,7 @@ import { hashCometHeader } from "../../../../../src/consensus/clients/polygon/sp
 import type { PolygonConsensusState } from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
 import {
   parseSignedHeader,
+  parseStoreEntry,
   parseValidatorsPage,
 } from "../../../../../src/consensus/clients/polygon/spec/heimdall_json.ts";
 import { hashValidators } from "../../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
@@ -20,11 +21,17 @@ import {
   decodeMilestone,
   MILESTONE_STORE,
   milestoneKey,
+  readMilestoneCount,
 } from "../../../../../src/consensus/clients/polygon/spec/milestone.ts";
 import type { PolygonUpdate } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
 import { requireEntry } from "../../../../../devnet/hub/verifiers/polygon/milestone_proof.ts";
 import { readVectors, type VectorNode } from "../../../vector_node.ts";
 import { isAccepted, isTaken, trustedBelow } from "./known_updates.ts";
+import { base64 } from "@scure/base";
+import { parseCometTime } from "../../../../../src/consensus/clients/polygon/spec/comet_time.ts";
+import { verifyPolygonUpdate } from "../../../../../src/consensus/clients/polygon/spec/verify_update.ts";
+import { parseHashedBlock } from "../../../../../src/core/evm/block_header.ts";
+import { POLY } from "../polygon_chain.ts";
 
 const blocks = (await readVectors("heimdall-blocks.json")).list("blocks");
 const milestones = (await readVectors("heimdall-milestones.json")).list("proofs");
@@ -90,5 +97,84 @@ Deno.test("milestones in the state store of Heimdall's framework are proved, and
       assert.ok(!isTaken(() => take({ ...entry, value: value.with(0, 11) })));
       assert.ok(!isTaken(() => take({ ...entry, store: "bank" })));
     }
+  }
+});
+
+const recorded = await readVectors("real/polygon-mainnet.json");
+const signedHeader = parseSignedHeader(recorded.at("commit").json);
+const { header } = signedHeader;
+const { validators } = parseValidatorsPage(recorded.at("validators").json);
+const number = readMilestoneCount(base64.decode(recorded.text("milestone_count")));
+const entry = parseStoreEntry(recorded.at("milestone").json);
+const bor = parseHashedBlock(recorded.at("bor_block").json);
+const milestone = {
+  number,
+  milestone: decodeMilestone(entry.value),
+  proof: joinCommitmentProofs(entry.proofs),
+  borHeader: bor.header,
+};
+const update: PolygonUpdate = { signedHeader, nextValidators: validators, milestone };
+const nowSec = parseCometTime(header.time).seconds + 9n;
+const isTakenAt = (gap: bigint, changed = update): boolean => isAccepted(trustedAt(gap), changed, nowSec);
+
+function trustedAt(gap: bigint): PolygonConsensusState {
+  return trustedBelow(update, gap, { chainId: 137, finalizedBlock: bor.header.number - 1n });
+}
+
+Deno.test("Polygon mainnet, 2026: hashes of block and validators, milestone and its Bor block are the chain's", () => {
+  assert.equal(hashCometHeader(header), signedHeader.commit.blockId.hash);
+  const voted = signedHeader.commit.signatures.filter(({ tag }) => tag === "commit");
+  assert.deepEqual([validators.length, voted.length], [104, 13]);
+  assert.equal(hashValidators(validators), header.validatorsHash);
+  assert.equal(number, 14_893_911n);
+  assert.deepEqual(
+    [milestone.milestone.endBlock, milestone.milestone.hash],
+    [94_750_873n, bor.hash],
+  );
+});
+
+Deno.test("Polygon mainnet, 2026: the update is accepted after the trusted block and at a distance", () => {
+  for (const gap of [1n, 500n]) {
+    assert.ok(isTakenAt(gap), String(gap));
+    const view = { nowSec, consensusStateId: POLY };
+    const { commitment, consensusState } = verifyPolygonUpdate(trustedAt(gap), update, view);
+    assert.deepEqual(commitment, {
+      height: { id: { stateMachine: "EVM-137", consensusStateId: "POLY" }, height: bor.header.number },
+      commitment: {
+        timestampSec: bor.header.timestampSec,
+        overlayRoot: undefined,
+        stateRoot: bor.header.stateRoot,
+      },
+    });
+    assert.equal(consensusState.heimdall.finalizedHeaderHash, hashCometHeader(header));
+  }
+});
+
+Deno.test("Polygon mainnet, 2026: a vote less, or another milestone, Bor block or header is refused", () => {
+  const { commit } = signedHeader;
+  const withCommit = (signatures: typeof commit.signatures): PolygonUpdate => ({
+    ...update,
+    signedHeader: { header, commit: { ...commit, signatures } },
+  });
+  const voted = commit.signatures.findIndex(({ tag }) => tag === "commit");
+  const absent = commit.signatures.find(({ tag }) => tag === "absent");
+  assert.ok(absent);
+  const wrong: readonly PolygonUpdate[] = [
+    withCommit(commit.signatures.with(voted, absent)),
+    withCommit(commit.signatures.with(voted, commit.signatures[voted + 1] ?? absent)),
+    { ...update, milestone: { ...milestone, number: number - 1n } },
+    {
+      ...update,
+      milestone: {
+        ...milestone,
+        milestone: { ...milestone.milestone, startBlock: milestone.milestone.startBlock + 1n },
+      },
+    },
+    { ...update, milestone: { ...milestone, borHeader: { ...bor.header, gasUsed: 0n } } },
+    { ...update, signedHeader: { ...signedHeader, header: { ...header, appHash: bor.hash } } },
+    { ...update, nextValidators: validators.slice(1) },
+  ];
+  for (const [at, changed] of wrong.entries()) {
+    assert.equal(isTakenAt(500n, changed), false, `change ${at}`);
   }
 });
