@@ -38,7 +38,8 @@ export const BSC0 = toConsensusStateId("BSC0");
 
 const zero = toHash256(new Uint8Array(32));
 
-function emptyHeader(number: bigint): EvmBlockHeader {
+/** A header without content, with a state of its own. */
+export function emptyHeader(number: bigint): EvmBlockHeader {
   return {
     parentHash: zero,
     unclesHash: zero,

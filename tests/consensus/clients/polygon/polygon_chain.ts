@@ -1,7 +1,6 @@
 /** Polygon in memory: a Heimdall chain behind its JSON-RPC, Bor's headers, and a hub that follows them. */
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
-import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { toAddress } from "../../../../src/core/evm/address.ts";
+import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
@@ -36,31 +35,17 @@ import { fixedRandomness } from "../../../support/seeded_randomness.ts";
 
 /** The chain of the tests. */
 export const AMOY = parseStateMachine("EVM-80002");
+import { emptyHeader } from "../bsc/bsc_chain.ts";
 
 /** Name of the client on the hub. */
 export const POLY = toConsensusStateId("POLY");
 
-const zero = toHash256(new Uint8Array(32));
-
 /** A block of Bor. */
 export function borHeader(number: bigint): EvmBlockHeader {
   return {
-    parentHash: zero,
-    unclesHash: zero,
-    coinbase: toAddress(new Uint8Array(20)),
-    stateRoot: toHash256(new Uint8Array(32).fill(Number(number % 251n) + 1)),
-    transactionsRoot: zero,
-    receiptsRoot: zero,
-    logsBloom: new Uint8Array(256),
-    difficulty: 7n,
-    number,
-    gasLimit: 45_000_000n,
-    gasUsed: 0n,
+    ...emptyHeader(number),
     timestampSec: 1_780_000_000n + number,
     extraData: new Uint8Array(97),
-    mixHash: zero,
-    nonce: new Uint8Array(8),
-    baseFeePerGas: 25_000_000_000n,
     withdrawalsRoot: undefined,
     blobGasUsed: undefined,
     excessBlobGas: undefined,
