@@ -279,12 +279,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 89_810,
   "lines of devnet": 35_042,
-  "lines of tests": 97_100,
+  "lines of tests": 97_400,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 150,
   "files of src with one importer, in the same folder": 203,
   "files of messaging/relay that the delivery of a batch reaches": 30,
-  "words of docs": 101_959,
+  "words of docs": 101_560,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
