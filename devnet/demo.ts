@@ -34,7 +34,7 @@ import type { PingOptions } from "./traffic/messages.ts";
 import { Progress, standardOutput, table } from "./terminal/progress.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import { type ChainKind, kindTexts } from "./chains/proven_chains.ts";
-import { areProgramsOutdated, compilePrograms } from "./programs/relayer_build.ts";
+import { ensurePrograms } from "./programs/relayer_build.ts";
 import { RouteBoard } from "./terminal/route_board.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 import { UpdateBoard } from "./terminal/update_board.ts";
@@ -107,10 +107,10 @@ async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
   const screen = standardOutput();
   const progress = new Progress(screen);
-  if (await areProgramsOutdated()) {
-    progress.say("Building both programs (build/causeway, build/causeway-consensus) ...");
-    await compilePrograms(signal);
-  }
+  await ensurePrograms({
+    onBuild: () => progress.say("Building both programs (build/causeway, build/causeway-consensus) ..."),
+    signal,
+  });
   const kinds = options.all
     ? "a BSC-type, a Polygon and a Substrate chain, Polkadot Hub"
     : "a BSC-type and a Substrate chain";

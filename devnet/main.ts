@@ -13,7 +13,7 @@ import { describeFacts, type DevnetFacts, devnetFacts } from "./terminal/facts.t
 import { INTERRUPTED, runInterruptibly, untilAborted } from "./terminal/interruption.ts";
 import { sendPing, type SentMessage, waitForDelivery } from "./traffic/messages.ts";
 import { freeOr } from "./terminal/ports.ts";
-import { compilePrograms, CONSENSUS_EXECUTABLE, isRelayerOutdated } from "./programs/relayer_build.ts";
+import { ensurePrograms } from "./programs/relayer_build.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 
@@ -147,20 +147,17 @@ async function forgetOldDatabase(path: string): Promise<void> {
 
 async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
-  if (options.consensus && await isRelayerOutdated(CONSENSUS_EXECUTABLE)) {
-    if (!options.json) say("Building both programs ...");
-    await compilePrograms(signal);
-  }
-  if (!options.json) say("Starting the chains, a hub and its relay chain ...");
+  const note = options.json ? (): void => {} : say;
+  if (options.consensus) await ensurePrograms({ onBuild: () => note("Building both programs ..."), signal });
+  note("Starting the chains, a hub and its relay chain ...");
   await using devnet = await startDevnet(devnetOptions(options));
   signal.throwIfAborted();
   const facts = await writeFiles(devnet, options.folder);
   if (options.json) say(JSON.stringify(facts));
   else for (const line of ["", ...describeFacts(facts), "", ...howToRun(options)]) say(line);
-  const print = options.json ? (): void => {} : say;
-  void followStandardInput((line) => send(devnet, line, print, signal), signal);
+  void followStandardInput((line) => send(devnet, line, note, signal), signal);
   await Promise.race([untilAborted(signal), devnet.oracle.failed]);
-  if (!options.json) say("Stopping ...");
+  note("Stopping ...");
   return 0;
 }
 

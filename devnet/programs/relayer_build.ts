@@ -16,11 +16,6 @@ export class BuildFault extends Error {
   readonly code = "build_failed";
 }
 
-/** True when an executable is missing or a source changed after it was made. */
-export async function areProgramsOutdated(): Promise<boolean> {
-  return await isRelayerOutdated(RELAYER_EXECUTABLE) || await isRelayerOutdated(CONSENSUS_EXECUTABLE);
-}
-
 /** True when there is no such executable or a source changed after it was made. */
 export async function isRelayerOutdated(executable = RELAYER_EXECUTABLE): Promise<boolean> {
   const built = await modifiedMs(executable);
@@ -31,8 +26,19 @@ export async function isRelayerOutdated(executable = RELAYER_EXECUTABLE): Promis
   return false;
 }
 
-/** Builds both executables without a look at their types; takes about 10 s. @throws {BuildFault} */
-export async function compilePrograms(signal?: AbortSignal): Promise<void> {
+/**
+ * Builds both executables without a look at their types, unless they are newer than their sources; takes about 10 s.
+ * Of several processes that ask for it, one builds and the others wait.
+ * @throws {BuildFault}
+ */
+export async function ensurePrograms(
+  { onBuild, signal }: { readonly onBuild?: () => void; readonly signal?: AbortSignal } = {},
+): Promise<void> {
+  await Deno.mkdir(`${REPOSITORY}/build`, { recursive: true });
+  using lock = await Deno.open(`${REPOSITORY}/build/lock`, { create: true, write: true });
+  await lock.lock(true);
+  if (!await isRelayerOutdated(RELAYER_EXECUTABLE) && !await isRelayerOutdated(CONSENSUS_EXECUTABLE)) return;
+  onBuild?.();
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--quiet", "--no-check", "src/build/build.ts", "--no-check"],
     cwd: REPOSITORY,
