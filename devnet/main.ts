@@ -12,7 +12,6 @@ import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
 import { describeFacts, type DevnetFacts, devnetFacts } from "./terminal/facts.ts";
 import { INTERRUPTED, runInterruptibly, untilAborted } from "./terminal/interruption.ts";
 import { sendPing, type SentMessage, waitForDelivery } from "./traffic/messages.ts";
-import { freeOr } from "./terminal/ports.ts";
 import { ensurePrograms } from "./programs/relayer_build.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
@@ -100,7 +99,7 @@ function devnetOptions(
       },
     },
     hub: nexus ? "nexus" : "gargantua",
-    ports: { evm: [freeOr(a), freeOr(b)], hub: freeOr(hub) },
+    ports: { evm: [a, b], hub },
   };
 }
 

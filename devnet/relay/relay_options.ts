@@ -55,8 +55,6 @@ export interface RelaySimulatorOptions {
   readonly missingMethods?: readonly string[];
   /** False: the node answers that its BEEFY is not ready yet; see `RelayChainNode.beefyReady`. Default true. */
   readonly beefyReady?: boolean;
-  /** Port on 127.0.0.1; default 0, a free one. */
-  readonly port?: number;
   /** Unix milliseconds; default the machine's clock. */
   readonly now?: () => number;
 }
@@ -108,7 +106,7 @@ export interface RelayChainNode extends AsyncDisposable {
   /** Lets the next block begin a session, and makes it. @returns it. */
   rotate(): BlockName;
   /** Opens the port and makes blocks (again). */
-  start(): void;
+  start(): Promise<void>;
   /** Closes port and connections, makes no more blocks; the chain stays. */
   stop(): Promise<void>;
   pauseBlocks(): void;

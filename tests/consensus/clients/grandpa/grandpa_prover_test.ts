@@ -269,7 +269,7 @@ Deno.test("GRANDPA prover: it continues after the node and after itself, and let
   fixture.advance();
   await fixture.follow(prover);
   await fixture.relay.stop();
-  fixture.relay.start();
+  await fixture.relay.start();
   fixture.advance();
   assert.equal((await fixture.follow(prover)).length, 1);
   fixture.advance();
