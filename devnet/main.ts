@@ -3,7 +3,7 @@
  * `causeway-consensus` so that hub and chains learn of each other, sends what lines on standard input ask for. Ctrl-C
  * ends everything.
  * Usage: `deno task devnet [--json] [--rollups] [--polygon] [--polkadot-hub] [--substrate] [--no-consensus] [--nexus] [--ports=A,B,HUB]
- * [--folder=PATH]`
+ * [--verbose] [--folder=PATH]`
  */
 import { Command, InvalidArgumentError } from "commander";
 import type { RelayerProcess } from "../tests/scenario/support/relayer_process.ts";
@@ -34,6 +34,7 @@ interface Arguments {
   readonly polkadotHub: boolean;
   readonly substrate: boolean;
   readonly consensus: boolean;
+  readonly verbose: boolean;
   readonly folder: string;
   /** Of chain A, chain B and the hub. */
   readonly ports: readonly [number, number, number];
@@ -59,6 +60,7 @@ function parseArguments(args: readonly string[]): Arguments {
       readPorts,
       DEFAULT_PORTS,
     )
+    .option("--verbose", "show the log of causeway-consensus, and where a failure happened", false)
     .option("--folder <path>", "where configuration files go", DEFAULT_FOLDER)
     .parse([...args], { from: "user" })
     .opts<Arguments>();
@@ -75,7 +77,7 @@ function readPorts(text: string): Arguments["ports"] {
 }
 
 function devnetOptions(
-  { nexus, rollups, polygon, polkadotHub, substrate, consensus, ports }: Arguments,
+  { nexus, rollups, polygon, polkadotHub, substrate, consensus, ports, verbose }: Arguments,
 ): DevnetOptions {
   const [a, b, hub] = ports;
   return {
@@ -96,6 +98,9 @@ function devnetOptions(
       logLevel: "info",
       onStarted: (started) => {
         consensusRelayers.push(started);
+      },
+      onLine: ({ text }) => {
+        if (verbose) Deno.stderr.writeSync(new TextEncoder().encode(`consensus | ${text}\n`));
       },
     },
     hub: nexus ? "nexus" : "gargantua",
@@ -155,7 +160,7 @@ async function run(signal: AbortSignal): Promise<number> {
   if (options.json) say(JSON.stringify(facts));
   else for (const line of ["", ...describeFacts(facts), "", ...howToRun(options)]) say(line);
   void followStandardInput((line) => send(devnet, line, note, signal), signal);
-  await Promise.race([untilAborted(signal), devnet.oracle.failed]);
+  await Promise.race([untilAborted(signal), devnet.failed]);
   note("Stopping ...");
   return 0;
 }
@@ -212,8 +217,11 @@ function say(text: string): void {
 }
 
 if (import.meta.main) {
-  const code = await runInterruptibly(run, () => {
-    for (const relayer of consensusRelayers) relayer.signal("SIGKILL");
+  const code = await runInterruptibly(run, {
+    beforeExit: () => {
+      for (const relayer of consensusRelayers) relayer.signal("SIGKILL");
+    },
+    isVerbose: Deno.args.includes("--verbose"),
   });
   // Ctrl-C is how this program is meant to end.
   Deno.exit(code === INTERRUPTED ? 0 : code);

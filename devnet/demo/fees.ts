@@ -84,7 +84,7 @@ export async function runAccumulateFees(
   onStarted(command);
   const code = await command.exitCode(DEADLINE_MS);
   if (code !== 0) {
-    throw new MoneyFault("command_failed", `accumulate-fees ended with status ${code}:\n${command.tail(20)}`);
+    throw new MoneyFault("command_failed", `accumulate-fees ended with status ${code}`);
   }
   return command.lines.map(({ text }) => text).filter((text) => !isLogLine(text));
 }

@@ -30,6 +30,8 @@ export interface Anvil extends AsyncDisposable {
   readonly wsUrl: string;
   /** True: blocks come by the clock alone, and none of anvil's own methods are there. */
   readonly makesBlocksItself: boolean;
+  /** Resolves when the process is gone. */
+  readonly ended: Promise<Deno.CommandStatus>;
   /** Freezes the process, as a hanging endpoint would be; `resume` undoes it. */
   pause(): void;
   resume(): void;
@@ -137,6 +139,10 @@ class RunningAnvil implements Anvil {
 
   get pid(): number {
     return this.#child.pid;
+  }
+
+  get ended(): Promise<Deno.CommandStatus> {
+    return this.#child.status;
   }
 
   pause(): void {

@@ -28,7 +28,7 @@ import { FEE_TOKEN_ABI, HOST_ABI, HOST_MANAGER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { type Artifact, type Artifacts, compileContracts } from "./compile.ts";
 import { initialConsensusState } from "./hub_proof.ts";
-import { DEADLINE_MS } from "../waiting.ts";
+import { Patience, pause } from "../waiting.ts";
 
 /** The hub as EVM hosts know it. */
 export interface HubParams {
@@ -353,14 +353,14 @@ const MAX_RECEIPT_POLL_MS = 100;
  * @throws {TransactionReceiptNotFoundError} when it is not mined within four minutes.
  */
 export async function waitForReceipt(reader: PublicClient, hash: Hash): Promise<TransactionReceipt> {
-  const deadline = Date.now() + DEADLINE_MS;
+  const patience = new Patience();
   for (let pauseMs = RECEIPT_POLL_MS;; pauseMs = Math.min(2 * pauseMs, MAX_RECEIPT_POLL_MS)) {
     try {
       return await reader.getTransactionReceipt({ hash });
     } catch (error) {
-      if (!isNotThereYet(error) || Date.now() > deadline) throw error;
+      if (!isNotThereYet(error) || patience.isOver) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    await pause(pauseMs);
   }
 }
 

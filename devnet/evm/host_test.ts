@@ -16,7 +16,7 @@ import {
 } from "viem";
 import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
-import { type Anvil, AnvilFault, startAnvil } from "./anvil.ts";
+import { type Anvil, startAnvil } from "./anvil.ts";
 import { callRaw } from "./call.ts";
 import { compileContracts } from "./compile.ts";
 import { deployIsmpHost, DevnetTransactionFault, type IsmpHost } from "./deploy.ts";

@@ -10,7 +10,7 @@ export const CONSENSUS_EXECUTABLE: string = `${REPOSITORY}/build/causeway-consen
 /** What the executables are made of. */
 const INPUTS = ["src", "deno.json", "deno.lock"];
 
-/** The build failed; the message holds what it printed. */
+/** The build failed; standard error has what it printed. */
 export class BuildFault extends Error {
   override readonly name = "BuildFault";
   readonly code = "build_failed";
@@ -48,7 +48,9 @@ export async function ensurePrograms(
     ...(signal === undefined ? {} : { signal }),
   }).output();
   signal?.throwIfAborted();
-  if (!success) throw new BuildFault(`The programs could not be built:\n${new TextDecoder().decode(stderr)}`);
+  if (success) return;
+  await Deno.stderr.write(stderr);
+  throw new BuildFault("The programs could not be built");
 }
 
 async function newestMs(path: string): Promise<number> {
