@@ -16,7 +16,7 @@ export class Interruption extends Error {
 }
 
 /** How a program is run. */
-export interface RunOptions {
+interface RunOptions {
   /** Called when no time is left for order. */
   readonly beforeExit?: () => void;
   /** Shows where a failure happened. */
