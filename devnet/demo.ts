@@ -40,7 +40,7 @@ import { ensurePrograms } from "./programs/relayer_build.ts";
 import { RouteBoard } from "./terminal/route_board.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 import { UpdateBoard } from "./terminal/update_board.ts";
-import { DEADLINE_MS } from "./waiting.ts";
+import { MAX_WORK_MS } from "./waiting.ts";
 
 /** Messages of one route are sent in this many transactions, one after the other. */
 const WAVES = 4;
@@ -321,7 +321,7 @@ async function deliver(stage: Stage, routes: readonly PlannedRoute[]): Promise<v
   const arrival = sending.then(() => board.untilAllDelivered()).finally(() => end.abort());
   await Promise.race([Promise.all([arrival, following]), relayerEnded]);
   progress.finish();
-  const code = await relayer.terminate(DEADLINE_MS);
+  const code = await relayer.terminate(MAX_WORK_MS);
   relayers.delete(relayer);
   if (code !== 0) throw new Error(`causeway ended with status ${code} after SIGTERM`);
 }
@@ -348,7 +348,7 @@ async function launch({ relayer: options }: Stage): Promise<RelayerProcess> {
   const relayer = await startRelayer(options);
   relayers.add(relayer);
   newest = relayer;
-  await relayer.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+  await relayer.waitForLine("program_started", { deadlineMs: MAX_WORK_MS });
   return relayer;
 }
 

@@ -8,6 +8,10 @@ export const DEADLINE_MS = 240_000;
 
 /** No wait takes more than so many times its limit, whatever progress there is. */
 const MAX_EXTENSION = 5;
+
+/** Longest wait for what shows no progress while it works, milliseconds. */
+export const MAX_WORK_MS = MAX_EXTENSION * DEADLINE_MS;
+
 /** More than one look takes on a machine that has time for us. */
 const MAX_LOOK_MS = 500;
 

@@ -42,7 +42,7 @@ Deno.test({
       });
       await t.step("tests", async () => {
         assert.match(
-          await runOn(machine, await readBlock("README.md", "Test", 1)),
+          await runOn(machine, await readBlock("README.md", "Test", 0)),
           /\n\d+ passed, 0 failed\n/,
         );
       });

@@ -95,4 +95,8 @@ Deno.test("workflows: every action is pinned by its commit, and only ./deno name
     assert.doesNotMatch(text, /deno@/);
   }
   assert.ok(actions >= 4);
+  const version = /^version=(\S+)$/m.exec(await Deno.readTextFile(`${REPOSITORY}/deno`))?.[1];
+  assert.ok(
+    version !== undefined && (await Deno.readTextFile(`${REPOSITORY}/src/build/base.ts`)).includes(version),
+  );
 });
