@@ -6,6 +6,9 @@ export const INTERRUPTED = 130;
 /** One Ctrl-C arrives twice under `deno task`: from the terminal and passed on by the parent. */
 const ECHO_MS = 1_000;
 
+/** Work that does not end by itself for so long after a failure is left. */
+const MAX_ENDING_MS = 20_000;
+
 /** Why work was given up: somebody asked the program to end. */
 export class Interruption extends Error {
   override readonly name = "Interruption";
@@ -44,10 +47,23 @@ export async function runInterruptibly(
     firstAtMs = performance.now();
     controller.abort(new Interruption());
   };
+  const report = (error: unknown): void => {
+    const lines = [`Failed: ${sentenceOf(error)}.`];
+    if (isVerbose && error instanceof Error) lines.push(String(error.stack));
+    Deno.stderr.writeSync(new TextEncoder().encode(`${lines.join("\n")}\n`));
+  };
+  let overdue: ReturnType<typeof setTimeout> | undefined;
   const onStray = (event: ErrorEvent | PromiseRejectionEvent): void => {
     event.preventDefault();
     // A later one is a consequence: what it asked for has ended.
-    controller.abort("reason" in event ? event.reason : event.error);
+    if (controller.signal.aborted) return;
+    const error = "reason" in event ? event.reason : event.error;
+    overdue = setTimeout(() => {
+      report(error);
+      beforeExit();
+      Deno.exit(1);
+    }, MAX_ENDING_MS);
+    controller.abort(error);
   };
   const names = ["SIGINT", "SIGTERM"] as const;
   for (const name of names) Deno.addSignalListener(name, onSignal);
@@ -58,11 +74,10 @@ export async function runInterruptibly(
   } catch (error) {
     const { aborted, reason } = controller.signal;
     if (aborted && reason instanceof Interruption) return INTERRUPTED;
-    const lines = [`Failed: ${sentenceOf(error)}.`];
-    if (isVerbose && error instanceof Error) lines.push(String(error.stack));
-    Deno.stderr.writeSync(new TextEncoder().encode(`${lines.join("\n")}\n`));
+    report(error);
     return 1;
   } finally {
+    clearTimeout(overdue);
     for (const name of names) Deno.removeSignalListener(name, onSignal);
     globalThis.removeEventListener("error", onStray);
     globalThis.removeEventListener("unhandledrejection", onStray);
