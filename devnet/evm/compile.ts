@@ -22,6 +22,7 @@ const CACHE = new URL("../../build/contracts/", import.meta.url);
 /** Every contract that can be deployed. */
 export const CONTRACT_NAMES = [
   "AggregateVerifier",
+  "AnchorStateRegistry",
   "ArbGasInfo",
   "BoldRollup",
   "ConsensusRouter",
@@ -41,6 +42,8 @@ export const CONTRACT_NAMES = [
   "Ping",
   "PriceRouter",
   "SuccinctDisputeGame",
+  "SuperFaultDisputeGame",
+  "SuperPermissionedDisputeGame",
 ] as const;
 
 /** Name of one deployable contract. */
@@ -159,6 +162,7 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
   };
   return {
     AggregateVerifier: pick("AggregateVerifier"),
+    AnchorStateRegistry: pick("AnchorStateRegistry"),
     ArbGasInfo: pick("ArbGasInfo"),
     BoldRollup: pick("BoldRollup"),
     ConsensusRouter: pick("ConsensusRouter"),
@@ -178,6 +182,8 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
     Ping: pick("Ping"),
     PriceRouter: pick("PriceRouter"),
     SuccinctDisputeGame: pick("SuccinctDisputeGame"),
+    SuperFaultDisputeGame: pick("SuperFaultDisputeGame"),
+    SuperPermissionedDisputeGame: pick("SuperPermissionedDisputeGame"),
   };
 }
 

@@ -3,7 +3,7 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+import type { DisputeGameRules } from "./verifiers/op_stack/layouts.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";

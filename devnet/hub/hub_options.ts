@@ -2,7 +2,7 @@
  * What can be chosen about a simulated hub, and what it reports.
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+import type { DisputeGameRules } from "./verifiers/op_stack/layouts.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";

@@ -13,8 +13,6 @@ import {
 import { epochLengthCodec, epochLengthKey } from "../../../src/consensus/clients/bsc/spec/hub_storage.ts";
 import {
   blacklistedGameKey,
-  type DisputeGameRules,
-  disputeGameRulesCodec,
   disputeGameRulesKey,
   outputOracleKey,
 } from "../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
@@ -35,6 +33,7 @@ import type { StateMachine, StateMachineId } from "../../../src/core/ismp/state_
 import { _void as unit } from "scale-ts";
 import { type Codec, decodeStrict, hash256 } from "../../../src/core/encoding/scale.ts";
 import type { Overlay, StorageReader } from "../storage.ts";
+import { type DisputeGameRules, rulesLayout } from "../verifiers/op_stack/layouts.ts";
 
 /** A storage item whose keys are made by a function. */
 export interface KeyedItem<Keys extends readonly unknown[], Value> {
@@ -80,7 +79,7 @@ export const consensusSettings: {
   /** Claims that are ruled out, with the account that saw to it. */
   readonly blacklistedClaim: KeyedItem<[StateMachineId, Hash256], Hash256>;
 } = {
-  disputeGames: item("DisputeGames", disputeGameRulesKey, disputeGameRulesCodec),
+  disputeGames: item("DisputeGames", disputeGameRulesKey, rulesLayout),
   outputOracle: item("OutputOracle", outputOracleKey, addressCodec),
   rollupCore: item("RollupCore", rollupCoreKey, addressCodec),
   bscEpochLength: item("EpochLength", epochLengthKey, epochLengthCodec),

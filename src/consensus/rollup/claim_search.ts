@@ -12,8 +12,8 @@ import { L1_LOOK_BACK_BLOCKS, type L1Range, nextL1Range } from "./spec/l1_range.
  * dropped first.
  */
 const MAX_OPEN = 512;
-/** Maximum number of failures, and of submissions, before a claim is abandoned. */
-const MAX_TRIES = 10;
+/** Number of submissions without success after which other claims come first. */
+const MAX_OFFERS = 10;
 
 /** Result of scanning L1 blocks. */
 export interface ClaimScan<Claim> {
@@ -30,8 +30,10 @@ const MAX_SETTLED = 1024;
 
 interface Entry<Claim> {
   readonly claim: Claim;
-  refusals: number;
+  failures: number;
   offers: number;
+  /** Why it was not offered last. */
+  reason: string | undefined;
 }
 
 /** Claims of one contract. */
@@ -94,7 +96,7 @@ export class ClaimSearch<Claim> {
   #add(claim: Claim): void {
     const key = this.#keyOf(claim);
     if (this.#open.has(key) || this.#settled.has(key)) return;
-    this.#open.set(key, { claim, refusals: 0, offers: 0 });
+    this.#open.set(key, { claim, failures: 0, offers: 0, reason: undefined });
     dropOldest(this.#open, MAX_OPEN);
   }
 
@@ -107,25 +109,33 @@ export class ClaimSearch<Claim> {
     dropOldest(this.#settled, MAX_SETTLED);
   }
 
-  /** Sorts claims: those that never failed first, otherwise in the given order. */
+  /** Sorts claims: those that failed least often first, otherwise in the given order. */
   ordered<Candidate extends Claim>(claims: readonly Candidate[]): readonly Candidate[] {
-    const hasFailed = (claim: Candidate): boolean => (this.#open.get(this.#keyOf(claim))?.refusals ?? 0) > 0;
-    return [...claims.filter((claim) => !hasFailed(claim)), ...claims.filter(hasFailed)];
+    const failures = (claim: Candidate): number => this.#open.get(this.#keyOf(claim))?.failures ?? 0;
+    return claims.toSorted((a, b) => failures(a) - failures(b));
   }
 
-  /** Notes that a claim could not be proved. True when it is abandoned. */
-  noteRefused(claim: Claim): boolean {
+  /** Notes that a claim could not be proved: it is tried again, after the others. */
+  noteFailed(claim: Claim): void {
     const entry = this.#open.get(this.#keyOf(claim));
-    if (entry === undefined || ++entry.refusals < MAX_TRIES) return false;
-    this.settle(claim);
+    if (entry !== undefined) entry.failures++;
+  }
+
+  /** Notes why a claim is not offered. True when that is news. */
+  noteReason(claim: Claim, reason: string): boolean {
+    const entry = this.#open.get(this.#keyOf(claim));
+    if (entry === undefined || entry.reason === reason) return false;
+    entry.reason = reason;
     return true;
   }
 
-  /** Notes that a claim is submitted. True when that was its last attempt: then it is abandoned. */
+  /** Notes that a claim is submitted. True when that was often in vain: then the others come first. */
   noteOffered(claim: Claim): boolean {
     const entry = this.#open.get(this.#keyOf(claim));
-    if (entry === undefined || ++entry.offers < MAX_TRIES) return false;
-    this.settle(claim);
+    if (entry === undefined) return false;
+    entry.reason = undefined;
+    if (++entry.offers % MAX_OFFERS !== 0) return false;
+    entry.failures++;
     return true;
   }
 }

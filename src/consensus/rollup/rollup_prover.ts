@@ -29,7 +29,8 @@ import {
   ProverFault,
   type ProverFinding,
 } from "../prover.ts";
-import type { ClaimFinding } from "./claim_dry_run.ts";
+import type { ClaimFinding } from "./claims.ts";
+import { warning } from "./hub_contract.ts";
 import { checkEndpoints } from "./endpoint_check.ts";
 import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
@@ -38,8 +39,8 @@ import { proverEvents } from "../poll_fault.ts";
 /** Current state of the hub's clients of a rollup and its L1. */
 export interface RollupView<State extends RollupClientState> {
   readonly state: State;
-  /** Newest L1 block that the hub knows: claims are proved in its state. */
-  readonly l1: TrustedBlock;
+  /** Newest L1 block that the hub knows, with its Unix time: claims are proved in its state. */
+  readonly l1: TrustedBlock & { readonly timestampSec: bigint };
   /** Newest height of the rollup on the hub; `undefined`: none. */
   readonly hubHeight: bigint | undefined;
 }
@@ -51,23 +52,27 @@ export interface RollupKind<State extends RollupClientState> {
   decodeState(stored: Uint8Array): State;
   /** Finds the newest claim that can be proved at the view's L1 block. */
   findClaim(view: RollupView<State>, signal: AbortSignal): Promise<ClaimFinding>;
-  /** Compares the contracts that the hub stores of a rollup with the configured ones. */
-  checkContracts(id: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  /** Compares what the hub stores of a rollup with the configuration and the L1. */
+  checkContracts(state: State, signal: AbortSignal): Promise<readonly CheckFinding[]>;
   /** Encodes the initial state of a client in SCALE. */
-  encodeInitialState(
-    at: {
-      readonly height: bigint;
-      readonly stateMachineId: StateMachineId;
-      readonly l1StateMachineId: StateMachineId;
-    },
-  ): Uint8Array;
+  encodeInitialState(at: RollupClientState): Uint8Array;
 }
 
 /** Default poll interval (polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/lib.rs). */
 const DEFAULT_INTERVAL_MS = 300_000;
 
+/** Creates the prover of a configured rollup; its lines name the chain. */
+export function createRollupProver<State extends RollupClientState>(
+  deps: RollupDeps,
+  options: RollupOptions,
+  kindOf: (deps: RollupDeps) => RollupKind<State>,
+): ConsensusProver {
+  const named = { ...deps, log: deps.log.with({ chain: options.stateMachine }) };
+  return new RollupProver(named, options, kindOf(named));
+}
+
 /** Proves a rollup to the hub by claims on its L1. */
-export class RollupProver<State extends RollupClientState> implements ConsensusProver {
+class RollupProver<State extends RollupClientState> implements ConsensusProver {
   readonly chain: StateMachine;
   readonly commitmentId: StateMachineId;
   readonly l1: StateMachineId;
@@ -117,7 +122,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     }
     try {
       const state = this.#readState(view);
-      findings.push(...await this.#kind.checkContracts(state.stateMachineId, signal));
+      findings.push(...await this.#kind.checkContracts(state, signal));
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
       findings.push(fatal(proverEvents[fault.code], fault.message));
@@ -150,7 +155,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     if (commitment === undefined) {
       return nothing(`the hub does not hold block ${l1Height} of ${stateMachineIdKey(l1Id)} any more`);
     }
-    const l1 = { height: l1Height, stateRoot: commitment.stateRoot };
+    const l1 = { height: l1Height, ...commitment };
     return await this.#find({ state, l1, hubHeight }, view.state, signal);
   }
 
@@ -187,7 +192,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     return {
       clientId: this.#kind.clientId,
       state: this.#kind.encodeInitialState({
-        height: header.number,
+        finalizedHeight: header.number,
         stateMachineId: id,
         l1StateMachineId: l1,
       }),
@@ -298,8 +303,4 @@ function nothing(reason: string): ProverFinding {
 
 function fatal(event: EventCode, text: string): CheckFinding {
   return { severity: "fatal", event, text };
-}
-
-function warning(event: EventCode, text: string): CheckFinding {
-  return { severity: "warning", event, text };
 }

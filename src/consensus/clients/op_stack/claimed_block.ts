@@ -1,19 +1,12 @@
 /**
  * L2 part of a claim: its block, and the storage root of the message passer in it.
  */
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { type ClaimedL2Block, withdrawalRootOf } from "./spec/build_update.ts";
+import { type ClaimedL2Block, type ClaimedOutput, withdrawalRootOf } from "./spec/build_update.ts";
 import { accountNodesOf, provenStorageRoot } from "../../rollup/spec/l1_storage.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { EvmReader } from "../../evm_reader.ts";
-import { ClaimRefusal } from "../../rollup/claim_dry_run.ts";
-
-/** Claim about a block. */
-export interface ClaimedOutput {
-  readonly l2Height: bigint;
-  readonly outputRoot: Hash256;
-}
+import { ClaimRefusal } from "../../rollup/claims.ts";
 
 /** The rollup of a claim. */
 export interface ClaimedBlockContext {

@@ -1,225 +1,303 @@
 /**
- * Updates from dispute games: games created since the last poll are found by their logs, and the highest valid,
- * unchallenged one is proved. Start reading at {@link DisputeGames.find}.
+ * Dispute games as claims: the highest valid, unchallenged game of a type that the hub lists is proved. Start reading at
+ * {@link DisputeGames.plan}.
  */
-import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
-import { buildDisputeGameProof, factoryProofSlots, gameProofSlots } from "./spec/build_update.ts";
-import { decodeDisputeGameCreated, DISPUTE_GAME_CREATED } from "./spec/claim_events.ts";
-import type { OpStackConsensusState } from "./spec/consensus_state.ts";
-import { blacklistedGameKey, type DisputeGameRules } from "./spec/hub_storage.ts";
-import { gameAtSlot, gameCountSlot, gameImplementationSlot, parseGameIdWord } from "./spec/output_root.ts";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import type { Address } from "../../../core/evm/address.ts";
+import type { RawLog } from "../../../core/evm/host_events.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import { dropOldest } from "../../../core/runtime/oldest.ts";
+import type {
+  ClaimKind,
+  ClaimPoll,
+  Completeness,
+  PassOver,
+  ProvenClaim,
+  SearchedRange,
+} from "../../rollup/claims.ts";
+import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
+import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
+import { commitmentIdOf } from "../../rollup/spec/rollup_client.ts";
+import { fetchClaimedBlock } from "./claimed_block.ts";
 import {
-  describeSkipped,
+  checkIsInFactory,
+  fetchBlockAt,
+  fetchHead,
+  fetchNewestGames,
+  fetchUnchallenged,
+  fetchUnlistedGames,
+  type Game,
+  GameDetails,
+} from "./game_reads.ts";
+import { buildDisputeGameProof, type ClaimedOutput, factoryProofSlots } from "./spec/build_update.ts";
+import { decodeDisputeGameCreated, DISPUTE_GAME_CREATED } from "./spec/claim_events.ts";
+import type { GameTypeConfig, OpStackConsensusState } from "./spec/consensus_state.ts";
+import { blacklistedGameKey, type DisputeGameRules } from "./spec/hub_storage.ts";
+import { challengeWord, gameImplementationSlot } from "./spec/output_root.ts";
+import {
+  configOf,
   findUnknownImplementations,
   type FoundGame,
-  type GameCandidate,
-  type GameLogReason,
-  type GameReason,
-  isListed,
-  type KnownGame,
-  planGames,
-  skipReason,
+  inOrder,
+  judgeHeight,
+  type ListedGame,
+  readClaim,
   typesOtherThanRespected,
 } from "./spec/plan_update.ts";
+import type { SuperRootClaim } from "./spec/super_root.ts";
 import { opStackUpdateCodec } from "./spec/update.ts";
 import { decodeOpStackUpdate, verifyOpStackUpdate } from "./spec/verify_update.ts";
-import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
-import type { L1Range } from "../../rollup/spec/l1_range.ts";
-import type { Address } from "../../../core/evm/address.ts";
-import type { EvmReader } from "../../evm_reader.ts";
-import { type ClaimScan, ClaimSearch } from "../../rollup/claim_search.ts";
-import { type Completeness, scanCompletely } from "../../rollup/complete_scan.ts";
-import { type ClaimFinding, findProvable } from "../../rollup/claim_dry_run.ts";
-import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
-import type { RollupView } from "../../rollup/rollup_prover.ts";
-import { fetchClaimedBlock } from "./claimed_block.ts";
-import { checkIsInFactory, fetchChallengeWords, type Game, GameDetails, readLog } from "./game_reads.ts";
 
-type View = RollupView<OpStackConsensusState>;
+/** Time without a game of a listed type after which that is reported, seconds of the L1. */
+const UNLISTED_AFTER_SEC = 3_600n;
+/** Newest listed games among which one of the respected type is expected. */
+const RECENT_GAMES = 16;
+/** Super roots whose blocks are searched in one poll. */
+const MAX_SEARCHES = 32;
+/** Super roots of which the last search is remembered. */
+const MAX_SEARCHED = 1_024;
+
+type Poll = ClaimPoll<OpStackConsensusState, DisputeGameRules>;
 
 /** A game that may be worth a proof. */
-type Candidate = GameCandidate<Game & KnownGame>;
+type Candidate = Game & { readonly claimed: ClaimedOutput };
 
-/** Inputs of one poll. */
-interface ClaimPoll {
-  readonly view: View;
-  readonly rules: DisputeGameRules;
-  /** The L1, pinned to the block that the hub knows. */
-  readonly l1: EvmReader;
-}
+/** A game with its claim about the rollup at a second. */
+type SuperRootGame = Game & { readonly claim: SuperRootClaim };
 
-/** The games of one rollup. */
-export class DisputeGames {
+/** The games of one rollup; of all types, since the hub may list more types later. */
+export class DisputeGames
+  implements ClaimKind<OpStackConsensusState, FoundGame, Candidate, DisputeGameRules> {
+  readonly noun = "dispute games";
+  readonly topic0 = DISPUTE_GAME_CREATED;
   readonly #deps: RollupDeps;
-  readonly #options: Pick<OpStackOptions, "respectedGameType" | "messageParser">;
-  /** Games of all types: the hub may list more types later. */
-  readonly #search = new ClaimSearch<FoundGame>(({ game }) => game.proxy);
+  readonly #options: Pick<OpStackOptions, "stateMachine" | "respectedGameType" | "messageParser">;
   readonly #details: GameDetails;
-  /** Implementations on the L1 that were reported, by game type; `none`: there is none. */
-  readonly #reported = new Map<number, Address | "none">();
-  #isRespectedTypeReported = false;
+  /** Number of the last search for the block of a super root, by game: those that have waited longest come first. */
+  readonly #searched = new Map<Address, number>();
+  #searches = 0;
+  /** Reported conditions: each is reported again only after it was over. */
+  readonly #reported = new Set<string>();
 
-  constructor(deps: RollupDeps, options: Pick<OpStackOptions, "respectedGameType" | "messageParser">) {
+  constructor(
+    deps: RollupDeps,
+    options: Pick<OpStackOptions, "stateMachine" | "respectedGameType" | "messageParser">,
+  ) {
     this.#deps = deps;
     this.#options = options;
-    this.#details = new GameDetails(deps);
+    this.#details = new GameDetails(deps.l1);
   }
 
-  /** Builds the update for the highest game that can be proved. */
-  async find(view: View, rules: DisputeGameRules, signal: AbortSignal): Promise<ClaimFinding> {
-    const poll = { view, rules, l1: this.#deps.l1.heldTo(view.l1) };
-    const range = await this.#search.extend(
-      rules.factory,
-      view.l1.height,
-      (range) => this.#scan(poll, range, signal),
-    );
-    const open = this.#search.open;
-    if (open.length === 0) {
-      return {
-        kind: "nothing",
-        reason: range === undefined
-          ? `L1 block ${view.l1.height} is the newest that the hub knows, and all games up to it are dealt with`
-          : `no dispute game was created in L1 blocks ${range.from} to ${range.to}`,
-      };
-    }
-    this.#reportRespectedType(open, rules);
-    const blacklistedGames = await this.#blacklisted(poll, open, signal);
-    const { candidates, passedOver } = await this.#plan(poll, blacklistedGames, signal);
-    if (candidates.length === 0) return { kind: "nothing", reason: describeSkipped(passedOver) };
-    const { l1, l2, log } = this.#deps;
-    const describe = ({ game }: FoundGame): string => `game ${game.proxy}`;
-    return await findProvable(
-      { search: this.#search, l1, l2, log, describe },
-      candidates,
-      (game: Candidate) => this.#prove(poll, { game, blacklistedGames }, signal),
-    );
+  decode(log: RawLog & { readonly blockNumber: bigint }, factory: Address): FoundGame | undefined {
+    const game = decodeDisputeGameCreated(log, factory);
+    return game && { game, l1Height: log.blockNumber };
   }
 
-  /** Scans a range of L1 blocks for games of all types. */
-  #scan(poll: ClaimPoll, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundGame>> {
-    const { factory } = poll.rules;
-    return scanCompletely({
-      l1: poll.l1,
-      log: this.#deps.log,
-      range,
-      orderOf: ({ l1Height }) => l1Height,
-      keyOf: ({ game }) => game.proxy,
-      fetch: async (reader) => {
-        const logs = await reader.fetchLogs(
-          { address: factory, topics: [DISPUTE_GAME_CREATED] },
-          range,
-          signal,
-        );
-        return logs.flatMap((entry): FoundGame[] => {
-          const game = readLog(this.#deps.l1, () => decodeDisputeGameCreated(entry, factory));
-          return game === undefined ? [] : [{ game, l1Height: entry.blockNumber }];
-        });
-      },
-      judge: (found) => this.#judge(poll, { from: range.from, found: found.length }, signal),
-    });
+  keyOf({ game }: FoundGame): string {
+    return game.proxy;
+  }
+
+  orderOf({ l1Height }: FoundGame): bigint {
+    return l1Height;
+  }
+
+  describe({ game }: FoundGame): string {
+    return `game ${game.proxy}`;
   }
 
   /**
    * Compares the number of games found from an L1 block up to the hub's with the factory's own list: the game before
    * them must be older than that block.
    */
-  async #judge(
-    { rules: { factory }, l1, view }: ClaimPoll,
-    { from, found }: { readonly from: bigint; readonly found: number },
-    signal: AbortSignal,
+  async judge(
+    found: readonly FoundGame[],
+    { contract: factory, l1, view, signal }: Poll,
+    { range: { from } }: SearchedRange<FoundGame>,
   ): Promise<Completeness> {
-    const at = view.l1.height;
-    const word = async (slot: Hash256): Promise<Hash256> => {
-      const [read] = await l1.fetchReads([{ kind: "word", account: factory, slot, at }], signal);
-      if (read === undefined) throw new Error("A word of a contract is always there");
-      return toHash256(read);
-    };
-    const games = BigInt(await word(gameCountSlot));
-    // A factory with another storage layout has none here.
-    if (games === 0n || BigInt(found) > games) return "unknown";
-    if (BigInt(found) === games) return "complete";
+    const most = { most: 1n, skip: BigInt(found.length) };
+    const { count, newest: [before] } = await fetchNewestGames(
+      { l1, factory, at: view.l1.height },
+      most,
+      signal,
+    );
+    if (count === 0n || BigInt(found.length) > count) return "unknown";
+    if (before === undefined) return "complete";
     if (from === 0n) return "incomplete";
-    const before = parseGameIdWord(await word(gameAtSlot(games - BigInt(found) - 1n)));
     const outside = await l1.fetchHeader(from - 1n, signal);
     if (outside === undefined) return "unknown";
     return before.timestampSec <= outside.header.timestampSec ? "complete" : "incomplete";
   }
 
-  /** Reports once that no games of the configured type are created. */
-  #reportRespectedType(open: readonly FoundGame[], { gameTypes }: DisputeGameRules): void {
-    const { respectedGameType } = this.#options;
-    const others = typesOtherThanRespected(open, gameTypes, respectedGameType);
-    if (others.length === 0 || this.#isRespectedTypeReported) return;
-    this.#isRespectedTypeReported = true;
-    this.#deps.log.warn(
-      "game_type_missing",
-      { respectedGameType, found: others.join(", ") },
-    );
-  }
-
-  async #blacklisted(
-    { view, rules }: ClaimPoll,
+  /** Selects by log, claim, height, challenges, blacklist and implementation, in the order of their cost. */
+  async plan(
     open: readonly FoundGame[],
-    signal: AbortSignal,
-  ): Promise<ReadonlySet<Address>> {
-    const games = open.filter((game) => isListed(game, rules.gameTypes));
-    const keys = games.map(({ game }) => blacklistedGameKey(view.state.stateMachineId, game.proxy));
-    const values = await this.#deps.hub.reads.fetchStorage(keys, signal);
-    return new Set(games.flatMap(({ game }, index) => values[index] === undefined ? [] : [game.proxy]));
+    poll: Poll,
+    passOver: PassOver<FoundGame>,
+  ): Promise<readonly Candidate[]> {
+    const { rules: { gameTypes: configs }, view, l1, signal } = poll;
+    const { respectedGameType } = this.#options;
+    const listed = open.flatMap((game) => {
+      const config = configOf(game, { configs, l1Height: view.l1.height });
+      if (typeof config !== "string") return [{ ...game, config }];
+      passOver(game, config);
+      return [];
+    });
+    if (listed.length > 0) this.#reportRespectedType(listed.slice(-RECENT_GAMES), configs);
+    const newest = open.at(-1);
+    const isNewestListed = newest === undefined || listed.some(({ game }) => game === newest.game);
+    if (isNewestListed) this.#reported.delete("unlisted");
+    else await this.#reportUnlisted(poll);
+    const details = await this.#details.read(listed, l1, signal);
+    const readable = listed.flatMap((game, index): Game[] => {
+      const known = details[index];
+      if (known === undefined) passOver(game, "unreadable");
+      return known === undefined ? [] : [{ ...game, ...known }];
+    });
+    const placed = await this.#place(readable, poll, passOver);
+    const sound = await this.#withoutChallenged(placed, poll, passOver);
+    const allowed = await this.#withoutBlacklisted(sound, poll, passOver);
+    const unknown = await this.#unknownTypes(poll, allowed);
+    const candidates = allowed.filter((game) => {
+      const isUnknown = unknown.has(game.game.gameType);
+      if (isUnknown) passOver(game, "of an implementation that the hub does not expect");
+      return !isUnknown;
+    });
+    return inOrder(candidates, respectedGameType);
   }
 
-  /**
-   * Selects the games that are worth a proof, in the order in which to try them, with the reasons against the others.
-   */
-  async #plan(
-    poll: ClaimPoll,
-    blacklistedGames: ReadonlySet<Address>,
-    signal: AbortSignal,
-  ): Promise<{
-    readonly candidates: readonly Candidate[];
-    readonly passedOver: readonly (GameLogReason | GameReason)[];
-  }> {
-    const { view, rules: { gameTypes: configs }, l1 } = poll;
-    const facts = { configs, blacklistedGames, l1Height: view.l1.height };
-    const reasons: (GameLogReason | GameReason)[] = [];
-    const passOver = (game: FoundGame, reason: GameLogReason | GameReason): void => {
-      reasons.push(reason);
-      this.#passOver(game, reason);
-    };
-    const listed = this.#search.open.filter((game) => {
-      const reason = skipReason(game, facts);
+  /** Reports a condition when it begins. */
+  #report(condition: string, holds: boolean, report: () => void): void {
+    if (!holds) this.#reported.delete(condition);
+    else if (!this.#reported.has(condition)) {
+      this.#reported.add(condition);
+      report();
+    }
+  }
+
+  #reportRespectedType(open: readonly FoundGame[], configs: readonly GameTypeConfig[]): void {
+    const { respectedGameType } = this.#options;
+    const others = typesOtherThanRespected(open, configs, respectedGameType);
+    this.#report("respected", others.length > 0, () => {
+      this.#deps.log.warn("game_type_missing", { respectedGameType, found: others.join(", ") });
+    });
+  }
+
+  /** Reports that only games of types that the hub does not list have been created for a while. */
+  async #reportUnlisted({ rules, l1, view, signal }: Poll): Promise<void> {
+    try {
+      const place = { l1, factory: rules.factory, at: view.l1.height };
+      const found = await fetchUnlistedGames(place, rules.gameTypes, signal);
+      if (found === undefined || view.l1.timestampSec - found.sinceSec < UNLISTED_AFTER_SEC) return;
+      this.#report("unlisted", true, () =>
+        this.#deps.log.warn("games_unlisted", {
+          gameType: found.types.join(", "),
+          implementation: found.implementations.join(", "),
+          games: found.count,
+          factory: rules.factory,
+        }));
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      this.#deps.log.debug("rollup_claims_uncounted", { error: fault });
+    }
+  }
+
+  /** Finds the block that each game is about, and skips games about blocks of no use. */
+  async #place(
+    games: readonly Game[],
+    poll: Poll,
+    passOver: PassOver<FoundGame>,
+  ): Promise<readonly Candidate[]> {
+    const placed: Candidate[] = [];
+    const superRoots: SuperRootGame[] = [];
+    for (const game of games) {
+      const claim = readClaim(game, this.#options.stateMachine);
+      if (typeof claim === "string") {
+        const isProved = claim.startsWith("super_root"); // by the hash of the data
+        if (!isProved) this.#details.forget(game);
+        passOver(game, claim, isProved);
+      } else if ("timestampSec" in claim) superRoots.push({ ...game, claim });
+      else placed.push({ ...game, claimed: claim });
+    }
+    placed.push(...await this.#placeSuperRoots(superRoots, poll, passOver));
+    const { view: { hubHeight }, signal } = poll;
+    const l2Height = placed.length === 0 ? 0n : await this.#deps.l2.fetchHeight(signal);
+    return placed.filter((game) => {
+      const reason = judgeHeight(game.claimed.l2Height, { hubHeight, l2Height });
       if (reason !== undefined) passOver(game, reason);
       return reason === undefined;
     });
-    const detailed = await this.#details.read(listed, l1, signal);
-    for (const game of detailed.unreadable) this.#search.settle(game);
-    const played = detailed.games.flatMap((game) => {
-      const config = configs.find(({ gameType }) => gameType === game.game.gameType);
-      return config === undefined ? [] : [{ ...game, config }];
+  }
+
+  /** Finds the blocks that super roots are about. */
+  async #placeSuperRoots(
+    games: readonly SuperRootGame[],
+    poll: Poll,
+    passOver: PassOver<FoundGame>,
+  ): Promise<readonly Candidate[]> {
+    if (games.length === 0) return [];
+    const { l2 } = this.#deps;
+    const [head, hubTimeSec] = [await fetchHead(l2, poll.signal), await this.#hubTimeSec(poll)];
+    const turnOf = ({ game }: FoundGame): number => this.#searched.get(game.proxy) ?? -1;
+    const inTurn = games.toSorted((a, b) =>
+      turnOf(a) - turnOf(b) || Number(b.claim.timestampSec - a.claim.timestampSec)
+    );
+    const end = this.#searches + MAX_SEARCHES;
+    const placed: Candidate[] = [];
+    for (const { claim, ...game } of inTurn) {
+      const { timestampSec, outputRoot } = claim;
+      if (hubTimeSec !== undefined && timestampSec < hubTimeSec) {
+        passOver(game, "not above the hub's height", true);
+        continue;
+      }
+      const needsSearch = timestampSec < head.head.timestampSec;
+      const mustWait = needsSearch && this.#searches === end;
+      if (needsSearch && !mustWait) this.#searched.set(game.game.proxy, this.#searches++);
+      const l2Height = mustWait ? "undecided" : await fetchBlockAt(l2, timestampSec, head, poll.signal);
+      if (typeof l2Height === "string") passOver(game, `of a time whose block is ${l2Height}`);
+      else placed.push({ ...game, claimed: { l2Height, outputRoot } });
+    }
+    dropOldest(this.#searched, MAX_SEARCHED);
+    return placed;
+  }
+
+  /** Time of the rollup's newest block on the hub: earlier super roots are of no use, whatever a node of the rollup says. */
+  async #hubTimeSec({ view: { state, hubHeight }, signal }: Poll): Promise<bigint | undefined> {
+    if (hubHeight === undefined) return undefined;
+    const at = { id: commitmentIdOf(state), height: hubHeight };
+    return (await this.#deps.hub.reads.fetchCommitment(at, signal))?.timestampSec;
+  }
+
+  async #withoutChallenged(
+    games: readonly Candidate[],
+    { l1, view, signal }: Poll,
+    passOver: PassOver<FoundGame>,
+  ): Promise<readonly Candidate[]> {
+    const sound = await fetchUnchallenged(games, { l1, at: view.l1.height }, signal);
+    for (const game of games) if (!sound.includes(game)) passOver(game, "challenged");
+    return sound;
+  }
+
+  async #withoutBlacklisted(
+    games: readonly Candidate[],
+    { view, signal }: Poll,
+    passOver: PassOver<FoundGame>,
+  ): Promise<readonly Candidate[]> {
+    const keys = games.map(({ game }) => blacklistedGameKey(view.state.stateMachineId, game.proxy));
+    const values = await this.#deps.hub.reads.fetchStorage(keys, signal);
+    return games.filter((game, index) => {
+      const isBlacklisted = values[index] !== undefined;
+      if (isBlacklisted) passOver(game, "blacklisted on the hub", true);
+      return !isBlacklisted;
     });
-    const words = await fetchChallengeWords(poll, played, signal);
-    const l2Height = await this.#deps.l2.fetchHeight(signal);
-    const known = played.map((game) => ({ ...game, challengeWord: words.get(game.game.proxy) }));
-    const { respectedGameType } = this.#options;
-    const plan = planGames(known, { hubHeight: view.hubHeight, l2Height, respectedGameType });
-    for (const { game, reason } of plan.passedOver) passOver(game, reason);
-    const refused = await this.#unknownTypes(poll, plan.candidates, signal);
-    const candidates = plan.candidates.filter((candidate) => {
-      const isRefused = refused.has(candidate.game.gameType);
-      if (isRefused) passOver(candidate, "unknown_implementation");
-      return !isRefused;
-    });
-    return { candidates, passedOver: reasons };
   }
 
   /**
    * Finds types whose implementation on the L1 is not the one that the hub expects: its governance has to register each
-   * upgrade. Reported once per implementation.
+   * upgrade.
    */
   async #unknownTypes(
-    { view, rules, l1 }: ClaimPoll,
-    candidates: readonly Candidate[],
-    signal: AbortSignal,
+    { view, rules, l1, signal }: Poll,
+    candidates: readonly ListedGame[],
   ): Promise<ReadonlySet<number>> {
     const types = [...new Set(candidates.map(({ game }) => game.gameType))];
     if (types.length === 0) return new Set();
@@ -227,72 +305,51 @@ export class DisputeGames {
     const [answer] = await l1.fetchProofs([request], view.l1, signal);
     if (answer === undefined) throw new Error("A proof without an answer");
     const root = provenStorageRoot(accountNodesOf(answer), view.l1.stateRoot, rules.factory);
-    const words = new Map(
-      types.map((gameType, index) =>
-        [gameType, provenWord(slotNodesOf(answer, index), root, gameImplementationSlot(gameType))] as const
-      ),
+    const words = new Map<number, Hash256 | undefined>(
+      types.map((
+        gameType,
+        index,
+      ) => [gameType, provenWord(slotNodesOf(answer, index), root, gameImplementationSlot(gameType))]),
     );
-    const unknown = findUnknownImplementations(rules.gameTypes, words);
-    for (const { gameType, expected, found = "none" } of unknown) {
-      if (this.#reported.get(gameType) === found) continue;
-      this.#reported.set(gameType, found);
-      this.#deps.log.warn(
-        "game_implementation_changed",
-        { gameType, expected, found, factory: rules.factory },
-      );
+    const unknown = new Map(
+      findUnknownImplementations(rules.gameTypes, words).map((each) => [each.gameType, each]),
+    );
+    for (const gameType of types) {
+      const { expected, found = "none" } = unknown.get(gameType) ?? {};
+      this.#report(`implementation of ${gameType}`, expected !== undefined, () => {
+        const { factory } = rules;
+        this.#deps.log.warn("game_implementation_changed", { gameType, expected, found, factory });
+      });
     }
-    const unknownTypes = new Set(unknown.map(({ gameType }) => gameType));
-    for (const gameType of types) if (!unknownTypes.has(gameType)) this.#reported.delete(gameType);
-    return unknownTypes;
+    return new Set(unknown.keys());
   }
 
-  #passOver(game: FoundGame, reason: GameLogReason | GameReason): void {
-    this.#deps.log.debug("rollup_claim_skipped", { game: game.game.proxy, reason });
-    switch (reason) {
-      case "blacklisted":
-      case "no_block_number":
-      case "not_above_hub":
-        return this.#search.settle(game);
-      // The answer of an endpoint may change, though not indefinitely.
-      case "challenged":
-        this.#search.noteRefused(game);
-        return;
-      // It is only too early: for the L1, or for the hub's governance.
-      case "beyond_hub_l1_height":
-      case "block_does_not_exist":
-      case "other_game_type":
-      case "unknown_implementation":
-        return;
-    }
-  }
-
-  async #prove(
-    { view, rules, l1 }: ClaimPoll,
-    { game, blacklistedGames }: {
-      readonly game: Candidate;
-      readonly blacklistedGames: ReadonlySet<Address>;
-    },
-    signal: AbortSignal,
-  ): Promise<Extract<ClaimFinding, { kind: "claim" }>> {
-    const { proxy, rootClaim, gameType } = game.game;
+  async prove(game: Candidate, { view, rules, l1, signal }: Poll): Promise<ProvenClaim> {
+    const { game: { proxy, gameType }, claimed, config } = game;
+    const challenge = challengeWord(config.kind, proxy);
     const requests = [
       { account: rules.factory, slots: factoryProofSlots(game.game, game.extraData) },
-      { account: proxy, slots: gameProofSlots(game.config.kind) },
+      ...challenge === undefined ? [] : [{ account: challenge.account, slots: [challenge.slot] }],
     ];
-    const [factoryAnswer, proxyAnswer] = await l1.fetchProofs(requests, view.l1, signal);
-    if (factoryAnswer === undefined || proxyAnswer === undefined) throw new Error("A proof is missing");
-    checkIsInFactory(game, { factory: rules.factory, answer: factoryAnswer, stateRoot: view.l1.stateRoot });
-    const claimed = { l2Height: game.l2Height, outputRoot: rootClaim };
+    const [factoryAnswer, challengeAnswer] = await l1.fetchProofs(requests, view.l1, signal);
+    if (factoryAnswer === undefined) throw new Error("A proof is missing");
+    try {
+      checkIsInFactory(game, {
+        factory: rules.factory,
+        answer: factoryAnswer,
+        stateRoot: view.l1.stateRoot,
+      });
+    } catch (error) {
+      this.#details.forget(game);
+      throw error;
+    }
     const rollup = { l2: this.#deps.l2, messageParser: this.#options.messageParser };
     const block = await fetchClaimedBlock(rollup, claimed, signal);
     const value = buildDisputeGameProof({
       ...block,
-      game: game.game,
-      kind: game.config.kind,
-      extraData: game.extraData,
-      createdAtSec: game.createdAtSec,
+      ...game,
       factory: factoryAnswer,
-      proxy: proxyAnswer,
+      challenge: challengeAnswer,
     });
     const proof = opStackUpdateCodec.enc({
       l1Height: view.l1.height,
@@ -302,10 +359,10 @@ export class DisputeGames {
       l1StateRoot: view.l1.stateRoot,
       disputeGames: rules,
       outputOracle: undefined,
-      blacklistedGames,
+      blacklistedGames: new Set(),
     });
     const summary =
-      `block ${game.l2Height} by game ${proxy} of type ${gameType} at L1 block ${view.l1.height}`;
-    return { kind: "claim", proof, height: game.l2Height, summary };
+      `block ${claimed.l2Height} by game ${proxy} of type ${gameType} at L1 block ${view.l1.height}`;
+    return { kind: "claim", proof, height: claimed.l2Height, summary };
   }
 }

@@ -3,6 +3,8 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum}/src/lib.rs,
  * tesseract/consensus/{op-host,arb-host}/src/host.rs (initial consensus state).
  */
+import { enhanceCodec } from "scale-ts";
+import { type Codec, u8 } from "../../../core/encoding/scale.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
 import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
 import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
@@ -62,4 +64,18 @@ export function initialRollupCommitment(
 ): IntermediateState {
   const { number, timestampSec, stateRoot } = header;
   return { height: { id, height: number }, commitment: { timestampSec, overlayRoot: undefined, stateRoot } };
+}
+
+/**
+ * SCALE of the way in which claims are made: one byte. `unknown` for a variant that is newer than this program; the hub
+ * accepts proofs of any, so it decides only where claims are searched.
+ */
+export function consensusTypeCodec<const Name extends string>(
+  names: readonly Name[],
+): Codec<Name | "unknown"> {
+  return enhanceCodec(
+    u8,
+    (name: Name | "unknown") => name === "unknown" ? -1 : names.indexOf(name),
+    (index) => names[index] ?? "unknown",
+  );
 }

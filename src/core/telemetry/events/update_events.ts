@@ -151,14 +151,25 @@ export const updateEvents = {
     action: "Governance of the hub must set it.",
   },
   rollup_contract_mismatch: {
-    text: "Rollup contract differs from the one that the hub stores, which is used",
-    meaning: "The hub refuses proofs of any other contract.",
-    action: "Correct the key of the line, or remove it.",
+    text: "Rollup contract differs from the one that the hub stores",
+    meaning: "The hub refuses proofs of any other contract than its own.",
+    action: "Correct the key of the line, or remove it: then the hub's contract is used.",
   },
   game_type_unlisted: {
     text: "respected_game_type is not listed by the hub: games of all listed types are used",
     meaning: "The hub would refuse games of the configured type.",
     action: "Correct `respected_game_type`, or remove it.",
+  },
+  games_unlisted: {
+    text: "Only dispute games of types that the hub does not list are created: nothing can be proved",
+    meaning: "The rollup's operators moved to another type of games.",
+    action:
+      "Governance of the hub must add the type and implementation; updates go on then without a restart.",
+  },
+  rollup_settings_unknown: {
+    text: "Hub's settings of a rollup are partly unknown to this version",
+    meaning: "Governance uses kinds that are newer than this program; everything else goes on.",
+    action: "Update `causeway-consensus`.",
   },
   game_type_missing: {
     text: "No recent dispute game of respected_game_type: other listed types are used",
@@ -170,25 +181,22 @@ export const updateEvents = {
     meaning: "The rollup's operators replaced the contract of a game type.",
     action: "Governance of the hub must add the new implementation.",
   },
-  game_unreadable: {
-    text: "Dispute game unreadable; skipped",
-    meaning: "A game does not tell which state it claims.",
-    action: NOTHING,
-  },
   rollup_claim_skipped: {
     text: "Rollup claim skipped",
     meaning: "A dispute game, assertion or node is not usable; `reason` says why.",
     action: NOTHING,
   },
-  rollup_claim_last_attempt: {
-    text: "Last attempt for a rollup claim: the hub did not take it so far",
-    meaning: "If this attempt fails, the next claim is used.",
-    action: "If it repeats for all claims, compare the contracts of rollup and hub.",
+  rollup_claim_not_accepted: {
+    text: "Rollup claim submitted ten times without success; other claims come first",
+    meaning: "The claim stays open and is submitted again after the others.",
+    action: "See the errors of its submissions; if all claims fail, compare the contracts of rollup and hub.",
   },
   rollup_claim_unprovable: {
-    text: "Rollup claim cannot be proved; trying the next one",
-    meaning: "The endpoints of L1 or rollup lack what a proof of this claim needs; `code` says what.",
-    action: "Use endpoints that keep state for about an hour if it repeats.",
+    text: "Rollup claim cannot be proved now; trying the next one",
+    meaning:
+      "The endpoints of L1 or rollup lack what a proof of this claim needs, or the claim is false; `code` " +
+      "names the reason. The claim is tried again at each poll until the hub has a newer block of the rollup.",
+    action: "Use endpoints that are up to date and keep state for about an hour if it happens often.",
   },
   rollup_claims_uncounted: {
     text: "Number of rollup claims could not be read",

@@ -16,7 +16,7 @@ Deno.test("arbitrum: each assertion advances the hub once", async () => {
     const { contracts, hub, l2 } = fixture;
     const prover = fixture.prover();
     await fixture.advanceL1();
-    assert.match(await reasonForNothing(prover), /no new claim was made in L1 blocks 0 to/);
+    assert.match(await reasonForNothing(prover), /there are no new assertions in L1 blocks 0 to/);
     for (let round = 0; round < 3; round++) {
       await fixture.mineL2();
       const assertion = await contracts.createAssertion(l2);
@@ -118,7 +118,7 @@ Deno.test("arbitrum: assertions that were made while no relayer ran are found; t
     assert.equal(decodeArbitrumUpdate(again).l1Height, height + 2n);
     assert.equal(await relay(hub, prover), newest.l2Height);
     assert.match(await reasonForNothing(prover), /no claim is above/);
-    assert.match(await reasonForNothing(prover), /no new claim was made up to L1 block/);
+    assert.match(await reasonForNothing(prover), /there are no new assertions up to L1 block/);
   });
 });
 
@@ -190,8 +190,8 @@ for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
       // An empty list is believed by nobody, not even where there is nobody else to ask.
       lastBlock = 0n;
       const alone = fixture.prover({ l1Urls: [bad], l1Transport: behind });
-      assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
-      assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
+      assert.match(await reasonForNothing(alone), /there are no new (assertions|nodes) in L1 blocks/);
+      assert.match(await reasonForNothing(alone), /there are no new (assertions|nodes) in L1 blocks/);
       lastBlock = second.block;
       assert.equal(await relay(hub, alone), second.l2Height);
     });

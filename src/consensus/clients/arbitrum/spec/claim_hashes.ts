@@ -87,6 +87,18 @@ export function parseAssertionWord(packed: Hash256): AssertionWord {
   };
 }
 
+/**
+ * Finds the reason for which an assertion cannot be proved now. @param parentWord first word of the parent at the height
+ * of the proofs; zero or undefined when the slot is empty.
+ */
+export function contestReason(
+  parentWord: Hash256 | undefined,
+): "without its parent in the rollup" | "challenged" | undefined {
+  if (parentWord === undefined || BigInt(parentWord) === 0n) return "without its parent in the rollup";
+  // With two children one of them is wrong.
+  return parseAssertionWord(parentWord).secondChildBlock === 0n ? undefined : "challenged";
+}
+
 /** Slot of the rollup's node numbers (before BoLD). */
 export const nodeNumbersSlot: Hash256 = word(rollupSlots.nodeNumbers);
 

@@ -9,10 +9,8 @@ import type { AccountProofAnswer } from "../../../../core/merkle/evm_proof.ts";
 import { EMPTY_ROOT } from "../../../../core/merkle/patricia.ts";
 import { accountNodesOf, slotNodesOf } from "../../../rollup/spec/l1_storage.ts";
 import { RollupDataError } from "../../../rollup/spec/rollup_data_error.ts";
-import { claimedHeight, type DisputeGameCreated, type OutputProposed } from "./claim_events.ts";
-import type { DisputeGameKind } from "./consensus_state.ts";
+import type { DisputeGameCreated, OutputProposed } from "./claim_events.ts";
 import {
-  challengeSlot,
   disputeGameSlot,
   gameImplementationSlot,
   gameUuid,
@@ -26,12 +24,6 @@ import type { DisputeGameProof, OutputOracleProof } from "./update.ts";
 export function factoryProofSlots(game: DisputeGameCreated, extraData: Uint8Array): readonly Hash256[] {
   const uuid = gameUuid(game.gameType, game.rootClaim, extraData);
   return [disputeGameSlot(uuid), gameImplementationSlot(game.gameType)];
-}
-
-/** Slots of `eth_getProof` for the game: one or none. */
-export function gameProofSlots(kind: DisputeGameKind): readonly Hash256[] {
-  const slot = challengeSlot(kind);
-  return slot === undefined ? [] : [slot];
 }
 
 /** Slots of `eth_getProof` for the oracle, in the order that {@link buildOutputOracleProof} expects. */
@@ -59,36 +51,44 @@ function claimOf(header: EvmBlockHeader, withdrawalStorageRoot: Hash256): Hash25
   });
 }
 
+/** Claim about a block of the rollup. */
+export interface ClaimedOutput {
+  readonly l2Height: bigint;
+  readonly outputRoot: Hash256;
+}
+
 /** L2 part of a claim. */
 export interface ClaimedL2Block {
   readonly header: EvmBlockHeader;
   readonly withdrawalStorageRoot: Hash256;
 }
 
-function checkClaim(block: ClaimedL2Block, height: bigint, rootClaim: Hash256): void {
-  if (block.header.number !== height) throw new RollupDataError("wrong_block");
-  if (claimOf(block.header, block.withdrawalStorageRoot) !== rootClaim) {
+function checkClaim(block: ClaimedL2Block, { l2Height, outputRoot }: ClaimedOutput): void {
+  if (block.header.number !== l2Height) throw new RollupDataError("wrong_block");
+  if (claimOf(block.header, block.withdrawalStorageRoot) !== outputRoot) {
     throw new RollupDataError("false_claim");
   }
 }
 
 /**
- * Builds the proof of a dispute game; `factory` and `proxy` are answers of `eth_getProof` at the L1 height of the
+ * Builds the proof of a dispute game; `factory` and `challenge` are answers of `eth_getProof` at the L1 height of the
  * update. @throws {RollupDataError} `malformed_result`, `wrong_block`, `false_claim` @throws {EvmProofError}
  * malformed_answer
  */
 export function buildDisputeGameProof(
   parts: ClaimedL2Block & {
     readonly game: DisputeGameCreated;
-    readonly kind: DisputeGameKind;
+    /** The game's claim about the rollup: of a super root its entry for the chain. */
+    readonly claimed: ClaimedOutput;
     readonly extraData: Uint8Array;
     readonly createdAtSec: bigint;
     readonly factory: AccountProofAnswer;
-    readonly proxy: AccountProofAnswer;
+    /** About the account of the challenge word, with its slot; absent: the kind has none. */
+    readonly challenge: AccountProofAnswer | undefined;
   },
 ): DisputeGameProof {
-  const { game, factory, proxy, extraData } = parts;
-  checkClaim(parts, claimedHeight(extraData), game.rootClaim);
+  const { game, factory, challenge, extraData } = parts;
+  checkClaim(parts, parts.claimed);
   return {
     header: parts.header,
     withdrawalStorageRoot: parts.withdrawalStorageRoot,
@@ -96,8 +96,8 @@ export function buildDisputeGameProof(
     disputeFactoryProof: accountNodesOf(factory),
     disputeGameProof: slotNodesOf(factory, 0),
     gameImplProof: slotNodesOf(factory, 1),
-    proxyAccountProof: accountNodesOf(proxy),
-    challengeProof: gameProofSlots(parts.kind).length === 0 ? [] : slotNodesOf(proxy, 0),
+    proxyAccountProof: challenge === undefined ? [] : accountNodesOf(challenge),
+    challengeProof: challenge === undefined ? [] : slotNodesOf(challenge, 0),
     proxy: game.proxy,
     extraData,
     gameType: game.gameType,
@@ -113,7 +113,7 @@ export function buildOutputOracleProof(
   parts: ClaimedL2Block & { readonly output: OutputProposed; readonly oracle: AccountProofAnswer },
 ): OutputOracleProof {
   const { output, oracle, header } = parts;
-  checkClaim(parts, output.l2Height, output.outputRoot);
+  checkClaim(parts, output);
   return {
     stateRoot: header.stateRoot,
     withdrawalStorageRoot: parts.withdrawalStorageRoot,

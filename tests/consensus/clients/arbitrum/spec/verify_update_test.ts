@@ -1,9 +1,7 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
-import {
-  ArbitrumError,
-  type ArbitrumErrorCode,
-} from "../../../../../src/consensus/clients/arbitrum/spec/arbitrum_error.ts";
+import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
+import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_update_error.ts";
 import {
   assertionProofSlots,
   buildAssertionProof,
@@ -43,7 +41,7 @@ const height = realAssertion.integer("expected.height");
 function refuses(update: ArbitrumUpdate, hub: ArbitrumHubView, code: ArbitrumErrorCode): void {
   throws(
     () => verifyArbitrumUpdate(trusted, update, hub),
-    (error) => error instanceof ArbitrumError && error.code === code,
+    (error) => error instanceof RollupUpdateError && error.code === code,
     `should be refused as ${code}`,
   );
 }
