@@ -1,6 +1,6 @@
 /**
  * The main job on the devnet with both compiled programs: `causeway-consensus` proves an L1, two rollups and a BSC-type
- * chain to the hub, with `--all` a Polygon chain, too, and the hub to them and to a Substrate chain, through changes of the
+ * chain to the hub, with `--all` two rollups with super roots and a Polygon chain, too, and the hub to them and to a Substrate chain, through changes of the
  * relay chain's authorities; `causeway` carries messages between all of them on top of that, then claims their fees and has
  * them paid out. What is shown is read from the chains and the hub, not from the programs.
  * Usage: `deno task demo [--all] [--keep] [--verbose] [--count=20]`
@@ -49,7 +49,13 @@ const FEW = 5;
 /** In the order of their names, `A`, `B`, ...: the rollups stand on the L1. */
 const KINDS: readonly ChainKind[] = ["beacon", "op_stack", "arbitrum", "bsc"];
 /** With `--all`. */
-const ALL_KINDS: readonly ChainKind[] = [...KINDS, "polygon", "polkadot_hub"];
+const ALL_KINDS: readonly ChainKind[] = [
+  ...KINDS,
+  "op_stack_super",
+  "op_stack_permissioned",
+  "polygon",
+  "polkadot_hub",
+];
 /** The last name, final by votes of its own. */
 const SUBSTRATE = "SUBSTRATE-demo";
 const SUBSTRATE_DECIMALS = 12;
@@ -68,7 +74,7 @@ function parseArguments(args: readonly string[]): Arguments {
     .description(
       "EVM chains, a Substrate chain and a hub learn of each other by proofs, and messages cross; both compiled programs at work",
     )
-    .option("--all", "a Polygon chain and Polkadot Hub as well", false)
+    .option("--all", "rollups with super roots, a Polygon chain and Polkadot Hub as well", false)
     .option("--keep", "continue afterwards, so that more can be sent", false)
     .option("--verbose", "show the logs of both programs", false)
     .option("--count <n>", "messages each way between the L1 and BSC", readCount, 20)
@@ -138,7 +144,7 @@ async function play(
 ): Promise<void> {
   const { progress, signal } = scene;
   const kinds = options.all
-    ? "a BSC-type, a Polygon and a Substrate chain, Polkadot Hub"
+    ? "two more with super roots, a BSC-type, a Polygon and a Substrate chain, Polkadot Hub"
     : "a BSC-type and a Substrate chain";
   progress.say(`Starting an L1, two rollups, ${kinds}, a hub and its relay chain,`);
   progress.say(

@@ -12,7 +12,7 @@ import { liveChainOf, liveHubs, type NamedChain } from "../../core/config/live_c
 import { isPolkadotHub } from "../../core/ismp/polkadot_hub.ts";
 import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
 import { chainClients, type ChainType } from "../registry.ts";
-import { rollupClientName } from "../rollup/spec/known_rollups.ts";
+import { knownClaimContract, rollupClientName } from "../rollup/spec/known_rollups.ts";
 import { consensusSections } from "./schema.ts";
 
 /** Families of rollups: docs/protocol/evm-consensus.md section 3. */
@@ -21,15 +21,25 @@ const ARBITRUM: ReadonlySet<string> = new Set(["arbitrum", "arbitrum-sepolia"]);
 /** Client of the L1 of all known rollups, on either hub. */
 const L1_CLIENT = "ETH0";
 
-/** Keys of host sections that are left blank: nodes, and contracts that are not known of every chain. */
+/** Keys of host sections that are left blank: nodes. */
 const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
   evm: ["beacon_http_urls"],
   bsc: [],
   polygon: ["heimdall_rpc_url"],
   substrate_evm: ["relay_rpc_ws"],
-  op_stack: ["beacon_rpc_url", "dispute_game_factory"],
-  arbitrum_orbit: ["beacon_rpc_url", "rollup_core"],
+  op_stack: ["beacon_rpc_url"],
+  arbitrum_orbit: ["beacon_rpc_url"],
 };
+
+/** Contract of the L1 that claims about a rollup are made in, where it is known; else the hub's is used. */
+function claimContractOf(
+  { chainId, type }: NamedChain & { readonly type: ChainType },
+): Record<string, string> {
+  const contract = knownClaimContract(chainId);
+  return contract === undefined
+    ? {}
+    : { [type === "op_stack" ? "dispute_game_factory" : "rollup_core"]: contract };
+}
 
 /** Keys of a blank that are lists. */
 const LISTS: ReadonlySet<string> = new Set(["beacon_http_urls", "beacon_rpc_url"]);
@@ -86,7 +96,9 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
           ...Object.fromEntries(HOST_BLANKS[chain.type].map((key) => [key, LISTS.has(key) ? [] : ""])),
           l1_state_machine: evmStateMachine(l1),
           l1_consensus_state_id: L1_CLIENT,
+          ...claimContractOf(chain),
         },
+        switchedOn: Object.keys(claimContractOf(chain)),
       },
     ]),
   ];

@@ -12,14 +12,15 @@ import {
   rollupHostKeys,
   toRollupOptions,
 } from "../../rollup/rollup_section.ts";
-import { createOpStackProver } from "./op_stack_prover.ts";
+import { createOpStackProver, fetchOpStackContracts } from "./op_stack_prover.ts";
 
 const hostKeys = {
   ...rollupHostKeys,
-  disputeGameFactory: required(contractAddress, {
+  disputeGameFactory: optional(contractAddress, {
     name: "dispute_game_factory",
     description:
-      "The DisputeGameFactory contract on the L1. Games of every type that the hub lists are used.",
+      "The DisputeGameFactory contract on the L1. Games of every type that the hub lists are used. Default: the " +
+      "one that the hub stores.",
     example: "0xe5965Ab5962eDc7477C8520243A95517CD252fA9",
   }),
   respectedGameType: optional(integer(0, UINT32_MAX), {
@@ -57,7 +58,10 @@ export const opStackClient: ChainClient<"op_stack", SectionValues<typeof hostKey
   findL1,
   createChecks: (deps, section) =>
     checkRollup(deps, section, {
-      l1: toAddress(section.host.disputeGameFactory),
+      l1: section.host.disputeGameFactory ?? (async (signal) => {
+        const { games, oracle } = await fetchOpStackContracts(deps.hub, section, signal);
+        return games?.factory ?? oracle;
+      }),
       l2: toAddress(section.host.messageParser),
     }),
   createProver: (context, section) => {

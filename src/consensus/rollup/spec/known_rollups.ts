@@ -1,7 +1,9 @@
 /**
- * Ids of rollup clients on the public hubs. Source: documentation of the networks (docs/protocol/evm-consensus.md
- * section 3); ids are chosen by the hub's governance.
+ * Rollups of the public hubs: ids of their clients, which the hub's governance chooses (docs/protocol/evm-consensus.md
+ * section 3), and the contracts of the L1 in which claims are made: ethereum-optimism/superchain-registry:
+ * superchain/configs, OffchainLabs/arbitrum-docs, and the vectors of real claims.
  */
+import type { Address } from "../../../core/evm/address.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import {
   type ConsensusClientId,
@@ -11,16 +13,21 @@ import {
   toConsensusStateId,
 } from "../../../core/ismp/state_machine.ts";
 
-const knownIds: ReadonlyMap<number, string> = new Map([
-  [42161, "ARB0"],
-  [421614, "ARB0"],
-  [10, "OPT0"],
-  [11155420, "OPT0"],
-  [8453, "BASE"],
-  [84532, "BASE"],
-  [130, "UNI0"],
-  [1868, "SON0"],
+const known: ReadonlyMap<number, { readonly id: string; readonly contract?: Address }> = new Map([
+  [42161, { id: "ARB0", contract: "0x4dceb440657f21083db8add07665f8ddbe1dcfc0" }],
+  [421614, { id: "ARB0", contract: "0x042b2e6c5e99d4c521bd49beed5e99651d9b0cf4" }],
+  [10, { id: "OPT0", contract: "0xe5965ab5962edc7477c8520243a95517cd252fa9" }],
+  [11155420, { id: "OPT0", contract: "0x05f9613adb30026ffd634f38e5c4dfd30a197fa1" }],
+  [8453, { id: "BASE", contract: "0x43edb88c4b80fdd2adff2412a7bebf9df42cb40e" }],
+  [84532, { id: "BASE", contract: "0xd6e6dbf4f7ea0ac412fd8b65ed297e64bb7a06e1" }],
+  [130, { id: "UNI0" }],
+  [1868, { id: "SON0" }],
 ]);
+
+/** Contract of the L1 in which claims about a rollup are made; `undefined` where it is not known here. */
+export function knownClaimContract(chainId: number): Address | undefined {
+  return known.get(chainId)?.contract;
+}
 
 /** Origin of a rollup client's id. */
 export type RollupClientName =
@@ -46,6 +53,6 @@ export function rollupClientName(
   if (rollup.consensusStateId !== l1ConsensusStateId && isRollupClient) {
     return { kind: "configured", id: rollup.consensusStateId };
   }
-  const known = knownIds.get(evmChainId(rollup.stateMachine));
-  return known === undefined ? { kind: "unknown" } : { kind: "replaced", id: toConsensusStateId(known) };
+  const id = known.get(evmChainId(rollup.stateMachine))?.id;
+  return id === undefined ? { kind: "unknown" } : { kind: "replaced", id: toConsensusStateId(id) };
 }
