@@ -12,7 +12,7 @@ import { liveChainOf, liveHubs, type NamedChain } from "../../core/config/live_c
 import { isPolkadotHub } from "../../core/ismp/polkadot_hub.ts";
 import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
 import { chainClients, type ChainType } from "../registry.ts";
-import { knownClaimContract, rollupClientName } from "../rollup/spec/known_rollups.ts";
+import { findRollupClient, knownClaimContract } from "../rollup/spec/known_rollups.ts";
 import { consensusSections } from "./schema.ts";
 
 /** Families of rollups: docs/protocol/evm-consensus.md section 3. */
@@ -125,10 +125,6 @@ function clientIdOf(chain: NamedChain): string {
   const { consensusStateId } = liveChainOf(chain);
   const id = toConsensusStateId(consensusStateId);
   if (chain.isRollup !== true) return id;
-  const name = rollupClientName(
-    { stateMachine: evmStateMachine(chain.chainId), consensusStateId: id },
-    toConsensusStateId(L1_CLIENT),
-    undefined,
-  );
-  return name.kind === "unknown" ? "" : name.id;
+  const rollup = { stateMachine: evmStateMachine(chain.chainId), consensusStateId: id };
+  return findRollupClient(rollup, toConsensusStateId(L1_CLIENT), undefined) ?? "";
 }

@@ -25,16 +25,16 @@ const MAX_ENDPOINT_FAULTS = 3;
 
 /** An update that our verifier accepts. */
 export interface ProvenClaim {
-  readonly kind: "claim";
   /** SCALE of the update. */
   readonly proof: Uint8Array;
   /** Height of the rollup that the hub will know. */
   readonly height: bigint;
-  readonly summary: string;
 }
 
 /** Result of polling the claims of a rollup. */
-export type ClaimFinding = { readonly kind: "nothing"; readonly reason: string } | ProvenClaim;
+export type ClaimFinding =
+  | { readonly kind: "nothing"; readonly reason: string }
+  | ProvenClaim & { readonly kind: "claim"; readonly summary: string };
 
 /** Inputs of one poll. */
 export interface ClaimPoll<State extends RollupClientState, Rules = undefined> {
@@ -57,8 +57,14 @@ export interface SearchedRange<Claim> {
 /** Completeness of the found claims by the contract's state. `unknown`: inconclusive. */
 export type Completeness = "complete" | "incomplete" | "unknown";
 
-/** Notes why a claim is not tried now. @param isFinal nothing can change that. */
-export type PassOver<Claim> = (claim: Claim, reason: string, isFinal?: boolean) => void;
+/**
+ * Keeps the claims that nothing speaks against; the others are not tried now. @param isFinal nothing can change that.
+ */
+export type Sift<Claim> = <Some extends Claim>(
+  claims: readonly Some[],
+  reasonAgainst: (claim: Some, index: number) => string | undefined,
+  isFinal?: boolean,
+) => readonly Some[];
 
 /** Differences between the kinds of claims. */
 export interface ClaimKind<
@@ -88,7 +94,7 @@ export interface ClaimKind<
   plan(
     open: readonly Claim[],
     poll: ClaimPoll<State, Rules>,
-    passOver: PassOver<Claim>,
+    sift: Sift<Claim>,
   ): Promise<readonly Candidate[]>;
   /**
    * Builds and verifies an update; `undefined`: it does not advance the hub. @throws {ClaimRefusal | RollupDataError |
@@ -208,14 +214,18 @@ export class Claims<
       return { kind: "nothing", reason: `there are no new ${this.#kind.noun} ${where}` };
     }
     const reasons: string[] = [];
-    const candidates = await this.#kind.plan(open, poll, (claim, reason, isFinal = false) => {
-      reasons.push(reason);
-      const name = this.#kind.describe(claim);
-      if (this.#search.noteReason(claim, reason)) {
-        this.#deps.log.debug("rollup_claim_skipped", { claim: name, reason });
-      }
-      if (isFinal) this.#search.settle(claim);
-    });
+    const sift: Sift<Claim> = (claims, reasonAgainst, isFinal = false) =>
+      claims.filter((claim, index) => {
+        const reason = reasonAgainst(claim, index);
+        if (reason === undefined) return true;
+        reasons.push(reason);
+        if (this.#search.noteReason(claim, reason)) {
+          this.#deps.log.debug("rollup_claim_skipped", { claim: this.#kind.describe(claim), reason });
+        }
+        if (isFinal) this.#search.settle(claim);
+        return false;
+      });
+    const candidates = await this.#kind.plan(open, poll, sift);
     if (candidates.length > 0) return await this.#tryAll(candidates, poll);
     const counts = [...Map.groupBy(reasons, (reason) => reason)].map(([reason, all]) =>
       `${all.length} ${reason.replaceAll("_", " ")}`
@@ -309,7 +319,8 @@ export class Claims<
           continue;
         }
         if (search.noteOffered(claim)) this.#deps.log.warn("rollup_claim_not_accepted", { claim: name });
-        return offer;
+        const summary = `block ${offer.height} by ${name} at L1 block ${poll.view.l1.height}`;
+        return { ...offer, kind: "claim", summary };
       } catch (error) {
         poll.signal.throwIfAborted();
         const refusal = refusalOf(error);

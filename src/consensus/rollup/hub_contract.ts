@@ -49,16 +49,3 @@ export function compareContract(
     `any other contract: correct ${key}, or remove it so that the hub's is used`;
   return [{ severity: "fatal", event: "rollup_contract_mismatch", text }];
 }
-
-/** Names an unknown variant in a client's state, and what it costs. */
-export function describeUnknownType(
-  { consensusType }: { readonly consensusType: string | undefined },
-  id: StateMachineId,
-  instead: string,
-): readonly CheckFinding[] {
-  if (consensusType !== "unknown") return [];
-  const text =
-    `${stateMachineIdKey(id)}: the hub's client is of a consensus type that this version does not ` +
-    `know: ${instead}; update causeway-consensus if there are none`;
-  return [warning("rollup_settings_unknown", text)];
-}

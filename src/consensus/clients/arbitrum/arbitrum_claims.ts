@@ -90,30 +90,22 @@ function claimsOf<Event>(
     },
     keyOf: describe,
     describe,
-    plan: async (open, poll, passOver) => {
+    plan: async (open, poll, sift) => {
       const { view: { state, l1: { height } } } = poll;
-      const names = open.map(({ event }) => generation.claimHash(event));
-      const { contestSlot } = generation;
-      const [blacklisted, words] = [
-        await hub.reads.fetchStorage(
-          names.map((name) => blacklistedClaimKey(state.stateMachineId, name)),
-          poll.signal,
-        ),
-        await readWords(poll, contestSlot === undefined ? [] : open.map(({ event }) => contestSlot(event))),
-      ];
-      const candidates = open.filter((claim, index) => {
-        const isBlacklisted = blacklisted[index] !== undefined;
-        const reason = isBlacklisted
-          ? "blacklisted on the hub"
-          : claim.l1Height > height
-          ? "newer than the L1 block that the hub knows"
-          : contestSlot && contestReason(words[index]);
-        if (reason !== undefined) passOver(claim, reason, isBlacklisted);
-        return reason === undefined;
-      });
-      return candidates.toReversed().toSorted((a, b) =>
-        Number(generation.orderOf(b) - generation.orderOf(a))
+      const keys = open.map(({ event }) =>
+        blacklistedClaimKey(state.stateMachineId, generation.claimHash(event))
       );
+      const blacklisted = await hub.reads.fetchStorage(keys, poll.signal);
+      const isBlacklisted = (_: unknown, index: number): string | undefined =>
+        blacklisted[index] && "blacklisted on the hub";
+      const known = sift(
+        sift(open, isBlacklisted, true),
+        ({ l1Height }) => l1Height > height ? "newer than the L1 block that the hub knows" : undefined,
+      );
+      const { contestSlot } = generation;
+      const words = contestSlot && await readWords(poll, known.map(({ event }) => contestSlot(event)));
+      const sound = sift(known, (_, index) => words && contestReason(words[index]));
+      return sound.toReversed().toSorted((a, b) => Number(generation.orderOf(b) - generation.orderOf(a)));
     },
     prove: async ({ event }, { view, contract, signal }) => {
       const found = await l2.fetchHeader(generation.blockHash(event), signal);
@@ -133,8 +125,7 @@ function claimsOf<Event>(
         rollupCore: contract,
         blacklistedClaims: new Set(),
       });
-      const summary = `block ${header.number} by ${generation.nameOf(event)} at L1 block ${view.l1.height}`;
-      return { kind: "claim", proof, height: header.number, summary };
+      return { proof, height: header.number };
     },
   };
 }

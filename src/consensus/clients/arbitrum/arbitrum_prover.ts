@@ -7,13 +7,7 @@ import type { Address } from "../../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { Claims } from "../../rollup/claims.ts";
-import {
-  compareContract,
-  decodeContract,
-  describeUnknownType,
-  readStored,
-  warning,
-} from "../../rollup/hub_contract.ts";
+import { compareContract, decodeContract, readStored, warning } from "../../rollup/hub_contract.ts";
 import type { ArbitrumOptions, RollupDeps } from "../../rollup/rollup_options.ts";
 import { createRollupProver, type RollupKind } from "../../rollup/rollup_prover.ts";
 import { assertionClaims, nodeClaims } from "./arbitrum_claims.ts";
@@ -44,6 +38,7 @@ function arbitrumKind(
   const nodes = new Claims(deps, nodeClaims(deps));
   return {
     clientId: consensusClientIds.arbitrum,
+    noun: "assertions of BoLD",
     decodeState: decodeArbitrumState,
     encodeInitialState: (at) => arbitrumConsensusStateCodec.enc({ ...at, consensusType: "ArbitrumBold" }),
     findClaim: async (view, signal) => {
@@ -67,10 +62,7 @@ function arbitrumKind(
           "until governance sets one";
         return [warning("rollup_contract_missing", text)];
       }
-      return [
-        ...compareContract(id, "rollup_core", { configured: rollupCore, stored }),
-        ...describeUnknownType(state, id, "assertions of BoLD are proved"),
-      ];
+      return compareContract(id, "rollup_core", { configured: rollupCore, stored });
     },
   };
 }

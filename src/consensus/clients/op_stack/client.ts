@@ -66,12 +66,8 @@ export const opStackClient: ChainClient<"op_stack", SectionValues<typeof hostKey
     }),
   createProver: (context, section) => {
     const { disputeGameFactory, respectedGameType, messageParser, l2Oracle } = section.host;
-    return createOpStackProver(openRollup(context, section), {
-      ...toRollupOptions(section),
-      disputeGameFactory,
-      respectedGameType,
-      messageParser,
-      l2Oracle,
-    });
+    const contracts = { disputeGameFactory, messageParser, l2Oracle };
+    const options = { ...toRollupOptions(section), ...contracts, respectedGameType };
+    return createOpStackProver(openRollup(context, section), options);
   },
 };

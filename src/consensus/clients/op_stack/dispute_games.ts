@@ -2,7 +2,6 @@
  * Dispute games as claims: the highest valid, unchallenged game of a type that the hub lists is proved. Start reading at
  * {@link DisputeGames.plan}.
  */
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import type { RawLog } from "../../../core/evm/host_events.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -11,20 +10,20 @@ import type {
   ClaimKind,
   ClaimPoll,
   Completeness,
-  PassOver,
   ProvenClaim,
   SearchedRange,
+  Sift,
 } from "../../rollup/claims.ts";
 import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
 import { commitmentIdOf } from "../../rollup/spec/rollup_client.ts";
-import { fetchClaimedBlock } from "./claimed_block.ts";
+import { fetchClaimedBlock, verifiedUpdate } from "./claimed_block.ts";
 import {
   checkIsInFactory,
   fetchBlockAt,
+  fetchChallenges,
   fetchHead,
   fetchNewestGames,
-  fetchUnchallenged,
   fetchUnlistedGames,
   type Game,
   GameDetails,
@@ -35,18 +34,16 @@ import type { GameTypeConfig, OpStackConsensusState } from "./spec/consensus_sta
 import { blacklistedGameKey, type DisputeGameRules } from "./spec/hub_storage.ts";
 import { challengeWord, gameImplementationSlot } from "./spec/output_root.ts";
 import {
-  configOf,
   findUnknownImplementations,
   type FoundGame,
   inOrder,
   judgeHeight,
   type ListedGame,
   readClaim,
+  skipReason,
   typesOtherThanRespected,
 } from "./spec/plan_update.ts";
 import type { SuperRootClaim } from "./spec/super_root.ts";
-import { opStackUpdateCodec } from "./spec/update.ts";
-import { decodeOpStackUpdate, verifyOpStackUpdate } from "./spec/verify_update.ts";
 
 /** Time without a game of a listed type after which that is reported, seconds of the L1. */
 const UNLISTED_AFTER_SEC = 3_600n;
@@ -114,12 +111,9 @@ export class DisputeGames
     { contract: factory, l1, view, signal }: Poll,
     { range: { from } }: SearchedRange<FoundGame>,
   ): Promise<Completeness> {
-    const most = { most: 1n, skip: BigInt(found.length) };
-    const { count, newest: [before] } = await fetchNewestGames(
-      { l1, factory, at: view.l1.height },
-      most,
-      signal,
-    );
+    const place = { l1, factory, at: view.l1.height };
+    const skipped = { most: 1n, skip: BigInt(found.length) };
+    const { count, newest: [before] } = await fetchNewestGames(place, skipped, signal);
     if (count === 0n || BigInt(found.length) > count) return "unknown";
     if (before === undefined) return "complete";
     if (from === 0n) return "incomplete";
@@ -132,37 +126,36 @@ export class DisputeGames
   async plan(
     open: readonly FoundGame[],
     poll: Poll,
-    passOver: PassOver<FoundGame>,
+    sift: Sift<FoundGame>,
   ): Promise<readonly Candidate[]> {
-    const { rules: { gameTypes: configs }, view, l1, signal } = poll;
-    const { respectedGameType } = this.#options;
-    const listed = open.flatMap((game) => {
-      const config = configOf(game, { configs, l1Height: view.l1.height });
-      if (typeof config !== "string") return [{ ...game, config }];
-      passOver(game, config);
-      return [];
+    const { rules: { gameTypes: configs }, view: { l1: { height }, state }, l1, signal } = poll;
+    const newest = open.at(-1);
+    if (newest !== undefined) await this.#reportUnlisted(newest, poll);
+    const usable = sift(open, (game) => skipReason(game, { configs, l1Height: height }));
+    const listed = usable.flatMap((game): ListedGame[] => {
+      const config = configs.find(({ gameType }) => gameType === game.game.gameType);
+      return config === undefined ? [] : [{ ...game, config }];
     });
     if (listed.length > 0) this.#reportRespectedType(listed.slice(-RECENT_GAMES), configs);
-    const newest = open.at(-1);
-    const isNewestListed = newest === undefined || listed.some(({ game }) => game === newest.game);
-    if (isNewestListed) this.#reported.delete("unlisted");
-    else await this.#reportUnlisted(poll);
     const details = await this.#details.read(listed, l1, signal);
-    const readable = listed.flatMap((game, index): Game[] => {
-      const known = details[index];
-      if (known === undefined) passOver(game, "unreadable");
-      return known === undefined ? [] : [{ ...game, ...known }];
-    });
-    const placed = await this.#place(readable, poll, passOver);
-    const sound = await this.#withoutChallenged(placed, poll, passOver);
-    const allowed = await this.#withoutBlacklisted(sound, poll, passOver);
+    const readable = sift(listed, (_, index) => details[index] === undefined ? "unreadable" : undefined)
+      .flatMap((game): Game[] => {
+        const known = this.#details.of(game);
+        return known === undefined ? [] : [{ ...game, ...known }];
+      });
+    const placed = await this.#place(readable, poll, sift);
+    const statuses = await fetchChallenges(placed, { l1, at: height }, signal);
+    const sound = sift(placed, (_, at) => statuses[at] === "unchallenged" ? undefined : "challenged");
+    const keys = sound.map(({ game }) => blacklistedGameKey(state.stateMachineId, game.proxy));
+    const blacklisted = await this.#deps.hub.reads.fetchStorage(keys, signal);
+    const allowed = sift(sound, (_, at) => blacklisted[at] && "blacklisted on the hub", true);
     const unknown = await this.#unknownTypes(poll, allowed);
-    const candidates = allowed.filter((game) => {
-      const isUnknown = unknown.has(game.game.gameType);
-      if (isUnknown) passOver(game, "of an implementation that the hub does not expect");
-      return !isUnknown;
-    });
-    return inOrder(candidates, respectedGameType);
+    const candidates = sift(
+      allowed,
+      ({ game: { gameType } }) =>
+        unknown.has(gameType) ? "of an implementation that the hub does not expect" : undefined,
+    );
+    return inOrder(candidates, this.#options.respectedGameType);
   }
 
   /** Reports a condition when it begins. */
@@ -174,16 +167,20 @@ export class DisputeGames
     }
   }
 
-  #reportRespectedType(open: readonly FoundGame[], configs: readonly GameTypeConfig[]): void {
+  #reportRespectedType(games: readonly FoundGame[], configs: readonly GameTypeConfig[]): void {
     const { respectedGameType } = this.#options;
-    const others = typesOtherThanRespected(open, configs, respectedGameType);
+    const others = typesOtherThanRespected(games, configs, respectedGameType);
     this.#report("respected", others.length > 0, () => {
       this.#deps.log.warn("game_type_missing", { respectedGameType, found: others.join(", ") });
     });
   }
 
   /** Reports that only games of types that the hub does not list have been created for a while. */
-  async #reportUnlisted({ rules, l1, view, signal }: Poll): Promise<void> {
+  async #reportUnlisted({ game: { gameType } }: FoundGame, { rules, l1, view, signal }: Poll): Promise<void> {
+    if (rules.gameTypes.some((config) => config.gameType === gameType)) {
+      this.#reported.delete("unlisted");
+      return;
+    }
     try {
       const place = { l1, factory: rules.factory, at: view.l1.height };
       const found = await fetchUnlistedGames(place, rules.gameTypes, signal);
@@ -205,8 +202,9 @@ export class DisputeGames
   async #place(
     games: readonly Game[],
     poll: Poll,
-    passOver: PassOver<FoundGame>,
+    sift: Sift<FoundGame>,
   ): Promise<readonly Candidate[]> {
+    const { view: { hubHeight }, signal } = poll;
     const placed: Candidate[] = [];
     const superRoots: SuperRootGame[] = [];
     for (const game of games) {
@@ -214,81 +212,47 @@ export class DisputeGames
       if (typeof claim === "string") {
         const isProved = claim.startsWith("super_root"); // by the hash of the data
         if (!isProved) this.#details.forget(game);
-        passOver(game, claim, isProved);
+        sift([game], () => claim, isProved);
       } else if ("timestampSec" in claim) superRoots.push({ ...game, claim });
       else placed.push({ ...game, claimed: claim });
     }
-    placed.push(...await this.#placeSuperRoots(superRoots, poll, passOver));
-    const { view: { hubHeight }, signal } = poll;
+    if (superRoots.length > 0) placed.push(...await this.#placeSuperRoots(superRoots, poll, sift));
     const l2Height = placed.length === 0 ? 0n : await this.#deps.l2.fetchHeight(signal);
-    return placed.filter((game) => {
-      const reason = judgeHeight(game.claimed.l2Height, { hubHeight, l2Height });
-      if (reason !== undefined) passOver(game, reason);
-      return reason === undefined;
-    });
+    return sift(placed, ({ claimed }) => judgeHeight(claimed.l2Height, { hubHeight, l2Height }));
   }
 
   /** Finds the blocks that super roots are about. */
   async #placeSuperRoots(
     games: readonly SuperRootGame[],
-    poll: Poll,
-    passOver: PassOver<FoundGame>,
+    { view: { state, hubHeight }, signal }: Poll,
+    sift: Sift<FoundGame>,
   ): Promise<readonly Candidate[]> {
-    if (games.length === 0) return [];
-    const { l2 } = this.#deps;
-    const [head, hubTimeSec] = [await fetchHead(l2, poll.signal), await this.#hubTimeSec(poll)];
+    const { l2, hub: { reads } } = this.#deps;
+    const at = { id: commitmentIdOf(state), height: hubHeight ?? 0n };
+    // Earlier seconds are of no use, whatever a node of the rollup reports.
+    const { timestampSec: hubSec = 0n } = await reads.fetchCommitment(at, signal) ?? {};
+    const later = sift(
+      games,
+      ({ claim }) => claim.timestampSec < hubSec ? "not above the hub's height" : undefined,
+      true,
+    );
+    const head = await fetchHead(l2, signal);
     const turnOf = ({ game }: FoundGame): number => this.#searched.get(game.proxy) ?? -1;
-    const inTurn = games.toSorted((a, b) =>
+    const inTurn = later.toSorted((a, b) =>
       turnOf(a) - turnOf(b) || Number(b.claim.timestampSec - a.claim.timestampSec)
     );
     const end = this.#searches + MAX_SEARCHES;
     const placed: Candidate[] = [];
-    for (const { claim, ...game } of inTurn) {
-      const { timestampSec, outputRoot } = claim;
-      if (hubTimeSec !== undefined && timestampSec < hubTimeSec) {
-        passOver(game, "not above the hub's height", true);
-        continue;
-      }
+    for (const { claim: { timestampSec, outputRoot }, ...game } of inTurn) {
       const needsSearch = timestampSec < head.head.timestampSec;
       const mustWait = needsSearch && this.#searches === end;
       if (needsSearch && !mustWait) this.#searched.set(game.game.proxy, this.#searches++);
-      const l2Height = mustWait ? "undecided" : await fetchBlockAt(l2, timestampSec, head, poll.signal);
-      if (typeof l2Height === "string") passOver(game, `of a time whose block is ${l2Height}`);
+      const l2Height = mustWait ? "undecided" : await fetchBlockAt(l2, timestampSec, head, signal);
+      if (typeof l2Height === "string") sift([game], () => `of a time whose block is ${l2Height}`);
       else placed.push({ ...game, claimed: { l2Height, outputRoot } });
     }
     dropOldest(this.#searched, MAX_SEARCHED);
     return placed;
-  }
-
-  /** Time of the rollup's newest block on the hub: earlier super roots are of no use, whatever a node of the rollup says. */
-  async #hubTimeSec({ view: { state, hubHeight }, signal }: Poll): Promise<bigint | undefined> {
-    if (hubHeight === undefined) return undefined;
-    const at = { id: commitmentIdOf(state), height: hubHeight };
-    return (await this.#deps.hub.reads.fetchCommitment(at, signal))?.timestampSec;
-  }
-
-  async #withoutChallenged(
-    games: readonly Candidate[],
-    { l1, view, signal }: Poll,
-    passOver: PassOver<FoundGame>,
-  ): Promise<readonly Candidate[]> {
-    const sound = await fetchUnchallenged(games, { l1, at: view.l1.height }, signal);
-    for (const game of games) if (!sound.includes(game)) passOver(game, "challenged");
-    return sound;
-  }
-
-  async #withoutBlacklisted(
-    games: readonly Candidate[],
-    { view, signal }: Poll,
-    passOver: PassOver<FoundGame>,
-  ): Promise<readonly Candidate[]> {
-    const keys = games.map(({ game }) => blacklistedGameKey(view.state.stateMachineId, game.proxy));
-    const values = await this.#deps.hub.reads.fetchStorage(keys, signal);
-    return games.filter((game, index) => {
-      const isBlacklisted = values[index] !== undefined;
-      if (isBlacklisted) passOver(game, "blacklisted on the hub", true);
-      return !isBlacklisted;
-    });
   }
 
   /**
@@ -296,47 +260,47 @@ export class DisputeGames
    * upgrade.
    */
   async #unknownTypes(
-    { view, rules, l1, signal }: Poll,
+    { view, rules: { factory, gameTypes }, l1, signal }: Poll,
     candidates: readonly ListedGame[],
   ): Promise<ReadonlySet<number>> {
     const types = [...new Set(candidates.map(({ game }) => game.gameType))];
     if (types.length === 0) return new Set();
-    const request = { account: rules.factory, slots: types.map(gameImplementationSlot) };
-    const [answer] = await l1.fetchProofs([request], view.l1, signal);
+    const slots = types.map(gameImplementationSlot);
+    const [answer] = await l1.fetchProofs([{ account: factory, slots }], view.l1, signal);
     if (answer === undefined) throw new Error("A proof without an answer");
-    const root = provenStorageRoot(accountNodesOf(answer), view.l1.stateRoot, rules.factory);
-    const words = new Map<number, Hash256 | undefined>(
-      types.map((
-        gameType,
-        index,
-      ) => [gameType, provenWord(slotNodesOf(answer, index), root, gameImplementationSlot(gameType))]),
+    const root = provenStorageRoot(accountNodesOf(answer), view.l1.stateRoot, factory);
+    const words = new Map(
+      slots.map((slot, index) => [types[index] ?? 0, provenWord(slotNodesOf(answer, index), root, slot)]),
     );
-    const unknown = new Map(
-      findUnknownImplementations(rules.gameTypes, words).map((each) => [each.gameType, each]),
-    );
+    const unknown = findUnknownImplementations(gameTypes, words);
     for (const gameType of types) {
-      const { expected, found = "none" } = unknown.get(gameType) ?? {};
-      this.#report(`implementation of ${gameType}`, expected !== undefined, () => {
-        const { factory } = rules;
-        this.#deps.log.warn("game_implementation_changed", { gameType, expected, found, factory });
-      });
+      const other = unknown.find((each) => each.gameType === gameType);
+      const { expected, found = "none" } = other ?? {};
+      this.#report(
+        `implementation of ${gameType}`,
+        other !== undefined,
+        () => this.#deps.log.warn("game_implementation_changed", { gameType, expected, found, factory }),
+      );
     }
-    return new Set(unknown.keys());
+    return new Set(unknown.map(({ gameType }) => gameType));
   }
 
   async prove(game: Candidate, { view, rules, l1, signal }: Poll): Promise<ProvenClaim> {
-    const { game: { proxy, gameType }, claimed, config } = game;
-    const challenge = challengeWord(config.kind, proxy);
-    const requests = [
-      { account: rules.factory, slots: factoryProofSlots(game.game, game.extraData) },
-      ...challenge === undefined ? [] : [{ account: challenge.account, slots: [challenge.slot] }],
-    ];
-    const [factoryAnswer, challengeAnswer] = await l1.fetchProofs(requests, view.l1, signal);
-    if (factoryAnswer === undefined) throw new Error("A proof is missing");
+    const { claimed, config } = game;
+    const challenge = challengeWord(config.kind, game.game.proxy);
+    const [factory, proven] = await l1.fetchProofs(
+      [
+        { account: rules.factory, slots: factoryProofSlots(game.game, game.extraData) },
+        ...challenge === undefined ? [] : [{ account: challenge.account, slots: [challenge.slot] }],
+      ],
+      view.l1,
+      signal,
+    );
+    if (factory === undefined) throw new Error("A proof is missing");
     try {
       checkIsInFactory(game, {
         factory: rules.factory,
-        answer: factoryAnswer,
+        answer: factory,
         stateRoot: view.l1.stateRoot,
       });
     } catch (error) {
@@ -345,24 +309,8 @@ export class DisputeGames
     }
     const rollup = { l2: this.#deps.l2, messageParser: this.#options.messageParser };
     const block = await fetchClaimedBlock(rollup, claimed, signal);
-    const value = buildDisputeGameProof({
-      ...block,
-      ...game,
-      factory: factoryAnswer,
-      challenge: challengeAnswer,
-    });
-    const proof = opStackUpdateCodec.enc({
-      l1Height: view.l1.height,
-      proof: { tag: "OpFaultProofGames", value },
-    });
-    verifyOpStackUpdate(view.state, decodeOpStackUpdate(proof), {
-      l1StateRoot: view.l1.stateRoot,
-      disputeGames: rules,
-      outputOracle: undefined,
-      blacklistedGames: new Set(),
-    });
-    const summary =
-      `block ${claimed.l2Height} by game ${proxy} of type ${gameType} at L1 block ${view.l1.height}`;
-    return { kind: "claim", proof, height: claimed.l2Height, summary };
+    const value = buildDisputeGameProof({ ...block, ...game, factory, challenge: proven });
+    const proof = verifiedUpdate(view, { tag: "OpFaultProofGames", value }, { disputeGames: rules });
+    return { proof, height: claimed.l2Height };
   }
 }

@@ -11,9 +11,10 @@ import { ClaimRefusal, readL1 } from "../../rollup/claims.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
 import { type BlockTime, findBlockAt } from "./spec/block_at_time.ts";
 import { factoryProofSlots } from "./spec/build_update.ts";
-import { decodeCreatedAt, decodeExtraData, disputeGameCalls } from "./spec/claim_events.ts";
+import { decodeDetails, type Details, disputeGameCalls } from "./spec/claim_events.ts";
 import type { GameTypeConfig } from "./spec/consensus_state.ts";
 import {
+  type ChallengeStatus,
   challengeStatus,
   challengeWord,
   gameAtSlot,
@@ -32,12 +33,6 @@ import {
 
 /** Newest games of a factory that are compared with the hub's list. */
 const MAX_NEWEST = 64n;
-
-/** Properties that a game reports. */
-interface Details {
-  readonly extraData: Uint8Array;
-  readonly createdAtSec: bigint;
-}
 
 /** A listed game with its own properties. */
 export type Game = ListedGame & Details;
@@ -58,22 +53,20 @@ export class GameDetails {
     signal: AbortSignal,
   ): Promise<readonly (Details | undefined)[]> {
     const proxies = games.map(({ game }) => game.proxy);
+    for (const proxy of this.#known.keys()) if (!proxies.includes(proxy)) this.#known.delete(proxy);
     const unread = proxies.filter((proxy) => !this.#known.has(proxy));
     const results = await l1.fetchReads(unread.flatMap(gameCalls), signal);
     unread.forEach((proxy, index) => {
       const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
       if (extraData === undefined || createdAt === undefined) return;
-      this.#known.set(
-        proxy,
-        readL1(this.#l1, () => ({
-          extraData: decodeExtraData(extraData),
-          createdAtSec: decodeCreatedAt(createdAt),
-        })),
-      );
+      this.#known.set(proxy, readL1(this.#l1, () => decodeDetails(extraData, createdAt)));
     });
-    const found = proxies.map((proxy) => this.#known.get(proxy));
-    for (const proxy of this.#known.keys()) if (!proxies.includes(proxy)) this.#known.delete(proxy);
-    return found;
+    return games.map((game) => this.of(game));
+  }
+
+  /** What was read of a game. */
+  of({ game }: FoundGame): Details | undefined {
+    return this.#known.get(game.proxy);
   }
 
   /** Reads the game again next time: what is known of it contradicts the L1. */
@@ -90,17 +83,15 @@ function gameCalls(proxy: Address): readonly ContractRead[] {
   ];
 }
 
-/** Returns the games that nobody contests, by the challenge words that an endpoint reports. */
-export async function fetchUnchallenged<G extends Game>(
-  games: readonly G[],
+/** Reads whether games are contested, as an endpoint reports their challenge words. */
+export async function fetchChallenges(
+  games: readonly ListedGame[],
   { l1, at }: { readonly l1: EvmReader; readonly at: bigint },
   signal: AbortSignal,
-): Promise<readonly G[]> {
+): Promise<readonly ChallengeStatus[]> {
   const places = games.map(({ game, config }) => challengeWord(config.kind, game.proxy));
-  const words = await fetchWords(l1, places.flatMap((place) => place ?? []), at, signal);
-  const left = words[Symbol.iterator]();
-  const statuses = places.map((place) => place && challengeStatus(place, left.next().value));
-  return games.filter((_, index) => (statuses[index] ?? "unchallenged") === "unchallenged");
+  const words = (await fetchWords(l1, places.flatMap((place) => place ?? []), at, signal)).values();
+  return places.map((place) => place ? challengeStatus(place, words.next().value) : "unchallenged");
 }
 
 async function fetchWords(
@@ -178,11 +169,11 @@ export async function fetchHead(
   l2: EvmReader,
   signal: AbortSignal,
 ): Promise<{ readonly head: BlockTime; readonly blockSec: bigint }> {
-  const newest = await l2.fetchHeader("latest", signal);
-  if (newest === undefined) throw new ClaimRefusal("block_does_not_exist", "claim");
+  const [newest] = await l2.fetchHeaders(["latest"], signal);
+  if (newest === undefined) throw new Error("A header without an answer");
   const { header: head } = newest;
-  const previous = head.number === 0n ? undefined : await l2.fetchHeader(head.number - 1n, signal);
-  const blockSec = head.timestampSec - (previous?.header.timestampSec ?? head.timestampSec);
+  const previous = head.number === 0n ? newest : await l2.fetchHeader(head.number - 1n, signal);
+  const blockSec = head.timestampSec - (previous ?? newest).header.timestampSec;
   return { head, blockSec: blockSec > 0n ? blockSec : 1n };
 }
 

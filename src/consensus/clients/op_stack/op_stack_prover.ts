@@ -9,13 +9,7 @@ import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { Claims } from "../../rollup/claims.ts";
-import {
-  compareContract,
-  decodeContract,
-  describeUnknownType,
-  readStored,
-  warning,
-} from "../../rollup/hub_contract.ts";
+import { compareContract, decodeContract, readStored, warning } from "../../rollup/hub_contract.ts";
 import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
 import { createRollupProver, type RollupKind } from "../../rollup/rollup_prover.ts";
 import { DisputeGames } from "./dispute_games.ts";
@@ -61,6 +55,7 @@ function opStackKind(deps: RollupDeps, options: OpStackOptions): RollupKind<OpSt
   let reported: string | undefined;
   return {
     clientId: consensusClientIds.opStack,
+    noun: "dispute games",
     decodeState: decodeOpStackState,
     encodeInitialState: (at) =>
       opStackConsensusStateCodec.enc({
@@ -106,7 +101,6 @@ function opStackKind(deps: RollupDeps, options: OpStackOptions): RollupKind<OpSt
           stored: games?.factory,
         }),
         ...compareContract(id, "l2_oracle", { configured: l2Oracle, stored: oracle }),
-        ...describeUnknownType(state, id, "dispute games are proved where the hub lists types of them"),
         ...unknown === undefined ? [] : [warning("rollup_settings_unknown", `${name}: ${unknown}`)],
         ...games === undefined ? [] : await checkTypes(deps, { name, games, options }, signal),
       ];

@@ -1,13 +1,11 @@
 /** Outputs of the `L2OutputOracle` as claims, for chains without dispute games. */
 import type { ClaimKind } from "../../rollup/claims.ts";
 import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
-import { fetchClaimedBlock } from "./claimed_block.ts";
+import { fetchClaimedBlock, verifiedUpdate } from "./claimed_block.ts";
 import { buildOutputOracleProof, oracleProofSlots } from "./spec/build_update.ts";
 import { decodeOutputProposed, OUTPUT_PROPOSED, type OutputProposed } from "./spec/claim_events.ts";
 import type { OpStackConsensusState } from "./spec/consensus_state.ts";
 import { outputCountSlot } from "./spec/output_root.ts";
-import { opStackUpdateCodec } from "./spec/update.ts";
-import { decodeOpStackUpdate, verifyOpStackUpdate } from "./spec/verify_update.ts";
 
 /** The outputs of one rollup. */
 export function outputClaims(
@@ -32,13 +30,13 @@ export function outputClaims(
       const distinct = new Set(found.map(({ index }) => index).filter((index) => index >= first));
       return count - first <= BigInt(distinct.size) ? "complete" : "incomplete";
     },
-    plan: (open, { view: { hubHeight } }, passOver) => {
-      const above = open.filter((output) => {
-        const isAbove = hubHeight === undefined || output.l2Height > hubHeight;
-        if (!isAbove) passOver(output, "not above the hub's height");
-        return isAbove;
-      });
-      return Promise.resolve(above.toSorted((a, b) => a.index < b.index ? 1 : -1));
+    plan: (open, { view: { hubHeight } }, sift) => {
+      const above = sift(
+        open,
+        ({ l2Height }) =>
+          hubHeight !== undefined && l2Height <= hubHeight ? "not above the hub's height" : undefined,
+      );
+      return Promise.resolve(above.toSorted((a, b) => Number(b.index - a.index)));
     },
     prove: async (output, { view, contract, signal }) => {
       const requests = [{ account: contract, slots: oracleProofSlots(output) }];
@@ -46,18 +44,8 @@ export function outputClaims(
       if (oracle === undefined) throw new Error("A proof is missing");
       const block = await fetchClaimedBlock({ l2, messageParser }, output, signal);
       const value = buildOutputOracleProof({ ...block, output, oracle });
-      const proof = opStackUpdateCodec.enc({
-        l1Height: view.l1.height,
-        proof: { tag: "OpL2Oracle", value },
-      });
-      verifyOpStackUpdate(view.state, decodeOpStackUpdate(proof), {
-        l1StateRoot: view.l1.stateRoot,
-        disputeGames: undefined,
-        outputOracle: contract,
-        blacklistedGames: new Set(),
-      });
-      const summary = `block ${output.l2Height} by output ${output.index} at L1 block ${view.l1.height}`;
-      return { kind: "claim", proof, height: output.l2Height, summary };
+      const proof = verifiedUpdate(view, { tag: "OpL2Oracle", value }, { outputOracle: contract });
+      return { proof, height: output.l2Height };
     },
   };
 }

@@ -29,30 +29,19 @@ export function knownClaimContract(chainId: number): Address | undefined {
   return known.get(chainId)?.contract;
 }
 
-/** Origin of a rollup client's id. */
-export type RollupClientName =
-  /** The configured one. */
-  | { readonly kind: "configured"; readonly id: ConsensusStateId }
-  /** The configured one is no rollup client: replaced by the known one of this chain. */
-  | { readonly kind: "replaced"; readonly id: ConsensusStateId }
-  /** The configured one is no rollup client, and none is known for this chain. */
-  | { readonly kind: "unknown" };
-
 /**
- * Resolves the id of a rollup's own client. Configurations often name the id of its commitments instead, which is the
- * L1's. @param rollup as configured. @param clientOnHub client of the configured id on the hub
- * (`Ismp.ConsensusStateClient`); undefined when the hub has no such id.
+ * Finds the id of a rollup's own client; `undefined`: none is known. Configurations often name the id of its commitments
+ * instead, which is the L1's: then the one known for the chain. @param rollup as configured. @param clientOnHub client of
+ * the configured id on the hub (`Ismp.ConsensusStateClient`); undefined when the hub has no such id.
  */
-export function rollupClientName(
-  rollup: StateMachineId,
+export function findRollupClient(
+  { stateMachine, consensusStateId }: StateMachineId,
   l1ConsensusStateId: ConsensusStateId,
   clientOnHub: ConsensusClientId | undefined,
-): RollupClientName {
+): ConsensusStateId | undefined {
   const isRollupClient = clientOnHub === consensusClientIds.opStack ||
     clientOnHub === consensusClientIds.arbitrum;
-  if (rollup.consensusStateId !== l1ConsensusStateId && isRollupClient) {
-    return { kind: "configured", id: rollup.consensusStateId };
-  }
-  const id = known.get(evmChainId(rollup.stateMachine))?.id;
-  return id === undefined ? { kind: "unknown" } : { kind: "replaced", id: toConsensusStateId(id) };
+  if (consensusStateId !== l1ConsensusStateId && isRollupClient) return consensusStateId;
+  const id = known.get(evmChainId(stateMachine))?.id;
+  return id === undefined ? undefined : toConsensusStateId(id);
 }

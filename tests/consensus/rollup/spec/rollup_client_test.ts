@@ -1,7 +1,7 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { rollupClientName } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
+import { findRollupClient } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
 import { L1_LOOK_BACK_BLOCKS, nextL1Range } from "../../../../src/consensus/rollup/spec/l1_range.ts";
 import {
   accountNodesOf,
@@ -65,15 +65,15 @@ Deno.test("rollup ids: an id that is not a rollup client's is replaced by the on
     chain: number,
     id: typeof eth0,
     client?: typeof beacon,
-  ): ReturnType<typeof rollupClientName> =>
-    rollupClientName({ stateMachine: evmStateMachine(chain), consensusStateId: id }, eth0, client);
-  equal(name(10, mine, consensusClientIds.opStack), { kind: "configured", id: "XYZ0" });
-  equal(name(42161, mine, consensusClientIds.arbitrum), { kind: "configured", id: "XYZ0" });
-  equal(name(10, eth0, beacon), { kind: "replaced", id: "OPT0" });
-  equal(name(84532, mine, beacon), { kind: "replaced", id: "BASE" });
-  equal(name(42161, mine), { kind: "replaced", id: "ARB0" });
-  equal(name(5, eth0, beacon), { kind: "unknown" });
-  equal(name(5, eth0, consensusClientIds.opStack), { kind: "unknown" });
+  ): ReturnType<typeof findRollupClient> =>
+    findRollupClient({ stateMachine: evmStateMachine(chain), consensusStateId: id }, eth0, client);
+  equal(name(10, mine, consensusClientIds.opStack), "XYZ0");
+  equal(name(42161, mine, consensusClientIds.arbitrum), "XYZ0");
+  equal(name(10, eth0, beacon), "OPT0");
+  equal(name(84532, mine, beacon), "BASE");
+  equal(name(42161, mine), "ARB0");
+  equal(name(5, eth0, beacon), undefined);
+  equal(name(5, eth0, consensusClientIds.opStack), undefined);
 });
 
 function refuses(code: EvmProofErrorCode, read: () => unknown): void {

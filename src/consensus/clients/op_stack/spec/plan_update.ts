@@ -23,10 +23,9 @@ export interface FoundGame {
   readonly l1Height: bigint;
 }
 
-/** A game of a type that the hub lists, with its extra data. */
+/** A game of a type that the hub lists. */
 export interface ListedGame extends FoundGame {
   readonly config: GameTypeConfig;
-  readonly extraData: Uint8Array;
 }
 
 /** Reason to skip a game by its log alone. */
@@ -36,14 +35,14 @@ export type GameLogReason =
   /** Created after the newest L1 block at which the hub can check proofs. */
   | "newer than the L1 block that the hub knows";
 
-/** Finds the hub's rules for a game, or the reason to skip it. @param l1Height newest L1 height on the hub. */
-export function configOf(
+/** Finds the reason to skip a game by its log; undefined when there is none. @param l1Height newest L1 height on the hub. */
+export function skipReason(
   { game, l1Height }: FoundGame,
   facts: { readonly configs: readonly GameTypeConfig[]; readonly l1Height: bigint },
-): GameTypeConfig | GameLogReason {
-  const config = facts.configs.find(({ gameType }) => gameType === game.gameType);
-  if (config === undefined) return "of a type that the hub does not list";
-  return l1Height > facts.l1Height ? "newer than the L1 block that the hub knows" : config;
+): GameLogReason | undefined {
+  const isListed = facts.configs.some(({ gameType }) => gameType === game.gameType);
+  if (!isListed) return "of a type that the hub does not list";
+  return l1Height > facts.l1Height ? "newer than the L1 block that the hub knows" : undefined;
 }
 
 /**
@@ -66,7 +65,7 @@ export type NoClaimReason = "without a block number" | "with other extra data th
 
 /** Reads what a game claims about a rollup: the output root of a block, or of the newest block at a second. */
 export function readClaim(
-  { game: { rootClaim }, extraData, config: { kind } }: ListedGame,
+  { game: { rootClaim }, extraData, config: { kind } }: ListedGame & { readonly extraData: Uint8Array },
   chain: StateMachine,
 ): ClaimedOutput | SuperRootClaim | NoClaimReason {
   if (claimsSuperRoot(kind)) {

@@ -9,13 +9,13 @@ import {
   findBlockAt,
 } from "../../../../../src/consensus/clients/op_stack/spec/block_at_time.ts";
 import {
-  configOf,
   findUnknownImplementations,
   findUnlistedGames,
   type FoundGame,
   inOrder,
   judgeHeight,
   readClaim,
+  skipReason,
   typesOtherThanRespected,
 } from "../../../../../src/consensus/clients/op_stack/spec/plan_update.ts";
 import { type Address, toAddress } from "../../../../../src/core/evm/address.ts";
@@ -49,9 +49,9 @@ Deno.test("game types: the respected one is missed only where games of other lis
 
 Deno.test("games: those of other types or beyond the hub's L1 height are skipped unasked", () => {
   const facts = { configs: gameTypes, l1Height: 100n };
-  equal(configOf(found, facts), fault);
-  equal(configOf(typed(8), facts), "of a type that the hub does not list");
-  equal(configOf(found, { ...facts, l1Height: 99n }), "newer than the L1 block that the hub knows");
+  equal(skipReason(found, facts), undefined);
+  equal(skipReason(typed(8), facts), "of a type that the hub does not list");
+  equal(skipReason(found, { ...facts, l1Height: 99n }), "newer than the L1 block that the hub knows");
 });
 
 Deno.test("games: a claim is about the block in the first word, or about the second of a super root", () => {
