@@ -14,7 +14,7 @@ import {
   parseEventLogs,
 } from "viem";
 import { type Hash256, type Hex, toHash256 } from "../../src/core/encoding/bytes.ts";
-import type { GameTypeConfig } from "../hub/verifiers/op_stack/layouts.ts";
+import type { ListedGameType } from "../hub/verifiers/op_stack/layouts.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { compileContracts } from "./compile.ts";
 import { readerFor } from "./deploy.ts";
@@ -75,7 +75,7 @@ export interface OpStackL1 {
   /** Blacklists permissioned games. */
   readonly registry: Address;
   /** What the hub must hold to take the games. */
-  readonly configs: readonly GameTypeConfig[];
+  readonly configs: readonly ListedGameType[];
   /** Creates a game for the newest block of the L2. */
   proposeOutput(l2: NodePlace, options?: ClaimOptions): Promise<ProposedGame>;
   /** Somebody contests a game. */
@@ -94,7 +94,7 @@ export async function deployOpStackL1(l1: RollupL1): Promise<OpStackL1> {
   const registry = await l1.deploy("AnchorStateRegistry");
   const implementation = async (...[name, args]: Parameters<RollupL1["deploy"]>) =>
     toAddress(await l1.deploy(name, args));
-  const configs: readonly GameTypeConfig[] = [
+  const configs: readonly ListedGameType[] = [
     {
       gameType: gameTypes.fault,
       expectedImplementation: await implementation("FaultDisputeGame"),

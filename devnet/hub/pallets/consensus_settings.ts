@@ -33,7 +33,7 @@ import type { StateMachine, StateMachineId } from "../../../src/core/ismp/state_
 import { _void as unit } from "scale-ts";
 import { type Codec, decodeStrict, hash256 } from "../../../src/core/encoding/scale.ts";
 import type { Overlay, StorageReader } from "../storage.ts";
-import { type DisputeGameRules, rulesLayout } from "../verifiers/op_stack/layouts.ts";
+import { type GameFactoryRules, rulesLayout } from "../verifiers/op_stack/layouts.ts";
 
 /** A storage item whose keys are made by a function. */
 export interface KeyedItem<Keys extends readonly unknown[], Value> {
@@ -60,7 +60,7 @@ function item<Keys extends readonly unknown[], Value>(
 
 /** The storage items; ids of rollups are those under their own clients. */
 export const consensusSettings: {
-  readonly disputeGames: KeyedItem<[StateMachineId], DisputeGameRules>;
+  readonly disputeGames: KeyedItem<[StateMachineId], GameFactoryRules>;
   readonly outputOracle: KeyedItem<[StateMachineId], Address>;
   readonly rollupCore: KeyedItem<[StateMachineId], Address>;
   readonly bscEpochLength: KeyedItem<[], bigint>;

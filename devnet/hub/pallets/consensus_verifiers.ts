@@ -20,7 +20,7 @@ import {
   verifyBscUpdate,
 } from "../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { GrandpaError } from "../../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
-import { RollupUpdateError } from "../../../src/consensus/rollup/spec/rollup_update_error.ts";
+import { RollupUpdateError } from "../../../src/consensus/rollup/spec/rollup_errors.ts";
 import {
   decodeBeaconConsensusState,
   decodeBeaconUpdate,

@@ -1,11 +1,38 @@
 /**
  * Open claims of an L1 contract: found in consecutive ranges of L1 blocks, kept until the hub is at or above them, so
  * that none is lost when a submission fails or a node is down. Independent of the kind of claim. Start reading at
- * {@link ClaimSearch.extend}.
+ * {@link ClaimSearch.extend}. Source: polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/host.rs
+ * (submit_consensus_update).
  */
 import { dropOldest } from "../../core/runtime/oldest.ts";
 import type { Address } from "../../core/evm/address.ts";
-import { L1_LOOK_BACK_BLOCKS, type L1Range, nextL1Range } from "./spec/l1_range.ts";
+
+/** L1 blocks whose logs are searched, both ends included. Proofs are taken at `to`. */
+export interface L1Range {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** L1 blocks to search back at start, about a day, to find claims made while no relayer ran. */
+export const L1_LOOK_BACK_BLOCKS = 7200n;
+
+/**
+ * Returns the next range, or undefined when all L1 blocks that the hub knows were searched. Never beyond the hub's L1
+ * height, up to which it can check proofs. @param hubL1Height newest L1 height on the hub; undefined when there is
+ * none. @param searchedTo end of the last finished range; undefined at start.
+ */
+export function nextL1Range(
+  hubL1Height: bigint | undefined,
+  searchedTo: bigint | undefined,
+  lookBackBlocks: bigint = L1_LOOK_BACK_BLOCKS,
+): L1Range | undefined {
+  if (hubL1Height === undefined) return undefined;
+  if (searchedTo !== undefined) {
+    return hubL1Height > searchedTo ? { from: searchedTo + 1n, to: hubL1Height } : undefined;
+  }
+  const from = hubL1Height - lookBackBlocks + 1n;
+  return { from: from > 0n ? from : 0n, to: hubL1Height };
+}
 
 /**
  * Maximum number of open claims; anyone can make claims on some chains, so there must be a limit. The oldest are
@@ -129,7 +156,7 @@ export class ClaimSearch<Claim> {
     return true;
   }
 
-  /** Notes that a claim is submitted. True when that was often in vain: then the others come first. */
+  /** Notes that a claim is submitted. True when that was often without success: then the others come first. */
   noteOffered(claim: Claim): boolean {
     const entry = this.#open.get(this.#keyOf(claim));
     if (entry === undefined) return false;

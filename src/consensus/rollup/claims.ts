@@ -10,13 +10,10 @@ import { EvmProofError } from "../../core/merkle/evm_proof.ts";
 import { ENDPOINT_FAULTS, RpcFault } from "../../core/rpc/fault.ts";
 import type { EvmReader } from "../evm_reader.ts";
 import { ProverFault } from "../prover.ts";
-import { type ClaimScan, ClaimSearch } from "./claim_search.ts";
-import type { RollupDeps } from "./rollup_options.ts";
-import type { RollupView } from "./rollup_prover.ts";
-import type { L1Range } from "./spec/l1_range.ts";
+import { type ClaimScan, ClaimSearch, type L1Range } from "./claim_search.ts";
+import type { RollupDeps, RollupView } from "./rollup_options.ts";
 import type { RollupClientState } from "./spec/rollup_client.ts";
-import { RollupDataError } from "./spec/rollup_data_error.ts";
-import { RollupUpdateError } from "./spec/rollup_update_error.ts";
+import { RollupDataError, RollupUpdateError } from "./spec/rollup_errors.ts";
 
 /** Claims to try in one poll. */
 const MAX_ATTEMPTS = 32;
@@ -60,7 +57,7 @@ export type Completeness = "complete" | "incomplete" | "unknown";
 /**
  * Keeps the claims that nothing speaks against; the others are not tried now. @param isFinal nothing can change that.
  */
-export type Sift<Claim> = <Some extends Claim>(
+export type Keep<Claim> = <Some extends Claim>(
   claims: readonly Some[],
   reasonAgainst: (claim: Some, index: number) => string | undefined,
   isFinal?: boolean,
@@ -94,7 +91,7 @@ export interface ClaimKind<
   plan(
     open: readonly Claim[],
     poll: ClaimPoll<State, Rules>,
-    sift: Sift<Claim>,
+    keep: Keep<Claim>,
   ): Promise<readonly Candidate[]>;
   /**
    * Builds and verifies an update; `undefined`: it does not advance the hub. @throws {ClaimRefusal | RollupDataError |
@@ -103,23 +100,18 @@ export interface ClaimKind<
   prove(candidate: Candidate, poll: ClaimPoll<State, Rules>): Promise<ProvenClaim | undefined>;
 }
 
-/** Party at fault for a refusal. */
-type RefusalSource =
-  /** The L1 endpoint returned data that is not in the state that the hub knows. */
-  | "l1"
-  /** The claimant or the rollup's endpoint: they cannot be distinguished. */
-  | "claim"
-  /** An endpoint did not answer; `cause` is its fault. */
-  | "endpoint";
-
 /** A claim that cannot be submitted now. */
 export class ClaimRefusal extends Error {
   override readonly name = "ClaimRefusal";
 
+  /**
+   * @param code of a kind, or of the verifier, builder or endpoint that refused. @param source `l1`: its endpoint returned
+   * data that is not in the state that the hub knows; `claim`: the claimant or the rollup's endpoint, which cannot be
+   * distinguished; `endpoint`: one did not answer, `cause` is its fault.
+   */
   constructor(
-    /** Code of a kind, or of the verifier, builder or endpoint that refused. */
     readonly code: string,
-    readonly source: RefusalSource,
+    readonly source: "l1" | "claim" | "endpoint",
     options?: ErrorOptions,
   ) {
     super(`Claim refused: ${code}`, options);
@@ -157,13 +149,8 @@ function badData(reader: EvmReader, detail: string, cause: Error): ProverFault {
   const [host, ...others] = reader.hosts;
   const endpoint = others.length === 0 ? host : undefined;
   const names = endpoint === undefined ? ` (one of ${reader.hosts.join(", ")})` : "";
-  return new ProverFault("bad_data", {
-    chain: reader.chain,
-    endpoint,
-    detail: `${detail}: ${refusalOf(cause)?.code}${names}`,
-  }, {
-    cause,
-  });
+  const problem = `${detail}: ${refusalOf(cause)?.code}${names}`;
+  return new ProverFault("bad_data", { chain: reader.chain, endpoint, detail: problem }, { cause });
 }
 
 /** Reads answers of the L1. @throws {ProverFault} `bad_data` when one does not match its ABI */
@@ -196,9 +183,7 @@ export class Claims<
   }
 
   /** Builds the update for the first claim that can be proved. @throws {RpcFault | ProverFault} when none can */
-  async find(
-    inputs: Omit<ClaimPoll<State, Rules>, "l1">,
-  ): Promise<ClaimFinding> {
+  async find(inputs: Omit<ClaimPoll<State, Rules>, "l1">): Promise<ClaimFinding> {
     const { view, contract } = inputs;
     const poll = { ...inputs, l1: this.#deps.l1.heldTo(view.l1) };
     const range = await this.#search.extend(
@@ -214,7 +199,7 @@ export class Claims<
       return { kind: "nothing", reason: `there are no new ${this.#kind.noun} ${where}` };
     }
     const reasons: string[] = [];
-    const sift: Sift<Claim> = (claims, reasonAgainst, isFinal = false) =>
+    const keep: Keep<Claim> = (claims, reasonAgainst, isFinal = false) =>
       claims.filter((claim, index) => {
         const reason = reasonAgainst(claim, index);
         if (reason === undefined) return true;
@@ -225,7 +210,7 @@ export class Claims<
         if (isFinal) this.#search.settle(claim);
         return false;
       });
-    const candidates = await this.#kind.plan(open, poll, sift);
+    const candidates = await this.#kind.plan(open, poll, keep);
     if (candidates.length > 0) return await this.#tryAll(candidates, poll);
     const counts = [...Map.groupBy(reasons, (reason) => reason)].map(([reason, all]) =>
       `${all.length} ${reason.replaceAll("_", " ")}`
@@ -259,14 +244,8 @@ export class Claims<
         throw fault;
       }
       if (await judge(claims) === "incomplete") {
-        const { from: from_block, to: to_block } = range;
-        const endpoint = reader.hosts.join(", ");
-        this.#deps.log.warn("endpoint_logs_incomplete", {
-          endpoint,
-          from_block,
-          to_block,
-          found: claims.length,
-        });
+        const fields = { from_block: range.from, to_block: range.to, found: claims.length };
+        this.#deps.log.warn("endpoint_logs_incomplete", { endpoint: reader.hosts.join(", "), ...fields });
       }
       add(claims);
       verdict = await judge(found.values());
@@ -326,22 +305,15 @@ export class Claims<
         const refusal = refusalOf(error);
         if (refusal === undefined) throw error;
         search.noteFailed(claim);
-        if (search.noteReason(claim, refusal.code)) this.#reportRefusal(name, refusal);
+        if (search.noteReason(claim, refusal.code)) {
+          const [l1, l2] = [this.#deps.l1, this.#deps.l2].map(({ hosts }) => hosts.join(", "));
+          this.#deps.log.warn("rollup_claim_unprovable", { claim: name, code: refusal.code, l1, l2 });
+        }
         refusals.push({ name, refusal });
         if (refusals.filter(isOfEndpoint).length === MAX_ENDPOINT_FAULTS) break;
       }
     }
     return this.#conclude(refusals);
-  }
-
-  #reportRefusal(claim: string, { code }: ClaimRefusal): void {
-    const { l1, l2, log } = this.#deps;
-    log.warn("rollup_claim_unprovable", {
-      claim,
-      code,
-      l1: l1.hosts.join(", "),
-      l2: l2.hosts.join(", "),
-    });
   }
 
   /** @throws {ProverFault} `bad_data` when the L1 endpoint is at fault. @throws {RpcFault} */

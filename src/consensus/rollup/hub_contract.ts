@@ -2,7 +2,7 @@
  * Contracts of a rollup on the hub: reading them, and comparing them with the configuration.
  */
 import type { CheckFinding } from "../../core/chains/check_finding.ts";
-import { type Codec, decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
+import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
@@ -10,7 +10,7 @@ import { ProverFault } from "../prover.ts";
 
 /** Decodes the address of a contract. @throws {ScaleError} */
 export function decodeContract(stored: Uint8Array): Address {
-  return decodeStrict(addressCodec as Codec<Address>, stored, "contract");
+  return decodeStrict(addressCodec, stored, "contract");
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Dependencies and options of the rollup provers: `createOpStackProver(deps, options)` in
+ * Dependencies, options and inputs of the rollup provers: `createOpStackProver(deps, options)` in
  * `../op_stack/op_stack_prover.ts` and `createArbitrumProver(deps, options)` in `../arbitrum/arbitrum_prover.ts`, both
  * of which return a `ConsensusProver`.
  */
@@ -7,25 +7,32 @@ import type { TargetReads } from "../../core/chains/consensus_target.ts";
 import type { Address } from "../../core/evm/address.ts";
 import type { ConsensusStateId, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import type { EvmReader } from "../evm_reader.ts";
+import type { EvmReader, TrustedBlock } from "../evm_reader.ts";
+import type { RollupClientState } from "./spec/rollup_client.ts";
 import type { ProverOptions } from "../prover.ts";
-
-/** Reads of the hub. */
-export type RollupHub = {
-  readonly reads: Pick<
-    TargetReads,
-    "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
-  >;
-};
 
 /** Dependencies of a rollup's prover. It closes none of them. */
 export interface RollupDeps {
-  readonly hub: RollupHub;
+  readonly hub: {
+    readonly reads: Pick<
+      TargetReads,
+      "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
+    >;
+  };
   /** Execution chain of the L1; `openEvmReader` of `../evm_reader.ts`. */
   readonly l1: EvmReader;
   /** The rollup itself. */
   readonly l2: EvmReader;
   readonly log: Log;
+}
+
+/** Current state of the hub's clients of a rollup and its L1. */
+export interface RollupView<State extends RollupClientState> {
+  readonly state: State;
+  /** Newest L1 block that the hub knows, with its Unix time: claims are proved in its state. */
+  readonly l1: TrustedBlock & { readonly timestampSec: bigint };
+  /** Newest height of the rollup on the hub; `undefined`: none. */
+  readonly hubHeight: bigint | undefined;
 }
 
 /** Configured options of any rollup. */

@@ -12,7 +12,7 @@ import {
   ROLLUP_UNBONDING_SEC,
   type RollupClientState,
 } from "./spec/rollup_client.ts";
-import { RollupUpdateError } from "./spec/rollup_update_error.ts";
+import { RollupUpdateError } from "./spec/rollup_errors.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
@@ -23,7 +23,6 @@ import {
 } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { findUnusableReason, type UnusableReason } from "../client_usability.ts";
-import type { TrustedBlock } from "../evm_reader.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
@@ -32,21 +31,12 @@ import {
 } from "../prover.ts";
 import type { ClaimFinding } from "./claims.ts";
 import { warning } from "./hub_contract.ts";
-import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
+import type { RollupDeps, RollupOptions, RollupView } from "./rollup_options.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
 import { proverEvents } from "../poll_fault.ts";
 
 /** State of a client with the way in which claims are made: `unknown` where that is newer than this program. */
 type TypedState = RollupClientState & { readonly consensusType: string | undefined };
-
-/** Current state of the hub's clients of a rollup and its L1. */
-export interface RollupView<State extends RollupClientState> {
-  readonly state: State;
-  /** Newest L1 block that the hub knows, with its Unix time: claims are proved in its state. */
-  readonly l1: TrustedBlock & { readonly timestampSec: bigint };
-  /** Newest height of the rollup on the hub; `undefined`: none. */
-  readonly hubHeight: bigint | undefined;
-}
 
 /** Differences between the kinds of rollups. */
 export interface RollupKind<State extends TypedState> {
@@ -119,12 +109,9 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
       ));
     }
     if (view === undefined) {
-      findings.push(warning(
-        "client_missing",
-        `${this.chain}: the hub has no consensus client ${this.#id} yet; ` +
-          "governance creates it with the output of log-consensus-state",
-      ));
-      return findings;
+      const text = `${this.chain}: the hub has no consensus client ${this.#id} yet; governance creates it ` +
+        "with the output of log-consensus-state";
+      return [...findings, warning("client_missing", text)];
     }
     try {
       const state = this.#readState(view);

@@ -1,8 +1,7 @@
 // Which claims are still of interest.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type ClaimScan, ClaimSearch } from "../../../src/consensus/rollup/claim_search.ts";
-import type { L1Range } from "../../../src/consensus/rollup/spec/l1_range.ts";
+import { type ClaimScan, ClaimSearch, type L1Range } from "../../../src/consensus/rollup/claim_search.ts";
 import type { Address } from "../../../src/core/evm/address.ts";
 
 const contract: Address = `0x${"11".repeat(20)}`;

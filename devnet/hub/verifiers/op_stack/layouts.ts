@@ -35,16 +35,16 @@ export type GameKind =
   };
 
 /** A type of games that governance has listed. */
-export interface GameTypeConfig {
+export interface ListedGameType {
   readonly gameType: number;
   readonly expectedImplementation: Address;
   readonly kind: GameKind;
 }
 
 /** The contract in which games are created, and the types that count. */
-export interface DisputeGameRules {
+export interface GameFactoryRules {
   readonly factory: Address;
-  readonly gameTypes: readonly GameTypeConfig[];
+  readonly gameTypes: readonly ListedGameType[];
 }
 
 const kind = Enum({
@@ -60,15 +60,15 @@ const rules = Tuple(
   list(Struct({ gameType: u32, expectedImplementation: addressCodec, kind })),
 );
 
-/** Of {@link DisputeGameRules}. */
-export const rulesLayout: Codec<DisputeGameRules> = enhanceCodec(
+/** Of {@link GameFactoryRules}. */
+export const rulesLayout: Codec<GameFactoryRules> = enhanceCodec(
   rules,
-  ({ factory, gameTypes }: DisputeGameRules): Of<typeof rules> => [factory, gameTypes],
+  ({ factory, gameTypes }: GameFactoryRules): Of<typeof rules> => [factory, gameTypes],
   ([factory, gameTypes]) => ({ factory, gameTypes }),
 );
 
 /** Begin of the client's state; what follows is for information. */
-export const stateLayout = Struct({
+export const opStackStateLayout = Struct({
   finalizedHeight: u64,
   stateMachineId: stateMachineIdCodec,
   l1StateMachineId: stateMachineIdCodec,
@@ -106,7 +106,7 @@ const outputProof = Struct({
 });
 
 /** Of an update. */
-export const updateLayout = Struct({
+export const opStackUpdateLayout = Struct({
   l1Height: u64,
   proof: Enum({ output: outputProof, game: gameProof }),
 });

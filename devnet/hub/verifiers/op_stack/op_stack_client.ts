@@ -25,11 +25,11 @@ import {
 import { accountStorageRoot, slotValue } from "../ethereum_state.ts";
 import { ProofRefusal } from "../proof_refusal.ts";
 import {
-  type DisputeGameRules,
+  type GameFactoryRules,
   type GameProof,
+  opStackStateLayout,
+  opStackUpdateLayout,
   type OutputProof,
-  stateLayout,
-  updateLayout,
 } from "./layouts.ts";
 
 /** Names of the network's errors: polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/error.rs. */
@@ -75,7 +75,7 @@ function require(isMet: boolean, code: OpStackRefusalCode): asserts isMet {
 /** The hub's storage, as far as the client reads it. */
 export interface OpStackStorage {
   stateRoot(at: StateMachineHeight): Hash256 | undefined;
-  rules(id: StateMachineId): DisputeGameRules | undefined;
+  rules(id: StateMachineId): GameFactoryRules | undefined;
   oracle(id: StateMachineId): Address | undefined;
   isBlacklisted(id: StateMachineId, proxy: Address): boolean;
 }
@@ -98,8 +98,12 @@ export function checkOpStackUpdate(
   update: Uint8Array,
   storage: OpStackStorage,
 ): OpStackAnswer {
-  const { l1Height, proof } = read(updateLayout, update, "DecodeConsensusUpdate");
-  const { stateMachineId: id, l1StateMachineId: l1 } = read(stateLayout, trusted, "DecodeConsensusState");
+  const { l1Height, proof } = read(opStackUpdateLayout, update, "DecodeConsensusUpdate");
+  const { stateMachineId: id, l1StateMachineId: l1 } = read(
+    opStackStateLayout,
+    trusted,
+    "DecodeConsensusState",
+  );
   const root = storage.stateRoot({ id: l1, height: l1Height });
   require(root !== undefined, "L1CommitmentMissing");
   const block = proven(() =>
@@ -131,7 +135,7 @@ function checkGame(
   { id, root, rules, storage }: {
     readonly id: StateMachineId;
     readonly root: Hash256;
-    readonly rules: DisputeGameRules | undefined;
+    readonly rules: GameFactoryRules | undefined;
     readonly storage: OpStackStorage;
   },
 ): Block | undefined {
@@ -167,7 +171,7 @@ function checkGame(
 /** Checks that nobody contests the game. */
 function checkSound(
   proof: GameProof,
-  kind: DisputeGameRules["gameTypes"][number]["kind"],
+  kind: GameFactoryRules["gameTypes"][number]["kind"],
   root: Hash256,
 ): void {
   const valueOf = (account: Address, slot: Uint8Array): bigint | undefined => {

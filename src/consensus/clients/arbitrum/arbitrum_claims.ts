@@ -7,7 +7,7 @@ import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
 import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
 import { type ClaimKind, type ClaimPoll, ClaimRefusal } from "../../rollup/claims.ts";
 import type { RollupDeps } from "../../rollup/rollup_options.ts";
-import { RollupDataError } from "../../rollup/spec/rollup_data_error.ts";
+import { RollupDataError } from "../../rollup/spec/rollup_errors.ts";
 import {
   assertionProofSlots,
   buildAssertionProof,
@@ -90,7 +90,7 @@ function claimsOf<Event>(
     },
     keyOf: describe,
     describe,
-    plan: async (open, poll, sift) => {
+    plan: async (open, poll, keep) => {
       const { view: { state, l1: { height } } } = poll;
       const keys = open.map(({ event }) =>
         blacklistedClaimKey(state.stateMachineId, generation.claimHash(event))
@@ -98,13 +98,13 @@ function claimsOf<Event>(
       const blacklisted = await hub.reads.fetchStorage(keys, poll.signal);
       const isBlacklisted = (_: unknown, index: number): string | undefined =>
         blacklisted[index] && "blacklisted on the hub";
-      const known = sift(
-        sift(open, isBlacklisted, true),
+      const known = keep(
+        keep(open, isBlacklisted, true),
         ({ l1Height }) => l1Height > height ? "newer than the L1 block that the hub knows" : undefined,
       );
       const { contestSlot } = generation;
       const words = contestSlot && await readWords(poll, known.map(({ event }) => contestSlot(event)));
-      const sound = sift(known, (_, index) => words && contestReason(words[index]));
+      const sound = keep(known, (_, index) => words && contestReason(words[index]));
       return sound.toReversed().toSorted((a, b) => Number(generation.orderOf(b) - generation.orderOf(a)));
     },
     prove: async ({ event }, { view, contract, signal }) => {

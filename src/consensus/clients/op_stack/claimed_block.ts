@@ -1,5 +1,5 @@
 /** Parts of updates: the block of a claim with the storage root of the message passer in it, and the verified whole. */
-import type { RollupView } from "../../rollup/rollup_prover.ts";
+import type { RollupView } from "../../rollup/rollup_options.ts";
 import type { OpStackConsensusState } from "./spec/consensus_state.ts";
 import { type OpStackProof, opStackUpdateCodec } from "./spec/update.ts";
 import { decodeOpStackUpdate, type OpStackHubView, verifyOpStackUpdate } from "./spec/verify_update.ts";

@@ -10,9 +10,9 @@ import type {
   ClaimKind,
   ClaimPoll,
   Completeness,
+  Keep,
   ProvenClaim,
   SearchedRange,
-  Sift,
 } from "../../rollup/claims.ts";
 import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
@@ -36,9 +36,9 @@ import { challengeWord, gameImplementationSlot } from "./spec/output_root.ts";
 import {
   findUnknownImplementations,
   type FoundGame,
-  inOrder,
   judgeHeight,
   type ListedGame,
+  orderGames,
   readClaim,
   skipReason,
   typesOtherThanRespected,
@@ -67,6 +67,9 @@ export class DisputeGames
   implements ClaimKind<OpStackConsensusState, FoundGame, Candidate, DisputeGameRules> {
   readonly noun = "dispute games";
   readonly topic0 = DISPUTE_GAME_CREATED;
+  readonly keyOf = ({ game }: FoundGame): string => game.proxy;
+  readonly orderOf = ({ l1Height }: FoundGame): bigint => l1Height;
+  readonly describe = ({ game }: FoundGame): string => `game ${game.proxy}`;
   readonly #deps: RollupDeps;
   readonly #options: Pick<OpStackOptions, "stateMachine" | "respectedGameType" | "messageParser">;
   readonly #details: GameDetails;
@@ -88,18 +91,6 @@ export class DisputeGames
   decode(log: RawLog & { readonly blockNumber: bigint }, factory: Address): FoundGame | undefined {
     const game = decodeDisputeGameCreated(log, factory);
     return game && { game, l1Height: log.blockNumber };
-  }
-
-  keyOf({ game }: FoundGame): string {
-    return game.proxy;
-  }
-
-  orderOf({ l1Height }: FoundGame): bigint {
-    return l1Height;
-  }
-
-  describe({ game }: FoundGame): string {
-    return `game ${game.proxy}`;
   }
 
   /**
@@ -126,36 +117,36 @@ export class DisputeGames
   async plan(
     open: readonly FoundGame[],
     poll: Poll,
-    sift: Sift<FoundGame>,
+    keep: Keep<FoundGame>,
   ): Promise<readonly Candidate[]> {
     const { rules: { gameTypes: configs }, view: { l1: { height }, state }, l1, signal } = poll;
     const newest = open.at(-1);
     if (newest !== undefined) await this.#reportUnlisted(newest, poll);
-    const usable = sift(open, (game) => skipReason(game, { configs, l1Height: height }));
+    const usable = keep(open, (game) => skipReason(game, { configs, l1Height: height }));
     const listed = usable.flatMap((game): ListedGame[] => {
       const config = configs.find(({ gameType }) => gameType === game.game.gameType);
       return config === undefined ? [] : [{ ...game, config }];
     });
     if (listed.length > 0) this.#reportRespectedType(listed.slice(-RECENT_GAMES), configs);
-    const details = await this.#details.read(listed, l1, signal);
-    const readable = sift(listed, (_, index) => details[index] === undefined ? "unreadable" : undefined)
-      .flatMap((game): Game[] => {
-        const known = this.#details.of(game);
-        return known === undefined ? [] : [{ ...game, ...known }];
-      });
-    const placed = await this.#place(readable, poll, sift);
+    await this.#details.read(listed, l1, signal);
+    const readable = listed.flatMap((game): Game[] => {
+      const details = this.#details.of(game);
+      if (details === undefined) keep([game], () => "unreadable");
+      return details === undefined ? [] : [{ ...game, ...details }];
+    });
+    const placed = await this.#place(readable, poll, keep);
     const statuses = await fetchChallenges(placed, { l1, at: height }, signal);
-    const sound = sift(placed, (_, at) => statuses[at] === "unchallenged" ? undefined : "challenged");
+    const sound = keep(placed, (_, at) => statuses[at] === "unchallenged" ? undefined : "challenged");
     const keys = sound.map(({ game }) => blacklistedGameKey(state.stateMachineId, game.proxy));
     const blacklisted = await this.#deps.hub.reads.fetchStorage(keys, signal);
-    const allowed = sift(sound, (_, at) => blacklisted[at] && "blacklisted on the hub", true);
+    const allowed = keep(sound, (_, at) => blacklisted[at] && "blacklisted on the hub", true);
     const unknown = await this.#unknownTypes(poll, allowed);
-    const candidates = sift(
+    const candidates = keep(
       allowed,
       ({ game: { gameType } }) =>
         unknown.has(gameType) ? "of an implementation that the hub does not expect" : undefined,
     );
-    return inOrder(candidates, this.#options.respectedGameType);
+    return orderGames(candidates, this.#options.respectedGameType);
   }
 
   /** Reports a condition when it begins. */
@@ -202,7 +193,7 @@ export class DisputeGames
   async #place(
     games: readonly Game[],
     poll: Poll,
-    sift: Sift<FoundGame>,
+    keep: Keep<FoundGame>,
   ): Promise<readonly Candidate[]> {
     const { view: { hubHeight }, signal } = poll;
     const placed: Candidate[] = [];
@@ -212,26 +203,26 @@ export class DisputeGames
       if (typeof claim === "string") {
         const isProved = claim.startsWith("super_root"); // by the hash of the data
         if (!isProved) this.#details.forget(game);
-        sift([game], () => claim, isProved);
+        keep([game], () => claim, isProved);
       } else if ("timestampSec" in claim) superRoots.push({ ...game, claim });
       else placed.push({ ...game, claimed: claim });
     }
-    if (superRoots.length > 0) placed.push(...await this.#placeSuperRoots(superRoots, poll, sift));
+    if (superRoots.length > 0) placed.push(...await this.#placeSuperRoots(superRoots, poll, keep));
     const l2Height = placed.length === 0 ? 0n : await this.#deps.l2.fetchHeight(signal);
-    return sift(placed, ({ claimed }) => judgeHeight(claimed.l2Height, { hubHeight, l2Height }));
+    return keep(placed, ({ claimed }) => judgeHeight(claimed.l2Height, { hubHeight, l2Height }));
   }
 
   /** Finds the blocks that super roots are about. */
   async #placeSuperRoots(
     games: readonly SuperRootGame[],
     { view: { state, hubHeight }, signal }: Poll,
-    sift: Sift<FoundGame>,
+    keep: Keep<FoundGame>,
   ): Promise<readonly Candidate[]> {
     const { l2, hub: { reads } } = this.#deps;
     const at = { id: commitmentIdOf(state), height: hubHeight ?? 0n };
     // Earlier seconds are of no use, whatever a node of the rollup reports.
     const { timestampSec: hubSec = 0n } = await reads.fetchCommitment(at, signal) ?? {};
-    const later = sift(
+    const later = keep(
       games,
       ({ claim }) => claim.timestampSec < hubSec ? "not above the hub's height" : undefined,
       true,
@@ -248,7 +239,7 @@ export class DisputeGames
       const mustWait = needsSearch && this.#searches === end;
       if (needsSearch && !mustWait) this.#searched.set(game.game.proxy, this.#searches++);
       const l2Height = mustWait ? "undecided" : await fetchBlockAt(l2, timestampSec, head, signal);
-      if (typeof l2Height === "string") sift([game], () => `of a time whose block is ${l2Height}`);
+      if (typeof l2Height === "string") keep([game], () => `of a time whose block is ${l2Height}`);
       else placed.push({ ...game, claimed: { l2Height, outputRoot } });
     }
     dropOldest(this.#searched, MAX_SEARCHED);

@@ -46,12 +46,8 @@ export class GameDetails {
     this.#l1 = l1;
   }
 
-  /** Reads the details of games; `undefined` for contracts that do not answer as games do. */
-  async read(
-    games: readonly FoundGame[],
-    l1: EvmReader,
-    signal: AbortSignal,
-  ): Promise<readonly (Details | undefined)[]> {
+  /** Reads the details of these games, and forgets all others. */
+  async read(games: readonly FoundGame[], l1: EvmReader, signal: AbortSignal): Promise<void> {
     const proxies = games.map(({ game }) => game.proxy);
     for (const proxy of this.#known.keys()) if (!proxies.includes(proxy)) this.#known.delete(proxy);
     const unread = proxies.filter((proxy) => !this.#known.has(proxy));
@@ -61,10 +57,9 @@ export class GameDetails {
       if (extraData === undefined || createdAt === undefined) return;
       this.#known.set(proxy, readL1(this.#l1, () => decodeDetails(extraData, createdAt)));
     });
-    return games.map((game) => this.of(game));
   }
 
-  /** What was read of a game. */
+  /** Returns what was read of a game; `undefined` for contracts that do not answer as games do. */
   of({ game }: FoundGame): Details | undefined {
     return this.#known.get(game.proxy);
   }

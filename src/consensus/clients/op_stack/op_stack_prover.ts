@@ -140,8 +140,8 @@ async function checkTypes(
       );
       const text =
         `${name}: the newest dispute games (${newest.count}) are of type ${created.join(", ")}, and ` +
-        `the hub lists ${listed}: they cannot be proved until the hub's governance adds the type; updates go ` +
-        "on then without a restart";
+        `the hub lists ${listed}: they cannot be proved until the hub's governance adds the type; updates ` +
+        "continue then without a restart";
       return [warning("games_unlisted", text)];
     }
   } catch (fault) {

@@ -30,8 +30,8 @@ export function outputClaims(
       const distinct = new Set(found.map(({ index }) => index).filter((index) => index >= first));
       return count - first <= BigInt(distinct.size) ? "complete" : "incomplete";
     },
-    plan: (open, { view: { hubHeight } }, sift) => {
-      const above = sift(
+    plan: (open, { view: { hubHeight } }, keep) => {
+      const above = keep(
         open,
         ({ l2Height }) =>
           hubHeight !== undefined && l2Height <= hubHeight ? "not above the hub's height" : undefined,

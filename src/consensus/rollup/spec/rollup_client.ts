@@ -7,7 +7,9 @@ import { enhanceCodec } from "scale-ts";
 import { type Codec, u8 } from "../../../core/encoding/scale.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
 import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
-import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
+import { type StateMachineId, stateMachineIdCodec } from "../../../core/ismp/state_machine.ts";
+import { blake2Concat, storagePrefix } from "../../../core/ismp/storage_keys.ts";
+import { concatBytes } from "../../../core/encoding/bytes.ts";
 
 /** Leading part of the consensus state of every rollup client. */
 export interface RollupClientState {
@@ -17,6 +19,11 @@ export interface RollupClientState {
   readonly stateMachineId: StateMachineId;
   /** The L1 as its own client knows it, e.g. `EVM-1/ETH0`: claims are proved in its state. */
   readonly l1StateMachineId: StateMachineId;
+}
+
+/** Key of an item of one rollup in a pallet. @param id under the rollup's own client. */
+export function rollupKey(pallet: string, item: string, id: StateMachineId): Uint8Array {
+  return concatBytes(storagePrefix(pallet, item), blake2Concat(stateMachineIdCodec.enc(id)));
 }
 
 /** Result of an accepted update. */

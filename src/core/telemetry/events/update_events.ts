@@ -164,11 +164,11 @@ export const updateEvents = {
     text: "Only dispute games of types that the hub does not list are created: nothing can be proved",
     meaning: "The rollup's operators moved to another type of games.",
     action:
-      "Governance of the hub must add the type and implementation; updates go on then without a restart.",
+      "Governance of the hub must add the type and implementation; updates continue then without a restart.",
   },
   rollup_settings_unknown: {
     text: "Hub's settings of a rollup are partly unknown to this version",
-    meaning: "Governance uses kinds that are newer than this program; everything else goes on.",
+    meaning: "Governance uses kinds that are newer than this program; everything else continues.",
     action: "Update `causeway-consensus`.",
   },
   game_type_missing: {

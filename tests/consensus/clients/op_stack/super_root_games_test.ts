@@ -174,7 +174,7 @@ Deno.test("unlisted games: the check and, after an hour, a warning name them; li
   });
 });
 
-Deno.test("unknown kinds: they are named once with their cost, and games of known kinds go on", async () => {
+Deno.test("unknown kinds: they are named once with their cost, and games of known kinds continue", async () => {
   await withOpStack(async (fixture) => {
     const { contracts, hub, nodes } = fixture;
     const plain = contracts.configs.find(({ gameType }) => gameType === gameTypes.fault);

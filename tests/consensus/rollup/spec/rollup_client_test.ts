@@ -2,7 +2,7 @@ import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_i
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { findRollupClient } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
-import { L1_LOOK_BACK_BLOCKS, nextL1Range } from "../../../../src/consensus/rollup/spec/l1_range.ts";
+import { L1_LOOK_BACK_BLOCKS, nextL1Range } from "../../../../src/consensus/rollup/claim_search.ts";
 import {
   accountNodesOf,
   provenStorageRoot,

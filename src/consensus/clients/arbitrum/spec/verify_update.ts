@@ -8,11 +8,7 @@ import type { Address } from "../../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";
-import {
-  decodeRollupUpdate,
-  fromL1Proof,
-  RollupUpdateError,
-} from "../../../rollup/spec/rollup_update_error.ts";
+import { decodeRollupUpdate, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_errors.ts";
 import {
   assertionHash,
   assertionSlot,

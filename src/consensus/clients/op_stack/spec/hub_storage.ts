@@ -5,9 +5,19 @@
 import { compact, enhanceCodec } from "scale-ts";
 import { concatBytes } from "../../../../core/encoding/bytes.ts";
 import { type Address, addressCodec } from "../../../../core/evm/address.ts";
-import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
-import { blake2Concat, storagePrefix } from "../../../../core/ismp/storage_keys.ts";
-import { type Codec, decodeLoose, list, pair, Tuple, u32, u8 } from "../../../../core/encoding/scale.ts";
+import type { StateMachineId } from "../../../../core/ismp/state_machine.ts";
+import { blake2Concat } from "../../../../core/ismp/storage_keys.ts";
+import {
+  type Codec,
+  decodeLoose,
+  list,
+  pair,
+  ScaleError,
+  Tuple,
+  u32,
+  u8,
+} from "../../../../core/encoding/scale.ts";
+import { rollupKey } from "../../../rollup/spec/rollup_client.ts";
 import { type GameTypeConfig, gameTypeConfigCodec } from "./consensus_state.ts";
 
 /** The contract in which games are created, and the types of games that count. */
@@ -37,7 +47,6 @@ export const disputeGameRulesCodec: Codec<DisputeGameRules> = enhanceCodec(
   ([factory, gameTypes]) => ({ factory, gameTypes }),
 );
 
-const FACTORY_BYTES = 20;
 const headCodec: Codec<[number, Address, number]> = Tuple(u32, addressCodec, u8);
 const HEAD_BYTES = 25;
 const KNOWN_KINDS = 5;
@@ -50,12 +59,15 @@ const PAYLOAD_BYTES = [0, 4, 8, 20, 32];
  * it are lost. Bytes after the list are ignored. @throws {ScaleError} when not even the list's beginning is readable.
  */
 export function decodeGameRules(stored: Uint8Array): StoredGameRules {
+  try {
+    return { ...decodeLoose(disputeGameRulesCodec, stored, "game rules"), unknown: [], unread: 0 };
+  } catch (error) {
+    if (!(error instanceof ScaleError) || error.code !== "invalid") throw error;
+  }
   const factory = decodeLoose(addressCodec, stored, "dispute game factory");
-  const rest = stored.slice(FACTORY_BYTES);
+  const rest = stored.slice(addressCodec.enc(factory).length);
   const count = Number(decodeLoose(compact, rest, "game types"));
   const items = rest.slice(compact.enc(count).length);
-  const prefix = readGameTypes(items, count, undefined);
-  if (prefix.unknown.length === 0) return { factory, ...prefix };
   const fitting = PAYLOAD_BYTES.flatMap((bytes) => {
     try {
       const read = readGameTypes(items, count, bytes);
@@ -66,7 +78,8 @@ export function decodeGameRules(stored: Uint8Array): StoredGameRules {
   });
   const [best, second] = fitting.toSorted((a, b) => b.gameTypes.length - a.gameTypes.length);
   const isClear = best !== undefined && best.gameTypes.length !== second?.gameTypes.length;
-  return { factory, ...isClear ? best : prefix };
+  const { gameTypes, unknown, unread } = isClear ? best : readGameTypes(items, count, undefined);
+  return { factory, gameTypes, unknown, unread };
 }
 
 /** @param payloadBytes of unknown kinds; `undefined`: the first of them ends the list. @throws {ScaleError} */
@@ -94,27 +107,23 @@ function readGameTypes(
   return { gameTypes, unknown, unread: 0, end };
 }
 
-function byId(pallet: string, item: string, id: StateMachineId): Uint8Array {
-  return concatBytes(storagePrefix(pallet, item), blake2Concat(stateMachineIdCodec.enc(id)));
-}
-
 /**
  * Key of the rules of a chain. Absent: the hub accepts every dispute game and ignores it.
  * @param id under the chain's own client, as throughout this file.
  */
 export function disputeGameRulesKey(id: StateMachineId): Uint8Array {
-  return byId("IsmpOptimism", "StateMachinesDisputeGameFactoriesTypes", id);
+  return rollupKey("IsmpOptimism", "StateMachinesDisputeGameFactoriesTypes", id);
 }
 
 /** Key of the oracle's address (SCALE `H160`). Absent: the hub accepts every output and ignores it. */
 export function outputOracleKey(id: StateMachineId): Uint8Array {
-  return byId("IsmpOptimism", "StateMachinesOracleAddresses", id);
+  return rollupKey("IsmpOptimism", "StateMachinesOracleAddresses", id);
 }
 
 /** Key that exists when fishermen blacklisted a game. */
 export function blacklistedGameKey(id: StateMachineId, proxy: Address): Uint8Array {
   return concatBytes(
-    byId("Fishermen", "BlacklistedDisputeGames", id),
+    rollupKey("Fishermen", "BlacklistedDisputeGames", id),
     blake2Concat(addressCodec.enc(proxy)),
   );
 }

@@ -9,13 +9,7 @@ import type { ClaimedOutput } from "./build_update.ts";
 import type { DisputeGameCreated } from "./claim_events.ts";
 import type { GameTypeConfig } from "./consensus_state.ts";
 import type { GameId } from "./output_root.ts";
-import {
-  claimsSuperRoot,
-  readSuperRoot,
-  superRoot,
-  type SuperRootClaim,
-  type SuperRootFault,
-} from "./super_root.ts";
+import { claimsSuperRoot, readSuperRoot, superRoot, type SuperRootClaim } from "./super_root.ts";
 
 /** A game with the L1 block of its log. */
 export interface FoundGame {
@@ -28,18 +22,11 @@ export interface ListedGame extends FoundGame {
   readonly config: GameTypeConfig;
 }
 
-/** Reason to skip a game by its log alone. */
-export type GameLogReason =
-  /** The hub does not list this type yet. */
-  | "of a type that the hub does not list"
-  /** Created after the newest L1 block at which the hub can check proofs. */
-  | "newer than the L1 block that the hub knows";
-
 /** Finds the reason to skip a game by its log; undefined when there is none. @param l1Height newest L1 height on the hub. */
 export function skipReason(
   { game, l1Height }: FoundGame,
   facts: { readonly configs: readonly GameTypeConfig[]; readonly l1Height: bigint },
-): GameLogReason | undefined {
+): string | undefined {
   const isListed = facts.configs.some(({ gameType }) => gameType === game.gameType);
   if (!isListed) return "of a type that the hub does not list";
   return l1Height > facts.l1Height ? "newer than the L1 block that the hub knows" : undefined;
@@ -60,14 +47,14 @@ export function typesOtherThanRespected(
   return [...types].toSorted((a, b) => a - b);
 }
 
-/** Reason for which a game claims nothing about the rollup. */
-export type NoClaimReason = "without a block number" | "with other extra data than claimed" | SuperRootFault;
-
-/** Reads what a game claims about a rollup: the output root of a block, or of the newest block at a second. */
+/**
+ * Reads what a game claims about a rollup: the output root of a block, or of the newest block at a second. Otherwise the
+ * reason to skip it: a `SuperRootFault` is proved by the hash of the extra data.
+ */
 export function readClaim(
   { game: { rootClaim }, extraData, config: { kind } }: ListedGame & { readonly extraData: Uint8Array },
   chain: StateMachine,
-): ClaimedOutput | SuperRootClaim | NoClaimReason {
+): ClaimedOutput | SuperRootClaim | string {
   if (claimsSuperRoot(kind)) {
     return superRoot(extraData) === rootClaim
       ? readSuperRoot(extraData, chain)
@@ -78,18 +65,14 @@ export function readClaim(
   return { l2Height: BigInt(toHex(extraData.subarray(0, 32))), outputRoot: rootClaim };
 }
 
-/** Reason to skip a claim for its block. */
-export type HeightReason =
-  /** The hub already knows this height of the chain, or a higher one, and would store nothing. */
-  | "not above the hub's height"
-  /** The claim is about a block that the chain does not have yet. */
-  | "about a block that the chain does not have";
-
-/** Finds the reason to skip a claim. @param hubHeight height of the chain on the hub; undefined when there is none. */
+/**
+ * Finds the reason to skip a claim for its block: at or below its height the hub stores nothing. @param hubHeight height of
+ * the chain on the hub; undefined when there is none. @param l2Height newest block of the chain.
+ */
 export function judgeHeight(
   claimed: bigint,
   { hubHeight, l2Height }: { readonly hubHeight: bigint | undefined; readonly l2Height: bigint },
-): HeightReason | undefined {
+): string | undefined {
   if (hubHeight !== undefined && claimed <= hubHeight) return "not above the hub's height";
   return claimed > l2Height ? "about a block that the chain does not have" : undefined;
 }
@@ -98,7 +81,7 @@ export function judgeHeight(
  * Sorts games into the order in which to try them: those of the respected type first, then those of the highest block,
  * of the same block the oldest game. @param respectedGameType as configured: affects the order only.
  */
-export function inOrder<Game extends FoundGame & { readonly claimed: ClaimedOutput }>(
+export function orderGames<Game extends FoundGame & { readonly claimed: ClaimedOutput }>(
   games: readonly Game[],
   respectedGameType: number | undefined,
 ): readonly Game[] {
@@ -106,22 +89,14 @@ export function inOrder<Game extends FoundGame & { readonly claimed: ClaimedOutp
   return games.toSorted((a, b) => isOther(a) - isOther(b) || Number(b.claimed.l2Height - a.claimed.l2Height));
 }
 
-/** An implementation on the L1 that the hub does not expect. */
-export interface UnknownImplementation {
-  readonly gameType: number;
-  readonly expected: Address;
-  /** Undefined: the L1 no longer has one. */
-  readonly found: Address | undefined;
-}
-
 /**
- * Types whose games the hub refuses because the L1 has another implementation of them than the hub expects.
+ * Types whose games the hub refuses because the L1 has another implementation of them than the hub expects, or none.
  * @param words of `gameImpls` by type, proven at the height of the proofs; undefined or zero where there is none.
  */
 export function findUnknownImplementations(
   configs: readonly GameTypeConfig[],
   words: ReadonlyMap<number, Hash256 | undefined>,
-): readonly UnknownImplementation[] {
+): readonly { readonly gameType: number; readonly expected: Address; readonly found: Address | undefined }[] {
   return configs.filter(({ gameType }) => words.has(gameType)).flatMap((config) => {
     const { gameType, expectedImplementation: expected } = config;
     const word = words.get(gameType);

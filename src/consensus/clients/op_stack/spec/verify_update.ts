@@ -9,11 +9,7 @@ import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";
-import {
-  decodeRollupUpdate,
-  fromL1Proof,
-  RollupUpdateError,
-} from "../../../rollup/spec/rollup_update_error.ts";
+import { decodeRollupUpdate, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_errors.ts";
 import {
   type GameTypeConfig,
   type OpStackConsensusState,
@@ -122,15 +118,11 @@ export function decodeOpStackState(stored: Uint8Array): OpStackConsensusState {
   try {
     return opStackConsensusStateCodec.dec(bytes);
   } catch {
-    return { ...decodeStatePrefix(bytes), gameTypeConfigs: undefined };
-  }
-}
-
-function decodeStatePrefix(bytes: Uint8Array): Omit<OpStackConsensusState, "gameTypeConfigs"> {
-  try {
-    return opStackStatePrefixCodec.dec(bytes);
-  } catch (cause) {
-    throw new RollupUpdateError<OpStackErrorCode>("undecodable_state", { cause });
+    try {
+      return { ...opStackStatePrefixCodec.dec(bytes), gameTypeConfigs: undefined };
+    } catch (cause) {
+      throw new RollupUpdateError<OpStackErrorCode>("undecodable_state", { cause });
+    }
   }
 }
 

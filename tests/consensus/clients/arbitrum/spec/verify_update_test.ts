@@ -1,7 +1,10 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_update_error.ts";
+import {
+  RollupDataError,
+  RollupUpdateError,
+} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import {
   assertionProofSlots,
   buildAssertionProof,
@@ -22,7 +25,6 @@ import {
   claimOf,
   verifyArbitrumUpdate,
 } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup_data_error.ts";
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
 import { buildL1 } from "../../../rollup/spec/l1_fixture.ts";
 import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";

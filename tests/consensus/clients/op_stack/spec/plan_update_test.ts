@@ -12,8 +12,8 @@ import {
   findUnknownImplementations,
   findUnlistedGames,
   type FoundGame,
-  inOrder,
   judgeHeight,
+  orderGames,
   readClaim,
   skipReason,
   typesOtherThanRespected,
@@ -100,13 +100,13 @@ Deno.test("games: the respected type comes first, then the highest block, and of
   });
   const games = [claim(10n), claim(40n, 621), claim(30n), claim(20n, 621)];
   const heights = (respected: number | undefined): readonly bigint[] =>
-    inOrder(games, respected).map(({ claimed }) => claimed.l2Height);
+    orderGames(games, respected).map(({ claimed }) => claimed.l2Height);
   equal(heights(undefined), [40n, 30n, 20n, 10n]);
   equal(heights(0), [30n, 10n, 40n, 20n]);
   equal(heights(621), [40n, 20n, 30n, 10n]);
   equal(heights(8), [40n, 30n, 20n, 10n]);
   const twice = [claim(30n), { ...claim(30n), l1Height: 101n }];
-  equal(inOrder(twice, undefined), twice);
+  equal(orderGames(twice, undefined), twice);
 });
 
 Deno.test("games: an implementation that the hub does not expect is found, with what is there instead", () => {

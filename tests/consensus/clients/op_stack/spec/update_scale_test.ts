@@ -5,7 +5,7 @@ import {
   type OpStackConsensusState,
   opStackConsensusStateCodec,
 } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
-import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_update_error.ts";
+import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import {
   type OpStackUpdate,
   opStackUpdateCodec,

@@ -10,7 +10,10 @@ import {
 import type { OutputProposed } from "../../../../../src/consensus/clients/op_stack/spec/claim_events.ts";
 import { type DisputeGameKind } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import type { OpStackErrorCode } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
-import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_update_error.ts";
+import {
+  RollupDataError,
+  RollupUpdateError,
+} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import {
   challengeWord,
   gameIdWord,
@@ -22,7 +25,6 @@ import {
   verifyOpStackUpdate,
 } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import { accountNodesOf } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
-import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup_data_error.ts";
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
 import { hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { stateMachineIdKey } from "../../../../../src/core/ismp/state_machine.ts";
