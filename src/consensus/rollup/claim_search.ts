@@ -56,7 +56,9 @@ export interface ClaimScan<Claim> {
 const MAX_SETTLED = 1024;
 
 interface Entry<Claim> {
-  readonly claim: Claim;
+  claim: Claim;
+  /** First L1 block of the range in which it was found. */
+  readonly from: bigint;
   failures: number;
   offers: number;
   /** Why it was not offered last. */
@@ -104,7 +106,7 @@ export class ClaimSearch<Claim> {
     const range = this.#next(hubL1Height);
     if (range === undefined) return undefined;
     const { claims, isFinal } = await scan(range);
-    for (const claim of claims) this.#add(claim);
+    for (const claim of claims) this.#add(claim, range.from);
     this.#isAgain = !isFinal;
     if (isFinal) {
       this.#searchedTo = range.to;
@@ -120,11 +122,21 @@ export class ClaimSearch<Claim> {
     return { from: oldest > range.from ? oldest : range.from, to: range.to };
   }
 
-  #add(claim: Claim): void {
+  #add(claim: Claim, from: bigint): void {
     const key = this.#keyOf(claim);
-    if (this.#open.has(key) || this.#settled.has(key)) return;
-    this.#open.set(key, { claim, failures: 0, offers: 0, reason: undefined });
-    dropOldest(this.#open, MAX_OPEN);
+    const known = this.#open.get(key);
+    if (known !== undefined) known.claim = claim;
+    else if (!this.#settled.has(key)) {
+      this.#open.set(key, { claim, from, failures: 0, offers: 0, reason: undefined });
+      dropOldest(this.#open, MAX_OPEN);
+    }
+  }
+
+  /** Searches the blocks of a claim again: what was read of it contradicts the L1. */
+  distrust(claim: Claim): void {
+    const { from } = this.#open.get(this.#keyOf(claim)) ?? {};
+    if (from === undefined || this.#searchedTo === undefined || from > this.#searchedTo) return;
+    this.#searchedTo = from === 0n ? undefined : from - 1n;
   }
 
   /** Settles a claim: it is of no further interest. */

@@ -305,6 +305,7 @@ export class Claims<
         const refusal = refusalOf(error);
         if (refusal === undefined) throw error;
         search.noteFailed(claim);
+        if (refusal.source === "l1") search.distrust(claim);
         if (search.noteReason(claim, refusal.code)) {
           const [l1, l2] = [this.#deps.l1, this.#deps.l2].map(({ hosts }) => hosts.join(", "));
           this.#deps.log.warn("rollup_claim_unprovable", { claim: name, code: refusal.code, l1, l2 });

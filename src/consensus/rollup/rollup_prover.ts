@@ -7,7 +7,6 @@ import type { ConsensusClientView } from "../../core/chains/consensus_target.ts"
 import { findRollupClient } from "./spec/known_rollups.ts";
 import {
   commitmentIdOf,
-  initialRollupCommitment,
   ROLLUP_CHALLENGE_SEC,
   ROLLUP_UNBONDING_SEC,
   type RollupClientState,
@@ -204,18 +203,19 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
     if (newest === undefined) {
       throw new ProverFault("not_served", { chain, detail: "no endpoint has a newest block" });
     }
-    const { header } = newest;
-    const { height, commitment } = initialRollupCommitment(id, header);
+    const { header: { number: height, timestampSec, stateRoot } } = newest;
+    const commitment = { timestampSec, overlayRoot: undefined, stateRoot };
     return {
       clientId: this.#kind.clientId,
       state: this.#kind.encodeInitialState({
-        finalizedHeight: header.number,
+        finalizedHeight: height,
         stateMachineId: id,
         l1StateMachineId: l1,
       }),
       unbondingSec: ROLLUP_UNBONDING_SEC,
       challengePeriods: new Map([[chain, ROLLUP_CHALLENGE_SEC]]),
-      commitments: [{ id, at: { commitment, height: height.height } }],
+      // Under the client's own id; all later ones are stored as commitmentIdOf() does.
+      commitments: [{ id, at: { commitment, height } }],
     };
   }
 

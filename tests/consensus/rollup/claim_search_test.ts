@@ -71,6 +71,26 @@ Deno.test("claim search: claims that failed more often come later, and only sett
   assert.deepEqual(search.open, [10n, 20n, 30n]);
 });
 
+Deno.test("claim search: what contradicts the L1 is read again, and its entry stays", async () => {
+  const search = new ClaimSearch<{ readonly name: bigint; readonly version: number }>(({ name }) =>
+    `${name}`
+  );
+  const ranges: L1Range[] = [];
+  const scan = (version: number) => (range: L1Range): ReturnType<Parameters<typeof search.extend>[2]> => {
+    ranges.push(range);
+    return Promise.resolve({ claims: [{ name: 15n, version }], isFinal: true });
+  };
+  await search.extend(contract, 10n, scan(0));
+  await search.extend(contract, 20n, scan(0));
+  search.distrust({ name: 15n, version: 0 });
+  await search.extend(contract, 20n, scan(1));
+  assert.deepEqual(search.open, [{ name: 15n, version: 1 }]);
+  assert.equal(await search.extend(contract, 20n, scan(2)), undefined);
+  assert.deepEqual(ranges.at(-1), { from: 0n, to: 20n });
+  search.distrust({ name: 99n, version: 0 });
+  assert.equal(await search.extend(contract, 20n, scan(2)), undefined);
+});
+
 Deno.test("claim search: a reason is news once, and again after an offer", async () => {
   const search = new ClaimSearch<bigint>(String);
   await search.extend(contract, 30n, everyTenth([]));

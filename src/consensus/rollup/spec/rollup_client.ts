@@ -5,7 +5,6 @@
  */
 import { enhanceCodec } from "scale-ts";
 import { type Codec, u8 } from "../../../core/encoding/scale.ts";
-import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
 import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
 import { type StateMachineId, stateMachineIdCodec } from "../../../core/ismp/state_machine.ts";
 import { blake2Concat, storagePrefix } from "../../../core/ismp/storage_keys.ts";
@@ -59,18 +58,6 @@ export function rollupCommitment(
     height: { id: commitmentIdOf(state), height: BigInt.asUintN(64, block.height) },
     commitment: { timestampSec: block.timestampSec, overlayRoot: undefined, stateRoot: block.stateRoot },
   };
-}
-
-/**
- * The commitment with which the client of a rollup is created: its newest block, under the client's OWN id (all later
- * ones are stored as {@link commitmentIdOf} says).
- */
-export function initialRollupCommitment(
-  id: StateMachineId,
-  header: Pick<EvmBlockHeader, "number" | "timestampSec" | "stateRoot">,
-): IntermediateState {
-  const { number, timestampSec, stateRoot } = header;
-  return { height: { id, height: number }, commitment: { timestampSec, overlayRoot: undefined, stateRoot } };
 }
 
 /**

@@ -5,7 +5,7 @@ import { blacklistedClaimKey } from "../../../../src/consensus/clients/arbitrum/
 import { decodeArbitrumUpdate } from "../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
-import { fetchWithLogsOf } from "../../../support/altered_answers.ts";
+import { alteringFetch, fetchWithLogsOf } from "../../../support/altered_answers.ts";
 import { l1Id, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
 import { rollupId, withArbitrum } from "./fixture.ts";
 
@@ -197,3 +197,44 @@ for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
     });
   });
 }
+
+Deno.test("arbitrum: while the rollup's node is behind, no claim is lost, however long that takes", async () => {
+  for (const generation of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
+    await withArbitrum(generation, async (fixture) => {
+      const { contracts, hub, l2, log } = fixture;
+      let isLagging = true;
+      const prover = fixture.prover({
+        l2Transport: alteringFetch((method, result) =>
+          isLagging && method === "eth_getBlockByHash" ? null : result
+        ),
+      });
+      await fixture.mineL2();
+      const { l2Height } = generation === "ArbitrumBold"
+        ? await contracts.createAssertion(l2)
+        : await contracts.createNode(l2);
+      await fixture.advanceL1();
+      for (let poll = 0; poll < 25; poll++) {
+        assert.match(await reasonForNothing(prover), /none of 1 claims can be proved .*block_does_not_exist/);
+      }
+      assert.equal(log.linesOf("rollup_claim_unprovable").length, 1, "reported once");
+      isLagging = false;
+      assert.equal(await relay(hub, prover), l2Height);
+    });
+  }
+});
+
+Deno.test("arbitrum: a client of an unknown generation is named, and assertions are proved", async () => {
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2 } = fixture;
+    const client = hub.clients.get(rollupId.consensusStateId);
+    assert.ok(client);
+    hub.clients.set(rollupId.consensusStateId, { ...client, state: client.state.with(-1, 7) });
+    await fixture.mineL2();
+    const { l2Height } = await contracts.createAssertion(l2);
+    await fixture.advanceL1();
+    const [finding] = await fixture.prover().check(never);
+    assert.deepEqual([finding?.severity, finding?.event], ["warning", "rollup_settings_unknown"]);
+    assert.match(finding?.text ?? "", /consensus type that this version does not know: assertions of BoLD/);
+    assert.equal(updatesOf(await fixture.prover().next(never)).height, l2Height);
+  });
+});

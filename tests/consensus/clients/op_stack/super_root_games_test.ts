@@ -12,6 +12,8 @@ import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { type AlterAnswer, alteringFetch } from "../../../support/altered_answers.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
+import { lieAbout, nudge } from "../../rollup/lies.ts";
+import { outcomeOf } from "../../rollup/outcome.ts";
 import { never, reasonForNothing, relay } from "../../rollup/fixture.ts";
 import { type OpStackFixture, rollupId, withOpStack } from "./fixture.ts";
 
@@ -241,6 +243,27 @@ Deno.test("claims: an endpoint's fault about one claim does not end the poll of 
     for (let poll = 0; poll < 12; poll++) await assert.rejects(prover.next(never), /EVM-11155420/);
     isSpoiled = false;
     assert.equal(await relay(hub, prover), header.number);
+  });
+});
+
+Deno.test("claims: what an endpoint of the L1 lied about is read again when it has stopped", async () => {
+  await withOpStack(async (fixture) => {
+    const { contracts, hub, nodes } = fixture;
+    for (const [method, path] of [["eth_getLogs", "*.topics.3"], ["eth_call", ""]] as const) {
+      await mineL2(fixture);
+      const game = await contracts.proposeOutput(nodes.l2, { gameType: gameTypes.fault });
+      await fixture.advanceL1();
+      const lie = lieAbout(method, path, (text) => text.length === 66 ? nudge(text) : text);
+      let isLying = true;
+      const prover = fixture.prover({
+        l1Transport: (...request) => (isLying ? alteringFetch(lie) : platformFetch)(...request),
+      });
+      for (let poll = 0; poll < 12; poll++) assert.match(await outcomeOf(prover), /^bad_data EVM-11155111/);
+      isLying = false;
+      // The poll that reads it again, and the one after it.
+      await outcomeOf(prover).catch(() => undefined);
+      assert.equal(await relay(hub, prover), game.l2Height, method);
+    }
   });
 });
 

@@ -11,7 +11,6 @@ import {
 } from "../../../../src/consensus/rollup/spec/l1_storage.ts";
 import {
   commitmentIdOf,
-  initialRollupCommitment,
   ROLLUP_UNBONDING_SEC,
   rollupCommitment,
 } from "../../../../src/consensus/rollup/spec/rollup_client.ts";
@@ -42,16 +41,12 @@ Deno.test("L1 range: at start it looks back, not beyond the first block", () => 
   equal(nextL1Range(100n, undefined, 10n), { from: 91n, to: 100n });
 });
 
-Deno.test("rollup ids: commitments are stored under the L1's id, the first one under the rollup's", () => {
+Deno.test("rollup ids: commitments are stored under the L1's id", () => {
   const state = { finalizedHeight: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id };
   equal(stateMachineIdKey(commitmentIdOf(state)), "EVM-10/ETH0");
   const block = { height: 2n ** 64n + 5n, timestampSec: 7n, stateRoot: word(3n) };
   equal(rollupCommitment(state, block), {
     height: { id: commitmentIdOf(state), height: 5n },
-    commitment: { timestampSec: 7n, overlayRoot: undefined, stateRoot: word(3n) },
-  });
-  equal(initialRollupCommitment(rollupId, { number: 5n, timestampSec: 7n, stateRoot: word(3n) }), {
-    height: { id: rollupId, height: 5n },
     commitment: { timestampSec: 7n, overlayRoot: undefined, stateRoot: word(3n) },
   });
   equal(ROLLUP_UNBONDING_SEC, 0xffff_ffff_ffff_ffffn);

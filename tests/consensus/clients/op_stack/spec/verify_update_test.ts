@@ -8,7 +8,10 @@ import {
   oracleProofSlots,
 } from "../../../../../src/consensus/clients/op_stack/spec/build_update.ts";
 import type { OutputProposed } from "../../../../../src/consensus/clients/op_stack/spec/claim_events.ts";
-import { type DisputeGameKind } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import {
+  type DisputeGameKind,
+  opStackConsensusStateCodec,
+} from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import type { OpStackErrorCode } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import {
   RollupDataError,
@@ -19,7 +22,14 @@ import {
   gameIdWord,
   outputRoot,
 } from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
-import type { OpStackUpdate } from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
+import {
+  type OpStackUpdate,
+  opStackUpdateCodec,
+} from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
+import {
+  checkOpStackUpdate,
+  OpStackRefusal,
+} from "../../../../../devnet/hub/verifiers/op_stack/op_stack_client.ts";
 import {
   type OpStackHubView,
   verifyOpStackUpdate,
@@ -43,6 +53,17 @@ function refuses(update: OpStackUpdate, hub: OpStackHubView, code: OpStackErrorC
     (error) => error instanceof RollupUpdateError && error.code === code,
     `should be refused as ${code}`,
   );
+  throws(() => hubAnswer(update, hub), OpStackRefusal, `the simulated hub should refuse as ${code}`);
+}
+
+/** What the simulated hub makes of an update, with code of its own. */
+function hubAnswer(update: OpStackUpdate, hub: OpStackHubView): ReturnType<typeof checkOpStackUpdate> {
+  return checkOpStackUpdate(opStackConsensusStateCodec.enc(trusted), opStackUpdateCodec.enc(update), {
+    stateRoot: () => hub.l1StateRoot,
+    rules: () => hub.disputeGames,
+    oracle: () => hub.outputOracle,
+    isBlacklisted: (_, proxy) => hub.blacklistedGames.has(proxy),
+  });
 }
 
 Deno.test("OP stack: both synthetic games are accepted, and give the commitment under the id of the L1", () => {
@@ -188,7 +209,9 @@ async function buildScene(scene: Scene): Promise<BuiltScene> {
 Deno.test("OP stack: games of every kind are accepted as long as they are not challenged", async () => {
   for (const kind of Object.values(kinds)) {
     const { update, hub } = await buildScene({ kind });
-    equal(verifyOpStackUpdate(trusted, update, hub).consensusState.finalizedHeight, height);
+    const { consensusState, commitment } = verifyOpStackUpdate(trusted, update, hub);
+    equal(consensusState.finalizedHeight, height);
+    equal(hubAnswer(update, hub), { state: opStackConsensusStateCodec.enc(consensusState), commitment });
   }
 });
 
