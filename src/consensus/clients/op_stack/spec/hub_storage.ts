@@ -49,6 +49,7 @@ export const disputeGameRulesCodec: Codec<DisputeGameRules> = enhanceCodec(
 
 const headCodec: Codec<[number, Address, number]> = Tuple(u32, addressCodec, u8);
 const HEAD_BYTES = 25;
+const MAX_ITEM_BYTES = 45;
 const KNOWN_KINDS = 5;
 /** Lengths that the payload of an unknown kind may have: nothing, a number, an address, a word. */
 const PAYLOAD_BYTES = [0, 4, 8, 20, 32];
@@ -92,7 +93,7 @@ function readGameTypes(
   const unknown: UnknownGameType[] = [];
   let end = 0;
   for (let at = 0; at < count; at++) {
-    const item = items.slice(end);
+    const item = items.slice(end, end + MAX_ITEM_BYTES);
     const [gameType, expectedImplementation, kind] = decodeLoose(headCodec, item, "game type");
     if (kind < KNOWN_KINDS) {
       const config = decodeLoose(gameTypeConfigCodec, item, "game type");

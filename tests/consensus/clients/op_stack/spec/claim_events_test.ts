@@ -16,7 +16,7 @@ import {
 } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import { word } from "../../../../../src/core/evm/host_storage.ts";
 import type { RawLog } from "../../../../../src/core/evm/host_events.ts";
-import { faultGame, realGames, synthetic } from "./vectors.ts";
+import { faultGame, realGames } from "./vectors.ts";
 
 const abi = parseAbi([
   "event DisputeGameCreated(address indexed disputeProxy, uint32 indexed gameType, bytes32 indexed rootClaim)",
