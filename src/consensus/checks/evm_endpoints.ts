@@ -7,12 +7,10 @@ import type { TargetReads } from "../../core/chains/consensus_target.ts";
 import { type CheckJob, REQUEST_TIMEOUT_MS } from "../../core/checks/run_checks.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { Address } from "../../core/evm/address.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
-import { ProverFault } from "../prover.ts";
 import { evmChainId, type StateMachine, type StateMachineId } from "../../core/ismp/state_machine.ts";
 
-/** Contract that is read: known, or found when a check is made; `undefined`: there is none now. */
-export type ContractSource = Address | ((signal: AbortSignal) => Promise<Address | undefined>);
+/** Finds a contract when a check is made; `undefined`: there is none now. */
+export type FindContract = (signal: AbortSignal) => Promise<Address | undefined>;
 
 /** Endpoints of a section. */
 export interface SectionEndpoints {
@@ -24,10 +22,10 @@ export interface SectionEndpoints {
   /** Key of the configuration. */
   readonly key: string;
   /** Contract whose logs are read there; absent: none are. */
-  readonly logsOf?: ContractSource | undefined;
+  readonly logsOf?: Address | FindContract | undefined;
   /** Contract whose state is proved there, and the chain as the hub knows it; absent: nothing is proved. */
   readonly proofs?: {
-    readonly account: ContractSource;
+    readonly account: Address | FindContract;
     readonly of: StateMachineId;
     readonly hub: { readonly reads: Pick<TargetReads, "fetchLatestHeight"> };
   } | undefined;
@@ -44,7 +42,7 @@ export function checkEvmEndpoints(
     chain,
     check: "endpoint",
     run: async (signal) => {
-      const contract = logsOf && await findContract(logsOf, signal);
+      const contract = typeof logsOf === "function" ? await logsOf(signal) : logsOf;
       const facts = await probeEndpoints(endpoints, { clock, logsOf: contract }, signal);
       return judgeEndpoints(facts, {
         chain,
@@ -61,7 +59,7 @@ export function checkEvmEndpoints(
     check: "state_proof",
     run: async (signal) => {
       const height = await proofs.hub.reads.fetchLatestHeight(proofs.of, signal);
-      const host = await findContract(proofs.account, signal);
+      const host = typeof proofs.account === "function" ? await proofs.account(signal) : proofs.account;
       if (height === undefined || height === 0n || host === undefined) return [];
       const place = { endpoints, host, id: proofs.of };
       const probed = await probeProofs(place, { height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
@@ -69,15 +67,4 @@ export function checkEvmEndpoints(
     },
   };
   return () => [endpointJob, proofJob];
-}
-
-/** Finds the contract; `undefined` also where the hub cannot be asked, which its own check reports. */
-async function findContract(source: ContractSource, signal: AbortSignal): Promise<Address | undefined> {
-  if (typeof source === "string") return source;
-  try {
-    return await source(signal);
-  } catch (fault) {
-    if (fault instanceof RpcFault || fault instanceof ProverFault) return undefined;
-    throw fault;
-  }
 }

@@ -31,16 +31,6 @@ const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
   arbitrum_orbit: ["beacon_rpc_url"],
 };
 
-/** Contract of the L1 that claims about a rollup are made in, where it is known; else the hub's is used. */
-function claimContractOf(
-  { chainId, type }: NamedChain & { readonly type: ChainType },
-): Record<string, string> {
-  const contract = knownClaimContract(chainId);
-  return contract === undefined
-    ? {}
-    : { [type === "op_stack" ? "dispute_game_factory" : "rollup_core"]: contract };
-}
-
 /** Keys of a blank that are lists. */
 const LISTS: ReadonlySet<string> = new Set(["beacon_http_urls", "beacon_rpc_url"]);
 
@@ -96,9 +86,11 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
           ...Object.fromEntries(HOST_BLANKS[chain.type].map((key) => [key, LISTS.has(key) ? [] : ""])),
           l1_state_machine: evmStateMachine(l1),
           l1_consensus_state_id: L1_CLIENT,
-          ...claimContractOf(chain),
+          // Known of every named rollup; a section has one of the two keys at most.
+          dispute_game_factory: knownClaimContract(chain.chainId) ?? "",
+          rollup_core: knownClaimContract(chain.chainId) ?? "",
         },
-        switchedOn: Object.keys(claimContractOf(chain)),
+        switchedOn: ["dispute_game_factory", "rollup_core"],
       },
     ]),
   ];

@@ -32,6 +32,14 @@ export function readStored<T>(
   }
 }
 
+/** The contract that is found; none where the hub holds something unreadable, which a check of its own reports. */
+export function unlessUnreadable(found: Promise<Address | undefined>): Promise<Address | undefined> {
+  return found.catch((fault) => {
+    if (fault instanceof ProverFault) return undefined;
+    throw fault;
+  });
+}
+
 /** A finding that needs attention. */
 export function warning(event: EventCode, text: string): CheckFinding {
   return { severity: "warning", event, text };

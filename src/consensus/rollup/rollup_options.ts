@@ -1,7 +1,6 @@
 /**
- * Dependencies, options and inputs of the rollup provers: `createOpStackProver(deps, options)` in
- * `../op_stack/op_stack_prover.ts` and `createArbitrumProver(deps, options)` in `../arbitrum/arbitrum_prover.ts`, both
- * of which return a `ConsensusProver`.
+ * Dependencies, options and inputs of the rollup provers: `createOpStackProver` and `createArbitrumProver` of
+ * `../clients/`.
  */
 import type { TargetReads } from "../../core/chains/consensus_target.ts";
 import type { Address } from "../../core/evm/address.ts";
@@ -36,7 +35,7 @@ export interface RollupView<State extends RollupClientState> {
 }
 
 /** Configured options of any rollup. */
-export interface RollupOptions extends Omit<ProverOptions, "intervalMs"> {
+export interface RollupOptions extends ProverOptions {
   /**
    * As configured. Where it is the L1's id or names no rollup client of the hub, the id that is known for the chain is
    * used: read `ConsensusProver.consensusStateId` again after `check`, `next` or `fetchInitialState`.
@@ -44,8 +43,6 @@ export interface RollupOptions extends Omit<ProverOptions, "intervalMs"> {
   readonly consensusStateId: ConsensusStateId;
   /** `l1_state_machine` and `l1_consensus_state_id`. */
   readonly l1: StateMachineId;
-  /** `consensus_update_frequency` in milliseconds; default 300 s. */
-  readonly intervalMs?: number | undefined;
 }
 
 /** Configured options of an OP stack chain. The hub's own addresses take precedence; these are compared with them. */

@@ -52,9 +52,6 @@ export interface RollupKind<State extends TypedState> {
   encodeInitialState(at: RollupClientState): Uint8Array;
 }
 
-/** Default poll interval (polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/lib.rs). */
-const DEFAULT_INTERVAL_MS = 300_000;
-
 /** Creates the prover of a configured rollup; its lines name the chain. */
 export function createRollupProver<State extends TypedState>(
   deps: RollupDeps,
@@ -84,7 +81,7 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
       consensusStateId: options.l1.consensusStateId,
     };
     this.l1 = options.l1;
-    this.intervalMs = options.intervalMs ?? DEFAULT_INTERVAL_MS;
+    this.intervalMs = options.intervalMs;
     this.#deps = deps;
     this.#options = options;
     this.#kind = kind;
@@ -156,7 +153,7 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const view = await this.#findClient(signal);
     if (this.#id === undefined) throw this.#hubFault(this.#unknownIdText());
-    if (view === undefined) return nothing(`the hub has no consensus client ${this.#id}`);
+    if (view === undefined) return { kind: "nothing", reason: `the hub has no consensus client ${this.#id}` };
     const unusable = await this.#findUnusableReason(view, signal);
     if (unusable !== undefined) {
       throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
@@ -167,10 +164,11 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
       this.#deps.hub.reads.fetchLatestHeight(l1Id, signal),
       this.#deps.hub.reads.fetchLatestHeight(commitmentIdOf(state), signal),
     ]);
-    if (l1Height === undefined) return nothing(`the hub knows no block of ${stateMachineIdKey(l1Id)} yet`);
+    const name = stateMachineIdKey(l1Id);
+    if (l1Height === undefined) return { kind: "nothing", reason: `the hub knows no block of ${name} yet` };
     const commitment = await this.#deps.hub.reads.fetchCommitment({ id: l1Id, height: l1Height }, signal);
     if (commitment === undefined) {
-      return nothing(`the hub does not hold block ${l1Height} of ${stateMachineIdKey(l1Id)} any more`);
+      return { kind: "nothing", reason: `the hub does not hold block ${l1Height} of ${name} any more` };
     }
     const l1 = { height: l1Height, ...commitment };
     return await this.#find({ state, l1, hubHeight }, view.state, signal);
@@ -293,10 +291,6 @@ class RollupProver<State extends TypedState> implements ConsensusProver {
         return fault;
     }
   }
-}
-
-function nothing(reason: string): ProverFinding {
-  return { kind: "nothing", reason };
 }
 
 function fatal(event: EventCode, text: string): CheckFinding {

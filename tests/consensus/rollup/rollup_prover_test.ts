@@ -64,6 +64,7 @@ async function withOptimism(
       stateMachine: optimism.stateMachine,
       consensusStateId: id,
       l1: l1Id,
+      intervalMs: 300_000,
       disputeGameFactory: undefined,
       messageParser: toAddress(MESSAGE_PASSER),
       ...options,
@@ -191,6 +192,7 @@ Deno.test("rollup: the initial state is about the rollup's newest block, under i
     stateMachine: optimism.stateMachine,
     consensusStateId: toConsensusStateId("NEW0"),
     l1: l1Id,
+    intervalMs: 300_000,
   };
   const at = {
     finalizedHeight: header.number,

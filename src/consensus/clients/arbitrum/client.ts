@@ -3,6 +3,7 @@ import { contractAddress } from "../../../core/config/chain_values.ts";
 import { optional, type SectionValues } from "../../../core/config/schema.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";
+import { unlessUnreadable } from "../../rollup/hub_contract.ts";
 import {
   checkRollup,
   findL1,
@@ -39,7 +40,8 @@ export const arbitrumClient: ChainClient<"arbitrum_orbit", SectionValues<typeof 
   findL1,
   createChecks: (deps, section) =>
     checkRollup(deps, section, {
-      l1: section.host.rollupCore ?? ((signal) => fetchRollupCore(deps.hub, section, signal)),
+      l1: section.host.rollupCore ??
+        ((signal) => unlessUnreadable(fetchRollupCore(deps.hub, section, signal))),
     }),
   createProver: (context, section) =>
     createArbitrumProver(openRollup(context, section), {

@@ -5,6 +5,7 @@ import { integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { toAddress } from "../../../core/evm/address.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";
+import { unlessUnreadable } from "../../rollup/hub_contract.ts";
 import {
   checkRollup,
   findL1,
@@ -58,10 +59,12 @@ export const opStackClient: ChainClient<"op_stack", SectionValues<typeof hostKey
   findL1,
   createChecks: (deps, section) =>
     checkRollup(deps, section, {
-      l1: section.host.disputeGameFactory ?? (async (signal) => {
-        const { games, oracle } = await fetchOpStackContracts(deps.hub, section, signal);
-        return games?.factory ?? oracle;
-      }),
+      l1: section.host.disputeGameFactory ?? ((signal) =>
+        unlessUnreadable(
+          fetchOpStackContracts(deps.hub, section, signal).then(({ games, oracle }) =>
+            games?.factory ?? oracle
+          ),
+        )),
       l2: toAddress(section.host.messageParser),
     }),
   createProver: (context, section) => {

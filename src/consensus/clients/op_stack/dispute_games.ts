@@ -102,9 +102,9 @@ export class DisputeGames
     { contract: factory, l1, view, signal }: Poll,
     { range: { from } }: SearchedRange<FoundGame>,
   ): Promise<Completeness> {
-    const place = { l1, factory, at: view.l1.height };
+    const at = { l1, at: view.l1.height, signal };
     const skipped = { most: 1n, skip: BigInt(found.length) };
-    const { count, newest: [before] } = await fetchNewestGames(place, skipped, signal);
+    const { count, newest: [before] } = await fetchNewestGames(at, factory, skipped);
     if (count === 0n || BigInt(found.length) > count) return "unknown";
     if (before === undefined) return "complete";
     if (from === 0n) return "incomplete";
@@ -135,7 +135,7 @@ export class DisputeGames
       return details === undefined ? [] : [{ ...game, ...details }];
     });
     const placed = await this.#place(readable, poll, keep);
-    const statuses = await fetchChallenges(placed, { l1, at: height }, signal);
+    const statuses = await fetchChallenges({ l1, at: height, signal }, placed);
     const sound = keep(placed, (_, at) => statuses[at] === "unchallenged" ? undefined : "challenged");
     const keys = sound.map(({ game }) => blacklistedGameKey(state.stateMachineId, game.proxy));
     const blacklisted = await this.#deps.hub.reads.fetchStorage(keys, signal);
@@ -173,8 +173,7 @@ export class DisputeGames
       return;
     }
     try {
-      const place = { l1, factory: rules.factory, at: view.l1.height };
-      const found = await fetchUnlistedGames(place, rules.gameTypes, signal);
+      const found = await fetchUnlistedGames({ l1, at: view.l1.height, signal }, rules);
       if (found === undefined || view.l1.timestampSec - found.sinceSec < UNLISTED_AFTER_SEC) return;
       this.#report("unlisted", true, () =>
         this.#deps.log.warn("games_unlisted", {

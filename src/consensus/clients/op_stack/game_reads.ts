@@ -2,7 +2,7 @@
  * Reads of dispute games on the L1 and of the blocks that they are about: properties of games, their challenge words,
  * their place in the factory, and the newest of all.
  */
-import { type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
+import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -12,7 +12,7 @@ import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../.
 import { type BlockTime, findBlockAt } from "./spec/block_at_time.ts";
 import { factoryProofSlots } from "./spec/build_update.ts";
 import { decodeDetails, type Details, disputeGameCalls } from "./spec/claim_events.ts";
-import type { GameTypeConfig } from "./spec/consensus_state.ts";
+import type { DisputeGameRules } from "./spec/hub_storage.ts";
 import {
   type ChallengeStatus,
   challengeStatus,
@@ -78,65 +78,59 @@ function gameCalls(proxy: Address): readonly ContractRead[] {
   ];
 }
 
-/** Reads whether games are contested, as an endpoint reports their challenge words. */
-export async function fetchChallenges(
-  games: readonly ListedGame[],
-  { l1, at }: { readonly l1: EvmReader; readonly at: bigint },
-  signal: AbortSignal,
-): Promise<readonly ChallengeStatus[]> {
-  const places = games.map(({ game, config }) => challengeWord(config.kind, game.proxy));
-  const words = (await fetchWords(l1, places.flatMap((place) => place ?? []), at, signal)).values();
-  return places.map((place) => place ? challengeStatus(place, words.next().value) : "unchallenged");
+/** Block of the L1 at which words are read. */
+interface WordReads {
+  readonly l1: EvmReader;
+  readonly at: bigint;
+  readonly signal: AbortSignal;
 }
 
 async function fetchWords(
-  l1: EvmReader,
+  { l1, at, signal }: WordReads,
   places: readonly { readonly account: Address; readonly slot: Hash256 }[],
-  at: bigint,
-  signal: AbortSignal,
 ): Promise<readonly Hash256[]> {
-  const words = await l1.fetchReads(
-    places.map(({ account, slot }) => ({ kind: "word", account, slot, at })),
-    signal,
-  );
-  return words.map((word: Hex | undefined) => {
-    if (word === undefined) throw new Error("A word of a contract is always there");
-    return toHash256(word);
-  });
+  const reads = places.map(({ account, slot }) => ({ kind: "word" as const, account, slot, at }));
+  return (await l1.fetchReads(reads, signal)).map((word = "0x") => toHash256(word));
+}
+
+/** Reads whether games are contested, as an endpoint reports their challenge words. */
+export async function fetchChallenges(
+  at: WordReads,
+  games: readonly ListedGame[],
+): Promise<readonly ChallengeStatus[]> {
+  const places = games.map(({ game, config }) => challengeWord(config.kind, game.proxy));
+  const words = (await fetchWords(at, places.flatMap((place) => place ?? []))).values();
+  return places.map((place) => place ? challengeStatus(place, words.next().value) : "unchallenged");
 }
 
 /** Fetches the newest games of all types from the factory's own list, the newest first. @param most number of games */
 export async function fetchNewestGames(
-  { l1, factory, at }: { readonly l1: EvmReader; readonly factory: Address; readonly at: bigint },
+  at: WordReads,
+  account: Address,
   { most, skip = 0n }: { readonly most: bigint; readonly skip?: bigint },
-  signal: AbortSignal,
 ): Promise<{ readonly count: bigint; readonly newest: readonly GameId[] }> {
-  const [length] = await fetchWords(l1, [{ account: factory, slot: gameCountSlot }], at, signal);
+  const [length] = await fetchWords(at, [{ account, slot: gameCountSlot }]);
   // A factory with another storage layout has none here.
   const count = BigInt(length ?? 0n);
   const left = count > skip ? count - skip : 0n;
-  const slots = Array.from(
+  const places = Array.from(
     { length: Number(left < most ? left : most) },
-    (_, index) => ({ account: factory, slot: gameAtSlot(left - 1n - BigInt(index)) }),
+    (_, index) => ({ account, slot: gameAtSlot(left - 1n - BigInt(index)) }),
   );
-  return { count, newest: (await fetchWords(l1, slots, at, signal)).map(parseGameIdWord) };
+  return { count, newest: (await fetchWords(at, places)).map(parseGameIdWord) };
 }
 
 /** Fetches the newest games if the hub lists none of their types, with the implementations of these. */
 export async function fetchUnlistedGames(
-  place: { readonly l1: EvmReader; readonly factory: Address; readonly at: bigint },
-  configs: readonly GameTypeConfig[],
-  signal: AbortSignal,
+  at: WordReads,
+  { factory: account, gameTypes }: DisputeGameRules,
 ): Promise<(UnlistedGames & { readonly implementations: readonly string[] }) | undefined> {
-  const { newest } = await fetchNewestGames(place, { most: MAX_NEWEST }, signal);
-  const games = findUnlistedGames(newest, configs);
+  const { newest } = await fetchNewestGames(at, account, { most: MAX_NEWEST });
+  const games = findUnlistedGames(newest, gameTypes);
   if (games === undefined) return undefined;
-  const slots = games.types.map((type) => ({
-    account: place.factory,
-    slot: gameImplementationSlot(type),
-  }));
-  const words = await fetchWords(place.l1, slots, place.at, signal);
-  return { ...games, implementations: words.map((word) => `0x${word.slice(26)}`) };
+  const places = games.types.map((type) => ({ account, slot: gameImplementationSlot(type) }));
+  const implementations = (await fetchWords(at, places)).map((word) => `0x${word.slice(26)}`);
+  return { ...games, implementations };
 }
 
 /** Finds the block of the rollup that a second means; anything else than a block is a reason to try later. */

@@ -29,18 +29,12 @@ export function createOpStackProver(deps: RollupDeps, options: OpStackOptions): 
   return createRollupProver(deps, options, (deps) => opStackKind(deps, options));
 }
 
-/** Contracts of one rollup as the hub stores them. */
-interface Stored {
-  readonly games: StoredGameRules | undefined;
-  readonly oracle: Address | undefined;
-}
-
 /** Fetches the contracts that the hub stores. */
 export async function fetchOpStackContracts(
   { reads }: RollupDeps["hub"],
   id: StateMachineId,
   signal: AbortSignal,
-): Promise<Stored> {
+): Promise<{ readonly games: StoredGameRules | undefined; readonly oracle: Address | undefined }> {
   const [games, oracle] = await reads.fetchStorage([disputeGameRulesKey(id), outputOracleKey(id)], signal);
   return {
     games: readStored(id, { what: "dispute game factory", decode: decodeGameRules }, games),
@@ -132,8 +126,7 @@ async function checkTypes(
   const types = games.gameTypes.map(({ gameType }) => gameType);
   const listed = types.length === 0 ? "no type that can be proved" : types.join(", ");
   try {
-    const place = { l1, factory: games.factory, at: await l1.fetchHeight(signal) };
-    const newest = await fetchUnlistedGames(place, games.gameTypes, signal);
+    const newest = await fetchUnlistedGames({ l1, at: await l1.fetchHeight(signal), signal }, games);
     if (newest !== undefined) {
       const created = newest.types.map((type, index) =>
         `${type} (implementation ${newest.implementations[index]})`
@@ -152,5 +145,5 @@ async function checkTypes(
   const text =
     `${name}: respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
     "all types that the hub lists are used";
-  return [warning("game_type_unlisted", text)];
+  return [warning("game_type_missing", text)];
 }

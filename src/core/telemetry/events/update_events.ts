@@ -155,16 +155,10 @@ export const updateEvents = {
     meaning: "The hub refuses proofs of any other contract than its own.",
     action: "Correct the key of the line, or remove it: then the hub's contract is used.",
   },
-  game_type_unlisted: {
-    text: "respected_game_type is not listed by the hub: games of all listed types are used",
-    meaning: "The hub would refuse games of the configured type.",
-    action: "Correct `respected_game_type`, or remove it.",
-  },
   games_unlisted: {
     text: "Only dispute games of types that the hub does not list are created: nothing can be proved",
     meaning: "The rollup's operators moved to another type of games.",
-    action:
-      "Governance of the hub must add the type and implementation; updates continue then without a restart.",
+    action: "Governance of the hub must add the type; updates continue then without a restart.",
   },
   rollup_settings_unknown: {
     text: "Hub's settings of a rollup are partly unknown to this version",
@@ -173,7 +167,7 @@ export const updateEvents = {
   },
   game_type_missing: {
     text: "No recent dispute game of respected_game_type: other listed types are used",
-    meaning: "The rollup plays other games than the configured type.",
+    meaning: "The rollup plays other games than the configured type, or the hub does not list it.",
     action: "Correct `respected_game_type`, or remove it.",
   },
   game_implementation_changed: {
@@ -193,9 +187,7 @@ export const updateEvents = {
   },
   rollup_claim_unprovable: {
     text: "Rollup claim cannot be proved now; trying the next one",
-    meaning:
-      "The endpoints of L1 or rollup lack what a proof of this claim needs, or the claim is false; `code` " +
-      "names the reason. The claim is tried again at each poll until the hub has a newer block of the rollup.",
+    meaning: "Endpoints lack data that its proof needs, or it is false (`code`); it is tried again later.",
     action: "Use endpoints that are up to date and keep state for about an hour if it happens often.",
   },
   rollup_claims_uncounted: {

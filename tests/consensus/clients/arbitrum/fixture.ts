@@ -103,6 +103,7 @@ export async function withArbitrum(
         stateMachine: rollupId.stateMachine,
         consensusStateId: rollupId.consensusStateId,
         l1: l1Id,
+        intervalMs: 300_000,
         rollupCore: core,
         ...choice.options,
       }),

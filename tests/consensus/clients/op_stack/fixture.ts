@@ -93,6 +93,7 @@ export async function withOpStack(work: (fixture: OpStackFixture) => Promise<voi
         stateMachine: rollupId.stateMachine,
         consensusStateId: rollupId.consensusStateId,
         l1: l1Id,
+        intervalMs: 300_000,
         disputeGameFactory: contracts.factory,
         messageParser: toAddress(MESSAGE_PASSER),
         ...choice.options,

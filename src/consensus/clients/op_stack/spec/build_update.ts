@@ -11,11 +11,11 @@ import { accountNodesOf, slotNodesOf } from "../../../rollup/spec/l1_storage.ts"
 import { RollupDataError } from "../../../rollup/spec/rollup_errors.ts";
 import type { DisputeGameCreated, OutputProposed } from "./claim_events.ts";
 import {
+  blockOutputRoot,
   disputeGameSlot,
   gameImplementationSlot,
   gameUuid,
   OUTPUT_ROOT_VERSION,
-  outputRoot,
   outputSlots,
 } from "./output_root.ts";
 import type { DisputeGameProof, OutputOracleProof } from "./update.ts";
@@ -39,16 +39,12 @@ export function oracleProofSlots(output: OutputProposed): readonly Hash256[] {
 export function withdrawalRootOf(header: EvmBlockHeader, rootClaim: Hash256): Hash256 | undefined {
   const { withdrawalsRoot } = header;
   if (withdrawalsRoot === undefined || withdrawalsRoot === toHex(EMPTY_ROOT)) return undefined;
-  return claimOf(header, withdrawalsRoot) === rootClaim ? withdrawalsRoot : undefined;
-}
-
-function claimOf(header: EvmBlockHeader, withdrawalStorageRoot: Hash256): Hash256 {
-  return outputRoot({
+  const output = blockOutputRoot({
     version: OUTPUT_ROOT_VERSION,
-    stateRoot: header.stateRoot,
-    withdrawalStorageRoot,
-    blockHash: hashBlockHeader(header),
+    header,
+    withdrawalStorageRoot: withdrawalsRoot,
   });
+  return output === rootClaim ? withdrawalsRoot : undefined;
 }
 
 /** Claim about a block of the rollup. */
@@ -65,7 +61,7 @@ export interface ClaimedL2Block {
 
 function checkClaim(block: ClaimedL2Block, { l2Height, outputRoot }: ClaimedOutput): void {
   if (block.header.number !== l2Height) throw new RollupDataError("wrong_block");
-  if (claimOf(block.header, block.withdrawalStorageRoot) !== outputRoot) {
+  if (blockOutputRoot({ version: OUTPUT_ROOT_VERSION, ...block }) !== outputRoot) {
     throw new RollupDataError("false_claim");
   }
 }

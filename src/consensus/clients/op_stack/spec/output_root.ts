@@ -6,6 +6,7 @@
 import { encodeAbiParameters } from "viem";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
+import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import { mapSlot, offset, word } from "../../../../core/evm/host_storage.ts";
 import { keccak256 } from "../../../../core/encoding/hash.ts";
 import type { DisputeGameKind } from "./consensus_state.ts";
@@ -45,6 +46,15 @@ export interface OutputRootParts {
 export function outputRoot(parts: OutputRootParts): Hash256 {
   const words = [parts.version, parts.stateRoot, parts.withdrawalStorageRoot, parts.blockHash];
   return toHash256(keccak256(concatBytes(...words.map(fromHex))));
+}
+
+/** The claim about a block with its header. */
+export function blockOutputRoot(
+  { header, ...parts }: Omit<OutputRootParts, "stateRoot" | "blockHash"> & {
+    readonly header: EvmBlockHeader;
+  },
+): Hash256 {
+  return outputRoot({ ...parts, stateRoot: header.stateRoot, blockHash: hashBlockHeader(header) });
 }
 
 const uuidParameters = [{ type: "uint32" }, { type: "bytes32" }, { type: "bytes" }] as const;

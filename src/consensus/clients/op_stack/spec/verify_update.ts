@@ -5,7 +5,6 @@
  */
 import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
-import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";
@@ -18,6 +17,7 @@ import {
 } from "./consensus_state.ts";
 import type { DisputeGameRules } from "./hub_storage.ts";
 import {
+  blockOutputRoot,
   challengeStatus,
   challengeWord,
   disputeGameSlot,
@@ -184,12 +184,7 @@ function verifyDisputeGame(
 
 /** The claim that the game must have made: the output root of the block, or a super root that contains it. */
 function rootClaimOf(chain: StateMachine, proof: DisputeGameProof, { kind }: GameTypeConfig): Hash256 {
-  const output = outputRoot({
-    version: proof.version,
-    stateRoot: proof.header.stateRoot,
-    withdrawalStorageRoot: proof.withdrawalStorageRoot,
-    blockHash: hashBlockHeader(proof.header),
-  });
+  const output = blockOutputRoot(proof);
   if (!claimsSuperRoot(kind)) return output;
   const claimed = readSuperRoot(proof.extraData, chain);
   if (typeof claimed === "string") refuse(claimed);
