@@ -232,12 +232,12 @@ Deno.test("source is stripped without losing lines or code", () => {
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 843,
   "consensus": 2945,
-  "consensus/checks": 230,
-  "consensus/clients/arbitrum": 1228,
+  "consensus/checks": 235,
+  "consensus/clients/arbitrum": 970,
   "consensus/clients/beefy": 3633,
   "consensus/clients/bsc": 1669,
   "consensus/clients/grandpa": 1668,
-  "consensus/clients/op_stack": 1884,
+  "consensus/clients/op_stack": 2020,
   "consensus/clients/parachain": 681,
   "consensus/clients/polygon": 2228,
   "consensus/clients/sync_committee": 5768,
@@ -247,7 +247,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/followers": 205,
   "consensus/relay_chain": 475,
   "consensus/rest": 569,
-  "consensus/rollup": 1314,
+  "consensus/rollup": 1426,
   "consensus/spec": 128,
   "consensus/status": 599,
   "core/beefy": 479,
@@ -281,10 +281,10 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "lines of devnet": 35_400,
   "lines of tests": 97_700,
   "lines of the longest function of src": 114,
-  "files of src below 40 lines": 150,
+  "files of src below 40 lines": 146,
   "files of src with one importer, in the same folder": 203,
   "files of messaging/relay that the delivery of a batch reaches": 30,
-  "words of docs": 101_560,
+  "words of docs": 102_201,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
