@@ -25,7 +25,13 @@ import {
   type OpStackL1,
   prepareOpStackL2,
 } from "../evm/rollup_games.ts";
-import { connectRollupL1, type NodePlace, type RollupL1, startProposer } from "../evm/rollup_l1.ts";
+import {
+  connectRollupL1,
+  fetchRollupBlock,
+  type NodePlace,
+  type RollupL1,
+  startProposer,
+} from "../evm/rollup_l1.ts";
 import { installArbGasInfo, installOpStackOracle, withLayer1Gas } from "../evm/rollup_prices.ts";
 import { type Heimdall, type HeimdallOptions, startHeimdall } from "../heimdall/heimdall.ts";
 import { type ConsensusSettings, identities } from "../hub/hub_options.ts";
@@ -397,8 +403,12 @@ async function startOpStack(
   const opStack = await deployOpStackL1(l1.claims);
   const gameType = proposedTypes[kind];
   if (options.proposes !== false) {
-    const propose = (l2: NodePlace): Promise<{ readonly l2Height: bigint }> =>
-      opStack.proposeOutput(l2, { gameType });
+    const propose = async (l2: NodePlace): Promise<{ readonly l2Height: bigint }> => {
+      // A super root is about an earlier block than the newest, which calls for no second claim.
+      const { header } = await fetchRollupBlock(l2);
+      await opStack.proposeOutput(l2, { gameType });
+      return { l2Height: header.number };
+    };
     started.use(startProposer({ l2: node, everyMs: CLAIM_EVERY_MS, propose }));
   }
   const id = { stateMachine: common.stateMachine, consensusStateId: common.clientStateId };

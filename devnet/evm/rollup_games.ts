@@ -50,7 +50,7 @@ export interface ClaimOptions {
   readonly l2Height?: bigint;
   /** Output root instead of the true one; with {@link extraData} what the game claims. */
   readonly claim?: Hash256;
-  /** Of super roots: seconds of L2 time that the claim is about. Default: the time of the block. */
+  /** Of super roots: the claim is about the newest block, said to be that of this second. Default: a settled second. */
   readonly timestampSec?: bigint;
   /** Of super roots: outputs by chain id. Default: the claim, between those of two other chains. */
   readonly outputs?: ReadonlyMap<bigint, Hash256>;
@@ -156,15 +156,26 @@ export async function prepareOpStackL2(l2: NodePlace): Promise<void> {
   await node.mine({ blocks: 1 });
 }
 
-/** What the rollup's own state says about a block. */
+/** The newest second whose block no later block can change, with that block: blocks may be of the same second. */
+async function settledSecond(
+  l2: NodePlace,
+): Promise<{ readonly timestampSec: bigint; readonly height: bigint }> {
+  let { header } = await fetchRollupBlock(l2);
+  const timestampSec = header.timestampSec - 1n;
+  while (header.timestampSec > timestampSec) header = (await fetchRollupBlock(l2, header.number - 1n)).header;
+  return { timestampSec, height: header.number };
+}
+
+/** What the rollup's own state says about a block, the newest unless named. */
 async function claimAbout(
   l2: NodePlace,
   options: Pick<ClaimOptions, "l2Height" | "claim">,
+  about?: bigint,
 ): Promise<{ readonly height: bigint; readonly timestampSec: bigint; readonly claim: Hash256 }> {
   if (options.claim !== undefined && options.l2Height !== undefined) {
     return { height: options.l2Height, timestampSec: 0n, claim: options.claim };
   }
-  const { header, hash } = await fetchRollupBlock(l2);
+  const { header, hash } = await fetchRollupBlock(l2, about);
   const { stateRoot, withdrawalsRoot, timestampSec } = header;
   const passerRoot = withdrawalsRoot === undefined || withdrawalsRoot === EMPTY_TRIE_ROOT
     ? await fetchPasserRoot(l2, header.number)
@@ -214,9 +225,13 @@ async function proposeOutput(
   l2: NodePlace,
   options: ClaimOptions,
 ): Promise<ProposedGame> {
-  const about = await claimAbout(l2, options);
-  const { rootClaim, extraData } = gameAbout(l2, about, options);
   const { gameType = gameTypes.fault } = options;
+  const isFree = options.timestampSec === undefined && options.l2Height === undefined &&
+    options.extraData === undefined;
+  const second = superTypes.has(gameType) && isFree ? await settledSecond(l2) : undefined;
+  const found = await claimAbout(l2, options, second?.height);
+  const about = { ...found, ...second };
+  const { rootClaim, extraData } = gameAbout(l2, about, options);
   const receipt = await l1.call(factory.address, factory.abi, "create", [gameType, rootClaim, extraData]);
   const [created] = parseEventLogs({ abi: FACTORY_EVENTS, logs: receipt.logs });
   if (created === undefined) throw new Error("The factory created no game");

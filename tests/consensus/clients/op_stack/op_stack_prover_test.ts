@@ -58,13 +58,13 @@ Deno.test("op stack: games of every kind are used while they are not contested",
     const { contracts, hub, nodes } = fixture;
     const prover = fixture.prover();
     for (const gameType of Object.values(gameTypes)) {
-      await mineL2(fixture);
+      await mineL2(fixture, 2);
       const game = await contracts.proposeOutput(nodes.l2, { gameType });
       await fixture.advanceL1();
       assert.equal(await relay(hub, prover), game.l2Height, `type ${gameType}`);
     }
     for (const gameType of Object.values(gameTypes).filter((type) => type !== gameTypes.succinct)) {
-      await mineL2(fixture);
+      await mineL2(fixture, 2);
       const game = await contracts.proposeOutput(nodes.l2, { gameType });
       await contracts.challengeGame(game.proxy);
       await fixture.advanceL1();
