@@ -278,13 +278,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 89_810,
-  "lines of devnet": 35_400,
-  "lines of tests": 97_700,
+  "lines of devnet": 35_927,
+  "lines of tests": 98_314,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 146,
   "files of src with one importer, in the same folder": 203,
   "files of messaging/relay that the delivery of a batch reaches": 30,
-  "words of docs": 102_201,
+  "words of docs": 102_217,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
