@@ -60,6 +60,7 @@ export function listReady(
     limit,
     refused: facts.refused,
     afterKey: facts.afterKey,
+    isForPayments: leg.isForPayments,
     // Until their receipts are certain they neither displace others nor count as more to do.
     targetNowSec: facts.view.nowSec,
   });

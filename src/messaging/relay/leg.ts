@@ -42,6 +42,8 @@ export interface RelaySettings {
   readonly configured: ReadonlySet<StateMachine>;
   /** `unprofitable_retry_frequency`; `undefined` disables retries of failed messages. */
   readonly retryFrequencySec: number | undefined;
+  /** `retry_modules`: receivers whose messages are never given up, lower-case hex. */
+  readonly retryModules: ReadonlySet<Hex>;
   /** `maximum_daily_loss` of each chain, millionths of a dollar; absent: no limit. */
   readonly maxDailyLossMicroUsd?: bigint | undefined;
   /** `[relayer.fleet]`; absent: messages to the hub are shared with nobody. */
@@ -121,6 +123,8 @@ export interface Leg extends TargetContext {
   readonly answering?: GetAnswering | undefined;
   /** Detects obstacles that block the whole leg; absent: there are none. */
   readonly findObstacle?: FindObstacle | undefined;
+  /** True: only payments of our own fees are delivered, and nothing is read from the source. */
+  readonly isForPayments?: boolean | undefined;
 }
 
 /** Leg while its worker runs. */
@@ -148,6 +152,7 @@ export function toRouteInput(leg: Leg, targetNowSec: bigint): RouteInput {
     listedModules: settings.listedModules(),
     takesResponses: leg.target.capabilities.acceptsGetResponses,
     targetNowSec,
+    isOwnPayment: (commitment) => leg.ledger.withdrawals.findByCommitment(commitment) !== undefined,
     operatorHolds: leg.ledger.operatorHolds.list().flatMap((text) => parseHoldSubject(text) ?? []),
   };
 }

@@ -38,11 +38,23 @@ const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
   runtime_unsupported: "runtime_support_awaited",
 };
 
+/** Reasons that may have passed while the program was off: its configuration, or gates of modules. */
+const WAITS_FOR_START = ["no_fee_source", "gated"] as const;
+
 /** Result of a part of a round: continue at once, idle, or waiting for something that is logged. */
 type Step = { readonly kind: "more" } | { readonly kind: "idle" } | {
   readonly kind: "waits";
   readonly event: WaitEvent;
 };
+
+/**
+ * Creates rounds in which a leg without a worker delivers the payments of our own fees, and nothing else. Each reads
+ * nothing from the source, and may throw an `RpcFault`.
+ */
+export function createPaymentRounds(leg: Leg): (signal: AbortSignal) => Promise<void> {
+  const loop = new LegLoop({ ...leg, isForPayments: true, rewards: undefined });
+  return (signal) => loop.runOnce(signal);
+}
 
 /** Creates the worker of a leg. */
 export function legWorker(leg: Leg): Worker {
@@ -91,6 +103,11 @@ class LegLoop {
       }
       await leg.wake.wait(pauseMs, signal);
     }
+  }
+
+  /** Runs one round. */
+  async runOnce(signal: AbortSignal): Promise<void> {
+    await this.#round({ ...this.#leg, signal });
   }
 
   /**
@@ -167,6 +184,9 @@ class LegLoop {
     const { source, target } = leg;
     const hasOpen = leg.ledger.messages.hasOpen(source.id.stateMachine, target.id.stateMachine);
     if (!hasOpen) return isScanned ? { kind: "idle" } : more;
+    if (await target.gates?.pollHost(leg.signal)) {
+      leg.ledger.messages.wake(source.id.stateMachine, target.id.stateMachine, "gated");
+    }
     const facts: DeliveryInput = { view, proofHeight, consensusProofs: [], hasMoreToCome: !isScanned };
     // A long catch-up continues while what it has found is delivered.
     const reading = isScanned ? undefined : this.#scan(leg, view, MAX_IN_FLIGHT);
@@ -199,8 +219,10 @@ class LegLoop {
   async #start(leg: LegRun, view: CounterpartyView): Promise<void> {
     if (this.#hasStarted) return;
     const { source, target } = leg;
-    await startCursor(leg, view);
-    leg.ledger.messages.wake(source.id.stateMachine, target.id.stateMachine, "no_fee_source");
+    if (leg.isForPayments !== true) await startCursor(leg, view);
+    for (const reason of WAITS_FOR_START) {
+      leg.ledger.messages.wake(source.id.stateMachine, target.id.stateMachine, reason);
+    }
     this.#hasStarted = true;
   }
 
@@ -209,6 +231,7 @@ class LegLoop {
    * by a long catch-up.
    */
   async #scan(leg: LegRun, view: CounterpartyView, batches = 1): Promise<boolean> {
+    if (leg.isForPayments === true) return true;
     const pace = {
       width: this.#scanWidth,
       enough: leg.target.limits.maxMessagesPerStep * batches,

@@ -12,13 +12,14 @@ import {
   type TerminalReason,
   type WithdrawalRow,
 } from "../ledger/ledger.ts";
+import { equalBytes, toHex } from "../../core/encoding/bytes.ts";
 import { toMessage } from "../../core/ismp/commitment.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { type Leaf, leafCodec } from "../../core/ismp/request.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeLoose } from "../../core/encoding/scale.ts";
-import { toReceiptKey, toRequest } from "./decisions/route.ts";
-import type { RelayContext, RelayDeps } from "./leg.ts";
+import { toReceiptKey, toReceiver, toRequest } from "./decisions/route.ts";
+import type { RelayContext, RelayDeps, TargetContext } from "./leg.ts";
 import type { RefusalCode } from "../../core/chains/submission.ts";
 import { type DeliveryOutcome, judgeRefusal } from "./decisions/outcome.ts";
 import { logTransition } from "../message_log.ts";
@@ -202,12 +203,25 @@ export type HoldWhy = Omit<Transition, "to" | "reason" | "attempts" | "refusals"
   readonly notBeforeMs?: number | undefined;
 };
 
+/** True for our own payments, messages to `retry_modules`, and those that nobody but us may deliver. */
+function isNeverGivenUp(context: TargetContext, row: MessageRow): boolean {
+  if (findOwnPayment(context, row) !== undefined) return true;
+  const { settings, target: { gates, relayer } } = context;
+  const receiver = toReceiver(parseRow(row));
+  if (settings.retryModules.has(toHex(receiver))) return true;
+  const account = gates?.find(receiver)?.account;
+  return account !== undefined && relayer !== undefined && equalBytes(account, relayer);
+}
+
+/** Default of `retry_frequency` for messages that are never given up, seconds. */
+const KEPT_RETRY_SEC = 300;
+
 /**
  * Holds a row until the schedule of its class allows another attempt. A message that is unprofitable only because
  * another message's revert limits it to small batches is retried soon, regardless of its class.
  */
 export function hold(
-  context: RelayContext,
+  context: TargetContext,
   row: MessageRow,
   { retryClass: wanted, notBeforeMs = 0, ...why }: HoldWhy,
 ): void {
@@ -216,8 +230,11 @@ export function hold(
   const retryClass = isUnprofitableAlone ? "transient" : wanted;
   const nowMs = context.clock.now();
   const isRefused = retryClass === "hub_refused";
+  const isKept = (isRefused || retryClass === "failed") && isNeverGivenUp(context, row);
   const counts = isRefused ? { attempts, refusals: row.refusals + 1 } : { attempts };
-  if (counts.refusals !== undefined && isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })) {
+  if (
+    !isKept && counts.refusals !== undefined && isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })
+  ) {
     const { detail, reason } = why;
     transition(context, row, {
       to: "rejected",
@@ -231,7 +248,7 @@ export function hold(
     retryClass,
     attempts: counts.refusals ?? attempts,
     nowMs,
-    retryFrequencySec: context.settings.retryFrequencySec,
+    retryFrequencySec: context.settings.retryFrequencySec ?? (isKept ? KEPT_RETRY_SEC : undefined),
     jitter: context.random.fraction(),
   });
   transition(context, row, {
@@ -244,7 +261,7 @@ export function hold(
 
 /** Records that the target refuses a message, for now or for good. */
 export function markRefused(
-  context: RelayContext,
+  context: TargetContext,
   row: MessageRow,
   refused: Refused,
 ): void {

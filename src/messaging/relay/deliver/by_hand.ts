@@ -6,11 +6,12 @@
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { Allowances, type NotAdmitted } from "../decisions/admission.ts";
-import { toRequest } from "../decisions/route.ts";
+import { toReceiver, toRequest } from "../decisions/route.ts";
 import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledger.ts";
 import { type ChallengeRule, isMatured, newestMatured } from "../decisions/heights.ts";
 import type { LegRun } from "../leg.ts";
 import { hasRoom } from "../limits/capacity.ts";
+import { explainGate, findOther } from "../limits/gates.ts";
 import { findSpendingStop, noteOffers } from "../limits/spending.ts";
 import { toSuspensionKey } from "../limits/suspension.ts";
 import { type Candidate, parseRow } from "../messages.ts";
@@ -72,9 +73,11 @@ export async function deliverByHand(
   }
   const obstacle = await leg.findObstacle?.(leg.signal) ?? findLimit(leg, row);
   if (obstacle !== undefined) return { outcome: "waiting", text: obstacle.detail };
+  const message = parseRow(row);
+  const other = await findGate(leg, message);
+  if (other !== undefined) return { outcome: "waiting", text: `Not by us: ${explainGate(other)}.` };
   const place = await findProofPlace(leg, row);
   if (place.kind === "none") return { outcome: "waiting", text: place.text };
-  const message = parseRow(row);
   const receipts = await leg.target.reads.fetchReceipts([message], leg.signal);
   const candidates = await endDelivered(leg, { candidates: [{ row, message }], receipts });
   if (candidates.length === 0) {
@@ -97,6 +100,14 @@ export async function deliverByHand(
   }
   const consensusProofs = place.kind === "proofs" ? describeCarried(place, part.simulation) : undefined;
   return await sendByHand(leg, { part, candidates, consensusProofs, isDryRun });
+}
+
+/** Reads afresh whether another account alone may deliver the message. */
+async function findGate(leg: LegRun, message: Message): Promise<Uint8Array | undefined> {
+  const receiver = toReceiver(message);
+  leg.target.gates?.forget(receiver);
+  const [gate] = await leg.target.gates?.fetchGates([receiver], leg.signal) ?? [];
+  return findOther(gate, leg);
 }
 
 /** Finds out, before anything is proved, whether the hub's limits of its sender keep the message out. */

@@ -14,12 +14,12 @@ import { listAdmitted, listReady, withoutRefusedSenders } from "../due_messages.
 import { endDelivered, expire } from "../receipts.ts";
 import { confirmUnknown } from "./gone_requests.ts";
 import { countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
-import type { Leg, LegRun, RelayContext } from "../leg.ts";
+import type { Leg, LegRun } from "../leg.ts";
 import { type Candidate, hold, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
 import { losesGasOnRace, readCompetition } from "../limits/competitors.ts";
 import { send, type SendInput } from "./send.ts";
 import { findDeliverable } from "./bisect_batch.ts";
-import { holdSuspended } from "../limits/suspension.ts";
+import { holdBack, withoutGated } from "../limits/gates.ts";
 import { filterProfitable } from "./profitability.ts";
 import { findSpendingStop, isUnfunded } from "../limits/spending.ts";
 
@@ -65,8 +65,9 @@ export async function deliverDue(
   const wanted = { ...facts, isWanted, batches: max };
   const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
   if (fresh.length + refused.length === 0) return { sent: 0, hasMore };
+  const unheld = await holdBack(leg, fresh);
   const [candidates, refusedBefore] = leg.ledger.transaction(() => [
-    leaveToCompetitors(leg, holdSuspended(leg, fresh)),
+    leaveToCompetitors(leg, unheld),
     leaveToCompetitors(leg, refused),
   ]);
   // Every row left out was held.
@@ -299,7 +300,7 @@ async function prepare(
     { messages, height, consensusProofs },
     proving,
   );
-  const refused = await confirmUnknown(leg, judged);
+  const refused = await withoutGated(leg, open, await confirmUnknown(leg, judged));
   leg.ledger.transaction(() => markAllRefused(leg, { candidates: open, consensusProofs }, refused));
   const ready: SendInput[] = [];
   const again: Candidate[] = [];
@@ -348,7 +349,7 @@ async function sendPrepared(
  * instead of being held for good.
  */
 function markAllRefused(
-  context: RelayContext,
+  context: LegRun,
   batch: { readonly candidates: readonly Candidate[]; readonly consensusProofs: readonly Uint8Array[] },
   refused: readonly Refused[],
 ): void {

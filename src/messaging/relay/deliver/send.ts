@@ -17,14 +17,7 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
 import { decideAllowance, noteFunded, noteRefusedFunds } from "../limits/spending.ts";
-import {
-  type AnswerTaker,
-  type Leg,
-  legName,
-  type LegRun,
-  type RelayContext,
-  type RelayDeps,
-} from "../leg.ts";
+import { type AnswerTaker, type Leg, legName, type LegRun, type RelayDeps } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
@@ -232,7 +225,7 @@ async function journalAndSend(
  * now. A batch that is too large may be sent in two halves; messages that the refusal does not concern continue.
  */
 function applyRefusal(
-  context: RelayContext,
+  context: LegRun,
   candidates: readonly Candidate[],
   refusal: Refusal,
 ): readonly Candidate[] {

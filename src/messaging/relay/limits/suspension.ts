@@ -8,16 +8,15 @@ import { type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
-import { toRequest } from "../decisions/route.ts";
+import { toReceiver, toRequest } from "../decisions/route.ts";
 import { afterFailure, afterSuccess, judgeSuspended } from "../decisions/suspension.ts";
 import type { Leg, RelayDeps, RelaySettings, TargetContext } from "../leg.ts";
 import { type Candidate, findOwnPayment, parseRow, transition } from "../messages.ts";
 import { losesGasOnRace } from "./competitors.ts";
 
-/** Derives the pair that a message belongs to. The response to a GET request is received by the requesting module. */
+/** Derives the pair that a message belongs to. */
 export function toSuspensionKey(message: Message, target: StateMachine): SuspensionKey {
-  const { from } = toRequest(message);
-  return { target, from, to: message.kind === "post" ? message.request.to : from };
+  return { target, from: toRequest(message).from, to: toReceiver(message) };
 }
 
 function nameOf({ from, to }: Pick<SuspensionKey, "from" | "to">): string {

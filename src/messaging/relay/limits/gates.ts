@@ -1,0 +1,79 @@
+/**
+ * Messages to modules that accept deliveries of one relayer only (docs/protocol/evm-host.md section 13). Where that is
+ * another account they are held before anything is proved, so that they cost nothing; where it is ours, nobody else can
+ * deliver them. A module may name whom it likes at any time: that concerns the messages to it, and no others.
+ */
+import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
+import type { Gate } from "../../../core/chains/reads.ts";
+import { toReceiver } from "../decisions/route.ts";
+import type { LegRun, TargetContext } from "../leg.ts";
+import { type Candidate, type Refused, stillOpen, transition } from "../messages.ts";
+import { holdSuspended } from "./suspension.ts";
+
+/** Age from which a gate is read again when a simulation shows that its module fails, ms. */
+const DOUBTED_AGE_MS = 10 * 60_000;
+
+/** Account that alone may deliver to a module; `undefined`: we may. */
+export function findOther(gate: Gate | undefined, { target }: TargetContext): Uint8Array | undefined {
+  const account = gate?.account;
+  const isOurs = account !== undefined && target.relayer !== undefined && equalBytes(account, target.relayer);
+  return isOurs ? undefined : account;
+}
+
+/** Explains a closed gate. */
+export function explainGate(account: Uint8Array): string {
+  return `the receiving module accepts deliveries of ${toHex(account)} only`;
+}
+
+/** Holds what must not be proved now: messages to modules with another relayer, and those of suspended pairs. */
+export async function holdBack(leg: LegRun, candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
+  const open = await holdGated(leg, candidates);
+  return leg.ledger.transaction(() => holdSuspended(leg, open));
+}
+
+/** Holds the messages to modules with another relayer; returns the others. May throw an `RpcFault`. */
+async function holdGated(leg: LegRun, candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
+  const { gates } = leg.target;
+  if (gates === undefined || candidates.length === 0) return candidates;
+  const found = await gates.fetchGates(candidates.map(({ message }) => toReceiver(message)), leg.signal);
+  const gateOf = new Map(candidates.map(({ row }, index) => [row.commitment, found[index]]));
+  if (found.every((gate) => findOther(gate, leg) === undefined)) return candidates;
+  return leg.ledger.transaction(() =>
+    stillOpen(leg, candidates).filter(({ row }) => {
+      const gate = gateOf.get(row.commitment);
+      const account = findOther(gate, leg);
+      if (account === undefined) return true;
+      const detail = explainGate(account);
+      transition(leg, row, { to: "held", reason: "gated", detail, nextAttemptAtMs: gate?.untilMs ?? 0 });
+      return false;
+    })
+  );
+}
+
+/** Refusals that a closed gate may be behind. */
+const GATE_REFUSALS: ReadonlySet<Refused["code"]> = new Set<Refused["code"]>([
+  "not_executed",
+  "module_failed",
+]);
+
+/**
+ * Holds refused messages whose module has got another relayer since its gate was read; returns the other refusals. Each
+ * module is read again at most every ten minutes.
+ */
+export async function withoutGated(
+  leg: LegRun,
+  candidates: readonly Candidate[],
+  refused: readonly Refused[],
+): Promise<readonly Refused[]> {
+  const { gates } = leg.target;
+  const suspects = refused.filter(({ code }) => GATE_REFUSALS.has(code)).map(({ message }) => message);
+  const beforeMs = leg.clock.now() - DOUBTED_AGE_MS;
+  const doubted = suspects.map(toReceiver).filter((module) =>
+    (gates?.find(module)?.readAtMs ?? Infinity) < beforeMs
+  );
+  if (doubted.length === 0) return refused;
+  for (const module of doubted) gates?.forget(module);
+  const open = await holdGated(leg, candidates.filter(({ message }) => suspects.includes(message)));
+  const kept = new Set(open.map(({ message }) => message));
+  return refused.filter(({ message }) => !suspects.includes(message) || kept.has(message));
+}
