@@ -145,7 +145,7 @@ export class WithdrawalSteps {
 }
 
 /** Log fields of a withdrawal. */
-export function fieldsOf(context: FeeContext, row: WithdrawalRow): Readonly<Record<string, unknown>> {
+function fieldsOf(context: FeeContext, row: WithdrawalRow): Readonly<Record<string, unknown>> {
   return {
     chain: row.chain,
     withdrawal: row.id,
