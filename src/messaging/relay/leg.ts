@@ -77,9 +77,6 @@ export type FeeReader = Pick<Chain, "id" | "fees"> & {
 /** Chain whose state can be proved. */
 export type StateProver = Pick<Chain, "id"> & { readonly proofs: Pick<ChainProofs, "proveState"> };
 
-/** The hub as far as it takes calls beside messages. */
-export type AnswerTaker = RelayerHubCalls;
-
 /** Context of profit decisions on one leg. */
 export interface LegProfit {
   /** `minimum_profit_percentage`: percent; 0 delivers everything. */
@@ -90,12 +87,9 @@ export interface LegProfit {
   readonly price: PriceSource;
 }
 
-/** Hub as the payer of rewards for rotations of its authorities. */
-export type RotationRewards = Pick<HubRewards, "fetchRotationReward">;
-
 /** The hub and the chains whose state can be proved to it. */
 export interface GetAnswering {
-  readonly hub: AnswerTaker;
+  readonly hub: RelayerHubCalls;
   readonly chains: ReadonlyMap<StateMachine, StateProver>;
 }
 
@@ -116,7 +110,7 @@ export interface Leg extends TargetContext {
   /** Bundling of the hub's consensus proofs with its messages; absent when not possible. */
   readonly bundles?: Bundles | undefined;
   /** The hub's rewards for rotations; absent without a hub account that could be paid. */
-  readonly rewards?: RotationRewards | undefined;
+  readonly rewards?: Pick<HubRewards, "fetchRotationReward"> | undefined;
   /** Reads what the target accepts from a sender; only on legs to the hub. */
   readonly senderLimits?: SenderLimits | undefined;
   /** Context for answering GET requests; only on legs to the hub. */

@@ -7,14 +7,8 @@ import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { WaitEvent } from "../../core/telemetry/events.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { type Leg, legName, type LegRun, type Obstacle } from "./leg.ts";
-import {
-  type ChallengeRule,
-  isMatured,
-  newestMatured,
-  rememberHeights,
-  ScanWidth,
-  type StoredHeight,
-} from "./decisions/heights.ts";
+import { MaturedHeights } from "../../core/chains/matured_heights.ts";
+import { ScanWidth } from "./decisions/heights.ts";
 import { MAX_IN_FLIGHT } from "./decisions/competition.ts";
 import { answerGets } from "./deliver/answer_gets.ts";
 import { deliverDue, type DeliveryInput } from "./deliver/deliver.ts";
@@ -70,7 +64,7 @@ class LegLoop {
   readonly #proofs: ProofDelivery | undefined;
   readonly #scanWidth = new ScanWidth();
   readonly #roots: RootAhead;
-  #stored: readonly StoredHeight[] = [];
+  readonly #heights: MaturedHeights;
   /** Height of the last round against which the target took proofs. */
   #provedBefore: bigint | undefined;
   #hasStarted = false;
@@ -82,6 +76,7 @@ class LegLoop {
     this.#leg = leg;
     this.#notices = new WaitNotices(leg);
     this.#roots = new RootAhead(leg);
+    this.#heights = new MaturedHeights(leg.target);
     this.#freezes = new FreezeNotices(leg.log, leg);
     const everyMs = Math.round(leg.pollIntervalMs * MIN_SHARE);
     this.#proofs = leg.bundles === undefined ? undefined : new ProofDelivery(leg, leg.bundles, everyMs);
@@ -174,7 +169,7 @@ class LegLoop {
     if (view.isFrozen) {
       return isScanned ? { kind: "waits", event: "unfreeze_awaited" } : more;
     }
-    const proofHeight = await this.#proofHeight(leg, view);
+    const proofHeight = await this.#heights.find(view, leg.source.id, leg.signal);
     if (proofHeight === undefined) {
       return isScanned ? { kind: "waits", event: "challenge_period_awaited" } : more;
     }
@@ -244,23 +239,6 @@ class LegLoop {
   #waitForUpdate(event: WaitEvent): number {
     this.#notices.waiting("update", { event, fields: { leg: legName(this.#leg) } });
     return this.#jittered(this.#leg.pollIntervalMs);
-  }
-
-  /** Finds the newest height of the source against which the target accepts proofs now. */
-  async #proofHeight(leg: LegRun, view: CounterpartyView): Promise<bigint | undefined> {
-    const rule: ChallengeRule = {
-      nowSec: view.nowSec,
-      challengePeriodSec: view.challengePeriodSec,
-      comparison: leg.target.capabilities.challengeRule,
-    };
-    if (isMatured(view.nowSec, rule)) return view.height;
-    if (!this.#stored.some(({ height }) => height === view.height)) {
-      const at = { id: leg.source.id, height: view.height };
-      const updatedAtSec = await leg.target.reads.fetchUpdateTime(at, leg.signal);
-      if (updatedAtSec !== undefined) this.#stored = [...this.#stored, { height: view.height, updatedAtSec }];
-    }
-    this.#stored = rememberHeights(this.#stored, view.height, rule);
-    return newestMatured(this.#stored, rule);
   }
 
   #pauseAfter(fault: RpcFault): number {

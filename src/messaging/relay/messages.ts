@@ -5,6 +5,7 @@
 import {
   type HoldReason,
   isTerminal,
+  LedgerFault,
   type MessageRow,
   type MessageState,
   type NewMessage,
@@ -76,6 +77,16 @@ export function parseRow(row: Pick<MessageRow, "commitment" | "encoded">): Messa
 export interface Candidate {
   readonly row: MessageRow;
   readonly message: Message;
+}
+
+/** Reads the message of a row; none if the row is corrupt, which is reported when it is due. */
+export function toCandidate(row: MessageRow): readonly [] | readonly [Candidate] {
+  try {
+    return [{ row, message: parseRow(row) }];
+  } catch (error) {
+    if (error instanceof LedgerFault) throw error;
+    return [];
+  }
 }
 
 /**
@@ -213,6 +224,9 @@ function isNeverGivenUp(context: TargetContext, row: MessageRow): boolean {
   return account !== undefined && relayer !== undefined && equalBytes(account, relayer);
 }
 
+/** Pause after the first simulation in which the module of a message failed, ms. */
+const IN_DOUBT_MS = 60_000;
+
 /** Default of `retry_frequency` for messages that are never given up, seconds. */
 const KEPT_RETRY_SEC = 300;
 
@@ -227,7 +241,10 @@ export function hold(
 ): void {
   const attempts = row.attempts + 1;
   const isUnprofitableAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
-  const retryClass = isUnprofitableAlone ? "transient" : wanted;
+  // Its receiver may have got another relayer a moment ago: the second attempt reads that again.
+  const isInDoubt = wanted === "failed" && why.reason === "simulation_failed" && row.reason !== why.reason &&
+    context.target.gates !== undefined;
+  const retryClass = isUnprofitableAlone || isInDoubt ? "transient" : wanted;
   const nowMs = context.clock.now();
   const isRefused = retryClass === "hub_refused";
   const isKept = (isRefused || retryClass === "failed") && isNeverGivenUp(context, row);
@@ -255,7 +272,7 @@ export function hold(
     to: "held",
     ...why,
     ...counts,
-    nextAttemptAtMs: Math.max(scheduledMs, notBeforeMs),
+    nextAttemptAtMs: Math.max(scheduledMs, isInDoubt ? nowMs + IN_DOUBT_MS : notBeforeMs),
   });
 }
 

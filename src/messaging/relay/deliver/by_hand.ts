@@ -8,7 +8,7 @@ import type { Message } from "../../../core/ismp/message.ts";
 import { Allowances, type NotAdmitted } from "../decisions/admission.ts";
 import { toReceiver, toRequest } from "../decisions/route.ts";
 import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledger.ts";
-import { type ChallengeRule, isMatured, newestMatured } from "../decisions/heights.ts";
+import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { LegRun } from "../leg.ts";
 import { hasRoom } from "../limits/capacity.ts";
 import { explainGate, findOther } from "../limits/gates.ts";
@@ -244,17 +244,10 @@ type ProofPlace = { readonly kind: "known"; readonly height: bigint } | NeededPr
 async function findProofPlace(leg: LegRun, row: MessageRow): Promise<ProofPlace> {
   const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
   const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
-  const { height, nowSec, challengePeriodSec, isFrozen } = view;
+  const { height, challengePeriodSec, isFrozen } = view;
   if (isFrozen) return { kind: "none", text: `${target} is frozen and takes no messages.` };
   if (height < row.seenAtHeight) return await findNeededProofs(leg, row, view);
-  const rule: ChallengeRule = {
-    nowSec,
-    challengePeriodSec,
-    comparison: leg.target.capabilities.challengeRule,
-  };
-  if (isMatured(nowSec, rule)) return { kind: "known", height };
-  const updatedAtSec = await leg.target.reads.fetchUpdateTime({ id: leg.source.id, height }, leg.signal);
-  const matured = newestMatured(updatedAtSec === undefined ? [] : [{ height, updatedAtSec }], rule);
+  const matured = await new MaturedHeights(leg.target).find(view, leg.source.id, leg.signal);
   if (matured !== undefined) return { kind: "known", height: matured };
   const text =
     `The challenge period (${challengePeriodSec} s) of block ${height} of ${source} on ${target} is not over.`;

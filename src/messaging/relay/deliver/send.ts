@@ -2,7 +2,7 @@
  * Signs a deliverable batch, writes it to the journal, and only then sends it to the target
  * (docs/architecture/messaging.md, I3). Receipts are read again for that, or a moment ago with the last simulation (I5).
  */
-import type { RelayerHubCall } from "../../../core/chains/hub.ts";
+import type { RelayerHubCall, RelayerHubCalls } from "../../../core/chains/hub.ts";
 import type {
   BroadcastResult,
   Delivery,
@@ -17,7 +17,7 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
 import { decideAllowance, noteFunded, noteRefusedFunds } from "../limits/spending.ts";
-import { type AnswerTaker, type Leg, legName, type LegRun, type RelayDeps } from "../leg.ts";
+import { type Leg, legName, type LegRun, type RelayDeps } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
@@ -175,7 +175,7 @@ async function sendInTurn(
 export async function sendHubCall(
   leg: LegRun,
   work: {
-    readonly hub: AnswerTaker;
+    readonly hub: RelayerHubCalls;
     readonly call: RelayerHubCall;
     readonly candidates: readonly Candidate[];
   },

@@ -8,7 +8,7 @@ import type { SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
 import { isSpendingStopped, isUnfunded } from "./spending.ts";
 import type { TargetContext } from "../leg.ts";
-import { losesGasOnRace, readCompetition } from "./competitors.ts";
+import { readCompetition } from "./competitors.ts";
 import * as z from "zod";
 import { learnMaxBytes, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
 
@@ -22,7 +22,9 @@ export function countRoom(context: TargetContext): number {
   if (isUnfunded(context) || isSpendingStopped(context)) return 0;
   const waiting = context.ledger.submissions.listInFlight(context.target.id.stateMachine)
     .filter(({ kind }) => !isHubCall(kind));
-  const max = losesGasOnRace(context.target) ? inFlightLimit(readCompetition(context)) : MAX_IN_FLIGHT;
+  const max = context.target.capabilities.losesGasOnRace
+    ? inFlightLimit(readCompetition(context))
+    : MAX_IN_FLIGHT;
   return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, max - waiting.length) : 0;
 }
 

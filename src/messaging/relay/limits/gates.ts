@@ -7,11 +7,8 @@ import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
 import type { Gate } from "../../../core/chains/reads.ts";
 import { toReceiver } from "../decisions/route.ts";
 import type { LegRun, TargetContext } from "../leg.ts";
-import { type Candidate, type Refused, stillOpen, transition } from "../messages.ts";
+import { type Candidate, stillOpen, transition } from "../messages.ts";
 import { holdSuspended } from "./suspension.ts";
-
-/** Age from which a gate is read again when a simulation shows that its module fails, ms. */
-const DOUBTED_AGE_MS = 10 * 60_000;
 
 /** Account that alone may deliver to a module; `undefined`: we may. */
 export function findOther(gate: Gate | undefined, { target }: TargetContext): Uint8Array | undefined {
@@ -35,6 +32,9 @@ export async function holdBack(leg: LegRun, candidates: readonly Candidate[]): P
 async function holdGated(leg: LegRun, candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
   const { gates } = leg.target;
   if (gates === undefined || candidates.length === 0) return candidates;
+  // Its gate may have closed since it was read: see `hold`.
+  const failed = candidates.filter(({ row }) => row.reason === "simulation_failed");
+  for (const { message } of failed) gates.forget(toReceiver(message));
   const found = await gates.fetchGates(candidates.map(({ message }) => toReceiver(message)), leg.signal);
   const gateOf = new Map(candidates.map(({ row }, index) => [row.commitment, found[index]]));
   if (found.every((gate) => findOther(gate, leg) === undefined)) return candidates;
@@ -48,32 +48,4 @@ async function holdGated(leg: LegRun, candidates: readonly Candidate[]): Promise
       return false;
     })
   );
-}
-
-/** Refusals that a closed gate may be behind. */
-const GATE_REFUSALS: ReadonlySet<Refused["code"]> = new Set<Refused["code"]>([
-  "not_executed",
-  "module_failed",
-]);
-
-/**
- * Holds refused messages whose module has got another relayer since its gate was read; returns the other refusals. Each
- * module is read again at most every ten minutes.
- */
-export async function withoutGated(
-  leg: LegRun,
-  candidates: readonly Candidate[],
-  refused: readonly Refused[],
-): Promise<readonly Refused[]> {
-  const { gates } = leg.target;
-  const suspects = refused.filter(({ code }) => GATE_REFUSALS.has(code)).map(({ message }) => message);
-  const beforeMs = leg.clock.now() - DOUBTED_AGE_MS;
-  const doubted = suspects.map(toReceiver).filter((module) =>
-    (gates?.find(module)?.readAtMs ?? Infinity) < beforeMs
-  );
-  if (doubted.length === 0) return refused;
-  for (const module of doubted) gates?.forget(module);
-  const open = await holdGated(leg, candidates.filter(({ message }) => suspects.includes(message)));
-  const kept = new Set(open.map(({ message }) => message));
-  return refused.filter(({ message }) => !suspects.includes(message) || kept.has(message));
 }

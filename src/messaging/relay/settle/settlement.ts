@@ -10,7 +10,7 @@ import { isLostRace, outcomesFromEvents, outcomesFromReceipts } from "../decisio
 import { applyOutcome, applyOutcomes, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
-import { rememberCompetitors, rememberWastedProofs, rememberWin } from "../limits/competitors.ts";
+import { rememberCompetitors, rememberWin } from "../limits/competitors.ts";
 import { noteSpent, type Paid, readPaid } from "../limits/spending.ts";
 
 /** Submission that is in a block. */
@@ -72,7 +72,7 @@ function recordInclusion(context: Settling, row: SubmissionRow, outcome: Include
   applyOutcomes(context, { row, ourself, seen }, ends);
   if (row.kind !== "delivery") return;
   if (outcome.advancedClient !== false) return rememberWin(context);
-  rememberWastedProofs(context);
+  rememberCompetitors(context, { relayers: [], isLoss: true });
   context.log.info("proofs_wasted", {
     chain: context.target.id.stateMachine,
     transaction: row.submission.hash,
@@ -149,7 +149,7 @@ export async function settleByReceipts(
     for (const { commitment } of all) {
       context.ledger.submissions.settleItem(row.id, commitment, "not_handled");
     }
-    rememberCompetitors(context, { relayers: others, isLoss: isReverted });
+    rememberCompetitors(context, { relayers: others, isLoss: isReverted && others.length > 0 });
     for (const [index, item] of items.entries()) {
       const outcome = outcomes[index] ?? "undelivered";
       applyOutcome(context, { row, item, outcome, ourself, seen: { kind: "receipt", head } });

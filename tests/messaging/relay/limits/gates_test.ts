@@ -4,6 +4,7 @@ import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
 import { deliverByHand } from "../../../../src/messaging/relay/deliver/by_hand.ts";
+import type { FakeClock } from "../../../support/fake_clock.ts";
 import { MemoryGates } from "../../../support/memory_gates.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 import { running } from "../market.ts";
@@ -29,6 +30,15 @@ async function prepare(settings: Partial<RelaySettings> = {}): Promise<{
   assert.ok(message !== undefined);
   await fixture.blocks(3);
   return { fixture, relayer, leg: outbound(relayer), gates, message };
+}
+
+/** Two attempts a minute apart, since a module's gate may have closed a moment after it was read. */
+async function failTwice(relayer: Relayer, leg: LegRun, message: Message): Promise<void> {
+  await round(relayer, leg);
+  const { nextAttemptAtMs } = relayer.row(message);
+  assert.equal(nextAttemptAtMs - leg.clock.now(), 60_000);
+  await (leg.clock as FakeClock).advance(60_000);
+  await round(relayer, leg);
 }
 
 const nameOf = (bytes: Uint8Array): Hex => toHex(bytes);
@@ -74,7 +84,12 @@ for (const how of ["within a day", "when the host changes", "after a restart"] a
   });
 }
 
-Deno.test("gates: a module whose gate closes after it was read holds its messages once a simulation fails", async () => {
+for (const minutes of [0.5, 11]) {
+  Deno.test(`gates: a module whose gate closes ${minutes} min after it was read holds what then fails in a simulation`, () =>
+    closeAfter(minutes));
+}
+
+async function closeAfter(minutes: number): Promise<void> {
   const { fixture, relayer, leg, gates, message } = await prepare();
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { to: module });
   await fixture.blocks(2);
@@ -85,11 +100,14 @@ Deno.test("gates: a module whose gate closes after it was read holds its message
   const [late] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { to: module });
   assert.ok(first !== undefined && late !== undefined);
   fixture.two.failing.add(late.commitment);
-  await fixture.clock.advance(11 * 60_000);
+  await fixture.clock.advance(minutes * 60_000);
   await fixture.blocks(3);
   await round(relayer, leg);
+  assert.equal(relayer.row(late).reason, minutes < 1 ? "simulation_failed" : "gated");
+  await fixture.clock.advance(60_000);
+  await round(relayer, leg);
   assert.deepEqual([relayer.row(late).reason, relayer.row(message).reason], ["gated", "handled_by_us"]);
-});
+}
 
 Deno.test("gates: a module that names others as it likes costs one read a day, and no transaction", async () => {
   const { fixture, relayer, leg, gates, message } = await prepare();
@@ -120,7 +138,7 @@ for (
     const { fixture, relayer, leg, gates, message } = await prepare(settings);
     if (isOurs) gates.accounts.set(nameOf(module), relayer.address);
     fixture.two.failing.add(message.commitment);
-    await round(relayer, leg);
+    await failTwice(relayer, leg, message);
     const held = relayer.row(message);
     assert.deepEqual([held.state, held.reason], ["held", "simulation_failed"]);
     const frequencySec = "retryFrequencySec" in settings ? settings.retryFrequencySec : 300;
@@ -143,7 +161,7 @@ for (
 Deno.test("gates: without either, a message that its module refuses waits for the operator", async () => {
   const { fixture, relayer, leg, message } = await prepare();
   fixture.two.failing.add(message.commitment);
-  await round(relayer, leg);
+  await failTwice(relayer, leg, message);
   assert.equal(relayer.row(message).nextAttemptAtMs, Number.MAX_SAFE_INTEGER);
 });
 
