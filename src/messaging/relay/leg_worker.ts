@@ -32,9 +32,6 @@ const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
   runtime_unsupported: "runtime_support_awaited",
 };
 
-/** Reasons that may have passed while the program was off: its configuration, or gates of modules. */
-const WAITS_FOR_START = ["no_fee_source", "gated"] as const;
-
 /** Result of a part of a round: continue at once, idle, or waiting for something that is logged. */
 type Step = { readonly kind: "more" } | { readonly kind: "idle" } | {
   readonly kind: "waits";
@@ -213,10 +210,11 @@ class LegLoop {
   /** Sets the cursor in the first round after a start. */
   async #start(leg: LegRun, view: CounterpartyView): Promise<void> {
     if (this.#hasStarted) return;
-    const { source, target } = leg;
+    const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
     if (leg.isForPayments !== true) await startCursor(leg, view);
-    for (const reason of WAITS_FOR_START) {
-      leg.ledger.messages.wake(source.id.stateMachine, target.id.stateMachine, reason);
+    // Configuration and gates may have changed while the program was off.
+    for (const reason of ["no_fee_source", "gated"] as const) {
+      leg.ledger.messages.wake(source, target, reason);
     }
     this.#hasStarted = true;
   }

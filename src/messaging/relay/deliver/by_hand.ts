@@ -11,7 +11,7 @@ import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledg
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { LegRun } from "../leg.ts";
 import { hasRoom } from "../limits/capacity.ts";
-import { explainGate, findOther } from "../limits/gates.ts";
+import { explainClosed } from "../limits/gates.ts";
 import { findSpendingStop, noteOffers } from "../limits/spending.ts";
 import { toSuspensionKey } from "../limits/suspension.ts";
 import { type Candidate, parseRow } from "../messages.ts";
@@ -75,7 +75,7 @@ export async function deliverByHand(
   if (obstacle !== undefined) return { outcome: "waiting", text: obstacle.detail };
   const message = parseRow(row);
   const other = await findGate(leg, message);
-  if (other !== undefined) return { outcome: "waiting", text: `Not by us: ${explainGate(other)}.` };
+  if (other !== undefined) return { outcome: "waiting", text: `Not by us: ${other}.` };
   const place = await findProofPlace(leg, row);
   if (place.kind === "none") return { outcome: "waiting", text: place.text };
   const receipts = await leg.target.reads.fetchReceipts([message], leg.signal);
@@ -103,11 +103,11 @@ export async function deliverByHand(
 }
 
 /** Reads afresh whether another account alone may deliver the message. */
-async function findGate(leg: LegRun, message: Message): Promise<Uint8Array | undefined> {
+async function findGate(leg: LegRun, message: Message): Promise<string | undefined> {
   const receiver = toReceiver(message);
   leg.target.gates?.forget(receiver);
   const [gate] = await leg.target.gates?.fetchGates([receiver], leg.signal) ?? [];
-  return findOther(gate, leg);
+  return explainClosed(gate, leg);
 }
 
 /** Finds out, before anything is proved, whether the hub's limits of its sender keep the message out. */

@@ -10,15 +10,12 @@ import type { LegRun, TargetContext } from "../leg.ts";
 import { type Candidate, stillOpen, transition } from "../messages.ts";
 import { holdSuspended } from "./suspension.ts";
 
-/** Account that alone may deliver to a module; `undefined`: we may. */
-export function findOther(gate: Gate | undefined, { target }: TargetContext): Uint8Array | undefined {
+/** Explains that another account alone may deliver to a module; `undefined`: we may. */
+export function explainClosed(gate: Gate | undefined, { target }: TargetContext): string | undefined {
   const account = gate?.account;
-  const isOurs = account !== undefined && target.relayer !== undefined && equalBytes(account, target.relayer);
-  return isOurs ? undefined : account;
-}
-
-/** Explains a closed gate. */
-export function explainGate(account: Uint8Array): string {
+  if (account === undefined || (target.relayer !== undefined && equalBytes(account, target.relayer))) {
+    return undefined;
+  }
   return `the receiving module accepts deliveries of ${toHex(account)} only`;
 }
 
@@ -36,16 +33,18 @@ async function holdGated(leg: LegRun, candidates: readonly Candidate[]): Promise
   const failed = candidates.filter(({ row }) => row.reason === "simulation_failed");
   for (const { message } of failed) gates.forget(toReceiver(message));
   const found = await gates.fetchGates(candidates.map(({ message }) => toReceiver(message)), leg.signal);
-  const gateOf = new Map(candidates.map(({ row }, index) => [row.commitment, found[index]]));
-  if (found.every((gate) => findOther(gate, leg) === undefined)) return candidates;
+  const closed = new Map(candidates.flatMap(({ row: { commitment } }, index) => {
+    const detail = explainClosed(found[index], leg);
+    return detail === undefined
+      ? []
+      : [[commitment, { detail, nextAttemptAtMs: found[index]?.untilMs ?? 0 }]];
+  }));
+  if (closed.size === 0) return candidates;
   return leg.ledger.transaction(() =>
     stillOpen(leg, candidates).filter(({ row }) => {
-      const gate = gateOf.get(row.commitment);
-      const account = findOther(gate, leg);
-      if (account === undefined) return true;
-      const detail = explainGate(account);
-      transition(leg, row, { to: "held", reason: "gated", detail, nextAttemptAtMs: gate?.untilMs ?? 0 });
-      return false;
+      const why = closed.get(row.commitment);
+      if (why !== undefined) transition(leg, row, { to: "held", reason: "gated", ...why });
+      return why === undefined;
     })
   );
 }
