@@ -86,7 +86,7 @@ async function endConfirmed(
       if (relayer === undefined) continue;
       const isOurs = leg.target.relayer !== undefined && equalBytes(relayer, leg.target.relayer);
       if (isOurs) recordFoundReceipt(leg, row, { relayer, head });
-      else others.push(relayer);
+      else if (row.reason !== "gated") others.push(relayer);
       const end = toEndState(isOurs ? "delivered" : "delivered_by_other");
       transition(leg, row, { to: end.state, reason: end.reason });
     }

@@ -4,8 +4,9 @@
  * little gas, and an answer of another shape is none.
  */
 import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
-import { type Address, presentAddress, toAddress } from "../../evm/address.ts";
+import { type Address, presentAddress } from "../../evm/address.ts";
 import { dropOldest } from "../../runtime/oldest.ts";
+import { partsOf } from "../../runtime/parts.ts";
 import type { Certain, Gate, ModuleGates } from "../reads.ts";
 import { readCertain } from "./certain_reads.ts";
 import type { EvmContext } from "./evm_context.ts";
@@ -16,8 +17,10 @@ const RELAYER: Hex = "0x8406c079";
 /** Selector of `params()`: of the host's manager, the words admin and host. */
 const PARAMS: Hex = "0xcff0ab96";
 
-/** Gas of one call: a proxy's getter takes less than a tenth of it. */
-const CALL_GAS = 300_000n;
+/** Gas of one call: a proxy's getter takes a third of it, and nobody answers with more than 180 kB. */
+const CALL_GAS = 100_000n;
+/** Modules of one request: together their answers have at most some megabytes. */
+const MODULES_AT_ONCE = 20;
 
 const DAY_MS = 86_400_000;
 /** Pause after endpoints disagreed about a closed gate, ms. */
@@ -46,7 +49,7 @@ export class EvmGates implements ModuleGates {
     const due = [...new Set(addresses)].filter((module) =>
       module.length === 42 && !((this.#known.get(module)?.untilMs ?? 0) > nowMs)
     );
-    if (due.length > 0) await this.#read(due.map(toAddress), signal);
+    for (const part of partsOf(due, MODULES_AT_ONCE)) await this.#read(part, signal);
     const open: Gate = { account: undefined, readAtMs: nowMs, untilMs: nowMs + UNKNOWN_MS };
     return addresses.map((module) => this.#known.get(module) ?? open);
   }

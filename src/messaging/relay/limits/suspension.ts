@@ -10,7 +10,7 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { toReceiver, toRequest } from "../decisions/route.ts";
 import { afterFailure, afterSuccess, judgeSuspended } from "../decisions/suspension.ts";
-import type { Leg, RelayDeps, RelaySettings, TargetContext } from "../leg.ts";
+import type { Leg, RelayDeps, TargetContext } from "../leg.ts";
 import { type Candidate, findOwnPayment, parseRow, transition } from "../messages.ts";
 
 /** Derives the pair that a message belongs to. */

@@ -70,7 +70,7 @@ for (
     await accountOf(gates);
     assert.ok(calls() > asked, "read again");
     const [call] = rpc.calls.filter(({ params: [each] }) => JSON.stringify(each ?? "").includes(RELAYER));
-    assert.match(JSON.stringify(call?.params), /"gas":"0x493e0"/);
+    assert.match(JSON.stringify(call?.params), /"gas":"0x186a0"/);
   });
 }
 
