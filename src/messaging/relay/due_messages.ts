@@ -6,7 +6,7 @@
 import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { type DueQuery, type HeldQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
-import { fleetWaitMs } from "./decisions/fleet.ts";
+import { fleetWaitMs } from "./decisions/competition.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { route, toRequest } from "./decisions/route.ts";
 import { type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";

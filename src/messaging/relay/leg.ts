@@ -21,7 +21,7 @@ import type { Limit } from "../../core/runtime/limit.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import type { FleetShare } from "./decisions/fleet.ts";
+import type { FleetShare } from "./decisions/competition.ts";
 import { parseHoldSubject } from "./decisions/hold_subject.ts";
 import type { RouteInput } from "./decisions/route.ts";
 import type { CertainReads } from "../../core/chains/reads.ts";
