@@ -1,7 +1,7 @@
 /** `release`: what is held by the operator, or suspended, travels again. */
 import { defineCommand } from "../../core/commands/command.ts";
 import type { MessagingRun } from "./command.ts";
-import { toSubjectText } from "./subject_argument.ts";
+import { toSubjectText } from "./hex_arguments.ts";
 
 const AFTER_HELP = `
 Examples:

@@ -54,6 +54,13 @@ interface Standing {
   readonly text: string;
 }
 
+/** Says what becomes of a dispatched payment without this command. */
+const PROSPECTS = {
+  gated: "waits for the network's relayer",
+  later: "waits for the running relayer",
+  refused: "refused, and tried again by the running relayer",
+} as const;
+
 class WithdrawalPass {
   readonly #context: FeeContext;
   readonly #options: WithdrawalOptions;
@@ -144,20 +151,10 @@ class WithdrawalPass {
       return { kind: "failed", text: `${row.state}, but the chain or the hub does not answer` };
     }
     const prospect = message === undefined ? "soon" : judgePayment(message);
-    const why = `${message?.reason}${message?.detail === undefined ? "" : `: ${message.detail}`}`;
-    switch (prospect) {
-      case "soon":
-        return { kind: "open", text: `${row.state}, under way` };
-      case "gated":
-        return { kind: "gated", text: `dispatched, waits for the network's relayer (${why})` };
-      case "later":
-        return { kind: "later", text: `dispatched, waits (${why}); the running relayer delivers it` };
-      case "refused":
-        return {
-          kind: "failed",
-          text: `dispatched, not delivered (${why}); the running relayer tries again`,
-        };
-    }
+    if (prospect === "soon") return { kind: "open", text: `${row.state}, under way` };
+    const why = [message?.reason, message?.detail].filter((part) => part !== undefined).join(": ");
+    const kind = prospect === "refused" ? "failed" : prospect;
+    return { kind, text: `dispatched, ${PROSPECTS[prospect]} (${why})` };
   }
 
   /** Counts the outcomes of the rows, and describes them. */
@@ -165,13 +162,13 @@ class WithdrawalPass {
     const rows = this.#touched().map((row) => ({ row, standing: this.#judge(row) }));
     const count = (kind: Standing["kind"]): number =>
       rows.filter(({ standing }) => standing.kind === kind).length;
-    const problems = (this.#orders ?? []).flatMap(({ chain, results }): string[][] => {
-      if (results === "unreachable") {
-        return [[chain, "", "not requested: the chain or the hub does not answer"]];
-      }
-      return results.filter((result) => result === "refused")
-        .map(() => [chain, "", "not requested: the hub refuses it"]);
-    });
+    const problems = (this.#orders ?? []).flatMap(({ chain, results }): string[][] =>
+      results === "unreachable"
+        ? [[chain, "", "not requested: the chain or the hub does not answer"]]
+        : results.filter((result) => result === "refused").map(
+          () => [chain, "", "not requested: the hub refuses it"],
+        )
+    );
     const isUnanswered = this.#orders === undefined || this.#failures >= MAX_FAILURES;
     if (isUnanswered && problems.length === 0 && !isAborted) {
       problems.push(["hub", "", "the hub does not answer"]);

@@ -232,7 +232,7 @@ for (const code of ["module_failed", "host_frozen"] as const) {
     scene.chain(a).simulate = () => Promise.resolve(refusal);
     const { code: exit, printed } = await run(scene, { withdraws: true });
     assert.equal(exit, 1);
-    assert.match(printed, /30 +dispatched, not delivered \(\w+: no gas\)/);
+    assert.match(printed, /30 +dispatched, refused, and tried again by the running relayer \(\w+: no gas\)/);
     assert.deepEqual(scene.ledger.withdrawals.listRecent(10).map(({ state }) => state), ["dispatched"]);
   });
 }

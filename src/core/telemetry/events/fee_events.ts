@@ -10,8 +10,7 @@ export const feeEvents = {
   },
   withdrawals_finished: {
     text: "Withdrawals finished",
-    meaning:
-      "How many withdrawals were received, wait for the network's relayer (`gated`), are under way otherwise, and failed.",
+    meaning: "How many withdrawals were received, wait for the network's relayer, are under way, and failed.",
     action: NOTHING,
   },
   fees_not_claimable: {
@@ -208,9 +207,7 @@ export const feeEvents = {
   },
   payment_gated: {
     text: "Payment waits for the network's relayer",
-    meaning:
-      "The host's manager accepts deliveries of the account in `detail` only. Nothing is proved or paid for the payment; " +
-      "its receipt is awaited.",
+    meaning: "The host's manager accepts the account in `detail` only; its receipt is awaited.",
     action: NOTHING,
   },
 } as const satisfies Record<string, EventText>;
