@@ -24,7 +24,13 @@ import type { RelayContext, RelayDeps, TargetContext } from "./leg.ts";
 import type { RefusalCode } from "../../core/chains/submission.ts";
 import { type DeliveryOutcome, judgeRefusal } from "./decisions/outcome.ts";
 import { logTransition } from "../message_log.ts";
-import { isRefusedForGood, NEVER_MS, nextAttemptMs, type RetryClass } from "./decisions/retry_schedule.ts";
+import {
+  FAILED_MAX_MS,
+  isRefusedForGood,
+  NEVER_MS,
+  nextAttemptMs,
+  type RetryClass,
+} from "./decisions/retry_schedule.ts";
 
 function toLeaf(message: Message): Leaf {
   switch (message.kind) {
@@ -214,15 +220,21 @@ export type HoldWhy = Omit<Transition, "to" | "reason" | "attempts" | "refusals"
   readonly notBeforeMs?: number | undefined;
 };
 
-/** True for our own payments, messages to `retry_modules`, and those that nobody but us may deliver. */
-function isNeverGivenUp(context: TargetContext, row: MessageRow): boolean {
-  if (findOwnPayment(context, row) !== undefined) return true;
+/**
+ * Finds the longest pause of a message that is never given up, ms: our own payments, messages to `retry_modules`, and
+ * those that nobody but us may deliver, which is what anybody's module may claim. `undefined`: it may be given up.
+ */
+function findKeptPauseMs(context: TargetContext, row: MessageRow): number | undefined {
   const { settings, target: { gates, relayer } } = context;
   const receiver = toReceiver(parseRow(row));
-  if (settings.retryModules.has(toHex(receiver))) return true;
+  const isNamed = findOwnPayment(context, row) !== undefined || settings.retryModules.has(toHex(receiver));
+  if (isNamed) return FAILED_MAX_MS;
   const account = gates?.find(receiver)?.account;
-  return account !== undefined && relayer !== undefined && equalBytes(account, relayer);
+  return account && relayer && equalBytes(account, relayer) ? CLAIMED_MAX_MS : undefined;
 }
+
+/** Longest pause of a message whose module names us, ms (a week): thousands of them cost next to nothing. */
+const CLAIMED_MAX_MS = 7 * 24 * 3_600_000;
 
 /** Pause after the first simulation in which the module of a message failed, ms. */
 const IN_DOUBT_MS = 60_000;
@@ -247,10 +259,11 @@ export function hold(
   const retryClass = isUnprofitableAlone || isInDoubt ? "transient" : wanted;
   const nowMs = context.clock.now();
   const isRefused = retryClass === "hub_refused";
-  const isKept = (isRefused || retryClass === "failed") && isNeverGivenUp(context, row);
+  const failedMaxMs = isRefused || retryClass === "failed" ? findKeptPauseMs(context, row) : undefined;
   const counts = isRefused ? { attempts, refusals: row.refusals + 1 } : { attempts };
   if (
-    !isKept && counts.refusals !== undefined && isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })
+    failedMaxMs === undefined && counts.refusals !== undefined &&
+    isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })
   ) {
     const { detail, reason } = why;
     transition(context, row, {
@@ -265,7 +278,8 @@ export function hold(
     retryClass,
     attempts: counts.refusals ?? attempts,
     nowMs,
-    retryFrequencySec: context.settings.retryFrequencySec ?? (isKept ? KEPT_RETRY_SEC : undefined),
+    retryFrequencySec: context.settings.retryFrequencySec ?? (failedMaxMs && KEPT_RETRY_SEC),
+    failedMaxMs,
     jitter: context.random.fraction(),
   });
   transition(context, row, {

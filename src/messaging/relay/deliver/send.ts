@@ -8,7 +8,6 @@ import type {
   Delivery,
   Refusal,
   SignedSubmission,
-  SigningResult,
   Simulation,
 } from "../../../core/chains/submission.ts";
 import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
@@ -84,7 +83,7 @@ export async function sendConsensus(
     const signing = await leg.target.sender.sign(delivery, { simulation, ...hints }, leg.signal);
     if (signing.kind === "refused") noteRefusedFunds(leg, signing.refusal);
     if (signing.kind === "proofs_known") {
-      noteProofsKnown(leg, signing);
+      leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
       return "known";
     }
     if (signing.kind !== "signed") return "refused";
@@ -106,13 +105,6 @@ export async function sendConsensus(
     return leg.ledger.submissions.find(id)?.state === "dropped" ? "refused" : "sent";
   };
   return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, leg.signal));
-}
-
-function noteProofsKnown(
-  leg: Leg,
-  { from }: Extract<SigningResult, { kind: "proofs_known" }>,
-): void {
-  leg.log.debug("proofs_already_known", { leg: legName(leg), from });
 }
 
 /** Signs, journals and sends one batch while holding the lock of the account. */
@@ -141,7 +133,7 @@ async function sendInTurn(
   }
   if (signing.kind === "proofs_known") {
     // The messages stay due: the next round proves them at the height that the chain knows then.
-    noteProofsKnown(leg, signing);
+    leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
     return { sent: 0, again: [], isOutdated: true };
   }
   if (signing.kind === "refused") {

@@ -21,17 +21,15 @@ export function hasRoom(context: TargetContext): boolean {
 export function countRoom(context: TargetContext): number {
   if (isUnfunded(context) || isSpendingStopped(context)) return 0;
   const waiting = context.ledger.submissions.listInFlight(context.target.id.stateMachine)
-    .filter(({ kind }) => !isHubCall(kind));
+    .filter(({ kind }) => !HUB_CALLS.includes(kind));
   const max = context.target.capabilities.losesGasOnRace
     ? inFlightLimit(readCompetition(context))
     : MAX_IN_FLIGHT;
   return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, max - waiting.length) : 0;
 }
 
-/** True for claims and withdrawals: they are sent to the hub alongside messages and share no nonce with them. */
-function isHubCall(kind: SubmissionKind): boolean {
-  return kind === "accumulate" || kind === "withdraw" || kind === "claim";
-}
+/** Claims and withdrawals: they are sent to the hub alongside messages and share no nonce with them. */
+const HUB_CALLS: readonly SubmissionKind[] = ["accumulate", "withdraw", "claim"];
 
 /** Time for which a refusal counts, ms (6 hours): the node may have been replaced by then. */
 const REMEMBERED_MS = 6 * 3_600_000;

@@ -6,7 +6,7 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { isLostRace, outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
+import { outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
 import { applyOutcome, applyOutcomes, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
@@ -138,7 +138,7 @@ export async function settleByReceipts(
   const head = await target.reads.fetchHeight(signal);
   const ourself = ourselfOn(target);
   const outcomes = outcomesFromReceipts(receipts, ourself);
-  const isRace = isLostRace(outcomes);
+  const isRace = outcomes.includes("delivered_by_other");
   const isReverted = end.block !== undefined;
   const others = receipts.filter((relayer, index) =>
     relayer !== undefined && outcomes[index] === "delivered_by_other"

@@ -142,10 +142,12 @@ for (
       await round(relayer, leg);
     }
     const { nextAttemptAtMs, attempts } = relayer.row(message);
-    assert.ok(nextAttemptAtMs - fixture.clock.now() <= 6 * 3_600_000);
-    assert.ok(attempts < 250, "but rarely after a while");
+    // Anybody's module may name us, and so have its messages tried indefinitely.
+    const maxMs = isOurs ? 7 * DAY_MS : 6 * 3_600_000;
+    assert.ok(nextAttemptAtMs - fixture.clock.now() <= maxMs);
+    assert.ok(attempts < (isOurs ? 30 : 250), `${attempts} attempts, rarely after a while`);
     fixture.two.failing.clear();
-    await fixture.clock.advance(6 * 3_600_000);
+    await fixture.clock.advance(maxMs);
     await round(relayer, leg);
     await fixture.blocks(1);
     assert.deepEqual(delivered(fixture.two), [message.commitment]);
