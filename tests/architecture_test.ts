@@ -265,7 +265,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 3486,
   "messaging": 1340,
   "messaging/checks": 380,
-  "messaging/commands": 1549,
+  "messaging/commands": 1571,
   "messaging/config": 844,
   "messaging/control": 1291,
   "messaging/fees": 3618,

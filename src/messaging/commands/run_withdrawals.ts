@@ -81,6 +81,26 @@ class WithdrawalPass {
         id
       ),
     );
+    this.#wakePayments();
+  }
+
+  /** Makes payments due that wait for another attempt: the operator asks for it now. */
+  #wakePayments(): void {
+    const { ledger, clock, legTo, chains } = this.#context;
+    ledger.transaction(() => {
+      for (const { chain, dispatch } of ledger.withdrawals.listOpen()) {
+        const message = dispatch && ledger.messages.find(dispatch.commitment, chain);
+        if (message?.state !== "held" || !chains.has(chain)) continue;
+        const { reason, detail, commitment } = message;
+        ledger.messages.transition(commitment, chain, {
+          to: "held",
+          reason,
+          detail,
+          nextAttemptAtMs: clock.now(),
+        });
+        legTo(chain).wake.wake();
+      }
+    });
   }
 
   async repeat(signal: AbortSignal): Promise<void> {
@@ -150,7 +170,8 @@ class WithdrawalPass {
     if (this.#rounds.failuresOf(row) >= MAX_FAILURES) {
       return { kind: "failed", text: `${row.state}, but the chain or the hub does not answer` };
     }
-    const prospect = message === undefined ? "soon" : judgePayment(message);
+    const isDue = message === undefined || message.nextAttemptAtMs <= this.#context.clock.now();
+    const prospect = isDue ? "soon" : judgePayment(message);
     if (prospect === "soon") return { kind: "open", text: `${row.state}, under way` };
     const why = [message?.reason, message?.detail].filter((part) => part !== undefined).join(": ");
     const kind = prospect === "refused" ? "failed" : prospect;

@@ -237,6 +237,19 @@ for (const code of ["module_failed", "host_frozen"] as const) {
   });
 }
 
+Deno.test("accumulate-fees: --withdraw tries a payment at once that waits for another attempt", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.accounts.credit(a, scene.address(a), 30n * one);
+  const simulate = scene.chain(a).simulate.bind(scene.chain(a));
+  const refusal = { kind: "refused" as const, refusal: { code: "module_failed" as const, detail: "no gas" } };
+  scene.chain(a).simulate = () => Promise.resolve(refusal);
+  for (let times = 0; times < 2; times++) assert.equal((await run(scene, { withdraws: true })).code, 1);
+  scene.chain(a).simulate = simulate;
+  const before = scene.clock.now();
+  assert.match((await run(scene, { withdraws: true })).printed, /30 +paid out/);
+  assert.ok(scene.clock.now() - before < 60_000);
+});
+
 Deno.test("accumulate-fees: a payment for the network's relayer is reported, awaited with --wait, and never proved", async () => {
   const scene = await sceneWith({ chains: [a] });
   const gates = new MemoryGates(scene.clock);
