@@ -278,8 +278,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 89_810,
-  "lines of devnet": 35_400,
-  "lines of tests": 97_700,
+  "lines of devnet": 35_430,
+  "lines of tests": 98_120,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 150,
   "files of src with one importer, in the same folder": 203,
