@@ -433,7 +433,7 @@ function letter(at: number): string {
 }
 
 /** The parameters of a host that the hub must know to pay out fees from it. */
-async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
+export async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
   const address = host.addresses.host;
   const params = await host.reader.readContract({ address, abi: HOST_ABI, functionName: "hostParams" });
   return {

@@ -68,7 +68,8 @@ export interface HostAddresses {
   readonly consensusClient: Address;
   /** Governance may replace it: see `replaceHandler`. */
   handler: Address;
-  readonly hostManager: Address;
+  /** Governance may replace it: see `gateManager`. */
+  hostManager: Address;
   readonly host: Address;
   readonly ping: Address;
 }

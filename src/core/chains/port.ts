@@ -12,7 +12,7 @@ import type { CheckFinding } from "./check_finding.ts";
 import type { ChainFees, ChainGas } from "./fees.ts";
 import type { HubLightClient } from "./hub_client.ts";
 import type { ChainProofs, ProofChecks } from "./proofs.ts";
-import type { CertainReads, ChainEvents, ChainReads } from "./reads.ts";
+import type { CertainReads, ChainEvents, ChainReads, ModuleGates } from "./reads.ts";
 import type { Replacement } from "./replacement.ts";
 import type { RuntimeChecks } from "./runtime_checks.ts";
 import type { Outcomes, Sender, Simulator } from "./submission.ts";
@@ -51,6 +51,9 @@ export interface Chain {
   readonly runtime: RuntimeChecks | undefined;
   /** `undefined`: heights of the hub arrive by other means than deliveries. */
   readonly hubClient: HubLightClient | undefined;
+
+  /** `undefined`: modules of the chain take messages from every relayer. */
+  readonly gates: ModuleGates | undefined;
 
   /** Lists the checks for the operator of one round. */
   planChecks(context: ChainCheckContext): ChainChecks;

@@ -10,7 +10,7 @@ export const feeEvents = {
   },
   withdrawals_finished: {
     text: "Withdrawals finished",
-    meaning: "How many withdrawals were received, are under way, and failed.",
+    meaning: "How many withdrawals were received, wait for the network's relayer, are under way, and failed.",
     action: NOTHING,
   },
   fees_not_claimable: {
@@ -201,13 +201,13 @@ export const feeEvents = {
     action: "See `detail`. It is tried again.",
   },
   payment_delayed: {
-    text: "Payment waits until its delivery costs less than a tenth of it",
-    meaning: "Delivering now would cost more than `mostUsd`.",
+    text: "Payment waits for a lower cost of its delivery",
+    meaning: "Delivering now would cost more than `mostUsd`, a tenth of it, or `reason` keeps it back.",
     action: NOTHING,
   },
-  payment_ineffective: {
-    text: "Delivery of a payment had no effect; it is tried again",
-    meaning: "The transaction was mined, but the payment was not received.",
-    action: "If it repeats, check that the account can receive the fee token of the chain.",
+  payment_gated: {
+    text: "Payment waits for the network's relayer",
+    meaning: "The host's manager accepts the account in `detail` only; its receipt is awaited.",
+    action: NOTHING,
   },
 } as const satisfies Record<string, EventText>;

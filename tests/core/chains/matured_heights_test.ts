@@ -4,7 +4,7 @@ import {
   isMatured,
   newestMatured,
   rememberHeights,
-} from "../../../../src/messaging/relay/decisions/heights.ts";
+} from "../../../src/core/chains/matured_heights.ts";
 
 const rule = (changes: Partial<ChallengeRule> = {}): ChallengeRule => ({
   nowSec: 1_000n,
