@@ -3,16 +3,13 @@
  * cometbft/src/block/header.rs (hash_with); polytope-labs/hyperbridge:
  * modules/consensus/tendermint/primitives/src/verifier.rs (TendermintCodecHeader).
  */
-import { BinaryWriter } from "cosmjs-types/binary";
-import { BlockID } from "cosmjs-types/tendermint/types/types";
-import { Consensus } from "cosmjs-types/tendermint/version/types";
-import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { bytes, type Codec, Option, Struct, u32, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { enhanceCodec } from "scale-ts";
 import { cometMerkleRoot } from "./comet_merkle.ts";
 import { encodeCometTime, parseCometTime } from "./comet_time.ts";
-import { fieldTag } from "./protobuf_tags.ts";
+import { bytesField, integerField, messageField } from "./protobuf.ts";
 
 /** Names a block: by its hash, and by the parts in which it is gossiped. */
 export interface CometBlockId {
@@ -72,37 +69,29 @@ export const cometHeaderCodec: Codec<CometHeader> = Struct({
   proposerAddress: sizedAddress,
 });
 
-/** Tags of the one field of the wrappers `Int64Value`, `StringValue` and `BytesValue`. */
-const WRAPPED_NUMBER = fieldTag(1, "varint");
-const WRAPPED_BYTES = fieldTag(1, "bytes");
-
-/** Bytes of a hash; none for one that is absent. */
+/** Bytes of a hash in the wrapper `BytesValue`; none for one that is absent. */
 function wrapped(hash: Hash256 | Address | undefined): Uint8Array {
-  return hash === undefined
-    ? new Uint8Array(0)
-    : BinaryWriter.create().uint32(WRAPPED_BYTES).bytes(fromHex(hash)).finish();
+  return hash === undefined ? new Uint8Array(0) : bytesField(1, fromHex(hash));
 }
 
-/** Converts a name of a block to the form of the Protobuf library. */
-export function toProtobufBlockId({ hash, partSetHeader }: CometBlockId): BlockID {
-  const { total, hash: partsHash } = partSetHeader;
-  return { hash: fromHex(hash), partSetHeader: { total, hash: fromHex(partsHash) } };
+/** Protobuf of a block's name; that of none is the name without hashes. */
+export function encodeBlockId(id: CometBlockId | undefined): Uint8Array {
+  if (id === undefined) return messageField(2);
+  const { total, hash } = id.partSetHeader;
+  return concatBytes(
+    bytesField(1, fromHex(id.hash)),
+    messageField(2, integerField(1, total), bytesField(2, fromHex(hash))),
+  );
 }
-
-const NO_BLOCK: BlockID = {
-  hash: new Uint8Array(0),
-  partSetHeader: { total: 0, hash: new Uint8Array(0) },
-};
 
 /** Hash of a header that has a height and a chain: the root over its fields, each in Protobuf. @throws {PolygonError} `time` */
 export function hashCometHeader(header: CometHeader): Hash256 {
-  const { lastBlockId } = header;
   return cometMerkleRoot([
-    Consensus.encode(header.version).finish(),
-    BinaryWriter.create().uint32(WRAPPED_BYTES).string(header.chainId).finish(),
-    BinaryWriter.create().uint32(WRAPPED_NUMBER).int64(header.height).finish(),
+    concatBytes(integerField(1, header.version.block), integerField(2, header.version.app)),
+    bytesField(1, header.chainId),
+    integerField(1, header.height),
     encodeCometTime(parseCometTime(header.time)),
-    BlockID.encode(lastBlockId === undefined ? NO_BLOCK : toProtobufBlockId(lastBlockId)).finish(),
+    encodeBlockId(header.lastBlockId),
     wrapped(header.lastCommitHash),
     wrapped(header.dataHash),
     wrapped(header.validatorsHash),

@@ -2,8 +2,9 @@
  * Times of CometBFT: text in updates and answers of nodes, seconds and nanoseconds in what is hashed and signed.
  * Source: cometbft/cometbft-rs: cometbft/src/time.rs.
  */
-import { Timestamp } from "cosmjs-types/google/protobuf/timestamp";
+import { concatBytes } from "../../../../core/encoding/bytes.ts";
 import { PolygonError } from "./polygon_error.ts";
+import { integerField } from "./protobuf.ts";
 
 /** A moment. */
 export interface CometTime {
@@ -27,8 +28,8 @@ export function parseCometTime(text: string): CometTime {
 }
 
 /** Protobuf of a moment. */
-export function encodeCometTime(time: CometTime): Uint8Array {
-  return Timestamp.encode(Timestamp.fromPartial(time)).finish();
+export function encodeCometTime({ seconds, nanos }: CometTime): Uint8Array {
+  return concatBytes(integerField(1, seconds), integerField(2, nanos));
 }
 
 /** Negative when `a` is before `b`, 0 for the same moment. */
