@@ -33,7 +33,7 @@ export interface RelayBlock {
 /** Options of the connection. */
 export interface RelayChainOptions {
   readonly rpcWs: EndpointUrl;
-  /** Maximum size of one request or response, bytes. */
+  /** Maximum size of one request or response, bytes; default 32 MB: some blocks with all their extrinsics. */
   readonly maxPayloadBytes?: number;
 }
 
@@ -51,12 +51,19 @@ export interface StoredAt {
   readonly block: Hash256;
 }
 
+/**
+ * Maximum length of a finality proof in hex: the votes of a thousand voters take 0.3 MB, and a session's headers, which
+ * nodes append for older blocks, some more.
+ */
+const MAX_FINALITY_PROOF = 8_000_000;
+
 /** Calls that only chains with finality gadgets have. */
 const finalityCalls = {
   /** SCALE of a finality proof; `undefined`: the node has none for that block. */
   proveFinality: (block: number): TypedCall<Uint8Array | undefined> => ({
     method: "grandpa_proveFinality",
     params: [block],
+    maxLength: MAX_FINALITY_PROOF,
     read: (value, fail) => value === null ? undefined : readHex(value, fail),
   }),
   beefyFinalizedHead: (): TypedCall<Hash256> => ({
@@ -120,7 +127,11 @@ export class RelayChain {
   /** Number of blocks with extrinsics that this node puts into one answer. */
   #bodiesAtATime = BODIES_AT_A_TIME;
 
-  constructor(deps: RelayChainDeps, name: string, { rpcWs, maxPayloadBytes }: RelayChainOptions) {
+  constructor(
+    deps: RelayChainDeps,
+    name: string,
+    { rpcWs, maxPayloadBytes = 32_000_000 }: RelayChainOptions,
+  ) {
     this.#endpoint = createSocketEndpoint(deps, {
       url: rpcWs.reveal(),
       chain: name,

@@ -9,6 +9,8 @@ import { isJsonObject, type Json } from "./json.ts";
 export interface TypedCall<T> {
   readonly method: string;
   readonly params: readonly unknown[];
+  /** Maximum number of characters of a result that is a text; a longer one is `too_large`. */
+  readonly maxLength?: number;
   readonly read: (result: Json, fail: (detail: string) => never) => T;
 }
 

@@ -62,8 +62,8 @@ const GRANDPA_UNBONDING_SEC = 5_832_000n;
 /** Seconds for which commitments may be challenged. */
 const GRANDPA_CHALLENGE_SEC = 300n;
 
-/** Poll interval while the newest votes cannot be used: the relay chain makes a block in the meantime. */
-const OTHER_VOTES_MS = 6_000;
+/** Poll interval while the next block may help: the relay chain makes one in the meantime. */
+const NEXT_BLOCK_MS = 6_000;
 
 /** Creates the prover of the hub for one chain. */
 export function createGrandpaProver(deps: GrandpaProverDeps, options: GrandpaProverOptions): ConsensusProver {
@@ -113,9 +113,16 @@ class GrandpaProver implements ConsensusProver {
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
-    const { state: trusted, bytes: madeOn } = await this.#client.fetchTrusted(signal);
+    const [{ state: trusted, bytes: madeOn }, bestSetId] = await Promise.all([
+      this.#client.fetchTrusted(signal),
+      this.#fetchBestSetId(signal),
+    ]);
     const { maxBlockRange } = this.#options;
     const found = await this.#search.find(trusted, signal);
+    // A change of the set that is not final yet is followed at once, since it blocks everything after it.
+    const isSetAhead = (known: bigint): boolean => bestSetId > known;
+    const soon = isSetAhead(trusted.currentSetId) ? { againInMs: NEXT_BLOCK_MS } : {};
+    if (found.kind === "current") return { kind: "nothing", reason: "no newer final block", ...soon };
     if (found.kind !== "found") return this.#idle(found, trusted);
     const message = await this.#complete(found.proof, trusted, signal);
     const proved = { message, finality: found.verified };
@@ -130,7 +137,7 @@ class GrandpaProver implements ConsensusProver {
       const reason = withoutHeads
         ? "the node has pruned the heads of the newest block that can be proved"
         : "the final block proves no newer height of the hub";
-      return { kind: "nothing", reason };
+      return { kind: "nothing", reason, ...soon };
     }
     const without = withoutHeads ? ", without heads, which the node has pruned" : "";
     return {
@@ -140,7 +147,7 @@ class GrandpaProver implements ConsensusProver {
       height: heights.at(-1)?.height.height,
       summary:
         `final relay block ${consensusState.latestHeight}, set ${consensusState.currentSetId}${without}`,
-      hasMore: found.finalHeight > consensusState.latestHeight,
+      hasMore: found.finalHeight > consensusState.latestHeight || isSetAhead(consensusState.currentSetId),
       adviceIfTooLarge: `try a smaller [hub.grandpa].max_block_range (it is ${maxBlockRange})`,
     };
   }
@@ -156,9 +163,7 @@ class GrandpaProver implements ConsensusProver {
       currentAuthorities: this.#read(() =>
         decodeStrict(grandpaAuthoritiesCodec, authorities, "AuthorityList")
       ),
-      currentSetId: this.#read(() =>
-        decodeStrict(grandpaNumberCodec, stored[0] ?? new Uint8Array(8), "SetId")
-      ),
+      currentSetId: this.#readSetId(stored[0]),
       latestHeight: header.number,
       latestHash: hash,
       slotDurationMs: BigInt(this.#options.slotDurationMs),
@@ -207,11 +212,20 @@ class GrandpaProver implements ConsensusProver {
     }
   }
 
+  #readSetId(stored: Uint8Array | undefined): bigint {
+    return this.#read(() => decodeStrict(grandpaNumberCodec, stored ?? new Uint8Array(8), "SetId"));
+  }
+
+  /** Fetches the id of the set at the newest block, final or not. */
+  async #fetchBestSetId(signal: AbortSignal): Promise<bigint> {
+    const [stored] = await this.#deps.relay.fetchStorage([currentSetIdKey()], undefined, signal);
+    return this.#readSetId(stored);
+  }
+
   #idle(
-    found: Exclude<FinalityResult, { kind: "found" }>,
+    found: Exclude<FinalityResult, { kind: "found" | "current" }>,
     { latestHeight }: GrandpaConsensusState,
   ): ProverFinding {
-    if (found.kind === "current") return { kind: "nothing", reason: "no newer final block" };
     if (found.kind === "behind") {
       const reason =
         `the newest final block of ${this.#deps.relay.host} is ${found.finalHeight}, but the client knows ` +
@@ -239,7 +253,7 @@ class GrandpaProver implements ConsensusProver {
     if (found.refused.length > 0) {
       const reason =
         "the votes are for different blocks, which the verifier refuses; another block is tried later";
-      return { kind: "nothing", reason, againInMs: OTHER_VOTES_MS };
+      return { kind: "nothing", reason, againInMs: NEXT_BLOCK_MS };
     }
     return { kind: "nothing", reason: this.#noneText(found, latestHeight) };
   }
@@ -252,7 +266,7 @@ class GrandpaProver implements ConsensusProver {
       : "a block after the known one";
     const advice = canProve
       ? ""
-      : " and does not offer grandpa_proveFinality: use a node that does, or wait for the next justification " +
+      : " and offers no usable grandpa_proveFinality: use a node that does, or wait for the next justification " +
         "that it keeps (every 512 blocks)";
     return `the node keeps no justification for ${where}${advice}`;
   }

@@ -121,7 +121,7 @@ export const grandpaJustificationCodec: Codec<GrandpaJustification> = Struct({
   votesAncestries: list(substrateHeaderCodec),
 });
 
-/** SCALE of {@link GrandpaFinalityProof}; also what `grandpa_proveFinality` answers. */
+/** SCALE of {@link GrandpaFinalityProof}. */
 export const finalityProofCodec: Codec<GrandpaFinalityProof> = Struct({
   block: hash256,
   justification: bytes,
