@@ -107,6 +107,12 @@ const HEADERS_AT_A_TIME = 128;
  */
 const BODIES_AT_A_TIME = 8;
 
+/** Keys in one answer: nodes list no more. Source: paritytech/polkadot-sdk: substrate/client/rpc/src/state/mod.rs. */
+const KEYS_PER_PAGE = 1_000;
+
+/** Maximum number of answers with keys that are read. */
+const MAX_KEY_PAGES = 5;
+
 /** Dependencies of the client. */
 export interface RelayChainDeps extends SocketDeps {
   /** Log for methods that the node does not offer; optional. */
@@ -254,6 +260,20 @@ export class RelayChain {
   ): Promise<readonly (readonly (Uint8Array | undefined)[])[]> {
     const found = await this.#client.readStorageSets(sets, signal);
     return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
+  }
+
+  /** Fetches the keys with a prefix at a block, in their order. @throws {RpcFault} `too_large` for more than 5,000. */
+  async fetchKeys(prefix: Uint8Array, block: Hash256, signal: AbortSignal): Promise<readonly Uint8Array[]> {
+    const keys: Uint8Array[] = [];
+    for (let page = 0; page < MAX_KEY_PAGES; page++) {
+      const found = await this.#client.call(
+        calls.keysPaged(prefix, KEYS_PER_PAGE, keys.at(-1), block),
+        signal,
+      );
+      keys.push(...found);
+      if (found.length < KEYS_PER_PAGE) return keys;
+    }
+    throw this.#client.fault("too_large", "state_getKeysPaged", `more than ${keys.length} keys`);
   }
 
   /** Fetches the MMR proof of a block's leaf. @throws {RpcFault} also where the node's offchain MMR is incomplete. */

@@ -187,9 +187,14 @@ export const calls = {
     read: readStorageChanges,
   }),
   /** Keys after `start`, in order; at most 1000 at a time (paritytech/polkadot-sdk: substrate/client/rpc). */
-  keysPaged: (prefix: Uint8Array, count: number, start?: Uint8Array): TypedCall<readonly Uint8Array[]> => ({
+  keysPaged: (
+    prefix: Uint8Array,
+    count: number,
+    start?: Uint8Array,
+    block?: Hash256,
+  ): TypedCall<readonly Uint8Array[]> => ({
     method: "state_getKeysPaged",
-    params: [toHex(prefix), count, ...(start === undefined ? [] : [toHex(start)])],
+    params: [toHex(prefix), count, ...(start ?? block ? [toHex(start ?? prefix)] : []), ...at(block)],
     read: (value, fail) => readArray(value, fail).map((each) => readHex(each, fail)),
   }),
   childStorage: (trie: Uint8Array, key: Uint8Array, at?: Hash256): TypedCall<Uint8Array | undefined> => ({

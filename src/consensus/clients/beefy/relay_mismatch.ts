@@ -53,15 +53,15 @@ export async function diagnoseMismatch(
         "unless [hub.prover].relay_rpc_ws is another relay chain";
       return new RelayMismatch("other_leaves", detail, { cause });
     }
-    case "undecodable_data": {
-      const missing = await idsWithoutHead(relay, failed, signal);
-      if (missing.length === 0) return undefined;
-      const detail =
-        `[hub.prover].para_ids: no head of ${missing.join(", ")} is known in ${at}; remove what is ` +
-        "no parachain there";
-      return new RelayMismatch("no_head", detail, { cause });
-    }
+    case "head_missing":
     case "invalid_mmr_proof": {
+      const missing = await idsWithoutHead(relay, failed, signal);
+      if (missing.length > 0) {
+        const detail =
+          `[hub.prover].para_ids: no head of ${missing.join(", ")} is known in ${at}; remove what is ` +
+          "no parachain there";
+        return new RelayMismatch("no_head", detail, { cause });
+      }
       const unlisted = await unlistedIds(relay, failed, signal);
       if (unlisted.length === 0) return undefined;
       const detail =

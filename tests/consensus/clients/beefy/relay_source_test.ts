@@ -81,6 +81,25 @@ Deno.test("relay source: parachains that the relay chain does not commit to are 
   assert.match(detail, /^\[hub\.prover\]\.para_ids: the relay chain does not list 4242 as parachains/);
 });
 
+for (const leafHeads of ["listed", "all"] as const) {
+  for (const missingMethods of [[], ["mmr_generateProof"]]) {
+    const source = missingMethods.length === 0 ? "the node's own path" : "a path from headers";
+    Deno.test(`relay source: leaves with ${leafHeads} heads are proved with ${source}`, async () => {
+      const unlistedParachains = [900, 5_000];
+      await using hub = await ProvenHub.start({ leafHeads, unlistedParachains, missingMethods });
+      hub.post(stateMachine);
+      await hub.rotate(false);
+      hub.relay.produceBlocks(3);
+      const found = await next(hub, hub.state);
+      assert.ok(found.kind === "proofs" && found.purpose === "rotations", found.kind);
+      // The relay chain's runtime names no other parachain: only the newer form has one of them.
+      const wanted = next(hub, hub.state, { paraIds: [900, 4009] });
+      const detail = detailOf(await wanted);
+      assert.match(detail, leafHeads === "all" ? /holds no timestamp/ : /does not list 900 as parachains/);
+    });
+  }
+}
+
 Deno.test("relay source: parachains whose heads no host takes are named", async () => {
   await using hub = await startBehind();
   const detail = detailOf(await next(hub, hub.state, { paraIds: [1000, 4009] }));

@@ -16,6 +16,7 @@ import { BeefyError } from "../../../../../src/core/beefy/beefy_error.ts";
 import {
   buildNaiveProof,
   lastMountainBlocks,
+  mountainItems,
   type NaiveProofInput,
   storedPeakPositions,
 } from "../../../../../src/consensus/clients/beefy/spec/build_proof.ts";
@@ -87,9 +88,8 @@ function factsOf(vector: VectorNode): NaiveProofInput {
   return {
     justification: decodeBeefyJustification(vector.bytes("relay.justification")),
     authorities: vector.list("relay.signing_set.public_keys").map((key) => fromHex(String(key.json))),
-    storedPeaks: peaks.slice(0, -1),
     leaf: decodeStrict(mmrLeafCodec, vector.bytes("relay.mmr.leaf_scale"), "MmrLeaf"),
-    earlierLeaves: vector.hashes("relay.mmr.last_mountain_leaf_hashes").slice(0, -1),
+    mmrItems: mountainItems(peaks.slice(0, -1), vector.hashes("relay.mmr.last_mountain_leaf_hashes")),
     heads: vector.list("relay.para_heads").map((head) => ({
       paraId: Number(head.integer("id")),
       head: head.bytes("head"),
@@ -205,8 +205,8 @@ Deno.test("a proof is not built from keys of another set, too few votes, a wrong
   const { justification } = facts;
   const few = { ...justification, signatures: justification.signatures.slice(1) };
   assert.equal(build({ justification: few }), "super_majority_required");
-  assert.equal(build({ storedPeaks: facts.storedPeaks.slice(1) }), "invalid_mmr_proof");
-  assert.equal(build({ paraIds: [3367, 77] }), "undecodable_data");
+  assert.equal(build({ mmrItems: facts.mmrItems.slice(1) }), "invalid_mmr_proof");
+  assert.equal(build({ paraIds: [3367, 77] }), "head_missing");
   const stranger = { ...justification, commitment: { ...justification.commitment, validatorSetId: 9n } };
   assert.equal(build({ justification: stranger }), "unknown_authority_set");
 });
