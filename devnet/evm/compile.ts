@@ -22,6 +22,7 @@ const CACHE = new URL("../../build/contracts/", import.meta.url);
 /** Every contract that can be deployed. */
 export const CONTRACT_NAMES = [
   "AggregateVerifier",
+  "ApkRouter",
   "ArbGasInfo",
   "BoldRollup",
   "ConsensusRouter",
@@ -159,6 +160,7 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
   };
   return {
     AggregateVerifier: pick("AggregateVerifier"),
+    ApkRouter: pick("ApkRouter"),
     ArbGasInfo: pick("ArbGasInfo"),
     BoldRollup: pick("BoldRollup"),
     ConsensusRouter: pick("ConsensusRouter"),

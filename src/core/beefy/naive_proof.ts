@@ -211,6 +211,11 @@ export interface ProofSubject {
   readonly headers: ReadonlyMap<number, Uint8Array>;
 }
 
+/** True for a proof of a kind that this version can read; later runtimes may accept others. */
+export function hasKnownKind([kind]: Uint8Array): boolean {
+  return kind === ECDSA_PROOF || kind === SP1_PROOF;
+}
+
 /** The kind of a proof. @throws {BeefyError} `empty_proof`, `invalid_proof_type` */
 export function proofKind(proof: Uint8Array): "ecdsa" | "sp1" {
   const [kind] = proof;

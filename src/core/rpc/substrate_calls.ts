@@ -180,12 +180,6 @@ export const calls = {
     params: [keys.map(toHex), ...at(block)],
     read: readStorageValues,
   }),
-  /** Changes of a value in blocks `from` to `to`: the first block and every block that changed it. Unsafe method. */
-  storageChanges: (key: Uint8Array, from: Hash256, to: Hash256): TypedCall<readonly StorageChange[]> => ({
-    method: "state_queryStorage",
-    params: [[toHex(key)], from, to],
-    read: readStorageChanges,
-  }),
   /** Keys after `start`, in order; at most 1000 at a time (paritytech/polkadot-sdk: substrate/client/rpc). */
   keysPaged: (
     prefix: Uint8Array,
@@ -278,25 +272,8 @@ export interface RuntimeVersion {
   readonly specVersion: number;
 }
 
-/** Value after a block. */
-export interface StorageChange {
-  readonly block: Hash256;
-  readonly value: Uint8Array | undefined;
-}
-
 function readProofNodes(value: Json, fail: (detail: string) => never): readonly Uint8Array[] {
   return readArray(readObject(value, fail).proof, fail).map((each) => readHex(each, fail));
-}
-
-function readStorageChanges(value: Json, fail: (detail: string) => never): readonly StorageChange[] {
-  return readArray(value, fail).flatMap((each) => {
-    const set = readObject(each, fail);
-    const block = parseHash(set.block, fail);
-    return readArray(set.changes, fail).map((change) => {
-      const [, stored = null] = readArray(change, fail);
-      return { block, value: stored === null ? undefined : readHex(stored, fail) };
-    });
-  });
 }
 
 function readStorageValues(value: Json, fail: (detail: string) => never): StorageValues {

@@ -174,7 +174,7 @@ function connectSources(context: VoteContext, values: ProverValues | undefined):
   const followers = evmChains.map(({ stateMachine }) => stateMachine);
   const hubChain = connectHubNode(network, hub, hub);
   const work = new HubWork(hubChain, followers);
-  const accepted = createAcceptedSource({ hub: hubChain, work, endpoint: hub.rpcWs.host });
+  const accepted = createAcceptedSource({ ...network, hub: hubChain, work, endpoint: hub.rpcWs.host });
   if (values === undefined) return { sources: [accepted] };
   const proverHub = connectProverHub(context, values);
   if (proverHub === undefined) return { sources: [accepted, connectRelaySource(context, values, work)] };

@@ -9,7 +9,7 @@ import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 export type UsableHostView = HostConsensusView & { readonly state: BeefyClientState };
 
 /** Reason that a host accepts no proofs; it is polled again, since others can fix all of them. */
-export type UnusableCode = "frozen" | "expired" | "other_client" | "foreign_hub";
+export type UnusableCode = "frozen" | "expired" | "other_client" | "unknown_layout" | "foreign_hub";
 
 /** Result of checking a host. */
 export type Usability =
@@ -23,7 +23,9 @@ export function judgeHost(view: HostConsensusView): Usability {
     return unusable("foreign_hub", "the host stores no heights of this hub: its governance must add it");
   }
   if (state === undefined) {
-    return unusable("other_client", `${OTHER_CLIENT}; its stored state is not that of a BEEFY client`);
+    const detail =
+      `the host keeps a state of ${view.stateBytes} bytes, a layout that this version does not know`;
+    return unusable("unknown_layout", detail);
   }
   if (isExpired(view)) {
     const ageSec = view.nowSec - view.updatedSec;

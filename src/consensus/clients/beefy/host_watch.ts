@@ -24,6 +24,7 @@ const unusableEvents: Readonly<Record<UnusableCode, EventCode>> = {
   frozen: "host_frozen",
   expired: "client_expired",
   other_client: "client_unsupported",
+  unknown_layout: "client_layout_unknown",
   foreign_hub: "hub_not_accepted",
 };
 
@@ -66,7 +67,7 @@ export class HostWatch {
     const { code, detail } = unusable;
     const fields = { code };
     if (this.#unusable !== code) {
-      const level = code === "frozen" ? "warn" : "error";
+      const level = code === "frozen" || code === "unknown_layout" ? "warn" : "error";
       this.#deps.log[level](unusableEvents[code], { ...fields, explanation: detail });
     }
     this.#unusable = code;

@@ -180,7 +180,7 @@ export function deliveryTo(
   const clock = fastClock(HASTE);
   const { chain } = target.connect(options.account);
   const work = new HubWork(hub, [target.stateMachine]);
-  const accepted = createAcceptedSource({ hub, work, endpoint: "hub.example.org" });
+  const accepted = createAcceptedSource({ hub, work, clock, log, endpoint: "hub.example.org" });
   const delivery = new HostDelivery({
     clock,
     log: log.with({ chain: target.stateMachine }),

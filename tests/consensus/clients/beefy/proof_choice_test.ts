@@ -35,6 +35,7 @@ const view: HostConsensusView = {
     current: { id: 1n, length: 4, root },
     next: { id: 2n, length: 4, root },
   },
+  stateBytes: 256,
   consensusClient: toAddress(`0x${"11".repeat(20)}`),
   hubHeight: 10n,
   acceptsHub: true,

@@ -23,6 +23,7 @@ async function next(
   const source = relaySource(hub, { stateMachine }, options);
   const view = {
     state,
+    stateBytes: 256,
     consensusClient: toAddress(`0x${"11".repeat(20)}`),
     hubHeight: 0n,
     acceptsHub: true,
