@@ -20,18 +20,13 @@ import { type BscPlan, isChainable, MAX_CHAINED_UPDATES, planBscUpdate } from ".
 import { type BscUpdate, bscUpdateCodec } from "./spec/update.ts";
 import { decodeBscState } from "./spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
-import {
-  type ConsensusStateId,
-  evmChainId,
-  type StateMachine,
-  type StateMachineId,
-} from "../../../core/ismp/state_machine.ts";
+import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { ClientOnHub, type FinalClientState, findWrongChains, UNTIL_FINAL } from "../../client_on_hub.ts";
 import {
+  BaseProver,
   type ConsensusProver,
   type InitialConsensusState,
-  ProverFault,
   type ProverFinding,
   type ProverOptions,
 } from "../../prover.ts";
@@ -68,10 +63,7 @@ interface TrustedState extends FinalClientState {
   readonly epochLength: bigint;
 }
 
-class BscProver implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
+class BscProver extends BaseProver implements ConsensusProver {
   readonly #deps: BscProverDeps;
   readonly #network: BscNetwork;
   readonly #options: BscProverOptions;
@@ -79,22 +71,14 @@ class BscProver implements ConsensusProver {
   readonly #client: ClientOnHub;
 
   constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
-    this.chain = options.stateMachine;
-    this.consensusStateId = options.consensusStateId;
-    this.commitmentId = {
-      stateMachine: options.stateMachine,
-      consensusStateId: options.consensusStateId,
-    };
+    super(options);
     this.#deps = deps;
     this.#options = options;
     this.#network = network;
     this.#epochs = new EpochReader(deps.headers, network);
-    this.#client = new ClientOnHub(deps.hub, {
-      chain: this.chain,
-      consensusStateId: this.consensusStateId,
-      clientId: consensusClientIds.bsc,
-      kind: "BSC",
-    });
+    const { chain, consensusStateId } = this;
+    const clientId = consensusClientIds.bsc;
+    this.#client = new ClientOnHub(deps.hub, { chain, consensusStateId, clientId, kind: "BSC" });
   }
 
   /** Poll interval: rotations are polled for more often than advances are due. */
@@ -141,11 +125,6 @@ class BscProver implements ConsensusProver {
     };
   }
 
-  close(): Promise<void> {
-    // Requests over HTTP leave nothing open.
-    return Promise.resolve();
-  }
-
   #initialState(epochHeader: EvmBlockHeader, epochLength: bigint): BscConsensusState {
     try {
       return initialBscState(this.#network, epochHeader, epochLength);
@@ -154,7 +133,7 @@ class BscProver implements ConsensusProver {
       const detail =
         `block ${epochHeader.number} announces no validators: epoch_length = ${epochLength} is not ` +
         "that of the chain";
-      throw new ProverFault("bad_data", { chain: this.chain, detail }, { cause: error });
+      throw this.fault("bad_data", detail, { cause: error });
     }
   }
 
@@ -250,11 +229,7 @@ class BscProver implements ConsensusProver {
       const who = isOne ? "the endpoint" : `an endpoint (one of ${hosts.join(", ")})`;
       const detail = `votes and headers do not match (${first.code}): ${who} serves another chain ` +
         "or invalid data; compare it with another one";
-      throw new ProverFault(
-        "bad_data",
-        { chain: this.chain, endpoint: isOne ? hosts[0] : undefined, detail },
-        { cause: first },
-      );
+      throw this.fault("bad_data", detail, { endpoint: isOne ? hosts[0] : undefined, cause: first });
     }
     const why = reason === undefined ? "" : ` (the last one: ${reason})`;
     return { kind: "nothing", reason: `no block has votes that the hub accepts${why}` };

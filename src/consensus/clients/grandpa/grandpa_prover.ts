@@ -25,13 +25,13 @@ import {
   verifyCommitments,
 } from "./spec/verify_message.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
-import type { ConsensusStateId, StateMachine, StateMachineId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import {
+  BaseProver,
   type ConsensusProver,
   type InitialConsensusState,
-  ProverFault,
+  type ProverFault,
   type ProverFinding,
   type ProverOptions,
 } from "../../prover.ts";
@@ -70,10 +70,7 @@ export function createGrandpaProver(deps: GrandpaProverDeps, options: GrandpaPro
   return new GrandpaProver(deps, options);
 }
 
-class GrandpaProver implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
+class GrandpaProver extends BaseProver implements ConsensusProver {
   readonly intervalMs: number;
   readonly #deps: GrandpaProverDeps;
   readonly #options: GrandpaProverOptions;
@@ -81,11 +78,8 @@ class GrandpaProver implements ConsensusProver {
   readonly #search: FinalitySearch;
 
   constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
-    const { stateMachine, consensusStateId, intervalMs } = options;
-    this.chain = stateMachine;
-    this.consensusStateId = consensusStateId;
-    this.commitmentId = { stateMachine, consensusStateId };
-    this.intervalMs = intervalMs;
+    super(options);
+    this.intervalMs = options.intervalMs;
     this.#deps = deps;
     this.#options = options;
     this.#client = new TargetClient(deps.target, options);
@@ -181,26 +175,19 @@ class GrandpaProver implements ConsensusProver {
     };
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await Promise.all([this.#deps.relay.close(), this.#deps.target.close()]);
   }
 
   #badData(detail: string, cause?: unknown): ProverFault {
-    const options = cause === undefined ? undefined : { cause };
-    return new ProverFault(
-      "bad_data",
-      { chain: this.chain, endpoint: this.#deps.relay.host, detail },
-      options,
-    );
+    return this.fault("bad_data", detail, { endpoint: this.#deps.relay.host, cause });
   }
 
   #missingParachain(cause: GrandpaError): ProverFault {
     const detail =
       `one of the parachains ${this.#options.paraIds.join(", ")} has no head on the relay chain; ` +
       "fix [hub.grandpa].para_ids";
-    return new ProverFault("not_served", { chain: this.chain, endpoint: this.#deps.relay.host, detail }, {
-      cause,
-    });
+    return this.fault("not_served", detail, { endpoint: this.#deps.relay.host, cause });
   }
 
   #read<T>(read: () => T): T {
@@ -243,7 +230,7 @@ class GrandpaProver implements ConsensusProver {
       const detail =
         `block ${found.block} forces a change of the authorities, which no light client follows: ` +
         `the governance of ${stateMachine} must create its client again`;
-      throw new ProverFault("unrecoverable", { chain: this.chain, detail });
+      throw this.fault("unrecoverable", detail);
     }
     if (found.refused.some(({ code }) => code === "invalid_authorities")) {
       throw this.#client.fault("it trusts an authority set without weight or with too much weight");
