@@ -262,14 +262,7 @@ export class NaiveProofReader {
       values.push(...await this.#relay.fetchStorageSets(sets.slice(start, end), signal));
       start = end;
     }
-    return values.map((found, at) =>
-      found.flatMap((stored, index) => {
-        const paraId = ids[at]?.[index];
-        return stored === undefined || paraId === undefined
-          ? []
-          : [{ paraId, head: decoded(() => decodeHeadData(stored)) }];
-      })
-    );
+    return values.map((found, at) => headsOf(ids[at] ?? [], found));
   }
 }
 
@@ -308,6 +301,14 @@ export async function readHeads(
     [{ keys: paraIds.map(parachainHeadKey), block }],
     signal,
   );
+  return headsOf(paraIds, values);
+}
+
+/** Heads of parachains from the stored values, in their order; none where there is no value. */
+function headsOf(
+  paraIds: readonly number[],
+  values: readonly (Uint8Array | undefined)[],
+): readonly ParachainHead[] {
   return paraIds.flatMap((paraId, at) => {
     const stored = values[at];
     return stored === undefined ? [] : [{ paraId, head: decoded(() => decodeHeadData(stored)) }];

@@ -13,9 +13,10 @@ import {
   BSC_UNBONDING_SEC,
   type BscConsensusState,
   bscConsensusStateCodec,
+  epochLengthCodec,
+  epochLengthKey,
   initialBscState,
 } from "./spec/consensus_state.ts";
-import { epochLengthCodec, epochLengthKey } from "./spec/hub_storage.ts";
 import { type BscPlan, isChainable, MAX_CHAINED_UPDATES, planBscUpdate } from "./spec/plan_update.ts";
 import { type BscUpdate, bscUpdateCodec } from "./spec/update.ts";
 import { decodeBscState } from "./spec/verify_update.ts";
@@ -30,8 +31,8 @@ import {
   type ProverFinding,
   type ProverOptions,
 } from "../../prover.ts";
-import { EpochReader } from "./epoch_reader.ts";
 import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
+import { ExtraDataError, parseExtraData } from "./spec/extra_data.ts";
 
 /** Dependencies of the prover. */
 export interface BscProverDeps {
@@ -254,3 +255,68 @@ const unrecoverableTexts = {
   staging_missed: "the epoch that announces the next validators is over",
   epochs_skipped: "it is two epochs ahead of its validators",
 } as const;
+
+/** Default block time, milliseconds: BSC since Fermi. */
+const USUAL_BLOCK_MS = 450;
+
+/**
+ * Reader of properties of a chain's epochs, each read once: their duration, and the number of blocks in a turn. Methods
+ * may throw an `RpcFault`.
+ */
+export class EpochReader {
+  readonly #headers: Pick<BscHeaders, "fetchRange">;
+  readonly #network: BscNetwork;
+  #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
+  #epochMs: number | undefined;
+
+  constructor(headers: Pick<BscHeaders, "fetchRange">, network: BscNetwork) {
+    this.#headers = headers;
+    this.#network = network;
+  }
+
+  /** Duration of an epoch, milliseconds; `undefined` before {@link measure}. */
+  get epochMs(): number | undefined {
+    return this.#epochMs;
+  }
+
+  /** Fetches the header of one block. */
+  async fetchHeader(block: bigint, signal: AbortSignal): Promise<EvmBlockHeader> {
+    const [header] = await this.#headers.fetchRange({ from: block, to: block }, signal);
+    if (header === undefined) throw new RangeError(`No header of block ${block}`);
+    return header;
+  }
+
+  /**
+   * Consecutive blocks of one validator in the current epoch; `undefined` where its first header does not contain it.
+   */
+  async fetchTurnLength(
+    epoch: bigint,
+    epochLength: bigint,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (this.#turnLength?.epoch !== epoch) {
+      const header = await this.fetchHeader(epochBlock(epoch, epochLength), signal);
+      this.#turnLength = { epoch, blocks: readTurnLength(this.#network, header) };
+    }
+    return this.#turnLength.blocks;
+  }
+
+  /** Measures the duration of the newest epoch. */
+  async measure(head: EvmBlockHeader, epochLength: bigint, signal: AbortSignal): Promise<void> {
+    if (this.#epochMs !== undefined || head.number < epochLength) {
+      this.#epochMs ??= Number(epochLength) * USUAL_BLOCK_MS;
+      return;
+    }
+    const before = await this.fetchHeader(head.number - epochLength, signal);
+    this.#epochMs = Math.max(1_000, Number(head.timestampSec - before.timestampSec) * 1_000);
+  }
+}
+
+function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
+  try {
+    return parseExtraData(network, header).announcement?.turnLength ?? 1;
+  } catch (error) {
+    if (error instanceof ExtraDataError) return undefined;
+    throw error;
+  }
+}

@@ -7,14 +7,15 @@ import type { CheckFinding, FindingText } from "../../../core/chains/check_findi
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
-import { currentSetIdKey, grandpaNumberCodec } from "./spec/hub_storage.ts";
 import {
+  currentSetIdKey,
   grandpaAuthoritiesCodec,
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
   type GrandpaFinalityProof,
   type GrandpaMessage,
   grandpaMessageCodec,
+  grandpaNumberCodec,
   messageVariantOf,
   type ParachainHeaders,
 } from "./spec/message.ts";
@@ -37,8 +38,7 @@ import {
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { type FinalityResult, FinalitySearch } from "./find_finality.ts";
-import { findCoprocessorMismatch } from "./coprocessor_mismatch.ts";
-import { TargetClient } from "./target_client.ts";
+import { findCoprocessorMismatch, TargetClient } from "./target_client.ts";
 
 /** Dependencies of the prover. */
 export interface GrandpaProverDeps {

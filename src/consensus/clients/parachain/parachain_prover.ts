@@ -11,12 +11,12 @@ import {
   followedParachainKey,
   knownRelayHeightsCodec,
   knownRelayHeightsKey,
+  ParachainError,
   relayStateRootKey,
   slotDurationCodec,
   slotDurationKey,
-} from "./spec/hub_storage.ts";
-import { ParachainError } from "./spec/parachain_error.ts";
-import { verifyParachainHead } from "./spec/parachain_proof.ts";
+  verifyParachainHead,
+} from "./spec/parachain_proof.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../core/ismp/proof.ts";
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";

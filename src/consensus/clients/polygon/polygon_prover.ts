@@ -23,14 +23,15 @@ import { hashCometHeader } from "./spec/comet_header.ts";
 import { parseCometTime } from "./spec/comet_time.ts";
 import {
   DEFAULT_TRUST,
+  findPolygonNetwork,
   POLYGON_CHALLENGE_SEC,
   POLYGON_UNBONDING_SEC,
   type PolygonConsensusState,
   polygonConsensusStateCodec,
+  type PolygonNetwork,
 } from "./spec/consensus_state.ts";
 import { hashValidators } from "./spec/heimdall_validators.ts";
 import { PolygonError } from "./spec/polygon_error.ts";
-import { findPolygonNetwork, type PolygonNetwork } from "./spec/polygon_network.ts";
 import { polygonUpdateCodec } from "./spec/update.ts";
 import { decodePolygonState } from "./spec/verify_update.ts";
 

@@ -1,18 +1,18 @@
 /** Decisions about hosts, proofs and blocks that need no network. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isExpired, judgeHost } from "../../../../src/consensus/clients/beefy/host_usability.ts";
+import { isExpired, judgeHost } from "../../../../src/consensus/clients/beefy/host_watch.ts";
 import { HubWork, SEARCHED_BLOCKS } from "../../../../src/consensus/clients/beefy/hub_work.ts";
 import {
   areStillNeeded,
   type BatchedProof,
   isHeightDelivered,
-} from "../../../../src/consensus/clients/beefy/proof_batch.ts";
+} from "../../../../src/consensus/clients/beefy/proof_finder.ts";
 import {
   inOrderOfPreference,
   lastMountainHeight,
   leafCountAt,
-} from "../../../../src/consensus/clients/beefy/proof_choice.ts";
+} from "../../../../src/consensus/clients/beefy/justified_blocks.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";

@@ -7,9 +7,9 @@ import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../core/
 import { bytes, type Codec, Option, Struct, u32, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { enhanceCodec } from "scale-ts";
-import { cometMerkleRoot } from "./comet_merkle.ts";
 import { encodeCometTime, parseCometTime } from "./comet_time.ts";
 import { bytesField, integerField, messageField } from "./protobuf.ts";
+import { sha256 } from "@noble/hashes/sha2.js";
 
 /** Names a block: by its hash, and by the parts in which it is gossiped. */
 export interface CometBlockId {
@@ -102,4 +102,28 @@ export function hashCometHeader(header: CometHeader): Hash256 {
     wrapped(header.evidenceHash),
     wrapped(header.proposerAddress),
   ]);
+}
+
+const LEAF = Uint8Array.of(0);
+const INNER = Uint8Array.of(1);
+
+/**
+ * Root of CometBFT's tree over `leaves`, header fields or validators: RFC 6962 with SHA-256; without leaves the hash of
+ * nothing. Source: cometbft/cometbft-rs: cometbft/src/merkle.rs.
+ */
+export function cometMerkleRoot(leaves: readonly Uint8Array[]): Hash256 {
+  return toHash256(rootOf(leaves));
+}
+
+function rootOf(leaves: readonly Uint8Array[]): Uint8Array {
+  const [first] = leaves;
+  if (first === undefined) return sha256(new Uint8Array(0));
+  if (leaves.length === 1) return sha256(concatBytes(LEAF, first));
+  const split = largestPowerBelow(leaves.length);
+  return sha256(concatBytes(INNER, rootOf(leaves.slice(0, split)), rootOf(leaves.slice(split))));
+}
+
+/** Largest power of two below `count`, which is at least two. */
+function largestPowerBelow(count: number): number {
+  return 2 ** (Math.ceil(Math.log2(count)) - 1);
 }

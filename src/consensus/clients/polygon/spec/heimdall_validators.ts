@@ -9,8 +9,7 @@ import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { bytes, type Codec, Enum, Option, Struct, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
-import { sizedAddress } from "./comet_header.ts";
-import { cometMerkleRoot } from "./comet_merkle.ts";
+import { cometMerkleRoot, sizedAddress } from "./comet_header.ts";
 import { PolygonError } from "./polygon_error.ts";
 import { bytesField, integerField, messageField } from "./protobuf.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import { voteSignBytes } from "../../../../../src/consensus/clients/polygon/spec/comet_commit.ts";
-import { cometMerkleRoot } from "../../../../../src/consensus/clients/polygon/spec/comet_merkle.ts";
+import { cometMerkleRoot } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import {
   compareCometTimes,
   encodeCometTime,
