@@ -1,6 +1,6 @@
 /**
  * Loads the bytes of consensus proofs that the hub has accepted, from the offchain database of its node. Proofs of a kind
- * that this version does not know are passed over. Source: docs/protocol/hub-consensus.md sections 5.6 and 5.9.
+ * that this version does not know are skipped. Source: docs/protocol/hub-consensus.md sections 5.6 and 5.9.
  */
 import { hasKnownKind } from "../beefy/naive_proof.ts";
 import { toHex } from "../encoding/bytes.ts";
@@ -20,7 +20,7 @@ export interface LoadedProof extends AcceptedProof {
 const MAX_KEPT = MAX_PROOFS_AT_ONCE + 1;
 
 /** Maximum number of proofs of an unknown kind that are remembered: as many as the hub lists. */
-const MAX_PASSED_OVER = 1_024;
+const MAX_SKIPPED = 1_024;
 
 /** Time for which bytes and kinds are remembered, ms: they are the word of one node. */
 const KEPT_MS = 60_000;
@@ -37,7 +37,7 @@ export class ProofLoader {
   readonly #deps: ProofLoaderDeps;
   readonly #kept = new Map<string, { readonly proof: LoadedProof; readonly untilMs: number }>();
   /** Proofs of an unknown kind with the time until which they are not asked for, and the kinds that were logged. */
-  readonly #passedOver = new Map<string, number>();
+  readonly #skipped = new Map<string, number>();
   readonly #loggedKinds = new Set<string>();
 
   constructor(hub: Pick<AcceptedProofs, "fetchProofBytes">, deps: ProofLoaderDeps) {
@@ -45,9 +45,9 @@ export class ProofLoader {
     this.#deps = deps;
   }
 
-  /** True for a proof that was passed over because its kind is unknown. */
-  isPassedOver(proof: AcceptedProof): boolean {
-    return this.#passedOver.has(keyOf(proof));
+  /** True for a proof that was skipped because its kind is unknown. */
+  isSkipped(proof: AcceptedProof): boolean {
+    return this.#skipped.has(keyOf(proof));
   }
 
   /** Loads the first rotations, as many as one transaction takes, up to the first one without usable bytes. */
@@ -75,14 +75,14 @@ export class ProofLoader {
     const nowMs = this.#deps.clock.now();
     const known = this.#kept.get(key);
     if (known !== undefined && nowMs < known.untilMs) return known.proof;
-    if (nowMs < (this.#passedOver.get(key) ?? 0)) return undefined;
-    this.#passedOver.delete(key);
+    if (nowMs < (this.#skipped.get(key) ?? 0)) return undefined;
+    this.#skipped.delete(key);
     const bytes = await this.#hub.fetchProofBytes(proof, signal);
     if (bytes === undefined) return undefined;
     const untilMs = nowMs + KEPT_MS;
     if (!hasKnownKind(bytes)) {
-      this.#passedOver.set(key, untilMs);
-      dropOldest(this.#passedOver, MAX_PASSED_OVER);
+      this.#skipped.set(key, untilMs);
+      dropOldest(this.#skipped, MAX_SKIPPED);
       this.#reportKind(toHex(bytes.subarray(0, 1)));
       return undefined;
     }

@@ -99,7 +99,7 @@ class AcceptedSource implements HostProofSource {
     const what = newSetId === undefined
       ? `the proof of hub height ${height}`
       : `the rotation to set ${newSetId}`;
-    const detail = this.#loader.isPassedOver(proof)
+    const detail = this.#loader.isSkipped(proof)
       ? `${what} is of a kind that this version does not know: update the program, or add [hub.prover]`
       : `${this.#deps.endpoint} does not have the bytes of ${what}: its offchain indexing was off when it ` +
         "imported that block; use another node, or add [hub.prover]";

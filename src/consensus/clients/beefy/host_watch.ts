@@ -45,7 +45,7 @@ export function judgeHost(view: HostConsensusView): Usability {
 }
 
 /** Explanation for clients without a byte for the kind of proof. */
-export const OTHER_CLIENT = "its consensus client accepts no proofs of this form (ConsensusRouter is needed)";
+const OTHER_CLIENT = "its consensus client accepts no proofs of this form (ConsensusRouter is needed)";
 
 /** True from the limit on: `ConsensusClientExpired()`. */
 export function isExpired(

@@ -158,7 +158,7 @@ export class JustifiedBlocks {
 }
 
 /** Mountains of up to 2^6 leaves are small enough to stop the search. */
-export const SMALL_MOUNTAIN = 6;
+const SMALL_MOUNTAIN = 6;
 
 /** Leaves of the mountain range at a block; the first block after the activation has one. */
 export function leafCountAt(block: number, activationBlock: bigint): bigint {

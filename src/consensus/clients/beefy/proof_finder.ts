@@ -13,7 +13,9 @@ import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { UsableHostView } from "./host_watch.ts";
 import type { HostProofSource, ProofsForHost } from "./proof_source.ts";
-import type { RecoverAuthority } from "./spec/authorities.ts";
+import { type RecoverAuthority, recoverAuthority } from "./spec/authorities.ts";
+import { dropOldest } from "../../../core/runtime/oldest.ts";
+import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { loadCurve } from "./spec/curve_points.ts";
 import { type CheckedProof, checkProof } from "./spec/verify_proof.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
@@ -162,7 +164,7 @@ export interface BatchedProof {
  * Verifies proofs in order and drops those that change nothing. @param recover finds the signer of a vote @throws
  * {BeefyError} of the first proof that the client would refuse
  */
-export function* verifyInOrder(
+function* verifyInOrder(
   trusted: BeefyClientState,
   proofs: readonly Uint8Array[],
   recover?: RecoverAuthority,
@@ -221,4 +223,23 @@ export function hubHeightOf(proofs: readonly BatchedProof[], paraId: number): bi
     }
   }
   return newest;
+}
+
+/** Votes to remember: those of three proofs of a thousand validators. */
+const KEPT_VOTES = 2_048;
+
+/**
+ * Creates a function that recovers each vote once: a proof is checked when it is made and again for every host. What it returns follows from hash and signature alone, so that a
+ * remembered answer is as good as a new one.
+ */
+export function rememberVotes(recover: RecoverAuthority = recoverAuthority): RecoverAuthority {
+  const known = new Map<string, Uint8Array | undefined>();
+  return (hash: Hash256, signature: Uint8Array): Uint8Array | undefined => {
+    const key = `${hash}${toHex(signature)}`;
+    if (known.has(key)) return known.get(key);
+    const address = recover(hash, signature);
+    known.set(key, address);
+    dropOldest(known, KEPT_VOTES);
+    return address;
+  };
 }

@@ -275,7 +275,7 @@ function trustsAs(state: BeefyClientState): (other: BeefyClientState) => boolean
 }
 
 /** A mismatch that the operator or governance has to fix. */
-export class RelayMismatch extends Error {
+class RelayMismatch extends Error {
   override readonly name = "RelayMismatch";
 
   /**
@@ -304,7 +304,7 @@ export interface FailedProof {
 }
 
 /** Finds the mismatch behind a proof that could not be built; `undefined`: the node is presumably wrong. */
-export async function diagnoseMismatch(
+async function diagnoseMismatch(
   relay: ProofRelay,
   failed: FailedProof,
   signal: AbortSignal,

@@ -263,7 +263,7 @@ const USUAL_BLOCK_MS = 450;
  * Reader of properties of a chain's epochs, each read once: their duration, and the number of blocks in a turn. Methods
  * may throw an `RpcFault`.
  */
-export class EpochReader {
+class EpochReader {
   readonly #headers: Pick<BscHeaders, "fetchRange">;
   readonly #network: BscNetwork;
   #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;

@@ -116,7 +116,7 @@ export const hubProofEvents = {
     action: "Start the hub node with --enable-offchain-indexing=true.",
   },
   proof_kind_unknown: {
-    text: "Hub has accepted a consensus proof of a kind that this version does not know: passed over",
+    text: "Hub has accepted a consensus proof of a kind that this version does not know: skipped",
     meaning:
       "Proofs start with a byte for their kind (`kind`), and later runtimes have more of them. Chains advance " +
       "by the next older proof of a known kind; a rotation of an unknown kind waits for another relayer.",

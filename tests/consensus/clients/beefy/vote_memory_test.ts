@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import {
-  type RecoverAuthority,
-  rememberVotes,
-} from "../../../../src/consensus/clients/beefy/spec/authorities.ts";
+import { rememberVotes } from "../../../../src/consensus/clients/beefy/proof_finder.ts";
+import type { RecoverAuthority } from "../../../../src/consensus/clients/beefy/spec/authorities.ts";
 import { type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 
 function countingRecovery(): { readonly asked: string[]; readonly recover: RecoverAuthority } {

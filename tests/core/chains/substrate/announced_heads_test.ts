@@ -3,8 +3,7 @@
  * knows of the hub moves on whatever the subscription does.
  */
 import assert from "node:assert/strict";
-import { type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { keccak256 } from "../../../../src/core/encoding/hash.ts";
+import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { u64 } from "../../../../src/core/encoding/scale.ts";
 import { ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import {
@@ -12,12 +11,7 @@ import {
   type StateMachineId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
-import {
-  encodeHeader,
-  hashHeader,
-  headerToJson,
-  type SimulatedHeader,
-} from "../../../../devnet/hub/digest.ts";
+import { hashHeader, headerToJson, type SimulatedHeader } from "../../../../devnet/hub/digest.ts";
 import { ScriptedError, SILENCE } from "../../../support/scripted_socket.ts";
 import { hashOf, type Scripted, scriptHub } from "./scripted_hub.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";

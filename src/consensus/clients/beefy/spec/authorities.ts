@@ -8,7 +8,6 @@ import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { type Codec, decodeStrict, fixedBytes, list } from "../../../../core/encoding/scale.ts";
 import { decoded } from "../../../../core/beefy/commitment.ts";
 import { decompressKey, recoverKey } from "./curve_points.ts";
-import { dropOldest } from "../../../../core/runtime/oldest.ts";
 
 const authoritiesCodec: Codec<readonly Uint8Array[]> = list(fixedBytes(33));
 
@@ -80,23 +79,4 @@ export function recoverAuthority(hash: Hash256, signature: Uint8Array): Uint8Arr
   if (BigInt(toHex(signature.subarray(32, 64))) > HALF_ORDER) return undefined;
   const point = recoverKey(fromHex(hash), signature.subarray(0, 64), recovery);
   return point === undefined ? undefined : addressOf(point);
-}
-
-/** Votes to remember: those of three proofs of a thousand validators. */
-const KEPT_VOTES = 2_048;
-
-/**
- * Creates a function that recovers each vote once. What it returns follows from hash and signature alone, so that a
- * remembered answer is as good as a new one.
- */
-export function rememberVotes(recover: RecoverAuthority = recoverAuthority): RecoverAuthority {
-  const known = new Map<string, Uint8Array | undefined>();
-  return (hash: Hash256, signature: Uint8Array): Uint8Array | undefined => {
-    const key = `${hash}${toHex(signature)}`;
-    if (known.has(key)) return known.get(key);
-    const address = recover(hash, signature);
-    known.set(key, address);
-    dropOldest(known, KEPT_VOTES);
-    return address;
-  };
 }

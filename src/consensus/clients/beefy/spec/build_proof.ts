@@ -11,7 +11,6 @@ import {
   topPosition,
   toSubtrees,
 } from "../../../../core/merkle/mmr.ts";
-import { partsOf } from "../../../../core/runtime/parts.ts";
 import { authorityLeaves, toContractSignature } from "./authorities.ts";
 import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
 import {
@@ -126,7 +125,10 @@ export function mountainItems(
   let level = leaves.map(fromHex);
   while (level.length > 1) {
     items.push(toHash256(level.at(-2) ?? NO_NODE));
-    level = partsOf(level, 2).map(([left = NO_NODE, right = NO_NODE]) => hashPair(left, right));
+    level = Array.from(
+      { length: level.length >> 1 },
+      (_, at) => hashPair(level[2 * at] ?? NO_NODE, level[2 * at + 1] ?? NO_NODE),
+    );
   }
   return items;
 }

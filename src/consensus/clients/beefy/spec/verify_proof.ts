@@ -78,7 +78,7 @@ export function* verifyNaiveProof(
 }
 
 /** State after a valid proof: a leaf that announces a later set than the next one rotates both sets. */
-export function advanceState(
+function advanceState(
   trusted: BeefyClientState,
   blockNumber: bigint,
   { nextAuthoritySet }: Pick<BeefyMmrLeaf, "nextAuthoritySet">,
@@ -92,7 +92,7 @@ export function advanceState(
 }
 
 /** Returns the set that signed, if the client knows it. @throws {BeefyError} `unknown_authority_set` */
-export function signingSet({ current, next }: BeefyClientState, id: bigint): BeefyAuthoritySet {
+function signingSet({ current, next }: BeefyClientState, id: bigint): BeefyAuthoritySet {
   const set = id === current.id ? current : id === next.id ? next : undefined;
   require(set !== undefined, "unknown_authority_set");
   return set;
@@ -161,7 +161,7 @@ function readHeads(
 }
 
 /** Reads the height of a head. @throws {BeefyError} */
-export function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): BeefyIntermediate {
+function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): BeefyIntermediate {
   const head = readHeader(() => decodeSubstrateHeader(header));
   require(head.number !== 0, "illegal_genesis_block");
   return { paraId, height: BigInt(head.number), commitment: hubCommitment(head) };

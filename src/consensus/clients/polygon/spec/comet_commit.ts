@@ -19,7 +19,7 @@ import {
 import type { Address } from "../../../../core/evm/address.ts";
 import { type CometBlockId, cometBlockIdCodec, encodeBlockId, sizedAddress } from "./comet_header.ts";
 import { encodeCometTime, parseCometTime } from "./comet_time.ts";
-import { bytesField, fixed64Field, integerField, messageField, sized } from "./protobuf.ts";
+import { dataField, fixed64Field, integerField, lengthPrefixed, messageField } from "./protobuf.ts";
 
 /** A vote, for the block or for none. */
 export interface CometVote {
@@ -79,12 +79,12 @@ export function voteSignBytes(
   { height, round, blockId }: Omit<CometCommit, "signatures">,
   timestamp: string,
 ): Uint8Array {
-  return sized(concatBytes(
+  return lengthPrefixed(concatBytes(
     integerField(1, PRECOMMIT),
     fixed64Field(2, height),
     fixed64Field(3, BigInt(round)),
     messageField(4, encodeBlockId(blockId)),
     messageField(5, encodeCometTime(parseCometTime(timestamp))),
-    bytesField(6, chainId),
+    dataField(6, chainId),
   ));
 }

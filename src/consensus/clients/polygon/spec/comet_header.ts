@@ -8,7 +8,7 @@ import { bytes, type Codec, Option, Struct, u32, u64, utf8Text } from "../../../
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { enhanceCodec } from "scale-ts";
 import { encodeCometTime, parseCometTime } from "./comet_time.ts";
-import { bytesField, integerField, messageField } from "./protobuf.ts";
+import { dataField, integerField, messageField } from "./protobuf.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 /** Names a block: by its hash, and by the parts in which it is gossiped. */
@@ -71,7 +71,7 @@ export const cometHeaderCodec: Codec<CometHeader> = Struct({
 
 /** Bytes of a hash in the wrapper `BytesValue`; none for one that is absent. */
 function wrapped(hash: Hash256 | Address | undefined): Uint8Array {
-  return hash === undefined ? new Uint8Array(0) : bytesField(1, fromHex(hash));
+  return hash === undefined ? new Uint8Array(0) : dataField(1, fromHex(hash));
 }
 
 /** Protobuf of a block's name; that of none is the name without hashes. */
@@ -79,8 +79,8 @@ export function encodeBlockId(id: CometBlockId | undefined): Uint8Array {
   if (id === undefined) return messageField(2);
   const { total, hash } = id.partSetHeader;
   return concatBytes(
-    bytesField(1, fromHex(id.hash)),
-    messageField(2, integerField(1, total), bytesField(2, fromHex(hash))),
+    dataField(1, fromHex(id.hash)),
+    messageField(2, integerField(1, total), dataField(2, fromHex(hash))),
   );
 }
 
@@ -88,7 +88,7 @@ export function encodeBlockId(id: CometBlockId | undefined): Uint8Array {
 export function hashCometHeader(header: CometHeader): Hash256 {
   return cometMerkleRoot([
     concatBytes(integerField(1, header.version.block), integerField(2, header.version.app)),
-    bytesField(1, header.chainId),
+    dataField(1, header.chainId),
     integerField(1, header.height),
     encodeCometTime(parseCometTime(header.time)),
     encodeBlockId(header.lastBlockId),

@@ -17,7 +17,7 @@ import {
 import { MerkleProof } from "cosmjs-types/ibc/core/commitment/v1/commitment";
 import { concatBytes, equalBytes, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { PolygonError } from "./polygon_error.ts";
-import { sized } from "./protobuf.ts";
+import { lengthPrefixed } from "./protobuf.ts";
 
 /** What is proved. */
 export interface ProvenEntry {
@@ -130,6 +130,8 @@ function bytesAfterNumbers(prefix: Uint8Array, minHeight: bigint): number | unde
 }
 
 function rootOf({ leaf, key, value, path }: ExistenceProof): Uint8Array {
-  const leafHash = sha256(concatBytes(leaf?.prefix ?? NONE, sized(key), sized(sha256(value))));
+  const leafHash = sha256(
+    concatBytes(leaf?.prefix ?? NONE, lengthPrefixed(key), lengthPrefixed(sha256(value))),
+  );
   return path.reduce((child, { prefix, suffix }) => sha256(concatBytes(prefix, child, suffix)), leafHash);
 }

@@ -11,7 +11,7 @@ import { bytes, type Codec, Enum, Option, Struct, u64, utf8Text } from "../../..
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { cometMerkleRoot, sizedAddress } from "./comet_header.ts";
 import { PolygonError } from "./polygon_error.ts";
-import { bytesField, integerField, messageField } from "./protobuf.ts";
+import { dataField, integerField, messageField } from "./protobuf.ts";
 
 /** Key of a validator. Heimdall has keys of secp256k1 alone: 65 bytes, uncompressed. */
 export type HeimdallKey =
@@ -65,7 +65,7 @@ const UNCOMPRESSED_FIELD = 3;
 
 /** Protobuf of `SimpleValidator`. */
 function encodeSimple({ publicKey, power }: HeimdallValidator): Uint8Array {
-  const key = bytesField(UNCOMPRESSED_FIELD, publicKey.value);
+  const key = dataField(UNCOMPRESSED_FIELD, publicKey.value);
   return concatBytes(messageField(1, key), integerField(2, power));
 }
 

@@ -13,7 +13,7 @@ import {
 } from "../../../../core/encoding/bytes.ts";
 import { type Codec, Struct, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { sizedHash } from "./comet_header.ts";
-import { bytesField, fieldTag, integerField } from "./protobuf.ts";
+import { dataField, fieldTag, integerField } from "./protobuf.ts";
 
 /** A milestone. */
 export interface Milestone {
@@ -68,12 +68,12 @@ const HASH_TAG = fieldTag(4, "bytes");
 /** Protobuf of a milestone: the value in the store. */
 export function encodeMilestone(milestone: Milestone): Uint8Array {
   return concatBytes(
-    bytesField(1, milestone.proposer),
+    dataField(1, milestone.proposer),
     integerField(2, milestone.startBlock),
     integerField(3, milestone.endBlock),
-    bytesField(4, fromHex(milestone.hash)),
-    bytesField(5, milestone.borChainId),
-    bytesField(6, milestone.milestoneId),
+    dataField(4, fromHex(milestone.hash)),
+    dataField(5, milestone.borChainId),
+    dataField(6, milestone.milestoneId),
     integerField(7, milestone.timestampSec),
     integerField(8, milestone.totalDifficulty),
   );

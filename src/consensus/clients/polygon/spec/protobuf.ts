@@ -18,7 +18,7 @@ export function fieldTag(field: number, type: WireType): number {
 }
 
 /** Integer in groups of seven bits, lowest first; a negative one as the 64 bits of its two's complement. */
-export function varint(value: bigint | number): Uint8Array {
+function encodeVarint(value: bigint | number): Uint8Array {
   const groups: number[] = [];
   let rest = BigInt.asUintN(64, BigInt(value));
   for (; rest > 0x7fn; rest >>= 7n) groups.push(Number(rest & 0x7fn) | 0x80);
@@ -27,7 +27,9 @@ export function varint(value: bigint | number): Uint8Array {
 
 /** Integer field of type `int32`, `int64`, `uint32`, `uint64` or an enum; nothing for zero. */
 export function integerField(field: number, value: bigint | number): Uint8Array {
-  return BigInt(value) === 0n ? NOTHING : concatBytes(varint(fieldTag(field, "varint")), varint(value));
+  return BigInt(value) === 0n
+    ? NOTHING
+    : concatBytes(encodeVarint(fieldTag(field, "varint")), encodeVarint(value));
 }
 
 /** Field of type `sfixed64`; nothing for zero. */
@@ -35,21 +37,21 @@ export function fixed64Field(field: number, value: bigint): Uint8Array {
   if (value === 0n) return NOTHING;
   const eight = new Uint8Array(8);
   new DataView(eight.buffer).setBigInt64(0, value, true);
-  return concatBytes(varint(fieldTag(field, "fixed64")), eight);
+  return concatBytes(encodeVarint(fieldTag(field, "fixed64")), eight);
 }
 
 /** Bytes after their length. */
-export function sized(value: Uint8Array): Uint8Array {
-  return concatBytes(varint(value.length), value);
+export function lengthPrefixed(value: Uint8Array): Uint8Array {
+  return concatBytes(encodeVarint(value.length), value);
 }
 
 /** Message inside a message, from its fields; also one without fields. */
 export function messageField(field: number, ...fields: readonly Uint8Array[]): Uint8Array {
-  return concatBytes(varint(fieldTag(field, "bytes")), sized(concatBytes(...fields)));
+  return concatBytes(encodeVarint(fieldTag(field, "bytes")), lengthPrefixed(concatBytes(...fields)));
 }
 
 /** Field of type `bytes`, or a text in UTF-8; nothing for an empty one. */
-export function bytesField(field: number, value: Uint8Array | string): Uint8Array {
+export function dataField(field: number, value: Uint8Array | string): Uint8Array {
   const written = typeof value === "string" ? new TextEncoder().encode(value) : value;
   return written.length === 0 ? NOTHING : messageField(field, written);
 }

@@ -139,7 +139,7 @@ function require(isMet: boolean, code: PolygonErrorCode): asserts isMet {
  * cometbft/cometbft-rs: cometbft/src/{chain/id,signature,time,validator}.rs,
  * cometbft/src/block/{height,signed_header}.rs.
  */
-export function requireValues(trusted: TrustedHeimdall, update: PolygonUpdate): void {
+function requireValues(trusted: TrustedHeimdall, update: PolygonUpdate): void {
   const { signedHeader, nextValidators } = update;
   requireSignedHeader(signedHeader);
   const sets = [
