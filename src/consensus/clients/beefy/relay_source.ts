@@ -133,7 +133,7 @@ class RelaySource implements HostProofSource {
           "archive node for [hub.prover].relay_rpc_ws (--state-pruning=archive)";
         return { kind: "unable", code: "withheld", detail };
       }
-      if (error instanceof RelayMismatch) return { kind: "unable", code: "mismatch", detail: error.detail };
+      if (error instanceof RelayMismatch) return { kind: "unable", code: "mismatch", detail: error.message };
       if (!(error instanceof BeefyError)) throw error;
       const detail = `the answers of the relay chain's node make no valid proof (${error.code})`;
       throw new ProverFault(
@@ -277,18 +277,6 @@ function trustsAs(state: BeefyClientState): (other: BeefyClientState) => boolean
 /** A mismatch that the operator or governance has to fix. */
 class RelayMismatch extends Error {
   override readonly name = "RelayMismatch";
-
-  /**
-   * @param code `no_head`, `not_listed`, `no_ismp`: of parachains in `[hub.prover].para_ids`; `other_leaves`: the
-   * client counts from another first block @param detail a sentence without a full stop
-   */
-  constructor(
-    readonly code: "no_head" | "not_listed" | "no_ismp" | "other_leaves",
-    readonly detail: string,
-    options?: ErrorOptions,
-  ) {
-    super(detail, options);
-  }
 }
 
 /** A proof that could not be built. */
@@ -316,7 +304,7 @@ async function diagnoseMismatch(
       const detail = `the host's state does not match the relay chain: its client counts from block ` +
         `${failed.activationBlock} on, and ${at} has another number of leaves; the client must be created again, ` +
         "unless [hub.prover].relay_rpc_ws is another relay chain";
-      return new RelayMismatch("other_leaves", detail, { cause });
+      return new RelayMismatch(detail, { cause });
     }
     case "head_missing":
     case "invalid_mmr_proof": {
@@ -325,14 +313,14 @@ async function diagnoseMismatch(
         const detail =
           `[hub.prover].para_ids: no head of ${missing.join(", ")} is known in ${at}; remove what is ` +
           "no parachain there";
-        return new RelayMismatch("no_head", detail, { cause });
+        return new RelayMismatch(detail, { cause });
       }
       const unlisted = await unlistedIds(relay, failed, signal);
       if (unlisted.length === 0) return undefined;
       const detail =
         `[hub.prover].para_ids: the relay chain does not list ${unlisted.join(", ")} as parachains, ` +
         `and what is signed of ${at} does not cover their heads; remove them`;
-      return new RelayMismatch("not_listed", detail, { cause });
+      return new RelayMismatch(detail, { cause });
     }
     case "timestamp_not_found": {
       const others = failed.paraIds.filter((id) => id !== failed.hubParaId);
@@ -340,7 +328,7 @@ async function diagnoseMismatch(
       const detail =
         `[hub.prover].para_ids: a head in ${at} holds no timestamp, as heads of parachains without ISMP; ` +
         `remove those among ${others.join(", ")}`;
-      return new RelayMismatch("no_ismp", detail, { cause });
+      return new RelayMismatch(detail, { cause });
     }
     default:
       return undefined;

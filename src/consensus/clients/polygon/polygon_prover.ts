@@ -19,8 +19,7 @@ import {
 } from "../../prover.ts";
 import { type BorHeaders, collectUpdates, type HeimdallHead, type UpdateChain } from "./find_update.ts";
 import type { HeimdallNode } from "./heimdall_node.ts";
-import { hashCometHeader } from "./spec/comet_header.ts";
-import { parseCometTime } from "./spec/comet_time.ts";
+import { hashCometHeader, parseCometTime } from "./spec/comet_header.ts";
 import {
   DEFAULT_TRUST,
   findPolygonNetwork,

@@ -131,7 +131,9 @@ export class ProofFollower {
       const isNext = rotations.length === steps.length && steps.length < MAX_PROOFS_AT_ONCE;
       const newest = isNext ? await this.#loader.loadFirst(newer, signal) : undefined;
       const loaded = newest === undefined ? rotations : [...rotations, newest];
-      if (steps.length + newer.length > 0) this.#noteBytes(steps[0]?.height ?? newer[0], loaded.length > 0);
+      const [wantedFirst] = [...steps, ...newer.map((height) => ({ height, newSetId: undefined }))];
+      const isUsable = loaded.length > 0 || wantedFirst === undefined || this.#loader.isSkipped(wantedFirst);
+      this.#noteBytes(wantedFirst?.height, isUsable);
       const proofs = fittingProofs(loaded, { maxProofs: MAX_PROOFS_AT_ONCE, maxBytes: wanted.maxBytes });
       const [first] = proofs;
       if (first === undefined || this.#isTooLarge(first.bytes, wanted.maxBytes)) return undefined;

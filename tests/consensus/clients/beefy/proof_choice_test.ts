@@ -57,7 +57,7 @@ Deno.test("beefy: what a host takes nothing for is named, the incurable first", 
   assert.equal(codeOf({ challengePeriodSec: 3_600n }), "usable");
   assert.equal(codeOf({ isFrozen: true }), "frozen");
   assert.equal(codeOf({ isFrozen: true, nowSec: 1_100n }), "expired");
-  assert.equal(codeOf({ state: undefined }), "other_client");
+  assert.equal(codeOf({ state: undefined }), "unknown_layout");
   assert.equal(codeOf({ acceptsHub: false, state: undefined }), "foreign_hub");
 });
 

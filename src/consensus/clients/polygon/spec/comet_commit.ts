@@ -17,8 +17,14 @@ import {
   utf8Text,
 } from "../../../../core/encoding/scale.ts";
 import type { Address } from "../../../../core/evm/address.ts";
-import { type CometBlockId, cometBlockIdCodec, encodeBlockId, sizedAddress } from "./comet_header.ts";
-import { encodeCometTime, parseCometTime } from "./comet_time.ts";
+import {
+  type CometBlockId,
+  cometBlockIdCodec,
+  encodeBlockId,
+  encodeCometTime,
+  parseCometTime,
+  sizedAddress,
+} from "./comet_header.ts";
 import { dataField, fixed64Field, integerField, lengthPrefixed, messageField } from "./protobuf.ts";
 
 /** A vote, for the block or for none. */

@@ -7,9 +7,9 @@ import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../core/
 import { bytes, type Codec, Option, Struct, u32, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { enhanceCodec } from "scale-ts";
-import { encodeCometTime, parseCometTime } from "./comet_time.ts";
 import { dataField, integerField, messageField } from "./protobuf.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
+import { PolygonError } from "./polygon_error.ts";
 
 /** Names a block: by its hash, and by the parts in which it is gossiped. */
 export interface CometBlockId {
@@ -126,4 +126,36 @@ function rootOf(leaves: readonly Uint8Array[]): Uint8Array {
 /** Largest power of two below `count`, which is at least two. */
 function largestPowerBelow(count: number): number {
   return 2 ** (Math.ceil(Math.log2(count)) - 1);
+}
+
+/** A moment; in updates and in answers of nodes it is text. Source: cometbft/cometbft-rs: cometbft/src/time.rs. */
+export interface CometTime {
+  /** Unix time in seconds. */
+  readonly seconds: bigint;
+  readonly nanos: number;
+}
+
+const RFC_3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
+
+/**
+ * Reads RFC 3339 in UTC, as nodes write it: nodes and the hub omit zeros at the end. @throws {PolygonError} `time`
+ */
+export function parseCometTime(text: string): CometTime {
+  const [, whole, fraction = ""] = RFC_3339.exec(text) ?? [];
+  const ms = whole === undefined ? NaN : Date.parse(`${whole}Z`);
+  // The runtime reads the 30th of February as the 2nd of March.
+  const isDate = !Number.isNaN(ms) && ms >= 0 && new Date(ms).toISOString().startsWith(`${whole}.`);
+  if (!isDate) throw new PolygonError("time");
+  return { seconds: BigInt(ms) / 1_000n, nanos: Number(fraction.padEnd(9, "0")) };
+}
+
+/** Protobuf of a moment. */
+export function encodeCometTime({ seconds, nanos }: CometTime): Uint8Array {
+  return concatBytes(integerField(1, seconds), integerField(2, nanos));
+}
+
+/** Negative when `a` is before `b`, 0 for the same moment. */
+export function compareCometTimes(a: CometTime, b: CometTime): number {
+  if (a.seconds !== b.seconds) return a.seconds < b.seconds ? -1 : 1;
+  return a.nanos - b.nanos;
 }

@@ -7,8 +7,7 @@ import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/
 import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import type { IntermediateState } from "../../../../core/ismp/state_commitment.ts";
 import { type ConsensusStateId, evmStateMachine } from "../../../../core/ismp/state_machine.ts";
-import { hashCometHeader } from "./comet_header.ts";
-import { parseCometTime } from "./comet_time.ts";
+import { hashCometHeader, parseCometTime } from "./comet_header.ts";
 import { requireProven } from "./commitment_proof.ts";
 import {
   type PolygonConsensusState,
