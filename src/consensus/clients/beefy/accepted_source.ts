@@ -85,12 +85,8 @@ class AcceptedSource implements HostProofSource {
   }
 
   #proofs(found: readonly LoadedProof[], purpose: "rotations" | "messages"): ProofsForHost {
-    return {
-      kind: "proofs",
-      proofs: found.map(({ bytes }) => bytes),
-      purpose,
-      endpoint: this.#deps.endpoint,
-    };
+    const proofs = found.map(({ bytes }) => bytes);
+    return { kind: "proofs", proofs, purpose, endpoint: this.#deps.endpoint };
   }
 
   /** Explains that the proof cannot be had from this node. */

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import type { RecordedLog } from "../../../support/recorded_log.ts";
 import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
-import type { HostChain } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
 import type { EventCode } from "../../../../src/core/telemetry/events.ts";
-import { relay, startHost } from "./fixture.ts";
+import { relay, seenWith, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
@@ -106,19 +105,10 @@ Deno.test("beefy: of two relayers that do not see each other's transactions one 
   await using target = await startHost(hub);
   await hub.rotate();
   await target.host.node.setAutomine(false);
-  const blind = (chain: HostChain): HostChain =>
-    withMethods(chain, {
-      hubClient: withMethods(chain.hubClient, {
-        fetchConsensusView: async (...asked) => {
-          const view = await chain.hubClient.fetchConsensusView(...asked);
-          return {
-            ...view,
-            pendingHeight: view.state?.latestHeight ?? 0n,
-            pendingSetId: view.state?.current.id ?? 0n,
-          };
-        },
-      }),
-    });
+  const blind = seenWith(({ state }) => ({
+    pendingHeight: state?.latestHeight ?? 0n,
+    pendingSetId: state?.current.id ?? 0n,
+  }));
   await using one = relay(hub, target, { chain: blind });
   await using two = relay(hub, target, { chain: blind, account: "relayer2" });
   await one.until("both transactions", async () => (await target.host.node.getTxpoolStatus()).pending === 2);
@@ -348,17 +338,8 @@ Deno.test("beefy: a host whose state has an unknown layout gets nothing, which i
   await using target = await startHost(hub);
   await hub.rotate();
   let isNew = true;
-  await using relayer = relay(hub, target, {
-    chain: (chain) =>
-      withMethods(chain, {
-        hubClient: withMethods(chain.hubClient, {
-          fetchConsensusView: async (...asked) => {
-            const view = await chain.hubClient.fetchConsensusView(...asked);
-            return isNew ? { ...view, state: undefined, stateBytes: 384 } : view;
-          },
-        }),
-      }),
-  });
+  const chain = seenWith(() => isNew ? { state: undefined, stateBytes: 384 } : {});
+  await using relayer = relay(hub, target, { chain });
   await relayer.looks(2);
   assert.deepEqual(relayer.log.events("warn"), ["client_layout_unknown"]);
   assert.match(

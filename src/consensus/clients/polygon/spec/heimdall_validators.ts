@@ -60,12 +60,9 @@ export function sortValidators(validators: readonly HeimdallValidator[]): readon
   });
 }
 
-/** Field of uncompressed keys in `PublicKey`, which only Heimdall has. */
-const UNCOMPRESSED_FIELD = 3;
-
-/** Protobuf of `SimpleValidator`. */
+/** Protobuf of `SimpleValidator`. Field 3 of a key, for uncompressed ones, is Heimdall's own. */
 function encodeSimple({ publicKey, power }: HeimdallValidator): Uint8Array {
-  const key = dataField(UNCOMPRESSED_FIELD, publicKey.value);
+  const key = dataField(3, publicKey.value);
   return concatBytes(messageField(1, key), integerField(2, power));
 }
 

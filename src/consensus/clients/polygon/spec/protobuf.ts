@@ -5,16 +5,14 @@
  */
 import { concatBytes } from "../../../../core/encoding/bytes.ts";
 
-/** Ways in which the value of a field is written. */
-export type WireType = "varint" | "fixed64" | "bytes";
-
-const NUMBERS: Readonly<Record<WireType, number>> = { varint: 0, fixed64: 1, bytes: 2 };
+/** Numbers of the ways in which the value of a field is written. */
+const WIRE_TYPES = { varint: 0, fixed64: 1, bytes: 2 } as const;
 
 const NOTHING = new Uint8Array(0);
 
 /** Tag before the value of a field. */
-export function fieldTag(field: number, type: WireType): number {
-  return field << 3 | NUMBERS[type];
+export function fieldTag(field: number, type: keyof typeof WIRE_TYPES): number {
+  return field << 3 | WIRE_TYPES[type];
 }
 
 /** Integer in groups of seven bits, lowest first; a negative one as the 64 bits of its two's complement. */
