@@ -256,11 +256,11 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/commands": 1525,
   "core/config": 3247,
   "core/encoding": 475,
-  "core/evm": 2355,
-  "core/hub_proofs": 142,
+  "core/evm": 2356,
+  "core/hub_proofs": 145,
   "core/ismp": 2100,
   "core/merkle": 1001,
-  "core/rpc": 3928,
+  "core/rpc": 3932,
   "core/runtime": 2456,
   "core/substrate": 291,
   "core/telemetry": 3497,
@@ -278,14 +278,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_610,
-  "lines of devnet": 35_081,
-  "lines of tests": 97_511,
+  "lines of src": 89_615,
+  "lines of devnet": 35_417,
+  "lines of tests": 97_866,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 140,
   "files of src with one importer, in the same folder": 193,
   "files of messaging/relay that the delivery of a batch reaches": 30,
-  "words of docs": 101_855,
+  "words of docs": 101_897,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -22,6 +22,9 @@ const MAX_KEPT = MAX_PROOFS_AT_ONCE + 1;
 /** Maximum number of proofs of an unknown kind that are remembered: as many as the hub lists. */
 const MAX_SKIPPED = 1_024;
 
+/** Maximum size of a proof, bytes: the hub accepts no larger one. */
+const MAX_PROOF_BYTES = 1_048_576;
+
 /** Time for which bytes and kinds are remembered, ms: they are the word of one node. */
 const KEPT_MS = 60_000;
 
@@ -78,7 +81,7 @@ export class ProofLoader {
     if (nowMs < (this.#skipped.get(key) ?? 0)) return undefined;
     this.#skipped.delete(key);
     const bytes = await this.#hub.fetchProofBytes(proof, signal);
-    if (bytes === undefined) return undefined;
+    if (bytes === undefined || bytes.length > MAX_PROOF_BYTES) return undefined;
     const untilMs = nowMs + KEPT_MS;
     if (!hasKnownKind(bytes)) {
       this.#skipped.set(key, untilMs);

@@ -64,9 +64,13 @@ export function readObject(
   return isJsonObject(value) ? value : fail("expected an object");
 }
 
+/** Maximum number of items of an array: no honest answer has nearly as many, and each takes microseconds to read. */
+const MAX_ITEMS = 100_000;
+
 /** Reads an array. */
 export function readArray(value: Json | undefined, fail: (detail: string) => never): readonly Json[] {
-  return Array.isArray(value) ? value : fail("expected an array");
+  if (!Array.isArray(value)) return fail("expected an array");
+  return value.length > MAX_ITEMS ? fail(`an array of ${value.length} items`) : value;
 }
 
 /** Block header as JSON-RPC returns it, with its SCALE encoding. */

@@ -58,6 +58,8 @@ Deno.test("proof loader: rotations end before the first one that cannot be sent"
   const steps = [1, 2, 3, 4].map((set) => ({ height: BigInt(set), newSetId: BigInt(set) }));
   const setsOf = async (stored: ReadonlyMap<bigint, Uint8Array>): Promise<readonly (bigint | undefined)[]> =>
     (await loader(stored).loader.loadRotations(steps, never)).map(({ newSetId }) => newSetId);
+  const tooLarge = new Uint8Array(1_048_577);
+  assert.deepEqual(await setsOf(new Map([[1n, tooLarge]])), []);
   const all = new Map(steps.map(({ height }) => [height, known(Number(height))]));
   assert.deepEqual(await setsOf(all), [1n, 2n, 3n]);
   assert.deepEqual(await setsOf(new Map([...all, [2n, later(2)]])), [1n]);

@@ -85,6 +85,8 @@ export function openHeimdallNode(deps: EvmEndpointSetDeps, options: HeimdallNode
     url: options.url.reveal(),
     chain,
     translate: translateCometError,
+    // The votes of a hundred validators take 40 KB.
+    maxResponseBytes: 4_000_000,
   });
   const endpoints = new RpcEndpointSet(deps, {
     chain,

@@ -40,8 +40,6 @@ const KINDS: readonly TreeKind[] = [
   { isIavl: false, minPrefix: 1, maxPrefix: 1, childSize: 32 },
 ];
 
-const NONE = new Uint8Array(0);
-
 /** First byte of leaves in both kinds. */
 const LEAF_PREFIX = 0;
 
@@ -131,7 +129,7 @@ function bytesAfterNumbers(prefix: Uint8Array, minHeight: bigint): number | unde
 
 function rootOf({ leaf, key, value, path }: ExistenceProof): Uint8Array {
   const leafHash = sha256(
-    concatBytes(leaf?.prefix ?? NONE, lengthPrefixed(key), lengthPrefixed(sha256(value))),
+    concatBytes(leaf?.prefix ?? new Uint8Array(0), lengthPrefixed(key), lengthPrefixed(sha256(value))),
   );
   return path.reduce((child, { prefix, suffix }) => sha256(concatBytes(prefix, child, suffix)), leafHash);
 }
