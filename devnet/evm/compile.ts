@@ -23,6 +23,7 @@ const CACHE = new URL("../../build/contracts/", import.meta.url);
 export const CONTRACT_NAMES = [
   "AggregateVerifier",
   "AnchorStateRegistry",
+  "ApkRouter",
   "ArbGasInfo",
   "BoldRollup",
   "ConsensusRouter",
@@ -165,6 +166,7 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
   return {
     AggregateVerifier: pick("AggregateVerifier"),
     AnchorStateRegistry: pick("AnchorStateRegistry"),
+    ApkRouter: pick("ApkRouter"),
     ArbGasInfo: pick("ArbGasInfo"),
     BoldRollup: pick("BoldRollup"),
     ConsensusRouter: pick("ConsensusRouter"),

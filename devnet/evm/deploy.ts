@@ -5,6 +5,7 @@
 import {
   type Address,
   type Chain,
+  concat,
   createPublicClient,
   createTestClient,
   defineChain,
@@ -56,6 +57,8 @@ export interface DeployOptions {
    * `hub_proof.ts` can prove anything to it.
    */
   readonly beefyState?: BeefyClientState;
+  /** `apk`: a client whose authority sets have a fourth field, so that its state has ten words. Default `router`. */
+  readonly client?: "router" | "apk";
   /** Deploy the verifier that accepts anything behind proof byte 0x01 (known answers only). Default false. */
   readonly acceptsUnsignedProofs?: boolean;
 }
@@ -201,7 +204,11 @@ function deploymentSteps(
     create("price router", artifacts.PriceRouter, [at.wrappedNative, price]),
     create("verifier of type 1", sp1),
     create("verifier of type 0", artifacts.EcdsaBeefy),
-    create("consensus router", artifacts.ConsensusRouter, [sp1Verifier, ecdsaVerifier]),
+    create(
+      "consensus router",
+      options.client === "apk" ? artifacts.ApkRouter : artifacts.ConsensusRouter,
+      [sp1Verifier, ecdsaVerifier],
+    ),
     create("handler", artifacts.Handler),
     create("host manager", artifacts.HostManager, [{ admin: deployer, host: deployer }]),
     create("host", artifacts.Host, [deployer]),
@@ -230,7 +237,7 @@ function deploymentSteps(
         abi: HOST_ABI,
         functionName: "setConsensusState",
         args: [
-          toHex(encodeBeefyClientState(trusted)),
+          options.client === "apk" ? encodeApkState(trusted) : toHex(encodeBeefyClientState(trusted)),
           { stateMachineId: options.hub.paraId, height: 1n },
           {
             timestamp: 0n,
@@ -253,6 +260,16 @@ function deploymentSteps(
       )
     ),
   ];
+}
+
+/** Ten words: sets with a commitment to keys that nobody here has. */
+function encodeApkState({ latestHeight, beefyActivationBlock, current, next }: BeefyClientState): Hex {
+  const sets = [current, next].flatMap((
+    { id, length, root },
+  ) => [id, BigInt(length), BigInt(root), BigInt(root) >> 8n]);
+  return concat(
+    [latestHeight, beefyActivationBlock, ...sets].map((word) => numberToHex(word, { size: 32 })),
+  );
 }
 
 function hostParams(options: DeployOptions, at: HostAddresses): DeployedHostParams {

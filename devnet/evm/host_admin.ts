@@ -22,7 +22,6 @@ import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { compileContracts } from "./compile.ts";
 import { type DeployedHostParams, DevnetTransactionFault, type IsmpHost, waitForReceipt } from "./deploy.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
-import type { FrozenStatus } from "../../src/core/evm/host_reads.ts";
 import {
   type BeefyAuthoritySet,
   type BeefyClientState,
@@ -47,7 +46,7 @@ export interface HubAdvance {
   readonly authority?: LocalAccount;
 }
 
-const FROZEN_CODES: Readonly<Record<FrozenStatus, number>> = { none: 0, incoming: 1, outgoing: 2, all: 3 };
+const FROZEN_CODES = { none: 0, incoming: 1, outgoing: 2, all: 3 } as const;
 
 /** Who delivers the oracle's updates and vetoes. */
 const oracle = DEVNET_ACCOUNTS.oracle;
@@ -103,7 +102,7 @@ export async function deliverProof(host: IsmpHost, proof: Hex): Promise<Transact
 }
 
 /** Freezes or unfreezes the host, as its admin. */
-export async function freezeHost(host: IsmpHost, status: FrozenStatus): Promise<void> {
+export async function freezeHost(host: IsmpHost, status: keyof typeof FROZEN_CODES): Promise<void> {
   const data = encodeFunctionData({
     abi: HOST_ABI,
     functionName: "setFrozenState",

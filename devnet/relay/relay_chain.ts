@@ -59,6 +59,8 @@ class RelaySimulator implements RelayChainNode {
       heads: options.heads ?? (() => new Map()),
       dummyParachains: options.dummyParachains ?? [1000, 1002, 4100],
       onDemand: options.onDemand,
+      unlistedParachains: options.unlistedParachains ?? [],
+      leafHeads: options.leafHeads ?? "listed",
     }, this.#nextMs());
     this.#finality = new Finality(this.#chain, {
       grandpaPeriod: options.grandpaPeriod ?? 8,

@@ -49,6 +49,13 @@ export interface RelaySimulatorOptions {
    * {@link heads} gives.
    */
   readonly onDemand?: readonly number[];
+  /** Parachains that are made up as well and in no list, as on-demand ones that nobody named; default none. */
+  readonly unlistedParachains?: readonly number[];
+  /**
+   * Heads behind the leaves of the mountain range: `listed` and on-demand ones, or `all`, as newer runtimes have it;
+   * default `listed`.
+   */
+  readonly leafHeads?: "listed" | "all";
   /** `system_chain`; default `Paseo devnet`. */
   readonly chainName?: string;
   /** Methods that the node does not offer, e.g. `state_queryStorage` where unsafe ones are not. */

@@ -7,7 +7,7 @@ import {
 import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
 import { parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
-import { parseCometTime } from "../../src/consensus/clients/polygon/spec/comet_time.ts";
+import { parseCometTime } from "../../src/consensus/clients/polygon/spec/comet_header.ts";
 import {
   joinCommitmentProofs,
   requireProven,

@@ -10,7 +10,7 @@ import {
   blacklistedClaimKey,
   rollupCoreKey,
 } from "../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
-import { epochLengthCodec, epochLengthKey } from "../../../src/consensus/clients/bsc/spec/hub_storage.ts";
+import { epochLengthCodec, epochLengthKey } from "../../../src/consensus/clients/bsc/spec/consensus_state.ts";
 import {
   blacklistedGameKey,
   disputeGameRulesKey,
@@ -19,7 +19,7 @@ import {
 import {
   grandpaNumberCodec,
   supportedStateMachineKey,
-} from "../../../src/consensus/clients/grandpa/spec/hub_storage.ts";
+} from "../../../src/consensus/clients/grandpa/spec/message.ts";
 import {
   followedParachainKey,
   knownRelayHeightsCodec,
@@ -27,7 +27,7 @@ import {
   relayStateRootKey,
   slotDurationCodec,
   slotDurationKey,
-} from "../../../src/consensus/clients/parachain/spec/hub_storage.ts";
+} from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { type Address, addressCodec } from "../../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../../src/core/ismp/state_machine.ts";
 import { _void as unit } from "scale-ts";

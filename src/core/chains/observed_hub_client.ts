@@ -1,7 +1,12 @@
 /** A light client of the hub in an EVM host whose state an observer hears of as it is read. */
 import type { Address } from "../evm/address.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
-import type { ConsensusClientKind, HostConsensusView, HubLightClient } from "./hub_client.ts";
+import type {
+  ConsensusClientKind,
+  HostConsensusView,
+  HubLightClient,
+  StoredAuthoritySet,
+} from "./hub_client.ts";
 
 /** Called with each state that was read; must not throw. */
 export type OnHostView = (view: HostConsensusView) => void;
@@ -26,8 +31,8 @@ class ObservedHubClient implements HubLightClient {
     return view;
   }
 
-  fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined> {
-    return this.#client.fetchAuthoritySetId(signal);
+  fetchAuthoritySet(signal: AbortSignal): Promise<StoredAuthoritySet> {
+    return this.#client.fetchAuthoritySet(signal);
   }
 
   fetchHasBatchCall(signal: AbortSignal): Promise<boolean> {

@@ -195,6 +195,13 @@ export const chainEvents = {
     action: "Remove the chain, or wait for its governance.",
     reaction: POLLED_AGAIN,
   },
+  client_layout_unknown: {
+    text: "State of the host's consensus client has an unknown layout: no proofs of the hub are sent to it",
+    meaning:
+      "The contract stores a state of a length that this version cannot read, with newer fields perhaps.",
+    action: "Update the program; until then messages wait for proofs of other relayers.",
+    reaction: POLLED_AGAIN,
+  },
   coprocessor_mismatch: {
     text: "Chain's runtime has another coprocessor: messages of the hub cannot be proved to it",
     meaning: "The chain stores heads of the hub as those of an ordinary or another chain.",

@@ -97,11 +97,6 @@ export const endpointEvents = {
     meaning: "The node does not offer system_dryRun, so failing messages are noticed later.",
     action: "Start the node with --rpc-methods=unsafe, or use such a node.",
   },
-  storage_query_unavailable: {
-    text: "Node lacks state_queryStorage: events are read block by block",
-    meaning: "Reading the past takes more requests with this node.",
-    action: NOTHING,
-  },
   storage_batches_unavailable: {
     text: "Node lacks a method for many values at once: they are read one by one",
     meaning: "Reading state takes more requests with this node.",

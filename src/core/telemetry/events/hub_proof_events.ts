@@ -115,6 +115,13 @@ export const hubProofEvents = {
     meaning: "The node did not index the block in which the hub accepted the proof.",
     action: "Start the hub node with --enable-offchain-indexing=true.",
   },
+  proof_kind_unknown: {
+    text: "Hub has accepted a consensus proof of a kind that this version does not know: skipped",
+    meaning:
+      "Proofs start with a byte for their kind (`kind`), and later runtimes have more of them. Chains advance " +
+      "by the next older proof of a known kind; a rotation of an unknown kind waits for another relayer.",
+    action: "Update the program.",
+  },
   rotation_missing: {
     text:
       "Rotation no longer kept by the hub: a consensus relayer with [hub.prover] can prove it, otherwise the " +

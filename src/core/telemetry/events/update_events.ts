@@ -61,12 +61,14 @@ export const updateEvents = {
   },
   update_missing: {
     text: "No update of a watched chain",
-    meaning: "A chain in `maximum_update_intervals` has no height at all.",
+    meaning:
+      "A chain in `maximum_update_intervals` has no height at all; its interval counts from the start on.",
     action: "Check that its light client exists.",
   },
   update_overdue: {
     text: "No update for too long; the program ends",
-    meaning: "The newest update of a watched chain is older than `maximum_update_intervals` allows.",
+    meaning:
+      "The newest update of a watched chain is older than `maximum_update_intervals` allows, or there was none.",
     action: "Let a supervisor start the program again, and look at the lines of that chain.",
     reaction: "the program ends",
   },
