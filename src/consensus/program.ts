@@ -92,7 +92,8 @@ export function runProgram(
       return { ...deps, config: current, connect, machine, board: watch.checks, controlSocket };
     };
     if (command.kind === "relay") {
-      const server = { openListener: platformListener, log, address: args.listen, sources: watch.sources() };
+      const { listen: address, listenName: names } = args;
+      const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
       const round = (current: ConsensusConfig, { signal, started }: Round): Promise<ExitCode> =>
         runConsensus({ ...depsWith(current), watch }, { base: args.base, started }, signal);
       try {

@@ -100,6 +100,7 @@ export function runProgram(
           openListener: platformListener,
           log,
           address: args.listen,
+          names: args.listenName,
           sources: watch.sources(),
         };
         try {

@@ -1,5 +1,6 @@
 /** Client of `control_socket.ts`: one request of a command to the running program. */
 import type { Clock } from "./clock.ts";
+import { closeQuietly } from "./connections.ts";
 import { readLine, writeBytes } from "./control_socket.ts";
 import { DeadlineFault, withDeadline } from "./retry.ts";
 
@@ -33,13 +34,7 @@ export async function askControl(
 ): Promise<string | undefined> {
   const connection = await connect(path);
   if (connection === undefined) return undefined;
-  const close = (): void => {
-    try {
-      connection.close();
-    } catch {
-      // closed before
-    }
-  };
+  const close = (): void => closeQuietly(connection);
   signal.addEventListener("abort", close, { once: true });
   const ask = async (): Promise<string> => {
     await writeBytes(connection, new TextEncoder().encode(`${line}\n`));

@@ -46,6 +46,12 @@ export const programEvents = {
     action: "Stop the other process, or name another address or port with --listen.",
     reaction: "relaying continues without the page",
   },
+  status_server_interrupted: {
+    text: "The status server cannot take connections",
+    meaning:
+      "The system refused one, for example for lack of open files. It is tried again each second; relaying continues.",
+    action: "Look at the error: raise the limit of open files, or end what connects so often.",
+  },
   status_unavailable: {
     text: "A request to the status server could not be answered",
     meaning: "What was asked for could not be read, for example from the database. Relaying continues.",

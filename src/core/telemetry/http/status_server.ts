@@ -1,10 +1,11 @@
 /**
  * What the programs serve over HTTP with `--listen`: `/` (page), `/status.json`, `/healthz`, `/readyz`, `/metrics`.
- * Everything is read-only, and nothing of a request is used but its method and path.
+ * Everything is read-only, and nothing of a request is used but its method, path and host.
  */
 import { EXPOSITION_TYPE } from "../metric_registry.ts";
 import type { NotReadyReason } from "../readiness.ts";
 import type { HandleRequest } from "./http_listener.ts";
+import { isIpAddress } from "./listen_address.ts";
 import { PAGE_STYLE } from "./page_style.ts";
 
 /** What is served. Each is called once per request and must be cheap: what is not keeps its value for a while. */
@@ -34,17 +35,26 @@ const HEADERS = {
   "cache-control": "no-store",
 };
 
-/** Creates the handler of requests. @param onError gets what a source threw: the answer is 500 without details. */
+/**
+ * Creates the handler of requests. Those to other hosts than `localhost`, addresses and `names` are refused: a page of
+ * somebody else whose name leads to this machine (DNS rebinding) could read what is served.
+ * @param onError gets what a source threw: the answer is 500 without details.
+ */
 export function createStatusHandler(
   sources: StatusSources,
   onError: (error: unknown) => void,
+  names: readonly string[] = [],
 ): HandleRequest {
-  return async (request) => {
-    if (request.method !== "GET" && request.method !== "HEAD") {
+  const known = new Set(["localhost", ...names.map((name) => name.toLowerCase())]);
+  return async ({ method, url }) => {
+    const { hostname, pathname } = new URL(url);
+    if (!known.has(hostname) && !isIpAddress(hostname)) {
+      return answer(421, TEXT, "This name is not served here: --listen-name allows it.\n");
+    }
+    if (method !== "GET" && method !== "HEAD") {
       return answer(405, TEXT, "Only GET and HEAD are answered.\n", { allow: "GET, HEAD" });
     }
     try {
-      const { pathname } = new URL(request.url);
       return await route(sources, pathname);
     } catch (error) {
       onError(error);
