@@ -6,6 +6,7 @@
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import { serveConnections } from "./connections.ts";
+import { explainForeignPath, statOrUndefined } from "./file_access.ts";
 import { linkedAbort } from "./linked_abort.ts";
 import { withDeadline } from "./retry.ts";
 import { dirname } from "node:path";
@@ -76,6 +77,8 @@ function listenAt(path: string): Deno.UnixListener {
   if (new TextEncoder().encode(path).length > MAX_PATH_BYTES) {
     throw new Error(`its path is longer than the ${MAX_PATH_BYTES} bytes that the system accepts`);
   }
+  const foreign = explainForeignPath(path);
+  if (foreign !== undefined) throw new Error(foreign);
   const found = statOrUndefined(path);
   if (found !== undefined && !found.isSocket) {
     throw new Error("a file that is no socket has its name: move it away");
@@ -93,15 +96,6 @@ function listenAt(path: string): Deno.UnixListener {
     }
   } finally {
     Deno.removeSync(folder, { recursive: true });
-  }
-}
-
-function statOrUndefined(path: string): Deno.FileInfo | undefined {
-  try {
-    return Deno.lstatSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
   }
 }
 
