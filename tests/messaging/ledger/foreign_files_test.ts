@@ -1,5 +1,6 @@
 /** Files of others beside the database: links, and what another user owns. */
 import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { copyDatabase } from "../../../src/messaging/ledger/backup.ts";
 import { LedgerFault } from "../../../src/messaging/ledger/fault.ts";
 import { findReason } from "../../../src/messaging/ledger/file_faults.ts";
@@ -78,6 +79,58 @@ Deno.test({
 async function runQuietly(command: string, args: string[]): Promise<void> {
   equal((await new Deno.Command(command, { args }).output()).success, true, command);
 }
+
+const ENDLESS =
+  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS id FROM n";
+
+Deno.test("files: a database with other tables, views or triggers than ours is refused by name before any of it runs", () =>
+  withDirectory((directory) => {
+    const hostile: readonly (readonly [string, RegExp])[] = [
+      [`ALTER TABLE meta RENAME TO other; CREATE VIEW meta AS ${ENDLESS}`, /view meta.*table meta/],
+      [`CREATE VIEW more AS ${ENDLESS}`, /view more/],
+      ["CREATE TRIGGER t AFTER INSERT ON submission BEGIN DELETE FROM submission; END", /trigger t/],
+      ["CREATE TABLE o (n); CREATE TRIGGER o AFTER INSERT ON o BEGIN DELETE FROM meta; END", /trigger o/],
+      ["CREATE INDEX slow ON message (hex(zeroblob(100000000)))", /index slow/],
+      ["ALTER TABLE submission ADD COLUMN spy TEXT", /table submission/],
+      ["DROP TABLE operator_hold", /table operator_hold/],
+      ["CREATE VIRTUAL TABLE f USING fts5(x)", /table f/],
+    ];
+    const path = `${directory}/a.db`;
+    for (const [sql, text] of hostile) {
+      openLedger(path, { clock }).close();
+      const raw = new DatabaseSync(path);
+      raw.exec(sql);
+      raw.close();
+      const before = Deno.readFileSync(path);
+      const refuse = (work: () => unknown): void =>
+        throws(
+          work,
+          (fault) =>
+            fault instanceof LedgerFault && fault.code === "foreign_schema" && text.test(fault.message),
+        );
+      refuse(() => openLedger(path, { clock }));
+      refuse(() => openReadOnlyLedger(path, { clock }));
+      const facts = inspectDatabase(path, clock, () => undefined);
+      equal(facts.kind === "unusable" && facts.fault.code, "foreign_schema");
+      deepEqual(Deno.readFileSync(path), before, sql);
+      Deno.removeSync(path);
+    }
+  }));
+
+Deno.test("files: tables of other programs stay allowed, and no statement can change the schema's own table", () =>
+  withDirectory((directory) => {
+    const db = openDatabase(`${directory}/a.db`, { clock });
+    db.execute(
+      "CREATE TABLE _litestream_seq (id INTEGER); CREATE INDEX _litestream ON _litestream_seq (id); ANALYZE",
+    );
+    deepEqual(db.row("PRAGMA trusted_schema"), { trusted_schema: 0n });
+    throws(
+      () => db.execute("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = sql"),
+      /may not be modified/,
+    );
+    db.close();
+    openLedger(`${directory}/a.db`, { clock }).close();
+  }));
 
 function refuses(work: () => unknown, text: RegExp): void {
   throws(
