@@ -2,7 +2,7 @@
  * Findings about a configuration file, as data, the one line of text made of each, and their collection while the file
  * is read, so that everything can be said at once.
  */
-import { hasSecret, looksSecret, quoted } from "./redact.ts";
+import { hasSecret, isPlain, looksSecret, quoted } from "./redact.ts";
 import { showValue } from "./shown_value.ts";
 import type { WritableValue } from "./toml_text.ts";
 
@@ -195,7 +195,7 @@ export class Diagnostics {
       (_, inner: unknown) => typeof inner === "bigint" ? "" : inner,
     );
     for (const variable of hasSecret(value) ? variables : []) {
-      if (!visible.includes(variable.value)) this.#secrets.add(variable.value);
+      if (!visible.includes(variable.value) && !isPlain(variable.value)) this.#secrets.add(variable.value);
     }
     return variables.map(({ name }) => name);
   }

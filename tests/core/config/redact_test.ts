@@ -8,8 +8,10 @@ import {
   quoted,
   redactUrl,
   Secret,
+  secretParts,
   shownText,
 } from "../../../src/core/config/redact.ts";
+import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
 
 Deno.test("redaction: a secret gives its value to reveal() only", () => {
   const secret = new Secret("hunter22");
@@ -21,9 +23,12 @@ Deno.test("redaction: a secret gives its value to reveal() only", () => {
 
 Deno.test("redaction: the secrets of a configuration are found at any depth, and nothing else", () => {
   const chains = [{ signer: new Secret("one"), etherscanApiKey: undefined }, { signer: new Secret("two") }];
-  const hub = { signer: new Secret("three"), endpoints: [new EndpointUrl("wss://hub.example.org/key")] };
+  const hub = {
+    signer: new Secret("three"),
+    endpoints: [new EndpointUrl("wss://hub.example.org/v2/s3cret-part")],
+  };
   const found = listSecrets({ hub, chains, relayer: { percent: 1, hosts: null, since: 5n } });
-  assert.deepEqual(found, ["three", "one", "two"]);
+  assert.deepEqual(found, ["three", "s3cret-part", "one", "two"]);
   assert.deepEqual([listSecrets("one"), listSecrets(undefined)], [[], []]);
 });
 
@@ -50,6 +55,59 @@ Deno.test("redaction: URLs without anything to hide are shown whole, others neve
     endpointHost("https://0123456789abcdef0123456789abcdef.eth.example.org/"),
     "hidden.eth.example.org",
   );
+});
+
+Deno.test("redaction: every part of a URL that may be a key is hidden in whatever form it is repeated, words are not", () => {
+  const url =
+    "https://al1ce:p%40ssword@k3yk3yk3yk3yk3yk3yk3y.rpc.example.org/v2/eth-mainnet/s3cret-path/lettersonly/" +
+    "a%2Fkeys1?apikey=queryKEY1&flag&onlyvalue&net=base#fragment1";
+  const redact = createRedactor(secretParts(url));
+  const hidden = [
+    "al1ce",
+    "p@ssword",
+    "p%40ssword",
+    "K3YK3YK3YK3YK3YK3YK3Y",
+    "s3cret-path",
+    "lettersonly",
+    "a/keys1",
+    "a%2fkeys1",
+  ];
+  const more = ["queryKEY1", "onlyvalue", "fragment1", "fragment1", btoa("al1ce:p@ssword")];
+  for (const key of [...hidden, ...more]) {
+    assert.equal(redact(`bad key ${key}, please`), "bad key [secret], please", key);
+    assert.equal(redact(JSON.stringify({ key })), '{"key":"[secret]"}', key);
+  }
+  const words = "v2 eth-mainnet flag net=base api key rpc.example.org Ethereum EVM-1 latest";
+  assert.equal(redact(words), words);
+  for (
+    const plain of [
+      "v1",
+      "rpc",
+      "eth",
+      "ext",
+      "bc",
+      "C",
+      "json-rpc",
+      "arbitrum-sepolia",
+      "base_mainnet",
+      "1337",
+    ]
+  ) {
+    assert.deepEqual(secretParts(`https://host.example/${plain}`), [], plain);
+  }
+  for (
+    const key of [
+      "k3yk3y",
+      "qwertyui",
+      "12345678",
+      "a1b2-c3d4-e5f6",
+      "ABCDEFGH",
+      "correct-horse-battery-staple",
+    ]
+  ) {
+    assert.deepEqual(secretParts(`https://host.example/v1/${key}`), [key]);
+  }
+  assert.deepEqual([secretParts("no URL"), secretParts("https://host.example")], [[], []]);
 });
 
 Deno.test("redaction: keys look secret and names do not", () => {
