@@ -83,6 +83,7 @@ export function runProgram(
           dropWriteAccess(log);
           return ledger;
         },
+        dropWriteAccess: () => dropWriteAccess(log),
         openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
         askRunning: (request) => askControl(base, { path, ...request }),
         connect: (checked) =>

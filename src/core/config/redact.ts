@@ -189,6 +189,16 @@ export function quoted(text: string): string {
   return escapeControls(JSON.stringify(text));
 }
 
+/**
+ * Text whose invisible characters are escaped as in JSON, so that JSON stays what it is: direction marks, C1 controls
+ * and all other controls but tab and line break, and but the escape of our own colours where `hasColour`.
+ */
+export function escapeHidden(text: string, hasColour = false): string {
+  const hidden = hasColour ? /[^\P{C}\n\t\x1b]|[\u2028\u2029]/gu : /[^\P{C}\n\t]|[\u2028\u2029]/gu;
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replace(hidden, (character) => character.split("").map(escaped).join(""));
+}
+
 /** Text without line breaks, control or direction marks: they are escaped, the rest stays. */
 export function escapeControls(text: string): string {
   return text.replace(

@@ -13,6 +13,7 @@ import {
   UNCLAIMABLE_HINT,
 } from "./evm_signer.ts";
 import { Secret } from "./redact.ts";
+import { remarksOnUrl } from "./chain_values.ts";
 import { isRemote, REMOTE_PREFIX } from "./remote_prefix.ts";
 import { describeExposure } from "./exposed_files.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
@@ -96,7 +97,11 @@ function signerType<S>(
   read: (section: TomlTable, given: string) => Judgement<S>,
 ): TypeIn<S> {
   const typeOf = (section: TomlTable): z.ZodType<S> =>
-    withExposure(text(expected, (given) => read(section, given.trim())), files, signerPath);
+    withRemarks(
+      withExposure(text(expected, (given) => read(section, given.trim())), files, signerPath),
+      (given) =>
+        typeof given === "string" && isRemote(given) ? remarksOnUrl(given.slice(REMOTE_PREFIX.length)) : [],
+    );
   return { of: typeOf, companions: [passwordFileKey(files)] };
 }
 
@@ -187,7 +192,7 @@ function withExposure<T>(
 ): z.ZodType<T> {
   return withRemarks(type, (given) => {
     const path = typeof given === "string" ? pathIn(given.trim()) : "";
-    const found = path === "" ? undefined : describeExposure(files, path);
+    const found = path === "" ? undefined : describeExposure(files.readMode?.(path));
     if (found === undefined) return [];
     return [{ kind: "warning", path: [], found, expected: "mode 600 or 640", hint: "chmod 600" }];
   });

@@ -136,7 +136,7 @@ class UnixControlSocket implements ControlSocket {
       clock: this.#deps.clock,
       source: this.#listener,
       limit: MAX_CONNECTIONS,
-      surplus: "newest", // a command that is being answered goes on
+      surplus: "newest", // a command that is being answered continues
       talk: (connection) => this.#talk(connection),
       onError: (error) => this.#deps.log.debug("control_request_failed", { error }),
     }, this.#closed.signal);

@@ -1,5 +1,7 @@
 /** Standard output for log lines: a closed reader is no reason to stop relaying. */
 
+import { escapeHidden } from "../config/redact.ts";
+
 /** Destination of finished lines. */
 export interface LineOutput {
   /**
@@ -64,7 +66,7 @@ export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
     write(line: string): void {
       if (isClosed) return;
       if (gathered === "") queueMicrotask(flush);
-      gathered += `${line}\n`;
+      gathered += `${escapeHidden(line, true)}\n`;
       if (gathered.length >= MAX_BUFFERED_CHARACTERS) flush();
     },
   };

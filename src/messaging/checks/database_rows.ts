@@ -1,5 +1,6 @@
 /** Rows about the database. Pure; the facts come from `ledger/inspect.ts`. */
 import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
+import { describeExposure } from "../../core/config/exposed_files.ts";
 import type { DatabaseFacts, FileOwner } from "../ledger/inspect.ts";
 
 /**
@@ -34,7 +35,13 @@ export function judgeDatabase(
         ? `tables of version ${version}`
         : `tables of version ${version}, which the start migrates to ${newest} after a copy`;
       const found = `${path}: writable, ${tables}, ${size}${describeOwner(owner)}`;
-      return [{ ...row, result: "ok", found }, free];
+      const exposure = describeExposure(owner.mode, { isSecret: false });
+      return [
+        exposure === undefined
+          ? { ...row, result: "ok", found }
+          : { ...row, result: "warning", found: `${found}: ${exposure}`, advice: `chmod 600 ${path}` },
+        free,
+      ];
     }
     case "unusable": {
       const { code, message } = facts.fault;

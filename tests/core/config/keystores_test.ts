@@ -294,6 +294,10 @@ Deno.test("keys: a file with a key or a password that every user can read is a w
       renderDiagnostic("r.toml", warning)
     );
   assert.deepEqual(warningsWith({ "evm.json": 0o100600, "evm.password": 0o100440, "para.json": 0o640 }), []);
+  assert.match(
+    warningsWith({ "evm.json": 0o602 }).join(),
+    /every user of this machine can change \(mode 602\)/,
+  );
   assert.deepEqual(warningsWith({ "evm.json": 0o100644, "para.password": 0o604 }), [
     "r.toml:20: [evm1].signer: found a file that every user of this machine can read (mode 644), expected mode 600 or 640; chmod 600",
     "r.toml:30: [para].keystore_password_file: found a file that every user of this machine can read (mode 604), expected mode 600 or 640; chmod 600",
@@ -311,5 +315,9 @@ Deno.test("keys: a configuration with a private key that every user can read is 
     "r.toml: found a private key in a file that every user of this machine can read (mode 644), expected mode 600 or 640; chmod 600",
   ]);
   assert.deepEqual(read(inline, 0o600), []);
-  assert.deepEqual(read(edited([KEY_TEXT, '"evm.hex"']), 0o644), []);
+  const byPath = edited([KEY_TEXT, '"evm.hex"']);
+  assert.deepEqual(read(byPath, 0o644), []);
+  assert.deepEqual(read(byPath, 0o646), [
+    "r.toml: found a file that every user of this machine can change (mode 646), expected mode 600 or 640; chmod 600",
+  ]);
 });

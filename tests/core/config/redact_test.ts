@@ -3,6 +3,7 @@ import { inspect } from "node:util";
 import {
   endpointHost,
   EndpointUrl,
+  escapeHidden,
   listSecrets,
   looksSecret,
   quoted,
@@ -11,6 +12,8 @@ import {
   secretParts,
   shownText,
 } from "../../../src/core/config/redact.ts";
+import { writeText } from "../../../src/core/runtime/text_output.ts";
+import { openOutput } from "../../../src/core/telemetry/output.ts";
 import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
 
 Deno.test("redaction: a secret gives its value to reveal() only", () => {
@@ -124,6 +127,27 @@ Deno.test("redaction: keys look secret and names do not", () => {
   ) {
     assert(!looksSecret(word), word);
   }
+});
+
+Deno.test("redaction: what hides or turns text is escaped in all that is printed, and JSON stays the same JSON", () => {
+  const hostile = "a\u202eb\u0085c\u009b31md\u2066e\u{e0041}f\u2028g\u200bh\ufeff";
+  const shown = escapeHidden(JSON.stringify({ hostile }));
+  assert.match(shown, /^[\x20-\x7e]*$/);
+  assert.deepEqual(JSON.parse(shown), { hostile });
+  const lines: string[] = [];
+  const target = {
+    writeSync: (bytes: Uint8Array) => lines.push(new TextDecoder().decode(bytes)) && bytes.length,
+    isTerminal: () => false,
+  };
+  const output = openOutput(target);
+  output.write(`\x1b[31mred\x1b[0m ${hostile}`);
+  output.flush();
+  writeText(target, `two\nlines\t\x1b]0;owned\x07 ${hostile}`);
+  const escaped = String.raw`a\u202eb\u0085c\u009b31md\u2066e\udb40\udc41f\u2028g\u200bh\ufeff`;
+  assert.deepEqual(lines, [
+    `\x1b[31mred\x1b[0m ${escaped}\n`,
+    `two\nlines\t\\u001b]0;owned\\u0007 ${escaped}`,
+  ]);
 });
 
 Deno.test("redaction: shown text stays on one line", () => {

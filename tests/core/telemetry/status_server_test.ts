@@ -237,7 +237,7 @@ Deno.test("status server: with all places taken by silent clients, the next one 
     }
   }));
 
-Deno.test("status server: what ends its listener has it opened again at the same place, and the work goes on", async () => {
+Deno.test("status server: what ends its listener has it opened again at the same place, and the work continues", async () => {
   const clock = new FakeClock(0);
   const opened: Deno.TcpListener[] = [];
   const listen = ({ host, port }: ListenAddress): Deno.TcpListener => {

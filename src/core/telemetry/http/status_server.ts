@@ -36,8 +36,8 @@ const HEADERS = {
 };
 
 /**
- * Creates the handler of requests. Those to other hosts than `localhost`, addresses and `names` are refused: a page of
- * somebody else whose name leads to this machine (DNS rebinding) could read what is served.
+ * Creates the handler of requests. Those to other hosts than `localhost`, addresses and `names` are refused: a foreign
+ * page whose name leads to this machine (DNS rebinding) could read what is served.
  * @param onError gets what a source threw: the answer is 500 without details.
  */
 export function createStatusHandler(
