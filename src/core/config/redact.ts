@@ -54,17 +54,17 @@ export function secretParts(url: string): readonly string[] {
   const parsed = URL.parse(url);
   if (parsed === null) return [];
   const { username, password, pathname, search, hash, hostname } = parsed;
-  const pair = [username, password].map(decoded);
+  const pair = [username, password].map(decodePercent);
   const parts = [...pathname.split("/"), ...search.slice(1).split(/[&=]/), hash.slice(1)]
-    .filter((part) => !isPlain(decoded(part)));
+    .filter((part) => !isPlain(decodePercent(part)));
   const labels = hostname.split(".").filter((label) => looksSecret(label));
-  const all = [username, password, ...parts, ...labels].flatMap((part) => [part, decoded(part)]);
+  const all = [username, password, ...parts, ...labels].flatMap((part) => [part, decodePercent(part)]);
   if (pair.join("") !== "") all.push(new TextEncoder().encode(pair.join(":")).toBase64());
   return [...new Set(all)].filter((part) => part !== "");
 }
 
 /** Decodes percent-encoding; what is none stays. */
-export function decoded(part: string): string {
+export function decodePercent(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

@@ -2,7 +2,7 @@
  * Requests to one HTTP address, each with a deadline and a size limit, and faults that name its host only. Independent
  * of what is said in bodies. Start reading at {@link HttpAddress}.
  */
-import { decoded, endpointHost } from "../config/redact.ts";
+import { decodePercent, endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
@@ -165,7 +165,7 @@ export function splitAuthorization(
   text: string,
 ): { readonly url: URL; readonly headers: Record<string, string> } {
   const url = new URL(text);
-  const pair = `${decoded(url.username)}:${decoded(url.password)}`;
+  const pair = `${decodePercent(url.username)}:${decodePercent(url.password)}`;
   url.username = "";
   url.password = "";
   const headers = pair === ":" ? {} : { authorization: `Basic ${new TextEncoder().encode(pair).toBase64()}` };
