@@ -1,5 +1,4 @@
 /** Opening the database file. Every way in which it can fail is a `LedgerFault` that names the path and what to do. */
-import { RememberedAnswers } from "./remembered_answers.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { Database, toLedgerFault } from "./database.ts";
@@ -139,7 +138,6 @@ function openLocked(file: FileToOpen, steps: readonly Migration[]): Database {
     checkAtStart(db, fileSize(file.path));
     migrate(db, steps, version);
     shrink(db);
-    db.remember(new RememberedAnswers());
     return db;
   } catch (error) {
     db.close();
