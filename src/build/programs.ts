@@ -27,7 +27,7 @@ const HEAP_FLAGS = ["--initial-old-space-size=40", "--max-semi-space-size=8", "-
 
 /**
  * The configuration names the variables that it wants (`${NAME}`). The right is given up once the file is read; until
- * then nothing else is asked for (src/core/runtime/environment.ts).
+ * then nothing else is asked for (src/core/runtime/process_env.ts).
  */
 const ENVIRONMENT = "--allow-env";
 

@@ -21,7 +21,6 @@ import { keepFixed } from "./config/fixed_keys.ts";
 import { readMessagingConfig } from "./config/read.ts";
 import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains } from "./connect.ts";
-import { controlSocketPath } from "./control/socket_path.ts";
 import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
 import { RelayWatch } from "./status/relay_watch.ts";
@@ -67,7 +66,7 @@ export function runProgram(
           { config: args.config, keys: files.listKeyFiles(args.config) },
           countEndpoints(config),
         );
-      const path = controlSocketPath(args.db);
+      const path = `${args.db}.sock`;
       let socket: ControlSocket | undefined;
       const deps: CommandDeps = {
         ...base,

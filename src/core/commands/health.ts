@@ -1,5 +1,5 @@
 /** `health`: asks a running program whether it answers, for containers and service managers without a shell. */
-import { escapeHidden } from "../config/redact.ts";
+import { escapeControls } from "../config/redact.ts";
 import { platformFetch } from "../rpc/http.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { defineStandalone } from "./command.ts";
@@ -39,7 +39,7 @@ export const health = defineStandalone<{ readonly url: URL }>({
         signal: AbortSignal.timeout(TIMEOUT_MS),
         redirect: "manual",
       });
-      print(escapeHidden((await answer.text()).trim().slice(0, SHOWN_CHARACTERS)));
+      print(escapeControls((await answer.text()).trim().slice(0, SHOWN_CHARACTERS), "\n"));
       return answer.status === 200 ? exitCodes.ok : exitCodes.failed;
     } catch (error) {
       if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;

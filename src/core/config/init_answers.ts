@@ -1,6 +1,6 @@
 /** What `config init` knows when it writes a file. Pure. */
 import type { NamedChain, Network } from "./live_chains.ts";
-import { isRemote } from "./remote_prefix.ts";
+import { isRemote } from "./redact.ts";
 
 /** What the operator has said; what is missing becomes a blank. */
 export interface InitAnswers {

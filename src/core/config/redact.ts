@@ -132,6 +132,14 @@ export class EndpointUrl {
   }
 }
 
+/** Before the URL of a Web3Signer in `signer`. */
+export const REMOTE_PREFIX = "web3signer:";
+
+/** True for a text that means a Web3Signer. */
+export function isRemote(given: string): boolean {
+  return given.startsWith(REMOTE_PREFIX);
+}
+
 /** A remote signer: where it is, and which of its accounts signs. */
 export class RemoteSigner extends EndpointUrl {
   /** @param address lower-case hex. */
@@ -141,7 +149,7 @@ export class RemoteSigner extends EndpointUrl {
 
   /** As a configuration has it. */
   override toString(): string {
-    return `web3signer:${super.toString()}`;
+    return `${REMOTE_PREFIX}${super.toString()}`;
   }
 }
 
@@ -190,19 +198,13 @@ export function quoted(text: string): string {
 }
 
 /**
- * Text whose invisible characters are escaped as in JSON, so that JSON stays what it is: direction marks, C1 controls
- * and all other controls but tab and line break, and but the escape of our own colours where `hasColour`.
+ * Text without line breaks, control or direction marks, but those in `kept`: they are escaped as in JSON, so that JSON
+ * stays what it is.
  */
-export function escapeHidden(text: string, hasColour = false): string {
-  const hidden = hasColour ? /[^\P{C}\n\t\x1b]|[\u2028\u2029]/gu : /[^\P{C}\n\t]|[\u2028\u2029]/gu;
-  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return text.replace(hidden, (character) => character.split("").map(escaped).join(""));
-}
-
-/** Text without line breaks, control or direction marks: they are escaped, the rest stays. */
-export function escapeControls(text: string): string {
+export function escapeControls(text: string, kept = ""): string {
+  const unit = (code: string): string => `\\u${code.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replace(
     /[\p{C}\u2028\u2029]/gu,
-    (transition) => `\\u{${(transition.codePointAt(0) ?? 0).toString(16)}}`,
+    (character) => kept.includes(character) ? character : character.split("").map(unit).join(""),
   );
 }

@@ -4,7 +4,7 @@
  */
 import { type ConfigResult, type Diagnostic, Diagnostics, type SourceLocation } from "./diagnostics.ts";
 import { shownText } from "./redact.ts";
-import { describeExposure } from "./exposed_files.ts";
+import { describeExposure } from "./file_failure.ts";
 import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
 import {

@@ -5,14 +5,12 @@
 import { type ConfigResult, describeProblems } from "../config/diagnostics.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogFormat, openLog } from "../telemetry/open_log.ts";
-import { isJournalStream } from "../telemetry/journal.ts";
-import { openOutput } from "../telemetry/output.ts";
+import { isJournalStream, openOutput } from "../telemetry/output.ts";
 import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
 import type { RecentWarning } from "../telemetry/recent_warnings.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { Terminal } from "./terminal.ts";
-import { type Round, runRounds } from "./config_rounds.ts";
-import { rereader, tellConfiguration } from "./reread_config.ts";
+import { rereader, type Round, runRounds, tellConfiguration } from "./config_rounds.ts";
 import { abortOnSignals, onHangup, systemSignals } from "./signals.ts";
 import { systemClock } from "./system_clock.ts";
 

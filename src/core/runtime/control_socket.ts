@@ -7,7 +7,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import { serveConnections } from "./connections.ts";
 import { explainForeignPath, statOrUndefined } from "./file_access.ts";
-import { linkedAbort } from "./linked_abort.ts";
+import { linkedAbort, orAbort } from "./linked_abort.ts";
 import { withDeadline } from "./retry.ts";
 import { dirname } from "node:path";
 
@@ -140,7 +140,7 @@ class UnixControlSocket implements ControlSocket {
       talk: (connection) => this.#talk(connection),
       onError: (error) => this.#deps.log.debug("control_request_failed", { error }),
     }, this.#closed.signal);
-    await untilAborted(ends.signal);
+    await orAbort(new Promise(() => {}), ends.signal).catch(() => undefined);
     this.#serving = Promise.withResolvers();
     ends.unlink();
     await Promise.allSettled(conversations);
@@ -179,13 +179,6 @@ class UnixControlSocket implements ControlSocket {
       gone.unlink();
     }
   }
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 /** Resolves when the other side has closed the connection; what it sends meanwhile is dropped. */

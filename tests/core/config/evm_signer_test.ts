@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
-import { writeEffective } from "../../../src/core/config/effective_text.ts";
+import { writeEffective } from "../../../src/core/commands/config_show.ts";
 import { signerAddress } from "../../../src/core/config/evm_signer.ts";
 import { RemoteSigner } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";

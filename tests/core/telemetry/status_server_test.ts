@@ -341,7 +341,7 @@ Deno.test("page: values of templates are escaped in text and attributes, and wha
   const hostile = `"><script>'&\u202e\u0000`;
   assert.equal(
     markup`<i title="${hostile}">${[hostile, 1n]}</i>`.text,
-    `<i title="&quot;&gt;&lt;script&gt;&#39;&amp;\\u{202e}\\u{0}">&quot;&gt;&lt;script&gt;&#39;&amp;\\u{202e}\\u{0}1</i>`,
+    `<i title="&quot;&gt;&lt;script&gt;&#39;&amp;\\u202e\\u0000">&quot;&gt;&lt;script&gt;&#39;&amp;\\u202e\\u00001</i>`,
   );
   assert.equal(markup`${undefined}${markup`<b>`}`.text, "<b>");
 });

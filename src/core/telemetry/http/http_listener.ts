@@ -59,7 +59,7 @@ export const platformListener: OpenHttpListener = createListener(systemClock);
 /** Creates {@link platformListener}; with another clock and another listener of the system for tests. */
 export function createListener(clock: Clock, listen = platformListen): OpenHttpListener {
   return (address, handle, onFault) => {
-    const source = new ReopenedListener(address, listen);
+    const source = openAgain(address, listen);
     const ended = new AbortController();
     const { signal } = ended;
     const deadline = { what: "a request", afterMs: REQUEST_WITHIN_MS, signal };
@@ -76,7 +76,7 @@ export function createListener(clock: Clock, listen = platformListen): OpenHttpL
     } as const;
     const serving = serveConnections(service, signal);
     return {
-      port: source.address.port,
+      port: source.port,
       close: async () => {
         ended.abort();
         await serving;
@@ -85,36 +85,32 @@ export function createListener(clock: Clock, listen = platformListen): OpenHttpL
   };
 }
 
-/** Listener that is opened again after it failed. */
-class ReopenedListener implements ConnectionSource<Deno.TcpConn> {
-  readonly address: ListenAddress;
-  readonly #listen: Listen;
-  #listener: Deno.TcpListener | undefined;
-
-  constructor(address: ListenAddress, listen: Listen) {
-    try {
-      this.#listener = listen(address);
-    } catch (cause) {
-      throw new ListenFault(codeOf(cause), { cause });
-    }
-    this.#listen = listen;
-    this.address = { ...address, port: this.#listener.addr.port };
+/** Opens an address, and again whenever that has failed. @throws {ListenFault} when it cannot be had the first time. */
+function openAgain(
+  address: ListenAddress,
+  listen: Listen,
+): ConnectionSource<Deno.TcpConn> & { readonly port: number } {
+  let listener: Deno.TcpListener | undefined;
+  try {
+    listener = listen(address);
+  } catch (cause) {
+    throw new ListenFault(codeOf(cause), { cause });
   }
-
-  async accept(): Promise<Deno.TcpConn> {
-    this.#listener ??= this.#listen(this.address);
+  const { port } = listener.addr;
+  const close = (): void => {
+    if (listener !== undefined) closeQuietly(listener);
+    listener = undefined;
+  };
+  const accept = async (): Promise<Deno.TcpConn> => {
+    listener ??= listen({ ...address, port });
     try {
-      return await this.#listener.accept();
+      return await listener.accept();
     } catch (error) {
-      this.close();
+      close();
       throw error;
     }
-  }
-
-  close(): void {
-    if (this.#listener !== undefined) closeQuietly(this.#listener);
-    this.#listener = undefined;
-  }
+  };
+  return { port, accept, close };
 }
 
 function codeOf(cause: unknown): ListenFault["code"] {
