@@ -13,7 +13,6 @@ import { serveStatus } from "../core/telemetry/http/serve_status.ts";
 import type { RecentWarning } from "../core/telemetry/recent_warnings.ts";
 import type { Connections, RunDeps } from "./session.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
-import { listSecrets } from "../core/config/redact.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import type { Round } from "../core/runtime/config_rounds.ts";
@@ -49,7 +48,6 @@ export function runProgram(
     readAgain: read,
     keepFixed: keepHub,
     onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
-    secretsOf: listSecrets,
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
   };

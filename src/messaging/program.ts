@@ -1,6 +1,5 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConfigResult } from "../core/config/diagnostics.ts";
-import { listSecrets } from "../core/config/redact.ts";
 import { CheckBoard } from "../core/checks/check_board.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
@@ -47,7 +46,6 @@ export function runProgram(
       reading: read(),
       readAgain: read,
       keepFixed,
-      secretsOf: listSecrets,
       hasResult: command.kind === "command" && command.hasResult,
       tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
       onWarning: (line) => watch.program.noteWarning(line),

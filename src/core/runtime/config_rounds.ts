@@ -4,6 +4,7 @@
  */
 import { findChangedKeys } from "../config/changed_keys.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
+import { listSecrets } from "../config/redact.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
@@ -93,7 +94,6 @@ export interface RereadOptions<C> {
   /** The first reading. */
   readonly reading: ConfigResult<C>;
   readonly readAgain: () => ConfigResult<C>;
-  readonly secretsOf: (config: C) => readonly string[];
   readonly keepFixed?: (before: C, after: C) => { readonly config: C; readonly fixed: readonly string[] };
   readonly log: Pick<OpenLog, "debug" | "info" | "warn" | "error" | "hide">;
 }
@@ -120,7 +120,7 @@ export function tellConfiguration(
  * one in use: the file is wrong, or says the same.
  */
 export function rereader<C>(options: RereadOptions<C>, first: C): () => C | undefined {
-  const { file, readAgain, secretsOf, keepFixed, log } = options;
+  const { file, readAgain, keepFixed, log } = options;
   let used = first;
   let values = options.reading.values;
   return () => {
@@ -131,7 +131,7 @@ export function rereader<C>(options: RereadOptions<C>, first: C): () => C | unde
       }
       return undefined;
     }
-    log.hide([...secretsOf(reading.config), ...reading.secrets]);
+    log.hide([...listSecrets(reading.config), ...reading.secrets]);
     tellConfiguration(log, { file, reading, isNews: true });
     const { config, fixed } = keepFixed?.(used, reading.config) ?? { config: reading.config, fixed: [] };
     if (fixed.length > 0) log.warn("restart_needed", { changed: fixed.join(", ") });

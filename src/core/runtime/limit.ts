@@ -13,16 +13,6 @@ export class Limit {
     this.#max = max;
   }
 
-  /** Number of running tasks. */
-  get running(): number {
-    return this.#running;
-  }
-
-  /** Number of waiting tasks. */
-  get waiting(): number {
-    return this.#queue.length;
-  }
-
   /** Runs `work` when a slot is free; work that is aborted while waiting never starts. */
   async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
