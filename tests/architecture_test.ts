@@ -230,7 +230,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  * commit, with the reason in the commit's message; a change that makes one smaller lowers it.
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
-  "build": 843,
+  "build": 836,
   "consensus": 2945,
   "consensus/checks": 230,
   "consensus/clients/arbitrum": 1228,
@@ -253,23 +253,23 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 479,
   "core/chains": 15_663,
   "core/checks": 575,
-  "core/commands": 1525,
-  "core/config": 3247,
+  "core/commands": 1549,
+  "core/config": 3244,
   "core/encoding": 463,
   "core/evm": 2359,
   "core/ismp": 2100,
   "core/merkle": 1001,
-  "core/rpc": 3940,
+  "core/rpc": 3904,
   "core/runtime": 2456,
   "core/substrate": 274,
-  "core/telemetry": 3486,
+  "core/telemetry": 3484,
   "messaging": 1340,
-  "messaging/checks": 380,
-  "messaging/commands": 1496,
+  "messaging/checks": 382,
+  "messaging/commands": 1499,
   "messaging/config": 833,
-  "messaging/control": 1272,
+  "messaging/control": 1266,
   "messaging/fees": 4153,
-  "messaging/ledger": 5177,
+  "messaging/ledger": 5135,
   "messaging/pricing": 355,
   "messaging/relay": 8278,
   "messaging/status": 1223,
@@ -277,14 +277,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_810,
+  "lines of src": 89_739,
   "lines of devnet": 35_042,
-  "lines of tests": 97_400,
+  "lines of tests": 98_150,
   "lines of the longest function of src": 114,
-  "files of src below 40 lines": 150,
+  "files of src below 40 lines": 138,
   "files of src with one importer, in the same folder": 203,
   "files of messaging/relay that the delivery of a batch reaches": 30,
-  "words of docs": 101_560,
+  "words of docs": 101_790,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

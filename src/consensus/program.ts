@@ -101,9 +101,7 @@ export function runProgram(
       }
     }
     const isJson = args.logFormat === "json";
-    const printError = (text: string): void =>
-      world.writeError(`${text}
-`);
+    const printError = (text: string): void => world.writeError(`${text}\n`);
     const askRunning: ConsensusRun["askRunning"] = (request) =>
       path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request });
     return await command.run({

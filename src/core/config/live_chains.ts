@@ -27,41 +27,35 @@ export interface NamedChain {
   readonly isRollup: boolean;
 }
 
-/** Name, chain id and explorer. */
-type ChainRow = readonly [name: string, chainId: number, explorer: string, kind?: "rollup"];
-
-const mainnetRows: readonly ChainRow[] = [
-  ["ethereum", 1, "https://etherscan.io"],
-  ["arbitrum", 42161, "https://arbiscan.io", "rollup"],
-  ["optimism", 10, "https://optimistic.etherscan.io", "rollup"],
-  ["base", 8453, "https://basescan.org", "rollup"],
-  ["soneium", 1868, "https://soneium.blockscout.com", "rollup"],
-  ["bsc", 56, "https://bscscan.com"],
-  ["gnosis", 100, "https://gnosisscan.io"],
-  ["polygon", 137, "https://polygonscan.com"],
-  ["polkadot-hub", 420420419, "https://blockscout.polkadot.io"],
-];
-
-const testnetRows: readonly ChainRow[] = [
-  ["sepolia", 11155111, "https://sepolia.etherscan.io"],
-  ["arbitrum-sepolia", 421614, "https://sepolia.arbiscan.io", "rollup"],
-  ["optimism-sepolia", 11155420, "https://optimism-sepolia.blockscout.com", "rollup"],
-  ["base-sepolia", 84532, "https://sepolia.basescan.org", "rollup"],
-  ["bsc-chapel", 97, "https://testnet.bscscan.com"],
-  ["gnosis-chiado", 10200, "https://blockscout.chiadochain.net"],
-  ["polygon-amoy", 80002, "https://amoy.polygonscan.com"],
-  ["polkadot-hub-paseo", 420420417, "https://blockscout-testnet.polkadot.io"],
-];
+const rows:
+  readonly (readonly [Network, name: string, chainId: number, explorer: string, kind?: "rollup"])[] = [
+    ["mainnet", "ethereum", 1, "https://etherscan.io"],
+    ["mainnet", "arbitrum", 42161, "https://arbiscan.io", "rollup"],
+    ["mainnet", "optimism", 10, "https://optimistic.etherscan.io", "rollup"],
+    ["mainnet", "base", 8453, "https://basescan.org", "rollup"],
+    ["mainnet", "soneium", 1868, "https://soneium.blockscout.com", "rollup"],
+    ["mainnet", "bsc", 56, "https://bscscan.com"],
+    ["mainnet", "gnosis", 100, "https://gnosisscan.io"],
+    ["mainnet", "polygon", 137, "https://polygonscan.com"],
+    ["mainnet", "polkadot-hub", 420420419, "https://blockscout.polkadot.io"],
+    ["testnet", "sepolia", 11155111, "https://sepolia.etherscan.io"],
+    ["testnet", "arbitrum-sepolia", 421614, "https://sepolia.arbiscan.io", "rollup"],
+    ["testnet", "optimism-sepolia", 11155420, "https://optimism-sepolia.blockscout.com", "rollup"],
+    ["testnet", "base-sepolia", 84532, "https://sepolia.basescan.org", "rollup"],
+    ["testnet", "bsc-chapel", 97, "https://testnet.bscscan.com"],
+    ["testnet", "gnosis-chiado", 10200, "https://blockscout.chiadochain.net"],
+    ["testnet", "polygon-amoy", 80002, "https://amoy.polygonscan.com"],
+    ["testnet", "polkadot-hub-paseo", 420420417, "https://blockscout-testnet.polkadot.io"],
+  ];
 
 /** All of them, in the order in which they are listed. */
-export const namedChains: readonly NamedChain[] = [
-  ...mainnetRows.map((row) => toNamed("mainnet", row)),
-  ...testnetRows.map((row) => toNamed("testnet", row)),
-];
-
-function toNamed(network: Network, [name, chainId, explorer, kind]: ChainRow): NamedChain {
-  return { name, network, chainId, explorer, isRollup: kind === "rollup" };
-}
+export const namedChains: readonly NamedChain[] = rows.map(([network, name, chainId, explorer, kind]) => ({
+  name,
+  network,
+  chainId,
+  explorer,
+  isRollup: kind === "rollup",
+}));
 
 /** How the live hub knows a named chain. */
 export function liveChainOf({ chainId, name }: NamedChain): LiveChain {

@@ -77,9 +77,10 @@ async function connect(path: string): Promise<Deno.UnixConn | undefined> {
   let owner: number | undefined;
   const refusal = (): ControlFault =>
     new ControlFault(
-      `This user may not use ${path}, which belongs to the user that runs the program${
-        owner === undefined ? "" : ` (uid ${owner})`
-      }: run the command as that user (sudo -u <user> ...).`,
+      `This user may not use ${path}, which belongs to the user that runs the program (uid ${
+        owner ?? "unknown"
+      }): ` +
+        "run the command as that user (sudo -u <user> ...).",
     );
   try {
     owner = statOrUndefined(path)?.uid ?? undefined;

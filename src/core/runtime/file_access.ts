@@ -50,8 +50,3 @@ export function statOrUndefined(path: string): Deno.FileInfo | undefined {
     throw error;
   }
 }
-
-/** True for a regular file of this user that has no other name. */
-export function isOwnFile({ isFile, uid, nlink }: Deno.FileInfo): boolean {
-  return isFile && nlink === 1 && uid === Deno.uid();
-}

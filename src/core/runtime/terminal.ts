@@ -14,25 +14,21 @@ export function systemTerminal(): Terminal | undefined {
   if (!Deno.stdin.isTerminal() || !Deno.stderr.isTerminal()) return undefined;
   return {
     ask: (question) => {
-      show(question);
+      writeText(Deno.stderr, question);
       return readLine();
     },
     askHidden: (question) => {
       // From now on nothing is echoed, not even what was typed before.
       Deno.stdin.setRaw(true, { cbreak: true });
       try {
-        show(question);
+        writeText(Deno.stderr, question);
         return readLine();
       } finally {
         Deno.stdin.setRaw(false);
-        show("\n");
+        writeText(Deno.stderr, "\n");
       }
     },
   };
-}
-
-function show(text: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(text));
 }
 
 const ENTER: ReadonlySet<number> = new Set([10, 13]);

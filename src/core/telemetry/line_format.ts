@@ -1,6 +1,6 @@
 /** Formats a log entry as one line of text, for people or for programs. Pure. */
 import { bytesToHex } from "@noble/hashes/utils.js";
-import { quoted } from "../config/redact.ts";
+import { escapeControls, quoted } from "../config/redact.ts";
 import type { LogFields, LogLevel } from "./log.ts";
 
 /** Log entry to format. */
@@ -73,7 +73,7 @@ export function humanText(
     : "";
   const message = `${entry.message}${again}`;
   const text = typeof explanation === "string" ? `${message}: ${explanation}` : message;
-  return { place: printable(place), said: [printable(text), ...values].join(" ") };
+  return { place: escapeControls(place), said: [escapeControls(text), ...values].join(" ") };
 }
 
 /** Formats a time in the words of a log line. */
@@ -111,11 +111,6 @@ function errorText(error: Error, depth = 0): string {
 function humanValue(plain: Plain): string {
   if (typeof plain === "string") return /^[^\s"=\p{C}]+$/u.test(plain) ? plain : quoted(plain);
   return JSON.stringify(plain);
-}
-
-/** Removes control characters, so foreign text cannot start a line of its own. */
-function printable(text: string): string {
-  return /[\p{C}\u2028\u2029]/u.test(text) ? quoted(text) : text;
 }
 
 /**

@@ -36,12 +36,9 @@ export function judgeDatabase(
         : `tables of version ${version}, which the start migrates to ${newest} after a copy`;
       const found = `${path}: writable, ${tables}, ${size}${describeOwner(owner)}`;
       const exposure = describeExposure(owner.mode, { isSecret: false });
-      return [
-        exposure === undefined
-          ? { ...row, result: "ok", found }
-          : { ...row, result: "warning", found: `${found}: ${exposure}`, advice: `chmod 600 ${path}` },
-        free,
-      ];
+      if (exposure === undefined) return [{ ...row, result: "ok", found }, free];
+      const advice = `chmod 600 ${path}`;
+      return [{ ...row, result: "warning", found: `${found}: ${exposure}`, advice }, free];
     }
     case "unusable": {
       const { code, message } = facts.fault;

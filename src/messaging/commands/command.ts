@@ -18,7 +18,7 @@ export interface CommandDeps extends RunDeps {
   readonly database: string;
   /** Reads facts about the machine; only before the database is opened. */
   readonly machine: () => MachineFacts;
-  /** Drops the right to write files, for good. Whoever has the database from `openLedger` has dropped it. */
+  /** Drops the right to write files, as `openLedger` does. */
   readonly dropWriteAccess: () => void;
   /** Opens the database for reading only. */
   readonly openReadOnly: () => Ledger;

@@ -3,7 +3,6 @@
  * releases it when the process ends, however it ends, so the file itself means nothing and stays. SQLite's own locks
  * last no longer than a transaction: others may read and replicate the database meanwhile.
  */
-import { isOwnFile } from "../../core/runtime/file_access.ts";
 import { LedgerFault } from "./fault.ts";
 import { toFileFault } from "./file_faults.ts";
 import { resolve } from "node:path";
@@ -96,4 +95,9 @@ function readHolder(file: Deno.FsFile): string | undefined {
   const bytes = new Uint8Array(MAX_CONTENT_BYTES);
   const count = file.readSync(bytes) ?? 0;
   return /^\d+/.exec(new TextDecoder().decode(bytes.subarray(0, count)))?.[0];
+}
+
+/** True for a regular file of this user that has no other name. */
+function isOwnFile({ isFile, uid, nlink }: Deno.FileInfo): boolean {
+  return isFile && nlink === 1 && uid === Deno.uid();
 }

@@ -51,13 +51,14 @@ export type OpenHttpListener = (
 /** Opens a listener of the system at an address. Throws the runtime's error. */
 type Listen = (address: ListenAddress) => Deno.TcpListener;
 
-const platformListen: Listen = ({ host, port }) => Deno.listen({ hostname: host, port });
-
 /** Listener of the runtime, for the real programs. */
 export const platformListener: OpenHttpListener = createListener(systemClock);
 
 /** Creates {@link platformListener}; with another clock and another listener of the system for tests. */
-export function createListener(clock: Clock, listen = platformListen): OpenHttpListener {
+export function createListener(
+  clock: Clock,
+  listen: Listen = ({ host, port }) => Deno.listen({ hostname: host, port }),
+): OpenHttpListener {
   return (address, handle, onFault) => {
     const source = openAgain(address, listen);
     const ended = new AbortController();

@@ -23,11 +23,6 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIpv4(host) && host.startsWith("127."));
 }
 
-/** True for an IP address as the host of a URL. */
-export function isIpAddress(host: string): boolean {
-  return host.startsWith("[") || isIpv4(host);
-}
-
 /** Formats an address as it is written in a URL. */
 export function formatAddress({ host, port }: ListenAddress): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;

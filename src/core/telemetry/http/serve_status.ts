@@ -28,11 +28,9 @@ export async function serveStatus(server: StatusServer, work: () => Promise<Exit
   if (address === undefined) return await work();
   const handle = createStatusHandler(sources, (error) => log.error("status_unavailable", { error }), names);
   try {
-    const listener = openListener(
-      address,
-      handle,
-      (error) => log.warn("status_server_interrupted", { address: formatAddress(address), error }),
-    );
+    const onFault = (error: unknown): void =>
+      log.warn("status_server_interrupted", { address: formatAddress(address), error });
+    const listener = openListener(address, handle, onFault);
     log.info("status_server_started", { address: formatAddress({ ...address, port: listener.port }) });
     try {
       return await work();

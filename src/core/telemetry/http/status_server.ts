@@ -5,7 +5,6 @@
 import { EXPOSITION_TYPE } from "../metric_registry.ts";
 import type { NotReadyReason } from "../readiness.ts";
 import type { HandleRequest } from "./http_listener.ts";
-import { isIpAddress } from "./listen_address.ts";
 import { PAGE_STYLE } from "./page_style.ts";
 
 /** What is served. Each is called once per request and must be cheap: what is not keeps its value for a while. */
@@ -48,7 +47,8 @@ export function createStatusHandler(
   const known = new Set(["localhost", ...names.map((name) => name.toLowerCase())]);
   return async ({ method, url }) => {
     const { hostname, pathname } = new URL(url);
-    if (!known.has(hostname) && !isIpAddress(hostname)) {
+    // In the host of a parsed URL only addresses have brackets, or nothing but digits and dots.
+    if (!known.has(hostname) && !/^\[|^[\d.]+$/.test(hostname)) {
       return answer(421, TEXT, "This name is not served here: --listen-name allows it.\n");
     }
     if (method !== "GET" && method !== "HEAD") {
