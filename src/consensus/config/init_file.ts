@@ -35,7 +35,7 @@ const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
 const LISTS: ReadonlySet<string> = new Set(["beacon_http_urls", "beacon_rpc_url"]);
 
 /** How a named chain's finality is proved. */
-function typeOf({ chainId, name, isRollup = false }: NamedChain): ChainType {
+function typeOf({ chainId, name, isRollup }: NamedChain): ChainType {
   if (ARBITRUM.has(name)) return "arbitrum_orbit";
   if (isRollup) return "op_stack";
   if (chainId === 56 || chainId === 97) return "bsc";
@@ -116,7 +116,7 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
 function clientIdOf(chain: NamedChain): string {
   const { consensusStateId } = liveChainOf(chain);
   const id = toConsensusStateId(consensusStateId);
-  if (chain.isRollup !== true) return id;
+  if (!chain.isRollup) return id;
   const rollup = { stateMachine: evmStateMachine(chain.chainId), consensusStateId: id };
   return findRollupClient(rollup, toConsensusStateId(L1_CLIENT), undefined) ?? "";
 }

@@ -14,7 +14,6 @@ import type { HubLightClient } from "./hub_client.ts";
 import type { ChainProofs, ProofChecks } from "./proofs.ts";
 import type { CertainReads, ChainEvents, ChainReads, ModuleGates } from "./reads.ts";
 import type { Replacement } from "./replacement.ts";
-import type { RuntimeChecks } from "./runtime_checks.ts";
 import type { Outcomes, Sender, Simulator } from "./submission.ts";
 
 /**
@@ -63,4 +62,13 @@ export interface Chain {
   signMessage(message: SignedMessage, signal: AbortSignal): Promise<Signature>;
   /** Closes connections. The chain must not be used afterwards. */
   close(): Promise<void>;
+}
+
+/** Checks of the newest runtime of a chain, which governance may upgrade at any time. */
+export interface RuntimeChecks {
+  /**
+   * Explains why nothing can be sent to the chain: its runtime lacks what this program needs, or has it in another form;
+   * `undefined`: it fits. Asks the node only while it does not fit. @throws {RpcFault}
+   */
+  findUnsupported(signal: AbortSignal): Promise<string | undefined>;
 }

@@ -105,7 +105,7 @@ Deno.test("migrations: without room or right for the copy nothing is changed", (
   withDirectory((directory) => {
     const path = `${directory}/a.db`;
     openDatabase(path, { clock, migrations: [one] }).close();
-    Deno.mkdirSync(`${path}.backup-v1.tmp`);
+    Deno.mkdirSync(`${path}.backup-v1`);
     throws(() => openDatabase(path, { clock, migrations: [one, two] }), LedgerFault);
     deepEqual(readRows(path, "PRAGMA user_version"), [{ user_version: 1 }]);
   }));

@@ -1,42 +1,35 @@
 /** Events of the consensus relayer: updates of light clients on the hub, and what proofs are made from. */
-import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const updateEvents = {
   update_not_needed: {
     text: "No update needed",
     meaning: "There is nothing new to prove; `reason` says why.",
-    action: NOTHING,
   },
   update_built: {
     text: "Update built",
     meaning: "A consensus proof was made and verified.",
-    action: NOTHING,
   },
   update_sent: {
     text: "Update sent",
     meaning: "An extrinsic with the update was accepted by a node.",
-    action: NOTHING,
   },
   update_accepted: {
     text: "Update accepted",
     meaning: "The light client stored the heights of the line.",
-    action: NOTHING,
   },
   rotation_accepted: {
     text: "Update accepted: rotation without a new height",
     meaning: "The light client learned a new set of signers.",
-    action: NOTHING,
   },
   update_superseded: {
     text: "Update accepted, but a newer height is already known",
     meaning: "Another relayer delivered a newer height in the meantime.",
-    action: NOTHING,
   },
   update_already_submitted: {
     text: "Update already submitted by another relayer",
     meaning: "Our update was not sent, or had no effect, because the same one was there first.",
-    action: NOTHING,
   },
   update_too_large: {
     text: "Update too large for one extrinsic",
@@ -75,17 +68,14 @@ export const updateEvents = {
   update_recent: {
     text: "Newest update is recent enough",
     meaning: "A watched chain is within its interval.",
-    action: NOTHING,
   },
   update_layout_changed: {
     text: "Hub reads another layout of beacon updates",
     meaning: "The hub's runtime takes another form of updates, which is used from now on.",
-    action: NOTHING,
   },
   dry_run_failed: {
     text: "Dry run of an update not possible",
     meaning: "The hub could not try an update; the known layout is kept.",
-    action: NOTHING,
   },
   chain_receive_only: {
     text: "Chain is receive-only: the hub has no light client for its finality",
@@ -101,7 +91,6 @@ export const updateEvents = {
   base_confirmed: {
     text: "--base is a host that follows the hub; proofs start from what each chain holds",
     meaning: "The chain of --base was checked. Nothing else follows from the option.",
-    action: NOTHING,
   },
   base_ignored: {
     text: "--base has no effect: proofs of the hub start from what each chain holds",
@@ -140,7 +129,6 @@ export const updateEvents = {
   summaries_discarded: {
     text: "Cached historical summaries do not fit; reading them again",
     meaning: "The file in --cache is damaged, of another network, or contradicts a verified state.",
-    action: NOTHING,
   },
   summaries_unwritable: {
     text: "Historical summaries cannot be written to --cache: is its disk full?",
@@ -180,7 +168,6 @@ export const updateEvents = {
   rollup_claim_skipped: {
     text: "Rollup claim skipped",
     meaning: "A dispute game, assertion or node is not usable; `reason` says why.",
-    action: NOTHING,
   },
   rollup_claim_not_accepted: {
     text: "Rollup claim submitted ten times without success; other claims come first",
@@ -195,7 +182,6 @@ export const updateEvents = {
   rollup_claims_uncounted: {
     text: "Number of rollup claims could not be read",
     meaning: "Whether logs are complete is not known in this round.",
-    action: NOTHING,
   },
   epoch_length_mismatch: {
     text: "epoch_length differs from the hub's, which is used",
@@ -205,7 +191,6 @@ export const updateEvents = {
   beacon_node_failed: {
     text: "Beacon node did not answer",
     meaning: "One request to a beacon node failed; the next node is asked.",
-    action: NOTHING,
   },
   light_client_unavailable: {
     text: "No light client routes at the beacon nodes: updates read more data",
@@ -215,7 +200,6 @@ export const updateEvents = {
   light_client_data_missing: {
     text: "No light client data for this update: blocks and states are read",
     meaning: "The node serves light clients, but not for this period.",
-    action: NOTHING,
   },
   beacon_states_unavailable: {
     text: "Neither states nor state proofs at the beacon nodes: no update can be made",
@@ -240,6 +224,5 @@ export const updateEvents = {
   block_withdrawals_unknown: {
     text: "Withdrawals of a block unknown",
     meaning: "The execution node does not have the block; another way to the proof is used.",
-    action: NOTHING,
   },
 } as const satisfies Record<string, EventText>;
