@@ -156,14 +156,19 @@ export async function prepareOpStackL2(l2: NodePlace): Promise<void> {
   await node.mine({ blocks: 1 });
 }
 
-/** The newest second whose block no later block can change, with that block: blocks may be of the same second. */
+/**
+ * The newest second whose block no later block can change, with that block: several may be of the same second. Of a chain
+ * that has but one second, the newest block.
+ */
 async function settledSecond(
   l2: NodePlace,
 ): Promise<{ readonly timestampSec: bigint; readonly height: bigint }> {
-  let { header } = await fetchRollupBlock(l2);
-  const timestampSec = header.timestampSec - 1n;
-  while (header.timestampSec > timestampSec) header = (await fetchRollupBlock(l2, header.number - 1n)).header;
-  return { timestampSec, height: header.number };
+  const { header: newest } = await fetchRollupBlock(l2);
+  for (let height = newest.number - 1n; height >= 0n; height--) {
+    const { header: { timestampSec } } = await fetchRollupBlock(l2, height);
+    if (timestampSec < newest.timestampSec) return { timestampSec: newest.timestampSec - 1n, height };
+  }
+  return { timestampSec: newest.timestampSec, height: newest.number };
 }
 
 /** What the rollup's own state says about a block, the newest unless named. */
