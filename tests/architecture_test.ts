@@ -279,7 +279,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 89_299,
-  "lines of devnet": 36_007,
+  "lines of devnet": 36_012,
   "lines of tests": 99_802,
   "lines of the longest function of src": 114,
   "files of src below 40 lines": 122,
