@@ -1,6 +1,6 @@
 /**
- * How the hub's clients of EVM chains check updates: the relayer's pure verifiers, and for Polygon one of its own, with what
- * the hub's storage holds.
+ * How the hub's clients of EVM chains check updates: the relayer's pure verifiers, for beacon chains and Polygon ones of
+ * its own, with what the hub's storage holds.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc,polygon}/src.
  */
 import { ArbitrumError } from "../../../src/consensus/clients/arbitrum/spec/arbitrum_error.ts";
@@ -27,20 +27,13 @@ import {
   decodeOpStackUpdate,
   verifyOpStackUpdate,
 } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
-import {
-  decodeBeaconConsensusState,
-  decodeBeaconUpdate,
-  verifyBeaconUpdate,
-} from "../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
 import type { BeaconNetwork } from "../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { beaconConsensusStateCodec } from "../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
 import {
   chiado,
   ethereumMainnet,
   gnosisMainnet,
   sepolia,
 } from "../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
-import { SyncCommitteeError } from "../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import { equalBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
 import type { IntermediateState } from "../../../src/core/ismp/state_commitment.ts";
 import type {
@@ -50,6 +43,7 @@ import type {
 } from "../../../src/core/ismp/state_machine.ts";
 import type { RuntimeName } from "../runtime_metadata.ts";
 import type { Overlay } from "../storage.ts";
+import { BeaconRefusal, type BeaconRules, checkBeaconUpdate } from "../verifiers/beacon/beacon_client.ts";
 import { checkPolygonUpdate } from "../verifiers/polygon/polygon_client.ts";
 import { PolygonRefusal } from "../verifiers/polygon/polygon_refusal.ts";
 import { consensusSettings } from "./consensus_settings.ts";
@@ -139,7 +133,7 @@ export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
     try {
       return verify(host, update);
     } catch (cause) {
-      const isRefusal = cause instanceof SyncCommitteeError || cause instanceof OpStackError ||
+      const isRefusal = cause instanceof BeaconRefusal || cause instanceof OpStackError ||
         cause instanceof ArbitrumError || cause instanceof BscError || cause instanceof GrandpaError ||
         cause instanceof PolygonRefusal;
       if (!isRefusal) throw cause;
@@ -161,15 +155,29 @@ function present<T>(value: T | undefined): readonly T[] {
 /** Beacon chains. @param network of the runtime's. */
 export function beaconVerifier(network: "ethereum" | "gnosis"): ConsensusVerifier {
   return refusing((host, { stateId, trusted, proof }) => {
-    const networks = networksFor(host, stateId);
-    return host.verified.verifyOnce(`${network} ${stateId}`, { trusted, proof }, () => {
-      const update = decodeBeaconUpdate(proof);
-      const state = decodeBeaconConsensusState(trusted);
-      const client = { network: networks[network], consensusStateId: stateId };
-      const { consensusState, commitment } = verifyBeaconUpdate(client, state, update);
-      return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
+    const rules = rulesOf(networksFor(host, stateId)[network], host.storage);
+    const name = `${network} ${stateId} ${rules.layout} ${rules.gloasEpoch}`;
+    return host.verified.verifyOnce(name, { trusted, proof }, () => {
+      const { state, commitment } = checkBeaconUpdate(rules, { trusted, proof, stateId });
+      return { state, commitments: [commitment] };
     });
   });
+}
+
+/** A chain as the runtime knows it: the constants of August 2026, and Gloas where an upgrade has brought it. */
+function rulesOf(network: BeaconNetwork, storage: ConsensusHost["storage"]): BeaconRules {
+  const { layout, gloas } = consensusSettings.beaconRuntime.get(storage) ?? { layout: "flat" };
+  const { slotsPerEpoch, epochsPerPeriod, genesisValidatorsRoot, forks } = network;
+  const earlier = forks.filter(({ name }) => name !== "gloas");
+  const versions = gloas === undefined ? earlier : [...earlier, gloas];
+  return {
+    layout,
+    slotsPerEpoch,
+    epochsPerPeriod,
+    genesisValidatorsRoot,
+    versions,
+    gloasEpoch: gloas?.epoch,
+  };
 }
 
 /** OP stack rollups; without a factory or oracle in storage updates are accepted and ignored. */
