@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 836,
-  "consensus": 2982,
+  "consensus": 2996,
   "consensus/checks": 235,
   "consensus/clients/arbitrum": 970,
   "consensus/clients/beefy": 3632,
@@ -240,7 +240,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 2020,
   "consensus/clients/parachain": 661,
   "consensus/clients/polygon": 2227,
-  "consensus/clients/sync_committee": 5768,
+  "consensus/clients/sync_committee": 6032,
   "consensus/commands": 277,
   "consensus/config": 1071,
   "consensus/control": 320,
@@ -251,19 +251,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 128,
   "consensus/status": 599,
   "core/beefy": 474,
-  "core/chains": 15_536,
-  "core/checks": 575,
+  "core/chains": 15_541,
+  "core/checks": 576,
   "core/commands": 1549,
   "core/config": 3244,
   "core/encoding": 475,
-  "core/evm": 2356,
+  "core/evm": 2444,
   "core/hub_proofs": 145,
   "core/ismp": 2100,
   "core/merkle": 1001,
   "core/rpc": 3896,
   "core/runtime": 2456,
   "core/substrate": 291,
-  "core/telemetry": 3496,
+  "core/telemetry": 3505,
   "messaging": 1337,
   "messaging/checks": 382,
   "messaging/commands": 1574,
@@ -278,14 +278,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_299,
-  "lines of devnet": 36_012,
-  "lines of tests": 99_802,
+  "lines of src": 89_680,
+  "lines of devnet": 36_621,
+  "lines of tests": 100_280,
   "lines of the longest function of src": 114,
-  "files of src below 40 lines": 122,
-  "files of src with one importer, in the same folder": 182,
+  "files of src below 40 lines": 119,
+  "files of src with one importer, in the same folder": 177,
   "files of messaging/relay that the delivery of a batch reaches": 30,
-  "words of docs": 102_820,
+  "words of docs": 103_603,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -18,7 +18,6 @@ import {
 import type { BeaconRecord } from "./block_builder.ts";
 import { BeaconChain, epochsBefore } from "./chain.ts";
 import { type ExecutionBlock, ExecutionChain } from "./execution_chain.ts";
-import { withWithdrawals } from "./execution_proxy.ts";
 import { BeaconServer } from "./server.ts";
 
 export {
@@ -91,7 +90,6 @@ class RunningBeacon implements Beacon {
       startEpoch: options.startEpoch ?? usualStart(this.network),
       blocksPerEpoch: options.blocksPerEpoch ?? 4,
       validators: options.validators ?? 1000,
-      withdrawalsPerBlock: options.withdrawalsPerBlock ?? 4,
       keptBlocks: options.keptBlocks ?? 256,
       signers: (slot) => {
         const { signers } = this.#behaviour;
@@ -105,10 +103,6 @@ class RunningBeacon implements Beacon {
     return this.#server.url;
   }
 
-  get executionUrl(): string {
-    return `${this.#server.url}/execution`;
-  }
-
   get head(): BeaconBlockName {
     return nameOf(this.#chain.head);
   }
@@ -119,6 +113,10 @@ class RunningBeacon implements Beacon {
 
   get period(): number {
     return this.#chain.periodOf(this.#chain.head.slot);
+  }
+
+  executionBlockAt(epoch: bigint): number {
+    return this.#chain.executionBlockAt(Number(epoch));
   }
 
   get requests(): readonly BeaconRequest[] {
@@ -134,9 +132,7 @@ class RunningBeacon implements Beacon {
   }
 
   #open(behaviour: Partial<NodeBehaviour>): BeaconServer {
-    const execution = async (body: string): Promise<string> =>
-      withWithdrawals(this.#chain, body, await this.#execution.forward(body));
-    const node = new BeaconServer({ chain: this.#chain, execution }, behaviour);
+    const node = new BeaconServer(this.#chain, behaviour);
     this.#nodes.push(node);
     return node;
   }

@@ -13,7 +13,8 @@ import type { Clock } from "../../../core/runtime/clock.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import { probeBeaconNode, type ServedRoutes } from "./probe_node.ts";
-import type { BeaconNetwork } from "./spec/beacon_network.ts";
+import { type BeaconNetwork, epochOfSlot } from "./spec/beacon_network.ts";
+import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import { adviseOnNodes, type ProbedNode } from "./start_check.ts";
 
 /** Time for which the routes of a node are remembered: a probe makes it load a state. */
@@ -42,7 +43,7 @@ export function checkBeaconEndpoints(
   async function fetchRoutes(endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> {
     const remembered = known.get(endpoint);
     if (remembered !== undefined && clock.now() < remembered.untilMs) return remembered.routes;
-    const routes = await probeBeaconNode(endpoint, signal, REQUEST_TIMEOUT_MS);
+    const routes = await probeBeaconNode(endpoint, { network, signal, timeoutMs: REQUEST_TIMEOUT_MS });
     known.set(endpoint, { routes, untilMs: clock.now() + ROUTES_TTL_MS });
     return routes;
   }
@@ -51,8 +52,8 @@ export function checkBeaconEndpoints(
     const row = { chain, endpoint: endpoint.host } as const;
     const startMs = clock.now();
     try {
-      const conditions = { timeoutMs: REQUEST_TIMEOUT_MS };
-      const root = await new BeaconNode(endpoint, signal, conditions).fetchGenesisValidatorsRoot();
+      const node = new BeaconNode(endpoint, { network, signal, timeoutMs: REQUEST_TIMEOUT_MS });
+      const root = await node.fetchGenesisValidatorsRoot();
       const found = `answers in ${Math.round(clock.now() - startMs)} ms`;
       const answering: CheckRow = { ...row, check: "endpoint", result: "ok", found };
       if (root !== network.genesisValidatorsRoot) {
@@ -63,7 +64,12 @@ export function checkBeaconEndpoints(
       const routes = await fetchRoutes(endpoint, signal);
       const serving: CheckRow = { ...row, check: "chain_id", result: "ok", found: `serves ${chain}` };
       return {
-        rows: [answering, serving, { ...row, check: "beacon_routes", ...judgeRoutes(routes) }],
+        rows: [
+          answering,
+          serving,
+          { ...row, check: "beacon_routes", ...judgeRoutes(routes) },
+          { ...row, check: "beacon_forks", ...judgeForks(routes) },
+        ],
         probed: { host: endpoint.host, routes },
       };
     } catch (fault) {
@@ -85,14 +91,31 @@ export function checkBeaconEndpoints(
   return () => [{ chain, check: "beacon_routes", run }];
 }
 
+/** Forks of a node's schedule, by its newest finalized slot. */
+function judgeForks({ network, slot }: ServedRoutes): Pick<CheckRow, "result" | "found" | "advice"> {
+  if (network === undefined || slot === undefined) {
+    return { result: "ok", found: "serves no schedule of forks" };
+  }
+  const unfollowed = findUnfollowedFork(network, slot, undefined);
+  if (unfollowed !== undefined) {
+    const advice = "upgrade this program before the fork, and see that the hub is upgraded";
+    return { result: "warning", found: describeUnfollowedFork(unfollowed), advice };
+  }
+  const next = network.forks.find(({ epoch }) => epoch > epochOfSlot(network, slot));
+  return {
+    result: "ok",
+    found: next ? `next fork ${next.name} at epoch ${next.epoch}` : "no fork has a date",
+  };
+}
+
 /** Routes of a node, and the size of an update that is made from this node alone. Sizes are those of Ethereum. */
 function judgeRoutes(routes: ServedRoutes): Pick<CheckRow, "result" | "found" | "advice"> {
-  const { lightClient, stateProofs, summaries, states } = routes;
-  const served =
-    `light clients ${lightClient}, state proofs ${stateProofs}, summaries ${summaries}, states ${states}`;
+  const { lightClient, updates, stateProofs, states } = routes;
+  const served = `light clients ${lightClient}${updates === "no" ? " without updates of periods" : ""}, ` +
+    `state proofs ${stateProofs}, states ${states}`;
   if (stateProofs === "yes") return { result: "ok", found: `${served}: 5 KB an update` };
-  if (lightClient === "yes" && summaries === "yes") {
-    return { result: "ok", found: `${served}: 60 to 160 KB an update` };
+  if (lightClient === "yes" && routes.isGloas) {
+    return { result: "ok", found: `${served}: 60 KB an update` };
   }
   if (lightClient === "yes" && (states === "bytes" || states === "slow")) {
     return { result: "ok", found: `${served}: 3 MB an update` };

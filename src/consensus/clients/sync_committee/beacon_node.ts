@@ -1,12 +1,13 @@
 /**
  * Requests to beacon nodes and the parsing of their answers. Decides nothing; answers that violate their schema or
  * contradict themselves become faults of the endpoint (`malformed`). Source: ethereum/beacon-APIs:
- * apis/{beacon,debug,node}; ChainSafe/lodestar: packages/api/src/beacon/routes; status-im/nimbus-eth2:
- * beacon_chain/rpc/rest_nimbus_api.nim.
+ * apis/{beacon,debug,node}; ChainSafe/lodestar: packages/api/src/beacon/routes.
  */
 import * as z from "zod";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
-import { DerivationError } from "./spec/derivation_error.ts";
+import { type BeaconNetwork, forkNames } from "./spec/beacon_network.ts";
+import { DerivationError } from "./spec/sync_committee_error.ts";
+import { readForkSchedule } from "./spec/fork_schedule.ts";
 import {
   type FinalityUpdate,
   type LightClientBootstrap,
@@ -16,17 +17,15 @@ import {
   parseFinalityUpdate,
   parseLightClientBootstrap,
   parseLightClientUpdate,
+  parseSigningBlock,
+  type SigningBlock,
 } from "./spec/light_client_data.ts";
 import { headerRoot } from "./spec/ssz_roots.ts";
-import { readSummaries } from "./spec/state_fields.ts";
-import type { HistoricalSummary } from "./spec/state_prefix.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { Json } from "../../../core/rpc/json.ts";
 import type { BodyReader, RestAnswer, RestConditions, RestEndpoint } from "../../rest/rest_endpoint.ts";
-import { type BlockFacts, parseBlock } from "./block_json.ts";
-import { findUnknownFork, UnknownForkError } from "./unknown_fork.ts";
 
 /** A header with its recomputed root. */
 export interface RootedHeader {
@@ -39,19 +38,6 @@ export interface Checkpoint {
   readonly epoch: bigint;
   readonly root: Hash256;
 }
-
-/** The historical summaries of a state with their branch (node 91), unverified. */
-export interface SummariesProof {
-  readonly entries: readonly HistoricalSummary[];
-  readonly branch: readonly Hash256[];
-}
-
-/** Paths on which nodes serve historical summaries: Nimbus, Lodestar, older Lodestar. */
-export const summariesPaths: readonly ((state: string) => string)[] = [
-  (state) => `/nimbus/v1/debug/beacon/states/${state}/historical_summaries`,
-  (state) => `/eth/v1/lodestar/states/${state}/historical_summaries`,
-  (state) => `/eth/v1/lodestar/historical_summaries/${state}`,
-];
 
 /**
  * Timeout of the first byte of a state, ms: some nodes replay up to 2,048 blocks for one (OffchainLabs/prysm:
@@ -69,9 +55,9 @@ export const beaconRoutes = {
   blindedBlock: "blinded_blocks/{id}",
   checkpoints: "states/{id}/finality_checkpoints",
   stateProof: "proof/state/{id}",
-  summaries: "states/{id}/historical_summaries",
   state: "debug/beacon/states/{id}",
   genesis: "genesis",
+  spec: "config/spec",
 } as const;
 
 const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text) => toHash256(text));
@@ -79,16 +65,12 @@ const hexBytes = z.string().regex(/^0x([0-9a-fA-F]{2})*$/).transform(fromHex);
 const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt);
 
 const envelope = z.object({ data: z.unknown() });
+/** Fork of an answer, or of the first of a list (ethereum/beacon-APIs: `version` beside `data`). */
+const versioned = z.object({ version: z.string().regex(/^[a-z0-9]{1,32}$/) });
 const headerShape = z.object({ data: z.object({ root: hash, header: z.object({ message: z.unknown() }) }) });
 const checkpointsShape = z.object({ data: z.object({ finalized: z.object({ epoch: uint64, root: hash }) }) });
 const genesisShape = z.object({ data: z.object({ genesis_validators_root: hash }) });
 const proofShape = z.object({ data: z.object({ leaves: z.array(hash).max(1024), descriptor: hexBytes }) });
-const summariesShape = z.object({
-  data: z.object({
-    historical_summaries: z.array(z.object({ block_summary_root: hash, state_summary_root: hash })),
-    proof: z.array(hash).max(16),
-  }),
-});
 
 /**
  * Runs `read`, which may throw the errors of this chain's codecs and checks. @throws {RpcFault} `malformed` of the
@@ -110,19 +92,28 @@ export function believed<T>(endpoint: RestEndpoint, route: string, read: () => T
 
 /** One beacon node, within one operation. Every method may throw an `RpcFault`. */
 export class BeaconNode {
+  /** With the forks that the node knows. */
+  readonly network: BeaconNetwork;
   readonly #conditions: RestConditions;
 
-  /** @param patience timeout of every request; absent: the endpoint's, and ten minutes for a state's first byte. */
+  /** @param timeoutMs of every request; absent: the endpoint's, and ten minutes for a state's first byte. */
   constructor(
     readonly endpoint: RestEndpoint,
-    signal: AbortSignal,
-    patience?: { readonly timeoutMs: number },
+    { network, signal, timeoutMs }: {
+      readonly network: BeaconNetwork;
+      readonly signal: AbortSignal;
+      readonly timeoutMs?: number;
+    },
   ) {
-    this.#conditions = {
-      signal,
-      firstByteTimeoutMs: patience?.timeoutMs ?? STATE_FIRST_BYTE_MS,
-      ...patience,
-    };
+    this.network = network;
+    this.#conditions = { signal, timeoutMs, firstByteTimeoutMs: timeoutMs ?? STATE_FIRST_BYTE_MS };
+  }
+
+  /** Fetches the network with the node's fork schedule. */
+  async fetchNetwork(): Promise<BeaconNetwork> {
+    const route = beaconRoutes.spec;
+    const json = await this.#json(route, "/eth/v1/config/spec");
+    return believed(this.endpoint, route, () => readForkSchedule(this.network, json));
   }
 
   /** Fetches the newest finality update. */
@@ -176,7 +167,7 @@ export class BeaconNode {
   }
 
   /** Fetches the signers in a block. Blinded blocks are smaller: they omit the transactions. */
-  async fetchBlock(root: Hash256): Promise<BlockFacts> {
+  async fetchBlock(root: Hash256): Promise<SigningBlock> {
     try {
       return await this.#block(beaconRoutes.blindedBlock, `/eth/v1/beacon/blinded_blocks/${root}`);
     } catch (fault) {
@@ -187,9 +178,9 @@ export class BeaconNode {
     return await this.#block(beaconRoutes.block, `/eth/v2/beacon/blocks/${root}`);
   }
 
-  async #block(route: string, path: string): Promise<BlockFacts> {
+  async #block(route: string, path: string): Promise<SigningBlock> {
     const json = await this.#json(route, path);
-    return believed(this.endpoint, route, () => parseBlock(envelope.parse(json).data));
+    return believed(this.endpoint, route, () => parseSigningBlock(envelope.parse(json).data));
   }
 
   /** Fetches the finalized checkpoint of a state, by root, slot or `head`. */
@@ -214,29 +205,19 @@ export class BeaconNode {
     return believed(this.endpoint, route, () => readProof(answer));
   }
 
-  /** Fetches the historical summaries of a state, on one of {@link summariesPaths}. */
-  async fetchSummaries(path: string): Promise<SummariesProof> {
-    const route = beaconRoutes.summaries;
-    // The order of the fields in bytes is defined for Nimbus, but not for Lodestar.
-    const answer: RestAnswer = path.startsWith("/nimbus/")
-      ? await this.endpoint.fetchEither({ route, path }, this.#conditions)
-      : { kind: "json", json: await this.#json(route, path) };
-    return believed(this.endpoint, route, () => readSummariesProof(answer));
-  }
-
   /** Streams a state: its SSZ bytes, or JSON where the body's reader accepts it. */
   async streamState(state: string, body: BodyReader): Promise<void> {
     const path = `/eth/v2/debug/beacon/states/${state}`;
     await this.endpoint.stream({ route: beaconRoutes.state, path }, body, this.#conditions);
   }
 
-  /** @throws {RpcFault} `refused`, caused by {@link UnknownForkError}, when the answer is of an unknown fork. */
+  /** @throws {RpcFault} `refused`, caused by a {@link DerivationError} `unknown_fork`, for answers of such a fork. */
   async #json(route: string, path: string): Promise<Json> {
     const json = await this.endpoint.fetchJson({ route, path }, this.#conditions);
-    const fork = findUnknownFork(json);
-    if (fork === undefined) return json;
-    const error = new UnknownForkError(fork);
-    throw this.endpoint.fault("refused", route, { detail: error.message, cause: error });
+    const reported = versioned.safeParse(Array.isArray(json) ? json[0] : json).data?.version;
+    if (reported === undefined || forkNames.some((name) => name === reported)) return json;
+    const detail = `the beacon chain has reached fork ${reported}, which this version does not know`;
+    throw this.endpoint.fault("refused", route, { detail, cause: new DerivationError("unknown_fork") });
   }
 }
 
@@ -251,32 +232,6 @@ function readProof(answer: RestAnswer): readonly Hash256[] {
     throw new DerivationError("branch_length");
   }
   return hashesIn(bytes.subarray(start, end));
-}
-
-/** Length of the branch of the summaries in a state of Electra or later. */
-const SUMMARIES_DEPTH = 6;
-
-/** Bytes: offset of the summaries, the branch in place, the slot, the summaries. */
-function readSummariesProof(answer: RestAnswer): SummariesProof {
-  if (answer.kind === "json") {
-    const { historical_summaries: entries, proof } = summariesShape.parse(answer.json).data;
-    return {
-      entries: entries.map((entry) => ({
-        blockSummaryRoot: entry.block_summary_root,
-        stateSummaryRoot: entry.state_summary_root,
-      })),
-      branch: proof,
-    };
-  }
-  const { bytes } = answer;
-  const fixed = 4 + 32 * SUMMARIES_DEPTH + 8;
-  if (bytes.length < fixed) throw new DerivationError("branch_length");
-  const start = new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(0, true);
-  if (start !== fixed) throw new DerivationError("branch_length");
-  return {
-    entries: readSummaries(bytes.subarray(start)),
-    branch: hashesIn(bytes.subarray(4, 4 + 32 * SUMMARIES_DEPTH)),
-  };
 }
 
 function hashesIn(bytes: Uint8Array): Hash256[] {

@@ -4,8 +4,9 @@
  */
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
-import { STATE_PROOF_FORMAT } from "./spec/payload_branch.ts";
-import { BeaconNode, summariesPaths } from "./beacon_node.ts";
+import { type BeaconNetwork, hubIndicesAt, isGloasAt, periodOfSlot } from "./spec/beacon_network.ts";
+import { executionNodes, stateProofFormat } from "./spec/state_proof.ts";
+import { BeaconNode } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot } from "./state_bytes.ts";
 
@@ -14,12 +15,18 @@ export type Served = "yes" | "no" | "unknown";
 
 /** Capabilities of one node. */
 export interface ServedRoutes {
-  /** `light_client/*`. */
+  /** Network with the forks that the node knows; `undefined`: not served. */
+  readonly network: BeaconNetwork | undefined;
+  /** Newest finalized slot; `undefined`: not served. */
+  readonly slot: bigint | undefined;
+  /** True when the finalized state is of Gloas: light client routes are then enough. */
+  readonly isGloas: boolean;
+  /** `light_client/*`, without the updates of periods. */
   readonly lightClient: Served;
+  /** `light_client/updates`, which gateways may deny. */
+  readonly updates: Served;
   /** Proofs of single nodes of a state (Lodestar). */
   readonly stateProofs: Served;
-  /** Historical summaries with their proof (Nimbus, Lodestar). */
-  readonly summaries: Served;
   /** Whole states: in bytes, in JSON only, not at all; `slow`: no first byte in time. */
   readonly states: "bytes" | "json" | "slow" | Exclude<Served, "yes">;
 }
@@ -30,10 +37,15 @@ const PROBE_TIMEOUT_MS = 10_000;
 /** Probes all routes of a node in parallel. Faults are findings, but an abort is thrown. */
 export async function probeBeaconNode(
   endpoint: RestEndpoint,
-  signal: AbortSignal,
-  timeoutMs: number = PROBE_TIMEOUT_MS,
+  { network: known, signal, timeoutMs = PROBE_TIMEOUT_MS }: {
+    readonly network: BeaconNetwork;
+    readonly signal: AbortSignal;
+    readonly timeoutMs?: number;
+  },
 ): Promise<ServedRoutes> {
-  const node = new BeaconNode(endpoint, signal, { timeoutMs });
+  const own = await fetchSchedule(new BeaconNode(endpoint, { network: known, signal, timeoutMs }));
+  const network = own ?? known;
+  const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
   const lightClient = served(() => node.fetchFinalityUpdate());
   let header: Awaited<ReturnType<BeaconNode["fetchHeader"]>>["header"];
   try {
@@ -41,19 +53,40 @@ export async function probeBeaconNode(
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
     return {
+      network: own,
+      slot: undefined,
+      isGloas: false,
       lightClient: await lightClient,
+      updates: "unknown",
       stateProofs: "unknown",
-      summaries: "unknown",
       states: "unknown",
     };
   }
   const slot = String(header.slot);
-  const [stateProofs, summaries, states] = await Promise.all([
-    served(() => node.fetchStateProof(slot, STATE_PROOF_FORMAT)),
-    servedByAny(summariesPaths.map((path) => () => node.fetchSummaries(path(slot)))),
+  const format = stateProofFormat(executionNodes(hubIndicesAt(network, header.slot)));
+  const [updates, stateProofs, states] = await Promise.all([
+    served(() => node.fetchPeriodUpdate(periodOfSlot(network, header.slot))),
+    served(() => node.fetchStateProof(slot, format)),
     statesOf(node, header),
   ]);
-  return { lightClient: await lightClient, stateProofs, summaries, states };
+  return {
+    network: own,
+    slot: header.slot,
+    isGloas: isGloasAt(network, header.slot),
+    lightClient: await lightClient,
+    updates,
+    stateProofs,
+    states,
+  };
+}
+
+async function fetchSchedule(node: BeaconNode): Promise<BeaconNetwork | undefined> {
+  try {
+    return await node.fetchNetwork();
+  } catch (fault) {
+    if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
+    return undefined;
+  }
 }
 
 async function served(ask: () => Promise<unknown>): Promise<Served> {
@@ -64,12 +97,6 @@ async function served(ask: () => Promise<unknown>): Promise<Served> {
     if (!(fault instanceof RpcFault)) throw fault;
     return isAbsence(fault) ? "no" : "unknown";
   }
-}
-
-async function servedByAny(asks: readonly (() => Promise<unknown>)[]): Promise<Served> {
-  const all = await Promise.all(asks.map(served));
-  if (all.includes("yes")) return "yes";
-  return all.includes("unknown") ? "unknown" : "no";
 }
 
 /** Reads the first piece of a state. */

@@ -188,6 +188,24 @@ export const updateEvents = {
     meaning: "The hub verifies with its own epoch length.",
     action: "Correct `epoch_length`.",
   },
+  fork_not_followed: {
+    text: "Fork of a beacon chain that cannot be followed",
+    meaning:
+      "A fork is in force, or comes within 14 days, that the hub's runtime or this version does not know.",
+    action: "Upgrade this program before the fork; the hub's runtime is upgraded by its governance.",
+  },
+  header_not_carried: {
+    text: "Block header with fields that the hub does not know, checking again in 10 min",
+    meaning:
+      "The chain has reached a fork with other headers than the hub's runtime reads; no node is at fault.",
+    action: "Nothing can be proved until the hub's runtime is upgraded.",
+    reaction: "the chain is checked again in 10 min, the others continue",
+  },
+  light_client_updates_missing: {
+    text: "No beacon node serves light_client/updates: the next sync committee is read from a state",
+    meaning: "The change of the period is proved by the attested state, by a proof or whole.",
+    action: "Use a node that serves the route; gateways deny it.",
+  },
   beacon_node_failed: {
     text: "Beacon node did not answer",
     meaning: "One request to a beacon node failed; the next node is asked.",
@@ -215,14 +233,5 @@ export const updateEvents = {
     text: "Updates read whole beacon states",
     meaning: "Every update transfers a whole state (300 MB on Ethereum).",
     action: "Add a node with smaller answers; the line names them.",
-  },
-  block_withdrawals_mismatch: {
-    text: "Withdrawals of a block do not fit the beacon state",
-    meaning: "The execution node is on another fork, or not honest. Another way to the proof is used.",
-    action: "Use another execution endpoint if it repeats.",
-  },
-  block_withdrawals_unknown: {
-    text: "Withdrawals of a block unknown",
-    meaning: "The execution node does not have the block; another way to the proof is used.",
   },
 } as const satisfies Record<string, EventText>;

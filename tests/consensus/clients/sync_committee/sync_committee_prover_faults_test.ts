@@ -2,10 +2,7 @@ import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { falseValue, leafPaths } from "../../../../devnet/beacon/lies.ts";
-import type { OptionalRoutes } from "../../../../devnet/beacon/beacon.ts";
 import { changeAt, Fixture, type Mischief, never } from "./fixture.ts";
-
-const summaries: readonly OptionalRoutes[] = ["nimbusSummaries", "lodestarSummaries", "oldLodestarSummaries"];
 
 /** Hosts whose data was refused, as the log names them. */
 function refused(fixture: Fixture): unknown[] {
@@ -76,13 +73,12 @@ Deno.test("sync committee prover: a source that lies is named, and the next one 
   const { fixture } = await newsFor(["honest"]);
   await using _ = fixture;
   const lie: Mischief = {
-    json: (path, body) => path.includes("historical") ? changed(body, "data.proof.2") : body,
     bytes: (path, bytes) => path.includes("/proof/state/") ? turned(bytes, 40) : bytes,
   };
   fixture.spoil("liar", lie);
   const finding = await fixture.prover(["liar"]).next(never);
   ok(finding.kind === "updates");
-  match(finding.summary, /by historical summaries of liar/);
+  match(finding.summary, /by whole state of liar/);
   equal(refused(fixture), ["liar"]);
   fixture.spoil("liar", {
     bytes: (path, bytes) => turned(bytes, path.startsWith("/eth/v2/debug") ? 2_736_640 : 40),
@@ -96,11 +92,6 @@ Deno.test("sync committee prover: a source that lies is named, and the next one 
   match(other.summary, /by state proof of honest/);
 });
 
-function changed(body: unknown, field: string): unknown {
-  changeAt(body, field.split("."), falseValue);
-  return body;
-}
-
 /** A copy with one bit turned. */
 function turned(bytes: Uint8Array, at: number): Uint8Array {
   const copy = Uint8Array.from(bytes);
@@ -109,7 +100,7 @@ function turned(bytes: Uint8Array, at: number): Uint8Array {
 }
 
 Deno.test("sync committee prover: a lie in the beginning of a state or in a bootstrap is found", async () => {
-  const { fixture, prover } = await newsFor(["liar", "honest"], { without: ["lodestarProof", ...summaries] });
+  const { fixture, prover } = await newsFor(["liar", "honest"], { without: ["lodestarProof"] });
   await using _ = fixture;
   equal((await fixture.follow(prover)).length, 1); // now the summaries are known
   const lies: readonly (readonly [string, Mischief])[] = [
@@ -255,11 +246,8 @@ Deno.test("sync committee prover: a node that finds states by slot only is asked
 });
 
 /** Answers of a later fork: another name, and light client headers without the execution header. */
-function ofLaterFork(name: string | undefined): Mischief {
-  const renamed = (body: object): object => {
-    const { version: _, ...rest } = { version: undefined, ...body };
-    return name === undefined ? rest : { version: name, ...rest };
-  };
+function ofLaterFork(name: string): Mischief {
+  const renamed = (body: object): object => ({ ...body, version: name });
   const withoutPayload = (body: unknown): unknown => {
     for (const header of ["finalized_header", "attested_header"]) {
       changeAt(body, ["data", header], (value) => ({ beacon: Object(value).beacon }));
@@ -279,38 +267,18 @@ function ofLaterFork(name: string | undefined): Mischief {
 Deno.test("sync committee prover: a fork that the hub does not know is reported as that, and no node is accused", async () => {
   const { fixture } = await newsFor(["honest"]);
   await using _ = fixture;
-  fixture.spoil("new", ofLaterFork("gloas"));
-  fixture.spoil("newer", ofLaterFork("gloas"));
+  fixture.spoil("new", ofLaterFork("heze"));
+  fixture.spoil("newer", ofLaterFork("heze"));
   for (const hosts of [["new"], ["new", "newer"]]) {
     await rejects(fixture.prover(hosts).next(never), (fault) => {
       ok(fault instanceof ProverFault);
-      equal([fault.code, fault.endpoint], ["unrecoverable", undefined]);
-      match(
-        fault.detail,
-        /^the beacon chain has reached fork gloas, which the hub's client does not know yet/,
-      );
+      equal([fault.code, fault.endpoint], ["fork_not_followed", undefined]);
+      match(fault.detail, /^the beacon chain has reached fork heze, which this version does not know/);
       return true;
     });
   }
   equal(refused(fixture), []);
   equal((await fixture.prover(["new", "honest"]).next(never)).kind, "updates", "one node is no fork");
-});
-
-Deno.test("sync committee prover: answers without the execution header and without a name are of a later fork", async () => {
-  const { fixture } = await newsFor(["honest"]);
-  await using _ = fixture;
-  fixture.spoil("new", ofLaterFork(undefined));
-  fixture.spoil("blocks", { status: (path) => path.includes("light_client") ? 404 : undefined });
-  equal((await fixture.prover(["new", "honest"]).next(never)).kind, "updates");
-  equal(refused(fixture), []);
-  fixture.spoil("electra", {
-    json: (path, body) =>
-      path.includes("finality_update") ? { ...Object(ofLaterFork("electra").json?.(path, body)) } : body,
-  });
-  await rejects(
-    fixture.prover(["electra"]).next(never),
-    (fault) => fault instanceof ProverFault && fault.code === "bad_data" && fault.endpoint === "electra",
-  );
 });
 
 Deno.test("sync committee prover: routes that fail because they do not exist are learned, and others serve", async () => {

@@ -1,18 +1,22 @@
 /**
  * Objects of the beacon nodes' light client routes, and the reading of their JSON.
- * Source: ethereum/consensus-specs: specs/{altair,capella,electra}/light-client/sync-protocol.md;
+ * Source: ethereum/consensus-specs: specs/{altair,capella,electra,gloas}/light-client/sync-protocol.md;
  * ethereum/beacon-APIs: apis/beacon/light_client, types.
  */
 import * as z from "zod";
 import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import type { ExecutionPayloadHeader } from "./ssz_roots.ts";
+import { ExecutionPayloadHeader } from "./ssz_roots.ts";
 import type { BeaconBlockHeader, SyncAggregate, SyncCommittee } from "./update.ts";
 
-/** A beacon header with the execution header of its block. */
+/** A beacon header with the execution header of its block, in the body of the block. */
 export interface LightClientHeader {
   readonly beacon: BeaconBlockHeader;
-  readonly execution: ExecutionPayloadHeader;
-  /** Branch of the execution header in the block body, bottom up. */
+  /**
+   * The execution header; in objects of Gloas a hash: of the parent's execution block, and of the block's own for a
+   * header of before.
+   */
+  readonly execution: ExecutionPayloadHeader | Hash256;
+  /** Branch of the execution header, or of the hash, in the block body, bottom up. */
   readonly executionBranch: readonly Hash256[];
 }
 
@@ -20,7 +24,10 @@ export interface LightClientHeader {
 export interface FinalityUpdate {
   readonly attestedHeader: BeaconBlockHeader;
   readonly finalizedHeader: LightClientHeader;
-  /** Branch of the ROOT of the finalized checkpoint in the attested state: one node more than the hub expects. */
+  /**
+   * Branch of the ROOT of the finalized checkpoint in the attested state: one node more than the hub expects. It may be
+   * lengthened by zero nodes, as all branches of states may: see `withoutPadding`.
+   */
   readonly finalityBranch: readonly Hash256[];
   readonly syncAggregate: SyncAggregate;
   readonly signatureSlot: bigint;
@@ -41,6 +48,14 @@ export interface LightClientBootstrap {
   readonly currentSyncCommitteeBranch: readonly Hash256[];
 }
 
+/** The required part of a block, not verified against its root: the signers of its parent. */
+export interface SigningBlock {
+  readonly slot: bigint;
+  readonly parentRoot: Hash256;
+  /** Signatures over the parent. */
+  readonly syncAggregate: SyncAggregate;
+}
+
 /** A beacon node's answer that violates the schema of the requested object. */
 export class LightClientJsonError extends Error {
   override readonly name = "LightClientJsonError";
@@ -55,21 +70,12 @@ export class LightClientJsonError extends Error {
   }
 }
 
-/** Maximum digits of a 256-bit decimal number. */
-const MAX_DIGITS = 78;
-
-function integer(bits: bigint): z.ZodType<bigint> {
-  return z.string().regex(/^[0-9]+$/).max(MAX_DIGITS).transform(BigInt).refine((value) =>
-    value >> bits === 0n
-  );
-}
-
 function sized(minLength: number, maxLength = minLength): z.ZodType<Uint8Array> {
   return z.string().regex(/^0x([0-9a-fA-F]{2})*$/).max(2 + 2 * maxLength).transform(fromHex)
     .refine((bytes) => bytes.length >= minLength && bytes.length <= maxLength);
 }
 
-const uint64 = integer(64n);
+const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt).refine((value) => value >> 64n === 0n);
 const hash = sized(32).transform(toHash256);
 const branch = z.array(hash).max(64);
 
@@ -87,53 +93,24 @@ const beaconHeader = z.object({
   bodyRoot: json.body_root,
 }));
 
-const executionHeader = z.object({
-  parent_hash: hash,
-  fee_recipient: sized(20),
-  state_root: hash,
-  receipts_root: hash,
-  logs_bloom: sized(256),
-  prev_randao: hash,
-  block_number: uint64,
-  gas_limit: uint64,
-  gas_used: uint64,
-  timestamp: uint64,
-  extra_data: sized(0, 32),
-  base_fee_per_gas: integer(256n),
-  block_hash: hash,
-  transactions_root: hash,
-  withdrawals_root: hash,
-  blob_gas_used: uint64,
-  excess_blob_gas: uint64,
-}).transform((json): ExecutionPayloadHeader => ({
-  parentHash: json.parent_hash,
-  feeRecipient: json.fee_recipient,
-  stateRoot: json.state_root,
-  receiptsRoot: json.receipts_root,
-  logsBloom: json.logs_bloom,
-  prevRandao: json.prev_randao,
-  blockNumber: json.block_number,
-  gasLimit: json.gas_limit,
-  gasUsed: json.gas_used,
-  timestampSec: json.timestamp,
-  extraData: json.extra_data,
-  baseFeePerGasWei: json.base_fee_per_gas,
-  blockHash: json.block_hash,
-  transactionsRoot: json.transactions_root,
-  withdrawalsRoot: json.withdrawals_root,
-  blobGasUsed: json.blob_gas_used,
-  excessBlobGas: json.excess_blob_gas,
-}));
-
 const lightClientHeader = z.object({
   beacon: beaconHeader,
-  execution: executionHeader,
+  execution: z.unknown().optional(),
+  execution_block_hash: hash.optional(),
   execution_branch: branch,
-}).transform((json): LightClientHeader => ({
-  beacon: json.beacon,
-  execution: json.execution,
-  executionBranch: json.execution_branch,
-}));
+}).transform((json, context): LightClientHeader => {
+  const { beacon, execution_block_hash: blockHash, execution_branch: executionBranch } = json;
+  try {
+    const execution = json.execution === undefined && blockHash !== undefined
+      ? blockHash
+      : ExecutionPayloadHeader.fromJson(json.execution);
+    return { beacon, execution, executionBranch };
+  } catch {
+    // The codec library's errors have no code.
+    context.addIssue({ code: "custom", path: ["execution"] });
+    return z.NEVER;
+  }
+});
 
 const committee = z.object({ pubkeys: z.array(sized(48)).length(512), aggregate_pubkey: sized(48) })
   .transform((json): SyncCommittee => ({
@@ -141,11 +118,17 @@ const committee = z.object({ pubkeys: z.array(sized(48)).length(512), aggregate_
     aggregatePublicKey: json.aggregate_pubkey,
   }));
 
+const syncAggregate = z.object({ sync_committee_bits: sized(64), sync_committee_signature: sized(96) })
+  .transform((json): SyncAggregate => ({
+    bits: json.sync_committee_bits,
+    signature: json.sync_committee_signature,
+  }));
+
 const finalityUpdateShape = z.object({
   attested_header: z.object({ beacon: beaconHeader }),
   finalized_header: lightClientHeader,
   finality_branch: branch,
-  sync_aggregate: z.object({ sync_committee_bits: sized(64), sync_committee_signature: sized(96) }),
+  sync_aggregate: syncAggregate,
   signature_slot: uint64,
 });
 
@@ -154,10 +137,7 @@ function toFinalityUpdate(json: z.output<typeof finalityUpdateShape>): FinalityU
     attestedHeader: json.attested_header.beacon,
     finalizedHeader: json.finalized_header,
     finalityBranch: json.finality_branch,
-    syncAggregate: {
-      bits: json.sync_aggregate.sync_committee_bits,
-      signature: json.sync_aggregate.sync_committee_signature,
-    },
+    syncAggregate: json.sync_aggregate,
     signatureSlot: json.signature_slot,
   };
 }
@@ -181,6 +161,14 @@ const bootstrap = z.object({
   header: json.header,
   currentSyncCommittee: json.current_sync_committee,
   currentSyncCommitteeBranch: json.current_sync_committee_branch,
+}));
+
+const signingBlock = z.object({
+  message: z.object({ slot: uint64, parent_root: hash, body: z.object({ sync_aggregate: syncAggregate }) }),
+}).transform(({ message }): SigningBlock => ({
+  slot: message.slot,
+  parentRoot: message.parent_root,
+  syncAggregate: message.body.sync_aggregate,
 }));
 
 function parse<T>(shape: z.ZodType<T>, json: unknown, typeName: string): T {
@@ -209,7 +197,7 @@ export function parseBeaconBlockHeader(json: unknown): BeaconBlockHeader {
   return parse(beaconHeader, json, "BeaconBlockHeader");
 }
 
-/** Reads an execution payload header, from Deneb on. @throws {LightClientJsonError} */
-export function parseExecutionPayloadHeader(json: unknown): ExecutionPayloadHeader {
-  return parse(executionHeader, json, "ExecutionPayloadHeader");
+/** Reads the `data` of `/eth/v2/beacon/blocks/{id}` or `/eth/v1/beacon/blinded_blocks/{id}`. @throws {LightClientJsonError} */
+export function parseSigningBlock(json: unknown): SigningBlock {
+  return parse(signingBlock, json, "SignedBeaconBlock");
 }

@@ -3,7 +3,7 @@ import { concatBytes, type Hash256 } from "../../../../../src/core/encoding/byte
 import {
   decodeBeaconConsensusState,
   decodeBeaconUpdate,
-} from "../../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+} from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import type { BeaconNetwork } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
   beaconConsensusStateCodec,
@@ -340,7 +340,7 @@ Deno.test("sync committee: of rules broken together the hub's first one is named
 const SIGNATURE_SLOT_BYTES = 8;
 
 Deno.test("sync committee: bytes of an encoded update cannot be changed, wherever they are", () => {
-  const encoded = stateUpdateCodecs.current.enc(first);
+  const encoded = stateUpdateCodecs.flat.enc(first);
   for (let at = 0; at < encoded.length - SIGNATURE_SLOT_BYTES; at += 23) {
     throws(
       () => verifyUpdate(sepolia, trusted, decodeBeaconUpdate(flipByte(encoded, at))),
@@ -356,7 +356,7 @@ Deno.test("sync committee: the signature slot is free within its fork and period
 });
 
 Deno.test("sync committee: cut or prolonged bytes are no update and no state", () => {
-  const update = stateUpdateCodecs.current.enc(first);
+  const update = stateUpdateCodecs.flat.enc(first);
   const state = beaconConsensusStateCodec.enc({
     frozenHeight: undefined,
     lightClientState: trusted,
