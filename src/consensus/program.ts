@@ -49,6 +49,7 @@ export function runProgram(
     readAgain: read,
     keepFixed: keepHub,
     onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
+    board: watch.checks,
     secretsOf: listSecrets,
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,

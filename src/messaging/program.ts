@@ -52,6 +52,7 @@ export function runProgram(
       hasResult: command.kind === "command" && command.hasResult,
       tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
       onWarning: (line) => watch.program.noteWarning(line),
+      board,
     },
     async (config, { log, setLogLevel, print, hasColour, signal, exitNow, inRounds }) => {
       const { fence } = args;

@@ -17,8 +17,7 @@ import {
   u8 as scaleU8,
   Vector,
 } from "scale-ts";
-import { fromHex, toHash256, toHex } from "./bytes.ts";
-import type { Hash256, Hex } from "./bytes.ts";
+import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "./bytes.ts";
 
 export { _void as nothing, bool, type Codec, Enum, Option, Struct, Tuple } from "scale-ts";
 
@@ -56,11 +55,19 @@ export function decodeStrict<T>(codec: Codec<T>, bytes: Uint8Array, typeName: st
 
 /**
  * The value whose only encoding is a prefix of `bytes`: the rest is ignored, as the runtimes' `Decode::decode` does.
+ * @param onRest called with the number of bytes that follow, if any: later versions of a type append fields
  * @throws {ScaleError}
  */
-export function decodePrefix<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
+export function decodePrefix<T>(
+  codec: Codec<T>,
+  bytes: Uint8Array,
+  typeName: string,
+  onRest?: (bytes: number) => void,
+): T {
   const value = decodeLoose(codec, bytes, typeName);
-  if (!startsWith(bytes, codec.enc(value))) throw new ScaleError("non_canonical", typeName);
+  const canonical = codec.enc(value);
+  if (!startsWith(bytes, canonical)) throw new ScaleError("non_canonical", typeName);
+  if (bytes.length > canonical.length) onRest?.(bytes.length - canonical.length);
   return value;
 }
 
@@ -184,6 +191,54 @@ export function list<T>(item: Codec<T>): Codec<readonly T[]> {
   );
 }
 
+/** Items of a list that a runtime may extend, as far as they can be read. */
+export interface OpenList<T> {
+  readonly known: readonly T[];
+  /** Number of items from the first that cannot be read on; 0: all are known. */
+  readonly unread: number;
+  /** SCALE of those items, and of everything that follows the list; empty when all are known. */
+  readonly rest: Uint8Array;
+}
+
+const allThatIsLeft = Bytes(Infinity);
+
+/**
+ * List (`Vec<T>`) whose items may have variants that this program does not know. Such an item has no known length, so
+ * it ends its list, and nothing behind the list can be read either: this is for the last field of a value.
+ */
+export function openList<T>(item: Codec<T>): Codec<OpenList<T>> {
+  const readItems = createDecoder((stream) => {
+    const count = Number(compact.dec(stream));
+    const known: T[] = [];
+    let end = compact.enc(count).length;
+    while (known.length < count) {
+      try {
+        const value = item.dec(stream);
+        end += item.enc(value).length;
+        known.push(value);
+      } catch (error) {
+        if (isTruncation(error)) throw error;
+        return { known, unread: count - known.length, end };
+      }
+    }
+    return { known, unread: 0, end };
+  });
+  return createCodec<OpenList<T>>(
+    ({ known, unread, rest }) =>
+      concatBytes(compact.enc(known.length + unread), ...known.map((each) => item.enc(each)), rest),
+    createDecoder((input) => {
+      const bytes = allThatIsLeft.dec(input);
+      const { known, unread, end } = readItems(bytes);
+      if (unread === 0 && end < bytes.length) throw new ScaleError("trailing", "list");
+      return { known, unread, rest: bytes.slice(end) };
+    }),
+  );
+}
+
+function isTruncation(error: unknown): boolean {
+  return error instanceof RangeError || error instanceof ScaleError && error.code === "truncated";
+}
+
 /** Two values in order (a tuple). */
 export function pair<A, B>(first: Codec<A>, second: Codec<B>): Codec<readonly [A, B]> {
   const inner = Tuple(first, second);
@@ -200,6 +255,35 @@ export function unitEnum<const Name extends string>(
     if (name === undefined) throw new ScaleError("invalid", names.join("|"));
     return name;
   });
+}
+
+/** Variant that this program does not know, by its index. */
+export type UnknownVariant = `unknown(${number})`;
+
+/** As {@link unitEnum}, of an enum that a runtime or a contract may extend. */
+export function openEnum<const Name extends string>(
+  names: readonly Name[],
+  firstIndex = 0,
+): Codec<Name | UnknownVariant> {
+  return enhanceCodec(
+    scaleU8,
+    (name) => isUnknown(name) ? Number(name.slice("unknown(".length, -1)) : names.indexOf(name) + firstIndex,
+    (index) => nameVariant(names, index - firstIndex, index),
+  );
+}
+
+/** Name of a variant, or its index in words. */
+export function nameVariant<const Name extends string>(
+  names: readonly Name[],
+  position: number,
+  index = position,
+): Name | UnknownVariant {
+  return names[position] ?? `unknown(${index})`;
+}
+
+/** True for a variant that this program does not know. */
+export function isUnknown<Name extends string>(name: Name | UnknownVariant): name is UnknownVariant {
+  return /^unknown\(\d+\)$/.test(name);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Log of a program: levels, formats, repeated lines, redaction. Built on LogTape. */
 import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/logtape";
+import type { UnknownThing } from "../checks/check_board.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Entry, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
 import { type EventCode, events } from "./events.ts";
@@ -32,6 +33,8 @@ export interface LogOptions {
   readonly progress?: Log["progress"];
   /** Called with each warning and error that is written, without secrets; must not throw. */
   readonly onWarning?: (line: RecentWarning) => void;
+  /** Called with what `unknown_met` names, without secrets; false: it was named before, and is not written again. */
+  readonly onUnknown?: ((thing: UnknownThing, nowMs: number) => boolean) | undefined;
 }
 
 /** Log that can be flushed. */
@@ -45,6 +48,7 @@ export interface OpenLog extends Log {
 }
 
 const category = "causeway";
+const UNKNOWN_MET: EventCode = "unknown_met";
 
 /** LogTape has no `warn`. */
 const tapeLevels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
@@ -144,6 +148,11 @@ function createWriter(options: LogOptions): EntryWriter {
   const hidden = new Set(options.secrets ?? []);
   let redact = createRedactor([...hidden]);
   const repeats = new Repeats();
+  const toUnknown = ({ fields: { chain = "", what, cost } }: Entry): UnknownThing => ({
+    chain: String(chain),
+    what: redact(String(what)),
+    cost: redact(String(cost)),
+  });
   const writeAll = (entries: readonly Entry[]): void => {
     for (const entry of entries) {
       options.write(redact(safely(() => format(entry, details), entry)));
@@ -157,6 +166,9 @@ function createWriter(options: LogOptions): EntryWriter {
       details = { ...details, withStack };
     },
     take: (entry) => {
+      if (entry.event === UNKNOWN_MET && options.onUnknown?.(toUnknown(entry), entry.timeMs) === false) {
+        return;
+      }
       writeAll(repeats.admit(entry.level === "error" ? withAdvice(entry) : entry));
       if (entry.level === "error") options.flush?.();
     },

@@ -13,7 +13,10 @@ import {
   decodeStrict,
   fixedBytes,
   hash256,
+  isUnknown,
   list,
+  openEnum,
+  openList,
   Option,
   orderedMap,
   pair,
@@ -152,4 +155,44 @@ Deno.test("SCALE: the error names the outermost type and never the bytes", () =>
 Deno.test("SCALE: byte strings are ordered by content, then by length", () => {
   const sorted = ["0x", "0x00", "0x0001", "0x01", "0xff"];
   equal([...sorted].reverse().map((hex) => fromHex(hex)).sort(compareBytes).map(toHex), sorted);
+});
+
+Deno.test("scale: an enum that a runtime may extend keeps the index of what is not known", () => {
+  const tier = openEnum(["one", "two"], 1);
+  for (
+    const [hex, name] of [["0x01", "one"], ["0x02", "two"], ["0x00", "unknown(0)"], ["0x07", "unknown(7)"]]
+  ) {
+    const decoded = decodeStrict(tier, fromHex(hex ?? ""), "Tier");
+    equal(decoded, name);
+    equal(toHex(tier.enc(decoded)), hex);
+  }
+  equal([isUnknown("unknown(7)"), isUnknown("one"), isUnknown("unknown")], [true, false, false]);
+});
+
+Deno.test("scale: an item that is not known ends its list, and what came before it is kept", () => {
+  const kinds = Struct({ at: u32, items: openList(pair(u8, unitEnum(["one", "two"]))) });
+  const whole = "0x010000000805000601";
+  const rows: readonly (readonly [hex: string, known: number, unread: number, rest: string])[] = [
+    ["0x0100000000", 0, 0, "0x"],
+    [whole, 2, 0, "0x"],
+    // Item 1 has variant 9 with bytes of its own, and item 2 is behind it.
+    ["0x010000000c05000609aabb0701", 1, 2, "0x0609aabb0701"],
+    ["0x01000000040509", 0, 1, "0x0509"],
+  ];
+  for (const [hex, known, unread, rest] of rows) {
+    const value = decodeStrict(kinds, fromHex(hex), "Kinds");
+    equal([value.items.known.length, value.items.unread, toHex(value.items.rest)], [known, unread, rest]);
+    equal(toHex(kinds.enc(value)), hex);
+  }
+  refusesBytes(kinds, `${whole}00`, "trailing");
+  refusesBytes(kinds, whole.slice(0, -2), "truncated");
+  refusesBytes(kinds, "0x01000000fdff050006", "truncated");
+});
+
+Deno.test("scale: the bytes behind a value that is read by its beginning are counted", () => {
+  const rests: number[] = [];
+  for (const hex of ["0x05", "0x0501", "0x05010203"]) {
+    equal(decodePrefix(u8, fromHex(hex), "u8", (count) => rests.push(count)), 5);
+  }
+  equal(rests, [1, 3]);
 });
