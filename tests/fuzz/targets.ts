@@ -99,7 +99,7 @@ import {
   leafCodec,
   postRequestCodec,
 } from "../../src/core/ismp/request.ts";
-import { parseEventsWithMetadata, parseIsmpEvent, parseProofAnswer } from "../../src/core/ismp/rpc_json.ts";
+import { parseEvents, parseIsmpEvent, parseProofAnswer } from "../../src/core/ismp/rpc_json.ts";
 import { stateCommitmentCodec } from "../../src/core/ismp/state_commitment.ts";
 import { parseStateMachine, stateMachineHeightCodec } from "../../src/core/ismp/state_machine.ts";
 import { decodeRlp } from "../../src/core/merkle/patricia.ts";
@@ -259,7 +259,7 @@ export const TARGETS: readonly Target[] = [
   ofJson("parseHashedBlock", (json) => parseHashedBlock(json)),
   ofJson("parseIsmpEvent", (json) => parseIsmpEvent(json)),
   ofJson("parseProofAnswer", (json) => parseProofAnswer(json)),
-  ofJson("parseEventsWithMetadata", (json) => parseEventsWithMetadata(json)),
+  ofJson("parseEvents", (json) => parseEvents(json)),
   ofJson("parseFinalityUpdate", (json) => parseFinalityUpdate(json)),
   ofJson("parseLightClientUpdate", (json) => parseLightClientUpdate(json)),
   ofJson("parseLightClientBootstrap", (json) => parseLightClientBootstrap(json)),

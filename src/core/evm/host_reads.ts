@@ -4,6 +4,7 @@
  */
 import { decodeFunctionResult, encodeFunctionData, getAbiItem, toFunctionSelector } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
+import { nameVariant, type UnknownVariant } from "../encoding/scale.ts";
 import type { StateCommitment } from "../ismp/state_commitment.ts";
 import { type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.ts";
 import { type Address, presentAddress, toAddress } from "./address.ts";
@@ -192,10 +193,8 @@ export function toStateCommitment(
 
 const frozenStatuses: readonly FrozenStatus[] = ["none", "incoming", "outgoing", "all"];
 
-function decodeFrozen(data: Hex): FrozenStatus {
-  const status = frozenStatuses[decodeFunctionResult({ abi, functionName: "frozen", data })];
-  if (status === undefined) throw new RangeError("Unknown frozen status");
-  return status;
+function decodeFrozen(data: Hex): FrozenStatus | UnknownVariant {
+  return nameVariant(frozenStatuses, decodeFunctionResult({ abi, functionName: "frozen", data }));
 }
 
 function decodeResponseReceipt(

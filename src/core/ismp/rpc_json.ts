@@ -27,12 +27,13 @@ interface JsonPlace {
 /** JSON that does not have the shape of the named type. */
 export class IsmpJsonError extends Error {
   override readonly name = "IsmpJsonError";
-  readonly code = "malformed_json";
   constructor(
     readonly typeName: string,
-    /** Path of the first field that does not fit, e.g. `PostRequest.nonce`; empty for the whole. */
+    /** Path of the first field that does not fit, e.g. `PostRequest.nonce`; empty for the whole; or the unknown kind. */
     readonly field: string,
     options?: ErrorOptions,
+    /** `unknown_kind`: an event or a request of a kind that this program does not know. */
+    readonly code: "malformed_json" | "unknown_kind" = "malformed_json",
   ) {
     super(`JSON ${typeName}: malformed${field === "" ? "" : ` at ${field}`}`, options);
   }
@@ -75,39 +76,32 @@ const byteArray = z.union([
 ]);
 
 const stateMachineIdSchema = converted(
-  z.strictObject({ state_id: stateMachine, consensus_state_id: consensusStateId }),
+  z.object({ state_id: stateMachine, consensus_state_id: consensusStateId }),
   (id): StateMachineId => ({ stateMachine: id.state_id, consensusStateId: id.consensus_state_id }),
 );
 
-const stateMachineHeightSchema: z.ZodType<StateMachineHeight> = z.strictObject({
+const stateMachineHeightSchema: z.ZodType<StateMachineHeight> = z.object({
   id: stateMachineIdSchema,
   height: u64,
 });
 
+const requestFields = {
+  source: stateMachine,
+  dest: stateMachine,
+  nonce: u64,
+  from: hexBytes,
+  timeoutTimestamp: u64,
+};
+const postFields = { ...requestFields, to: hexBytes, body: hexBytes };
+const getFields = { ...requestFields, keys: z.array(hexBytes), height: u64, context: hexBytes };
+
 const postSchema = converted(
-  z.strictObject({
-    source: stateMachine,
-    dest: stateMachine,
-    nonce: u64,
-    from: hexBytes,
-    to: hexBytes,
-    timeoutTimestamp: u64,
-    body: hexBytes,
-  }),
+  z.object(postFields),
   ({ timeoutTimestamp, ...rest }): PostRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
 );
 
 const getSchema = converted(
-  z.strictObject({
-    source: stateMachine,
-    dest: stateMachine,
-    nonce: u64,
-    from: hexBytes,
-    keys: z.array(hexBytes),
-    height: u64,
-    context: hexBytes,
-    timeoutTimestamp: u64,
-  }),
+  z.object(getFields),
   ({ timeoutTimestamp, ...rest }): GetRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
 );
 
@@ -117,20 +111,34 @@ const presentOrAbsent = converted(
   (text): Uint8Array | undefined => text === "" || text === "0x" ? undefined : fromHex(text),
 );
 
-const storageValueSchema: z.ZodType<StorageValue> = z.strictObject({ key: hexBytes, value: presentOrAbsent });
+const storageValueSchema: z.ZodType<StorageValue> = z.object({ key: hexBytes, value: presentOrAbsent });
 
-const responseSchema: z.ZodType<GetResponse> = z.strictObject({
-  get: getSchema,
-  values: z.array(storageValueSchema),
-});
-
-const handledSchema = z.strictObject({ commitment: hash, relayer: hexBytes });
-const timeoutSchema = z.strictObject({ commitment: hash, source: stateMachine, dest: stateMachine });
+const responseFields = { get: getSchema, values: z.array(storageValueSchema) };
+const responseSchema: z.ZodType<GetResponse> = z.object(responseFields);
+const handledFields = { commitment: hash, relayer: hexBytes };
+const handledSchema = z.object(handledFields);
+const timeoutFields = { commitment: hash, source: stateMachine, dest: stateMachine };
+const timeoutSchema = z.object(timeoutFields);
+const updatedFields = { state_machine_id: stateMachineIdSchema, latest_height: u64 };
 const updatedSchema = converted(
-  z.strictObject({ state_machine_id: stateMachineIdSchema, latest_height: u64 }),
+  z.object(updatedFields),
   (value) => ({ stateMachineId: value.state_machine_id, latestHeight: value.latest_height }),
 );
-const vetoedSchema = z.strictObject({ height: stateMachineHeightSchema, fisherman: hexBytes });
+const vetoedFields = { height: stateMachineHeightSchema, fisherman: hexBytes };
+const vetoedSchema = z.object(vetoedFields);
+
+/** Fields of each event that this program knows; a newer node may send more. */
+const knownFields: Readonly<Record<IsmpEvent["tag"], Readonly<Record<string, z.ZodType>>>> = {
+  StateMachineUpdated: updatedFields,
+  StateCommitmentVetoed: vetoedFields,
+  PostRequest: postFields,
+  GetRequest: getFields,
+  GetResponse: responseFields,
+  PostRequestHandled: handledFields,
+  GetRequestHandled: handledFields,
+  PostRequestTimeoutHandled: timeoutFields,
+  GetRequestTimeoutHandled: timeoutFields,
+};
 
 /** An externally tagged variant: an object with one field, the tag. */
 const taggedSchema = z.record(z.string(), z.unknown());
@@ -142,10 +150,16 @@ function readTagged(json: unknown, typeName: string): readonly [tag: string, pay
   return first;
 }
 
-/** An event of `ismp_queryEvents`. @throws {IsmpJsonError} naming the first field that does not fit. */
+/**
+ * An event of `ismp_queryEvents`; fields that are not known are passed over.
+ * @throws {IsmpJsonError} naming the first field that does not fit.
+ */
 export function parseIsmpEvent(json: unknown): IsmpEvent {
+  return parseTagged(readTagged(json, "Event"));
+}
+
+function parseTagged([tag, payload]: readonly [tag: string, payload: unknown]): IsmpEvent {
   const typeName = "Event";
-  const [tag, payload] = readTagged(json, typeName);
   switch (tag) {
     case "StateMachineUpdated":
       return { tag, value: parse(updatedSchema, payload, { typeName, tag }) };
@@ -164,7 +178,7 @@ export function parseIsmpEvent(json: unknown): IsmpEvent {
     case "GetRequestTimeoutHandled":
       return { tag, value: parse(timeoutSchema, payload, { typeName, tag }) };
     default:
-      throw new IsmpJsonError(typeName, tag.slice(0, 64));
+      throw new IsmpJsonError(typeName, tag.slice(0, 64), {}, "unknown_kind");
   }
 }
 
@@ -188,7 +202,12 @@ export function parseProofAnswer(json: unknown): ProofAnswer {
 
 /** One event of an answer: the event, or the reason why it cannot be read. */
 export type DecodedEvent =
-  | { readonly kind: "event"; readonly event: IsmpEvent }
+  | {
+    readonly kind: "event";
+    readonly event: IsmpEvent;
+    /** Names of fields that this program does not know; absent: there are none. */
+    readonly unknownFields?: readonly string[];
+  }
   | { readonly kind: "undecodable"; readonly error: IsmpJsonError };
 
 /**
@@ -198,25 +217,23 @@ export type DecodedEvent =
 export function parseDispatchedRequest(json: unknown): DecodedEvent {
   return decoding(() => {
     const [tag, payload] = readTagged(json, "Request");
-    if (tag === "Post") return parseIsmpEvent({ PostRequest: payload });
-    if (tag === "Get") return parseIsmpEvent({ GetRequest: payload });
-    throw new IsmpJsonError("Request", tag.slice(0, 64));
+    return [`${tag}Request`, payload];
   });
 }
 
 /** As {@link parseDispatchedRequest}, of `ismp_queryResponses`. */
 export function parseDispatchedResponse(json: unknown): DecodedEvent {
-  return decoding(() => parseIsmpEvent({ GetResponse: json }));
+  return decoding(() => ["GetResponse", json]);
 }
 
 /** Reads one event; never throws for what an event may contain. */
-function decodeIsmpEvent(json: unknown): DecodedEvent {
-  return decoding(() => parseIsmpEvent(json));
-}
-
-function decoding(read: () => IsmpEvent): DecodedEvent {
+function decoding(read: () => readonly [tag: string, payload: unknown]): DecodedEvent {
   try {
-    return { kind: "event", event: read() };
+    const tagged = read();
+    const event = parseTagged(tagged);
+    const known = knownFields[event.tag];
+    const unknownFields = Object.keys(Object(tagged[1])).filter((name) => !Object.hasOwn(known, name));
+    return { kind: "event", event, ...unknownFields.length > 0 && { unknownFields } };
   } catch (error) {
     if (error instanceof IsmpJsonError) return { kind: "undecodable", error };
     throw error;
@@ -250,12 +267,10 @@ const withMetadata = z.object({
   event: z.unknown(),
 });
 
-/** Answer of `ismp_queryEventsWithMetadata`. @throws {IsmpJsonError} when the answer itself has another shape. */
-export function parseEventsWithMetadata(json: unknown): ReadonlyMap<Hash256, readonly EventWithMetadata[]> {
-  return new Map([...parseEventBlocks(json)].map(([block, events]) => [block, events.map(parseEvent)]));
-}
-
-/** As {@link parseEventsWithMetadata}, with events as they came: one by one {@link parseEvent} reads them. */
+/**
+ * Answer of `ismp_queryEventsWithMetadata`, with events as they came: one by one {@link parseEvent} reads them.
+ * @throws {IsmpJsonError} when the answer itself has another shape.
+ */
 export function parseEventBlocks(json: unknown): ReadonlyMap<Hash256, readonly unknown[]> {
   const blocks = Object.entries(parse(blockMap, json, { typeName: "EventsWithMetadata" }));
   return new Map(
@@ -263,10 +278,15 @@ export function parseEventBlocks(json: unknown): ReadonlyMap<Hash256, readonly u
   );
 }
 
+/** As {@link parseEventBlocks}, all events read. */
+export function parseEvents(json: unknown): readonly EventWithMetadata[] {
+  return [...parseEventBlocks(json).values()].flat().map(parseEvent);
+}
+
 /** One event of an answer with its position. @throws {IsmpJsonError} when it has another shape. */
 export function parseEvent(json: unknown): EventWithMetadata {
   const { meta, event } = parse(withMetadata, json, { typeName: "EventsWithMetadata" });
-  return { meta, decoded: decodeIsmpEvent(event) };
+  return { meta, decoded: decoding(() => readTagged(event, "Event")) };
 }
 
 /** Second parameter of `mmr_queryProof`. */

@@ -2,7 +2,7 @@
  * Headers of Substrate chains with their digest: SCALE form, hash, and the times and announcements in them.
  * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
  */
-import { compact, createCodec, createDecoder } from "scale-ts";
+import { compact, createCodec, createDecoder, enhanceCodec } from "scale-ts";
 import { concatBytes, fromByteText, type Hash256, toByteText, toHash256 } from "../encoding/bytes.ts";
 import { blake2b256 } from "../encoding/hash.ts";
 import {
@@ -12,11 +12,12 @@ import {
   decodeStrict,
   fixedBytes,
   hash256,
-  list,
+  openList,
   ScaleError,
   Struct,
   u32,
   u64,
+  u8,
 } from "../encoding/scale.ts";
 
 /** One item of a header's digest. Engines are named by four bytes, usually ASCII. */
@@ -27,7 +28,9 @@ export type DigestItem =
     readonly engine: string;
     readonly data: Uint8Array;
   }
-  | { readonly kind: "runtimeUpdated" };
+  | { readonly kind: "runtimeUpdated" }
+  /** Items from the first of an unknown kind on, which have no known lengths, with their SCALE. */
+  | { readonly kind: "unknown"; readonly items: number; readonly data: Uint8Array };
 
 /** A block header. */
 export interface SubstrateHeader {
@@ -42,9 +45,13 @@ const engineIndexes = { consensus: 4, seal: 5, preRuntime: 6 } as const;
 const OTHER = 0;
 const RUNTIME_UPDATED = 8;
 
+const KNOWN_KINDS: ReadonlySet<number> = new Set([OTHER, RUNTIME_UPDATED, ...Object.values(engineIndexes)]);
+
 const engineCodec = fixedBytes(4);
 
-function encodeItem(item: DigestItem): Uint8Array {
+type KnownItem = Exclude<DigestItem, { readonly kind: "unknown" }>;
+
+function encodeItem(item: KnownItem): Uint8Array {
   if (item.kind === "other") return concatBytes(Uint8Array.of(OTHER), bytes.enc(item.data));
   if (item.kind === "runtimeUpdated") return Uint8Array.of(RUNTIME_UPDATED);
   const engine = engineCodec.enc(fromByteText(item.engine));
@@ -53,7 +60,7 @@ function encodeItem(item: DigestItem): Uint8Array {
 
 const u8Decoder = fixedBytes(1);
 
-const digestItemCodec: Codec<DigestItem> = createCodec(
+const digestItemCodec: Codec<KnownItem> = createCodec(
   encodeItem,
   createDecoder((stream) => {
     const index = u8Decoder.dec(stream)[0];
@@ -87,12 +94,25 @@ export const substrateHeaderCodec: Codec<SubstrateHeader> = Struct({
   number: compactNumber,
   stateRoot: hash256,
   extrinsicsRoot: hash256,
-  digest: list(digestItemCodec),
+  digest: enhanceCodec(
+    openList(digestItemCodec),
+    (digest: readonly DigestItem[]) => {
+      const known = digest.filter((item) => item.kind !== "unknown");
+      const last = digest.at(-1);
+      return last?.kind === "unknown"
+        ? { known, unread: last.items, rest: last.data }
+        : { known, unread: 0, rest: new Uint8Array() };
+    },
+    ({ known, unread, rest }): readonly DigestItem[] =>
+      unread === 0 ? known : [...known, { kind: "unknown", items: unread, data: rest }],
+  ),
 });
 
-/** Reads a digest item. @throws {ScaleError} */
+/** Reads a digest item; one of a kind that is not known is kept as it is. @throws {ScaleError} */
 export function decodeDigestItem(encoded: Uint8Array): DigestItem {
-  return decodeStrict(digestItemCodec, encoded, "DigestItem");
+  return KNOWN_KINDS.has(encoded[0] ?? OTHER)
+    ? decodeStrict(digestItemCodec, encoded, "DigestItem")
+    : { kind: "unknown", items: 1, data: encoded };
 }
 
 /** Reads a header. @throws {ScaleError} */
@@ -124,22 +144,11 @@ export function lastAnnounced<T>(
   return last;
 }
 
-/** Output and proof of a verifiable random function (sr25519). */
-const VRF_BYTES = 96;
-
-/** Bytes of a vote for randomness after the slot, by the variant of BABE's pre-digest. */
-const babeVrfBytes: ReadonlyMap<number | undefined, number> = new Map([[1, VRF_BYTES], [2, 0], [
-  3,
-  VRF_BYTES,
-]]);
-
-/** Source: paritytech/polkadot-sdk: substrate/primitives/consensus/babe/src/digests.rs (PreDigest). */
-function babeSlot(data: Uint8Array): bigint {
-  const vrfBytes = babeVrfBytes.get(data[0]);
-  if (vrfBytes === undefined) throw new ScaleError("invalid", "BABE slot");
-  const codec = Struct({ authorityIndex: u32, slot: u64, vrf: fixedBytes(vrfBytes) });
-  return decodePrefix(codec, data.slice(1), "BABE slot").slot;
-}
+/**
+ * Beginning of all variants of BABE's pre-digest; randomness may follow. Source: paritytech/polkadot-sdk:
+ * substrate/primitives/consensus/babe/src/digests.rs (PreDigest).
+ */
+const babePreDigest = Struct({ variant: u8, authorityIndex: u32, slot: u64 });
 
 /**
  * Slot in which a header was created: Aura's or BABE's, the last one in its digest; undefined when there is none.
@@ -152,7 +161,7 @@ export function readSlot({ digest }: Pick<SubstrateHeader, "digest">): bigint | 
   for (const item of digest) {
     if (item.kind !== "preRuntime") continue;
     if (item.engine === "aura") slot = decodePrefix(u64, item.data, "Aura slot");
-    if (item.engine === "BABE") slot = babeSlot(item.data);
+    if (item.engine === "BABE") slot = decodePrefix(babePreDigest, item.data, "BABE slot").slot;
   }
   return slot;
 }

@@ -166,7 +166,8 @@ function createWriter(options: LogOptions): EntryWriter {
       details = { ...details, withStack };
     },
     take: (entry) => {
-      if (entry.event === UNKNOWN_MET && options.onUnknown?.(toUnknown(entry), entry.timeMs) === false) {
+      if (entry.event === UNKNOWN_MET && options.onUnknown !== undefined) {
+        if (options.onUnknown(toUnknown(entry), entry.timeMs)) writeAll([entry]);
         return;
       }
       writeAll(repeats.admit(entry.level === "error" ? withAdvice(entry) : entry));

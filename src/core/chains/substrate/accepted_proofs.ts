@@ -7,12 +7,10 @@ import { beefyProofsKeys, offchainKeys, otherKeys } from "../../ismp/storage_key
 import {
   type Codec,
   compareIntegers,
-  decodeStrict,
   hash256,
   list,
   Option,
   orderedMap,
-  ScaleError,
   Struct,
   u128,
   u64,
@@ -275,13 +273,8 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
   #readProofs(runtime: Runtime, events: Uint8Array, atBlock: bigint): readonly AcceptedProof[] {
     return this.#blockEvents.read(runtime, events, atBlock).flatMap((event) => {
       if (event.pallet !== "BeefyConsensusProofs" || event.name !== "ProofAccepted") return [];
-      try {
-        const { height, newSetId } = decodeStrict(proofAcceptedCodec, event.fields, "ProofAccepted");
-        return [{ height, newSetId, atBlock }];
-      } catch (error) {
-        if (!(error instanceof ScaleError)) throw error;
-        throw this.#node.client.fault("malformed", "System.Events", error.message);
-      }
+      const fields = this.#blockEvents.readFields(event, proofAcceptedCodec, atBlock);
+      return fields === undefined ? [] : [{ height: fields.height, newSetId: fields.newSetId, atBlock }];
     });
   }
 }

@@ -74,6 +74,15 @@ Deno.test("accepted proofs: a range is read by one query and listed by proven he
   await chain.close();
 });
 
+Deno.test("accepted proofs: an event that cannot be read leaves the others", async () => {
+  // The byte of the Option is neither 0 nor 1 in block 7, where the metadata has it so: only that event is passed over.
+  const broken = accepted(69n, 3n).replace(/01(0300000000000000)/, "02$1");
+  const { chain, run, log } = scriptHub(eventsOf(new Map([...events, [7, broken]]), 11));
+  assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), expected);
+  assert.deepEqual(log.events("warn"), ["event_unreadable"]);
+  await chain.close();
+});
+
 Deno.test("accepted proofs: older blocks are read again than those that are remembered", async () => {
   const { chain, run } = scriptHub(eventsOf(events, 12));
   const fetch = (from: bigint, to: bigint): Promise<unknown> =>
