@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { judgeBalance, judgeHostView } from "../../../../src/core/chains/evm/chain_checks.ts";
+import { refusesMessages } from "../../../../src/core/chains/evm/reads.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { probeEndpoints } from "../../../../src/core/chains/evm/endpoint_probe.ts";
@@ -17,6 +18,7 @@ import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.t
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 import { chainUnderTest, hub } from "./chain_fixture.ts";
 import { host, node } from "./scripted_node.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
 
 const never = new AbortController().signal;
 const NOW_MS = 1_767_225_600_000;
@@ -185,6 +187,15 @@ Deno.test("host view: an expired, frozen or foreign client of the hub is named",
   assert.equal(judge({ isFrozen: true })[0], "warning");
   assert.equal(judge({}, false)[0], "warning");
   assert.equal(judge({ state: undefined })[0], "warning");
+});
+
+Deno.test("host view: a frozen status of a newer host is named, and the simulation is left to decide", () => {
+  const log = new RecordedLog();
+  const statuses = ["none", "incoming", "outgoing", "all", "unknown(4)"] as const;
+  assert.deepEqual(statuses.map((status) => refusesMessages(log, status)), [false, true, false, true, false]);
+  assert.deepEqual(log.lines.map(({ event, fields }) => [event, fields.what]), [
+    ["unknown_met", "frozen status unknown(4) of the host"],
+  ]);
 });
 
 Deno.test("evm checks: what is about the chain comes from an endpoint that answers, while another one hangs", async () => {

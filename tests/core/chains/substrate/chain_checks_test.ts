@@ -21,7 +21,7 @@ import {
   SILENCE,
 } from "../../../support/scripted_socket.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
-import { blockHashes, hashOf, headerJson } from "./scripted_hub.ts";
+import { blockHashes, hashOf, headerJson, scriptHub } from "./scripted_hub.ts";
 
 const never = new AbortController().signal;
 const nexus = hubMetadata("nexus-head");
@@ -134,4 +134,14 @@ Deno.test("substrate checks: late finality and a chain without blocks need atten
     ahead.find(({ check }) => check === "clock")?.found ?? "",
     /this machine's clock is 86400 s behind/,
   );
+});
+
+Deno.test("counterparties: a light client of a kind that is not known is named, whatever its bytes", async () => {
+  const id = { stateMachine: parseStateMachine("EVM-1"), consensusStateId: toConsensusStateId("ETH0") };
+  for (const [stored, named] of [["0x4e455757", "NEWW"], ["0xff455757", "0xff455757"]]) {
+    const { chain, run, log } = scriptHub({ state_getStorage: () => stored });
+    assert.equal(await run(chain.counterparties.findUnlisted(id, never)), undefined);
+    assert.deepEqual(log.linesOf("unknown_met").map(({ fields }) => fields.what), [`light client ${named}`]);
+    await chain.close();
+  }
 });
