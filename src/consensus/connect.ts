@@ -105,10 +105,16 @@ function connectHubClient(
   const evmChains = chains.flatMap((chain) => chain.type === "substrate" ? [] : [chain]);
   const substrateChains = chains.flatMap((chain) => chain.type === "substrate" ? [chain] : []);
   const context = { network, hub: hub.substrate, target, watch, evmChains, substrateChains, parachains };
+  const isTarget = ({ inboundOnly }: Pick<ConsensusChainConfig, "inboundOnly">): boolean => !inboundOnly;
+  const targets = {
+    ...context,
+    evmChains: evmChains.filter(isTarget),
+    substrateChains: substrateChains.filter(isTarget),
+  };
   const client = bindHubClient(hub.consensus);
   const { fetchBase } = client;
   return {
-    hubConsensus: relayer.enableHubConsensus ? client.connectFollowers(context) : undefined,
+    hubConsensus: relayer.enableHubConsensus ? client.connectFollowers(targets) : undefined,
     hubState: client.connectState(context),
     fetchBase: fetchBase && ((name, signal) => {
       const chain = evmChains.find(({ stateMachine }) => stateMachine === name);

@@ -14,17 +14,17 @@ export interface CheckChange {
   readonly before: CheckRow["result"] | undefined;
 }
 
-/** Something that a newer chain, contract or node has and this program does not know; it was passed over. */
+/** Something that a newer chain, contract or node has and this program does not know; it was skipped. */
 export interface UnknownThing {
   /** Chain that it belongs to; empty: none. */
   readonly chain: string;
   /** Its kind and name, the same words every time. */
   readonly what: string;
-  /** Consequence of passing it over. */
+  /** Consequence of skipping it. */
   readonly cost: string;
 }
 
-/** Maximum number of unknown things that are kept; more are passed over in silence. */
+/** Maximum number of unknown things that are kept; more are dropped without a word. */
 const MAX_UNKNOWN = 100;
 
 /** Holder of the latest results; it is filled by the worker that makes the checks, and read by the status page. */

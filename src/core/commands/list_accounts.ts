@@ -55,11 +55,8 @@ export async function listAccounts(
 
 /** Address, and where the key is unless it is in this file or beside it. */
 function describeAccount(account: ConfiguredAccount): string {
-  if (account.kind === "substrate") {
-    return account.signer === undefined
-      ? "no signer"
-      : describeKey(account.kind, fromHex(account.signer.reveal()));
-  }
+  if (account.signer === undefined) return "no signer";
+  if (account.kind === "substrate") return describeKey(account.kind, fromHex(account.signer.reveal()));
   const address = toHex(signerAddress(account.signer));
   return account.signer instanceof RemoteSigner ? `${address} at ${account.signer.host}` : address;
 }

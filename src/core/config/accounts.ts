@@ -17,7 +17,8 @@ export interface EvmSignerAccount extends AccountPlace {
   readonly kind: "evm";
   readonly rpcUrls: readonly EndpointUrl[];
   readonly ismpHost: Hex;
-  readonly signer: EvmSigner;
+  /** `undefined`: nothing is signed on this chain. */
+  readonly signer: EvmSigner | undefined;
   readonly gasPriceBufferPercent: number;
   readonly clientType: "Geth" | "Erigon";
 }
@@ -29,7 +30,6 @@ export interface SubstrateSignerAccount extends AccountPlace {
   readonly rpcWs: EndpointUrl;
   readonly maxRpcPayloadSizeBytes: number;
   readonly maxConcurrentQueries: number;
-  /** `undefined`: nothing is signed on this chain. */
   readonly signer: Secret<Hex> | undefined;
 }
 

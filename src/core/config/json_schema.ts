@@ -37,7 +37,9 @@ export function objectOf(section: Section<unknown>, inner: JsonSchema["propertie
     type: "object",
     description: section.description,
     properties: { ...Object.fromEntries(properties), ...inner },
-    required: keys.filter(({ isRequired, alias }) => isRequired && alias === undefined)
+    required: keys.filter(({ isRequired, mayBeIdle, alias }) =>
+      isRequired && !mayBeIdle && alias === undefined
+    )
       .map(({ name }) => name),
     additionalProperties: false,
   };

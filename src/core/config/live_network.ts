@@ -56,13 +56,25 @@ export function findLiveChain(evm: StateMachine): LiveChain | undefined {
   return LIVE_GROUPS.find((group) => group.chainIds.includes(chainId));
 }
 
-/** What the live hub uses for the chain that the entry names, as advice for missing and wrong values. */
+const DERIVED = "other relayers derive it; write it here";
+
+/** Keys that newer files of the network's own relayer leave out, with what to write. */
+const DERIVED_ELSEWHERE: Readonly<Record<string, string>> = {
+  state_machine: DERIVED,
+  ismp_host: DERIVED,
+  consensus_state_id: DERIVED,
+  etherscan_api_key: 'write "" to use prices of the chain alone',
+  signer: "of a chain that is only a source, write inbound_only = true instead",
+};
+
+/** Advice for missing and wrong values of the entry of an EVM chain: what the live hub uses, or what to write. */
 export function liveHints(table: TomlTable): (key: string) => string | undefined {
   const live = typeof table["state_machine"] === "string" ? findLive(table["state_machine"]) : undefined;
   return (key) => {
-    if (live === undefined) return undefined;
+    const usual = Object.hasOwn(table, key) ? undefined : DERIVED_ELSEWHERE[key];
+    if (live === undefined) return usual;
     if (key === "consensus_state_id") return `the live hub uses "${live.consensusStateId}" for this chain`;
-    return key === "ismp_host" ? `the live host of this chain is ${live.ismpHost}` : undefined;
+    return key === "ismp_host" ? `the live host of this chain is ${live.ismpHost}` : usual;
   };
 }
 

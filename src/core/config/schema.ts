@@ -34,6 +34,8 @@ export interface Key<T> extends KeyText {
   /** Why the key has no effect beside the other keys of the section; `undefined`: it has one. Absent: it always has. */
   readonly idleReason?: (section: TomlTable) => string | undefined;
   readonly isRequired: boolean;
+  /** True: another key of the section may make it needless, so that editors do not ask for it. */
+  readonly mayBeIdle?: boolean;
   /** What applies without the key; `undefined`: nothing does. */
   readonly fallback: unknown;
 }
@@ -203,8 +205,9 @@ function below(location: SourceLocation, path: KeyPath): SourceLocation {
 function nameInFile(table: TomlTable, location: SourceLocation, { name, alias }: KeyText): string {
   if (alias === undefined || !Object.hasOwn(table, alias)) return name;
   if (!Object.hasOwn(table, name)) return alias;
+  const { line } = location.child(name);
   location.child(alias).problem(
-    `a second name of \`${name}\` beside it`,
+    `a second name of \`${name}\`, which is ${line === undefined ? "there too" : `in line ${line}`}`,
     `either \`${name}\` or \`${alias}\``,
   );
   return name;

@@ -151,7 +151,7 @@ function readTagged(json: unknown, typeName: string): readonly [tag: string, pay
 }
 
 /**
- * An event of `ismp_queryEvents`; fields that are not known are passed over.
+ * An event of `ismp_queryEvents`; fields that are not known are skipped.
  * @throws {IsmpJsonError} naming the first field that does not fit.
  */
 export function parseIsmpEvent(json: unknown): IsmpEvent {

@@ -98,10 +98,15 @@ export function checkBuffers(
   }
 }
 
+/** A chain's section, and whether the chain is only a source. */
+export interface KnownChain extends KnownSection {
+  readonly inboundOnly?: boolean | undefined;
+}
+
 /** Configured chains, as far as they are known. */
 export interface KnownChains {
   readonly hub: StateMachine | undefined;
-  readonly chains: readonly KnownSection[];
+  readonly chains: readonly KnownChain[];
   /** False when a section has no valid chain: then no chain can be reported as missing. */
   readonly isComplete: boolean;
 }
@@ -113,12 +118,22 @@ export function selectEndpoints(
   known: KnownChains,
 ): readonly StateMachine[] | undefined {
   if (listed.length === 0) return undefined;
-  const configured = new Set(known.chains.map((chain) => chain.stateMachine));
-  const usable = listed.filter((machine) => configured.has(machine) && machine !== known.hub);
+  const sources = known.chains.filter(({ inboundOnly }) => inboundOnly).map(({ stateMachine }) =>
+    stateMachine
+  );
+  const targets = known.chains.filter(({ inboundOnly }) => !inboundOnly).map(({ stateMachine }) =>
+    stateMachine
+  );
+  const usable = listed.filter((machine) => targets.includes(machine) && machine !== known.hub);
   for (const machine of listed) {
-    if (usable.includes(machine) || (machine !== known.hub && !known.isComplete)) continue;
+    const isKnown = machine === known.hub || sources.includes(machine);
+    if (usable.includes(machine) || !isKnown && !known.isComplete) continue;
     const index = Array.isArray(listing.raw) ? listing.raw.indexOf(machine) : -1;
-    const what = machine === known.hub ? "the hub" : "a chain without a section in this file";
+    const what = machine === known.hub
+      ? "the hub"
+      : sources.includes(machine)
+      ? "a chain with inbound_only = true"
+      : "a chain without a section in this file";
     const at = index === -1 ? listing.location : listing.location.child(index);
     at.warning(`"${machine}", ${what}, which is ignored`, "a configured chain other than the hub");
   }

@@ -23,6 +23,7 @@ import {
   checkBuffers,
   checkChainKinds,
   checkProvenTries,
+  type KnownChain,
   type KnownChains,
   type ProvenTrie,
   selectEndpoints,
@@ -153,7 +154,7 @@ function completeRelayer(
 }
 
 interface ChainSnapshot {
-  readonly known: KnownSection & ProvenTrie & { readonly gasPriceBufferPercent?: number | undefined };
+  readonly known: KnownChain & ProvenTrie & { readonly gasPriceBufferPercent?: number | undefined };
   readonly config: ChainConfig | undefined;
 }
 
@@ -184,7 +185,11 @@ function readChain(sections: Sections, table: TomlTable, location: SourceLocatio
     }
     case "substrate": {
       const { partial, complete } = readSection(table, location, sections.substrate);
-      return { known: toKnown(location, partial), config: complete && { section, ...complete } };
+      const { inboundOnly } = partial;
+      return {
+        known: { ...toKnown(location, partial), inboundOnly },
+        config: complete && { section, ...complete },
+      };
     }
     default:
       reportType(table["type"], location.child("type"), {
@@ -200,5 +205,6 @@ function knownOfEvm(
   location: SourceLocation,
   partial: Partial<Omit<EvmChainConfig, "type">>,
 ): ChainSnapshot["known"] {
-  return { ...toKnown(location, partial), gasPriceBufferPercent: partial.gasPriceBufferPercent };
+  const { gasPriceBufferPercent, inboundOnly } = partial;
+  return { ...toKnown(location, partial), gasPriceBufferPercent, inboundOnly };
 }

@@ -21,6 +21,7 @@ import {
   integer,
   listOf,
   oneOf,
+  percent,
   positiveAmount,
   timerSeconds,
 } from "../../core/config/values.ts";
@@ -72,7 +73,7 @@ const hubKeys = (files: ConfigFiles) => ({
 });
 
 const relayerKeys = {
-  minimumProfitPercent: required(integer(0, 1_000_000, "percent"), {
+  minimumProfitPercent: required(percent(1_000_000), {
     name: "minimum_profit_percentage",
     description:
       "0 delivers everything, also at a loss. N delivers a request only if its fee is at least its cost " +
@@ -106,6 +107,7 @@ const relayerKeys = {
   ),
   unprofitableRetryFrequencySec: optional(timerSeconds, {
     name: "unprofitable_retry_frequency",
+    alias: "retry_frequency",
     description:
       "How often unprofitable and failed messages are tried again. Without it they are not: they stay in " +
       "the database, and are considered again once this is set. Passing faults (a node that is down, a lost race) " +
@@ -270,6 +272,7 @@ export const messagingSections = (files: ConfigFiles) => ({
       grandpa: CONSENSUS_ONLY,
       beefy: CONSENSUS_ONLY,
       substrate: CONSENSUS_ONLY,
+      consensus: CONSENSUS_ONLY,
       prover: CONSENSUS_ONLY,
       redis: CONSENSUS_ONLY,
       hashing: "the hub always hashes with Keccak",
@@ -286,6 +289,8 @@ export const messagingSections = (files: ConfigFiles) => ({
       router: DEAD_KEY,
       deliver_failed: "messages that would fail are never sent",
       fisherman: "this relayer has no fisherman task",
+      outbound: "write inbound_only = true in the sections of chains to which nothing is delivered",
+      consensus_chains: CONSENSUS_ONLY,
       maximum_update_intervals: CONSENSUS_ONLY,
       enable_hub_consensus: CONSENSUS_ONLY,
       challenge_period: CONSENSUS_ONLY,

@@ -174,7 +174,7 @@ Deno.test("keystores: a signer may be one, with the first line of a file as its 
   assert.deepEqual(problems, []);
   const [evm, para] = config?.chains ?? [];
   assert.ok(evm?.type === "evm" && para?.type === "substrate" && para.signer !== undefined);
-  assert.equal(toHex(toEvmAddress(fromHex(evm.signer.reveal()))), `0x${geth.light.address}`);
+  assert.equal(toHex(toEvmAddress(fromHex(evm.signer?.reveal() ?? "0x"))), `0x${geth.light.address}`);
   assert.equal(toHex(sr25519PublicKey(fromHex(para.signer.reveal()))), polkadotJs.sr25519.publicKey);
 });
 
@@ -256,7 +256,7 @@ Deno.test("keystores: one that was opened is not opened again, unless file or pa
   openedKeystores.set(name, new Uint8Array(32).fill(1));
   const evm = readWith({}, { openedKeystores }).config?.chains[0];
   assert.ok(evm?.type === "evm");
-  assert.equal(evm.signer.reveal(), `0x${"01".repeat(32)}`);
+  assert.equal(evm.signer?.reveal(), `0x${"01".repeat(32)}`);
   assert.equal(readWith({ "evm.password": "x" }, { openedKeystores }).config, undefined);
 });
 

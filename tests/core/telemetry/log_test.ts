@@ -469,7 +469,7 @@ Deno.test("log: what the program does not know is named once, and kept for check
     secrets: ["hunter22"],
   });
   const ofChain = log.with({ chain: "EVM-1" });
-  const met = { what: "event `Later` of hunter22", cost: "it is passed over" };
+  const met = { what: "event `Later` of hunter22", cost: "it is skipped" };
   for (let time = 0; time < 3; time++) {
     ofChain.warn("unknown_met", met);
     clock.advance(3_600_000);
@@ -481,7 +481,7 @@ Deno.test("log: what the program does not know is named once, and kept for check
     ["EVM-1", "unknown_met", "warning"],
     ["EVM-10", "unknown_met", "warning"],
   ]);
-  match(board.rows[0]?.found ?? "", /^event `Later` of \S+ is not known to this program: it is passed over$/);
+  match(board.rows[0]?.found ?? "", /^event `Later` of \S+ is not known to this program: it is skipped$/);
   doesNotMatch(board.rows[0]?.found ?? "", /hunter22/);
   // A chain that invents names fills neither the log nor the memory.
   for (let index = 0; index < 1_000; index++) {

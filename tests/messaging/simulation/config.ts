@@ -42,7 +42,11 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       leaveCheckpoints: undefined,
       disableFeeAccumulation: false,
     },
-    chains: facts.entries.map(({ id, key }): EvmChainConfig => ({
+    chains: facts.entries.map(({
+      inboundOnly: false,
+      id,
+      key,
+    }): EvmChainConfig => ({
       type: "evm",
       section: id.stateMachine,
       ...id,

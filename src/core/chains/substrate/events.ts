@@ -302,7 +302,7 @@ export class SubstrateEvents implements ChainEvents {
     } else if (decoded.error.code === "unknown_kind") {
       log.warn("unknown_met", {
         what: `ISMP event ${decoded.error.field}`,
-        cost: "such events, and messages that they stand for, are passed over",
+        cost: "such events, and messages that they stand for, are skipped",
       });
     } else {
       // E.g. a destination that is not UTF-8: it cannot be delivered.

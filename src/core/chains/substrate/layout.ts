@@ -119,7 +119,7 @@ export class LayoutComparison {
 
 /**
  * Layout of what is only read: newer versions of a type may have more fields at its end, also of the last field, which
- * are passed over. What is written must fit exactly.
+ * are skipped. What is written must fit exactly.
  */
 export function asRead(layout: Layout): Layout {
   if (typeof layout !== "object" || !("fields" in layout)) return layout;

@@ -22,7 +22,7 @@ export class Values {
 }
 
 /**
- * A stored value. What a newer runtime has appended to it is named and passed over. @throws {RpcFault} `malformed` when
+ * A stored value. What a newer runtime has appended to it is named and skipped. @throws {RpcFault} `malformed` when
  * it is no value of the type.
  */
 export function decodeValue<T>(
@@ -50,6 +50,6 @@ export function readKnown<T>(
   return decodePrefix(codec, encoded, name, () =>
     log.warn("unknown_met", {
       what: `a field at the end of ${name}`,
-      cost: "it is passed over, and the fields before it are used",
+      cost: "it is skipped, and the fields before it are used",
     }));
 }

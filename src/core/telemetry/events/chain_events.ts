@@ -4,9 +4,9 @@ import { type EventText, NOT_STARTED, NOTHING, POLLED_AGAIN } from "./event_text
 /** See {@link EventText}. */
 export const chainEvents = {
   unknown_met: {
-    text: "Something that this program does not know; passed over",
+    text: "Something that this program does not know; skipped",
     meaning:
-      "A chain, a contract or a node has something that a newer version of its software brought: a variant, a " +
+      "A chain, a contract or a node has something that a newer version of its software has: a variant, a " +
       "field, a kind of event or of light client. What is known beside it is used. Logged once per run for each; " +
       "`check` and `status` list them.",
     action: "Update this program.",

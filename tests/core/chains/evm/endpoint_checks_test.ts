@@ -219,3 +219,35 @@ Deno.test("evm checks: what is about the chain comes from an endpoint that answe
   assert.ok(rows.some(({ check }) => check === "hub_not_accepted"));
   assert.deepEqual(rows.filter(({ found }) => found.includes("no result")), []);
 });
+
+Deno.test("evm checks: of a chain that is only a source neither account, nonces nor simulations are checked", async () => {
+  await using good = node({
+    eth_getCode: () => "0x60",
+    eth_getBalance: () => "0x0",
+    debug_traceCall: () => new ScriptedError(-32601, "no such method"),
+    eth_simulateV1: () => new ScriptedError(-32601, "no such method"),
+  });
+  const { chain } = chainUnderTest([good.url], {
+    ismpHost: host,
+    stateMachine: evmStateMachine(1),
+    signer: undefined,
+  });
+  assert.equal(chain.relayer, undefined);
+  const { jobs } = chain.planChecks({
+    hub,
+    fetchKnownHeight: () => Promise.resolve(undefined),
+    judgeNonces: () => assert.fail(),
+  });
+  const rows = await runChecks({ clock: systemClock }, jobs, never);
+  const found = rows.map(({ check }) => check);
+  for (const check of ["balance", "nonce", "simulation", "balance_low", "simulation_unavailable"] as const) {
+    assert.ok(!found.includes(check), check);
+  }
+  assert.equal(
+    rows.find(({ check }) => check === "signer")?.found,
+    "no signer: nothing is sent to this chain",
+  );
+  await assert.rejects(
+    chain.signMessage({ preimage: new Uint8Array(), digest: `0x${"00".repeat(32)}` }, never),
+  );
+});

@@ -75,7 +75,7 @@ Deno.test("accepted proofs: a range is read by one query and listed by proven he
 });
 
 Deno.test("accepted proofs: an event that cannot be read leaves the others", async () => {
-  // The byte of the Option is neither 0 nor 1 in block 7, where the metadata has it so: only that event is passed over.
+  // The byte of the Option is neither 0 nor 1 in block 7, where the metadata has it so: only that event is skipped.
   const broken = accepted(69n, 3n).replace(/01(0300000000000000)/, "02$1");
   const { chain, run, log } = scriptHub(eventsOf(new Map([...events, [7, broken]]), 11));
   assert.deepEqual(await run(chain.acceptedProofs.fetchAcceptedProofs(5n, 11n, signal)), expected);
