@@ -105,14 +105,12 @@ function connectHubClient(
   const evmChains = chains.flatMap((chain) => chain.type === "substrate" ? [] : [chain]);
   const substrateChains = chains.flatMap((chain) => chain.type === "substrate" ? [chain] : []);
   const context = { network, hub: hub.substrate, target, watch, evmChains, substrateChains, parachains };
-  const isTarget = ({ inboundOnly }: Pick<ConsensusChainConfig, "inboundOnly">): boolean => !inboundOnly;
   const targets = {
     ...context,
-    evmChains: evmChains.filter(isTarget),
-    substrateChains: substrateChains.filter(isTarget),
+    evmChains: evmChains.filter(({ inboundOnly }) => !inboundOnly),
+    substrateChains: substrateChains.filter(({ inboundOnly }) => !inboundOnly),
   };
-  const client = bindHubClient(hub.consensus);
-  const { fetchBase } = client;
+  const { fetchBase, ...client } = bindHubClient(hub.consensus);
   return {
     hubConsensus: relayer.enableHubConsensus ? client.connectFollowers(targets) : undefined,
     hubState: client.connectState(context),

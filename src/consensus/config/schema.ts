@@ -3,7 +3,7 @@
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
 import { required, type SectionValues, withDefault } from "../../core/config/schema.ts";
-import type { ConfigFiles } from "../../core/config/toml.ts";
+import type { ConfigFiles } from "../../core/config/files.ts";
 import { boolean, oneOf } from "../../core/config/values.ts";
 import {
   CHAIN_TYPES,
@@ -16,7 +16,7 @@ import {
 } from "../registry.ts";
 import { evmChainKeys, type FollowerConfig, type ReceiveOnlyConfig, substrateSection } from "./chain_keys.ts";
 import { type HubSubstrateConfig, hubSubstrateSection } from "./hub_keys.ts";
-import { updateLimits } from "./values.ts";
+import { updateLimits } from "./shared_keys.ts";
 
 /** All values of the file, with defaults applied. */
 export interface ConsensusConfig {

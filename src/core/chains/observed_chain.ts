@@ -1,156 +1,108 @@
-/** A chain whose reads, proofs and simulations an observer is notified of; everything else is the chain's own. */
-import type { Hash256 } from "../encoding/bytes.ts";
-import type { Message } from "../ismp/message.ts";
-import type { StateMachineHeight, StateMachineId } from "../ismp/state_machine.ts";
+/** Parts of chains whose reads, proofs and simulations an observer is notified of; everything else is their own. */
+import type { ConsensusStateId, StateMachineId } from "../ismp/state_machine.ts";
 import type { ChainObserver } from "./chain_board.ts";
-import type { ChainFees, ChainGas, GasQuote } from "./fees.ts";
+import type { ConsensusClientView, ConsensusTarget } from "./consensus_target.ts";
+import type { HostConsensusView, HubLightClient } from "./hub_client.ts";
 import type { Chain } from "./port.ts";
-import type {
-  ChainProofs,
-  FeeProof,
-  MessageProof,
-  ProofVerifier,
-  ProvenBlock,
-  ReceiptProof,
-} from "./proofs.ts";
-import type { ChainReads, CounterpartyView } from "./reads.ts";
-import type { Simulator } from "./submission.ts";
+
+/** Returns the part with these methods in the place of its own. */
+function withMethods<T extends object>(part: T, methods: Partial<T>): T {
+  return new Proxy(part, {
+    get: (own, name) => {
+      const replaced: unknown = Reflect.get(methods, name);
+      if (replaced !== undefined) return replaced;
+      const value: unknown = Reflect.get(own, name);
+      return typeof value === "function" ? value.bind(own) : value;
+    },
+  });
+}
 
 /** Returns the chain with observed parts. */
 export function observeChain<C extends Chain>(chain: C, observer: ChainObserver): C {
-  const of = chain.id.stateMachine;
+  const { id: { stateMachine: name }, reads, proofs, simulator, fees, gas } = chain;
   return {
     ...chain,
-    reads: new ObservedReads(chain, observer),
-    proofs: new ObservedProofs(chain.proofs, observer),
-    simulator: observeSimulator(chain, observer),
-    fees: observeFees(chain, observer),
-    ...chain.gas === undefined
-      ? {}
-      : { gas: observeGas(chain.gas, (name, value) => observer.note(of, name, value)) },
+    reads: withMethods(reads, {
+      fetchView: async (counterparty, signal) => {
+        const view = await reads.fetchView(counterparty, signal);
+        observer.noteCounterparty(name, counterparty.stateMachine, view.height);
+        observer.note(name, "isFrozen", view.isFrozen);
+        return view;
+      },
+    }),
+    proofs: withMethods(proofs, {
+      proveMessages: async (messages, at, signal) => {
+        const startMs = observer.now();
+        const proof = await proofs.proveMessages(messages, at, signal);
+        observer.noteStage(at.target.id.stateMachine, "proven", observer.now() - startMs);
+        return proof;
+      },
+    }),
+    simulator: withMethods(simulator, {
+      simulate: async (delivery, signal) => {
+        const startMs = observer.now();
+        const simulation = await simulator.simulate(delivery, signal);
+        observer.noteStage(name, "simulated", observer.now() - startMs);
+        return simulation;
+      },
+    }),
+    fees: withMethods(fees, {
+      fetchFeeTokenDecimals: async (signal) => {
+        const decimals = await fees.fetchFeeTokenDecimals(signal);
+        observer.noteFeeToken(name, decimals);
+        return decimals;
+      },
+    }),
+    gas: gas && withMethods(gas, {
+      fetchGasQuote: async (signal) => {
+        const quote = await gas.fetchGasQuote(signal);
+        observer.note(name, "gasPriceWei", quote.gasPriceWei);
+        return quote;
+      },
+      fetchBalance: async (signal) => {
+        const balanceWei = await gas.fetchBalance(signal);
+        observer.note(name, "balanceWei", balanceWei);
+        return balanceWei;
+      },
+    }),
   };
 }
 
-class ObservedReads implements ChainReads {
-  readonly #chain: Chain;
-  readonly #observer: ChainObserver;
-
-  constructor(chain: Chain, observer: ChainObserver) {
-    this.#chain = chain;
-    this.#observer = observer;
-  }
-
-  fetchHeight(signal: AbortSignal): Promise<bigint> {
-    return this.#chain.reads.fetchHeight(signal);
-  }
-
-  fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    return this.#chain.reads.fetchFinalHeight(signal);
-  }
-
-  async fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
-    const view = await this.#chain.reads.fetchView(counterparty, signal);
-    const chain = this.#chain.id.stateMachine;
-    this.#observer.noteCounterparty(chain, counterparty.stateMachine, view.height);
-    this.#observer.note(chain, "isFrozen", view.isFrozen);
-    return view;
-  }
-
-  fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint> {
-    return this.#chain.reads.fetchBlockTime(height, signal);
-  }
-
-  fetchUpdateTime(height: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined> {
-    return this.#chain.reads.fetchUpdateTime(height, signal);
-  }
-
-  fetchStateRoot(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined> {
-    return this.#chain.reads.fetchStateRoot(of, signal);
-  }
-
-  fetchReceipts(
-    messages: readonly Message[],
-    signal: AbortSignal,
-  ): Promise<readonly (Uint8Array | undefined)[]> {
-    return this.#chain.reads.fetchReceipts(messages, signal);
-  }
+/** Notified of what was read of a target. Must not throw. */
+export interface TargetReadObserver {
+  onClient(id: ConsensusStateId, client: ConsensusClientView): void;
+  /** Called with the latest height of a chain that the target has. */
+  onHeight(of: StateMachineId, height: bigint): void;
 }
 
-class ObservedProofs implements ChainProofs {
-  readonly #proofs: ChainProofs;
-  readonly #observer: ChainObserver;
-
-  constructor(proofs: ChainProofs, observer: ChainObserver) {
-    this.#proofs = proofs;
-    this.#observer = observer;
-  }
-
-  async proveMessages(
-    messages: readonly Message[],
-    at: { readonly height: bigint; readonly target: ProofVerifier },
-    signal: AbortSignal,
-  ): Promise<MessageProof> {
-    const startMs = this.#observer.now();
-    const proof = await this.#proofs.proveMessages(messages, at, signal);
-    this.#observer.noteStage(at.target.id.stateMachine, "proven", this.#observer.now() - startMs);
-    return proof;
-  }
-
-  proveFees(commitments: readonly Hash256[], at: ProvenBlock, signal: AbortSignal): Promise<FeeProof> {
-    return this.#proofs.proveFees(commitments, at, signal);
-  }
-
-  proveReceipts(
-    commitments: readonly Hash256[],
-    at: ProvenBlock,
-    signal: AbortSignal,
-  ): Promise<ReceiptProof> {
-    return this.#proofs.proveReceipts(commitments, at, signal);
-  }
-
-  proveState(keys: readonly Uint8Array[], at: ProvenBlock, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#proofs.proveState(keys, at, signal);
-  }
+/** Returns the target with observed reads. */
+export function observeTarget(target: ConsensusTarget, observer: TargetReadObserver): ConsensusTarget {
+  const { reads } = target;
+  const observed = withMethods(reads, {
+    fetchClient: async (id, block, signal) => {
+      const client = await reads.fetchClient(id, block, signal);
+      if (client !== undefined) observer.onClient(id, client);
+      return client;
+    },
+    fetchLatestHeight: async (of, signal) => {
+      const height = await reads.fetchLatestHeight(of, signal);
+      if (height !== undefined) observer.onHeight(of, height);
+      return height;
+    },
+  });
+  return { ...target, reads: observed };
 }
 
-function observeSimulator({ id, simulator }: Chain, observer: ChainObserver): Simulator {
-  return {
-    simulate: async (delivery, signal) => {
-      const startMs = observer.now();
-      const simulation = await simulator.simulate(delivery, signal);
-      observer.noteStage(id.stateMachine, "simulated", observer.now() - startMs);
-      return simulation;
+/** Returns the client with observed reads. @param onView must not throw */
+export function observeHubClient(
+  client: HubLightClient,
+  onView: (view: HostConsensusView) => void,
+): HubLightClient {
+  return withMethods(client, {
+    fetchConsensusView: async (hub, signal) => {
+      const view = await client.fetchConsensusView(hub, signal);
+      onView(view);
+      return view;
     },
-  };
-}
-
-function observeFees({ id, fees }: Chain, observer: ChainObserver): ChainFees {
-  return {
-    fetchFees: (commitments, signal) => fees.fetchFees(commitments, signal),
-    fetchFeeTokenDecimals: async (signal) => {
-      const decimals = await fees.fetchFeeTokenDecimals(signal);
-      observer.noteFeeToken(id.stateMachine, decimals);
-      return decimals;
-    },
-  };
-}
-
-function observeGas(
-  gas: ChainGas,
-  note: (name: "gasPriceWei" | "balanceWei", value: bigint) => void,
-): ChainGas {
-  return {
-    fetchRouterPrice: (signal) => gas.fetchRouterPrice(signal),
-    fetchGasQuote: async (signal): Promise<GasQuote> => {
-      const quote = await gas.fetchGasQuote(signal);
-      note("gasPriceWei", quote.gasPriceWei);
-      return quote;
-    },
-    fetchDataCost: (raw, signal) => gas.fetchDataCost(raw, signal),
-    fetchBalance: async (signal) => {
-      const balanceWei = await gas.fetchBalance(signal);
-      note("balanceWei", balanceWei);
-      return balanceWei;
-    },
-  };
+  });
 }

@@ -7,14 +7,13 @@ import type { Signature } from "../ismp/fees.ts";
 import type { SignedMessage } from "../ismp/signed_messages.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
 import type { ChainCapabilities, ChainLimits } from "./capabilities.ts";
-import type { ChainCheckContext, ChainChecks } from "./chain_checks.ts";
+import type { ChainCheckContext, ChainChecks, RuntimeChecks } from "./chain_checks.ts";
 import type { CheckFinding } from "./check_finding.ts";
 import type { ChainFees, ChainGas } from "./fees.ts";
 import type { HubLightClient } from "./hub_client.ts";
 import type { ChainProofs, ProofChecks } from "./proofs.ts";
 import type { CertainReads, ChainEvents, ChainReads } from "./reads.ts";
 import type { Replacement } from "./replacement.ts";
-import type { RuntimeChecks } from "./runtime_checks.ts";
 import type { Outcomes, Sender, Simulator } from "./submission.ts";
 
 /**

@@ -1,4 +1,5 @@
 /** Results of a program's checks: the latest of each, and since when it is as it is; and what it met and does not know. */
+import type { UnknownThing } from "../telemetry/recent_warnings.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
 
 /** Row on the board. */
@@ -12,16 +13,6 @@ export interface CheckChange {
   readonly row: BoardRow;
   /** Earlier result; `undefined`: the check is new. */
   readonly before: CheckRow["result"] | undefined;
-}
-
-/** Something that a newer chain, contract or node has and this program does not know; it was skipped. */
-export interface UnknownThing {
-  /** Chain that it belongs to; empty: none. */
-  readonly chain: string;
-  /** Its kind and name, the same words every time. */
-  readonly what: string;
-  /** Consequence of skipping it. */
-  readonly cost: string;
 }
 
 /** Maximum number of unknown things that are kept; more are dropped without a word. */

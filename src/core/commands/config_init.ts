@@ -3,11 +3,10 @@ import { InvalidArgumentError, Option } from "commander";
 import { configGroup } from "./config_group.ts";
 import { defineStandalone } from "./command.ts";
 import type { StandaloneRun } from "./standalone.ts";
-import { type NamedChain, namedChains } from "../config/live_chains.ts";
-import type { InitAnswers } from "../config/init_answers.ts";
-import { isRemote } from "../config/remote_prefix.ts";
+import { type NamedChain, namedChains } from "../config/live_network.ts";
+import type { InitAnswers } from "../config/commented_file.ts";
+import { fileFailure, isRemote } from "../config/files.ts";
 import { nearestWord } from "../config/spelling.ts";
-import { fileFailure } from "../config/file_failure.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 

@@ -1,6 +1,6 @@
 /** `config show`: the values that apply, and where each comes from; secrets are masked. */
 import { describeProblems } from "../config/diagnostics.ts";
-import { writeEffective } from "../config/effective_text.ts";
+import { writeEffective } from "../config/effective_values.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { defineStandalone } from "./command.ts";
 import { configGroup } from "./config_group.ts";

@@ -2,7 +2,7 @@
 import { createEvmChain } from "../chains/evm/evm_chain.ts";
 import { createFollowerTarget } from "../chains/substrate/consensus_target.ts";
 import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts";
-import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/accounts.ts";
+import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/config_file.ts";
 import { signerAddress } from "../config/evm_signer.ts";
 import { RemoteSigner } from "../config/redact.ts";
 import { concatBytes, fromHex, toHex } from "../encoding/bytes.ts";

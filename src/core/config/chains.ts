@@ -16,7 +16,8 @@ import {
   withDefault,
 } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
-import type { ConfigFiles, TomlTable } from "./toml.ts";
+import type { ConfigFiles } from "./files.ts";
+import type { TomlTable } from "./toml.ts";
 import { blockHeight, boolean, integer, oneOf, percent, timerSeconds, UINT32_MAX } from "./values.ts";
 
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */

@@ -3,7 +3,7 @@ import { fromHex, type Hex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
 import { addressOf, readUrl } from "./chain_values.ts";
 import { RemoteSigner, type Secret } from "./redact.ts";
-import { isRemote, REMOTE_PREFIX } from "./remote_prefix.ts";
+import { isRemote, REMOTE_PREFIX } from "./files.ts";
 import { type Key, optional } from "./schema.ts";
 import type { TomlTable } from "./toml.ts";
 

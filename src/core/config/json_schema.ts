@@ -1,7 +1,7 @@
 /** JSON schemas of configuration files, for editors, from the sections. Pure. */
 import * as z from "zod";
 import { allKeys, type Section } from "./schema.ts";
-import type { ConfigFiles } from "./toml.ts";
+import type { ConfigFiles } from "./files.ts";
 
 /** For sections that are described, not read: there are no files. */
 export const noFiles: ConfigFiles = {

@@ -13,12 +13,10 @@ import {
   UNCLAIMABLE_HINT,
 } from "./evm_signer.ts";
 import { Secret } from "./redact.ts";
-import { isRemote, REMOTE_PREFIX } from "./remote_prefix.ts";
-import { describeExposure } from "./exposed_files.ts";
+import { type ConfigFiles, describeExposure, fileFailure, isRemote, REMOTE_PREFIX } from "./files.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
 import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
-import { fileFailure } from "./file_failure.ts";
-import type { ConfigFiles, TomlTable } from "./toml.ts";
+import type { TomlTable } from "./toml.ts";
 import { text } from "./values.ts";
 
 /** Before the path of an encrypted keystore. */

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
 import type { IsmpEvent } from "./event.ts";
-import type { GetRequest, GetResponse, PostRequest, StorageValue } from "./message.ts";
+import type { GetRequest, PostRequest, StorageValue } from "./message.ts";
 import type { ProofKeys } from "./proof.ts";
 import {
   type ConsensusStateId,
@@ -16,13 +16,6 @@ import {
   type StateMachineId,
   toConsensusStateId,
 } from "./state_machine.ts";
-
-/** Where a JSON is, for the error. */
-interface JsonPlace {
-  readonly typeName: string;
-  /** Variant that it is the payload of. */
-  readonly tag?: string;
-}
 
 /** JSON that does not have the shape of the named type. */
 export class IsmpJsonError extends Error {
@@ -39,12 +32,11 @@ export class IsmpJsonError extends Error {
   }
 }
 
-function parse<T>(schema: z.ZodType<T>, json: unknown, { typeName, tag }: JsonPlace): T {
+function parse<T>(schema: z.ZodType<T>, json: unknown, typeName: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  const place = tag === undefined ? [] : [tag];
-  throw new IsmpJsonError(typeName, [...place, ...issue?.path ?? []].join("."), { cause: parsed.error });
+  throw new IsmpJsonError(typeName, (issue?.path ?? []).join("."), { cause: parsed.error });
 }
 
 /** Schema whose conversion may throw: the thrown error becomes an issue at this place. */
@@ -92,18 +84,6 @@ const requestFields = {
   from: hexBytes,
   timeoutTimestamp: u64,
 };
-const postFields = { ...requestFields, to: hexBytes, body: hexBytes };
-const getFields = { ...requestFields, keys: z.array(hexBytes), height: u64, context: hexBytes };
-
-const postSchema = converted(
-  z.object(postFields),
-  ({ timeoutTimestamp, ...rest }): PostRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
-);
-
-const getSchema = converted(
-  z.object(getFields),
-  ({ timeoutTimestamp, ...rest }): GetRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
-);
 
 /** `""` stands for an absent value; an empty one (`"0x"`) cannot be told from it and reads as absent. */
 const presentOrAbsent = converted(
@@ -113,41 +93,63 @@ const presentOrAbsent = converted(
 
 const storageValueSchema: z.ZodType<StorageValue> = z.object({ key: hexBytes, value: presentOrAbsent });
 
-const responseFields = { get: getSchema, values: z.array(storageValueSchema) };
-const responseSchema: z.ZodType<GetResponse> = z.object(responseFields);
-const handledFields = { commitment: hash, relayer: hexBytes };
-const handledSchema = z.object(handledFields);
-const timeoutFields = { commitment: hash, source: stateMachine, dest: stateMachine };
-const timeoutSchema = z.object(timeoutFields);
-const updatedFields = { state_machine_id: stateMachineIdSchema, latest_height: u64 };
-const updatedSchema = converted(
-  z.object(updatedFields),
-  (value) => ({ stateMachineId: value.state_machine_id, latestHeight: value.latest_height }),
-);
-const vetoedFields = { height: stateMachineHeightSchema, fisherman: hexBytes };
-const vetoedSchema = z.object(vetoedFields);
+/** How an event is read, and which fields of it are known: a newer node may send more. */
+interface EventShape<Value> {
+  readonly schema: z.ZodType<Value>;
+  readonly fields: readonly string[];
+}
 
-/** Fields of each event that this program knows; a newer node may send more. */
-const knownFields: Readonly<Record<IsmpEvent["tag"], Readonly<Record<string, z.ZodType>>>> = {
-  StateMachineUpdated: updatedFields,
-  StateCommitmentVetoed: vetoedFields,
-  PostRequest: postFields,
-  GetRequest: getFields,
-  GetResponse: responseFields,
-  PostRequestHandled: handledFields,
-  GetRequestHandled: handledFields,
-  PostRequestTimeoutHandled: timeoutFields,
-  GetRequestTimeoutHandled: timeoutFields,
+function shapeOf<Fields extends z.ZodRawShape>(fields: Fields): EventShape<z.output<z.ZodObject<Fields>>> {
+  return { schema: z.object(fields), fields: Object.keys(fields) };
+}
+
+function convertedShape<In, Out>(
+  { schema, fields }: EventShape<In>,
+  convert: (value: In) => Out,
+): EventShape<Out> {
+  return { schema: converted(schema, convert), fields };
+}
+
+const post = convertedShape(
+  shapeOf({ ...requestFields, to: hexBytes, body: hexBytes }),
+  ({ timeoutTimestamp, ...rest }): PostRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
+);
+const get = convertedShape(
+  shapeOf({ ...requestFields, keys: z.array(hexBytes), height: u64, context: hexBytes }),
+  ({ timeoutTimestamp, ...rest }): GetRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
+);
+const handled = shapeOf({ commitment: hash, relayer: hexBytes });
+const timeoutHandled = shapeOf({ commitment: hash, source: stateMachine, dest: stateMachine });
+
+const eventShapes: {
+  readonly [Tag in IsmpEvent["tag"]]: EventShape<Extract<IsmpEvent, { readonly tag: Tag }>["value"]>;
+} = {
+  StateMachineUpdated: convertedShape(
+    shapeOf({ state_machine_id: stateMachineIdSchema, latest_height: u64 }),
+    (value) => ({ stateMachineId: value.state_machine_id, latestHeight: value.latest_height }),
+  ),
+  StateCommitmentVetoed: shapeOf({ height: stateMachineHeightSchema, fisherman: hexBytes }),
+  PostRequest: post,
+  GetRequest: get,
+  GetResponse: shapeOf({ get: get.schema, values: z.array(storageValueSchema) }),
+  PostRequestHandled: handled,
+  GetRequestHandled: handled,
+  PostRequestTimeoutHandled: timeoutHandled,
+  GetRequestTimeoutHandled: timeoutHandled,
 };
 
 /** An externally tagged variant: an object with one field, the tag. */
 const taggedSchema = z.record(z.string(), z.unknown());
 
 function readTagged(json: unknown, typeName: string): readonly [tag: string, payload: unknown] {
-  const entries = Object.entries(parse(taggedSchema, json, { typeName }));
+  const entries = Object.entries(parse(taggedSchema, json, typeName));
   const [first] = entries;
   if (first === undefined || entries.length !== 1) throw new IsmpJsonError(typeName, "");
   return first;
+}
+
+function isEventTag(tag: string): tag is IsmpEvent["tag"] {
+  return Object.hasOwn(eventShapes, tag);
 }
 
 /**
@@ -155,36 +157,20 @@ function readTagged(json: unknown, typeName: string): readonly [tag: string, pay
  * @throws {IsmpJsonError} naming the first field that does not fit.
  */
 export function parseIsmpEvent(json: unknown): IsmpEvent {
-  return parseTagged(readTagged(json, "Event"));
-}
-
-function parseTagged([tag, payload]: readonly [tag: string, payload: unknown]): IsmpEvent {
-  const typeName = "Event";
-  switch (tag) {
-    case "StateMachineUpdated":
-      return { tag, value: parse(updatedSchema, payload, { typeName, tag }) };
-    case "StateCommitmentVetoed":
-      return { tag, value: parse(vetoedSchema, payload, { typeName, tag }) };
-    case "PostRequest":
-      return { tag, value: parse(postSchema, payload, { typeName, tag }) };
-    case "GetRequest":
-      return { tag, value: parse(getSchema, payload, { typeName, tag }) };
-    case "GetResponse":
-      return { tag, value: parse(responseSchema, payload, { typeName, tag }) };
-    case "PostRequestHandled":
-    case "GetRequestHandled":
-      return { tag, value: parse(handledSchema, payload, { typeName, tag }) };
-    case "PostRequestTimeoutHandled":
-    case "GetRequestTimeoutHandled":
-      return { tag, value: parse(timeoutSchema, payload, { typeName, tag }) };
-    default:
-      throw new IsmpJsonError(typeName, tag.slice(0, 64), {}, "unknown_kind");
-  }
+  const [tag] = readTagged(json, "Event");
+  if (!isEventTag(tag)) throw new IsmpJsonError("Event", tag.slice(0, 64), {}, "unknown_kind");
+  const { [tag]: value } = parse<Record<string, unknown>>(
+    z.object({ [tag]: eventShapes[tag].schema }),
+    json,
+    "Event",
+  );
+  // The table has the value of each tag.
+  return { tag, value } as IsmpEvent;
 }
 
 /** A number answer such as a height or a time. @throws {IsmpJsonError} */
 export function parseU64(json: unknown, typeName: string): bigint {
-  return parse(u64, json, { typeName });
+  return parse(u64, json, typeName);
 }
 
 const proofAnswerSchema = z.object({ proof: byteArray, height: u64 });
@@ -197,7 +183,7 @@ export interface ProofAnswer {
 
 /** Reads {@link proofAnswerToJson}; `proof` may also be hex. @throws {IsmpJsonError} */
 export function parseProofAnswer(json: unknown): ProofAnswer {
-  return parse(proofAnswerSchema, json, { typeName: "Proof" });
+  return parse(proofAnswerSchema, json, "Proof");
 }
 
 /** One event of an answer: the event, or the reason why it cannot be read. */
@@ -217,22 +203,24 @@ export type DecodedEvent =
 export function parseDispatchedRequest(json: unknown): DecodedEvent {
   return decoding(() => {
     const [tag, payload] = readTagged(json, "Request");
-    return [`${tag}Request`, payload];
+    return { [`${tag}Request`]: payload };
   });
 }
 
 /** As {@link parseDispatchedRequest}, of `ismp_queryResponses`. */
 export function parseDispatchedResponse(json: unknown): DecodedEvent {
-  return decoding(() => ["GetResponse", json]);
+  return decoding(() => ({ GetResponse: json }));
 }
 
 /** Reads one event; never throws for what an event may contain. */
-function decoding(read: () => readonly [tag: string, payload: unknown]): DecodedEvent {
+function decoding(find: () => unknown): DecodedEvent {
   try {
-    const tagged = read();
-    const event = parseTagged(tagged);
-    const known = knownFields[event.tag];
-    const unknownFields = Object.keys(Object(tagged[1])).filter((name) => !Object.hasOwn(known, name));
+    const json = find();
+    const event = parseIsmpEvent(json);
+    const { fields } = eventShapes[event.tag];
+    const unknownFields = Object.keys(Object(Object(json)[event.tag])).filter((name) =>
+      !fields.includes(name)
+    );
     return { kind: "event", event, ...unknownFields.length > 0 && { unknownFields } };
   } catch (error) {
     if (error instanceof IsmpJsonError) return { kind: "undecodable", error };
@@ -272,9 +260,9 @@ const withMetadata = z.object({
  * @throws {IsmpJsonError} when the answer itself has another shape.
  */
 export function parseEventBlocks(json: unknown): ReadonlyMap<Hash256, readonly unknown[]> {
-  const blocks = Object.entries(parse(blockMap, json, { typeName: "EventsWithMetadata" }));
+  const blocks = Object.entries(parse(blockMap, json, "EventsWithMetadata"));
   return new Map(
-    blocks.map(([block, events]) => [parse(hash, block, { typeName: "EventsWithMetadata" }), events]),
+    blocks.map(([block, events]) => [parse(hash, block, "EventsWithMetadata"), events]),
   );
 }
 
@@ -285,8 +273,8 @@ export function parseEvents(json: unknown): readonly EventWithMetadata[] {
 
 /** One event of an answer with its position. @throws {IsmpJsonError} when it has another shape. */
 export function parseEvent(json: unknown): EventWithMetadata {
-  const { meta, event } = parse(withMetadata, json, { typeName: "EventsWithMetadata" });
-  return { meta, decoded: decoding(() => readTagged(event, "Event")) };
+  const { meta, event } = parse(withMetadata, json, "EventsWithMetadata");
+  return { meta, decoded: decoding(() => event) };
 }
 
 /** Second parameter of `mmr_queryProof`. */

@@ -2,10 +2,9 @@
  * Start and end of both programs around their work: report problems of the configuration, open the log, watch for
  * signals, and close everything again.
  */
-import type { CheckBoard } from "../checks/check_board.ts";
 import { type ConfigResult, describeProblems } from "../config/diagnostics.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
-import { type LogFormat, openLog } from "../telemetry/open_log.ts";
+import { type LogFormat, type LogOptions, openLog } from "../telemetry/open_log.ts";
 import { isJournalStream } from "../telemetry/journal.ts";
 import { openOutput } from "../telemetry/output.ts";
 import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
@@ -63,8 +62,8 @@ export interface AppOptions<C> {
   readonly tellsConfiguration: boolean;
   /** Called with each warning and error that is logged, without secrets. */
   readonly onWarning?: (line: RecentWarning) => void;
-  /** Keeps what the program meets and does not know; absent: it is logged each time. */
-  readonly board?: Pick<CheckBoard, "noteUnknown"> | undefined;
+  /** As {@link LogOptions.onUnknown}; absent: what is not known is logged each time. */
+  readonly onUnknown?: LogOptions["onUnknown"];
 }
 
 /** Context of the program's work. */
@@ -120,7 +119,7 @@ export async function runApp<C>(
     isJournal: isJournalStream(options.hasResult ? 2 : 1, journal),
     secrets: [...options.secretsOf(config), ...reading.secrets],
     ...options.onWarning && { onWarning: options.onWarning },
-    onUnknown: options.board && ((thing, nowMs) => options.board?.noteUnknown(thing, nowMs) ?? true),
+    onUnknown: options.onUnknown,
   });
   tellConfiguration(log, { file: args.config, reading, isNews: options.tellsConfiguration });
   const exitNow = (code: ExitCode): void => {

@@ -1,9 +1,9 @@
 /** The process environment as it is for real. */
 import type { ProcessEnv } from "./app.ts";
-import { openEnvironment } from "./environment.ts";
 import { modeOf } from "./machine_facts.ts";
 import { systemTerminal } from "./terminal.ts";
 import { writeText } from "./text_output.ts";
+import process from "node:process";
 
 /** Opens the environment of this process, once. */
 export function openProcessEnv(): ProcessEnv {
@@ -31,4 +31,39 @@ function writeNewFile(path: string, text: string): boolean {
     if (error instanceof Deno.errors.AlreadyExists) return false;
     throw error;
   }
+}
+
+/** The environment while the configuration is read. */
+export interface Environment {
+  /** A variable; `undefined`: it is not set, or was not asked for before {@link close}. */
+  readonly read: (name: string) => string | undefined;
+  /** Drops the right to read more of it, for the whole process and for good. */
+  readonly close: () => void;
+}
+
+/** Read by @polkadot/* and their dependencies when they are loaded; nothing of it changes what the programs do. */
+const LIBRARY_VARIABLES = ["POLKADOTJS_DISABLE_ESM_CJS_WARNING", "DEBUG", "DEBUG_MAX", "WS_NO_BUFFER_UTIL"];
+
+/**
+ * The environment of this process. Libraries get an environment of their own, with the variables that they are known
+ * to read: without the right, `process.env` would throw.
+ */
+export function openEnvironment(): Environment {
+  const known = new Map<string, string | undefined>();
+  let isOpen = true;
+  const seen = LIBRARY_VARIABLES.flatMap((name) => {
+    const value = Deno.env.get(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  Object.defineProperty(process, "env", { value: Object.fromEntries(seen) });
+  return {
+    read: (name) => {
+      if (!known.has(name) && isOpen) known.set(name, Deno.env.get(name));
+      return known.get(name);
+    },
+    close: () => {
+      isOpen = false;
+      Deno.permissions.revokeSync({ name: "env" });
+    },
+  };
 }

@@ -1,5 +1,5 @@
 /** What is said of a configuration that was read, and reading it again while the program runs. */
-import { findChangedKeys } from "../config/changed_keys.ts";
+import { findChangedKeys } from "../config/effective_values.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 

@@ -1,12 +1,11 @@
 /** Log of a program: levels, formats, repeated lines, redaction. Built on LogTape. */
 import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/logtape";
-import type { UnknownThing } from "../checks/check_board.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Entry, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
 import { type EventCode, events } from "./events.ts";
 import { type EventText, NOTHING } from "./events/event_text.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
-import type { RecentWarning } from "./recent_warnings.ts";
+import type { RecentWarning, UnknownThing } from "./recent_warnings.ts";
 import { createRedactor } from "./redactor.ts";
 import { Repeats } from "./repeats.ts";
 

@@ -118,22 +118,16 @@ export function selectEndpoints(
   known: KnownChains,
 ): readonly StateMachine[] | undefined {
   if (listed.length === 0) return undefined;
-  const sources = known.chains.filter(({ inboundOnly }) => inboundOnly).map(({ stateMachine }) =>
-    stateMachine
-  );
-  const targets = known.chains.filter(({ inboundOnly }) => !inboundOnly).map(({ stateMachine }) =>
-    stateMachine
-  );
-  const usable = listed.filter((machine) => targets.includes(machine) && machine !== known.hub);
+  const chainOf = (machine: StateMachine): KnownChain | undefined =>
+    known.chains.find(({ stateMachine }) => stateMachine === machine);
+  const usable = listed.filter((machine) => chainOf(machine)?.inboundOnly === false && machine !== known.hub);
   for (const machine of listed) {
-    const isKnown = machine === known.hub || sources.includes(machine);
+    const isSource = chainOf(machine)?.inboundOnly === true;
+    const isKnown = machine === known.hub || isSource;
     if (usable.includes(machine) || !isKnown && !known.isComplete) continue;
     const index = Array.isArray(listing.raw) ? listing.raw.indexOf(machine) : -1;
-    const what = machine === known.hub
-      ? "the hub"
-      : sources.includes(machine)
-      ? "a chain with inbound_only = true"
-      : "a chain without a section in this file";
+    const other = isSource ? "a chain with inbound_only = true" : "a chain without a section in this file";
+    const what = machine === known.hub ? "the hub" : other;
     const at = index === -1 ? listing.location : listing.location.child(index);
     at.warning(`"${machine}", ${what}, which is ignored`, "a configured chain other than the hub");
   }

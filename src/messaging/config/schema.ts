@@ -14,7 +14,7 @@ import {
 import { anyStateMachine, consensusStateId, moduleId, webSocketUrl } from "../../core/config/chain_values.ts";
 import { optional, optionalIn, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
-import type { ConfigFiles } from "../../core/config/toml.ts";
+import type { ConfigFiles } from "../../core/config/files.ts";
 import {
   amount,
   boolean,
@@ -202,46 +202,33 @@ export interface RelayerConfig extends Omit<RelayerValues, "deliveryEndpoints" |
   readonly moduleFilter: readonly Uint8Array[] | undefined;
 }
 
-const evmChainKeys = (files: ConfigFiles) => ({
-  type: required(oneOf(["evm"]), { name: "type", description: "Kind of the chain.", example: "evm" }),
-  ...evmKeys(files),
+const typeKey = <const T extends string>(type: T) => ({
+  type: required(oneOf([type]), { name: "type", description: "Kind of the chain.", example: type }),
 });
 
+const evmChainKeys = (files: ConfigFiles) => ({ ...typeKey("evm"), ...evmKeys(files) });
+
 const substrateEvmChainKeys = (files: ConfigFiles) => ({
-  type: required(oneOf(["substrate_evm"]), {
-    name: "type",
-    description: "Kind of the chain.",
-    example: "substrate_evm",
-  }),
+  ...typeKey("substrate_evm"),
   ...substrateEvmKeys(files),
 });
 
-const substrateChainKeys = (files: ConfigFiles) => ({
-  type: required(oneOf(["substrate"]), {
-    name: "type",
-    description: "Kind of the chain.",
-    example: "substrate",
-  }),
-  ...substrateKeys(files),
-});
+const substrateChainKeys = (files: ConfigFiles) => ({ ...typeKey("substrate"), ...substrateKeys(files) });
+
+/** Values of a chain's section. */
+type ChainValues<K extends (files: ConfigFiles) => object> = SectionValues<ReturnType<K>> & {
+  /** Name of the section in the file. */
+  readonly section: string;
+};
 
 /** A section with `type = "evm"`. */
-export interface EvmChainConfig extends SectionValues<ReturnType<typeof evmChainKeys>> {
-  /** Name of the section in the file. */
-  readonly section: string;
-}
+export type EvmChainConfig = ChainValues<typeof evmChainKeys>;
 
 /** A section with `type = "substrate_evm"`. */
-export interface SubstrateEvmChainConfig extends SectionValues<ReturnType<typeof substrateEvmChainKeys>> {
-  /** Name of the section in the file. */
-  readonly section: string;
-}
+export type SubstrateEvmChainConfig = ChainValues<typeof substrateEvmChainKeys>;
 
 /** A section with `type = "substrate"`. */
-export interface SubstrateChainConfig extends SectionValues<ReturnType<typeof substrateChainKeys>> {
-  /** Name of the section in the file. */
-  readonly section: string;
-}
+export type SubstrateChainConfig = ChainValues<typeof substrateChainKeys>;
 
 /** Chain other than the hub. */
 export type ChainConfig = EvmChainConfig | SubstrateEvmChainConfig | SubstrateChainConfig;
@@ -339,14 +326,16 @@ export const messagingSections = (files: ConfigFiles) => ({
   },
 });
 
+const EVM_FOR_MESSAGES = 'a type of the consensus relayer; for messages write type = "evm"';
+
 /** Hints for values of `type` that exist elsewhere. */
 export const unsupportedTypes: Readonly<Record<string, string>> = {
   tendermint: "Tendermint chains are not supported",
   pharos_evm: "Pharos chains are not supported",
   tron: "Tron is not supported",
-  arbitrum_orbit: 'a type of the consensus relayer; for messages write type = "evm"',
-  op_stack: 'a type of the consensus relayer; for messages write type = "evm"',
-  bsc: 'a type of the consensus relayer; for messages write type = "evm"',
+  arbitrum_orbit: EVM_FOR_MESSAGES,
+  op_stack: EVM_FOR_MESSAGES,
+  bsc: EVM_FOR_MESSAGES,
   grandpa: "a type of the consensus relayer",
   beefy: "a type of the consensus relayer",
 };

@@ -13,8 +13,7 @@ import {
   type WithdrawalRow,
 } from "../ledger/ledger.ts";
 import { toMessage } from "../../core/ismp/commitment.ts";
-import type { Message } from "../../core/ismp/message.ts";
-import { type Leaf, leafCodec } from "../../core/ismp/request.ts";
+import { type Leaf, leafCodec, type Message } from "../../core/ismp/message.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeLoose } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toRequest } from "./decisions/route.ts";

@@ -1,5 +1,5 @@
 // What the provers of rollups make of the hub's clients, and what they say before the first poll.
-import { consensusClientIds } from "../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
 import { createOpStackProver } from "../../../src/consensus/clients/op_stack/op_stack_prover.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
+import { findChangedKeys } from "../../../src/core/config/effective_values.ts";
 import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
 import { listSecrets } from "../../../src/core/config/redact.ts";
 import { ReloadRequested, type Round, runRounds } from "../../../src/core/runtime/config_rounds.ts";

@@ -1,9 +1,8 @@
 /** Every key that the file may have has an effect in the program that it was read for. */
 import assert from "node:assert/strict";
-import type { ConfigFiles } from "../../../src/core/config/toml.ts";
+import type { ConfigFiles } from "../../../src/core/config/files.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
-import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { keepFixed } from "../../../src/messaging/config/fixed_keys.ts";
+import { keepFixed, parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
 import { connectChains } from "../../../src/messaging/connect.ts";
 import { payingChains } from "../../../src/messaging/fees/fee_context.ts";

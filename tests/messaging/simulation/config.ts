@@ -42,15 +42,12 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       leaveCheckpoints: undefined,
       disableFeeAccumulation: false,
     },
-    chains: facts.entries.map(({
-      inboundOnly: false,
-      id,
-      key,
-    }): EvmChainConfig => ({
+    chains: facts.entries.map(({ id, key }): EvmChainConfig => ({
       type: "evm",
       section: id.stateMachine,
       ...id,
       ...timing,
+      inboundOnly: false,
       rpcUrls: [new EndpointUrl("http://localhost:1")],
       etherscanApiKey: undefined,
       ismpHost: toHex(new Uint8Array(20).fill(7)),

@@ -2,7 +2,7 @@
  * Ids of rollup clients on the public hubs. Source: documentation of the networks (docs/protocol/evm-consensus.md
  * section 3); ids are chosen by the hub's governance.
  */
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,

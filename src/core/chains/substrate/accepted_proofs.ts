@@ -5,7 +5,6 @@
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { beefyProofsKeys, offchainKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import {
-  type Codec,
   compareIntegers,
   hash256,
   list,
@@ -18,11 +17,10 @@ import {
 import { resultOf, RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProof, AcceptedProofIndex, AcceptedProofs } from "../hub.ts";
-import { AnnouncedRange } from "./announced_range.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 import { decodeValue } from "./storage_values.ts";
-import { BlockEventReader } from "./block_events.ts";
+import { AnnouncedRange, BlockEventReader } from "./block_events.ts";
 
 /** Blocks of one query. Events of a block are a few kilobytes. */
 const BLOCKS_PER_QUERY = 100n;
@@ -102,8 +100,16 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<bigint, bigint>> {
     const stored = await this.#node.client.call(calls.storage(beefyProofsKeys.rotationProofs()), signal);
+    return this.#readRotations(stored);
+  }
+
+  #readRotations(stored: Uint8Array | undefined): ReadonlyMap<bigint, bigint> {
     return decodeValue(this.#node, stored, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ??
       new Map();
+  }
+
+  #readMessaging(stored: Uint8Array | undefined): readonly bigint[] {
+    return decodeValue(this.#node, stored, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [];
   }
 
   /** Accepted proofs that the hub lists at its newest final block. Two round trips. */
@@ -115,11 +121,7 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
       calls.storage(beefyProofsKeys.rotationProofs(), head),
       calls.storage(beefyProofsKeys.messagingProofs(), head),
     ], signal);
-    return {
-      rotations: decodeValue(this.#node, rotations, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ??
-        new Map(),
-      messaging: decodeValue(this.#node, messaging, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [],
-    };
+    return { rotations: this.#readRotations(rotations), messaging: this.#readMessaging(messaging) };
   }
 
   /**
@@ -141,10 +143,8 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
         [byHeight, calls.storage(beefyProofsKeys.messagingProofs())],
         signal,
       );
-      const messaging = decodeValue(this.#node, index, list(u64), "BeefyConsensusProofs.MessagingProofs") ??
-        [];
       // A rotation may prove a height that a messaging proof had already proven: then the bytes are that one's.
-      return messaging.includes(height) ? undefined : old;
+      return this.#readMessaging(index).includes(height) ? undefined : old;
     }
     const found = await client.call(byHeight, signal);
     if (found !== undefined) return found;
@@ -279,16 +279,8 @@ export class SubstrateAcceptedProofs implements AcceptedProofs {
   }
 }
 
-/** The hub accepted a consensus proof about itself. */
-export interface ProofAccepted {
-  readonly submitter: Hash256;
-  readonly height: bigint;
-  readonly newSetId: bigint | undefined;
-  readonly rewarded: bigint;
-}
-
-/** SCALE of the fields of {@link ProofAccepted}. */
-const proofAcceptedCodec: Codec<ProofAccepted> = Struct({
+/** SCALE of the fields of `ProofAccepted`: the hub accepted a consensus proof about itself. */
+const proofAcceptedCodec = Struct({
   submitter: hash256,
   height: u64,
   newSetId: Option(u64),

@@ -1,5 +1,6 @@
 /** Start-up check: whether the hub knows a chain as the configuration names it. */
 import { equalBytes, toHex } from "../../encoding/bytes.ts";
+import { consensusClientIds, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
 import {
   consensusClientIdCodec,
   type StateMachineId,
@@ -12,9 +13,7 @@ import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../check_finding.ts";
 import type { Counterparties, Counterparty } from "../hub.ts";
-import { describeUnlisted, findAcceptedChains } from "../../ismp/accepted_chains.ts";
-import { consensusClientIds } from "../../ismp/consensus_client_ids.ts";
-import { Findings } from "./findings.ts";
+import { Findings } from "./checks.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./storage_values.ts";

@@ -53,14 +53,9 @@ export class LayoutComparison {
     // A struct of one field encodes as that field (H256, BoundedVec).
     const [only, ...more] = found.kind === "fields" ? found.of : [];
     const isWrapper = only !== undefined && more.length === 0;
-    const wanted = typeof expected !== "object"
-      ? []
-      : "startsWith" in expected
-      ? expected.startsWith
-      : "fields" in expected
-      ? expected.fields
-      : [];
-    const wantsOne = wanted.length === 1;
+    const wantsOne = typeof expected === "object" &&
+      ("startsWith" in expected && expected.startsWith.length === 1 ||
+        "fields" in expected && expected.fields.length === 1);
     if (isWrapper && !wantsOne) return this.findMismatch(only, expected, path);
     const differs = `${path || "argument"}: expected ${kindOf(expected)}, found ${nameOf(found)}`;
     if (typeof expected === "string") {
