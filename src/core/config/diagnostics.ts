@@ -341,7 +341,7 @@ function rank(item: { readonly line: number | undefined }): number {
  * A value in the form of the file: a secret is a mark, an endpoint has no path. `given` is what the file has, for
  * values that have another form in the program. `undefined`: nothing applies.
  */
-export function showValue(value: unknown, given: unknown): WritableValue | undefined {
+function showValue(value: unknown, given: unknown): WritableValue | undefined {
   if (value === undefined) return given === undefined ? undefined : "";
   const shown = showPlain(value);
   if (shown !== undefined) return shown;

@@ -1,4 +1,7 @@
-/** The process environment as it is for real. */
+/**
+ * The process environment as it is for real. Of the variables a program sees what its configuration names and nothing
+ * else: it is compiled with the right to read all, since the names are known only when the file is read, and gives it up.
+ */
 import type { ProcessEnv } from "./app.ts";
 import { modeOf } from "./machine_facts.ts";
 import { systemTerminal } from "./terminal.ts";

@@ -72,6 +72,6 @@ const BLOCKED: ReadonlySet<string> = new Set([
 ]);
 
 /** True when a runtime with that name accepts no POST request from the sender. */
-export function isBlockedSender(specName: string, from: Uint8Array): boolean {
+function isBlockedSender(specName: string, from: Uint8Array): boolean {
   return specName === RUNTIME && BLOCKED.has(toHex(from));
 }
