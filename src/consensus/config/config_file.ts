@@ -16,7 +16,7 @@ import {
 import { liveHubs, type NamedChain } from "../../core/config/live_network.ts";
 import { isPolkadotHub } from "../../core/ismp/polkadot_hub.ts";
 import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
-import { rollupClientName } from "../rollup/spec/known_rollups.ts";
+import { findRollupClient, knownClaimContract } from "../rollup/spec/known_rollups.ts";
 
 /** Its reader and its descriptions. */
 export const consensusFile: ConfigFileKind = {
@@ -68,14 +68,14 @@ const ARBITRUM: ReadonlySet<string> = new Set(["arbitrum", "arbitrum-sepolia"]);
 /** Client of the L1 of all known rollups, on either hub. */
 const L1_CLIENT = "ETH0";
 
-/** Keys of host sections that are left blank: nodes, and contracts that are not known of every chain. */
+/** Keys of host sections that are left blank: nodes. */
 const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
   evm: ["beacon_http_urls"],
   bsc: [],
   polygon: ["heimdall_rpc_url"],
   substrate_evm: ["relay_rpc_ws"],
-  op_stack: ["beacon_rpc_url", "dispute_game_factory"],
-  arbitrum_orbit: ["beacon_rpc_url", "rollup_core"],
+  op_stack: ["beacon_rpc_url"],
+  arbitrum_orbit: ["beacon_rpc_url"],
 };
 
 /** Keys of a blank that are lists. */
@@ -133,7 +133,11 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
           ...Object.fromEntries(HOST_BLANKS[chain.type].map((key) => [key, LISTS.has(key) ? [] : ""])),
           l1_state_machine: evmStateMachine(l1),
           l1_consensus_state_id: L1_CLIENT,
+          // Known of every named rollup; a section has one of the two keys at most.
+          dispute_game_factory: knownClaimContract(chain.chainId) ?? "",
+          rollup_core: knownClaimContract(chain.chainId) ?? "",
         },
+        switchedOn: ["dispute_game_factory", "rollup_core"],
       },
     ]),
   ];
@@ -159,10 +163,6 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
 function clientIdOf({ chainId, consensusStateId, isRollup }: NamedChain): string {
   const id = toConsensusStateId(consensusStateId);
   if (!isRollup) return id;
-  const name = rollupClientName(
-    { stateMachine: evmStateMachine(chainId), consensusStateId: id },
-    toConsensusStateId(L1_CLIENT),
-    undefined,
-  );
-  return name.kind === "unknown" ? "" : name.id;
+  const rollup = { stateMachine: evmStateMachine(chainId), consensusStateId: id };
+  return findRollupClient(rollup, toConsensusStateId(L1_CLIENT), undefined) ?? "";
 }

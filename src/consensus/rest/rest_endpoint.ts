@@ -6,13 +6,13 @@ import { endpointHost } from "../../core/config/redact.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
-import { safeDetail } from "../../core/rpc/detail.ts";
+import { createSafeDetail, type SafeDetail } from "../../core/rpc/detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import {
-  authorization,
   connectionProblem,
   type Fetch,
   readRetryAfterMs,
+  splitAuthorization,
 } from "../../core/rpc/http_exchange.ts";
 import { type Json, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
@@ -107,20 +107,20 @@ export class RestEndpoint {
   readonly host: string;
   readonly #deps: Deps;
   readonly #options: RestEndpointOptions;
+  readonly #safeDetail: SafeDetail;
   readonly #base: URL;
   readonly #headers: Readonly<Record<string, string>>;
   #requests = 0;
   #bytesRead = 0;
 
   constructor(deps: Deps, options: RestEndpointOptions) {
-    const base = new URL(options.url);
+    const { url, headers } = splitAuthorization(options.url);
     this.host = endpointHost(options.url);
     this.#deps = deps;
     this.#options = options;
-    this.#headers = authorization(base);
-    base.username = "";
-    base.password = "";
-    this.#base = base;
+    this.#safeDetail = createSafeDetail(options.url);
+    this.#headers = headers;
+    this.#base = url;
   }
 
   /** Requests made so far. */
@@ -273,7 +273,7 @@ export class RestEndpoint {
     return this.#fault(toFaultCode(response.status, words !== undefined), request, {
       detail: words === undefined
         ? `HTTP ${response.status}`
-        : `HTTP ${response.status}: ${safeDetail(words)}`,
+        : `HTTP ${response.status}: ${this.#safeDetail(words)}`,
       retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
     });
   }
@@ -320,7 +320,7 @@ export class RestEndpoint {
 
   /** Creates a fault of this endpoint, for callers that interpret the answers. */
   fault(code: RpcFaultCode, route: string, problem: EndpointProblem): RpcFault {
-    return this.#fault(code, { route }, { detail: safeDetail(problem.detail), cause: problem.cause });
+    return this.#fault(code, { route }, { detail: this.#safeDetail(problem.detail), cause: problem.cause });
   }
 
   #fault(

@@ -63,12 +63,3 @@ export function whileReachable(isReachable: ChainChecks["isReachable"], job: Che
       await isReachable(signal) ? await job.run(signal) : [],
   };
 }
-
-/** Checks of the newest runtime. */
-export interface RuntimeChecks {
-  /**
-   * Explains why nothing can be sent to the chain: its runtime lacks what this program needs, or has it in another form;
-   * `undefined`: it fits. Asks the node only while it does not fit. @throws {RpcFault}
-   */
-  findUnsupported(signal: AbortSignal): Promise<string | undefined>;
-}

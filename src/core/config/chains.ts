@@ -70,11 +70,8 @@ export function usualHubId(hub: StateMachine): ConsensusStateId {
   return toConsensusStateId(hub.startsWith("KUSAMA-") ? "PAS0" : "DOT0");
 }
 
-const INBOUND_ONLY = "inbound_only";
-
-/** True for the section of a chain that is only a source. */
-function isInboundOnly(section: TomlTable): boolean {
-  return section[INBOUND_ONLY] === true;
+function isInboundOnly({ inbound_only: isSource }: TomlTable): boolean {
+  return isSource === true;
 }
 
 /** The account of a chain; one that is only a source has none, whatever its section names. */
@@ -86,13 +83,13 @@ function accountOf<T>(key: Key<T>): Key<T | undefined> {
     schemaIn: (section) =>
       isInboundOnly(section) ? z.unknown().transform(() => undefined) : key.schemaIn?.(section) ?? key.schema,
     idleReason: (section) =>
-      isInboundOnly(section) ? `${INBOUND_ONLY} = true: nothing is signed for this chain` : undefined,
+      isInboundOnly(section) ? "inbound_only = true: nothing is signed for this chain" : undefined,
   };
 }
 
 /** A chain that is only a source. */
 const inboundOnly = withDefault(boolean, false, {
-  name: INBOUND_ONLY,
+  name: "inbound_only",
   description:
     "True: the chain is only a source. Its messages reach the hub, nothing is delivered to it and nothing paid out " +
     "on it, and it needs no `signer`: fees that are paid on it stay on the hub as credit.",

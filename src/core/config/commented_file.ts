@@ -2,7 +2,7 @@
 import { allKeys, expectedText, type Key, type Section } from "./schema.ts";
 import { inlineToml, toWritable } from "./toml_text.ts";
 import type { NamedChain, Network } from "./live_network.ts";
-import { isRemote } from "./files.ts";
+import { isRemote } from "./redact.ts";
 
 /** A section as it is written. */
 export interface CommentedSection {

@@ -2,10 +2,7 @@
 import type { ConfigResult } from "./diagnostics.ts";
 import type { InitAnswers, InitFile } from "./commented_file.ts";
 import type { ConfigFiles } from "./files.ts";
-import type { Hex } from "../encoding/bytes.ts";
-import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
-import type { EvmSigner } from "./evm_signer.ts";
-import type { EndpointUrl, Secret } from "./redact.ts";
+import type { EvmValues, SubstrateValues } from "./chains.ts";
 
 /** How a program's configuration file is read and described. */
 export interface ConfigFileKind {
@@ -19,33 +16,21 @@ export interface ConfigFileKind {
   readonly readAccounts: (files: ConfigFiles, path: string) => ConfigResult<readonly ConfiguredAccount[]>;
 }
 
-/** What every account has. */
-interface AccountPlace {
-  /** Name of the section in the file. */
-  readonly section: string;
-  readonly stateMachine: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-}
+type OfBoth = "stateMachine" | "consensusStateId" | "signer";
+type NodeKey = "rpcWs" | "maxRpcPayloadSizeBytes" | "maxConcurrentQueries";
 
 /** An account of an EVM chain. */
-export interface EvmSignerAccount extends AccountPlace {
+export interface EvmSignerAccount
+  extends Pick<EvmValues, OfBoth | "rpcUrls" | "ismpHost" | "gasPriceBufferPercent" | "clientType"> {
   readonly kind: "evm";
-  readonly rpcUrls: readonly EndpointUrl[];
-  readonly ismpHost: Hex;
-  /** `undefined`: nothing is signed on this chain. */
-  readonly signer: EvmSigner | undefined;
-  readonly gasPriceBufferPercent: number;
-  readonly clientType: "Geth" | "Erigon";
+  /** Name of the section in the file. */
+  readonly section: string;
 }
 
 /** An account of a Substrate chain. */
-export interface SubstrateSignerAccount extends AccountPlace {
+export interface SubstrateSignerAccount extends Pick<SubstrateValues, OfBoth | NodeKey | "hashing"> {
   readonly kind: "substrate";
-  readonly hashing: "Keccak" | "Blake2";
-  readonly rpcWs: EndpointUrl;
-  readonly maxRpcPayloadSizeBytes: number;
-  readonly maxConcurrentQueries: number;
-  readonly signer: Secret<Hex> | undefined;
+  readonly section: string;
 }
 
 /** An account that a configuration names. */

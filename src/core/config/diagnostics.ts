@@ -2,9 +2,9 @@
  * Findings about a configuration file, as data, the one line of text made of each, and their collection while the file
  * is read, so that everything can be said at once.
  */
-import { EndpointUrl, hasSecret, looksSecret, quoted, Secret } from "./redact.ts";
-import { toWritable, type WritableValue } from "./toml_text.ts";
 import { toHex } from "../encoding/bytes.ts";
+import { EndpointUrl, hasSecret, isPlain, looksSecret, quoted, Secret } from "./redact.ts";
+import { toWritable, type WritableValue } from "./toml_text.ts";
 
 /** Steps from the top of the file to a value: names of keys and indexes of arrays. */
 export type KeyPath = readonly (string | number)[];
@@ -140,17 +140,15 @@ export class Diagnostics {
     return new SourceLocation(this, { section: path, rest: [] });
   }
 
-  /** In the order of the lines; what has no line comes last. */
+  // In the order of the lines; what has no line comes last.
   get problems(): readonly Diagnostic[] {
     return byLine(this.#problems);
   }
 
-  /** In the order of the lines; what has no line comes last. */
   get warnings(): readonly Diagnostic[] {
     return byLine(this.#warnings);
   }
 
-  /** In the order of the lines. */
   get notes(): readonly Note[] {
     return byLine(this.#notes);
   }
@@ -195,7 +193,7 @@ export class Diagnostics {
       (_, inner: unknown) => typeof inner === "bigint" ? "" : inner,
     );
     for (const variable of hasSecret(value) ? variables : []) {
-      if (!visible.includes(variable.value)) this.#secrets.add(variable.value);
+      if (!visible.includes(variable.value) && !isPlain(variable.value)) this.#secrets.add(variable.value);
     }
     return variables.map(({ name }) => name);
   }

@@ -1,4 +1,4 @@
-/** What a configuration names outside of itself. Apart from what reads it, because commands say it, too. */
+/** Files that a configuration names, and what is wrong with them in words. */
 
 /** Access to files, handed in by the program. */
 export interface ConfigFiles {
@@ -32,23 +32,13 @@ export function fileFailure(error: unknown): string {
   return "a file that cannot be read";
 }
 
-/** Permission of everybody to read. */
-const OTHERS_READ = 0o004;
-
-/** What is wrong with who may read a file; `undefined`: nothing, or it cannot be said. */
-export function describeExposure(
-  { readMode }: Pick<ConfigFiles, "readMode">,
-  path: string,
-): string | undefined {
-  const mode = readMode?.(path);
-  if (mode === undefined || (mode & OTHERS_READ) === 0) return undefined;
-  return `a file that every user of this machine can read (mode ${(mode & 0o777).toString(8)})`;
-}
-
-/** Before the URL of a Web3Signer. */
-export const REMOTE_PREFIX = "web3signer:";
-
-/** Says that a text means a Web3Signer. */
-export function isRemote(given: string): boolean {
-  return given.startsWith(REMOTE_PREFIX);
+/**
+ * What is wrong with who may use a file of this mode; `undefined`: nothing, or it cannot be said. Only what is secret must
+ * not be read; nothing may be written by others: who changes a configuration or a key decides what is signed.
+ */
+export function describeExposure(mode: number | undefined, { isSecret = true } = {}): string | undefined {
+  if (mode === undefined) return undefined;
+  const right = (mode & 0o002) !== 0 ? "change" : isSecret && (mode & 0o004) !== 0 ? "read" : "";
+  if (right === "") return undefined;
+  return `a file that every user of this machine can ${right} (mode ${(mode & 0o777).toString(8)})`;
 }

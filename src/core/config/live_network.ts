@@ -35,63 +35,54 @@ export interface NamedChain extends LiveChain {
   readonly isRollup: boolean;
 }
 
-const MAINNET_HOST = "0x620128e2b19193d6bd244a3ac8d3bba0541b19c3";
-const TESTNET_HOST = "0x9aa003594d59c62ee17a73a569fd7b1dbdbd71e1";
+const HOSTS = {
+  mainnet: "0x620128e2b19193d6bd244a3ac8d3bba0541b19c3",
+  testnet: "0x9aa003594d59c62ee17a73a569fd7b1dbdbd71e1",
+} as const;
+const CHIADO = 10200;
 const CHIADO_HOST = "0x58a41b89f4871725e5d898d98ef4bf917601c5eb";
 
 type ChainRow = readonly [
+  Network,
   name: string,
   chainId: number,
-  consensusStateId: string,
+  id: string,
   explorer: string,
-  isRollup?: "rollup",
+  kind?: "rollup",
 ];
 
-function chainsOf(network: Network, ismpHost: string, rows: readonly ChainRow[]): readonly NamedChain[] {
-  return rows.map(([name, chainId, consensusStateId, explorer, isRollup]) => ({
-    name,
-    network,
-    chainId,
-    consensusStateId,
-    ismpHost,
-    explorer,
-    isRollup: isRollup !== undefined,
-  }));
-}
+const rows: readonly ChainRow[] = [
+  ["mainnet", "ethereum", 1, "ETH0", "https://etherscan.io"],
+  ["mainnet", "arbitrum", 42161, "ETH0", "https://arbiscan.io", "rollup"],
+  ["mainnet", "optimism", 10, "ETH0", "https://optimistic.etherscan.io", "rollup"],
+  ["mainnet", "base", 8453, "ETH0", "https://basescan.org", "rollup"],
+  ["mainnet", "soneium", 1868, "ETH0", "https://soneium.blockscout.com", "rollup"],
+  ["mainnet", "bsc", 56, "BSC0", "https://bscscan.com"],
+  ["mainnet", "gnosis", 100, "GNO0", "https://gnosisscan.io"],
+  ["mainnet", "polygon", 137, "POLY", "https://polygonscan.com"],
+  ["mainnet", "polkadot-hub", 420420419, "DOT0", "https://blockscout.polkadot.io"],
+  ["testnet", "sepolia", 11155111, "ETH0", "https://sepolia.etherscan.io"],
+  ["testnet", "arbitrum-sepolia", 421614, "ETH0", "https://sepolia.arbiscan.io", "rollup"],
+  ["testnet", "optimism-sepolia", 11155420, "ETH0", "https://optimism-sepolia.blockscout.com", "rollup"],
+  ["testnet", "base-sepolia", 84532, "ETH0", "https://sepolia.basescan.org", "rollup"],
+  ["testnet", "bsc-chapel", 97, "BSC0", "https://testnet.bscscan.com"],
+  ["testnet", "gnosis-chiado", 10200, "GNO0", "https://blockscout.chiadochain.net"],
+  ["testnet", "polygon-amoy", 80002, "POLY", "https://amoy.polygonscan.com"],
+  ["testnet", "polkadot-hub-paseo", 420420417, "PAS0", "https://blockscout-testnet.polkadot.io"],
+];
 
 /** All that can be named, in the order in which they are listed. */
-export const namedChains: readonly NamedChain[] = [
-  ...chainsOf("mainnet", MAINNET_HOST, [
-    ["ethereum", 1, "ETH0", "https://etherscan.io"],
-    ["arbitrum", 42161, "ETH0", "https://arbiscan.io", "rollup"],
-    ["optimism", 10, "ETH0", "https://optimistic.etherscan.io", "rollup"],
-    ["base", 8453, "ETH0", "https://basescan.org", "rollup"],
-    ["soneium", 1868, "ETH0", "https://soneium.blockscout.com", "rollup"],
-    ["bsc", 56, "BSC0", "https://bscscan.com"],
-    ["gnosis", 100, "GNO0", "https://gnosisscan.io"],
-    ["polygon", 137, "POLY", "https://polygonscan.com"],
-    ["polkadot-hub", 420420419, "DOT0", "https://blockscout.polkadot.io"],
-  ]),
-  ...chainsOf("testnet", TESTNET_HOST, [
-    ["sepolia", 11155111, "ETH0", "https://sepolia.etherscan.io"],
-    ["arbitrum-sepolia", 421614, "ETH0", "https://sepolia.arbiscan.io", "rollup"],
-    ["optimism-sepolia", 11155420, "ETH0", "https://optimism-sepolia.blockscout.com", "rollup"],
-    ["base-sepolia", 84532, "ETH0", "https://sepolia.basescan.org", "rollup"],
-    ["bsc-chapel", 97, "BSC0", "https://testnet.bscscan.com"],
-  ]),
-  ...chainsOf("testnet", CHIADO_HOST, [
-    ["gnosis-chiado", 10200, "GNO0", "https://blockscout.chiadochain.net"],
-  ]),
-  ...chainsOf("testnet", TESTNET_HOST, [
-    ["polygon-amoy", 80002, "POLY", "https://amoy.polygonscan.com"],
-    ["polkadot-hub-paseo", 420420417, "PAS0", "https://blockscout-testnet.polkadot.io"],
-  ]),
-];
+export const namedChains: readonly NamedChain[] = rows.map((
+  [network, name, chainId, consensusStateId, explorer, kind],
+) => {
+  const ismpHost = chainId === CHIADO ? CHIADO_HOST : HOSTS[network];
+  return { network, name, chainId, consensusStateId, explorer, ismpHost, isRollup: kind === "rollup" };
+});
 
 /** Those that cannot be named are known without a light client that these programs have. */
 const liveChains: readonly LiveChain[] = [
   ...namedChains,
-  { chainId: 688689, consensusStateId: "PHAR", ismpHost: TESTNET_HOST },
+  { chainId: 688689, consensusStateId: "PHAR", ismpHost: HOSTS.testnet },
 ];
 
 /**

@@ -115,13 +115,13 @@ export type Remark =
 
 const remarkers = z.registry<{ readonly remarksOn: (given: unknown) => readonly Remark[] }>();
 
-/** A type whose accepted values are remarked upon; `remarksOn` gets the value as the file has it. */
+/** A type whose accepted values are remarked upon, further ones too; `more` gets the value as the file has it. */
 export function withRemarks<T>(
   type: z.ZodType<T>,
-  remarksOn: (given: unknown) => readonly Remark[],
+  more: (given: unknown) => readonly Remark[],
 ): z.ZodType<T> {
   const remarked = type.meta({});
-  remarkers.add(remarked, { remarksOn });
+  remarkers.add(remarked, { remarksOn: (given) => [...remarksOn(type, given), ...more(given)] });
   return remarked;
 }
 
@@ -293,17 +293,11 @@ function describeOtherType(expected: string, input: unknown): Pick<Explanation, 
   return { found: isNumber ? describeNumber(input) : describeKind(input), hint };
 }
 
-/** What a type of {@link refusal} says of a value. */
-interface Refusal {
-  readonly found: string;
-  readonly hint?: string | undefined;
-}
-
 /** The issue of a value that a type refuses in its own words. */
 export function refusal(
   input: unknown,
   expected: string,
-  { found, hint }: Refusal,
+  { found, hint }: { readonly found: string; readonly hint?: string | undefined },
 ): z.core.$ZodRawIssue<z.core.$ZodIssueCustom> {
   return { code: "custom", input, message: expected, params: { found, hint } };
 }

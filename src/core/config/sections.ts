@@ -40,9 +40,10 @@ export function readConfigFile<C>(
     files.noteInlineKey?.();
   };
   const reading = parse({ ...files, noteInlineKey }, file.text);
-  const found = hasKey ? describeExposure(files, path) : undefined;
-  if (found === undefined) return reading;
-  const exposed = { section: "", path: "", line: undefined, found: `a private key in ${found}` };
+  const exposure = describeExposure(files.readMode?.(path), { isSecret: hasKey });
+  if (exposure === undefined) return reading;
+  const found = hasKey ? `a private key in ${exposure}` : exposure;
+  const exposed = { section: "", path: "", line: undefined, found };
   const warning = { ...exposed, expected: "mode 600 or 640", hint: "chmod 600" };
   return { ...reading, warnings: [warning, ...reading.warnings] };
 }

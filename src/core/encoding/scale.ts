@@ -17,18 +17,18 @@ import {
   u8 as scaleU8,
   Vector,
 } from "scale-ts";
-import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "./bytes.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "./bytes.ts";
 
 export { _void as nothing, bool, type Codec, Enum, Option, Struct, Tuple } from "scale-ts";
 
 /** Reason why bytes or a value do not fit a SCALE type. */
-export type ScaleErrorCode = "truncated" | "trailing" | "non_canonical" | "invalid";
+export type ScaleErrorCode = "truncated" | "trailing" | "non_canonical" | "invalid" | "too_long";
 
 /** Bytes that are not the one encoding of a value of the type, or a value that the type cannot hold. */
 export class ScaleError extends Error {
   override readonly name = "ScaleError";
   constructor(
-    /** `truncated`: bytes are missing; `trailing`: bytes are left over; `non_canonical`: another encoding of the same value is the right one; `invalid`: no value of the type. */
+    /** `truncated`: bytes are missing; `trailing`: bytes are left over; `non_canonical`: another encoding of the same value is the right one; `invalid`: no value of the type; `too_long`: more list items than any honest value has. */
     readonly code: ScaleErrorCode,
     /** Name of the outermost type that was being read or written. */
     readonly typeName: string,
@@ -176,7 +176,16 @@ export const bytesAsHex: Codec<Hex> = enhanceCodec(bytes, fromHex, toHex);
 /** 32 raw bytes as a hex string (`H256`, `AccountId32`, `[u8; 32]`). */
 export const hash256: Codec<Hash256> = enhanceCodec(fixedBytes(32), fromHex, toHash256);
 
-/** Compact length and items (`Vec<T>`, `BoundedVec<T>`). */
+/**
+ * Maximum number of items of all lists in one value: the largest honest ones have some ten thousand, and a megabyte of
+ * one-byte items takes seconds to decode.
+ */
+const MAX_ITEMS = 100_000;
+
+/** List items announced so far, by the stream that all decoders of one value share. */
+const announcedItems = new WeakMap<Uint8Array, number>();
+
+/** Compact length and items (`Vec<T>`, `BoundedVec<T>`). Decoding throws {@link ScaleError} `too_long`. */
 export function list<T>(item: Codec<T>): Codec<readonly T[]> {
   const encode = Vector(item).enc;
   return createCodec<readonly T[]>(
@@ -184,59 +193,14 @@ export function list<T>(item: Codec<T>): Codec<readonly T[]> {
     // scale-ts allocates the announced length at once and mistakes big-integer lengths.
     createDecoder((input) => {
       const count = Number(compact.dec(input));
+      const announced = (announcedItems.get(input) ?? 0) + count;
+      if (announced > MAX_ITEMS) throw new ScaleError("too_long", "list");
+      announcedItems.set(input, announced);
       const values: T[] = [];
       while (values.length < count) values.push(item.dec(input));
       return values;
     }),
   );
-}
-
-/** Items of a list that a runtime may extend, as far as they can be read. */
-export interface OpenList<T> {
-  readonly known: readonly T[];
-  /** Number of items from the first that cannot be read on; 0: all are known. */
-  readonly unread: number;
-  /** SCALE of those items, and of everything that follows the list; empty when all are known. */
-  readonly rest: Uint8Array;
-}
-
-const allThatIsLeft = Bytes(Infinity);
-
-/**
- * List (`Vec<T>`) whose items may have variants that this program does not know. Such an item has no known length, so
- * it ends its list, and nothing behind the list can be read either: this is for the last field of a value.
- */
-export function openList<T>(item: Codec<T>): Codec<OpenList<T>> {
-  const readItems = createDecoder((stream) => {
-    const count = Number(compact.dec(stream));
-    const known: T[] = [];
-    let end = compact.enc(count).length;
-    while (known.length < count) {
-      try {
-        const value = item.dec(stream);
-        end += item.enc(value).length;
-        known.push(value);
-      } catch (error) {
-        if (isTruncation(error)) throw error;
-        return { known, unread: count - known.length, end };
-      }
-    }
-    return { known, unread: 0, end };
-  });
-  return createCodec<OpenList<T>>(
-    ({ known, unread, rest }) =>
-      concatBytes(compact.enc(known.length + unread), ...known.map((each) => item.enc(each)), rest),
-    createDecoder((input) => {
-      const bytes = allThatIsLeft.dec(input);
-      const { known, unread, end } = readItems(bytes);
-      if (unread === 0 && end < bytes.length) throw new ScaleError("trailing", "list");
-      return { known, unread, rest: bytes.slice(end) };
-    }),
-  );
-}
-
-function isTruncation(error: unknown): boolean {
-  return error instanceof RangeError || error instanceof ScaleError && error.code === "truncated";
 }
 
 /** Two values in order (a tuple). */

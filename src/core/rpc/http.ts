@@ -13,7 +13,6 @@ import {
   type RpcEndpoint,
   type TranslateError,
 } from "./call.ts";
-import { safeDetail } from "./detail.ts";
 import type { RpcFault } from "./fault.ts";
 import {
   type Fetch,
@@ -149,7 +148,7 @@ class HttpEndpoint implements RpcEndpoint {
 
   #translated(error: NodeError, method: string): RpcFault {
     const { code, data } = this.#translate(error, method);
-    return this.#address.fault(code, method, { detail: safeDetail(error.message), data });
+    return this.#address.fault(code, method, { detail: this.#address.safeDetail(error.message), data });
   }
 }
 

@@ -17,9 +17,10 @@ import {
   type RpcEndpoint,
   type TranslateError,
 } from "./call.ts";
-import { safeDetail } from "./detail.ts";
+import { createSafeDetail, type SafeDetail } from "./detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { createHttpEndpoint, type Fetch } from "./http.ts";
+import { splitAuthorization } from "./http_exchange.ts";
 import { FRAME_TOO_LARGE, ReconnectingSocket } from "./reconnecting_socket.ts";
 import { LinkEnded, type OpenSocket, WireRequests } from "./socket_link.ts";
 import {
@@ -84,9 +85,10 @@ const DEFAULTS = {
   maxFrameBytes: 64 * 1024 * 1024,
 };
 
-/** WebSocket of the runtime, for the real program. */
+/** WebSocket of the runtime, for the real program. User name and password of a URL are sent as for HTTP. */
 export const platformSocket: OpenSocket = (url, events) => {
-  const socket = new WebSocket(url);
+  const { url: bare, headers } = splitAuthorization(url);
+  const socket = new WebSocket(bare, { headers });
   let problem = "connection closed";
   socket.addEventListener("open", () => events.onOpen());
   socket.addEventListener("message", (event) => events.onMessage(event.data));
@@ -107,6 +109,7 @@ class WebSocketEndpoint implements SocketEndpoint {
   readonly host: string;
   readonly #deps: SocketDeps;
   readonly #options: SocketEndpointOptions;
+  readonly #safeDetail: SafeDetail;
   readonly #limits: typeof DEFAULTS;
   readonly #http: RpcEndpoint;
   readonly #requests = new WireRequests();
@@ -120,6 +123,7 @@ class WebSocketEndpoint implements SocketEndpoint {
     this.host = endpointHost(options.url);
     this.#deps = deps;
     this.#options = options;
+    this.#safeDetail = createSafeDetail(options.url);
     this.#limits = {
       maxPayloadBytes: options.maxPayloadBytes ?? DEFAULTS.maxPayloadBytes,
       timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs,
@@ -260,7 +264,7 @@ class WebSocketEndpoint implements SocketEndpoint {
     translate: (error: NodeError, method: string): RpcFault => {
       const { code, data } = this.#options.translate(error, method);
       return new RpcFault(code, reactionTo(code), this.#place(method), {
-        detail: safeDetail(wordsOf(error)),
+        detail: this.#safeDetail(wordsOf(error)),
         data,
       });
     },

@@ -2,7 +2,7 @@
  * Headers of Substrate chains with their digest: SCALE form, hash, and the times and announcements in them.
  * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
  */
-import { compact, createCodec, createDecoder, enhanceCodec } from "scale-ts";
+import { compact, createCodec, createDecoder } from "scale-ts";
 import { concatBytes, fromByteText, type Hash256, toByteText, toHash256 } from "../encoding/bytes.ts";
 import { blake2b256 } from "../encoding/hash.ts";
 import {
@@ -12,12 +12,11 @@ import {
   decodeStrict,
   fixedBytes,
   hash256,
-  openList,
+  list,
   ScaleError,
   Struct,
   u32,
   u64,
-  u8,
 } from "../encoding/scale.ts";
 
 /** One item of a header's digest. Engines are named by four bytes, usually ASCII. */
@@ -29,8 +28,8 @@ export type DigestItem =
     readonly data: Uint8Array;
   }
   | { readonly kind: "runtimeUpdated" }
-  /** Items from the first of an unknown kind on, which have no known lengths, with their SCALE. */
-  | { readonly kind: "unknown"; readonly items: number; readonly data: Uint8Array };
+  /** Kind that a later runtime has added: it is hashed as it is, and nothing is read from it. */
+  | { readonly kind: "unknown"; readonly encoded: Uint8Array };
 
 /** A block header. */
 export interface SubstrateHeader {
@@ -41,41 +40,37 @@ export interface SubstrateHeader {
   readonly digest: readonly DigestItem[];
 }
 
+const engineKinds = { 4: "consensus", 5: "seal", 6: "preRuntime" } as const;
 const engineIndexes = { consensus: 4, seal: 5, preRuntime: 6 } as const;
 const OTHER = 0;
 const RUNTIME_UPDATED = 8;
 
-const KNOWN_KINDS: ReadonlySet<number> = new Set([OTHER, RUNTIME_UPDATED, ...Object.values(engineIndexes)]);
-
 const engineCodec = fixedBytes(4);
 
-type KnownItem = Exclude<DigestItem, { readonly kind: "unknown" }>;
-
-function encodeItem(item: KnownItem): Uint8Array {
+function encodeItem(item: DigestItem): Uint8Array {
   if (item.kind === "other") return concatBytes(Uint8Array.of(OTHER), bytes.enc(item.data));
   if (item.kind === "runtimeUpdated") return Uint8Array.of(RUNTIME_UPDATED);
+  if (item.kind === "unknown") return item.encoded;
   const engine = engineCodec.enc(fromByteText(item.engine));
   return concatBytes(Uint8Array.of(engineIndexes[item.kind]), engine, bytes.enc(item.data));
 }
 
 const u8Decoder = fixedBytes(1);
 
-const digestItemCodec: Codec<KnownItem> = createCodec(
+/** Indexes of the kinds that carry an engine. */
+function isEngineIndex(index: number | undefined): index is keyof typeof engineKinds {
+  return index === 4 || index === 5 || index === 6;
+}
+
+const digestItemCodec: Codec<DigestItem> = createCodec<DigestItem>(
   encodeItem,
   createDecoder((stream) => {
     const index = u8Decoder.dec(stream)[0];
-    if (index === OTHER) return { kind: "other" as const, data: bytes.dec(stream) };
-    if (index === RUNTIME_UPDATED) return { kind: "runtimeUpdated" as const };
-    const kind = index === engineIndexes.consensus
-      ? "consensus" as const
-      : index === engineIndexes.seal
-      ? "seal" as const
-      : index === engineIndexes.preRuntime
-      ? "preRuntime" as const
-      : undefined;
-    if (kind === undefined) throw new ScaleError("invalid", "DigestItem");
+    if (index === OTHER) return { kind: "other", data: bytes.dec(stream) };
+    if (index === RUNTIME_UPDATED) return { kind: "runtimeUpdated" };
+    if (!isEngineIndex(index)) throw new ScaleError("invalid", "DigestItem");
     const engine = toByteText(engineCodec.dec(stream));
-    return { kind, engine, data: bytes.dec(stream) };
+    return { kind: engineKinds[index], engine, data: bytes.dec(stream) };
   }),
 );
 
@@ -94,25 +89,17 @@ export const substrateHeaderCodec: Codec<SubstrateHeader> = Struct({
   number: compactNumber,
   stateRoot: hash256,
   extrinsicsRoot: hash256,
-  digest: enhanceCodec(
-    openList(digestItemCodec),
-    (digest: readonly DigestItem[]) => {
-      const known = digest.filter((item) => item.kind !== "unknown");
-      const last = digest.at(-1);
-      return last?.kind === "unknown"
-        ? { known, unread: last.items, rest: last.data }
-        : { known, unread: 0, rest: new Uint8Array() };
-    },
-    ({ known, unread, rest }): readonly DigestItem[] =>
-      unread === 0 ? known : [...known, { kind: "unknown", items: unread, data: rest }],
-  ),
+  digest: list(digestItemCodec),
 });
 
-/** Reads a digest item; one of a kind that is not known is kept as it is. @throws {ScaleError} */
+/**
+ * Reads a digest item that stands alone, so that one of an unknown kind has an end. @throws {ScaleError} when one of a
+ * known kind is malformed.
+ */
 export function decodeDigestItem(encoded: Uint8Array): DigestItem {
-  return KNOWN_KINDS.has(encoded[0] ?? OTHER)
-    ? decodeStrict(digestItemCodec, encoded, "DigestItem")
-    : { kind: "unknown", items: 1, data: encoded };
+  const [index] = encoded;
+  const isKnown = index === undefined || index === OTHER || index === RUNTIME_UPDATED || isEngineIndex(index);
+  return isKnown ? decodeStrict(digestItemCodec, encoded, "DigestItem") : { kind: "unknown", encoded };
 }
 
 /** Reads a header. @throws {ScaleError} */
@@ -144,11 +131,22 @@ export function lastAnnounced<T>(
   return last;
 }
 
-/**
- * Beginning of all variants of BABE's pre-digest; randomness may follow. Source: paritytech/polkadot-sdk:
- * substrate/primitives/consensus/babe/src/digests.rs (PreDigest).
- */
-const babePreDigest = Struct({ variant: u8, authorityIndex: u32, slot: u64 });
+/** Output and proof of a verifiable random function (sr25519). */
+const VRF_BYTES = 96;
+
+/** Bytes of a vote for randomness after the slot, by the variant of BABE's pre-digest. */
+const babeVrfBytes: ReadonlyMap<number | undefined, number> = new Map([[1, VRF_BYTES], [2, 0], [
+  3,
+  VRF_BYTES,
+]]);
+
+/** Source: paritytech/polkadot-sdk: substrate/primitives/consensus/babe/src/digests.rs (PreDigest). */
+function babeSlot(data: Uint8Array): bigint {
+  const vrfBytes = babeVrfBytes.get(data[0]);
+  if (vrfBytes === undefined) throw new ScaleError("invalid", "BABE slot");
+  const codec = Struct({ authorityIndex: u32, slot: u64, vrf: fixedBytes(vrfBytes) });
+  return decodePrefix(codec, data.slice(1), "BABE slot").slot;
+}
 
 /**
  * Slot in which a header was created: Aura's or BABE's, the last one in its digest; undefined when there is none.
@@ -161,7 +159,7 @@ export function readSlot({ digest }: Pick<SubstrateHeader, "digest">): bigint | 
   for (const item of digest) {
     if (item.kind !== "preRuntime") continue;
     if (item.engine === "aura") slot = decodePrefix(u64, item.data, "Aura slot");
-    if (item.engine === "BABE") slot = decodePrefix(babePreDigest, item.data, "BABE slot").slot;
+    if (item.engine === "BABE") slot = babeSlot(item.data);
   }
   return slot;
 }

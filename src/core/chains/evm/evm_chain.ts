@@ -39,6 +39,7 @@ import { EvmReads } from "./reads.ts";
 import type { SlotProver } from "./slot_prover.ts";
 import { TrieProver } from "./trie_prover.ts";
 import { EvmGas } from "./native_token.ts";
+import { EvmGates } from "./module_gates.ts";
 
 /** EVM chain: it has every part that a chain may have. */
 export interface EvmChain extends Chain {
@@ -167,6 +168,7 @@ export function assembleEvmChain(
     proofChecks: new EvmProofChecks(proofs, probe),
     runtime: undefined,
     hubClient: new EvmHubClient(context),
+    gates: new EvmGates(context),
     planChecks: (checks) => planEvmChecks(context, probe, checks),
     check: (hub, signal) => checkChain(context, hub, signal),
     signMessage: (message, signal) => signMessage(context, message, signal),
