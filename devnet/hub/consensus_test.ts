@@ -10,8 +10,7 @@ import {
   verifyBeaconUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
-import { encodeBareExtrinsic } from "../../src/core/ismp/bare_extrinsic.ts";
-import { ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
+import { encodeBareExtrinsic, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
 import { messagesTag, stateMachineUpdatedTag } from "./pool_tags.ts";
 import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
 import {

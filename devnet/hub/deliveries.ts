@@ -3,7 +3,11 @@
  */
 import { zstdCompressSync } from "node:zlib";
 import { concatBytes, toHex } from "../../src/core/encoding/bytes.ts";
-import { type IsmpMessage, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
+import {
+  encodeBareExtrinsic,
+  type IsmpMessage,
+  ismpMessagesCodec,
+} from "../../src/core/ismp/ismp_message.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import {
   parseStateMachine,
@@ -16,7 +20,6 @@ import { EvmSource } from "./evm_source.ts";
 import { type Hub, type HubOptions, startHub } from "./hub.ts";
 import { callHttp, type JsonRpcAnswer } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
-import { encodeBareExtrinsic } from "../../src/core/ismp/bare_extrinsic.ts";
 
 /** The chain that sends. */
 export const sender: StateMachineId = {

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { concatBytes, toHex } from "../../src/core/encoding/bytes.ts";
-import { encodeBareExtrinsic } from "../../src/core/ismp/bare_extrinsic.ts";
+import { encodeBareExtrinsic } from "../../src/core/ismp/ismp_message.ts";
 import { hubExtrinsicHash } from "./extrinsic.ts";
 import { messagesTag } from "./pool_tags.ts";
 import { bytes } from "../../src/core/encoding/scale.ts";

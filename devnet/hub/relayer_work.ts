@@ -13,7 +13,7 @@ import {
   type WithdrawalProof,
   withdrawalProofCodec,
 } from "../../src/core/ismp/fees.ts";
-import { getRequestsWithProofCodec } from "../../src/core/ismp/ismp_message.ts";
+import { encodeBareExtrinsic, getRequestsWithProofCodec } from "../../src/core/ismp/ismp_message.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import { toEvmAddress, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
@@ -32,7 +32,6 @@ import { EvmSource, paidRequest, type SlotValue } from "./evm_source.ts";
 import type { Hub } from "./hub.ts";
 import { type JsonRpcAnswer, resultHttp } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
-import { encodeBareExtrinsic } from "../../src/core/ismp/bare_extrinsic.ts";
 import type { EvmHostParam } from "./pallets/host_params.ts";
 import { evmSignature } from "./signatures.ts";
 

@@ -5,9 +5,8 @@ import { keccak256 } from "../../src/core/encoding/hash.ts";
 import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
 import { hubExtrinsicHash } from "./extrinsic.ts";
 import { verifyMmrProof } from "../trie/mmr_range.ts";
-import type { PostRequest } from "../../src/core/ismp/message.ts";
+import { leafCodec, type PostRequest } from "../../src/core/ismp/message.ts";
 import { mmrProofCodec } from "../../src/core/ismp/proof.ts";
-import { leafCodec } from "../../src/core/ismp/request.ts";
 import {
   childTrieKey,
   childTrieKeys,

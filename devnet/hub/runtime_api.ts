@@ -5,9 +5,8 @@
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { IsmpEvent } from "../../src/core/ismp/event.ts";
 import { requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { GetResponse } from "../../src/core/ismp/message.ts";
+import { type GetResponse, type Leaf, leafCodec, type Request } from "../../src/core/ismp/message.ts";
 import type { MmrProof, ProofKeys } from "../../src/core/ismp/proof.ts";
-import { type Leaf, leafCodec, type Request } from "../../src/core/ismp/request.ts";
 import { childTrieKeys, offchainKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import { MmrError } from "../../src/core/merkle/mmr.ts";

@@ -2,8 +2,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { commitmentOfPost } from "../../src/core/ismp/commitment.ts";
 import { requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import { encodeBareExtrinsic } from "../../src/core/ismp/bare_extrinsic.ts";
-import { ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
+import { encodeBareExtrinsic, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
 import { toConsensusClientId } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKey, childTrieKeys, hostExecutiveKeys } from "../../src/core/ismp/storage_keys.ts";
 import {

@@ -7,9 +7,11 @@ import type { SimulatedHeader } from "../hub/digest.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
 import { type AnswerHook, RpcDispatcher } from "../hub/rpc/dispatcher.ts";
 import type { FaultHook } from "../hub/rpc/faults.ts";
-import { blockParam, type RpcMethods } from "../hub/rpc/method.ts";
+import { RpcError } from "../hub/rpc/json_rpc.ts";
+import { blockParam, type RpcMethods, RpcSubscription } from "../hub/rpc/method.ts";
 import { hexParam, listParam } from "../hub/rpc/params.ts";
 import { RpcServer } from "../hub/rpc/server.ts";
+import { metadataApi } from "../hub/rpc/state_call.ts";
 import { storageMethods } from "../hub/rpc/storage_methods.ts";
 import type { ServedNode } from "../hub/node.ts";
 import { MirroredBlocks, REVIVE_SLOT_MS } from "./mirrored_blocks.ts";
@@ -27,7 +29,8 @@ const version = {
   authoringVersion: 1,
   specVersion: 2_000_006,
   implVersion: 0,
-  apis: [],
+  // `Metadata`: what the node answers of the runtime's APIs.
+  apis: [["0x37e397fc7c91f5e4", 2]],
   transactionVersion: 15,
   systemVersion: 1,
   stateVersion: 1,
@@ -43,6 +46,7 @@ export class ReviveNode implements AsyncDisposable {
   readonly #blocks: MirroredBlocks;
   readonly #server: RpcServer;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #following: Promise<void> = Promise.resolve();
   #isStopped = false;
 
   /** Not for callers: use {@link startReviveNode}. */
@@ -95,6 +99,7 @@ export class ReviveNode implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+    await this.#following;
     await this.#server[Symbol.asyncDispose]();
   }
 
@@ -102,7 +107,7 @@ export class ReviveNode implements AsyncDisposable {
   #follow(): void {
     if (this.#isStopped) return;
     // An anvil that is frozen or gone is asked again.
-    void this.#blocks.catchUp().catch(() => undefined).finally(() => {
+    this.#following = this.#blocks.catchUp().catch(() => undefined).finally(() => {
       if (!this.#isStopped) this.#timer = setTimeout(() => this.#follow(), FOLLOW_EVERY_MS);
     });
   }
@@ -134,7 +139,8 @@ class CatchingUp extends RpcDispatcher {
 }
 
 function reviveMethods(node: ServedNode, blocks: MirroredBlocks): RpcMethods {
-  let metadata: string | undefined;
+  let encoded: Uint8Array | undefined;
+  const metadata = (): Uint8Array => encoded ??= reviveMetadata();
   return {
     ...chainMethods(node),
     ...storageMethods(node),
@@ -150,8 +156,19 @@ function reviveMethods(node: ServedNode, blocks: MirroredBlocks): RpcMethods {
       const found = child?.get(fromHex(toHex(hexParam(key, "key"))));
       return found === undefined ? null : toHex(found);
     },
-    state_getMetadata: () => metadata ??= toHex(reviveMetadata()),
+    state_getMetadata: () => toHex(metadata()),
+    state_call: ([method, args]) => {
+      const answer = Object.hasOwn(metadataApi, String(method)) ? metadataApi[String(method)] : undefined;
+      if (answer !== undefined) return toHex(answer(metadata(), hexParam(args, "args")));
+      throw new RpcError(4003, `Client error: Execution failed: Exported method ${method} is not found`);
+    },
     state_getRuntimeVersion: () => version,
+    state_subscribeRuntimeVersion: () =>
+      new RpcSubscription("state_runtimeVersion", (send) => {
+        send(version);
+        return () => {};
+      }),
+    system_properties: () => ({}),
     chain_getRuntimeVersion: () => version,
     system_chain: () => "Paseo Asset Hub devnet",
     system_name: () => "Revive simulator",

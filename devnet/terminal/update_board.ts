@@ -1,5 +1,5 @@
 /** What the hub has accepted about each chain, read from its events: how many updates, and up to which height. */
-import { parseEventsWithMetadata } from "../../src/core/ismp/rpc_json.ts";
+import { parseEvents } from "../../src/core/ismp/rpc_json.ts";
 import { stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
@@ -79,11 +79,11 @@ export class UpdateBoard {
     const { hub } = this.#devnet;
     const last = hub.best.number;
     if (last <= this.#read) return;
-    const blocks = parseEventsWithMetadata(
+    const events = parseEvents(
       await resultHttp(hub.httpUrl, "ismp_queryEventsWithMetadata", [this.#read + 1, last]),
     );
     this.#read = last;
-    for (const { decoded } of [...blocks.values()].flat()) {
+    for (const { decoded } of events) {
       if (decoded.kind !== "event" || decoded.event.tag !== "StateMachineUpdated") continue;
       const { stateMachineId, latestHeight } = decoded.event.value;
       const key = stateMachineIdKey(stateMachineId);

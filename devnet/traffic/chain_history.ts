@@ -6,7 +6,7 @@ import { type Hash256, type Hex, toHash256, toHex } from "../../src/core/encodin
 import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
-import { parseEventsWithMetadata } from "../../src/core/ismp/rpc_json.ts";
+import { parseEvents } from "../../src/core/ismp/rpc_json.ts";
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import { PING_ABI } from "../evm/abi.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
@@ -111,12 +111,12 @@ export async function readHubHistory(hub: StateMachine, httpUrl: string): Promis
     headerNumber(httpUrl, []),
     call(httpUrl, "chain_getFinalizedHead", []).then((hash) => headerNumber(httpUrl, [hash])),
   ]);
-  const blocks = parseEventsWithMetadata(
+  const events = parseEvents(
     await call(httpUrl, "ismp_queryEventsWithMetadata", [1, Number(head)]),
   );
   const sent: SentEvent[] = [];
   const handled: HandledEvent[] = [];
-  for (const { meta, decoded } of [...blocks.values()].flat()) {
+  for (const { meta, decoded } of events) {
     if (decoded.kind !== "event") throw decoded.error;
     const { event } = decoded;
     const height = meta.blockNumber;

@@ -105,10 +105,14 @@ function connectHubClient(
   const evmChains = chains.flatMap((chain) => chain.type === "substrate" ? [] : [chain]);
   const substrateChains = chains.flatMap((chain) => chain.type === "substrate" ? [chain] : []);
   const context = { network, hub: hub.substrate, target, watch, evmChains, substrateChains, parachains };
-  const client = bindHubClient(hub.consensus);
-  const { fetchBase } = client;
+  const targets = {
+    ...context,
+    evmChains: evmChains.filter(({ inboundOnly }) => !inboundOnly),
+    substrateChains: substrateChains.filter(({ inboundOnly }) => !inboundOnly),
+  };
+  const { fetchBase, ...client } = bindHubClient(hub.consensus);
   return {
-    hubConsensus: relayer.enableHubConsensus ? client.connectFollowers(context) : undefined,
+    hubConsensus: relayer.enableHubConsensus ? client.connectFollowers(targets) : undefined,
     hubState: client.connectState(context),
     fetchBase: fetchBase && ((name, signal) => {
       const chain = evmChains.find(({ stateMachine }) => stateMachine === name);

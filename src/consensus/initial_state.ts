@@ -2,10 +2,9 @@
  * `log-consensus-state`: prints the arguments with which governance creates the client of a chain on the hub. Source:
  * docs/protocol/hub-consensus.md section 3.7 and docs/protocol/evm-consensus.md section 4 (`CreateConsensusState`).
  */
-import { consensusClientIds } from "../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
 import type { TargetReads } from "../core/chains/consensus_target.ts";
 import { toHex } from "../core/encoding/bytes.ts";
-import { findAcceptedChains } from "../core/ismp/accepted_chains.ts";
 import { type ConsensusStateId, type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";

@@ -6,6 +6,7 @@ import type { EventCode } from "../core/telemetry/events.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { ProverFault } from "./prover.ts";
 import type { PollFailure, PollResult } from "./schedule.ts";
+import type { UpdateObserver, UpdateRoute } from "./update_observer.ts";
 
 /** Log events of prover faults. */
 export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
@@ -85,4 +86,31 @@ export function describeFailure(error: unknown): PollFailure {
     return { text: `${method} on ${chain}: ${error.code}`, host: endpointHost };
   }
   return { text: error instanceof Error ? error.message : String(error) };
+}
+
+/** A check of a light client's chains. */
+export interface ObservedCheck<Finding> {
+  readonly route: UpdateRoute;
+  /** Absent: nobody observes. */
+  readonly observer: UpdateObserver | undefined;
+  readonly check: () => Promise<readonly Finding[]>;
+}
+
+/** Makes a check and notes its fault, or its fatal findings. @throws what the check throws */
+export async function observeCheck<Finding extends { readonly severity: string; readonly text: string }>(
+  { route, observer, check }: ObservedCheck<Finding>,
+): Promise<readonly Finding[]> {
+  try {
+    const findings = await check();
+    const texts = findings.filter(({ severity }) => severity === "fatal").map(({ text }) => text);
+    if (texts.length > 0) {
+      observer?.notePoll(route, { kind: "suspended", failure: { text: texts.join("; ") } });
+    }
+    return findings;
+  } catch (error) {
+    if (error instanceof RpcFault) {
+      observer?.notePoll(route, { kind: "failed", failure: describeFailure(error) });
+    }
+    throw error;
+  }
 }

@@ -10,7 +10,7 @@ import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
 import { platformListener } from "../core/telemetry/http/http_listener.ts";
 import { serveStatus } from "../core/telemetry/http/serve_status.ts";
-import type { RecentWarning } from "../core/telemetry/recent_warnings.ts";
+import type { RecentWarning, UnknownThing } from "../core/telemetry/recent_warnings.ts";
 import type { Connections, RunDeps } from "./session.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
@@ -48,6 +48,7 @@ export function runProgram(
     readAgain: read,
     keepFixed: keepHub,
     onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
+    onUnknown: (thing: UnknownThing, nowMs: number) => watch.checks.noteUnknown(thing, nowMs),
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
   };

@@ -8,7 +8,7 @@ import { type AwaitedAnswers, tellAwaited } from "../core/chains/awaited_answers
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
-import { describeUnlisted, findAcceptedChains } from "../core/ismp/accepted_chains.ts";
+import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { ReloadRequested } from "../core/runtime/config_rounds.ts";

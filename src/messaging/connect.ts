@@ -64,7 +64,7 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
       maxRpcPayloadSizeBytes: chain.maxRpcPayloadSizeBytes,
       maxConcurrentQueries: chain.maxConcurrentQueries,
       signer: chain.signer,
-      relayerId,
+      relayerId: chain.inboundOnly ? undefined : relayerId,
       feeTokenDecimals: chain.feeTokenDecimals,
     });
     return { config: chain, chain: substrate };
@@ -77,8 +77,8 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
  * address, or else the public key of our first Substrate account. Empty only if no key is configured.
  */
 function unsignedRelayerId(chains: readonly ChainConfig[]): Uint8Array {
-  const evm = chains.find((chain) => chain.type !== "substrate");
-  if (evm !== undefined) return signerAddress(evm.signer);
+  const evm = chains.flatMap((chain) => chain.type === "substrate" ? [] : chain.signer ?? []).at(0);
+  if (evm !== undefined) return signerAddress(evm);
   const key = chains.flatMap((chain) => chain.type === "substrate" ? chain.signer ?? [] : []).at(0);
   return key === undefined ? new Uint8Array() : sr25519PublicKey(fromHex(key.reveal()));
 }

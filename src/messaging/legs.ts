@@ -107,7 +107,7 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
       legs: [leg.wake],
     };
     workers.push(gated(settleWorker(settling), [passed]));
-    if (config.relayer.deliveryEndpoints?.includes(name) === false) continue;
+    if (entry.config.inboundOnly || config.relayer.deliveryEndpoints?.includes(name) === false) continue;
     workers.push(gated(legWorker(leg), [passed]));
   }
   const hubSettling = {

@@ -16,8 +16,7 @@ import { serveStatus } from "../core/telemetry/http/serve_status.ts";
 import type { RunArguments, RunRequest } from "./arguments.ts";
 import type { CommandDeps } from "./commands/command.ts";
 import type { MessagingConfig } from "./config/schema.ts";
-import { keepFixed } from "./config/fixed_keys.ts";
-import { readMessagingConfig } from "./config/read.ts";
+import { keepFixed, readMessagingConfig } from "./config/read.ts";
 import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains } from "./connect.ts";
 import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
@@ -49,6 +48,7 @@ export function runProgram(
       hasResult: command.kind === "command" && command.hasResult,
       tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
       onWarning: (line) => watch.program.noteWarning(line),
+      onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
     },
     async (config, { log, setLogLevel, print, hasColour, signal, exitNow, inRounds }) => {
       const { fence } = args;

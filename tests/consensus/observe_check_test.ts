@@ -1,6 +1,6 @@
 /** Checks before the first poll, as an observer hears of them. */
 import assert from "node:assert/strict";
-import { observeCheck } from "../../src/consensus/observe_check.ts";
+import { observeCheck } from "../../src/consensus/poll_fault.ts";
 import type { PollResult } from "../../src/consensus/schedule.ts";
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
 import { faultOf } from "../support/rpc_faults.ts";

@@ -1,7 +1,6 @@
 /** The table of the live networks' chains names every chain, as the programs know it. */
 import assert from "node:assert/strict";
-import { liveChainOf, namedChains } from "../../src/core/config/live_chains.ts";
-import { findLiveChain, findOtherTrie } from "../../src/core/config/live_network.ts";
+import { findLiveChain, findOtherTrie, namedChains } from "../../src/core/config/live_network.ts";
 import { evmStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { chainClients } from "../../src/consensus/registry.ts";
 import { runConsensusCommand } from "../support/standalone_commands.ts";
@@ -36,7 +35,7 @@ Deno.test("docs: the table of the live networks' chains is complete, and says wh
     const id = evmStateMachine(chain.chainId);
     const type = await typeOf(chain.name);
     assert.ok(type !== undefined && type in chainClients);
-    const { consensusStateId } = liveChainOf(chain);
+    const { consensusStateId } = chain;
     assert.deepEqual(rows.get(id), [chain.name, id, consensusStateId, "yes", `\`${type}\``]);
   }
   for (const [id, [name, , consensusStateId, messages, consensus]] of rows) {

@@ -56,7 +56,7 @@ import {
 } from "../../src/core/beefy/commitment.ts";
 import { decodeNaiveProof, readProofSubject } from "../../src/core/beefy/naive_proof.ts";
 import { readMetadata, UnreadableMetadata } from "../../src/core/chains/substrate/metadata.ts";
-import { readValidation } from "../../src/core/chains/substrate/validity.ts";
+import { readValidation } from "../../src/core/chains/substrate/dry_run.ts";
 import { parseToml } from "../../src/core/config/toml.ts";
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { parseDecimal } from "../../src/core/encoding/decimal.ts";
@@ -99,8 +99,8 @@ import {
   getResponseCodec,
   leafCodec,
   postRequestCodec,
-} from "../../src/core/ismp/request.ts";
-import { parseEventsWithMetadata, parseIsmpEvent, parseProofAnswer } from "../../src/core/ismp/rpc_json.ts";
+} from "../../src/core/ismp/message.ts";
+import { parseEvents, parseIsmpEvent, parseProofAnswer } from "../../src/core/ismp/rpc_json.ts";
 import { stateCommitmentCodec } from "../../src/core/ismp/state_commitment.ts";
 import { parseStateMachine, stateMachineHeightCodec } from "../../src/core/ismp/state_machine.ts";
 import { decodeRlp } from "../../src/core/merkle/patricia.ts";
@@ -261,7 +261,7 @@ export const TARGETS: readonly Target[] = [
   ofJson("parseHashedBlock", (json) => parseHashedBlock(json)),
   ofJson("parseIsmpEvent", (json) => parseIsmpEvent(json)),
   ofJson("parseProofAnswer", (json) => parseProofAnswer(json)),
-  ofJson("parseEventsWithMetadata", (json) => parseEventsWithMetadata(json)),
+  ofJson("parseEvents", (json) => parseEvents(json)),
   ofJson("parseFinalityUpdate", (json) => parseFinalityUpdate(json)),
   ofJson("parseLightClientUpdate", (json) => parseLightClientUpdate(json)),
   ofJson("parseLightClientBootstrap", (json) => parseLightClientBootstrap(json)),

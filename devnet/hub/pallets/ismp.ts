@@ -12,10 +12,9 @@ import {
   timestampDigestCodec,
 } from "../../../src/core/ismp/host_state.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../../src/core/ismp/ismp_message.ts";
-import type { PostRequest } from "../../../src/core/ismp/message.ts";
+import type { Leaf, PostRequest } from "../../../src/core/ismp/message.ts";
 import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
 import { messagesTag, stateMachineUpdatedTag } from "../pool_tags.ts";
-import type { Leaf } from "../../../src/core/ismp/request.ts";
 import type { StateCommitmentHeight } from "../../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusClientId,

@@ -24,7 +24,7 @@ import {
   type TimeoutHandled,
   timeoutHandledCodec,
 } from "../../../src/core/ismp/event.ts";
-import { getRequestCodec, getResponseCodec, postRequestCodec } from "../../../src/core/ismp/request.ts";
+import { getRequestCodec, getResponseCodec, postRequestCodec } from "../../../src/core/ismp/message.ts";
 import {
   type ConsensusClientId,
   consensusClientIdCodec,

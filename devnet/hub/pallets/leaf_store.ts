@@ -5,7 +5,7 @@
  */
 import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
 import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
-import { type Leaf, leafCodec } from "../../../src/core/ismp/request.ts";
+import { type Leaf, leafCodec } from "../../../src/core/ismp/message.ts";
 import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
 import type { Execution } from "../runtime.ts";
 import { mmrLeafHash } from "./mmr_leaf.ts";

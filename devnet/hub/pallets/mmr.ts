@@ -5,7 +5,7 @@
  */
 import { concatBytes, fromHex, type Hash256, type Hex, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
-import { type Leaf, leafCodec } from "../../../src/core/ismp/request.ts";
+import { type Leaf, leafCodec } from "../../../src/core/ismp/message.ts";
 import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { bytes, decodeStrict, hash256, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import { hashPair, leafPosition } from "../../../src/core/merkle/mmr.ts";

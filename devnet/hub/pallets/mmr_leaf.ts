@@ -5,7 +5,7 @@ import {
   commitmentOfPost,
   commitmentOfResponse,
 } from "../../../src/core/ismp/commitment.ts";
-import type { Leaf, Request } from "../../../src/core/ismp/request.ts";
+import type { Leaf, Request } from "../../../src/core/ismp/message.ts";
 
 /** Commitment of a request of either kind. */
 export function commitmentOfRequest(request: Request): Hash256 {

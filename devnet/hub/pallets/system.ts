@@ -9,7 +9,7 @@ import { encodeDigest } from "../digest.ts";
 import { callHandler, type Execution, type SimulatedRuntime } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { type EventEntry, StorageItem } from "../storage.ts";
-import { encodeBareExtrinsic } from "../../../src/core/ismp/bare_extrinsic.ts";
+import { encodeBareExtrinsic } from "../../../src/core/ismp/ismp_message.ts";
 
 /** Number of past block hashes in storage (constant `System.BlockHashCount` of both runtimes). */
 const blockHashCount = 4096;

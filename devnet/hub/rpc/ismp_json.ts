@@ -1,8 +1,7 @@
 /** Writes the JSON of the hub's `ismp_*` and `mmr_*` methods. Integers stay numbers as long as that is exact. */
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { IsmpEvent } from "../../../src/core/ismp/event.ts";
-import type { GetRequest, GetResponse, PostRequest } from "../../../src/core/ismp/message.ts";
-import type { Request } from "../../../src/core/ismp/request.ts";
+import type { GetRequest, GetResponse, PostRequest, Request } from "../../../src/core/ismp/message.ts";
 import { stateMachineIdToJson } from "../../../src/core/ismp/rpc_json.ts";
 import type { StateMachineHeight } from "../../../src/core/ismp/state_machine.ts";
 

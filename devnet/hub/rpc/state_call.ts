@@ -31,6 +31,14 @@ import { RpcError } from "./json_rpc.ts";
 import { clientErrors } from "./method.ts";
 import { ismpEventCodec } from "../pallets/ismp_events.ts";
 
+/** Runtime API `Metadata` of metadata of version 14, by method. */
+export const metadataApi: Readonly<Record<string, (metadata: Uint8Array, args: Uint8Array) => Uint8Array>> = {
+  Metadata_metadata: (metadata) => bytes.enc(metadata),
+  Metadata_metadata_versions: () => list(u32).enc([14]),
+  Metadata_metadata_at_version: (metadata, args) =>
+    Option(bytes).enc(decodeStrict(u32, args, "arguments") === 14 ? metadata : undefined),
+};
+
 interface CallInput {
   readonly node: HubNode;
   readonly args: Uint8Array;
@@ -99,12 +107,9 @@ function eventsCall(withMetadata: boolean): RuntimeCall {
 
 const runtimeCalls: ReadonlyMap<string, RuntimeCall> = new Map<string, RuntimeCall>([
   ["Core_version", (call) => metadataOf(call).versionBytes],
-  ["Metadata_metadata", (call) => bytes.enc(metadataOf(call).bytes)],
-  ["Metadata_metadata_versions", () => list(u32).enc([14])],
-  ["Metadata_metadata_at_version", (call) => {
-    const version = decodeStrict(u32, call.args, "arguments");
-    return Option(bytes).enc(version === 14 ? metadataOf(call).bytes : undefined);
-  }],
+  ...Object.entries(metadataApi).map(([method, answer]) =>
+    [method, (call: CallInput) => answer(metadataOf(call).bytes, call.args)] as const
+  ),
   ["AuraApi_slot_duration", ({ node }) => u64.enc(BigInt(node.slotDurationMs))],
   ["AccountNonceApi_account_nonce", ({ args }) => {
     decodeStrict(hash256, args, "arguments");

@@ -13,7 +13,7 @@ export function runCheck(run: ConsensusRun, isJson: boolean): Promise<ExitCode> 
   return runSession(deps, async (connections) => {
     try {
       const rows = await runChecks(deps, planChecks({ ...connections, config, machine }), signal);
-      return printReport(rows, { isJson, config, output: run });
+      return printReport([...rows, ...deps.board?.unknown ?? []], { isJson, config, output: run });
     } catch (error) {
       // Stopped by a signal: nothing is known, so the set-up does not count as checked.
       if (signal.aborted) return exitCodes.failed;

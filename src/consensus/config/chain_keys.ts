@@ -5,9 +5,12 @@
 import { evmKeys, substrateKeys } from "../../core/config/chains.ts";
 import { optional, required, type SectionValues } from "../../core/config/schema.ts";
 import { webSocketUrl } from "../../core/config/chain_values.ts";
-import type { ConfigFiles } from "../../core/config/toml.ts";
+import type { ConfigFiles } from "../../core/config/files.ts";
 import { oneOf } from "../../core/config/values.ts";
 import { NO_MESSAGES, unused } from "./shared_keys.ts";
+
+const INBOUND_ONLY =
+  "True: the chain is only a source. It is proved to the hub, but no proofs of the hub are sent to it.";
 
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate-evm/src/lib.rs, `SubstrateEvmClientConfig`. */
 const substrateNode = optional(webSocketUrl, {
@@ -32,9 +35,12 @@ export const evmChainKeys = (files: ConfigFiles) => {
       ismpHost: { ...used.ismpHost, description: "The ISMP host contract." },
       signer: {
         ...used.signer,
-        description: "Pays for what is sent to this chain. Not the account of the messaging relayer.",
+        description:
+          "Pays for what is sent to this chain. Not the account of the messaging relayer. Not needed with " +
+          "`inbound_only = true`.",
         example: "/run/secrets/ethereum-consensus-key",
       },
+      inboundOnly: { ...used.inboundOnly, description: INBOUND_ONLY },
       queryBatchSizeBlocks: {
         ...used.queryBatchSizeBlocks,
         description:
@@ -79,6 +85,7 @@ const splitSubstrateKeys = (files: ConfigFiles) => {
         description: "Signs updates there. Any key does: without one, the hub's.",
         example: "/run/secrets/solochain-seed",
       },
+      inboundOnly: { ...used.inboundOnly, description: INBOUND_ONLY },
     },
     withoutEffect: [
       unused(pollIntervalSec, "`consensus_update_frequency` of [hub.grandpa] counts"),

@@ -19,7 +19,7 @@ import {
   withRemarks,
 } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
-import type { ConfigFiles } from "../../core/config/toml.ts";
+import type { ConfigFiles } from "../../core/config/files.ts";
 import { integer, oneOf } from "../../core/config/values.ts";
 import type { ConsensusStateId } from "../../core/ismp/state_machine.ts";
 import { NO_MESSAGES, unused } from "./shared_keys.ts";

@@ -3,7 +3,7 @@
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
 import { required, type SectionValues, withDefault } from "../../core/config/schema.ts";
-import type { ConfigFiles } from "../../core/config/toml.ts";
+import type { ConfigFiles } from "../../core/config/files.ts";
 import { boolean, oneOf } from "../../core/config/values.ts";
 import {
   CHAIN_TYPES,
@@ -16,7 +16,7 @@ import {
 } from "../registry.ts";
 import { evmChainKeys, type FollowerConfig, type ReceiveOnlyConfig, substrateSection } from "./chain_keys.ts";
 import { type HubSubstrateConfig, hubSubstrateSection } from "./hub_keys.ts";
-import { updateLimits } from "./values.ts";
+import { updateLimits } from "./shared_keys.ts";
 
 /** All values of the file, with defaults applied. */
 export interface ConsensusConfig {
@@ -129,6 +129,10 @@ export const consensusSections = (files: ConfigFiles) => {
         delivery_endpoints: MESSAGING_ONLY,
         module_filter: MESSAGING_ONLY,
         unprofitable_retry_frequency: MESSAGING_ONLY,
+        retry_frequency: MESSAGING_ONLY,
+        retry_modules: MESSAGING_ONLY,
+        deliver_failed: MESSAGING_ONLY,
+        fisherman: "this relayer has no fisherman task",
         disable_fee_accumulation: MESSAGING_ONLY,
         fleet: MESSAGING_ONLY,
       },

@@ -1,8 +1,16 @@
 /** Keys shared by several sections of the consensus relayer's file, and those that only the other program uses. */
-import { type Key, withDefault } from "../../core/config/schema.ts";
+import { type Key, refusal, withDefault } from "../../core/config/schema.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
-import { cappedSeconds, integer, UINT32_MAX } from "../../core/config/values.ts";
-import { type StateMachine, toParaId } from "../../core/ismp/state_machine.ts";
+import { cappedSeconds, integer, listOf, UINT32_MAX, wideSeconds } from "../../core/config/values.ts";
+import {
+  type ConsensusStateId,
+  type StateMachine,
+  type StateMachineId,
+  stateMachineIdKey,
+  toParaId,
+} from "../../core/ismp/state_machine.ts";
+import * as z from "zod";
+import { anyStateMachine, consensusStateId } from "../../core/config/chain_values.ts";
 
 /** Interval between consensus updates. */
 export const updateFrequency = {
@@ -48,3 +56,45 @@ export function withHubPara(
   listed.warning(`a list without ${own}`, `${own}, the hub's own id, among them`, "it is added");
   return [...paraIds, own];
 }
+
+/** As {@link consensusStateId}; files of 2025 write it as an array of its four bytes. */
+export const byteConsensusStateId: z.ZodType<ConsensusStateId> = z.union(
+  [consensusStateId, z.array(z.unknown()).transform(bytesToText).pipe(consensusStateId)],
+  `a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes`,
+);
+
+function bytesToText(bytes: readonly unknown[], context: z.core.$RefinementCtx<unknown>): unknown {
+  const isText = bytes.every((byte) => typeof byte === "bigint" && byte >= 0x20n && byte <= 0x7en);
+  if (isText && bytes.length === 4) return String.fromCharCode(...bytes.map(Number));
+  const found = `an array of ${bytes.length} elements that are not such bytes`;
+  context.issues.push(refusal(bytes, "an array of 4 bytes that are ASCII characters", { found }));
+  return z.NEVER;
+}
+
+/** Maximum time between two updates of a chain before the program ends. */
+export interface UpdateLimit {
+  /** The chain, and the id under which its heights are stored. */
+  readonly id: StateMachineId;
+  readonly maxSec: bigint;
+}
+
+const PAIR_EXPECTED =
+  'a pair such as [{ state_id = "EVM-1", consensus_state_id = "ETH0" }, 500] or [["EVM-1", "ETH0"], 500]';
+
+const limitedId: z.ZodType<StateMachineId> = z.union([
+  z.object({ state_id: anyStateMachine, consensus_state_id: byteConsensusStateId }, PAIR_EXPECTED)
+    .transform((id) => ({ stateMachine: id.state_id, consensusStateId: id.consensus_state_id })),
+  z.tuple(
+    [anyStateMachine, byteConsensusStateId],
+    'a chain and its consensus state id such as ["EVM-1", "ETH0"]',
+  ).transform(([stateMachine, consensusStateId]) => ({ stateMachine, consensusStateId })),
+], PAIR_EXPECTED);
+
+const updateLimit: z.ZodType<UpdateLimit> = z.tuple([limitedId, wideSeconds], PAIR_EXPECTED)
+  .transform(([id, maxSec]) => ({ id, maxSec }));
+
+/** Pairs of a chain and the maximum time between its updates, each id once. */
+export const updateLimits: z.ZodType<readonly UpdateLimit[]> = listOf(updateLimit, {
+  expected: "an array of pairs (empty: no chain is watched)",
+  identity: ({ id }) => stateMachineIdKey(id),
+});

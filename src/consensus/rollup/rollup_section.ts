@@ -7,8 +7,7 @@ import type { StateMachineId } from "../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints, type FindContract } from "../checks/evm_endpoints.ts";
 import type { ProverContext } from "../client.ts";
 import type { EvmChainSection } from "../config/chain_keys.ts";
-import { frequencyKey } from "../config/shared_keys.ts";
-import { byteConsensusStateId } from "../config/values.ts";
+import { byteConsensusStateId, frequencyKey } from "../config/shared_keys.ts";
 import { openEvmReader } from "../evm_reader.ts";
 import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
 

@@ -1,5 +1,6 @@
-/** Results of the running program's checks: the latest of each, and since when it is as it is. */
-import type { CheckRow } from "./check_row.ts";
+/** Results of a program's checks: the latest of each, and since when it is as it is; and what it met and does not know. */
+import type { UnknownThing } from "../telemetry/recent_warnings.ts";
+import { type CheckRow, MACHINE } from "./check_row.ts";
 
 /** Row on the board. */
 export interface BoardRow extends CheckRow {
@@ -14,14 +15,38 @@ export interface CheckChange {
   readonly before: CheckRow["result"] | undefined;
 }
 
+/** Maximum number of unknown things that are kept; more are dropped without a word. */
+const MAX_UNKNOWN = 100;
+
 /** Holder of the latest results; it is filled by the worker that makes the checks, and read by the status page. */
 export class CheckBoard {
   #rows: ReadonlyMap<string, BoardRow> = new Map();
+  readonly #unknown = new Map<string, BoardRow>();
   #checkedMs: number | undefined;
 
-  /** Latest rows, in the order of the checks. */
+  /** Latest rows, in the order of the checks, then {@link unknown}. */
   get rows(): readonly BoardRow[] {
-    return [...this.#rows.values()];
+    return [...this.#rows.values(), ...this.unknown];
+  }
+
+  /** What the program met and does not know, each once, in the order in which it was met. */
+  get unknown(): readonly BoardRow[] {
+    return [...this.#unknown.values()];
+  }
+
+  /** Keeps an unknown thing until the program ends; false: it is known already. */
+  noteUnknown({ chain, what, cost }: UnknownThing, nowMs: number): boolean {
+    const key = JSON.stringify([chain, what]);
+    if (this.#unknown.has(key) || this.#unknown.size >= MAX_UNKNOWN) return false;
+    this.#unknown.set(key, {
+      chain: chain || MACHINE,
+      check: "unknown_met",
+      result: "warning",
+      found: `${what} is not known to this program: ${cost}`,
+      advice: "update this program",
+      sinceMs: nowMs,
+    });
+    return true;
   }
 
   /** When the checks were last made, Unix milliseconds; `undefined`: not yet. */

@@ -1,6 +1,6 @@
 /** Rows about the machine: key files and the limit of open files. Pure. */
 import type { MachineFacts, OpenableFiles } from "../runtime/machine_facts.ts";
-import { describeExposure } from "../config/file_failure.ts";
+import { describeExposure } from "../config/files.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
 
 /** Rows of the facts. */

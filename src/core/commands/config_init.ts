@@ -2,11 +2,11 @@
 import { InvalidArgumentError, Option } from "commander";
 import { configGroup, defineStandalone } from "./command.ts";
 import type { StandaloneRun } from "./standalone.ts";
-import { type NamedChain, namedChains } from "../config/live_chains.ts";
-import type { InitAnswers } from "../config/init_answers.ts";
+import { type NamedChain, namedChains } from "../config/live_network.ts";
+import type { InitAnswers } from "../config/commented_file.ts";
 import { isRemote } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
-import { fileFailure } from "../config/file_failure.ts";
+import { fileFailure } from "../config/files.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 

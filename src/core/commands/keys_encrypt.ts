@@ -1,5 +1,5 @@
 /** `keys encrypt`: a key file with hex, encrypted. */
-import { fileFailure } from "../config/file_failure.ts";
+import { fileFailure } from "../config/files.ts";
 import { defineStandalone, keysGroup } from "./command.ts";
 import type { readKeyText } from "./key_text.ts";
 import { addKeystoreOptions, fail, KEYSTORE_HELP, type KeystoreOptions } from "./keystore_options.ts";

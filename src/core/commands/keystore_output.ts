@@ -2,7 +2,7 @@
 import { encryptEthereumKey } from "../config/keystores/ethereum_keystore.ts";
 import { readPassword } from "../config/keystores/keystore_file.ts";
 import { encryptSr25519Key } from "../config/keystores/polkadot_keystore.ts";
-import { fileFailure } from "../config/file_failure.ts";
+import { fileFailure } from "../config/files.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { systemRandomness } from "../runtime/randomness.ts";
 import { describeKey } from "./key_text.ts";

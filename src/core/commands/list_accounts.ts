@@ -2,7 +2,7 @@
 import { createEvmChain } from "../chains/evm/evm_chain.ts";
 import { createFollowerTarget } from "../chains/substrate/consensus_target.ts";
 import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts";
-import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/accounts.ts";
+import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/config_file.ts";
 import { signerAddress } from "../config/evm_signer.ts";
 import { RemoteSigner } from "../config/redact.ts";
 import { concatBytes, fromHex, toHex } from "../encoding/bytes.ts";
@@ -55,11 +55,8 @@ export async function listAccounts(
 
 /** Address, and where the key is unless it is in this file or beside it. */
 function describeAccount(account: ConfiguredAccount): string {
-  if (account.kind === "substrate") {
-    return account.signer === undefined
-      ? "no signer"
-      : describeKey(account.kind, fromHex(account.signer.reveal()));
-  }
+  if (account.signer === undefined) return "no signer";
+  if (account.kind === "substrate") return describeKey(account.kind, fromHex(account.signer.reveal()));
   const address = toHex(signerAddress(account.signer));
   return account.signer instanceof RemoteSigner ? `${address} at ${account.signer.host}` : address;
 }

@@ -5,10 +5,20 @@
  */
 import { type ConsensusStateId, type StateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
 import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl } from "./chain_values.ts";
-import { optional, optionalIn, required, requiredIn, type SectionValues, withDefault } from "./schema.ts";
+import * as z from "zod";
+import {
+  type Key,
+  optional,
+  optionalIn,
+  required,
+  requiredIn,
+  type SectionValues,
+  withDefault,
+} from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
-import type { ConfigFiles } from "./toml.ts";
-import { blockHeight, integer, oneOf, timerSeconds, UINT32_MAX } from "./values.ts";
+import type { ConfigFiles } from "./files.ts";
+import type { TomlTable } from "./toml.ts";
+import { blockHeight, boolean, integer, oneOf, percent, timerSeconds, UINT32_MAX } from "./values.ts";
 
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */
 export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
@@ -60,6 +70,31 @@ export function usualHubId(hub: StateMachine): ConsensusStateId {
   return toConsensusStateId(hub.startsWith("KUSAMA-") ? "PAS0" : "DOT0");
 }
 
+function isInboundOnly({ inbound_only: isSource }: TomlTable): boolean {
+  return isSource === true;
+}
+
+/** The account of a chain; one that is only a source has none, whatever its section names. */
+function accountOf<T>(key: Key<T>): Key<T | undefined> {
+  return {
+    ...key,
+    schema: key.schema.optional(),
+    mayBeIdle: true,
+    schemaIn: (section) =>
+      isInboundOnly(section) ? z.unknown().transform(() => undefined) : key.schemaIn?.(section) ?? key.schema,
+    idleReason: (section) =>
+      isInboundOnly(section) ? "inbound_only = true: nothing is signed for this chain" : undefined,
+  };
+}
+
+/** A chain that is only a source. */
+const inboundOnly = withDefault(boolean, false, {
+  name: "inbound_only",
+  description:
+    "True: the chain is only a source. Its messages reach the hub, nothing is delivered to it and nothing paid out " +
+    "on it, and it needs no `signer`: fees that are paid on it stay on the hub as credit.",
+});
+
 /** Keys of every section of an EVM chain, beside its type. */
 export const evmKeys = (files: ConfigFiles) => ({
   stateMachine: required(stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
@@ -94,13 +129,15 @@ export const evmKeys = (files: ConfigFiles) => ({
     description: "The ISMP host contract. The handler and the fee token are read from it.",
     example: "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3",
   }),
-  signer: requiredIn(evmSigner(files), {
+  /** `undefined` only with {@link inboundOnly}. */
+  signer: accountOf(requiredIn(evmSigner(files), {
     name: "signer",
     description:
       "Pays for deliveries on this chain and earns their fees. Use an account that nothing else sends " +
-      "from, not even another relayer.",
+      "from, not even another relayer. Not needed with `inbound_only = true`.",
     example: "/run/secrets/ethereum-key",
-  }),
+  })),
+  inboundOnly,
   /** `undefined`: the whole range at once. */
   queryBatchSizeBlocks: optional(integer(1, UINT32_MAX, "blocks"), {
     name: "query_batch_size",
@@ -114,7 +151,7 @@ export const evmKeys = (files: ConfigFiles) => ({
     description: "Maximum number of transactions traced at a time. Without it, 16.",
     example: 10,
   }),
-  gasPriceBufferPercent: withDefault(integer(0, 1000, "percent"), 0, {
+  gasPriceBufferPercent: withDefault(percent(1000), 0, {
     name: "gas_price_buffer",
     description:
       "Added to the gas price when sending. Does not count in the profit rule, but no delivery is offered " +
@@ -174,13 +211,14 @@ export const substrateKeys = (files: ConfigFiles) => ({
   }),
   ...nodeKeys,
   /** `undefined`: nothing is signed for this chain, so no fees are claimed for deliveries to it. */
-  signer: optionalIn(substrateSigner(files), {
+  signer: accountOf(optionalIn(substrateSigner(files), {
     name: "signer",
     description:
       "Earns the fees of deliveries to this chain. Deliveries themselves are unsigned: without a seed " +
       "messages are delivered, and no fees are claimed for it.",
     example: "/run/secrets/parachain-seed",
-  }),
+  })),
+  inboundOnly,
   ...scanKeys,
   feeTokenDecimals: withDefault(integer(0, 18), 6, {
     name: "fee_token_decimals",

@@ -7,25 +7,21 @@ export function findChangedKeys(
   before: readonly EffectiveValue[],
   after: readonly EffectiveValue[],
 ): readonly string[] {
-  const old = new Map(before.map((value) => [nameOf(value), value]));
-  const now = new Map(after.map((value) => [nameOf(value), value]));
-  const sectionsBefore = new Set(before.map(({ section }) => section));
-  const sectionsAfter = new Set(after.map(({ section }) => section));
-  const changed = [...old.values(), ...now.values()].flatMap((value) => {
-    const isBoth = sectionsBefore.has(value.section) && sectionsAfter.has(value.section);
-    if (!isBoth) return [`[${value.section}]`];
+  const [old, now] = [before, after].map((values) =>
+    new Map(values.map((of) => [nameOf(of), toText(of.value)]))
+  );
+  const sectionsOf = (values: typeof before): Set<string> => new Set(values.map(({ section }) => section));
+  const lasting = sectionsOf(before).intersection(sectionsOf(after));
+  const changed = [...before, ...after].flatMap((value) => {
+    if (!lasting.has(value.section)) return [`[${value.section}]`];
     const name = nameOf(value);
-    return isSame(old.get(name), now.get(name)) ? [] : [name];
+    return (old?.get(name) ?? "undefined") === (now?.get(name) ?? "undefined") ? [] : [name];
   });
   return [...new Set(changed)];
 }
 
 function nameOf({ section, key }: EffectiveValue): string {
   return `[${section}].${key}`;
-}
-
-function isSame(a: EffectiveValue | undefined, b: EffectiveValue | undefined): boolean {
-  return toText(a?.value) === toText(b?.value);
 }
 
 /** Compared, never shown: secrets are revealed. */

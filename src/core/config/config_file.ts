@@ -1,8 +1,8 @@
 /** The configuration file of a program, for commands that are the same in both. */
-import type { ConfiguredAccount } from "./accounts.ts";
 import type { ConfigResult } from "./diagnostics.ts";
-import type { InitAnswers, InitFile } from "./init_answers.ts";
-import type { ConfigFiles } from "./toml.ts";
+import type { InitAnswers, InitFile } from "./commented_file.ts";
+import type { ConfigFiles } from "./files.ts";
+import type { EvmValues, SubstrateValues } from "./chains.ts";
 
 /** How a program's configuration file is read and described. */
 export interface ConfigFileKind {
@@ -15,3 +15,23 @@ export interface ConfigFileKind {
   /** As {@link read}; gives the accounts, in the order of the file, the hub's first. */
   readonly readAccounts: (files: ConfigFiles, path: string) => ConfigResult<readonly ConfiguredAccount[]>;
 }
+
+type OfBoth = "stateMachine" | "consensusStateId" | "signer";
+type NodeKey = "rpcWs" | "maxRpcPayloadSizeBytes" | "maxConcurrentQueries";
+
+/** An account of an EVM chain. */
+export interface EvmSignerAccount
+  extends Pick<EvmValues, OfBoth | "rpcUrls" | "ismpHost" | "gasPriceBufferPercent" | "clientType"> {
+  readonly kind: "evm";
+  /** Name of the section in the file. */
+  readonly section: string;
+}
+
+/** An account of a Substrate chain. */
+export interface SubstrateSignerAccount extends Pick<SubstrateValues, OfBoth | NodeKey | "hashing"> {
+  readonly kind: "substrate";
+  readonly section: string;
+}
+
+/** An account that a configuration names. */
+export type ConfiguredAccount = EvmSignerAccount | SubstrateSignerAccount;

@@ -140,17 +140,15 @@ export class Diagnostics {
     return new SourceLocation(this, { section: path, rest: [] });
   }
 
-  /** In the order of the lines; what has no line comes last. */
+  // In the order of the lines; what has no line comes last.
   get problems(): readonly Diagnostic[] {
     return byLine(this.#problems);
   }
 
-  /** In the order of the lines; what has no line comes last. */
   get warnings(): readonly Diagnostic[] {
     return byLine(this.#warnings);
   }
 
-  /** In the order of the lines. */
   get notes(): readonly Note[] {
     return byLine(this.#notes);
   }

@@ -1,7 +1,7 @@
 /** JSON schemas of configuration files, for editors, from the sections. Pure. */
 import * as z from "zod";
 import { allKeys, type Section } from "./schema.ts";
-import type { ConfigFiles } from "./toml.ts";
+import type { ConfigFiles } from "./files.ts";
 
 /** For sections that are described, not read: there are no files. */
 export const noFiles: ConfigFiles = {
@@ -37,7 +37,9 @@ export function objectOf(section: Section<unknown>, inner: JsonSchema["propertie
     type: "object",
     description: section.description,
     properties: { ...Object.fromEntries(properties), ...inner },
-    required: keys.filter(({ isRequired, alias }) => isRequired && alias === undefined)
+    required: keys.filter(({ isRequired, mayBeIdle, alias }) =>
+      isRequired && !mayBeIdle && alias === undefined
+    )
       .map(({ name }) => name),
     additionalProperties: false,
   };

@@ -1,34 +1,88 @@
 /**
  * What the live hubs use, for advice in messages and new files: configured values always win.
- * Source: polytope-labs/hyperbridge: tesseract/messaging/evm/src/registry.rs.
+ * Source: polytope-labs/hyperbridge: tesseract/messaging/evm/src/registry.rs, docs/content/developers/network/relayer.mdx
+ * (Nexus is the parachain 3367 of Polkadot, Gargantua 4009 of Paseo, which hubs call KUSAMA),
+ * docs/content/developers/evm/contract-addresses/testnet.mdx (Polkadot Hub on Paseo); other chain ids and explorers:
+ * wevm/viem: src/chains/definitions.
  */
 import type { TomlTable } from "./toml.ts";
 import { evmChainId, IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 
+/** Network of a hub. */
+export type Network = "mainnet" | "testnet";
+
+/** The hub of a network. */
+export const liveHubs: Readonly<Record<Network, StateMachine>> = {
+  mainnet: parseStateMachine("POLKADOT-3367"),
+  testnet: parseStateMachine("KUSAMA-4009"),
+};
+
 /** A chain as a live hub knows it. */
 export interface LiveChain {
+  readonly chainId: number;
   readonly consensusStateId: string;
   /** Lower-case address of the host contract. */
   readonly ismpHost: string;
 }
 
-const MAINNET_HOST = "0x620128e2b19193d6bd244a3ac8d3bba0541b19c3";
-const TESTNET_HOST = "0x9aa003594d59c62ee17a73a569fd7b1dbdbd71e1";
+/** A chain that can be named. */
+export interface NamedChain extends LiveChain {
+  /** Also the name of its section. */
+  readonly name: string;
+  readonly network: Network;
+  readonly explorer: string;
+  /** True: an L2, whose node must keep old state. */
+  readonly isRollup: boolean;
+}
+
+const HOSTS = {
+  mainnet: "0x620128e2b19193d6bd244a3ac8d3bba0541b19c3",
+  testnet: "0x9aa003594d59c62ee17a73a569fd7b1dbdbd71e1",
+} as const;
+const CHIADO = 10200;
 const CHIADO_HOST = "0x58a41b89f4871725e5d898d98ef4bf917601c5eb";
 
-/** Chain ids of EVM chains by consensus state id and host. */
-const LIVE_GROUPS: readonly (LiveChain & { readonly chainIds: readonly number[] })[] = [
-  { consensusStateId: "ETH0", ismpHost: MAINNET_HOST, chainIds: [1, 42161, 10, 8453, 1868] },
-  { consensusStateId: "BSC0", ismpHost: MAINNET_HOST, chainIds: [56] },
-  { consensusStateId: "GNO0", ismpHost: MAINNET_HOST, chainIds: [100] },
-  { consensusStateId: "POLY", ismpHost: MAINNET_HOST, chainIds: [137] },
-  { consensusStateId: "DOT0", ismpHost: MAINNET_HOST, chainIds: [420420419] },
-  { consensusStateId: "ETH0", ismpHost: TESTNET_HOST, chainIds: [11155111, 421614, 11155420, 84532] },
-  { consensusStateId: "BSC0", ismpHost: TESTNET_HOST, chainIds: [97] },
-  { consensusStateId: "GNO0", ismpHost: CHIADO_HOST, chainIds: [10200] },
-  { consensusStateId: "POLY", ismpHost: TESTNET_HOST, chainIds: [80002] },
-  { consensusStateId: "PAS0", ismpHost: TESTNET_HOST, chainIds: [420420417] },
-  { consensusStateId: "PHAR", ismpHost: TESTNET_HOST, chainIds: [688689] },
+type ChainRow = readonly [
+  Network,
+  name: string,
+  chainId: number,
+  id: string,
+  explorer: string,
+  kind?: "rollup",
+];
+
+const rows: readonly ChainRow[] = [
+  ["mainnet", "ethereum", 1, "ETH0", "https://etherscan.io"],
+  ["mainnet", "arbitrum", 42161, "ETH0", "https://arbiscan.io", "rollup"],
+  ["mainnet", "optimism", 10, "ETH0", "https://optimistic.etherscan.io", "rollup"],
+  ["mainnet", "base", 8453, "ETH0", "https://basescan.org", "rollup"],
+  ["mainnet", "soneium", 1868, "ETH0", "https://soneium.blockscout.com", "rollup"],
+  ["mainnet", "bsc", 56, "BSC0", "https://bscscan.com"],
+  ["mainnet", "gnosis", 100, "GNO0", "https://gnosisscan.io"],
+  ["mainnet", "polygon", 137, "POLY", "https://polygonscan.com"],
+  ["mainnet", "polkadot-hub", 420420419, "DOT0", "https://blockscout.polkadot.io"],
+  ["testnet", "sepolia", 11155111, "ETH0", "https://sepolia.etherscan.io"],
+  ["testnet", "arbitrum-sepolia", 421614, "ETH0", "https://sepolia.arbiscan.io", "rollup"],
+  ["testnet", "optimism-sepolia", 11155420, "ETH0", "https://optimism-sepolia.blockscout.com", "rollup"],
+  ["testnet", "base-sepolia", 84532, "ETH0", "https://sepolia.basescan.org", "rollup"],
+  ["testnet", "bsc-chapel", 97, "BSC0", "https://testnet.bscscan.com"],
+  ["testnet", "gnosis-chiado", 10200, "GNO0", "https://blockscout.chiadochain.net"],
+  ["testnet", "polygon-amoy", 80002, "POLY", "https://amoy.polygonscan.com"],
+  ["testnet", "polkadot-hub-paseo", 420420417, "PAS0", "https://blockscout-testnet.polkadot.io"],
+];
+
+/** All that can be named, in the order in which they are listed. */
+export const namedChains: readonly NamedChain[] = rows.map((
+  [network, name, chainId, consensusStateId, explorer, kind],
+) => {
+  const ismpHost = chainId === CHIADO ? CHIADO_HOST : HOSTS[network];
+  return { network, name, chainId, consensusStateId, explorer, ismpHost, isRollup: kind === "rollup" };
+});
+
+/** Those that cannot be named are known without a light client that these programs have. */
+const liveChains: readonly LiveChain[] = [
+  ...namedChains,
+  { chainId: 688689, consensusStateId: "PHAR", ismpHost: HOSTS.testnet },
 ];
 
 /**
@@ -53,16 +107,28 @@ export function findOtherTrie(evm: StateMachine): string | undefined {
 /** How a live hub knows an EVM chain; `undefined` for chains that it does not know. */
 export function findLiveChain(evm: StateMachine): LiveChain | undefined {
   const chainId = evmChainId(evm);
-  return LIVE_GROUPS.find((group) => group.chainIds.includes(chainId));
+  return liveChains.find((live) => live.chainId === chainId);
 }
 
-/** What the live hub uses for the chain that the entry names, as advice for missing and wrong values. */
+const DERIVED = "other relayers derive it; write it here";
+
+/** Keys that newer files of the network's own relayer leave out, with what to write. */
+const DERIVED_ELSEWHERE: Readonly<Record<string, string>> = {
+  state_machine: DERIVED,
+  ismp_host: DERIVED,
+  consensus_state_id: DERIVED,
+  etherscan_api_key: 'write "" to use prices of the chain alone',
+  signer: "of a chain that is only a source, write inbound_only = true instead",
+};
+
+/** Advice for missing and wrong values of the entry of an EVM chain: what the live hub uses, or what to write. */
 export function liveHints(table: TomlTable): (key: string) => string | undefined {
   const live = typeof table["state_machine"] === "string" ? findLive(table["state_machine"]) : undefined;
   return (key) => {
-    if (live === undefined) return undefined;
+    const usual = Object.hasOwn(table, key) ? undefined : DERIVED_ELSEWHERE[key];
+    if (live === undefined) return usual;
     if (key === "consensus_state_id") return `the live hub uses "${live.consensusStateId}" for this chain`;
-    return key === "ismp_host" ? `the live host of this chain is ${live.ismpHost}` : undefined;
+    return key === "ismp_host" ? `the live host of this chain is ${live.ismpHost}` : usual;
   };
 }
 

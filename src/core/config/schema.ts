@@ -34,6 +34,8 @@ export interface Key<T> extends KeyText {
   /** Why the key has no effect beside the other keys of the section; `undefined`: it has one. Absent: it always has. */
   readonly idleReason?: (section: TomlTable) => string | undefined;
   readonly isRequired: boolean;
+  /** True: another key of the section may make it needless, so that editors do not ask for it. */
+  readonly mayBeIdle?: boolean;
   /** What applies without the key; `undefined`: nothing does. */
   readonly fallback: unknown;
 }
@@ -203,8 +205,9 @@ function below(location: SourceLocation, path: KeyPath): SourceLocation {
 function nameInFile(table: TomlTable, location: SourceLocation, { name, alias }: KeyText): string {
   if (alias === undefined || !Object.hasOwn(table, alias)) return name;
   if (!Object.hasOwn(table, name)) return alias;
+  const { line } = location.child(name);
   location.child(alias).problem(
-    `a second name of \`${name}\` beside it`,
+    `a second name of \`${name}\`, which is ${line === undefined ? "there too" : `in line ${line}`}`,
     `either \`${name}\` or \`${alias}\``,
   );
   return name;
@@ -290,17 +293,11 @@ function describeOtherType(expected: string, input: unknown): Pick<Explanation, 
   return { found: isNumber ? describeNumber(input) : describeKind(input), hint };
 }
 
-/** What a type of {@link refusal} says of a value. */
-interface Refusal {
-  readonly found: string;
-  readonly hint?: string | undefined;
-}
-
 /** The issue of a value that a type refuses in its own words. */
 export function refusal(
   input: unknown,
   expected: string,
-  { found, hint }: Refusal,
+  { found, hint }: { readonly found: string; readonly hint?: string | undefined },
 ): z.core.$ZodRawIssue<z.core.$ZodIssueCustom> {
   return { code: "custom", input, message: expected, params: { found, hint } };
 }

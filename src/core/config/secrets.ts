@@ -17,8 +17,8 @@ import { isRemote, REMOTE_PREFIX, Secret } from "./redact.ts";
 import { remarksOnUrl } from "./chain_values.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
 import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
-import { describeExposure, fileFailure } from "./file_failure.ts";
-import type { ConfigFiles, TomlTable } from "./toml.ts";
+import { type ConfigFiles, describeExposure, fileFailure } from "./files.ts";
+import type { TomlTable } from "./toml.ts";
 import { text } from "./values.ts";
 
 /** Before the path of an encrypted keystore. */

@@ -4,17 +4,10 @@
  */
 import { type ConfigResult, type Diagnostic, Diagnostics, type SourceLocation } from "./diagnostics.ts";
 import { shownText } from "./redact.ts";
-import { describeExposure } from "./file_failure.ts";
+import { type ConfigFiles, describeExposure } from "./files.ts";
 import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
-import {
-  type ConfigFiles,
-  isTable,
-  parseToml,
-  readTextFile,
-  type TomlTable,
-  type TomlValue,
-} from "./toml.ts";
+import { isTable, parseToml, readTextFile, type TomlTable, type TomlValue } from "./toml.ts";
 import { substituteVariables } from "./variables.ts";
 
 /** Names of the hub's section: the spec's and that of the reference's files. */

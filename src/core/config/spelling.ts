@@ -1,6 +1,4 @@
-/**
- * Finds what was probably meant by a misspelt word.
- */
+/** Finds what was probably meant by a misspelt word. */
 
 /**
  * The candidate nearest to `word`: at most two letters changed, added or left out (one in words of up to four),

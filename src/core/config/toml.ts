@@ -2,27 +2,10 @@
  * From a path to a TOML document: its values, and the line of every key in it. Values and lines come from one syntax
  * tree, so a line is never that of something else.
  */
-import { fileFailure } from "./file_failure.ts";
 import { type AST, ParseError, parseTOML } from "toml-eslint-parser";
 import type { Diagnostic, KeyPath, LineLookup } from "./diagnostics.ts";
+import { type ConfigFiles, fileFailure } from "./files.ts";
 import { looksSecret } from "./redact.ts";
-
-/** Access to files, handed in by the program. */
-export interface ConfigFiles {
-  /**
-   * Whole content of a file; relative paths are relative to the working directory.
-   * @throws the runtime's error, which is told apart by its `name` or `code` only.
-   */
-  readonly readFile: (path: string) => Uint8Array;
-  /** A variable of the environment, for `${NAME}` in a file; `undefined`: not set. Absent: there are none. */
-  readonly readVariable?: (name: string) => string | undefined;
-  /** Permissions of a file (as `chmod` takes them); `undefined`: unknown. Absent: always. */
-  readonly readMode?: (path: string) => number | undefined;
-  /** Keys of keystores that were opened before, by a hash of file and password. */
-  readonly openedKeystores?: Map<string, Uint8Array>;
-  /** Called for each private key that stands in the file itself. */
-  readonly noteInlineKey?: () => void;
-}
 
 /** A value of a document. Integers are bigint and floats are number, so that the two stay apart. */
 export type TomlValue = string | bigint | number | boolean | Date | readonly TomlValue[] | TomlTable;

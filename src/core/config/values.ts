@@ -17,6 +17,18 @@ export function integer(min: number, max: number, unit?: string): z.ZodType<numb
   return boundedInteger(BigInt(min), BigInt(max), expected).transform(Number);
 }
 
+/** Percent; the network's own relayer counts basis points, so that more than 100 may be meant as such. */
+export function percent(max: number): z.ZodType<number> {
+  return withRemarks(integer(0, max, "percent"), (given) => {
+    const hint = `the network's own relayer counts basis points here: if they are meant, write ${
+      Number(given) / 100
+    }`;
+    return Number(given) > 100
+      ? [{ kind: "warning", path: [], found: `${given} percent`, expected: "at most 100 percent", hint }]
+      : [];
+  });
+}
+
 /** A period in whole seconds that a timer can hold. */
 export const timerSeconds: z.ZodType<number> = integer(1, MAX_TIMER_SEC, "seconds");
 

@@ -4,7 +4,8 @@
  */
 import type { Diagnostics, KeyPath, UsedVariable } from "./diagnostics.ts";
 import { quoted } from "./redact.ts";
-import { type ConfigFiles, isTable, type TomlTable, type TomlValue } from "./toml.ts";
+import type { ConfigFiles } from "./files.ts";
+import { isTable, type TomlTable, type TomlValue } from "./toml.ts";
 
 /** What was put into a file. */
 export interface Substitution {
@@ -21,62 +22,41 @@ export function substituteVariables(
   files: ConfigFiles,
   diagnostics: Diagnostics,
 ): Substitution {
-  const substitution = new VariableSubstitution(files, diagnostics);
-  return {
-    table: substitution.table(table, []),
-    variablesAt: (path) => substitution.usedAt(path),
-  };
-}
+  const used: { readonly path: KeyPath; readonly variable: UsedVariable }[] = [];
 
-class VariableSubstitution {
-  readonly #files: ConfigFiles;
-  readonly #diagnostics: Diagnostics;
-  readonly #used: { readonly path: KeyPath; readonly variable: UsedVariable }[] = [];
-
-  constructor(files: ConfigFiles, diagnostics: Diagnostics) {
-    this.#files = files;
-    this.#diagnostics = diagnostics;
-  }
-
-  usedAt(path: KeyPath): readonly UsedVariable[] {
-    return this.#used.filter((used) => path.every((step, at) => used.path[at] === step))
-      .map(({ variable }) => variable);
-  }
-
-  table(table: TomlTable, path: KeyPath): TomlTable {
-    const filled: { [key: string]: TomlValue } = Object.create(null);
-    for (const [key, value] of Object.entries(table)) filled[key] = this.#value(value, [...path, key]);
-    return filled;
-  }
-
-  #value(value: TomlValue, path: KeyPath): TomlValue {
-    if (typeof value === "string") return this.#text(value, path);
-    if (Array.isArray(value)) return value.map((element, index) => this.#value(element, [...path, index]));
-    return isTable(value) ? this.table(value, path) : value;
-  }
-
-  #text(text: string, path: KeyPath): string {
+  const fillText = (text: string, path: KeyPath): string =>
     // The name up to its bracket, which may be missing.
-    return text.replaceAll(/\$(\$?)\{([^}]*)(\}?)/g, (whole, escape: string, name: string, end: string) => {
+    text.replaceAll(/\$(\$?)\{([^}]*)(\}?)/g, (whole, escape: string, name: string, end: string) => {
       if (escape !== "") return whole.slice(1);
-      if (end === "" || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-        this.#diagnostics.unresolved(path, {
-          found: "`${` without a name and a bracket behind it",
-          expected: EXPECTED,
-        });
-        return whole;
+      const isName = end !== "" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
+      const value = isName ? files.readVariable?.(name) : undefined;
+      if (value !== undefined) {
+        used.push({ path, variable: { name, value } });
+        return value;
       }
-      const value = this.#files.readVariable?.(name);
-      if (value === undefined) {
-        const found = `\`\${${name}}\`, and no variable ${quoted(name)} in the environment`;
-        this.#diagnostics.unresolved(path, {
-          found,
-          expected: "a variable that is set when the program starts",
-        });
-        return whole;
-      }
-      this.#used.push({ path, variable: { name, value } });
-      return value;
+      const found = isName
+        ? `\`\${${name}}\`, and no variable ${quoted(name)} in the environment`
+        : "`${` without a name and a bracket behind it";
+      diagnostics.unresolved(path, {
+        found,
+        expected: isName ? "a variable that is set when the program starts" : EXPECTED,
+      });
+      return whole;
     });
-  }
+  const fill = (value: TomlValue, path: KeyPath): TomlValue => {
+    if (typeof value === "string") return fillText(value, path);
+    if (Array.isArray(value)) return value.map((element, index) => fill(element, [...path, index]));
+    return isTable(value) ? fillTable(value, path) : value;
+  };
+  const fillTable = (given: TomlTable, path: KeyPath): TomlTable => {
+    const filled: { [key: string]: TomlValue } = Object.create(null);
+    for (const [key, value] of Object.entries(given)) filled[key] = fill(value, [...path, key]);
+    return filled;
+  };
+
+  return {
+    table: fillTable(table, []),
+    variablesAt: (path) =>
+      used.filter((use) => path.every((step, at) => use.path[at] === step)).map(({ variable }) => variable),
+  };
 }

@@ -17,8 +17,7 @@ import {
   u8 as scaleU8,
   Vector,
 } from "scale-ts";
-import { fromHex, toHash256, toHex } from "./bytes.ts";
-import type { Hash256, Hex } from "./bytes.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "./bytes.ts";
 
 export { _void as nothing, bool, type Codec, Enum, Option, Struct, Tuple } from "scale-ts";
 
@@ -56,11 +55,19 @@ export function decodeStrict<T>(codec: Codec<T>, bytes: Uint8Array, typeName: st
 
 /**
  * The value whose only encoding is a prefix of `bytes`: the rest is ignored, as the runtimes' `Decode::decode` does.
+ * @param onRest called with the number of bytes that follow, if any: later versions of a type append fields
  * @throws {ScaleError}
  */
-export function decodePrefix<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
+export function decodePrefix<T>(
+  codec: Codec<T>,
+  bytes: Uint8Array,
+  typeName: string,
+  onRest?: (bytes: number) => void,
+): T {
   const value = decodeLoose(codec, bytes, typeName);
-  if (!startsWith(bytes, codec.enc(value))) throw new ScaleError("non_canonical", typeName);
+  const canonical = codec.enc(value);
+  if (!startsWith(bytes, canonical)) throw new ScaleError("non_canonical", typeName);
+  if (bytes.length > canonical.length) onRest?.(bytes.length - canonical.length);
   return value;
 }
 
@@ -212,6 +219,35 @@ export function unitEnum<const Name extends string>(
     if (name === undefined) throw new ScaleError("invalid", names.join("|"));
     return name;
   });
+}
+
+/** Variant that this program does not know, by its index. */
+export type UnknownVariant = `unknown(${number})`;
+
+/** As {@link unitEnum}, of an enum that a runtime or a contract may extend. */
+export function openEnum<const Name extends string>(
+  names: readonly Name[],
+  firstIndex = 0,
+): Codec<Name | UnknownVariant> {
+  return enhanceCodec(
+    scaleU8,
+    (name) => isUnknown(name) ? Number(name.slice("unknown(".length, -1)) : names.indexOf(name) + firstIndex,
+    (index) => nameVariant(names, index - firstIndex, index),
+  );
+}
+
+/** Name of a variant, or its index in words. */
+export function nameVariant<const Name extends string>(
+  names: readonly Name[],
+  position: number,
+  index = position,
+): Name | UnknownVariant {
+  return names[position] ?? `unknown(${index})`;
+}
+
+/** True for a variant that this program does not know. */
+export function isUnknown<Name extends string>(name: Name | UnknownVariant): name is UnknownVariant {
+  return /^unknown\(\d+\)$/.test(name);
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import { decodeFunctionResult, encodeFunctionData, getAbiItem, toFunctionSelector } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
+import { nameVariant, type UnknownVariant } from "../encoding/scale.ts";
 import type { StateCommitment } from "../ismp/state_commitment.ts";
 import { type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.ts";
 import { type Address, presentAddress, toAddress } from "./address.ts";
@@ -42,11 +43,8 @@ export interface HostParams {
   readonly hyperbridge: StateMachine;
 }
 
-/**
- * Messages that a frozen host refuses; `unknown`: a status of a later contract, with which simulations show what it
- * refuses.
- */
-export type FrozenStatus = "none" | "incoming" | "outgoing" | "all" | "unknown";
+/** Messages that a frozen host refuses. */
+export type FrozenStatus = "none" | "incoming" | "outgoing" | "all";
 
 /** Fee and payer of a dispatched request, in units of the fee token. */
 export interface FeeMetadata {
@@ -195,8 +193,8 @@ export function toStateCommitment(
 
 const frozenStatuses: readonly FrozenStatus[] = ["none", "incoming", "outgoing", "all"];
 
-function decodeFrozen(data: Hex): FrozenStatus {
-  return frozenStatuses[decodeFunctionResult({ abi, functionName: "frozen", data })] ?? "unknown";
+function decodeFrozen(data: Hex): FrozenStatus | UnknownVariant {
+  return nameVariant(frozenStatuses, decodeFunctionResult({ abi, functionName: "frozen", data }));
 }
 
 function decodeResponseReceipt(

@@ -1,12 +1,20 @@
 /** Bandwidth subscriptions as the hub stores them. Source: polytope-labs/hyperbridge: modules/pallets/bandwidth. */
-import { type Codec, fixedBytes, Struct, u128, u64, unitEnum } from "../encoding/scale.ts";
+import {
+  type Codec,
+  fixedBytes,
+  openEnum,
+  Struct,
+  u128,
+  u64,
+  type UnknownVariant,
+} from "../encoding/scale.ts";
 
 /** Bandwidth tiers; their SCALE indexes are 1 to 4. */
 export type BandwidthTier = "TierOne" | "TierTwo" | "TierThree" | "TierFour";
 
 /** Bytes an application may still send through the hub. */
 export interface BandwidthSubscription {
-  readonly tier: BandwidthTier;
+  readonly tier: BandwidthTier | UnknownVariant;
   readonly remainingBytes: bigint;
   readonly expiresAtSec: bigint;
   readonly purchasedAtSec: bigint;
@@ -16,7 +24,7 @@ export interface BandwidthSubscription {
 export const hostAddressCodec: Codec<Uint8Array> = fixedBytes(20);
 
 /** SCALE of {@link BandwidthTier}. */
-export const bandwidthTierCodec: Codec<BandwidthTier> = unitEnum(
+export const bandwidthTierCodec: Codec<BandwidthTier | UnknownVariant> = openEnum(
   ["TierOne", "TierTwo", "TierThree", "TierFour"],
   1,
 );

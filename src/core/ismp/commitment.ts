@@ -6,8 +6,7 @@
 import { encodeAbiParameters } from "viem/utils";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
-import type { GetRequest, GetResponse, Message, PostRequest } from "./message.ts";
-import type { Leaf } from "./request.ts";
+import type { GetRequest, GetResponse, Leaf, Message, PostRequest } from "./message.ts";
 import { type StateMachine, stateMachineToBytes } from "./state_machine.ts";
 
 /** Components of the Solidity struct `GetRequest`, in ABI order (not the SCALE order). */

@@ -4,9 +4,8 @@
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 import { bytes, type Codec, Enum, hash256, list, Option, pair, Struct, u64 } from "../encoding/scale.ts";
-import type { PostRequest } from "./message.ts";
+import { type PostRequest, postRequestCodec } from "./message.ts";
 import { type Proof, proofCodec } from "./proof.ts";
-import { postRequestCodec } from "./request.ts";
 import { type StateMachine, stateMachineCodec } from "./state_machine.ts";
 
 /** A relayer's key with its signature, by scheme. */

@@ -7,6 +7,7 @@ import {
   bool,
   bytes,
   type Codec,
+  decodePrefix,
   decodeStrict,
   fixedBytes,
   hash256,
@@ -78,5 +79,6 @@ export function findConsensusDigest(items: readonly Uint8Array[]): ConsensusDige
   const item = items.find((each) => equalBytes(each.subarray(0, CONSENSUS_ITEM.length), CONSENSUS_ITEM));
   if (item === undefined) return undefined;
   const { data } = decodeStrict(digestItemCodec, item, "DigestItem");
-  return decodeStrict(consensusDigestCodec, data, "ConsensusDigest");
+  // As the hub does: what a newer runtime appends is ignored.
+  return decodePrefix(consensusDigestCodec, data, "ConsensusDigest");
 }

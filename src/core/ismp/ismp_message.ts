@@ -3,10 +3,11 @@
  * polytope-labs/hyperbridge: modules/ismp/core/src/messaging.rs, modules/pallets/state-coprocessor.
  */
 import { bytes, type Codec, Enum, list, Struct } from "../encoding/scale.ts";
-import type { GetRequest, PostRequest } from "./message.ts";
+import { type GetRequest, getRequestCodec, type PostRequest, postRequestCodec } from "./message.ts";
 import { type Proof, proofCodec } from "./proof.ts";
-import { getRequestCodec, postRequestCodec } from "./request.ts";
 import { type ConsensusStateId, consensusStateIdCodec } from "./state_machine.ts";
+import { compact } from "scale-ts";
+import { concatBytes } from "../encoding/bytes.ts";
 
 /** An update of a light client. */
 export interface ConsensusMessage {
@@ -119,3 +120,11 @@ export const getRequestsWithProofCodec: Codec<GetRequestsWithProof> = Struct({
   response: proofCodec,
   address: bytes,
 });
+
+/** First byte of an unsigned extrinsic of format 4; the hub accepts no format 5 before its next runtimes. */
+const bareVersion = 0x04;
+
+/** Unsigned extrinsic of an encoded call: compact length, version byte, call. */
+export function encodeBareExtrinsic(call: Uint8Array): Uint8Array {
+  return concatBytes(compact.enc(call.length + 1), Uint8Array.of(bareVersion), call);
+}

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
 import type { IsmpEvent } from "./event.ts";
-import type { GetRequest, GetResponse, PostRequest, StorageValue } from "./message.ts";
+import type { GetRequest, PostRequest, StorageValue } from "./message.ts";
 import type { ProofKeys } from "./proof.ts";
 import {
   type ConsensusStateId,
@@ -17,33 +17,26 @@ import {
   toConsensusStateId,
 } from "./state_machine.ts";
 
-/** Where a JSON is, for the error. */
-interface JsonPlace {
-  readonly typeName: string;
-  /** Variant that it is the payload of. */
-  readonly tag?: string;
-}
-
 /** JSON that does not have the shape of the named type. */
 export class IsmpJsonError extends Error {
   override readonly name = "IsmpJsonError";
-  readonly code = "malformed_json";
   constructor(
     readonly typeName: string,
-    /** Path of the first field that does not fit, e.g. `PostRequest.nonce`; empty for the whole. */
+    /** Path of the first field that does not fit, e.g. `PostRequest.nonce`; empty for the whole; or the unknown kind. */
     readonly field: string,
     options?: ErrorOptions,
+    /** `unknown_kind`: an event or a request of a kind that this program does not know. */
+    readonly code: "malformed_json" | "unknown_kind" = "malformed_json",
   ) {
     super(`JSON ${typeName}: malformed${field === "" ? "" : ` at ${field}`}`, options);
   }
 }
 
-function parse<T>(schema: z.ZodType<T>, json: unknown, { typeName, tag }: JsonPlace): T {
+function parse<T>(schema: z.ZodType<T>, json: unknown, typeName: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  const place = tag === undefined ? [] : [tag];
-  throw new IsmpJsonError(typeName, [...place, ...issue?.path ?? []].join("."), { cause: parsed.error });
+  throw new IsmpJsonError(typeName, (issue?.path ?? []).join("."), { cause: parsed.error });
 }
 
 /** Schema whose conversion may throw: the thrown error becomes an issue at this place. */
@@ -75,41 +68,22 @@ const byteArray = z.union([
 ]);
 
 const stateMachineIdSchema = converted(
-  z.strictObject({ state_id: stateMachine, consensus_state_id: consensusStateId }),
+  z.object({ state_id: stateMachine, consensus_state_id: consensusStateId }),
   (id): StateMachineId => ({ stateMachine: id.state_id, consensusStateId: id.consensus_state_id }),
 );
 
-const stateMachineHeightSchema: z.ZodType<StateMachineHeight> = z.strictObject({
+const stateMachineHeightSchema: z.ZodType<StateMachineHeight> = z.object({
   id: stateMachineIdSchema,
   height: u64,
 });
 
-const postSchema = converted(
-  z.strictObject({
-    source: stateMachine,
-    dest: stateMachine,
-    nonce: u64,
-    from: hexBytes,
-    to: hexBytes,
-    timeoutTimestamp: u64,
-    body: hexBytes,
-  }),
-  ({ timeoutTimestamp, ...rest }): PostRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
-);
-
-const getSchema = converted(
-  z.strictObject({
-    source: stateMachine,
-    dest: stateMachine,
-    nonce: u64,
-    from: hexBytes,
-    keys: z.array(hexBytes),
-    height: u64,
-    context: hexBytes,
-    timeoutTimestamp: u64,
-  }),
-  ({ timeoutTimestamp, ...rest }): GetRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
-);
+const requestFields = {
+  source: stateMachine,
+  dest: stateMachine,
+  nonce: u64,
+  from: hexBytes,
+  timeoutTimestamp: u64,
+};
 
 /** `""` stands for an absent value; an empty one (`"0x"`) cannot be told from it and reads as absent. */
 const presentOrAbsent = converted(
@@ -117,60 +91,86 @@ const presentOrAbsent = converted(
   (text): Uint8Array | undefined => text === "" || text === "0x" ? undefined : fromHex(text),
 );
 
-const storageValueSchema: z.ZodType<StorageValue> = z.strictObject({ key: hexBytes, value: presentOrAbsent });
+const storageValueSchema: z.ZodType<StorageValue> = z.object({ key: hexBytes, value: presentOrAbsent });
 
-const responseSchema: z.ZodType<GetResponse> = z.strictObject({
-  get: getSchema,
-  values: z.array(storageValueSchema),
-});
+/** How an event is read, and which fields of it are known: a newer node may send more. */
+interface EventShape<Value> {
+  readonly schema: z.ZodType<Value>;
+  readonly fields: readonly string[];
+}
 
-const handledSchema = z.strictObject({ commitment: hash, relayer: hexBytes });
-const timeoutSchema = z.strictObject({ commitment: hash, source: stateMachine, dest: stateMachine });
-const updatedSchema = converted(
-  z.strictObject({ state_machine_id: stateMachineIdSchema, latest_height: u64 }),
-  (value) => ({ stateMachineId: value.state_machine_id, latestHeight: value.latest_height }),
+function shapeOf<Fields extends z.ZodRawShape>(fields: Fields): EventShape<z.output<z.ZodObject<Fields>>> {
+  return { schema: z.object(fields), fields: Object.keys(fields) };
+}
+
+function convertedShape<In, Out>(
+  { schema, fields }: EventShape<In>,
+  convert: (value: In) => Out,
+): EventShape<Out> {
+  return { schema: converted(schema, convert), fields };
+}
+
+const post = convertedShape(
+  shapeOf({ ...requestFields, to: hexBytes, body: hexBytes }),
+  ({ timeoutTimestamp, ...rest }): PostRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
 );
-const vetoedSchema = z.strictObject({ height: stateMachineHeightSchema, fisherman: hexBytes });
+const get = convertedShape(
+  shapeOf({ ...requestFields, keys: z.array(hexBytes), height: u64, context: hexBytes }),
+  ({ timeoutTimestamp, ...rest }): GetRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
+);
+const handled = shapeOf({ commitment: hash, relayer: hexBytes });
+const timeoutHandled = shapeOf({ commitment: hash, source: stateMachine, dest: stateMachine });
+
+const eventShapes: {
+  readonly [Tag in IsmpEvent["tag"]]: EventShape<Extract<IsmpEvent, { readonly tag: Tag }>["value"]>;
+} = {
+  StateMachineUpdated: convertedShape(
+    shapeOf({ state_machine_id: stateMachineIdSchema, latest_height: u64 }),
+    (value) => ({ stateMachineId: value.state_machine_id, latestHeight: value.latest_height }),
+  ),
+  StateCommitmentVetoed: shapeOf({ height: stateMachineHeightSchema, fisherman: hexBytes }),
+  PostRequest: post,
+  GetRequest: get,
+  GetResponse: shapeOf({ get: get.schema, values: z.array(storageValueSchema) }),
+  PostRequestHandled: handled,
+  GetRequestHandled: handled,
+  PostRequestTimeoutHandled: timeoutHandled,
+  GetRequestTimeoutHandled: timeoutHandled,
+};
 
 /** An externally tagged variant: an object with one field, the tag. */
 const taggedSchema = z.record(z.string(), z.unknown());
 
 function readTagged(json: unknown, typeName: string): readonly [tag: string, payload: unknown] {
-  const entries = Object.entries(parse(taggedSchema, json, { typeName }));
+  const entries = Object.entries(parse(taggedSchema, json, typeName));
   const [first] = entries;
   if (first === undefined || entries.length !== 1) throw new IsmpJsonError(typeName, "");
   return first;
 }
 
-/** An event of `ismp_queryEvents`. @throws {IsmpJsonError} naming the first field that does not fit. */
+function isEventTag(tag: string): tag is IsmpEvent["tag"] {
+  return Object.hasOwn(eventShapes, tag);
+}
+
+/**
+ * An event of `ismp_queryEvents`; fields that are not known are skipped.
+ * @throws {IsmpJsonError} naming the first field that does not fit.
+ */
 export function parseIsmpEvent(json: unknown): IsmpEvent {
-  const typeName = "Event";
-  const [tag, payload] = readTagged(json, typeName);
-  switch (tag) {
-    case "StateMachineUpdated":
-      return { tag, value: parse(updatedSchema, payload, { typeName, tag }) };
-    case "StateCommitmentVetoed":
-      return { tag, value: parse(vetoedSchema, payload, { typeName, tag }) };
-    case "PostRequest":
-      return { tag, value: parse(postSchema, payload, { typeName, tag }) };
-    case "GetRequest":
-      return { tag, value: parse(getSchema, payload, { typeName, tag }) };
-    case "GetResponse":
-      return { tag, value: parse(responseSchema, payload, { typeName, tag }) };
-    case "PostRequestHandled":
-    case "GetRequestHandled":
-      return { tag, value: parse(handledSchema, payload, { typeName, tag }) };
-    case "PostRequestTimeoutHandled":
-    case "GetRequestTimeoutHandled":
-      return { tag, value: parse(timeoutSchema, payload, { typeName, tag }) };
-    default:
-      throw new IsmpJsonError(typeName, tag.slice(0, 64));
-  }
+  const [tag] = readTagged(json, "Event");
+  if (!isEventTag(tag)) throw new IsmpJsonError("Event", tag.slice(0, 64), {}, "unknown_kind");
+  const { [tag]: value } = parse<Record<string, unknown>>(
+    z.object({ [tag]: eventShapes[tag].schema }),
+    json,
+    "Event",
+  );
+  // The table has the value of each tag.
+  return { tag, value } as IsmpEvent;
 }
 
 /** A number answer such as a height or a time. @throws {IsmpJsonError} */
 export function parseU64(json: unknown, typeName: string): bigint {
-  return parse(u64, json, { typeName });
+  return parse(u64, json, typeName);
 }
 
 const proofAnswerSchema = z.object({ proof: byteArray, height: u64 });
@@ -183,12 +183,17 @@ export interface ProofAnswer {
 
 /** Reads {@link proofAnswerToJson}; `proof` may also be hex. @throws {IsmpJsonError} */
 export function parseProofAnswer(json: unknown): ProofAnswer {
-  return parse(proofAnswerSchema, json, { typeName: "Proof" });
+  return parse(proofAnswerSchema, json, "Proof");
 }
 
 /** One event of an answer: the event, or the reason why it cannot be read. */
 export type DecodedEvent =
-  | { readonly kind: "event"; readonly event: IsmpEvent }
+  | {
+    readonly kind: "event";
+    readonly event: IsmpEvent;
+    /** Names of fields that this program does not know; absent: there are none. */
+    readonly unknownFields?: readonly string[];
+  }
   | { readonly kind: "undecodable"; readonly error: IsmpJsonError };
 
 /**
@@ -198,25 +203,25 @@ export type DecodedEvent =
 export function parseDispatchedRequest(json: unknown): DecodedEvent {
   return decoding(() => {
     const [tag, payload] = readTagged(json, "Request");
-    if (tag === "Post") return parseIsmpEvent({ PostRequest: payload });
-    if (tag === "Get") return parseIsmpEvent({ GetRequest: payload });
-    throw new IsmpJsonError("Request", tag.slice(0, 64));
+    return { [`${tag}Request`]: payload };
   });
 }
 
 /** As {@link parseDispatchedRequest}, of `ismp_queryResponses`. */
 export function parseDispatchedResponse(json: unknown): DecodedEvent {
-  return decoding(() => parseIsmpEvent({ GetResponse: json }));
+  return decoding(() => ({ GetResponse: json }));
 }
 
 /** Reads one event; never throws for what an event may contain. */
-function decodeIsmpEvent(json: unknown): DecodedEvent {
-  return decoding(() => parseIsmpEvent(json));
-}
-
-function decoding(read: () => IsmpEvent): DecodedEvent {
+function decoding(find: () => unknown): DecodedEvent {
   try {
-    return { kind: "event", event: read() };
+    const json = find();
+    const event = parseIsmpEvent(json);
+    const { fields } = eventShapes[event.tag];
+    const unknownFields = Object.keys(Object(Object(json)[event.tag])).filter((name) =>
+      !fields.includes(name)
+    );
+    return { kind: "event", event, ...unknownFields.length > 0 && { unknownFields } };
   } catch (error) {
     if (error instanceof IsmpJsonError) return { kind: "undecodable", error };
     throw error;
@@ -250,23 +255,26 @@ const withMetadata = z.object({
   event: z.unknown(),
 });
 
-/** Answer of `ismp_queryEventsWithMetadata`. @throws {IsmpJsonError} when the answer itself has another shape. */
-export function parseEventsWithMetadata(json: unknown): ReadonlyMap<Hash256, readonly EventWithMetadata[]> {
-  return new Map([...parseEventBlocks(json)].map(([block, events]) => [block, events.map(parseEvent)]));
+/**
+ * Answer of `ismp_queryEventsWithMetadata`, with events as they came: one by one {@link parseEvent} reads them.
+ * @throws {IsmpJsonError} when the answer itself has another shape.
+ */
+export function parseEventBlocks(json: unknown): ReadonlyMap<Hash256, readonly unknown[]> {
+  const blocks = Object.entries(parse(blockMap, json, "EventsWithMetadata"));
+  return new Map(
+    blocks.map(([block, events]) => [parse(hash, block, "EventsWithMetadata"), events]),
+  );
 }
 
-/** As {@link parseEventsWithMetadata}, with events as they came: one by one {@link parseEvent} reads them. */
-export function parseEventBlocks(json: unknown): ReadonlyMap<Hash256, readonly unknown[]> {
-  const blocks = Object.entries(parse(blockMap, json, { typeName: "EventsWithMetadata" }));
-  return new Map(
-    blocks.map(([block, events]) => [parse(hash, block, { typeName: "EventsWithMetadata" }), events]),
-  );
+/** As {@link parseEventBlocks}, all events read. */
+export function parseEvents(json: unknown): readonly EventWithMetadata[] {
+  return [...parseEventBlocks(json).values()].flat().map(parseEvent);
 }
 
 /** One event of an answer with its position. @throws {IsmpJsonError} when it has another shape. */
 export function parseEvent(json: unknown): EventWithMetadata {
-  const { meta, event } = parse(withMetadata, json, { typeName: "EventsWithMetadata" });
-  return { meta, decoded: decodeIsmpEvent(event) };
+  const { meta, event } = parse(withMetadata, json, "EventsWithMetadata");
+  return { meta, decoded: decoding(() => event) };
 }
 
 /** Second parameter of `mmr_queryProof`. */

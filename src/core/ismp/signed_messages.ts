@@ -8,8 +8,7 @@ import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../encodin
 import { keccak256 } from "../encoding/hash.ts";
 import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
 import { type Signature, signatureCodec } from "./fees.ts";
-import type { PostRequest } from "./message.ts";
-import { postRequestCodec } from "./request.ts";
+import { type PostRequest, postRequestCodec } from "./message.ts";
 import { type StateMachine, stateMachineCodec } from "./state_machine.ts";
 
 /** Reason why a key or signature is not usable. Neither keys nor signatures appear in the text. */

@@ -13,6 +13,7 @@ import {
   u64,
 } from "../encoding/scale.ts";
 import { createCodec, enhanceCodec } from "scale-ts";
+import { fromHex, toHex } from "../encoding/bytes.ts";
 
 /**
  * Canonical text of a state machine, e.g. `EVM-1`, `POLKADOT-3367`, `SUBSTRATE-cere`. Made only by
@@ -23,7 +24,7 @@ export type StateMachine = string & { readonly __brand: "StateMachine" };
 /** Four bytes that name one instance of a consensus client on a host, as text, e.g. `ETH0`. */
 export type ConsensusStateId = string & { readonly __brand: "ConsensusStateId" };
 
-/** Four bytes that name an implementation of a consensus client, as text, e.g. `BEAC`. */
+/** Four bytes that name an implementation of a consensus client, as text, e.g. `BEAC`, or hex where they are none. */
 export type ConsensusClientId = string & { readonly __brand: "ConsensusClientId" };
 
 /** A state machine as one light client knows it. */
@@ -314,11 +315,11 @@ export const consensusStateIdCodec: Codec<ConsensusStateId> = enhanceCodec(
   toConsensusStateId,
 );
 
-/** SCALE `[u8; 4]` of a consensus client id. */
+/** SCALE `[u8; 4]` of a consensus client id. A runtime may have other clients; ids that are no ASCII are hex. */
 export const consensusClientIdCodec: Codec<ConsensusClientId> = enhanceCodec(
-  utf8Id,
-  String,
-  toConsensusClientId,
+  fixedBytes(4),
+  (id) => id.length === 4 ? encoder.encode(id) : fromHex(id),
+  (id) => (id.every((byte) => byte < 0x80) ? decoder.decode(id) : toHex(id)) as ConsensusClientId,
 );
 
 /** SCALE of {@link StateMachineId}. */

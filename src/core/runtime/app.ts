@@ -5,10 +5,9 @@
 import { type ConfigResult, describeProblems } from "../config/diagnostics.ts";
 import { listSecrets } from "../config/redact.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
-import { type LogFormat, openLog } from "../telemetry/open_log.ts";
+import { type LogFormat, type LogOptions, openLog } from "../telemetry/open_log.ts";
 import { isJournalStream, openOutput } from "../telemetry/output.ts";
 import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
-import type { RecentWarning } from "../telemetry/recent_warnings.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { Terminal } from "./terminal.ts";
 import { rereader, type Round, runRounds, tellConfiguration } from "./config_rounds.ts";
@@ -46,7 +45,7 @@ export interface CommonArguments {
 }
 
 /** Options in which the programs differ. */
-export interface AppOptions<C> {
+export interface AppOptions<C> extends Pick<LogOptions, "onWarning" | "onUnknown"> {
   readonly arguments: CommonArguments;
   readonly reading: ConfigResult<C>;
   /** Reads the file again, for SIGHUP. */
@@ -57,8 +56,6 @@ export interface AppOptions<C> {
   readonly hasResult?: boolean;
   /** True: the warnings and notes of the configuration are news, and not what every command repeats. */
   readonly tellsConfiguration: boolean;
-  /** Called with each warning and error that is logged, without secrets. */
-  readonly onWarning?: (line: RecentWarning) => void;
 }
 
 /** Context of the program's work. */
@@ -114,6 +111,7 @@ export async function runApp<C>(
     isJournal: isJournalStream(options.hasResult ? 2 : 1, journal),
     secrets: [...listSecrets(config), ...reading.secrets],
     ...options.onWarning && { onWarning: options.onWarning },
+    onUnknown: options.onUnknown,
   });
   tellConfiguration(log, { file: args.config, reading, isNews: options.tellsConfiguration });
   const exitNow = (code: ExitCode): void => {

@@ -5,7 +5,7 @@ import { type Entry, type FormatOptions, humanLine, humanText, jsonLine } from "
 import { type EventCode, events } from "./events.ts";
 import type { EventText } from "./events/event_text.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
-import type { RecentWarning } from "./recent_warnings.ts";
+import type { RecentWarning, UnknownThing } from "./recent_warnings.ts";
 import { createRedactor } from "./redactor.ts";
 import { Repeats } from "./repeats.ts";
 
@@ -32,6 +32,8 @@ export interface LogOptions {
   readonly progress?: Log["progress"];
   /** Called with each warning and error that is written, without secrets; must not throw. */
   readonly onWarning?: (line: RecentWarning) => void;
+  /** Called with what `unknown_met` names, without secrets; false: it was named before, and is not written again. */
+  readonly onUnknown?: ((thing: UnknownThing, nowMs: number) => boolean) | undefined;
 }
 
 /** Log that can be flushed. */
@@ -45,6 +47,7 @@ export interface OpenLog extends Log {
 }
 
 const category = "causeway";
+const UNKNOWN_MET: EventCode = "unknown_met";
 
 /** LogTape has no `warn`. */
 const tapeLevels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
@@ -144,6 +147,11 @@ function createWriter(options: LogOptions): EntryWriter {
   const hidden = new Set(options.secrets ?? []);
   let redact = createRedactor([...hidden]);
   const repeats = new Repeats();
+  const toUnknown = ({ fields: { chain = "", what, cost } }: Entry): UnknownThing => ({
+    chain: String(chain),
+    what: redact(String(what)),
+    cost: redact(String(cost)),
+  });
   const writeAll = (entries: readonly Entry[]): void => {
     for (const entry of entries) {
       options.write(redact(safely(() => format(entry, details), entry)));
@@ -157,6 +165,10 @@ function createWriter(options: LogOptions): EntryWriter {
       details = { ...details, withStack };
     },
     take: (entry) => {
+      if (entry.event === UNKNOWN_MET && options.onUnknown !== undefined) {
+        if (options.onUnknown(toUnknown(entry), entry.timeMs)) writeAll([entry]);
+        return;
+      }
       writeAll(repeats.admit(entry.level === "error" ? withAdvice(entry) : entry));
       if (entry.level === "error") options.flush?.();
     },

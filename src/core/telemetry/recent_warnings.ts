@@ -11,6 +11,16 @@ export interface RecentWarning {
   readonly text: string;
 }
 
+/** Something that a newer chain, contract or node has and this program does not know; it was skipped. */
+export interface UnknownThing {
+  /** Chain that it belongs to; empty: none. */
+  readonly chain: string;
+  /** Its kind and name, the same words every time. */
+  readonly what: string;
+  /** Consequence of skipping it. */
+  readonly cost: string;
+}
+
 /** Number of lines that are kept. */
 const KEPT = 20;
 

@@ -138,7 +138,7 @@ function planPrices(
   { config }: ConfiguredChain,
   { fetchRouterPrice }: ChainChecks,
 ): readonly CheckJob[] {
-  if (config.type === "substrate" || fetchRouterPrice === undefined) return [];
+  if (config.type === "substrate" || config.inboundOnly || fetchRouterPrice === undefined) return [];
   const hub = subjects.hub.id.stateMachine;
   const quotes = listPriceQuotes({ ...subjects, config, router: { fetchRouterPrice }, hub });
   return [{

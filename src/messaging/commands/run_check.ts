@@ -23,7 +23,7 @@ export async function runCheck(
     const subjects = { ...deps, config, hub, chains, machine: deps.machine(), ...database };
     const jobs = planChecks(subjects);
     const rows = await runChecks(deps, jobs, signal);
-    return printReport(rows, { isJson, config, output: deps });
+    return printReport([...rows, ...deps.checks?.board.unknown ?? []], { isJson, config, output: deps });
   } catch (error) {
     // Stopped by a signal: nothing is known, so the set-up does not count as checked.
     if (signal.aborted) return exitCodes.failed;

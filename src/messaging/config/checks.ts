@@ -98,10 +98,15 @@ export function checkBuffers(
   }
 }
 
+/** A chain's section, and whether the chain is only a source. */
+export interface KnownChain extends KnownSection {
+  readonly inboundOnly?: boolean | undefined;
+}
+
 /** Configured chains, as far as they are known. */
 export interface KnownChains {
   readonly hub: StateMachine | undefined;
-  readonly chains: readonly KnownSection[];
+  readonly chains: readonly KnownChain[];
   /** False when a section has no valid chain: then no chain can be reported as missing. */
   readonly isComplete: boolean;
 }
@@ -113,12 +118,16 @@ export function selectEndpoints(
   known: KnownChains,
 ): readonly StateMachine[] | undefined {
   if (listed.length === 0) return undefined;
-  const configured = new Set(known.chains.map((chain) => chain.stateMachine));
-  const usable = listed.filter((machine) => configured.has(machine) && machine !== known.hub);
+  const chainOf = (machine: StateMachine): KnownChain | undefined =>
+    known.chains.find(({ stateMachine }) => stateMachine === machine);
+  const usable = listed.filter((machine) => chainOf(machine)?.inboundOnly === false && machine !== known.hub);
   for (const machine of listed) {
-    if (usable.includes(machine) || (machine !== known.hub && !known.isComplete)) continue;
+    const isSource = chainOf(machine)?.inboundOnly === true;
+    const isKnown = machine === known.hub || isSource;
+    if (usable.includes(machine) || !isKnown && !known.isComplete) continue;
     const index = Array.isArray(listing.raw) ? listing.raw.indexOf(machine) : -1;
-    const what = machine === known.hub ? "the hub" : "a chain without a section in this file";
+    const other = isSource ? "a chain with inbound_only = true" : "a chain without a section in this file";
+    const what = machine === known.hub ? "the hub" : other;
     const at = index === -1 ? listing.location : listing.location.child(index);
     at.warning(`"${machine}", ${what}, which is ignored`, "a configured chain other than the hub");
   }

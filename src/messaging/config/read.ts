@@ -18,11 +18,13 @@ import {
   reportMissing,
   reportType,
 } from "../../core/config/sections.ts";
-import type { ConfigFiles, TomlTable } from "../../core/config/toml.ts";
+import type { ConfigFiles } from "../../core/config/files.ts";
+import type { TomlTable } from "../../core/config/toml.ts";
 import {
   checkBuffers,
   checkChainKinds,
   checkProvenTries,
+  type KnownChain,
   type KnownChains,
   type ProvenTrie,
   selectEndpoints,
@@ -40,7 +42,8 @@ import {
   unsupportedTypes,
 } from "./schema.ts";
 
-const CHAIN_TYPES = '"evm", "substrate_evm" or "substrate"';
+const CHAIN_TYPES = ["evm", "substrate_evm", "substrate"] as const;
+const SHOWN_TYPES = '"evm", "substrate_evm" or "substrate"';
 
 /** Sections of this file. */
 type Sections = ReturnType<typeof messagingSections>;
@@ -58,7 +61,7 @@ export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigRe
 function readSections(sections: Sections, document: ConfigDocument): MessagingConfig | undefined {
   const hub = readHub(sections, document);
   const relayer = readRelayer(sections, document);
-  const chains = findChainSections(document, CHAIN_TYPES)
+  const chains = findChainSections(document, SHOWN_TYPES)
     .map(({ name, table }) => readChain(sections, table, document.diagnostics.section([name])));
 
   const known = chains.map((chain) => chain.known);
@@ -153,52 +156,65 @@ function completeRelayer(
 }
 
 interface ChainSnapshot {
-  readonly known: KnownSection & ProvenTrie & { readonly gasPriceBufferPercent?: number | undefined };
+  readonly known: KnownChain & ProvenTrie & { readonly gasPriceBufferPercent?: number | undefined };
   readonly config: ChainConfig | undefined;
 }
 
 function readChain(sections: Sections, table: TomlTable, location: SourceLocation): ChainSnapshot {
   const { section } = location;
-  switch (table["type"]) {
+  switch (CHAIN_TYPES.find((name) => name === table["type"])) {
     case "evm": {
-      const { partial, complete } = readSection(
-        table,
-        location.withHints(liveHints(table)),
-        sections.evm,
-      );
-      return {
-        known: { ...knownOfEvm(location, partial), trie: "ethereum" },
-        config: complete && { section, ...complete },
-      };
+      const { partial, complete } = readSection(table, location.withHints(liveHints(table)), sections.evm);
+      const known = knownOf(location, partial, { trie: "ethereum" });
+      return { known, config: complete && { section, ...complete } };
     }
     case "substrate_evm": {
-      const { partial, complete } = readSection(
-        table,
-        location.withHints(liveHints(table)),
-        sections.substrate_evm,
-      );
-      return {
-        known: { ...knownOfEvm(location, partial), trie: "contracts" },
-        config: complete && { section, ...complete },
-      };
+      const hinting = location.withHints(liveHints(table));
+      const { partial, complete } = readSection(table, hinting, sections.substrate_evm);
+      const known = knownOf(location, partial, { trie: "contracts" });
+      return { known, config: complete && { section, ...complete } };
     }
     case "substrate": {
       const { partial, complete } = readSection(table, location, sections.substrate);
-      return { known: toKnown(location, partial), config: complete && { section, ...complete } };
+      return { known: knownOf(location, partial, {}), config: complete && { section, ...complete } };
     }
-    default:
+    case undefined:
       reportType(table["type"], location.child("type"), {
-        expected: CHAIN_TYPES,
-        words: ["evm", "substrate_evm", "substrate"],
+        expected: SHOWN_TYPES,
+        words: CHAIN_TYPES,
         advice: unsupportedTypes,
       });
       return { known: toKnown(location, {}), config: undefined };
   }
 }
 
-function knownOfEvm(
+function knownOf(
   location: SourceLocation,
-  partial: Partial<Omit<EvmChainConfig, "type">>,
+  partial: Partial<Omit<EvmChainConfig, "type" | "signer">>,
+  trie: ProvenTrie,
 ): ChainSnapshot["known"] {
-  return { ...toKnown(location, partial), gasPriceBufferPercent: partial.gasPriceBufferPercent };
+  const { gasPriceBufferPercent, inboundOnly } = partial;
+  return { ...toKnown(location, partial), gasPriceBufferPercent, inboundOnly, ...trie };
+}
+
+/**
+ * Keeps what the open database depends on: it belongs to one hub, and how its log is written back is set when it is
+ * opened. `fixed` names the keys that have changed.
+ */
+export function keepFixed(
+  { hub: { stateMachine, consensusStateId }, relayer: { leaveCheckpoints } }: MessagingConfig,
+  after: MessagingConfig,
+): { readonly config: MessagingConfig; readonly fixed: readonly string[] } {
+  const { hub } = after;
+  const fixed = [
+    ...hub.stateMachine === stateMachine ? [] : [`[${hub.section}].state_machine`],
+    ...hub.consensusStateId === consensusStateId ? [] : [`[${hub.section}].consensus_state_id`],
+    ...after.relayer.leaveCheckpoints === leaveCheckpoints ? [] : ["[relayer].leave_checkpoints"],
+  ];
+  const config = {
+    ...after,
+    hub: { ...hub, stateMachine, consensusStateId },
+    relayer: { ...after.relayer, leaveCheckpoints },
+  };
+  return { config, fixed };
 }

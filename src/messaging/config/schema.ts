@@ -14,13 +14,14 @@ import {
 import { anyStateMachine, consensusStateId, moduleId, webSocketUrl } from "../../core/config/chain_values.ts";
 import { optional, optionalIn, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
-import type { ConfigFiles } from "../../core/config/toml.ts";
+import type { ConfigFiles } from "../../core/config/files.ts";
 import {
   amount,
   boolean,
   integer,
   listOf,
   oneOf,
+  percent,
   positiveAmount,
   timerSeconds,
 } from "../../core/config/values.ts";
@@ -72,7 +73,7 @@ const hubKeys = (files: ConfigFiles) => ({
 });
 
 const relayerKeys = {
-  minimumProfitPercent: required(integer(0, 1_000_000, "percent"), {
+  minimumProfitPercent: required(percent(1_000_000), {
     name: "minimum_profit_percentage",
     description:
       "0 delivers everything, also at a loss. N delivers a request only if its fee is at least its cost " +
@@ -106,6 +107,7 @@ const relayerKeys = {
   ),
   unprofitableRetryFrequencySec: optional(timerSeconds, {
     name: "unprofitable_retry_frequency",
+    alias: "retry_frequency",
     description:
       "How often unprofitable and failed messages are tried again. Without it they are not: they stay in " +
       "the database, and are considered again once this is set. Passing faults (a node that is down, a lost race) " +
@@ -211,46 +213,33 @@ export interface RelayerConfig extends Omit<RelayerValues, "deliveryEndpoints" |
   readonly moduleFilter: readonly Uint8Array[] | undefined;
 }
 
-const evmChainKeys = (files: ConfigFiles) => ({
-  type: required(oneOf(["evm"]), { name: "type", description: "Kind of the chain.", example: "evm" }),
-  ...evmKeys(files),
+const typeKey = <const T extends string>(type: T) => ({
+  type: required(oneOf([type]), { name: "type", description: "Kind of the chain.", example: type }),
 });
 
+const evmChainKeys = (files: ConfigFiles) => ({ ...typeKey("evm"), ...evmKeys(files) });
+
 const substrateEvmChainKeys = (files: ConfigFiles) => ({
-  type: required(oneOf(["substrate_evm"]), {
-    name: "type",
-    description: "Kind of the chain.",
-    example: "substrate_evm",
-  }),
+  ...typeKey("substrate_evm"),
   ...substrateEvmKeys(files),
 });
 
-const substrateChainKeys = (files: ConfigFiles) => ({
-  type: required(oneOf(["substrate"]), {
-    name: "type",
-    description: "Kind of the chain.",
-    example: "substrate",
-  }),
-  ...substrateKeys(files),
-});
+const substrateChainKeys = (files: ConfigFiles) => ({ ...typeKey("substrate"), ...substrateKeys(files) });
+
+/** Values of a chain's section. */
+type ChainValues<K extends (files: ConfigFiles) => object> = SectionValues<ReturnType<K>> & {
+  /** Name of the section in the file. */
+  readonly section: string;
+};
 
 /** A section with `type = "evm"`. */
-export interface EvmChainConfig extends SectionValues<ReturnType<typeof evmChainKeys>> {
-  /** Name of the section in the file. */
-  readonly section: string;
-}
+export type EvmChainConfig = ChainValues<typeof evmChainKeys>;
 
 /** A section with `type = "substrate_evm"`. */
-export interface SubstrateEvmChainConfig extends SectionValues<ReturnType<typeof substrateEvmChainKeys>> {
-  /** Name of the section in the file. */
-  readonly section: string;
-}
+export type SubstrateEvmChainConfig = ChainValues<typeof substrateEvmChainKeys>;
 
 /** A section with `type = "substrate"`. */
-export interface SubstrateChainConfig extends SectionValues<ReturnType<typeof substrateChainKeys>> {
-  /** Name of the section in the file. */
-  readonly section: string;
-}
+export type SubstrateChainConfig = ChainValues<typeof substrateChainKeys>;
 
 /** Chain other than the hub. */
 export type ChainConfig = EvmChainConfig | SubstrateEvmChainConfig | SubstrateChainConfig;
@@ -281,6 +270,7 @@ export const messagingSections = (files: ConfigFiles) => ({
       grandpa: CONSENSUS_ONLY,
       beefy: CONSENSUS_ONLY,
       substrate: CONSENSUS_ONLY,
+      consensus: CONSENSUS_ONLY,
       prover: CONSENSUS_ONLY,
       redis: CONSENSUS_ONLY,
       hashing: "the hub always hashes with Keccak",
@@ -297,6 +287,8 @@ export const messagingSections = (files: ConfigFiles) => ({
       router: DEAD_KEY,
       deliver_failed: "messages that would fail are never sent",
       fisherman: "this relayer has no fisherman task",
+      outbound: "write inbound_only = true in the sections of chains to which nothing is delivered",
+      consensus_chains: CONSENSUS_ONLY,
       maximum_update_intervals: CONSENSUS_ONLY,
       enable_hub_consensus: CONSENSUS_ONLY,
       challenge_period: CONSENSUS_ONLY,
@@ -345,14 +337,16 @@ export const messagingSections = (files: ConfigFiles) => ({
   },
 });
 
+const EVM_FOR_MESSAGES = 'a type of the consensus relayer; for messages write type = "evm"';
+
 /** Hints for values of `type` that exist elsewhere. */
 export const unsupportedTypes: Readonly<Record<string, string>> = {
   tendermint: "Tendermint chains are not supported",
   pharos_evm: "Pharos chains are not supported",
   tron: "Tron is not supported",
-  arbitrum_orbit: 'a type of the consensus relayer; for messages write type = "evm"',
-  op_stack: 'a type of the consensus relayer; for messages write type = "evm"',
-  bsc: 'a type of the consensus relayer; for messages write type = "evm"',
+  arbitrum_orbit: EVM_FOR_MESSAGES,
+  op_stack: EVM_FOR_MESSAGES,
+  bsc: EVM_FOR_MESSAGES,
   grandpa: "a type of the consensus relayer",
   beefy: "a type of the consensus relayer",
 };

@@ -15,8 +15,7 @@ import {
 } from "../ledger/ledger.ts";
 import { equalBytes, toHex } from "../../core/encoding/bytes.ts";
 import { toMessage } from "../../core/ismp/commitment.ts";
-import type { Message } from "../../core/ismp/message.ts";
-import { type Leaf, leafCodec } from "../../core/ismp/request.ts";
+import { type Leaf, leafCodec, type Message } from "../../core/ismp/message.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeLoose } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toReceiver, toRequest } from "./decisions/route.ts";

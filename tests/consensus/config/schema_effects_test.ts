@@ -153,6 +153,17 @@ async function plan(toml: string): Promise<string> {
 
 const [GRANDPA = "", BEEFY = ""] = FILES;
 
+Deno.test("consensus configuration: no proofs of the hub are sent to a chain that is only a source, and it is proved", async () => {
+  const source = BEEFY.replace(/(\[sepolia\]\n[\s\S]*?)signer = .+\n/, "$1inbound_only = true\n");
+  const [before, after] = [JSON.parse(await plan(BEEFY)), JSON.parse(await plan(source))];
+  const names = (hosts: readonly { readonly stateMachine: string }[]): readonly string[] =>
+    hosts.map(({ stateMachine }) => stateMachine);
+  assert.deepEqual(names(before.hosts).filter((name) => !names(after.hosts).includes(name)), [
+    "EVM-11155111",
+  ]);
+  assert.deepEqual(after.provers, before.provers);
+});
+
 function change(file: string, from: string, to: string): readonly [string, string] {
   assert.ok(file.includes(from), from);
   return [file, file.replace(from, to)];
@@ -208,6 +219,8 @@ const changes: Readonly<Record<string, readonly [string, string]>> = {
     'l1_consensus_state_id = "ETH0"',
     'l1_consensus_state_id = "ETH1"',
   ),
+  "evm inbound_only": change(BEEFY, "[sepolia]\n", "[sepolia]\ninbound_only = true\n"),
+  "substrate inbound_only": change(GRANDPA, "[solochain]\n", "[solochain]\ninbound_only = true\n"),
   "substrate state_machine": change(GRANDPA, "SUBSTRATE-cere", "SUBSTRATE-cera"),
   "substrate consensus_state_id": change(GRANDPA, '"CERE"', '"CERA"'),
 };

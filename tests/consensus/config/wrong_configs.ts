@@ -4,7 +4,7 @@
  *
  * The lines begin with `consensus.toml`, so the file must be given under that relative path.
  */
-import type { ConfigFiles } from "../../../src/core/config/toml.ts";
+import type { ConfigFiles } from "../../../src/core/config/files.ts";
 import { OTHER_TRIES, type WrongConfig, ZERO_ADDRESS_KEY } from "../../messaging/config/wrong_configs.ts";
 
 /** A file without any fault, on which most of the wrong ones are based. */
@@ -461,7 +461,7 @@ consensus = { type = "polygon" }
     name: "hub consensus under both names",
     toml: plus("relayer", "enable_hyperbridge_consensus = true"),
     expected: [
-      "consensus.toml:16: [relayer].enable_hyperbridge_consensus: found a second name of `enable_hub_consensus` beside it, expected either `enable_hub_consensus` or `enable_hyperbridge_consensus`",
+      "consensus.toml:16: [relayer].enable_hyperbridge_consensus: found a second name of `enable_hub_consensus`, which is in line 18, expected either `enable_hub_consensus` or `enable_hyperbridge_consensus`",
     ],
   },
   {
@@ -597,12 +597,12 @@ consensus = { type = "polygon" }
     name: "chain without any value",
     toml: edited([part("chapel", "chapel.host"), '[chapel]\ntype = "bsc"\n\n']),
     expected: [
-      'consensus.toml:64: [chapel].state_machine: found nothing, expected "EVM-n" with a chain id',
+      'consensus.toml:64: [chapel].state_machine: found nothing, expected "EVM-n" with a chain id; other relayers derive it; write it here',
       "consensus.toml:64: [chapel].rpc_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
-      'consensus.toml:64: [chapel].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-      "consensus.toml:64: [chapel].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-      "consensus.toml:64: [chapel].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
-      "consensus.toml:64: [chapel].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
+      'consensus.toml:64: [chapel].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; other relayers derive it; write it here',
+      "consensus.toml:64: [chapel].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits); other relayers derive it; write it here",
+      "consensus.toml:64: [chapel].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; of a chain that is only a source, write inbound_only = true instead",
+      'consensus.toml:64: [chapel].etherscan_api_key: found nothing, expected an API key (may be an empty text); write "" to use prices of the chain alone',
     ],
   },
   {
@@ -720,7 +720,7 @@ consensus = { type = "polygon" }
     name: "L1 endpoints under both names",
     toml: plus("arbitrum.host", 'ethereum_rpc_url = ["https://sepolia.example.org"]'),
     expected: [
-      "consensus.toml:42: [arbitrum.host].ethereum_rpc_url: found a second name of `beacon_rpc_url` beside it, expected either `beacon_rpc_url` or `ethereum_rpc_url`",
+      "consensus.toml:42: [arbitrum.host].ethereum_rpc_url: found a second name of `beacon_rpc_url`, which is in line 43, expected either `beacon_rpc_url` or `ethereum_rpc_url`",
     ],
   },
   {

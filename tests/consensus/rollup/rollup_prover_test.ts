@@ -1,7 +1,7 @@
 // What the provers of rollups make of the hub's clients, and what they say before the first poll.
 import { opStackState } from "../clients/op_stack/spec/vectors.ts";
 import { arbitrumState } from "../clients/arbitrum/spec/vectors.ts";
-import { consensusClientIds } from "../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
 import { createOpStackProver } from "../../../src/consensus/clients/op_stack/op_stack_prover.ts";

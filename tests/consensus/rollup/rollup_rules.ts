@@ -1,5 +1,5 @@
 /** Rules of the hub's clients of rollups with what its storage holds: for OP stack chains those of the simulated hub. */
-import { consensusClientIds } from "../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../src/core/ismp/consensus_clients.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import {

@@ -1,7 +1,7 @@
 /** `config init`: what it writes is what the live networks have, and passes the check of the configuration. */
 import assert from "node:assert/strict";
 import { renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
-import { liveChainOf, liveHubs, namedChains } from "../../../src/core/config/live_chains.ts";
+import { liveHubs, namedChains } from "../../../src/core/config/live_network.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { parseArguments } from "../../../src/messaging/arguments.ts";
 import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
@@ -73,8 +73,7 @@ for (const [network, names] of [["mainnet", MAINNET], ["testnet", TESTNET]] as c
       const named = namedChains.find(({ name }) => name === chain.section);
       assert.ok(named !== undefined && chain.type !== "substrate");
       assert.equal(chain.type, named.name.startsWith("polkadot-hub") ? "substrate_evm" : "evm");
-      const live = liveChainOf(named);
-      assert.deepEqual([chain.ismpHost, chain.consensusStateId], [live.ismpHost, live.consensusStateId]);
+      assert.deepEqual([chain.ismpHost, chain.consensusStateId], [named.ismpHost, named.consensusStateId]);
       assert.equal(chain.stateMachine, `EVM-${named.chainId}`);
       assert.ok(text.includes(named.explorer));
     }

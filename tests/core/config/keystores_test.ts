@@ -5,7 +5,7 @@ import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/di
 import { openEthereumKeystore } from "../../../src/core/config/keystores/ethereum_keystore.ts";
 import { openPolkadotKeystore } from "../../../src/core/config/keystores/polkadot_keystore.ts";
 import type { OpenedKeystore } from "../../../src/core/config/keystores/opened_keystore.ts";
-import type { ConfigFiles } from "../../../src/core/config/toml.ts";
+import type { ConfigFiles } from "../../../src/core/config/files.ts";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey, toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { ss58PublicKey } from "../../../src/core/substrate/ss58.ts";
@@ -200,7 +200,7 @@ Deno.test("keystores: a signer may be one, with the first line of a file as its 
   assert.deepEqual(problems, []);
   const [evm, para] = config?.chains ?? [];
   assert.ok(evm?.type === "evm" && para?.type === "substrate" && para.signer !== undefined);
-  assert.equal(toHex(toEvmAddress(fromHex(evm.signer.reveal()))), `0x${geth.light.address}`);
+  assert.equal(toHex(toEvmAddress(fromHex(evm.signer?.reveal() ?? "0x"))), `0x${geth.light.address}`);
   assert.equal(toHex(sr25519PublicKey(fromHex(para.signer.reveal()))), polkadotJs.sr25519.publicKey);
 });
 
@@ -284,7 +284,7 @@ Deno.test("keystores: one that was opened is not opened again, unless file or pa
   openedKeystores.set(name, new Uint8Array(32).fill(1));
   const evm = readWith({}, { openedKeystores }).config?.chains[0];
   assert.ok(evm?.type === "evm");
-  assert.equal(evm.signer.reveal(), `0x${"01".repeat(32)}`);
+  assert.equal(evm.signer?.reveal(), `0x${"01".repeat(32)}`);
   assert.equal(readWith({ "evm.password": "x" }, { openedKeystores }).config, undefined);
 });
 

@@ -14,7 +14,9 @@ import {
   decodeStrict,
   fixedBytes,
   hash256,
+  isUnknown,
   list,
+  openEnum,
   Option,
   orderedMap,
   pair,
@@ -165,4 +167,24 @@ Deno.test("SCALE: the error names the outermost type and never the bytes", () =>
 Deno.test("SCALE: byte strings are ordered by content, then by length", () => {
   const sorted = ["0x", "0x00", "0x0001", "0x01", "0xff"];
   equal([...sorted].reverse().map((hex) => fromHex(hex)).sort(compareBytes).map(toHex), sorted);
+});
+
+Deno.test("scale: an enum that a runtime may extend keeps the index of what is not known", () => {
+  const tier = openEnum(["one", "two"], 1);
+  for (
+    const [hex, name] of [["0x01", "one"], ["0x02", "two"], ["0x00", "unknown(0)"], ["0x07", "unknown(7)"]]
+  ) {
+    const decoded = decodeStrict(tier, fromHex(hex ?? ""), "Tier");
+    equal(decoded, name);
+    equal(toHex(tier.enc(decoded)), hex);
+  }
+  equal([isUnknown("unknown(7)"), isUnknown("one"), isUnknown("unknown")], [true, false, false]);
+});
+
+Deno.test("scale: the bytes behind a value that is read by its beginning are counted", () => {
+  const rests: number[] = [];
+  for (const hex of ["0x05", "0x0501", "0x05010203"]) {
+    equal(decodePrefix(u8, fromHex(hex), "u8", (count) => rests.push(count)), 5);
+  }
+  equal(rests, [1, 3]);
 });

@@ -22,7 +22,7 @@ import {
   leafCodec,
   postRequestCodec,
   requestCodec,
-} from "../../../src/core/ismp/request.ts";
+} from "../../../src/core/ismp/message.ts";
 import { evmStateMachine, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 
 for (const sample of commitments.samples) {

@@ -26,6 +26,7 @@ import {
   timestampDigestCodec,
 } from "../../../src/core/ismp/host_state.ts";
 import {
+  encodeBareExtrinsic,
   getRequestsWithProofCodec,
   ismpMessageCodec,
   ismpMessagesCodec,
@@ -43,7 +44,7 @@ import {
   leafCodec,
   postRequestCodec,
   requestCodec,
-} from "../../../src/core/ismp/request.ts";
+} from "../../../src/core/ismp/message.ts";
 import { stateCommitmentCodec } from "../../../src/core/ismp/state_commitment.ts";
 import {
   stateMachineCodec,
@@ -56,7 +57,6 @@ import { palletIsmpMessageCodec } from "../../../devnet/hub/pallets/fee_payout.t
 import { hostParamCodec } from "../../../devnet/hub/pallets/host_params.ts";
 import { subscriptionCodec } from "../../../src/core/ismp/bandwidth.ts";
 import { decodeBareExtrinsic, hubExtrinsicHash } from "../../../devnet/hub/extrinsic.ts";
-import { encodeBareExtrinsic } from "../../../src/core/ismp/bare_extrinsic.ts";
 
 /** A codec whose value type does not matter to the checks below. */
 interface Check {

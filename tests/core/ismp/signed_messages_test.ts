@@ -6,7 +6,7 @@ import hub from "../../vectors/hub-scale.json" with { type: "json" };
 import { fromHex, type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
 import { type Signature, signatureCodec } from "../../../src/core/ismp/fees.ts";
-import { postRequestCodec } from "../../../src/core/ismp/request.ts";
+import { postRequestCodec } from "../../../src/core/ismp/message.ts";
 import {
   beneficiaryMessage,
   consensusClaimMessage,

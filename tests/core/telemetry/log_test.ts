@@ -1,5 +1,6 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { fstatSync } from "node:fs";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { type LogOptions, type OpenLog, openLog } from "../../../src/core/telemetry/open_log.ts";
@@ -459,4 +460,33 @@ Deno.test("output: a status line stays below the others on a terminal, and is no
     output.status(undefined);
     equal(text, isTerminal ? "one\n10 of 20\r\x1b[2Ktwo\n10 of 20\r\x1b[2K" : "one\ntwo\n");
   }
+});
+
+Deno.test("log: what the program does not know is named once, and kept for check and status", () => {
+  const board = new CheckBoard();
+  const { lines, log, clock } = newScene({
+    onUnknown: (thing, nowMs) => board.noteUnknown(thing, nowMs),
+    secrets: ["hunter22"],
+  });
+  const ofChain = log.with({ chain: "EVM-1" });
+  const met = { what: "event `Later` of hunter22", cost: "it is skipped" };
+  for (let time = 0; time < 3; time++) {
+    ofChain.warn("unknown_met", met);
+    clock.advance(3_600_000);
+  }
+  log.with({ chain: "EVM-10" }).warn("unknown_met", met);
+  log.warn("balance_low", { chain: "EVM-1" });
+  equal(lines.length, 3);
+  deepEqual(board.rows.map(({ chain, check, result }) => [chain, check, result]), [
+    ["EVM-1", "unknown_met", "warning"],
+    ["EVM-10", "unknown_met", "warning"],
+  ]);
+  match(board.rows[0]?.found ?? "", /^event `Later` of \S+ is not known to this program: it is skipped$/);
+  doesNotMatch(board.rows[0]?.found ?? "", /hunter22/);
+  // A chain that invents names fills neither the log nor the memory.
+  for (let index = 0; index < 1_000; index++) {
+    ofChain.warn("unknown_met", { what: `event ${index}`, cost: "" });
+  }
+  equal(board.unknown.length, 100);
+  equal(lines.length, 101);
 });

@@ -1,8 +1,8 @@
 /** Every document that is generated from the schemas of the configuration, by its path. */
 import { consensusExample, messagingExample } from "./config_examples.ts";
 import { consensusReference, messagingReference } from "./config_reference.ts";
-import { writeConsensusSchema } from "../../../src/consensus/config/json_schema.ts";
-import { writeMessagingSchema } from "../../../src/messaging/config/json_schema.ts";
+import { writeConsensusSchema } from "../../../src/consensus/config/config_file.ts";
+import { writeMessagingSchema } from "../../../src/messaging/config/config_file.ts";
 
 export const CONFIG_DOCUMENTS: ReadonlyMap<string, () => string> = new Map([
   ["config.example.toml", messagingExample],

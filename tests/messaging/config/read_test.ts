@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseMessagingConfig, readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
-import type { ConfigFiles } from "../../../src/core/config/toml.ts";
+import type { ConfigFiles } from "../../../src/core/config/files.ts";
 import { edited, GOOD_TOML, wrongConfigs } from "./wrong_configs.ts";
 
 const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -117,6 +117,7 @@ Deno.test("configuration: chain entries keep the order of the file and get their
     stateMachine: "EVM-31337",
     consensusStateId: "ETH0",
     ismpHost: "0x1111111111111111111111111111111111111111",
+    inboundOnly: false,
     queryBatchSizeBlocks: undefined,
     tracingBatchSize: undefined,
     gasPriceBufferPercent: 0,
@@ -129,7 +130,7 @@ Deno.test("configuration: chain entries keep the order of the file and get their
     "http://127.0.0.1:8545",
   ]);
   assert.deepEqual(rpcUrls.map((url) => url.host), ["evm1.example.org", "127.0.0.1:8545"]);
-  assert.equal(signer.reveal(), `0x${KEY}`);
+  assert.equal(signer?.reveal(), `0x${KEY}`);
   assert.equal(etherscanApiKey?.reveal(), "ETHERSCANKEY1");
   const { rpcWs, ...paraRest } = para;
   assert.equal(rpcWs.reveal(), "ws://127.0.0.1:9944");
@@ -142,10 +143,128 @@ Deno.test("configuration: chain entries keep the order of the file and get their
     maxRpcPayloadSizeBytes: 150_000_000,
     maxConcurrentQueries: 10,
     signer: undefined,
+    inboundOnly: false,
     pollIntervalSec: 10,
     initialHeight: undefined,
     feeTokenDecimals: 6,
   });
+});
+
+Deno.test("configuration: retry_frequency is another name of unprofitable_retry_frequency, and both are too many", () => {
+  for (const name of ["unprofitable_retry_frequency", "retry_frequency"]) {
+    const { config, warnings } = parseMessagingConfig(inMemory(), plus("relayer", `${name} = 300`));
+    assert.deepEqual([config?.relayer.unprofitableRetryFrequencySec, warnings], [300, []]);
+  }
+  const both = parseMessagingConfig(
+    inMemory(),
+    plus("relayer", "retry_frequency = 300", "unprofitable_retry_frequency = 300"),
+  );
+  assert.deepEqual(both.problems.map((problem) => renderDiagnostic("relayer.toml", problem)), [
+    "relayer.toml:7: [relayer].retry_frequency: found a second name of `unprofitable_retry_frequency`, which is in " +
+    "line 8, expected either `unprofitable_retry_frequency` or `retry_frequency`",
+  ]);
+});
+
+Deno.test("configuration: percentages above 100 are used as they are, with a word about basis points", () => {
+  const rows = [
+    ["minimum_profit_percentage = 0", "minimum_profit_percentage = 100", 0],
+    ["minimum_profit_percentage = 0", "minimum_profit_percentage = 500", 1],
+    ['type = "evm"', 'type = "evm"\ngas_price_buffer = 200', 1],
+  ] as const;
+  for (const [from, to, count] of rows) {
+    const { problems, warnings } = parseMessagingConfig(inMemory(), edited([from, to]));
+    assert.deepEqual([problems.length, warnings.length], [0, count], to);
+    assert.ok(warnings.every(({ hint }) => /basis points here: .* write (5|2)$/.test(hint ?? "")), to);
+  }
+  assert.equal(
+    accept(edited(["minimum_profit_percentage = 0", "minimum_profit_percentage = 500"])).relayer
+      .minimumProfitPercent,
+    500,
+  );
+});
+
+const SIGNER_LINE = `signer = "0x${KEY}"\n`;
+
+Deno.test("configuration: a chain that is only a source needs no signer, and nothing is delivered to it", () => {
+  const source = edited([SIGNER_LINE, "inbound_only = true\n"]);
+  const [evm] = accept(source).chains;
+  assert(evm?.type === "evm");
+  assert.deepEqual([evm.inboundOnly, evm.signer], [true, undefined]);
+  assert.deepEqual(accept(source).relayer.deliveryEndpoints, ["KUSAMA-2000"]);
+  assert.deepEqual(warningsOf(parseMessagingConfig(inMemory(), source)), [
+    'relayer.toml:8: [relayer].delivery_endpoints[0]: found "EVM-31337", a chain with inbound_only = true, which is ' +
+    "ignored, expected a configured chain other than the hub",
+  ]);
+  const all = parseMessagingConfig(inMemory(), source.replace('["EVM-31337", "KUSAMA-2000"]', "[]"));
+  assert.deepEqual([all.problems, all.warnings], [[], []]);
+  // A signer that is named anyway is neither read nor used.
+  const named = parseMessagingConfig(
+    inMemory(),
+    plus("evm1", "inbound_only = true").replace(SIGNER_LINE, 'signer = "/no/such/file"\n'),
+  );
+  const [first] = named.config?.chains ?? [];
+  assert.equal(first?.signer, undefined);
+  assert.match(
+    warningsOf(named).at(-1) ?? "",
+    /evm1\].signer: found a key without effect, .*nothing is signed/,
+  );
+  assert.doesNotMatch(JSON.stringify(named.values.map(({ shown }) => shown)), /no\/such/);
+});
+
+Deno.test("configuration: the error about a missing signer says what to write for a source", () => {
+  const { problems } = parseMessagingConfig(inMemory(), edited([SIGNER_LINE, ""]));
+  assert.deepEqual(problems.map(({ path, hint }) => [path, hint]), [
+    ["evm1.signer", "of a chain that is only a source, write inbound_only = true instead"],
+  ]);
+});
+
+Deno.test("configuration: a file in the form of the network's newer documents is answered with what to write", () => {
+  const newer = `[hyperbridge]
+rpc_ws = "wss://hub.example.org"
+signer = "0x${KEY}"
+
+[hyperbridge.consensus]
+type = "parachain"
+relay_rpc_ws = "wss://relay.example.org"
+
+[relayer]
+retry_frequency = 300
+outbound = true
+consensus_chains = ["EVM-1"]
+fisherman = true
+
+[ethereum]
+type = "evm"
+rpc_urls = ["https://one.example.org"]
+
+[ethereum.consensus]
+type = "ethereum"
+beacon_http_urls = ["https://beacon.example.org"]
+
+[pharos]
+type = "pharos_evm"
+`;
+  const { problems, warnings } = parseMessagingConfig(inMemory(), newer);
+  assert.deepEqual(problems.map(({ path }) => path), [
+    "hyperbridge.state_machine",
+    "relayer.minimum_profit_percentage",
+    "relayer.delivery_endpoints",
+    "ethereum.state_machine",
+    "ethereum.consensus_state_id",
+    "ethereum.etherscan_api_key",
+    "ethereum.ismp_host",
+    "ethereum.signer",
+    "pharos.type",
+  ]);
+  assert.deepEqual(problems.slice(3).filter(({ hint }) => hint === undefined), []);
+  assert.deepEqual(warnings.map(({ path }) => path), [
+    "hyperbridge.consensus",
+    "relayer.outbound",
+    "relayer.consensus_chains",
+    "relayer.fisherman",
+    "ethereum.consensus",
+  ]);
+  assert.deepEqual(warnings.filter(({ hint }) => hint === undefined), []);
 });
 
 Deno.test("configuration: every optional field of the hub is read, at the ends of its range (F26)", () => {
@@ -283,7 +402,7 @@ Deno.test("configuration: a signer may be a file with hex and white space (F26)"
   const toml = edited([`"0x${KEY}"`, '"keys/evm.hex"']);
   const chain = accept(toml, inMemory({ "keys/evm.hex": `  0x${KEY}\r\n` })).chains[0];
   assert(chain?.type === "evm");
-  assert.equal(chain.signer.reveal(), `0x${KEY}`);
+  assert.equal(chain.signer?.reveal(), `0x${KEY}`);
 });
 
 Deno.test("configuration: a substrate signer may be an expanded key of 64 bytes", () => {

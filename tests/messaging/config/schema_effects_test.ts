@@ -1,11 +1,11 @@
 /** Every key that the file may have has an effect in the program that it was read for. */
 import assert from "node:assert/strict";
-import type { ConfigFiles } from "../../../src/core/config/toml.ts";
+import type { ConfigFiles } from "../../../src/core/config/files.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
-import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { keepFixed } from "../../../src/messaging/config/fixed_keys.ts";
+import { keepFixed, parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
 import { connectChains } from "../../../src/messaging/connect.ts";
+import { payingChains } from "../../../src/messaging/fees/fee_context.ts";
 import { createFeeContext, planFees } from "../../../src/messaging/fee_workers.ts";
 import { planLegs, toRelaySettings } from "../../../src/messaging/legs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -52,6 +52,7 @@ async function plan(config: MessagingConfig): Promise<string> {
       rewards !== undefined,
     ]),
     withdrawals,
+    paysOutOn: payingChains(createFeeContext(deps, feeParts)).map(({ name }) => name),
     chains: await Promise.all([hub, ...chains.map(({ chain }) => chain)].map(async (chain) => [
       chain.id,
       chain.limits,
@@ -125,10 +126,12 @@ const changes: Readonly<Record<string, string>> = {
   "evm consensus_state_id": edited(['"ETH0"', '"ETH1"']),
   "evm ismp_host": edited(["0x1111111111111111111111111111111111111111", `0x${"22".repeat(20)}`]),
   "evm signer": edited([/"0x[0-9a-f]{64}"/.exec(GOOD_TOML)?.[0] ?? "", OTHER_KEY]),
+  "evm inbound_only": plus("evm1", "inbound_only = true").replace(/signer = .+\n/, ""),
   "evm query_batch_size": plus("evm1", "query_batch_size = 7"),
   "evm poll_interval": plus("evm1", "poll_interval = 7"),
   "substrate state_machine": edited(['state_machine = "KUSAMA-2000"', 'state_machine = "KUSAMA-2001"']),
   "substrate consensus_state_id": edited(['"PAS0"', '"PAS1"']),
+  "substrate inbound_only": plus("para", "inbound_only = true"),
   "substrate poll_interval": plus("para", "poll_interval = 7"),
   "substrate fee_token_decimals": plus("para", "fee_token_decimals = 7"),
 };
@@ -142,4 +145,23 @@ for (const [key, toml] of Object.entries(changes)) {
 
 Deno.test("messaging configuration: the same file makes the same plan", async () => {
   assert.equal(await plan(parse(GOOD_TOML)), await plan(parse(GOOD_TOML)));
+});
+
+Deno.test("messaging configuration: nothing is delivered to a chain that is only a source, nor paid out on it", async () => {
+  const planned = async (
+    toml: string,
+  ): Promise<{ readonly workers: string[]; readonly paysOutOn: string[] }> =>
+    JSON.parse(await plan(parse(toml)));
+  const listed = GOOD_TOML.replace('["EVM-31337", "KUSAMA-2000"]', "[]");
+  const both = await planned(listed);
+  assert.deepEqual(both.paysOutOn, ["EVM-31337", "KUSAMA-2000"]);
+  for (const [header, name] of [["evm1", "EVM-31337"], ["para", "KUSAMA-2000"]] as const) {
+    const source = listed.replace(`[${header}]\n`, `[${header}]\ninbound_only = true\n`);
+    const { workers, paysOutOn } = await planned(
+      header === "evm1" ? source.replace(/signer = .+\n/, "") : source,
+    );
+    assert.deepEqual(both.workers.filter((worker) => !workers.includes(worker)), [`KUSAMA-4009 -> ${name}`]);
+    assert.ok(workers.includes(`${name} -> KUSAMA-4009`));
+    assert.ok(!paysOutOn.includes(name));
+  }
 });

@@ -201,12 +201,12 @@ export const wrongConfigs: readonly WrongConfig[] = [
       "relayer.toml:1: [hub].rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
       "relayer.toml:2: [relayer].minimum_profit_percentage: found nothing, expected an integer from 0 to 1000000 (percent)",
       "relayer.toml:2: [relayer].delivery_endpoints: found nothing, expected an array of state machines (empty for all chains)",
-      'relayer.toml:3: [evm1].state_machine: found nothing, expected "EVM-n" with a chain id',
+      'relayer.toml:3: [evm1].state_machine: found nothing, expected "EVM-n" with a chain id; other relayers derive it; write it here',
       "relayer.toml:3: [evm1].rpc_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
-      'relayer.toml:3: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-      "relayer.toml:3: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
-      "relayer.toml:3: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-      "relayer.toml:3: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
+      'relayer.toml:3: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; other relayers derive it; write it here',
+      'relayer.toml:3: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text); write "" to use prices of the chain alone',
+      "relayer.toml:3: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits); other relayers derive it; write it here",
+      "relayer.toml:3: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; of a chain that is only a source, write inbound_only = true instead",
       'relayer.toml:5: [para].state_machine: found nothing, expected "POLKADOT-n", "KUSAMA-n" or "SUBSTRATE-xxxx" with 4 characters',
       'relayer.toml:5: [para].hashing: found nothing, expected "Keccak" or "Blake2"',
       "relayer.toml:5: [para].rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
@@ -221,10 +221,10 @@ export const wrongConfigs: readonly WrongConfig[] = [
     ]),
     expected: [
       "relayer.toml:1: [evm1].rpc_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
-      'relayer.toml:1: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-      "relayer.toml:1: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
-      "relayer.toml:1: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-      "relayer.toml:1: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
+      'relayer.toml:1: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; other relayers derive it; write it here',
+      'relayer.toml:1: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text); write "" to use prices of the chain alone',
+      "relayer.toml:1: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits); other relayers derive it; write it here",
+      "relayer.toml:1: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; of a chain that is only a source, write inbound_only = true instead",
       'relayer.toml:11: [chains].type: found nothing, expected "evm", "substrate_evm" or "substrate"',
     ],
   },
@@ -689,12 +689,12 @@ export const wrongConfigs: readonly WrongConfig[] = [
     name: "evm entry without fields",
     toml: edited([EVM1, '[evm1]\ntype = "evm"\n\n']),
     expected: [
-      'relayer.toml:10: [evm1].state_machine: found nothing, expected "EVM-n" with a chain id',
+      'relayer.toml:10: [evm1].state_machine: found nothing, expected "EVM-n" with a chain id; other relayers derive it; write it here',
       "relayer.toml:10: [evm1].rpc_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
-      'relayer.toml:10: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-      "relayer.toml:10: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
-      "relayer.toml:10: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
+      'relayer.toml:10: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; other relayers derive it; write it here',
+      'relayer.toml:10: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text); write "" to use prices of the chain alone',
+      "relayer.toml:10: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits); other relayers derive it; write it here",
+      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; of a chain that is only a source, write inbound_only = true instead",
     ],
   },
   {
@@ -703,9 +703,9 @@ export const wrongConfigs: readonly WrongConfig[] = [
     expected: [
       "relayer.toml:10: [evm1].rpc_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
       'relayer.toml:10: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; the live hub uses "ETH0" for this chain',
-      "relayer.toml:10: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
+      'relayer.toml:10: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text); write "" to use prices of the chain alone',
       "relayer.toml:10: [evm1].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits); the live host of this chain is 0x620128e2b19193d6bd244a3ac8d3bba0541b19c3",
-      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
+      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; of a chain that is only a source, write inbound_only = true instead",
     ],
   },
   {
@@ -849,7 +849,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     name: "no etherscan key",
     toml: edited(['etherscan_api_key = "ETHERSCANKEY1"\n', ""]),
     expected: [
-      "relayer.toml:10: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
+      'relayer.toml:10: [evm1].etherscan_api_key: found nothing, expected an API key (may be an empty text); write "" to use prices of the chain alone',
     ],
   },
   {
@@ -894,7 +894,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     name: "no evm signer",
     toml: edited([`signer = ${SIGNER}\n`, ""]),
     expected: [
-      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL",
+      "relayer.toml:10: [evm1].signer: found nothing, expected a secp256k1 private key (32 bytes as hex), the path of a file that holds one, keystore:PATH, or web3signer:URL; of a chain that is only a source, write inbound_only = true instead",
     ],
   },
   {
@@ -1157,7 +1157,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
       ['consensus_state_id = "ETH0"\n', ""],
     ),
     expected: [
-      'relayer.toml:10: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
+      'relayer.toml:10: [evm1].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; other relayers derive it; write it here',
     ],
     warnings: [
       'relayer.toml:12: [evm1].ws_url: found a key without effect, expected no such key; a key of `type = "substrate_evm"` entries',

@@ -48,6 +48,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       section: id.stateMachine,
       ...id,
       ...timing,
+      inboundOnly: false,
       rpcUrls: [new EndpointUrl("http://localhost:1")],
       etherscanApiKey: undefined,
       ismpHost: toHex(new Uint8Array(20).fill(7)),

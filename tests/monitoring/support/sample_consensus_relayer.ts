@@ -1,6 +1,6 @@
 /** A consensus relayer with something of everything on its status page, part of it hostile. */
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
-import { consensusClientIds } from "../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../src/core/ismp/consensus_clients.ts";
 import {
   parseStateMachine,
   type StateMachine,

@@ -2,7 +2,7 @@
  * Prover of Arbitrum chains: claims are assertions of a rollup with BoLD, or nodes of an older rollup. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/host.rs; docs/protocol/evm-consensus.md section 8.
  */
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
 import type { ConsensusProver } from "../../prover.ts";

@@ -6,8 +6,7 @@
 import type { Refusal } from "../../../core/chains/submission.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import type { HostWorkerDeps } from "../../followers/hub_consensus.ts";
-import { observeCheck } from "../../observe_check.ts";
-import { reportFailedPoll } from "../../poll_fault.ts";
+import { observeCheck, reportFailedPoll } from "../../poll_fault.ts";
 import { type Pollable, runPollLoop } from "../../poll_loop.ts";
 import { type PollResult, SUSPENDED_MS } from "../../schedule.ts";
 import type { HostDelivery, Sent } from "./host_delivery.ts";

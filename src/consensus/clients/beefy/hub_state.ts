@@ -2,7 +2,7 @@
  * Initial state of a BEEFY client of the hub: from the relay chain's newest justified block, or from the hub's own
  * client where no relay chain is configured. Source: docs/protocol/hub-consensus.md sections 5.2 and 5.12.
  */
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import { authoritySetCodec, BEEFY_ENGINE, decodeBeefyJustification } from "../../../core/beefy/commitment.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";

@@ -3,7 +3,7 @@
  * validator sets that epochs announce, enacts them, and catches up on missed epochs in one extrinsic. Start reading at
  * {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
  */
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { BscError } from "./spec/bsc_error.ts";

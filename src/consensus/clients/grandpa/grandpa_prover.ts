@@ -2,7 +2,7 @@
  * Proves the finality of the hub to a Substrate chain by the votes on the chain that finalizes the hub. Start reading
  * at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
  */
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";

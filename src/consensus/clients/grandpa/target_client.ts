@@ -2,7 +2,7 @@
  * The hub's light client on a follower: its state, the chains that it follows, and the heights that it stores. Source:
  * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { FindingText } from "../../../core/chains/check_finding.ts";
 import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";

@@ -2,7 +2,7 @@
 import { webSocketUrl } from "../../../core/config/chain_values.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { cappedSeconds } from "../../../core/config/values.ts";
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubBeside } from "../../../core/ismp/polkadot_hub.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient, ParachainClient } from "../../client.ts";

@@ -3,7 +3,7 @@
  * parachain to the hub, Polkadot Hub among them. Collators did this themselves until 2025; now relayers do. Start
  * reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import type { CheckFinding, FindingText } from "../../../core/chains/check_finding.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";

@@ -3,7 +3,7 @@
  * claims are made. Source: docs/protocol/evm-consensus.md section 3.
  */
 import type { Address } from "../../../core/evm/address.ts";
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,

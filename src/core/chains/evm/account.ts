@@ -29,6 +29,13 @@ export interface SigningAccount {
   signMessage(message: SignedMessage, signal: AbortSignal): Promise<Uint8Array>;
 }
 
+/** Account of a chain that is only read: nobody's address, and no signature. */
+export const readOnlyAccount: SigningAccount = {
+  address: toAddress(`0x${"00".repeat(20)}`),
+  signTransaction: () => Promise.reject(new Error("Nothing is signed for a chain that is only a source")),
+  signMessage: () => Promise.reject(new Error("Nothing is signed for a chain that is only a source")),
+};
+
 /** Creates the account of a private key. It signs in this process, without requests. @throws {SignatureError} `bad_key` */
 export function keyAccount(key: Secret<Hex>): SigningAccount {
   const secret = (): Uint8Array => fromHex(key.reveal());

@@ -56,7 +56,8 @@ export function planEvmChecks(
     chain,
     check: "endpoint",
     run: async (signal) => {
-      const options = { clock, logsOf: host, blocksPerQuery: blocksPerEventQuery, simulateFrom: sender };
+      const simulateFrom = context.signs ? sender : undefined;
+      const options = { clock, logsOf: host, blocksPerQuery: blocksPerEventQuery, simulateFrom };
       const facts = await probeEndpoints(endpoints, options, signal);
       return judgeEndpoints(facts, {
         chain,
@@ -123,8 +124,13 @@ export function planEvmChecks(
   };
   // A remote signer is there or not whether the chain answers or not.
   const isRemote = account.remote !== undefined;
-  const others = [hostJob, hubJob, proofJob, ...isRemote ? [] : [signerJob], accountJob, nonceJob]
-    .filter((job) => job !== undefined);
+  const others = [
+    hostJob,
+    hubJob,
+    proofJob,
+    isRemote ? undefined : signerJob,
+    ...context.signs ? [accountJob, nonceJob] : [],
+  ].filter((job) => job !== undefined);
   return {
     jobs: [
       endpointJob,

@@ -2,7 +2,7 @@
 import type { CheckCode, CheckOutcome, CheckRow } from "../../checks/check_row.ts";
 import { adviseOnFault, describeFault } from "../../checks/run_checks.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import { judgeClock } from "../clock_row.ts";
+import { judgeClock } from "../known_height_row.ts";
 import { BATCH_PROBE, type EndpointFacts, type ProbedHead, type ProbedSimulation } from "./endpoint_probe.ts";
 
 /** Blocks and seconds by which an endpoint may be behind the newest one of its chain. */

@@ -18,7 +18,7 @@ import type { Chain } from "../port.ts";
 import type { HubLightClient } from "../hub_client.ts";
 import type { ProofChecks } from "../proofs.ts";
 import type { Replacement } from "../replacement.ts";
-import { keyAccount } from "./account.ts";
+import { keyAccount, readOnlyAccount } from "./account.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
 import { EvmHubClient } from "./hub_client.ts";
 import { planEvmChecks } from "./chain_checks.ts";
@@ -43,7 +43,6 @@ import { EvmGates } from "./module_gates.ts";
 
 /** EVM chain: it has every part that a chain may have. */
 export interface EvmChain extends Chain {
-  readonly relayer: Uint8Array;
   readonly gas: ChainGas;
   readonly replacement: Replacement;
   readonly proofChecks: ProofChecks;
@@ -117,7 +116,9 @@ export function createEvmContext(deps: EvmChainDeps, options: EvmChainOptions): 
   const number = evmChainId(options.stateMachine);
   const log = deps.log.with({ chain: options.stateMachine });
   const { signer, stateMachine: chain } = options;
-  const account = signer instanceof RemoteSigner
+  const account = signer === undefined
+    ? readOnlyAccount
+    : signer instanceof RemoteSigner
     ? new RemoteAccount({ ...deps, log }, { chain, signer })
     : keyAccount(signer);
   const endpoints = createEvmEndpointSet(deps, { stateMachine: options.stateMachine, urls: options.rpcUrls });
@@ -153,7 +154,7 @@ export function assembleEvmChain(
       blocksPerEventQuery: context.at.blocksPerEventQuery,
     },
     capabilities: CAPABILITIES,
-    relayer: fromHex(context.at.sender),
+    relayer: context.signs ? fromHex(context.at.sender) : undefined,
     reads: new EvmReads(context),
     events: new EvmEvents(context),
     certain: new EvmCertainReads(context),

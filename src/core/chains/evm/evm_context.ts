@@ -9,7 +9,7 @@ import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { EventCode } from "../../telemetry/events.ts";
 import type { Log, LogFields } from "../../telemetry/log.ts";
-import type { SigningAccount } from "./account.ts";
+import { readOnlyAccount, type SigningAccount } from "./account.ts";
 import { Cached } from "./cached.ts";
 import { chainGasLimit, type GasMarket, type GasPrice } from "./gas.ts";
 import { GasExpectation } from "./gas_expectation.ts";
@@ -99,6 +99,11 @@ export class EvmContext {
   hasFinalized = false;
   /** Latest router that was read, and its wrapped native token: a router never changes it. */
   wrappedNative: { readonly router: Address; readonly token: Address } | undefined;
+
+  /** False for a chain that is only a source: nothing is sent to it. */
+  get signs(): boolean {
+    return this.at.account !== readOnlyAccount;
+  }
 
   constructor(readonly at: EvmDependencies) {
     this.hostParams = new HostParamsReader(at);

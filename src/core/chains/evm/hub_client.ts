@@ -4,6 +4,7 @@ import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
 import { hostReads } from "../../evm/host_reads.ts";
+import { refusesMessages } from "./reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type {
@@ -77,7 +78,6 @@ export class EvmHubClient implements HubLightClient {
     const known = state?.latestHeight ?? 0n;
     const hasPending = poolState !== undefined && poolState.latestHeight > known;
     const newest = hasPending ? poolState : state;
-    const status = frozen();
     return {
       state,
       stateBytes: bytes().length,
@@ -89,7 +89,7 @@ export class EvmHubClient implements HubLightClient {
       updatedSec: updatedSec(),
       unstakingSec: params().unStakingPeriodSec,
       challengePeriodSec: params().challengePeriodSec,
-      isFrozen: status === "incoming" || status === "all",
+      isFrozen: refusesMessages(this.#context.at.log, frozen()),
       pendingHeight: newest?.latestHeight ?? 0n,
       pendingSetId: newest?.current.id ?? 0n,
     };

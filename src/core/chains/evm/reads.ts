@@ -1,6 +1,7 @@
 /** Heights and times: of the chain itself, and of a counterparty as its host knows it; receipts of its host. */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import { hostReads } from "../../evm/host_reads.ts";
+import { isUnknown, type UnknownVariant } from "../../encoding/scale.ts";
+import { type FrozenStatus, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineHeight, type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
@@ -9,6 +10,7 @@ import { blockAt, blockNumber, contractRead } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Message } from "../../ismp/message.ts";
 import { addReceipts } from "./receipts.ts";
+import type { Log } from "../../telemetry/log.ts";
 
 /** Finality depth if the tag `finalized` is unknown: two epochs of Ethereum. */
 const FINALITY_DEPTH = 64n;
@@ -99,13 +101,12 @@ export class EvmReads implements ChainReads {
     const period = batch.add(contractRead(host, hostReads.challengePeriod));
     const frozen = batch.add(contractRead(host, hostReads.frozen));
     await batch.send({ signal });
-    const status = frozen();
     return {
       // The host initialises a known para id with height 1, which has no commitment.
       height: height() <= 1n ? 0n : height(),
       nowSec: now(),
       challengePeriodSec: period(),
-      isFrozen: status === "incoming" || status === "all",
+      isFrozen: refusesMessages(this.#context.at.log, frozen()),
     };
   }
 
@@ -146,4 +147,13 @@ export class EvmReads implements ChainReads {
     await batch.send({ signal });
     return receipts();
   }
+}
+
+/** True for a host that takes no messages. With a status that is not known the simulation of each delivery decides. */
+export function refusesMessages(log: Log, status: FrozenStatus | UnknownVariant): boolean {
+  if (isUnknown(status)) {
+    const cost = "each delivery is simulated as if the host were not frozen";
+    log.warn("unknown_met", { what: `frozen status ${status} of the host`, cost });
+  }
+  return status === "incoming" || status === "all";
 }

@@ -5,7 +5,7 @@
 import type { CheckRow } from "../../checks/check_row.ts";
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
-import type { RemoteKeyHolder, SigningAccount } from "./account.ts";
+import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
 import { SignerFault } from "./signer_fault.ts";
 
 /** What is checked. */
@@ -30,6 +30,9 @@ const TRANSFER_GAS = 21_000n;
 export async function checkSigner(subject: SignerSubject, signal: AbortSignal): Promise<CheckRow> {
   const { chain, account: { address, remote } } = subject;
   const row = { chain, check: "signer" } as const;
+  if (subject.account === readOnlyAccount) {
+    return { ...row, result: "ok", found: "no signer: nothing is sent to this chain" };
+  }
   if (remote === undefined) return { ...row, result: "ok", found: `${address} signs` };
   try {
     return { ...row, ...await askSigner(subject, remote, signal) };

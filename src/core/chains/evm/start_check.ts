@@ -58,8 +58,10 @@ export async function checkChain(
   const strangers = facts.filter(({ chainId }) => chainId !== BigInt(context.at.chainId));
   findings.push(...strangers.map((each) => wrongChain(context, each)));
   if (strangers.length > 0) return findings;
-  findings.push(...abilityFindings(context, facts));
-  findings.push(...hostFindings(context, best, hub), ...balanceFindings(context, best));
+  // Nothing is simulated, sent or paid for on a chain that is only a source.
+  if (context.signs) findings.push(...abilityFindings(context, facts));
+  findings.push(...hostFindings(context, best, hub));
+  if (context.signs) findings.push(...balanceFindings(context, best));
   if (!(best.params instanceof RpcFault)) {
     context.hostParams.note(best.params);
     findings.push(...await contractFindings(context, best.params, signal));

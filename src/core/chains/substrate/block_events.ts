@@ -1,11 +1,12 @@
 /** Events of one block; unreadable ones are logged and skipped. */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import { type Codec, decodeStrict, ScaleError } from "../../encoding/scale.ts";
+import { type Codec, ScaleError } from "../../encoding/scale.ts";
 import { otherKeys } from "../../ismp/storage_keys.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import { type Runtime, RuntimeFault } from "./runtime.ts";
+import { readKnown } from "./storage_values.ts";
 
 /** Reads the events of blocks of one chain. */
 export class BlockEventReader {
@@ -67,7 +68,7 @@ export class BlockEventReader {
     block: bigint,
   ): T | undefined {
     try {
-      return decodeStrict(codec, event.fields, event.name);
+      return readKnown(this.#node, codec, event.fields, `event ${event.pallet}.${event.name}`);
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error;
       this.#warn(event, block);

@@ -8,10 +8,10 @@ import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../check_finding.ts";
-import { Findings } from "./findings.ts";
 import { findUnmet } from "./assumptions.ts";
 import { chainHashFunction, type SubstrateNode } from "./node.ts";
 import { decodeValue } from "./storage_values.ts";
+import type { EventCode } from "../../telemetry/events.ts";
 
 /** Largest difference between this machine's clock and the chain's: docs/protocol/messaging.md section 4. */
 const MAX_CLOCK_DIFFERENCE_SEC = 30n;
@@ -35,80 +35,77 @@ const neededToProveContracts = [
 const neededPallets = ["System", "Timestamp", "Ismp"];
 const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];
 
+/** What is asked of a node. */
+interface NodeNeeds {
+  /** True: the node reports an ISMP chain, which must be the configured one. */
+  readonly hasIdentity: boolean;
+  readonly methods: readonly string[];
+  readonly pallets: readonly string[];
+  /** Further checks, between those of methods and of the runtime. */
+  readonly further?: (findings: Findings, methods: ReadonlySet<string> | RpcFault) => Promise<void>;
+}
+
 /** Runs all checks of a chain that need only its own node. */
-export async function checkChain(
+export function checkChain(
   node: SubstrateNode,
   hub: StateMachineId,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  const findings = new Findings(node);
-  const [identity, methods, finalized, now, height] = await node.client.callAllSettled([
-    calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array()),
-    calls.methods(),
-    calls.finalizedHash(),
-    calls.storage(otherKeys.timestampNow()),
-    calls.storage(ismpKeys.latestStateMachineHeight(hub)),
-  ], signal);
-  if (finalized instanceof RpcFault) throw finalized;
-  if (now instanceof RpcFault) throw now;
-  if (height instanceof RpcFault) throw height;
-  checkIdentity(findings, identity);
-  checkMethods(findings, methods, [...neededMethods, ...(node.isHub ? neededOfHub : [])]);
-  checkUnsafeMethods(findings, methods);
-  checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
-  if (!node.isHub && height === undefined) {
-    findings.warn(
-      "hub_not_accepted",
-      `does not know the hub ${stateMachineIdKey(hub)} yet; nothing can be delivered to it until it does`,
-    );
-  }
-  await checkHashing(findings, finalized, signal);
-  // Without its pallet no other check would make sense.
-  if (!findings.hasFatal) {
-    await checkRuntime(findings, [...neededPallets, ...(node.isHub ? neededPalletsOfHub : [])], signal);
-  }
-  return findings.all;
+  return checkNode(node, {
+    hasIdentity: true,
+    methods: [...neededMethods, ...(node.isHub ? neededOfHub : [])],
+    pallets: [...neededPallets, ...(node.isHub ? neededPalletsOfHub : [])],
+    further: async (findings, methods) => {
+      checkUnsafeMethods(findings, methods);
+      if (node.isHub) return;
+      const height = await node.client.call(calls.storage(ismpKeys.latestStateMachineHeight(hub)), signal);
+      if (height !== undefined) return;
+      findings.warn(
+        "hub_not_accepted",
+        `does not know the hub ${stateMachineIdKey(hub)} yet; nothing can be delivered to it until it does`,
+      );
+    },
+  }, signal);
 }
 
 /** Runs all checks of a target's node for a program that only submits consensus updates. */
-export async function checkConsensusTarget(
+export function checkConsensusTarget(
   node: SubstrateNode,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  const findings = new Findings(node);
-  const [identity, methods, finalized, now] = await node.client.callAllSettled([
-    calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array()),
-    calls.methods(),
-    calls.finalizedHash(),
-    calls.storage(otherKeys.timestampNow()),
-  ], signal);
-  if (finalized instanceof RpcFault) throw finalized;
-  if (now instanceof RpcFault) throw now;
-  checkIdentity(findings, identity);
-  checkMethods(findings, methods, neededToFeed);
-  checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
-  await checkHashing(findings, finalized, signal);
-  if (!findings.hasFatal) await checkRuntime(findings, neededPallets, signal);
-  return findings.all;
+  return checkNode(node, { hasIdentity: true, methods: neededToFeed, pallets: neededPallets }, signal);
 }
 
 /** Runs all checks of a node that proves the state of EVM contracts; the chain itself need not know ISMP. */
-export async function checkContractNode(
+export function checkContractNode(
   node: SubstrateNode,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
+  const pallets = ["System", "Timestamp", "Revive"];
+  return checkNode(node, { hasIdentity: false, methods: neededToProveContracts, pallets }, signal);
+}
+
+async function checkNode(
+  node: SubstrateNode,
+  { hasIdentity, methods: needed, pallets, further }: NodeNeeds,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
   const findings = new Findings(node);
-  const [methods, finalized, now] = await node.client.callAllSettled([
+  const [methods, finalized, now, ...identity] = await node.client.callAllSettled([
     calls.methods(),
     calls.finalizedHash(),
     calls.storage(otherKeys.timestampNow()),
+    ...hasIdentity ? [calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array())] : [],
   ], signal);
   if (finalized instanceof RpcFault) throw finalized;
   if (now instanceof RpcFault) throw now;
-  checkMethods(findings, methods, neededToProveContracts);
+  for (const answer of identity) checkIdentity(findings, answer);
+  checkMethods(findings, methods, needed);
   checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
+  await further?.(findings, methods);
   await checkHashing(findings, finalized, signal);
-  if (!findings.hasFatal) await checkRuntime(findings, ["System", "Timestamp", "Revive"], signal);
+  // Without its pallet no other check would make sense.
+  if (!findings.hasFatal) await checkRuntime(findings, pallets, signal);
   return findings.all;
 }
 
@@ -236,5 +233,31 @@ async function checkRuntime(
   for (const { isOptional, text } of findUnmet(runtime, use)) {
     if (isOptional) findings.warn("runtime_differs", text);
     else findings.fatal("runtime_unsupported", text);
+  }
+}
+
+/** Collects findings, each with the chain and endpoint it is about. */
+export class Findings {
+  readonly all: CheckFinding[] = [];
+  constructor(readonly node: SubstrateNode) {}
+
+  get hasFatal(): boolean {
+    return this.all.some(({ severity }) => severity === "fatal");
+  }
+
+  fatal(event: EventCode, text: string): void {
+    this.#add("fatal", event, text);
+  }
+
+  warn(event: EventCode, text: string): void {
+    this.#add("warning", event, text);
+  }
+
+  #add(severity: CheckFinding["severity"], event: EventCode, text: string): void {
+    this.all.push({
+      severity,
+      event,
+      text: `${this.node.id.stateMachine} via ${this.node.client.host}: ${text}`,
+    });
   }
 }

@@ -1,15 +1,35 @@
-/**
- * Target of the consensus relayer over one WebSocket: reads of light clients in `target_reads.ts`, updates in
- * `target_updates.ts`.
- */
-import type { Hex } from "../../encoding/bytes.ts";
+/** Light clients of the target: plain reads of its storage. */
+import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
+import {
+  consensusClientIdCodec,
+  type ConsensusStateId,
+  type StateMachineId,
+} from "../../ismp/state_machine.ts";
+import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
+import { bool, bytes, u64 } from "../../encoding/scale.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type {
+  ConsensusClientView,
+  ConsensusTarget,
+  HubBlock,
+  TargetReads,
+  TargetUpdates,
+  Updates,
+} from "../consensus_target.ts";
+import type { SubstrateNode } from "./node.ts";
+import { decodeValue, Values } from "./storage_values.ts";
+import { SubstrateReads } from "./reads.ts";
+import { signatureCodec } from "../../ismp/fees.ts";
+import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts";
+import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
+import type { Refusal, SignedSubmission } from "../submission.ts";
+import { dryRunExtrinsic, type ExtrinsicRecipe, makeSubmission, toSizeRefusal } from "./dry_run.ts";
+import { bareExtrinsic, type ExtrinsicOptions } from "./extrinsics.ts";
+import { callLayouts } from "./layout.ts";
 import type { Secret } from "../../config/redact.ts";
-import type { ConsensusTarget } from "../consensus_target.ts";
 import { SubstrateSender } from "./sender.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkConsensusTarget } from "./checks.ts";
-import { SubstrateTargetUpdates } from "./target_updates.ts";
-import { SubstrateTargetReads } from "./target_reads.ts";
 import {
   createChainContext,
   DEFAULT_MAX_CALL_BYTES,
@@ -17,6 +37,178 @@ import {
   type SubstrateChainDeps,
   type SubstrateNodeOptions,
 } from "./substrate_chain.ts";
+
+/** Light client with its trusted state, and the clock that decides whether it accepts updates. */
+export interface ClientSnapshot {
+  /** `undefined`: the hub has no such client. */
+  readonly client: ConsensusClientView | undefined;
+  /** Clock of the target, Unix seconds. */
+  readonly nowSec: bigint;
+}
+
+/** Reads of a chain with light clients that this relayer updates. */
+class SubstrateTargetReads extends SubstrateReads implements TargetReads {
+  readonly #node: SubstrateNode;
+
+  constructor(node: SubstrateNode) {
+    super(node);
+    this.#node = node;
+  }
+
+  async fetchClient(
+    id: ConsensusStateId,
+    block: HubBlock,
+    signal: AbortSignal,
+  ): Promise<ConsensusClientView | undefined> {
+    return (await this.fetchClientSnapshot(id, block, signal)).client;
+  }
+
+  /** Fetches a light client and the clock, at one block. One round trip, two for the final block. */
+  async fetchClientSnapshot(
+    id: ConsensusStateId,
+    block: HubBlock,
+    signal: AbortSignal,
+  ): Promise<ClientSnapshot> {
+    const keys = {
+      state: ismpKeys.consensusStates(id),
+      clientId: ismpKeys.consensusStateClient(id),
+      updated: ismpKeys.consensusClientUpdateTime(id),
+      unbonding: ismpKeys.unbondingPeriod(id),
+      frozen: ismpKeys.frozenConsensusClients(id),
+      now: otherKeys.timestampNow(),
+    };
+    const at = await this.#fetchHash(block, signal);
+    const values = new Values(
+      this.#node,
+      await this.#node.client.readStorage(Object.values(keys), at, signal),
+    );
+    const nowSec = (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n;
+    const clientId = values.read(keys.clientId, consensusClientIdCodec, "ConsensusStateClient");
+    const state = values.read(keys.state, bytes, "ConsensusStates");
+    if (clientId === undefined || state === undefined) return { client: undefined, nowSec };
+    const client: ConsensusClientView = {
+      clientId,
+      state,
+      updatedSec: values.read(keys.updated, u64, "ConsensusClientUpdateTime") ?? 0n,
+      unbondingSec: values.read(keys.unbonding, u64, "UnbondingPeriod") ?? 0n,
+      isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
+    };
+    return { client, nowSec };
+  }
+
+  /** Fetches the latest stored height of a chain. One round trip. */
+  async fetchLatestHeight(
+    of: StateMachineId,
+    signal: AbortSignal,
+  ): Promise<bigint | undefined> {
+    const stored = await this.#node.client.call(calls.storage(ismpKeys.latestStateMachineHeight(of)), signal);
+    return decodeValue(this.#node, stored, u64, "LatestStateMachineHeight");
+  }
+
+  /** Fetches the clock of the target, Unix seconds. One round trip. */
+  async fetchNowSec(signal: AbortSignal): Promise<bigint> {
+    const stored = await this.#node.client.call(calls.storage(otherKeys.timestampNow()), signal);
+    return (decodeValue(this.#node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
+  }
+
+  /** Fetches values at one block, in the order of the keys. One round trip, two for the final block. */
+  async fetchStorage(
+    keys: readonly Uint8Array[],
+    signal: AbortSignal,
+    block: HubBlock = "best",
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    if (keys.length === 0) return [];
+    const values = await this.#node.client.readStorage(keys, await this.#fetchHash(block, signal), signal);
+    return keys.map((key) => values.get(toHex(key)));
+  }
+
+  /** `undefined` stands for the best block. */
+  async #fetchHash(
+    block: HubBlock,
+    signal: AbortSignal,
+  ): Promise<Hash256 | undefined> {
+    return block === "final" ? await this.#node.client.call(calls.finalizedHash(), signal) : undefined;
+  }
+}
+
+/** Updates of light clients. */
+class SubstrateTargetUpdates implements TargetUpdates {
+  readonly #node: SubstrateNode;
+  readonly #options: ExtrinsicOptions;
+  readonly #reads: Pick<SubstrateTargetReads, "fetchClientSnapshot">;
+
+  constructor(
+    node: SubstrateNode,
+    options: ExtrinsicOptions,
+    reads: Pick<SubstrateTargetReads, "fetchClientSnapshot">,
+  ) {
+    this.#node = node;
+    this.#options = options;
+    this.#reads = reads;
+  }
+
+  /** Creates the extrinsic. One round trip. @throws {RpcFault} `too_large`. */
+  async prepareUpdates(
+    updates: Updates,
+    signal: AbortSignal,
+  ): Promise<SignedSubmission> {
+    return await makeSubmission(this.#node, this.#toRecipe(updates), signal);
+  }
+
+  /**
+   * Dry-runs the updates in the transaction pool. One round trip if they are accepted, else two: the pool gives no
+   * reason, so reasons visible in storage are checked.
+   */
+  async dryRunUpdates(
+    updates: Updates,
+    signal: AbortSignal,
+  ): Promise<Refusal | undefined> {
+    try {
+      const { result } = await dryRunExtrinsic(this.#node, this.#toRecipe(updates), signal);
+      return result.kind === "valid" ? undefined : await this.#explain(updates.id, result.reason, signal);
+    } catch (fault) {
+      return toSizeRefusal(fault);
+    }
+  }
+
+  /** Never compressed: docs/protocol/hub-consensus.md section 3.4. */
+  #toRecipe(updates: Updates): ExtrinsicRecipe {
+    const messages = ismpMessagesCodec.enc(signedMessages(updates, this.#options));
+    return {
+      build: (runtime) => bareExtrinsic(this.#node, runtime.encodeCall(callLayouts.consensus, messages)),
+      maxCallBytes: this.#options.maxCallBytes,
+    };
+  }
+
+  /** First rule that is broken according to storage, in the hub's order; else it is the proof. */
+  async #explain(
+    id: ConsensusStateId,
+    reason: string,
+    signal: AbortSignal,
+  ): Promise<Refusal> {
+    const { client, nowSec } = await this.#reads.fetchClientSnapshot(id, "best", signal);
+    if (client === undefined) return { code: "not_ready", detail: `the hub has no consensus client ${id}` };
+    if (client.isFrozen) return { code: "host_frozen", detail: `the consensus client ${id} is frozen` };
+    const ageSec = nowSec - client.updatedSec;
+    if (ageSec >= client.unbondingSec) {
+      const detail = `${ageSec} seconds without an update, ${client.unbondingSec} are allowed`;
+      return { code: "client_expired", detail };
+    }
+    if (reason === "Invalid.ExhaustsResources") return { code: "too_large", detail: reason };
+    const isProof = reason === "Invalid.BadProof" || reason === "Ismp.InvalidMessage";
+    return { code: isProof ? "bad_proof" : "unspecified", detail: reason };
+  }
+}
+
+/** Signs each message, though only the first signature is checked when rewards are paid. */
+function signedMessages({ id, proofs }: Updates, { signer }: ExtrinsicOptions): IsmpMessage[] {
+  if (proofs.length === 0) throw new Error("There is no update to make an extrinsic of");
+  return proofs.map((consensusProof): IsmpMessage => {
+    const { digest } = consensusSignerMessage(consensusProof);
+    const signature = signatureCodec.enc(signer.signDigest(digest));
+    return { tag: "Consensus", value: { consensusProof, consensusStateId: id, signer: signature } };
+  });
+}
 
 /** Part of the hub's configuration (`[hub.substrate]`) that the adapter needs. */
 export interface HubTargetOptions extends Omit<SubstrateNodeOptions, "signer" | "relayerId"> {

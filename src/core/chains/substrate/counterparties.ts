@@ -1,5 +1,6 @@
 /** Start-up check: whether the hub knows a chain as the configuration names it. */
 import { equalBytes, toHex } from "../../encoding/bytes.ts";
+import { consensusClientIds, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
 import {
   consensusClientIdCodec,
   type StateMachineId,
@@ -12,11 +13,12 @@ import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../check_finding.ts";
 import type { Counterparties, Counterparty } from "../hub.ts";
-import { describeUnlisted, findAcceptedChains } from "../../ismp/accepted_chains.ts";
-import { Findings } from "./findings.ts";
+import { Findings } from "./checks.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./storage_values.ts";
+
+const KNOWN_CLIENTS: ReadonlySet<string> = new Set(Object.values(consensusClientIds));
 
 /** Maximum number of ids read for a hint. */
 const MAX_HINTED = 200;
@@ -72,6 +74,10 @@ export class SubstrateCounterparties implements Counterparties {
     const key = ismpKeys.consensusStateClient(consensusStateId);
     const stored = await this.#node.client.call(calls.storage(key), signal);
     const clientId = decodeValue(this.#node, stored, consensusClientIdCodec, "Ismp.ConsensusStateClient");
+    if (clientId !== undefined && !KNOWN_CLIENTS.has(clientId)) {
+      const cost = `whether it accepts messages of ${stateMachine} is seen at the first delivery only`;
+      this.#node.log.warn("unknown_met", { what: `light client ${clientId}`, cost });
+    }
     const list = clientId && findAcceptedChains(clientId);
     if (list === undefined) return undefined;
     const entry = await this.#node.client.call(calls.storage(list.key(stateMachine)), signal);

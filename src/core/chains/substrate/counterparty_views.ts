@@ -87,7 +87,7 @@ export class CounterpartyViews {
   }
 
   #read(all: readonly ViewKeys[], signal: AbortSignal): Promise<StorageValues> {
-    const keys = all.flatMap(({ height, period, frozen }) => [height, period, frozen]);
+    const keys = all.flatMap((each) => Object.values(each));
     return this.#node.client.readStorage([otherKeys.timestampNow(), ...keys], undefined, signal);
   }
 
@@ -106,11 +106,7 @@ export class CounterpartyViews {
   }
 }
 
-interface ViewKeys {
-  readonly height: Uint8Array;
-  readonly period: Uint8Array;
-  readonly frozen: Uint8Array;
-}
+type ViewKeys = Readonly<Record<"height" | "period" | "frozen", Uint8Array>>;
 
 function keysOf(counterparty: StateMachineId): ViewKeys {
   return {

@@ -6,6 +6,8 @@ import type { Message } from "../../ismp/message.ts";
 import type { DecodedEvent, EventWithMetadata } from "../../ismp/rpc_json.ts";
 import { ismpKeys, mmrKeys } from "../../ismp/storage_keys.ts";
 import type { SubstrateNode } from "./node.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { dropOldest } from "../../runtime/oldest.ts";
 
 /**
  * Storage key of the chain's counter of dispatched messages: leaves of the MMR on the hub, the nonce elsewhere (only
@@ -43,4 +45,41 @@ export function messageOf(event: DispatchEvent): Message {
 export function dispatchedCommitment(decoded: DecodedEvent): Hash256 | undefined {
   if (decoded.kind === "undecodable" || !isDispatch(decoded.event)) return undefined;
   return messageOf(decoded.event).commitment;
+}
+
+/** Time for which a block with missing messages is requested again, ms. */
+const PATIENCE_MS = 10 * 60_000;
+/** Maximum number of remembered blocks. */
+const MAX_BLOCKS = 1_000;
+
+/** Blocks whose messages one chain's node lacks. */
+export class MissingMessages {
+  readonly #clock: Pick<Clock, "now">;
+  readonly #firstSeenMs = new Map<bigint, number>();
+  /** Latest skipped block without a later complete one that has messages. */
+  #passed: bigint | undefined;
+
+  constructor(clock: Pick<Clock, "now">) {
+    this.#clock = clock;
+  }
+
+  /**
+   * True when the block was requested for long enough. Blocks after a skipped one are not waited for: the node lacks
+   * a whole range.
+   */
+  mayPass(block: bigint): boolean {
+    const nowMs = this.#clock.now();
+    const sinceMs = this.#firstSeenMs.get(block) ?? nowMs;
+    this.#firstSeenMs.set(block, sinceMs);
+    dropOldest(this.#firstSeenMs, MAX_BLOCKS);
+    const isStretch = this.#passed !== undefined && block >= this.#passed;
+    if (!isStretch && nowMs - sinceMs < PATIENCE_MS) return false;
+    this.#passed = block;
+    return true;
+  }
+
+  /** Records that blocks from `from` on with messages were complete. */
+  noteComplete(from: bigint): void {
+    if (this.#passed !== undefined && from > this.#passed) this.#passed = undefined;
+  }
 }

@@ -4,13 +4,11 @@
  */
 import { resultOf, RpcFault } from "../../rpc/fault.ts";
 import type { ChildSet } from "../../rpc/substrate_client.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
+import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
-import { withCurrentRuntime } from "./current_runtime.ts";
 import { type BareExtrinsic, toSubmission, VALIDATE_METHOD, validationCall } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
-import { findModuleError, readDryRun, readValidation } from "./validity.ts";
 
 /** Recipe of an extrinsic. */
 export interface ExtrinsicRecipe {
@@ -160,4 +158,121 @@ function build(node: SubstrateNode, recipe: ExtrinsicRecipe, runtime: Runtime): 
   const extrinsic = recipe.build(runtime);
   requireSize(node, extrinsic, recipe.maxCallBytes);
   return extrinsic;
+}
+
+/** A verdict about an extrinsic. */
+export type Verdict =
+  | { readonly kind: "valid" }
+  /** By the runtime's name, e.g. `Invalid.BadProof` or `Ismp.InvalidMessage`. */
+  | { readonly kind: "invalid"; readonly reason: string }
+  /** Bytes that are not an answer of this API. */
+  | { readonly kind: "unreadable" };
+
+const invalid = [
+  "Call",
+  "Payment",
+  "Future",
+  "Stale",
+  "BadProof",
+  "AncientBirthBlock",
+  "ExhaustsResources",
+  "Custom",
+  "BadMandatory",
+  "MandatoryValidation",
+  "BadSigner",
+  "IndeterminateImplicit",
+  "UnknownOrigin",
+] as const;
+const unknown = ["CannotLookup", "NoUnsignedValidator", "Custom"] as const;
+
+/** Index of `DispatchError::Module`. */
+const MODULE_ERROR = 3;
+
+function readValidityError(bytes: Uint8Array): Verdict {
+  const [kind, index, code] = bytes;
+  if (index === undefined || (kind !== 0 && kind !== 1)) return { kind: "unreadable" };
+  const names: readonly string[] = kind === 0 ? invalid : unknown;
+  const name = names[index] ?? String(index);
+  const suffix = name === "Custom" ? `(${code ?? "?"})` : "";
+  return { kind: "invalid", reason: `${kind === 0 ? "Invalid" : "Unknown"}.${name}${suffix}` };
+}
+
+/** `Result<ValidTransaction, TransactionValidityError>`; what a valid one provides does not matter here. */
+export function readValidation(answer: Uint8Array): Verdict {
+  if (answer[0] === 0) return { kind: "valid" };
+  return answer[0] === 1 ? readValidityError(answer.subarray(1)) : { kind: "unreadable" };
+}
+
+/** `Result<Result<(), DispatchError>, TransactionValidityError>`, the answer of `system_dryRun`. */
+export function readDryRun(runtime: Runtime, answer: Uint8Array): Verdict {
+  const [outer, inner] = answer;
+  if (outer === 1) return readValidityError(answer.subarray(1));
+  if (outer !== 0 || (inner !== 0 && inner !== 1)) return { kind: "unreadable" };
+  if (inner === 0) return { kind: "valid" };
+  return { kind: "invalid", reason: runtime.dispatchErrorName(answer.subarray(2)) };
+}
+
+/** `Pallet.Error` when the dry run ended in an error of a module. */
+function findModuleError(runtime: Runtime, answer: Uint8Array): string | undefined {
+  const [outer, inner, kind] = answer;
+  return outer === 0 && inner === 1 && kind === MODULE_ERROR
+    ? runtime.dispatchErrorName(answer.subarray(2))
+    : undefined;
+}
+
+/**
+ * Runs `work` with the latest known runtime; if the chain has another version by now, again with that one, so that
+ * nothing is built with stale metadata. @throws {RpcFault} `runtime_unsupported` when the runtime does not fit.
+ */
+export async function withCurrentRuntime<T extends { readonly version: RuntimeVersion }>(
+  node: SubstrateNode,
+  work: (runtime: Runtime) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const runtime = requireFit(node, await newestRuntime(node, signal));
+  const result = await work(runtime);
+  if (result.version.specVersion === runtime.version.specVersion) return result;
+  return await work(requireFit(node, await adoptRuntime(node, result.version, signal)));
+}
+
+/** Implements `findUnsupported` of the chain's `RuntimeChecks`. */
+export async function findUnsupported(node: SubstrateNode, signal: AbortSignal): Promise<string | undefined> {
+  return findMismatch(node, await newestRuntime(node, signal));
+}
+
+/** Fetches the latest known runtime; one that does not fit may have been replaced by now. */
+async function newestRuntime(node: SubstrateNode, signal: AbortSignal): Promise<Runtime> {
+  const known = await node.runtimes.current(signal);
+  if (findMismatch(node, known) === undefined) return known;
+  return await adoptRuntime(node, await node.client.call(calls.runtimeVersion(), signal), signal);
+}
+
+/** Fetches the runtime that the node reports, and logs an upgrade with what it means, once. */
+async function adoptRuntime(
+  node: SubstrateNode,
+  version: RuntimeVersion,
+  signal: AbortSignal,
+): Promise<Runtime> {
+  const { newest: from } = node.runtimes;
+  const isUpgrade = from !== version.specVersion;
+  if (isUpgrade) node.log.info("runtime_upgraded", { from, to: version.specVersion });
+  const runtime = await node.runtimes.ofVersion(version, signal);
+  if (!isUpgrade) return runtime;
+  for (const { text } of node.runtimes.listUnmet(runtime)) {
+    node.log.warn("runtime_differs", { explanation: text });
+  }
+  return runtime;
+}
+
+/** @throws {RpcFault} `runtime_unsupported` */
+function requireFit(node: SubstrateNode, runtime: Runtime): Runtime {
+  const mismatch = findMismatch(node, runtime);
+  if (mismatch === undefined) return runtime;
+  throw node.client.fault("runtime_unsupported", "state_getMetadata", mismatch);
+}
+
+/** Explains what a runtime lacks that everything else needs. */
+function findMismatch({ runtimes }: SubstrateNode, runtime: Runtime): string | undefined {
+  const texts = runtimes.listUnmet(runtime).flatMap(({ isOptional, text }) => isOptional ? [] : [text]);
+  return texts.length === 0 ? undefined : texts.join("; ");
 }

@@ -1,16 +1,21 @@
 /** Events of a range of blocks, in order and without gaps. */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { IsmpEvent, TimeoutHandled } from "../../ismp/event.ts";
-import { type EventWithMetadata, IsmpJsonError, parseEvent } from "../../ismp/rpc_json.ts";
+import {
+  type DecodedEvent,
+  type EventMetadata,
+  type EventWithMetadata,
+  IsmpJsonError,
+  parseEvent,
+} from "../../ismp/rpc_json.ts";
 import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import { headerHash } from "./checks.ts";
-import { counterOf, isDispatched, messageOf } from "./dispatched.ts";
+import { counterOf, isDispatched, messageOf, MissingMessages } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import { MissingMessages } from "./missing_messages.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./storage_values.ts";
 import { StoredEvents } from "./stored_events.ts";
@@ -287,19 +292,34 @@ export class SubstrateEvents implements ChainEvents {
 
   async #toChainEvents(events: readonly EventWithMetadata[]): Promise<readonly ChainEvent[]> {
     const converted = await mapInSlices(events, EVENTS_AT_ONCE, ({ meta, decoded }) => {
-      if (decoded.kind === "undecodable") {
-        // E.g. a destination that is not UTF-8: it cannot be delivered, and stopping here would stop everything else.
-        this.#node.log.warn("event_unreadable", {
-          height: meta.blockNumber,
-          transaction: meta.transactionHash,
-          error: decoded.error,
-        });
-        return undefined;
-      }
+      this.#reportUnknown(decoded, meta);
+      if (decoded.kind === "undecodable") return undefined;
       const transaction = meta.transactionHash === NO_TRANSACTION ? undefined : meta.transactionHash;
       return toChainEvent(decoded.event, { height: meta.blockNumber, transaction });
     });
     return converted.filter((event) => event !== undefined);
+  }
+
+  /** Names what cannot be read of an event; stopping there would stop everything else. */
+  #reportUnknown(decoded: DecodedEvent, { blockNumber, transactionHash }: EventMetadata): void {
+    const { log } = this.#node;
+    if (decoded.kind === "event") {
+      for (const field of decoded.unknownFields ?? []) {
+        log.warn("unknown_met", {
+          what: `field ${field} of ISMP event ${decoded.event.tag}`,
+          cost: "the other fields are used; if it is part of the commitment, such messages cannot be proved",
+        });
+      }
+    } else if (decoded.error.code === "unknown_kind") {
+      log.warn("unknown_met", {
+        what: `ISMP event ${decoded.error.field}`,
+        cost: "such events, and messages that they stand for, are skipped",
+      });
+    } else {
+      // E.g. a destination that is not UTF-8: it cannot be delivered.
+      const at = { height: blockNumber, transaction: transactionHash };
+      log.warn("event_unreadable", { ...at, error: decoded.error });
+    }
   }
 }
 

@@ -14,13 +14,10 @@ import type { Proof } from "../../ismp/proof.ts";
 import type { HubCallRefusal, RelayerHubCall, RelayerHubCalls } from "../hub.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
 import { dryRunExtrinsic, type DryRunFailure, makeSubmission, toSizeRefusal } from "./dry_run.ts";
-import { compressCall } from "./compression.ts";
-import { bareExtrinsic } from "./extrinsics.ts";
+import { bareExtrinsic, compressCall } from "./extrinsics.ts";
 import { callLayouts } from "./layout.ts";
-import { toRefusalCode } from "./module_errors.ts";
+import { fetchProofContext, findGetRefusal, findProofRefusal, toRefusalCode } from "./refusal.ts";
 import type { SubstrateNode } from "./node.ts";
-import { fetchProofContext } from "./proof_context.ts";
-import { findGetRefusal, findProofRefusal } from "./refusal.ts";
 import type { Runtime } from "./runtime.ts";
 import type { ChainReads } from "../reads.ts";
 

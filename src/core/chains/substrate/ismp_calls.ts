@@ -12,7 +12,7 @@ import {
   parseDispatchedRequest,
   parseDispatchedResponse,
   parseEventBlocks,
-  parseEventsWithMetadata,
+  parseEvents,
   parseProofAnswer,
   parseU64,
   proofKeysToJson,
@@ -35,20 +35,19 @@ function reading<T>(parse: (json: Json) => T): TypedCall<T>["read"] {
 
 /** Typed calls; heights are block numbers (u32). */
 export const ismpCalls = {
-  /** As {@link ismpCalls.events}, with events that are still to be read. */
+  /**
+   * Events of blocks `from` to `to`, still to be read; every block of the range is a key. `from` must not be 0 (see
+   * events.ts).
+   */
   eventBlocks: (from: bigint, to: bigint): TypedCall<ReadonlyMap<Hash256, readonly unknown[]>> => ({
     method: "ismp_queryEventsWithMetadata",
     params: [Number(from), Number(to)],
     read: reading(parseEventBlocks),
   }),
-  /** Events of blocks `from` to `to`; every block of the range is a key. `from` must not be 0 (see events.ts). */
-  events: (
-    from: bigint,
-    to: bigint,
-  ): TypedCall<ReadonlyMap<Hash256, readonly EventWithMetadata[]>> => ({
+  blockEvents: (height: bigint): TypedCall<readonly EventWithMetadata[]> => ({
     method: "ismp_queryEventsWithMetadata",
-    params: [Number(from), Number(to)],
-    read: reading(parseEventsWithMetadata),
+    params: [Number(height), Number(height)],
+    read: reading(parseEvents),
   }),
   /** Requests by commitment, as the events of their dispatch; the node leaves out what it lacks. */
   requests: (commitments: readonly Hash256[]): TypedCall<readonly DecodedEvent[]> => ({

@@ -54,7 +54,8 @@ export class LayoutComparison {
     const [only, ...more] = found.kind === "fields" ? found.of : [];
     const isWrapper = only !== undefined && more.length === 0;
     const wantsOne = typeof expected === "object" &&
-      ("startsWith" in expected || "fields" in expected && expected.fields.length === 1);
+      ("startsWith" in expected && expected.startsWith.length === 1 ||
+        "fields" in expected && expected.fields.length === 1);
     if (isWrapper && !wantsOne) return this.findMismatch(only, expected, path);
     const differs = `${path || "argument"}: expected ${kindOf(expected)}, found ${nameOf(found)}`;
     if (typeof expected === "string") {
@@ -109,6 +110,16 @@ export class LayoutComparison {
     }
     return undefined;
   }
+}
+
+/**
+ * Layout of what is only read: newer versions of a type may have more fields at its end, also of the last field, which
+ * are skipped. What is written must fit exactly.
+ */
+export function asRead(layout: Layout): Layout {
+  if (typeof layout !== "object" || !("fields" in layout)) return layout;
+  const last = layout.fields.at(-1);
+  return last === undefined ? layout : { startsWith: [...layout.fields.slice(0, -1), asRead(last)] };
 }
 
 function kindOf(layout: Layout): string {

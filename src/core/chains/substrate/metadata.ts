@@ -79,7 +79,14 @@ const dispatchErrors = [
 /** What metadata begins with; a byte with its version follows. */
 const MAGIC = new TextEncoder().encode("meta");
 
-const VERSIONS: ReadonlySet<number> = new Set([14, 15, 16]);
+/** Versions that can be read. */
+export const METADATA_VERSIONS: readonly number[] = [14, 15, 16];
+
+/** True for metadata of a later version than these. */
+export function isNewerMetadata(bytes: Uint8Array): boolean {
+  const [version = 0] = bytes.subarray(MAGIC.length);
+  return equalBytes(bytes.subarray(0, MAGIC.length), MAGIC) && version > Math.max(...METADATA_VERSIONS);
+}
 
 /**
  * Reads encoded metadata.
@@ -132,7 +139,7 @@ function decode(bytes: Uint8Array): Decoded {
 function requireHead(bytes: Uint8Array): void {
   const [version = 0] = bytes.subarray(MAGIC.length);
   if (bytes.length > MAGIC.length && equalBytes(bytes.subarray(0, MAGIC.length), MAGIC)) {
-    if (VERSIONS.has(version)) return;
+    if (METADATA_VERSIONS.includes(version)) return;
     throw new UnreadableMetadata(`Metadata is of version 14 to 16; found ${version}`);
   }
   throw new UnreadableMetadata('Metadata begins with "meta"');

@@ -31,12 +31,12 @@ export async function checkMessageBodies(
   const newest = await findNewestDispatch(node, signal);
   if (newest.kind === "none") return [{ ...row, result: "ok", found: newest.found }];
   const { height } = newest;
-  const [blocks] = await client.callAllSettled([ismpCalls.events(height, height)], signal);
-  if (blocks instanceof RpcFault) {
-    if (blocks.code === "missing_method") return []; // a row of its own tells it
-    throw blocks;
+  const [events] = await client.callAllSettled([ismpCalls.blockEvents(height)], signal);
+  if (events instanceof RpcFault) {
+    if (events.code === "missing_method") return []; // a row of its own tells it
+    throw events;
   }
-  const found = [...blocks.values()].flat().filter(isDispatched).length;
+  const found = events.filter(isDispatched).length;
   if (found >= newest.count) {
     return [{ ...row, result: "ok", found: `has the newest messages (block ${height})` }];
   }

@@ -11,7 +11,7 @@ import { calls } from "../../rpc/substrate_calls.ts";
 import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../submission.ts";
 import type { UpdateOutcome } from "../consensus_target.ts";
 import { extrinsicHash } from "./extrinsics.ts";
-import { toRefusalCode } from "./module_errors.ts";
+import { toRefusalCode } from "./refusal.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { HubOutcomes } from "../hub.ts";
@@ -38,16 +38,11 @@ interface Result extends Pick<Included, "succeeded" | "handled" | "refusal"> {
 type Found = Included & Result;
 
 /** Map that drops its oldest entries. */
-class Cache<Key, Value> {
-  readonly #entries = new Map<Key, Value>();
-
-  find(key: Key): Value | undefined {
-    return this.#entries.get(key);
-  }
-
-  store(key: Key, value: Value): void {
-    this.#entries.set(key, value);
-    dropOldest(this.#entries, MAX_CACHED);
+class Cache<Key, Value> extends Map<Key, Value> {
+  override set(key: Key, value: Value): this {
+    super.set(key, value);
+    dropOldest(this, MAX_CACHED);
+    return this;
   }
 }
 
@@ -105,7 +100,7 @@ export class SubstrateOutcomes implements HubOutcomes {
    * @throws {RpcFault}
    */
   async fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
-    let from = this.#progress.find(submission.hash) ?? submission.madeAtHeight;
+    let from = this.#progress.get(submission.hash) ?? submission.madeAtHeight;
     for (let window = 0; window < WINDOWS_PER_FETCH; window++) {
       const scan = await this.#scanWindow(submission, from, signal);
       const { found, finalHeight } = await this.#search(submission, scan, signal);
@@ -114,11 +109,11 @@ export class SubstrateOutcomes implements HubOutcomes {
       const end = from + WINDOW_BLOCKS;
       if (scan.bestHeight < end) return withoutHeights(await this.#settle(submission, scan, signal));
       const isComplete = BigInt(scan.blocks.length) === WINDOW_BLOCKS &&
-        scan.blocks.every((block) => this.#blocks.find(block.hash) !== undefined);
+        scan.blocks.every((block) => this.#blocks.get(block.hash) !== undefined);
       // Blocks were reorganised meanwhile: the next fetch reads their successors.
       if (!isComplete) break;
       from = end;
-      this.#progress.store(submission.hash, end <= finalHeight ? end : finalHeight + 1n);
+      this.#progress.set(submission.hash, end <= finalHeight ? end : finalHeight + 1n);
     }
     return { kind: "pending" };
   }
@@ -182,7 +177,7 @@ export class SubstrateOutcomes implements HubOutcomes {
   ): Promise<{ readonly found: Found | "unknown" | "pending" | undefined; readonly finalHeight: bigint }> {
     const finalHeight = await this.#readNew(scan, signal);
     for (const block of scan.blocks) {
-      const index = this.#blocks.find(block.hash)?.get(submission.hash);
+      const index = this.#blocks.get(block.hash)?.get(submission.hash);
       if (index === undefined) continue;
       const parent = scan.blocks.find(({ height }) => height === block.height - 1n)?.hash;
       // The block was found by its height, so it is on the chain of the final block.
@@ -205,16 +200,16 @@ export class SubstrateOutcomes implements HubOutcomes {
       }
     }
     const mayBeHidden = scan.isInPool !== true &&
-      scan.blocks.some(({ hash, height }) => height > finalHeight && this.#blocks.find(hash) === HIDDEN);
+      scan.blocks.some(({ hash, height }) => height > finalHeight && this.#blocks.get(hash) === HIDDEN);
     return { found: mayBeHidden ? "pending" : undefined, finalHeight };
   }
 
   /** Reads the blocks that were not read before, and finds the height of the final block: one round trip. */
   async #readNew(scan: WindowScan, signal: AbortSignal): Promise<bigint> {
     const { client } = this.#node;
-    const fresh = scan.blocks.filter((block) => this.#blocks.find(block.hash) === undefined);
+    const fresh = scan.blocks.filter((block) => this.#blocks.get(block.hash) === undefined);
     const known = scan.blocks.find((block) => block.hash === scan.finalized)?.height ??
-      this.#heights.find(scan.finalized);
+      this.#heights.get(scan.finalized);
     const bodies = fresh.map((block) => calls.extrinsics(block.hash));
     const header = known === undefined ? [calls.header(scan.finalized)] : [];
     if (fresh.length === 0 && known !== undefined) return known;
@@ -223,7 +218,7 @@ export class SubstrateOutcomes implements HubOutcomes {
       client.callAll(header, signal),
     ]);
     const height = known ?? answers[1][0]?.height ?? 0n;
-    this.#heights.store(scan.finalized, height);
+    this.#heights.set(scan.finalized, height);
     for (const [index, block] of fresh.entries()) {
       const extrinsics = await this.#bodyOf(block, answers[0][index], signal);
       if (extrinsics === undefined) {
@@ -233,7 +228,7 @@ export class SubstrateOutcomes implements HubOutcomes {
         // Reorganised away since it was found: the next search will find another.
         continue;
       }
-      this.#blocks.store(block.hash, extrinsics === "hidden" ? HIDDEN : this.#indexOf(extrinsics));
+      this.#blocks.set(block.hash, extrinsics === "hidden" ? HIDDEN : this.#indexOf(extrinsics));
     }
     return height;
   }
@@ -272,7 +267,7 @@ export class SubstrateOutcomes implements HubOutcomes {
     signal: AbortSignal,
   ): Promise<Result> {
     const key = `${block.hash}/${index}`;
-    const known = this.#results.find(key);
+    const known = this.#results.get(key);
     if (known !== undefined) return known;
     const before = parent ?? (await this.#node.client.call(calls.header(block.hash), signal))?.parent ??
       block.hash;
@@ -292,7 +287,7 @@ export class SubstrateOutcomes implements HubOutcomes {
         return update === undefined ? [] : [{ id: update.stateMachineId, height: update.latestHeight }];
       }),
     };
-    this.#results.store(key, result);
+    this.#results.set(key, result);
     return result;
   }
 }

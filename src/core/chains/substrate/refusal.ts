@@ -6,8 +6,18 @@
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { commitmentOfGet } from "../../ismp/commitment.ts";
 import type { GetRequestsWithProof } from "../../ismp/ismp_message.ts";
-import type { StateMachine } from "../../ismp/state_machine.ts";
-import type { Delivery, DeliveryStep, Refusal } from "../submission.ts";
+import {
+  consensusClientIdCodec,
+  type StateMachine,
+  type StateMachineHeight,
+} from "../../ismp/state_machine.ts";
+import type { Delivery, DeliveryStep, Refusal, RefusalCode } from "../submission.ts";
+import { acceptedLists, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
+import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
+import { bool, u64 } from "../../encoding/scale.ts";
+import type { SubstrateNode } from "./node.ts";
+import { updateTimeKey } from "./reads.ts";
+import { Values } from "./storage_values.ts";
 
 /** State of the host about the chain that a proof is about. */
 export interface ProofContext {
@@ -139,4 +149,53 @@ function refusalOfMessages(
       ? undefined
       : { code: "bad_destination", detail: `${commitment} is for ${dest}` };
   }));
+}
+
+/** Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,outbound_consensus,outbound_request}.rs. */
+const codes: ReadonlyMap<string, RefusalCode> = new Map([
+  ["Relayer.ProofValidationError", "bad_proof"],
+  ["Relayer.IncompleteProof", "bad_proof"],
+  ["Relayer.OutboundDeliveryNotProven", "bad_proof"],
+  ["Relayer.MissingCommitments", "unknown_message"],
+  ["Relayer.OutboundRequestNotKnown", "unknown_message"],
+  ["Relayer.DuplicateCommitment", "duplicate"],
+  ["Relayer.OutboundRotationAlreadyClaimed", "duplicate"],
+  ["Relayer.OutboundRequestAlreadyClaimed", "duplicate"],
+  ["Relayer.OutboundDestinationStateNotKnown", "not_ready"],
+]);
+
+/** Refusal code of an error named `Pallet.Error`; `unspecified` for all without a more specific meaning. */
+export function toRefusalCode(error: string | undefined): RefusalCode {
+  return codes.get(error ?? "") ?? "unspecified";
+}
+
+/** Fetches the state at the best block; one round trip. */
+export async function fetchProofContext(
+  node: SubstrateNode,
+  height: StateMachineHeight,
+  signal: AbortSignal,
+): Promise<ProofContext> {
+  const keys = {
+    now: otherKeys.timestampNow(),
+    frozen: ismpKeys.frozenConsensusClients(height.id.consensusStateId),
+    period: ismpKeys.challengePeriod(height.id),
+    updated: await updateTimeKey(node, height, signal),
+    client: ismpKeys.consensusStateClient(height.id.consensusStateId),
+  };
+  const { stateMachine } = height.id;
+  const lists = [...acceptedLists.values()].map((list) => list.key(stateMachine));
+  const values = new Values(
+    node,
+    await node.client.readStorage([...Object.values(keys), ...lists], undefined, signal),
+  );
+  const clientId = values.read(keys.client, consensusClientIdCodec, "ConsensusStateClient");
+  const list = clientId && findAcceptedChains(clientId);
+  const isUnlisted = list !== undefined && values.read(list.key(stateMachine), bool, list.name) === undefined;
+  return {
+    isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
+    challengePeriodSec: values.read(keys.period, u64, "ChallengePeriod"),
+    updateTimeSec: values.read(keys.updated, u64, "StateMachineUpdateTime"),
+    nowSec: (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n,
+    ...isUnlisted && { unlisted: describeUnlisted(stateMachine, list) },
+  };
 }

@@ -135,19 +135,24 @@ export class SubstrateHubRewards implements HubRewards {
       const values = new Values(this.#node, await this.#node.client.readStorage(keys, undefined, signal));
       for (const key of keys) {
         const reward = values.read(key, u128, "Relayer.OutboundRequestDeliveryReward") ?? 0n;
-        if (reward > 0n) rewards.set(toHex(this.#readModule(key.slice(prefix.length + HASH_BYTES))), reward);
+        const module = this.#readModule(key.slice(prefix.length + HASH_BYTES));
+        if (reward > 0n && module !== undefined) rewards.set(toHex(module), reward);
       }
       if (keys.length < KEYS_PER_PAGE) return rewards;
       start = keys.at(-1);
     }
   }
 
-  #readModule(encoded: Uint8Array): Uint8Array {
+  #readModule(encoded: Uint8Array): Uint8Array | undefined {
     try {
       return decodeStrict(bytes, encoded, "ModuleId");
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error;
-      throw this.#node.client.fault("malformed", "state_getKeysPaged", error.message);
+      this.#node.log.warn("unknown_met", {
+        what: `rewarded module ${toHex(encoded.slice(0, 64))}`,
+        cost: "its reward does not count",
+      });
+      return undefined;
     }
   }
 }

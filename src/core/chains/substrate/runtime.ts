@@ -4,6 +4,7 @@ import type { Reaction } from "../../rpc/fault.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import { type BlockEvents, type EventType, readEventRecords } from "./event_records.ts";
 import {
+  asRead,
   type CallLayout,
   LayoutComparison,
   type RuntimeEventLayout,
@@ -131,14 +132,19 @@ class MetadataRuntime implements Runtime {
     const ofKey = key === undefined || entry.key === undefined
       ? undefined
       : this.#comparison.findMismatch(entry.key, key, "key");
-    const mismatch = ofKey ?? this.#comparison.findMismatch(entry.value, value, "value");
+    const mismatch = ofKey ?? this.#comparison.findMismatch(entry.value, asRead(value), "value");
     return mismatch === undefined ? undefined : `${item}: ${mismatch}`;
   }
 
   findEventMismatch({ event, fields }: RuntimeEventLayout): string | undefined {
     const entry = this.#findEvent(event);
     if (entry === undefined) return `no event ${event}`;
-    const mismatch = fields && this.#comparison.findInFields(entry.fields, fields, "");
+    const last = fields?.at(-1);
+    const mismatch = fields && last && this.#comparison.findInFields(
+      entry.fields.slice(0, fields.length),
+      [...fields.slice(0, -1), asRead(last)],
+      "",
+    );
     return mismatch === undefined ? undefined : `${event}: ${mismatch}`;
   }
 

@@ -1,13 +1,16 @@
 /** Creates the extrinsics of deliveries, submits them to the transaction pool, and maps its answers to outcomes. */
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type {
-  BroadcastResult,
-  Delivery,
-  Sender,
-  SignedSubmission,
-  SigningInput,
-  SigningResult,
+import {
+  type AcceptedSimulation,
+  type BroadcastResult,
+  type Delivery,
+  isFresh,
+  type Sender,
+  type SignedSubmission,
+  type SigningFacts,
+  type SigningInput,
+  type SigningResult,
 } from "../submission.ts";
 import type { SubstrateNode } from "./node.ts";
 import {
@@ -17,10 +20,9 @@ import {
   readDelivery,
   toSubmission,
 } from "./extrinsics.ts";
-import { readReceipts, receiptSet } from "./receipts.ts";
-import { findFreshFacts } from "./signing_facts.ts";
-import { requireSize } from "./dry_run.ts";
-import { withCurrentRuntime } from "./current_runtime.ts";
+import { readReceipts, receiptSet } from "./fees.ts";
+import { requireSize, withCurrentRuntime } from "./dry_run.ts";
+import type { Clock } from "../../runtime/clock.ts";
 
 /** Makes extrinsics, and submits them to the transaction pool. */
 export class SubstrateSender implements Sender {
@@ -82,4 +84,37 @@ export class SubstrateSender implements Sender {
       return { kind: "refused", refusal: { code: "unspecified", detail: fault.detail ?? fault.code } };
     }
   }
+}
+
+/** Content of {@link SubstrateSigningFacts}. */
+export interface DryRunFacts extends SigningFacts {
+  /** Per message the relayer that delivered it already. */
+  readonly receipts: readonly (Uint8Array | undefined)[];
+  /** The extrinsic of the dry run, made with the runtime of the best block. */
+  readonly submission: SignedSubmission;
+}
+
+/** Facts that a dry run hands to the sender. */
+export class SubstrateSigningFacts implements DryRunFacts {
+  readonly atMs: number;
+  readonly delivery: Delivery;
+  readonly receipts: readonly (Uint8Array | undefined)[];
+  readonly submission: SignedSubmission;
+
+  constructor({ atMs, delivery, receipts, submission }: DryRunFacts) {
+    this.atMs = atMs;
+    this.delivery = delivery;
+    this.receipts = receipts;
+    this.submission = submission;
+  }
+}
+
+/** Facts that were read together with the dry run of a delivery; `undefined`: none, or too old to be submitted. */
+function findFreshFacts(
+  clock: Clock,
+  delivery: Delivery,
+  { facts }: Pick<AcceptedSimulation, "facts">,
+): DryRunFacts | undefined {
+  if (!(facts instanceof SubstrateSigningFacts)) return undefined;
+  return isFresh(facts, { delivery, nowMs: clock.now() }) ? facts : undefined;
 }

@@ -3,7 +3,6 @@
  * polytope-labs/hyperbridge: modules/pallets/bandwidth/src/lib.rs (`try_consume`, `is_purchase_message`).
  */
 import { equalBytes, toHex } from "../../encoding/bytes.ts";
-import { isBlockedSender } from "../../ismp/blocked_senders.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
 import { bandwidthKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { list, u64 } from "../../encoding/scale.ts";
@@ -57,4 +56,22 @@ export class HubSenderLimits implements SenderLimits {
       return { kind: "metered", remainingBytes: live.reduce((sum, each) => sum + each.remainingBytes, 0n) };
     });
   }
+}
+
+/** `specName` of the main network's hub. */
+const RUNTIME = "nexus";
+
+/**
+ * Senders whose POST requests it refuses, on any chain: contracts that were abandoned. The list is part of the runtime's
+ * code, not of its storage. Source: polytope-labs/hyperbridge: parachain/runtimes/nexus/src/ismp.rs.
+ */
+const BLOCKED: ReadonlySet<string> = new Set([
+  "0xfd413e3afe560182c4471f4d143a96d3e259b6de",
+  "0x8b536105b6fae2ae9199f5146d3c57dfe53b614e",
+  "0xce304770236f39f9911bfcc51afbdff3b8635718",
+]);
+
+/** True when a runtime with that name accepts no POST request from the sender. */
+function isBlockedSender(specName: string, from: Uint8Array): boolean {
+  return specName === RUNTIME && BLOCKED.has(toHex(from));
 }

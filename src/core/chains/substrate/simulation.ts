@@ -10,10 +10,9 @@ import {
   toSubmission,
 } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
-import { fetchProofContext } from "./proof_context.ts";
-import { readReceipts, receiptSet } from "./receipts.ts";
-import { SubstrateSigningFacts } from "./signing_facts.ts";
-import { findRefusal, type StepContext } from "./refusal.ts";
+import { fetchProofContext, findRefusal, type StepContext } from "./refusal.ts";
+import { readReceipts, receiptSet } from "./fees.ts";
+import { SubstrateSigningFacts } from "./sender.ts";
 import type { ChainReads } from "../reads.ts";
 
 /** Simulation by the transaction pool's own check. */

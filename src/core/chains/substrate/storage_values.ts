@@ -3,7 +3,7 @@ import type { SubstrateNode } from "./node.ts";
 import type { StorageValues } from "../../rpc/substrate_calls.ts";
 import type { Codec } from "scale-ts";
 import { toHex } from "../../encoding/bytes.ts";
-import { decodeStrict, ScaleError } from "../../encoding/scale.ts";
+import { decodePrefix, ScaleError } from "../../encoding/scale.ts";
 
 /** Reads several values at the best block, and decodes them. */
 export class Values {
@@ -21,7 +21,10 @@ export class Values {
   }
 }
 
-/** A stored value. @throws {RpcFault} `malformed` when it is no value of the type. */
+/**
+ * A stored value. What a newer runtime has appended to it is named and skipped. @throws {RpcFault} `malformed` when
+ * it is no value of the type.
+ */
 export function decodeValue<T>(
   node: SubstrateNode,
   stored: Uint8Array | undefined,
@@ -30,9 +33,23 @@ export function decodeValue<T>(
 ): T | undefined {
   if (stored === undefined) return undefined;
   try {
-    return decodeStrict(codec, stored, name);
+    return readKnown(node, codec, stored, name);
   } catch (error) {
     if (error instanceof ScaleError) throw node.client.fault("malformed", "state_getStorage", error.message);
     throw error;
   }
+}
+
+/** The known part of what a runtime stores or reports; what follows it is named. @throws {ScaleError} */
+export function readKnown<T>(
+  { log }: Pick<SubstrateNode, "log">,
+  codec: Codec<T>,
+  encoded: Uint8Array,
+  name: string,
+): T {
+  return decodePrefix(codec, encoded, name, () =>
+    log.warn("unknown_met", {
+      what: `a field at the end of ${name}`,
+      cost: "it is skipped, and the fields before it are used",
+    }));
 }

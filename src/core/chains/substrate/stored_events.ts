@@ -4,7 +4,7 @@
  * polytope-labs/hyperbridge: modules/pallets/ismp/src/lib.rs (`Event`), modules/pallets/ismp/rpc/src/lib.rs.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
-import { type Codec, decodeStrict, hash256, ScaleError, Struct, u64 } from "../../encoding/scale.ts";
+import { type Codec, hash256, ScaleError, Struct, u64 } from "../../encoding/scale.ts";
 import {
   type IsmpEvent,
   messageHandledCodec,
@@ -12,7 +12,7 @@ import {
   stateMachineUpdatedCodec,
   timeoutHandledCodec,
 } from "../../ismp/event.ts";
-import type { DecodedEvent } from "../../ismp/rpc_json.ts";
+import { type DecodedEvent, IsmpJsonError } from "../../ismp/rpc_json.ts";
 import { stateMachineCodec } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { TypedCall } from "../../rpc/substrate_calls.ts";
@@ -21,6 +21,7 @@ import { dispatchedCommitment } from "./dispatched.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
+import { readKnown } from "./storage_values.ts";
 
 /** Bodies asked for at once. */
 const BODIES_PER_QUERY = 100;
@@ -30,6 +31,10 @@ const dispatched = { dest: stateMachineCodec, source: stateMachineCodec, nonce: 
 const requestCodec = Struct(dispatched);
 /** Fields of `Ismp.Response`; `commitment` is its own. */
 const responseCodec = Struct({ ...dispatched, requestCommitment: hash256 });
+
+function isHash(commitment: Hash256 | DecodedEvent): commitment is Hash256 {
+  return typeof commitment === "string";
+}
 
 /** A call that returns bodies by commitment. */
 type BodyCall = (commitments: readonly Hash256[]) => TypedCall<readonly DecodedEvent[]>;
@@ -56,11 +61,11 @@ export class StoredEvents {
   ): Promise<readonly DecodedEvent[]> {
     const { height } = block;
     const events = (await this.#reader.fetch(block, signal)).events.filter(({ pallet }) => pallet === "Ismp");
-    const requests = this.#readCommitments(events, ["Request", requestCodec], height);
-    const responses = this.#readCommitments(events, ["Response", responseCodec], height);
+    const requests = this.#readCommitments(events, "Request", requestCodec);
+    const responses = this.#readCommitments(events, "Response", responseCodec);
     const bodies = [
-      ...await this.#fetchBodies(ismpCalls.requests, [...requests.values()], signal),
-      ...await this.#fetchBodies(ismpCalls.responses, [...responses.values()], signal),
+      ...await this.#fetchBodies(ismpCalls.requests, [...requests.values()].filter(isHash), signal),
+      ...await this.#fetchBodies(ismpCalls.responses, [...responses.values()].filter(isHash), signal),
     ];
     const byCommitment = new Map(
       bodies.flatMap((body) => {
@@ -72,28 +77,29 @@ export class StoredEvents {
       const commitment = requests.get(event) ?? responses.get(event);
       const decoded = commitment === undefined
         ? this.#readEvent(event, height)
-        : byCommitment.get(commitment);
+        : isHash(commitment)
+        ? byCommitment.get(commitment)
+        : commitment;
       return decoded === undefined ? [] : [decoded];
     });
     return [...found, ...bodies.filter(({ kind }) => kind === "undecodable")];
   }
 
-  /** Commitments of dispatched messages. @throws {RpcFault} `malformed`: without them messages would be lost. */
+  /** Commitments of dispatched messages; one that cannot be read does not hold up the others. */
   #readCommitments<T extends { readonly commitment: Hash256 }>(
     events: readonly RuntimeEvent[],
-    [name, codec]: readonly [name: string, codec: Codec<T>],
-    height: bigint,
-  ): ReadonlyMap<RuntimeEvent, Hash256> {
-    try {
-      return new Map(
-        events.filter((event) => event.name === name)
-          .map((event) => [event, decodeStrict(codec, event.fields, name).commitment]),
-      );
-    } catch (error) {
-      if (!(error instanceof ScaleError)) throw error;
-      const detail = `System.Events of block ${height}: ${error.message}`;
-      throw this.#node.client.fault("malformed", "state_getStorage", detail);
-    }
+    name: string,
+    codec: Codec<T>,
+  ): ReadonlyMap<RuntimeEvent, Hash256 | DecodedEvent> {
+    const read = (event: RuntimeEvent): Hash256 | DecodedEvent => {
+      try {
+        return readKnown(this.#node, codec, event.fields, `event Ismp.${name}`).commitment;
+      } catch (cause) {
+        if (!(cause instanceof ScaleError)) throw cause;
+        return { kind: "undecodable", error: new IsmpJsonError("System.Events", name, { cause }) };
+      }
+    };
+    return new Map(events.filter((event) => event.name === name).map((event) => [event, read(event)]));
   }
 
   /** Fetches bodies in parts; one that is too large is split. */

@@ -20,7 +20,7 @@ import type { ChainCapabilities } from "../capabilities.ts";
 import type { Chain } from "../port.ts";
 import { AnnouncedHeads, type HeadKind } from "./announced_heads.ts";
 import { SubstrateSender } from "./sender.ts";
-import { SubstrateCertainReads } from "./certain_reads.ts";
+import { SubstrateCertainReads, SubstrateReads } from "./reads.ts";
 import { planSubstrateChecks } from "./chain_checks.ts";
 import { checkMessageBodies } from "./offchain_rows.ts";
 import { checkChain } from "./checks.ts";
@@ -28,11 +28,10 @@ import { BLOCKS_PER_QUERY, SubstrateEvents } from "./events.ts";
 import { keySigner, type MessageSigner, plainSigner } from "./extrinsics.ts";
 import { SubstrateFees } from "./fees.ts";
 import { ChildTrie, Runtimes, type SubstrateNode } from "./node.ts";
-import { findUnsupported } from "./current_runtime.ts";
+import { findUnsupported } from "./dry_run.ts";
 import { SubstrateOutcomes } from "./outcomes.ts";
 import { SubstrateProofs } from "./proofs.ts";
 import { SubstrateSimulator } from "./simulation.ts";
-import { SubstrateReads } from "./reads.ts";
 
 /** Dependencies of a Substrate chain. */
 export interface SubstrateChainDeps {

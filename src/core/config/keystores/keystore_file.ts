@@ -1,9 +1,9 @@
 /** Encrypted keystores in files, with their passwords in other files. */
 import { toHex } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
-import { fileFailure } from "../file_failure.ts";
+import { type ConfigFiles, fileFailure } from "../files.ts";
 import { quoted } from "../redact.ts";
-import type { ConfigFiles, TomlValue } from "../toml.ts";
+import type { TomlValue } from "../toml.ts";
 import { isEthereumKeystore, openEthereumKeystore } from "./ethereum_keystore.ts";
 import type { OpenedKeystore } from "./opened_keystore.ts";
 import { isPolkadotKeystore, openPolkadotKeystore } from "./polkadot_keystore.ts";

@@ -3,6 +3,14 @@ import { type EventText, NOT_STARTED, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const chainEvents = {
+  unknown_met: {
+    text: "Something that this program does not know; skipped",
+    meaning:
+      "A chain, a contract or a node has something that a newer version of its software has: a variant, a " +
+      "field, a kind of event or of light client. What is known beside it is used. Logged once per run for each; " +
+      "`check` and `status` list them.",
+    action: "Update this program.",
+  },
   host_not_found: {
     text: "No contract at ismp_host",
     meaning: "The configured address of the ISMP host has no code.",

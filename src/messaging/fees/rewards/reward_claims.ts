@@ -6,7 +6,7 @@ import { equalBytes, type Hash256, toHash256 } from "../../../core/encoding/byte
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { contractSlotKey, epochRelayerSlot } from "../../../core/evm/host_storage.ts";
 import type { Proof } from "../../../core/ismp/proof.ts";
-import { postRequestCodec } from "../../../core/ismp/request.ts";
+import { postRequestCodec } from "../../../core/ismp/message.ts";
 import { consensusClaimMessage, requestClaimMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { FeeContext } from "../fee_context.ts";

@@ -4,8 +4,7 @@
  */
 import type { Ledger } from "../../ledger/ledger.ts";
 import { type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
-import type { Message } from "../../../core/ismp/message.ts";
-import { postRequestCodec } from "../../../core/ismp/request.ts";
+import { type Message, postRequestCodec } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 
 /** Delivery of ours that is recorded on its chain. */

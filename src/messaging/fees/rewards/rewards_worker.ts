@@ -1,7 +1,7 @@
 /** Loop that claims rewards of the hub's treasury for `[hub].signer`; without a signer the rows wait. */
 import { type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
-import { postRequestCodec } from "../../../core/ismp/request.ts";
+import { postRequestCodec } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { type FeeContext, isPassing } from "../fee_context.ts";

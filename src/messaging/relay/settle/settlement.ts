@@ -5,7 +5,7 @@
 import type { Chain } from "../../../core/chains/port.ts";
 import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
 import { outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
 import { applyOutcome, applyOutcomes, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
@@ -61,7 +61,7 @@ function readPaidBy(context: Settling, outcome: Included): Promise<Paid | undefi
 function recordInclusion(context: Settling, row: SubmissionRow, outcome: Included): void {
   if (row.state === "included") reopen(context, row);
   const items = context.ledger.submissions.itemsOf(row.id);
-  const ourself = ourselfOn(context.target);
+  const ourself = ourselfOn(context.target, row);
   const outcomes = outcomesFromEvents(
     items.map(({ requestCommitment }) => requestCommitment),
     outcome,
@@ -79,9 +79,9 @@ function recordInclusion(context: Settling, row: SubmissionRow, outcome: Include
   });
 }
 
-function ourselfOn(target: Chain): Uint8Array {
-  if (target.relayer === undefined) throw new Error(`No relayer address on ${target.id.stateMachine}`);
-  return target.relayer;
+/** Our address in receipts; of a chain that has become only a source, that of the account that signed. */
+function ourselfOn({ relayer }: Chain, { submission: { account } }: SubmissionRow): Uint8Array {
+  return relayer ?? fromHex(account ?? "0x");
 }
 
 /** Records a revert; the submission is polled until that is final, since it may succeed in another block. */
@@ -136,7 +136,7 @@ export async function settleByReceipts(
   // An uncertain receipt is read again before the message is sent again.
   const receipts = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
   const head = await target.reads.fetchHeight(signal);
-  const ourself = ourselfOn(target);
+  const ourself = ourselfOn(target, row);
   const outcomes = outcomesFromReceipts(receipts, ourself);
   const isRace = outcomes.includes("delivered_by_other");
   const isReverted = end.block !== undefined;

@@ -2,7 +2,7 @@
  * An Arbitrum chain on an L1, both real nodes, the rollup's headers with send roots, and a hub that has a client of it.
  */
 import { arbitrumState } from "./spec/vectors.ts";
-import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { createTestClient, http } from "viem";
 import { createArbitrumProver } from "../../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";

@@ -1,4 +1,4 @@
-import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { createBscProver } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";

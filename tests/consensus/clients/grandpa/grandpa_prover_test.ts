@@ -1,4 +1,4 @@
-import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { findDigest } from "../../../../devnet/hub/digest.ts";

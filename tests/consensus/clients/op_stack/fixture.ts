@@ -2,7 +2,7 @@
  * An OP stack chain on an L1, both real nodes, and a hub that has a client of it.
  */
 import { opStackState } from "./spec/vectors.ts";
-import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { createOpStackProver } from "../../../../src/consensus/clients/op_stack/op_stack_prover.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
 import type { OpStackOptions } from "../../../../src/consensus/rollup/rollup_options.ts";

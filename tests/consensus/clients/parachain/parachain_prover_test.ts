@@ -1,4 +1,4 @@
-import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { ProverFault, type ProverFinding } from "../../../../src/consensus/prover.ts";
 import { createGrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";

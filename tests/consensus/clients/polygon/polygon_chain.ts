@@ -2,7 +2,7 @@
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
-import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import type { Fetch } from "../../../../src/core/rpc/http.ts";
 import {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { createPolygonProver } from "../../../../src/consensus/clients/polygon/polygon_prover.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";

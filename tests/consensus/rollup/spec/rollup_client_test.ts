@@ -1,4 +1,4 @@
-import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { findRollupClient } from "../../../../src/consensus/rollup/spec/known_rollups.ts";

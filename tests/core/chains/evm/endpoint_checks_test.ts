@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { judgeBalance, judgeHostView } from "../../../../src/core/chains/evm/chain_checks.ts";
+import { refusesMessages } from "../../../../src/core/chains/evm/reads.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { probeEndpoints } from "../../../../src/core/chains/evm/endpoint_probe.ts";
@@ -17,6 +18,7 @@ import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.t
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 import { chainUnderTest, hub } from "./chain_fixture.ts";
 import { host, node } from "./scripted_node.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
 
 const never = new AbortController().signal;
 const NOW_MS = 1_767_225_600_000;
@@ -192,6 +194,15 @@ Deno.test("host view: an expired, frozen or foreign client of the hub is named",
   ]);
 });
 
+Deno.test("host view: a frozen status of a newer host is named, and the simulation is left to decide", () => {
+  const log = new RecordedLog();
+  const statuses = ["none", "incoming", "outgoing", "all", "unknown(4)"] as const;
+  assert.deepEqual(statuses.map((status) => refusesMessages(log, status)), [false, true, false, true, false]);
+  assert.deepEqual(log.lines.map(({ event, fields }) => [event, fields.what]), [
+    ["unknown_met", "frozen status unknown(4) of the host"],
+  ]);
+});
+
 Deno.test("evm checks: what is about the chain comes from an endpoint that answers, while another one hangs", async () => {
   await using hanging = node();
   hanging.failAlways({ kind: "hang" });
@@ -212,4 +223,36 @@ Deno.test("evm checks: what is about the chain comes from an endpoint that answe
   assert.equal(rows.find(({ check }) => check === "nonce")?.found, "5");
   assert.ok(rows.some(({ check }) => check === "hub_not_accepted"));
   assert.deepEqual(rows.filter(({ found }) => found.includes("no result")), []);
+});
+
+Deno.test("evm checks: of a chain that is only a source neither account, nonces nor simulations are checked", async () => {
+  await using good = node({
+    eth_getCode: () => "0x60",
+    eth_getBalance: () => "0x0",
+    debug_traceCall: () => new ScriptedError(-32601, "no such method"),
+    eth_simulateV1: () => new ScriptedError(-32601, "no such method"),
+  });
+  const { chain } = chainUnderTest([good.url], {
+    ismpHost: host,
+    stateMachine: evmStateMachine(1),
+    signer: undefined,
+  });
+  assert.equal(chain.relayer, undefined);
+  const { jobs } = chain.planChecks({
+    hub,
+    fetchKnownHeight: () => Promise.resolve(undefined),
+    judgeNonces: () => assert.fail(),
+  });
+  const rows = await runChecks({ clock: systemClock }, jobs, never);
+  const found = rows.map(({ check }) => check);
+  for (const check of ["balance", "nonce", "simulation", "balance_low", "simulation_unavailable"] as const) {
+    assert.ok(!found.includes(check), check);
+  }
+  assert.equal(
+    rows.find(({ check }) => check === "signer")?.found,
+    "no signer: nothing is sent to this chain",
+  );
+  await assert.rejects(
+    chain.signMessage({ preimage: new Uint8Array(), digest: `0x${"00".repeat(32)}` }, never),
+  );
 });

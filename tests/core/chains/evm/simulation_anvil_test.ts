@@ -136,7 +136,7 @@ Deno.test("simulation: modules that behave only while they are imagined are seen
       const taken: string[] = [];
       for (const poor of [false, true]) {
         const balance = poor ? 1_000n : 10n ** 22n;
-        await host.node.setBalance({ address: toHex(chain.relayer), value: balance });
+        await host.node.setBalance({ address: toHex(chain.relayer ?? assert.fail()), value: balance });
         for (const [index, body] of bodies.entries()) {
           const messages = [hostilePost(host, to, BigInt(index), body)];
           const height = await host.reader.getBlockNumber();

@@ -85,6 +85,38 @@ Deno.test("assumptions: an event with other fields is found", () => {
   });
   assert.equal(
     runtime.findEventMismatch(event(["u64"])),
-    "Ismp.StateMachineUpdated: argument: expected 1 fields, found 2",
+    "Ismp.StateMachineUpdated: .0: expected u64, found fields",
+  );
+  assert.equal(
+    runtime.findEventMismatch(event(["u64", "u64", "u64"])),
+    "Ismp.StateMachineUpdated: argument: expected 3 fields, found 2",
+  );
+});
+
+Deno.test("assumptions: what is read may have more at its end, what is written and what is counted may not", () => {
+  const runtime = runtimeOf("nexus-head");
+  const id4: Layout = { array: "u8", length: 4 };
+  // As if the runtime had appended the second field of an event, and the last two of a stored value.
+  const updated = all.flatMap(({ events = [] }) => events).find(({ event }) =>
+    event === "Ismp.StateMachineUpdated"
+  );
+  assert.ok(updated?.fields !== undefined);
+  assert.equal(runtime.findEventMismatch({ ...updated, fields: updated.fields.slice(0, 1) }), undefined);
+  const commitment = storageOf("Ismp.BoundedStateCommitments");
+  assert.equal(runtime.findStorageMismatch({ ...commitment, value: { fields: ["u64"] } }), undefined);
+  assert.match(
+    runtime.findStorageMismatch({ ...commitment, value: { fields: ["u32"] } }) ?? "",
+    /value\.0: expected u32, found u64/,
+  );
+  // Items of a list follow each other: one field more would move all that come behind.
+  const rotations = storageOf("BeefyConsensusProofs.RotationProofs");
+  assert.match(
+    runtime.findStorageMismatch({ ...rotations, value: { list: { fields: ["u64", "u64", "u64"] } } }) ?? "",
+    /expected 3 fields, found 2/,
+  );
+  const consensus = { pallet: "Ismp", call: "handle_unsigned" };
+  assert.match(
+    runtime.findCallMismatch({ ...consensus, layout: [{ list: { variants: { 0: ["u64", id4] } } }] }) ?? "",
+    /expected/,
   );
 });

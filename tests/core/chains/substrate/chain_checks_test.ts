@@ -8,7 +8,7 @@ import {
 import { createChainContext } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
-import { u64 } from "../../../../src/core/encoding/scale.ts";
+import { bytes, Option, u64 } from "../../../../src/core/encoding/scale.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -21,7 +21,7 @@ import {
   SILENCE,
 } from "../../../support/scripted_socket.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
-import { blockHashes, hashOf, headerJson } from "./scripted_hub.ts";
+import { blockHashes, hashOf, headerJson, scriptHub } from "./scripted_hub.ts";
 
 const never = new AbortController().signal;
 const nexus = hubMetadata("nexus-head");
@@ -133,5 +133,35 @@ Deno.test("substrate checks: late finality and a chain without blocks need atten
   assert.match(
     ahead.find(({ check }) => check === "clock")?.found ?? "",
     /this machine's clock is 86400 s behind/,
+  );
+});
+
+Deno.test("counterparties: a light client of a kind that is not known is named, whatever its bytes", async () => {
+  const id = { stateMachine: parseStateMachine("EVM-1"), consensusStateId: toConsensusStateId("ETH0") };
+  for (const [stored, named] of [["0x4e455757", "NEWW"], ["0xff455757", "0xff455757"]]) {
+    const { chain, run, log } = scriptHub({ state_getStorage: () => stored });
+    assert.equal(await run(chain.counterparties.findUnlisted(id, never)), undefined);
+    assert.deepEqual(log.linesOf("unknown_met").map(({ fields }) => fields.what), [`light client ${named}`]);
+    await chain.close();
+  }
+});
+
+Deno.test("runtimes: metadata of a newer version is asked for in a known one, by the runtime's own API", async () => {
+  const newer = Uint8Array.of(0x6d, 0x65, 0x74, 0x61, 17, 1, 2, 3);
+  const asked: unknown[] = [];
+  const rows = await check({
+    state_getMetadata: () => toHex(newer),
+    state_call: (method, argument) => {
+      asked.push([method, argument]);
+      return toHex(Option(bytes).enc(argument === "0x0e000000" ? nexus.metadata : undefined));
+    },
+  });
+  assert.equal(results(rows).node, "ok");
+  assert.deepEqual(
+    asked,
+    ["0x0e000000", "0x0f000000", "0x10000000"].map((version) => [
+      "Metadata_metadata_at_version",
+      version,
+    ]),
   );
 });

@@ -88,6 +88,16 @@ Deno.test("accounts: a balance that is no U256 is malformed", async () => {
   await hub.chain.close();
 });
 
+Deno.test("accounts: a field that a newer runtime appended to a value is named, and the known ones are read", async () => {
+  const key = toHex(relayerKeys.fees(chain56, address));
+  const hub = holding(new Map([[key, `${toHex(u256.enc(7n))}0102`]]));
+  assert.equal(await hub.run(hub.chain.accounts.fetchFeeBalance(chain56, address, signal)), 7n);
+  assert.deepEqual(hub.log.linesOf("unknown_met").map(({ fields }) => fields.what), [
+    "a field at the end of Relayer.Fees",
+  ]);
+  await hub.chain.close();
+});
+
 Deno.test("accounts: requests are claimed, unclaimed or unknown", async () => {
   const metadata = (claimed: boolean): string =>
     toHex(requestMetadataCodec.enc({
@@ -146,12 +156,15 @@ Deno.test("accounts: more modules than one page holds are all found, those witho
     [toHex(relayerKeys.outboundRequestDeliveryReward(module)), toHex(u128.enc(BigInt(index)))] as const
   );
   const other = `${toHex(storagePrefix("Relayer", "Fees"))}00`;
-  const hub = holding(new Map([...entries, [other, "0x00"]]));
+  // A key that is no module as this program knows them.
+  const strange = `${toHex(storagePrefix("Relayer", "OutboundRequestDeliveryReward"))}${"00".repeat(16)}0501`;
+  const hub = holding(new Map([...entries, [other, "0x00"], [strange, toHex(u128.enc(1n))]]));
   const found = await hub.run(hub.chain.rewards.fetchRewardedModules(signal));
   assert.equal(hub.trips(), 6);
   assert.equal(found.size, 2_000);
   assert.equal(found.get(toHex(modules[2_000] ?? address)), 2_000n);
   assert.equal(found.has(toHex(modules[0] ?? address)), false);
+  assert.deepEqual(hub.log.events("warn"), ["unknown_met"]);
   assert.deepEqual([...found.keys()].sort(compareHexOf), modules.slice(1).map(toHex).sort(compareHexOf));
   await hub.chain.close();
 });

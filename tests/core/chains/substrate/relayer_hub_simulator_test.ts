@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SubstrateSigningFacts } from "../../../../src/core/chains/substrate/signing_facts.ts";
+import { SubstrateSigningFacts } from "../../../../src/core/chains/substrate/sender.ts";
 import { aged } from "../../../support/aged.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/submission.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import {
   commitSender,
@@ -40,7 +41,7 @@ function smallAnswers(bytes: number): Profile<RpcBehaviour> {
 }
 
 /** One block with posts of the hub, deliveries to it, answered GETs and a chain's new height. */
-async function produceLargeBlock(hub: Hub): Promise<bigint> {
+async function produceLargeBlock(hub: Hub, also: readonly StateMachine[] = []): Promise<bigint> {
   const questions = await askQuestions(hub, [question(1n), question(2n)]);
   assert.equal(await fetchRefusal(hub, relayerCalls.answerGets(questions)), undefined);
   const requests = [post(11n), post(12n)];
@@ -55,6 +56,15 @@ async function produceLargeBlock(hub: Hub): Promise<bigint> {
       from: demoModuleId,
       to: new Uint8Array(20).fill(nonce),
       body: new Uint8Array(300).fill(nonce),
+      timeoutSec: 0n,
+    });
+  }
+  for (const dest of also) {
+    void hub.dispatchPost({
+      dest,
+      from: demoModuleId,
+      to: new Uint8Array(20),
+      body: Uint8Array.of(1),
       timeoutSec: 0n,
     });
   }
@@ -96,6 +106,21 @@ Deno.test("stored events: a node that does not answer with System.Events either 
     limited.chain.events.fetchEvents(block, block, signal),
     (fault: unknown) => fault instanceof RpcFault && fault.code === "too_large",
   );
+});
+
+/** The answer of a node whose chain has an id that is no text, where it had this one. */
+function withBytesAsId(text: string): string {
+  return text.replaceAll("SUBSTRATE-cere", "SUBSTRATE-\u00ffere").replaceAll("63657265", "ff657265");
+}
+
+Deno.test("stored events: one event that cannot be read leaves the others of its block", async () => {
+  await using hub = await startGetHub();
+  const block = await produceLargeBlock(hub, [parseStateMachine("SUBSTRATE-cere")]);
+  await using node = startProfiledNode(hub.httpUrl, smallAnswers(30_000));
+  await using limited = connect(hub, { rpcWs: new EndpointUrl(node.wsUrl) }, { alter: withBytesAsId });
+  const found = await limited.chain.events.fetchEvents(block - 1n, block + 2n, signal);
+  assert.equal(found.filter((event) => event.kind === "message").length, POSTS + 4);
+  assert.deepEqual(limited.log.events("warn"), ["event_unreadable"]);
 });
 
 /** The answer of a node without the body of the last of these requests. */

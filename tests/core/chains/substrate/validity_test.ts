@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
-import { readDryRun, readValidation } from "../../../../src/core/chains/substrate/validity.ts";
+import { readDryRun, readValidation } from "../../../../src/core/chains/substrate/dry_run.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 

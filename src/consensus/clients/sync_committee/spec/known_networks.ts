@@ -2,7 +2,7 @@
  * Constants of the four beacon chains that the hub can follow.
  * Source: polytope-labs/hyperbridge: modules/consensus/sync-committee/primitives/src/constants.rs.
  */
-import { consensusClientIds } from "../../../../core/ismp/consensus_client_ids.ts";
+import { consensusClientIds } from "../../../../core/ismp/consensus_clients.ts";
 import type { Hex } from "../../../../core/encoding/bytes.ts";
 import { type BeaconNetwork, type Fork, forkNames } from "./beacon_network.ts";
 

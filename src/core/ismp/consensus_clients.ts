@@ -1,12 +1,31 @@
 /**
- * Light clients that accept proofs of a chain's state only after governance has listed the chain, whatever heights of
- * it they know: those of beacon chains, also for the rollups whose heights are stored under their names. Source:
- * polytope-labs/hyperbridge: modules/ismp/clients/sync-committee/src/{pallet,beacon_client}.rs.
+ * Ids of the consensus clients that the hub and other Substrate chains have, one per implementation. Source:
+ * docs/protocol/evm-consensus.md section 3, docs/protocol/polygon.md section 5 and docs/protocol/hub-consensus.md
+ * section 2.
  */
-import { consensusClientIds } from "./consensus_client_ids.ts";
+import {
+  type ConsensusClientId,
+  type StateMachine,
+  stateMachineCodec,
+  toConsensusClientId,
+} from "./state_machine.ts";
 import { concatBytes } from "../encoding/bytes.ts";
-import { type ConsensusClientId, type StateMachine, stateMachineCodec } from "./state_machine.ts";
 import { storagePrefix, twoxConcat } from "./storage_keys.ts";
+
+/** By what the client verifies. */
+export const consensusClientIds = {
+  /** Ethereum's beacon chain and its testnets. */
+  ethereum: toConsensusClientId("BEAC"),
+  /** Gnosis' beacon chain. */
+  gnosis: toConsensusClientId("GNOS"),
+  bsc: toConsensusClientId("BSCP"),
+  opStack: toConsensusClientId("OPTC"),
+  arbitrum: toConsensusClientId("ARBC"),
+  polygon: toConsensusClientId("PLGN"),
+  parachain: toConsensusClientId("PARA"),
+  grandpa: toConsensusClientId("GRNP"),
+  beefy: toConsensusClientId("BEEF"),
+} as const;
 
 /** Location of a client's list, as messages name it. */
 export interface AcceptedChains {

@@ -1,4 +1,21 @@
-/** What is wrong with files in words, for both programs: apart from what reads them, because commands say it, too. */
+/** Files that a configuration names, and what is wrong with them in words. */
+
+/** Access to files, handed in by the program. */
+export interface ConfigFiles {
+  /**
+   * Whole content of a file; relative paths are relative to the working directory.
+   * @throws the runtime's error, which is told apart by its `name` or `code` only.
+   */
+  readonly readFile: (path: string) => Uint8Array;
+  /** A variable of the environment, for `${NAME}` in a file; `undefined`: not set. Absent: there are none. */
+  readonly readVariable?: (name: string) => string | undefined;
+  /** Permissions of a file (as `chmod` takes them); `undefined`: unknown. Absent: always. */
+  readonly readMode?: (path: string) => number | undefined;
+  /** Keys of keystores that were opened before, by a hash of file and password. */
+  readonly openedKeystores?: Map<string, Uint8Array>;
+  /** Called for each private key that stands in the file itself. */
+  readonly noteInlineKey?: () => void;
+}
 
 /** Why a file could not be read, in words, from the error of Deno or Node. */
 export function fileFailure(error: unknown): string {
