@@ -72,12 +72,12 @@ export class EvmSender implements Sender {
     });
     if (paidWei !== undefined && nowWei > paidWei) {
       const besideData = paidWei === maxGasPriceWei ? "" : " beside its data, which costs more than before";
-      const detail = `gas costs ${nowWei} wei now, its fees pay for ${paidWei} wei${besideData}`;
+      const detail = `gas costs ${nowWei} wei now, ${paidWei} wei may be paid${besideData}`;
       return refused({ code: "too_expensive", detail });
     }
     if (maximumGasPriceWei !== undefined && nowWei > maximumGasPriceWei) {
       const detail = `gas costs ${nowWei} wei now, above maximum_gas_price = ${maximumGasPriceWei} wei`;
-      return refused({ code: "too_expensive", detail });
+      return refused({ code: "price_limit", detail });
     }
     const price = [paidWei, maximumGasPriceWei].reduce(
       (offered, capWei) => capWei === undefined ? offered : capPrice(offered, capWei),
