@@ -22,7 +22,7 @@ const ACCEPTED_FOR_MS = 60 * 60_000;
 /** Time after which one node's word alone may move the accepted price to twice its value, ms. */
 const SINGLE_WORD_MS = 10 * 60_000;
 
-/** Timeout of an endpoint that is asked for comparison, ms; a slower one is passed over. */
+/** Timeout of an endpoint that is asked for comparison, ms; a slower one is skipped. */
 const COMPARISON_TIMEOUT_MS = 5_000;
 
 /** A price that was accepted, and when. */
