@@ -259,6 +259,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/evm": 2359,
   "core/ismp": 2100,
   "core/merkle": 1001,
+  "core/pricing": 400,
   "core/rpc": 3940,
   "core/runtime": 2456,
   "core/substrate": 274,
@@ -270,7 +271,6 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/control": 1272,
   "messaging/fees": 4153,
   "messaging/ledger": 5177,
-  "messaging/pricing": 355,
   "messaging/relay": 8278,
   "messaging/status": 1223,
 };

@@ -110,7 +110,10 @@ export class EvmContext {
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
     this.#marketCache = new Cached(at.clock, MARKET_TTL_MS);
     this.mempoolSightings = new MempoolSightings(at.clock);
-    this.prices = new GasPrices(this);
+    this.prices = new GasPrices({
+      ...at,
+      reportFault: (endpoint, event, fields) => this.reportFault(endpoint, event, fields),
+    });
     this.#decimalsCache = new Cached(at.clock, DECIMALS_TTL_MS);
   }
 

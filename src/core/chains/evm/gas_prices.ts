@@ -5,7 +5,8 @@
  */
 import { RpcFault } from "../../rpc/fault.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import type { EvmContext } from "./evm_context.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { LogFields } from "../../telemetry/log.ts";
 import type { GasMarket } from "./gas.ts";
 import { feeHistory, gasPrice, type Query } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
@@ -87,13 +88,21 @@ function tipOf({ tipWei = 0n }: FeeHistory, lowestTipWei: bigint): bigint {
   return tips.reduce((highest, tip) => tip > highest ? tip : highest);
 }
 
+/** Dependencies of {@link GasPrices}. */
+export interface GasPricesDeps {
+  readonly endpoints: RpcEndpointSet;
+  readonly clock: Clock;
+  /** Reports an endpoint whose price is not offered. */
+  readonly reportFault: (endpoint: string, event: "gas_price_implausible", fields: LogFields) => void;
+}
+
 /** Prices of one chain's gas, bounded by comparison. */
 export class GasPrices {
-  readonly #context: Pick<EvmContext, "at" | "reportFault">;
+  readonly #deps: GasPricesDeps;
   #accepted: AcceptedPrice | undefined;
 
-  constructor(context: Pick<EvmContext, "at" | "reportFault">) {
-    this.#context = context;
+  constructor(deps: GasPricesDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -106,7 +115,7 @@ export class GasPrices {
     host: string,
     signal: AbortSignal,
   ): Promise<T> {
-    const nowMs = this.#context.at.clock.now();
+    const nowMs = this.#deps.clock.now();
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
@@ -118,7 +127,7 @@ export class GasPrices {
     const bounded = boundPrice({ namedWei, lowestTipWei, history, otherWei, accepted, nowMs });
     this.#accepted = bounded.accepted;
     if (bounded.against === undefined) return market;
-    this.#context.reportFault(host, "gas_price_implausible", {
+    this.#deps.reportFault(host, "gas_price_implausible", {
       namedWei,
       offeredWei: bounded.wei,
       against: bounded.against,
@@ -127,12 +136,12 @@ export class GasPrices {
   }
 
   async #fetchHistory(host: string, signal: AbortSignal): Promise<FeeHistory | undefined> {
-    const own = this.#context.at.endpoints.each().filter(({ hosts }) => hosts.includes(host));
+    const own = this.#deps.endpoints.each().filter(({ hosts }) => hosts.includes(host));
     return await firstAnswer(own, feeHistory, signal);
   }
 
   async #fetchOtherPrice(host: string, signal: AbortSignal): Promise<bigint | undefined> {
-    const others = this.#context.at.endpoints.each().filter(({ hosts }) => !hosts.includes(host));
+    const others = this.#deps.endpoints.each().filter(({ hosts }) => !hosts.includes(host));
     return await firstAnswer(others, gasPrice, signal);
   }
 }

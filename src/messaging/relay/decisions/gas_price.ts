@@ -2,7 +2,8 @@
  * Decides the maximum price per unit of gas: when a batch is signed, and when its transaction is replaced. Pure.
  * Rules: docs/protocol/messaging.md section 10.3: replacements as long as the delivery is still profitable.
  */
-import { costUsd18, requiredUsd18, unitPrice27, type Usage } from "./money.ts";
+import { unitPrice27 } from "../../../core/evm/native_price.ts";
+import { costUsd18, requiredUsd18, type Usage } from "./money.ts";
 
 /** Input for the maximum price of a transaction. */
 export interface PriceBoundInput extends Usage {

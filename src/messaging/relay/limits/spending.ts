@@ -12,12 +12,13 @@ import type {
   SubmissionItemRow,
   SubmissionRow,
 } from "../../ledger/ledger.ts";
-import type { PriceSource } from "../../pricing/price_source.ts";
+import type { PriceSource } from "../../../core/pricing/price_source.ts";
 import { toHash256 } from "../../../core/encoding/bytes.ts";
 import type { Leg, RelayDeps, Settling, TargetContext } from "../leg.ts";
 import * as z from "zod";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
-import { DAY_MS, lossBoundWei, stoppedUntilMs } from "../decisions/spending_summary.ts";
+import { stoppedUntilMs } from "../decisions/spending_summary.ts";
+import { DAY_MS, lossBoundWei } from "../../../core/pricing/loss_bound.ts";
 import { waitNoticeMs } from "../../../core/runtime/waiting.ts";
 import { UNFUNDED_PAUSE_MS } from "../decisions/retry_schedule.ts";
 
