@@ -6,6 +6,8 @@ import { endpointHost } from "../../core/config/redact.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
+import { type AnswerLimit, answerLimit } from "../../core/rpc/answer_limits.ts";
+import { readBody } from "../../core/rpc/body.ts";
 import { safeDetail } from "../../core/rpc/detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import {
@@ -14,10 +16,11 @@ import {
   type Fetch,
   readRetryAfterMs,
 } from "../../core/rpc/http_exchange.ts";
-import { type Json, parseJson } from "../../core/rpc/json.ts";
+import { type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import {
   ConnectionEnded,
+  connectionEnded,
   isJson,
   isOctets,
   JSON_TYPE,
@@ -79,14 +82,13 @@ export interface RestEndpointOptions {
   readonly chain: string;
   /** Default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Maximum size of an answer that is read whole, bytes. Default 16 MiB. */
+  /** Maximum size of an answer that is read whole, bytes, where it is below the limit of its route. */
   readonly maxAnswerBytes?: number | undefined;
   /** Maximum size of a streamed body, bytes. Default 4 GiB. */
   readonly maxStreamBytes?: number | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-const DEFAULT_MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const DEFAULT_MAX_STREAM_BYTES = 4 * 1024 * 1024 * 1024;
 /** Maximum size of an error body to read. */
 const MAX_ERROR_BYTES = 4096;
@@ -135,8 +137,8 @@ export class RestEndpoint {
 
   /** Fetches the JSON at a path. @throws {RpcFault} */
   async fetchJson(request: RestRequest, conditions: RestConditions): Promise<Json> {
-    const { text } = await this.#fetchWhole(request, JSON_TYPE, conditions);
-    return this.#parse(text, request);
+    const { bytes } = await this.#fetchWhole(request, JSON_TYPE, conditions);
+    return this.#parse(bytes, request);
   }
 
   /** Fetches a path, as bytes where the endpoint offers them. @throws {RpcFault} */
@@ -144,7 +146,7 @@ export class RestEndpoint {
     const whole = await this.#fetchWhole(request, EITHER_TYPE, conditions);
     return whole.isOctets
       ? { kind: "octets", bytes: whole.bytes }
-      : { kind: "json", json: this.#parse(whole.text, request) };
+      : { kind: "json", json: this.#parse(whole.bytes, request) };
   }
 
   /**
@@ -181,19 +183,23 @@ export class RestEndpoint {
   }
 
   /** Reads a whole answer within the deadline. */
-  async #fetchWhole(request: RestRequest, accept: string, conditions: RestConditions): Promise<WholeAnswer> {
-    const limit = this.#options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES;
+  async #fetchWhole(
+    request: RestRequest,
+    accept: string,
+    conditions: RestConditions,
+  ): Promise<{ readonly bytes: Uint8Array; readonly isOctets: boolean }> {
+    const limit = this.#limitOf(request);
     return await this.#exchange(
       request,
       { accept, signal: conditions.signal },
       (begin) =>
         this.#within(request, conditions, async () => {
           const response = await begin();
-          const bytes = await this.#readUpTo(response, limit + 1);
-          if (bytes.length > limit) {
-            throw this.#fault("too_large", request, { detail: `the answer exceeds ${limit} bytes` });
+          const bytes = await this.#read(response, limit.bytes);
+          if (bytes === undefined) {
+            throw this.#fault(limit.excess, request, { detail: `the answer exceeds ${limit.bytes} bytes` });
           }
-          return new WholeAnswer(bytes, isOctets(response));
+          return { bytes, isOctets: isOctets(response) };
         }),
     );
   }
@@ -269,7 +275,8 @@ export class RestEndpoint {
   }
 
   async #statusFault(response: Response, request: RestRequest): Promise<RpcFault> {
-    const words = readMessage(new TextDecoder().decode(await this.#readUpTo(response, MAX_ERROR_BYTES)));
+    const body = await this.#read(response, MAX_ERROR_BYTES);
+    const words = body === undefined ? undefined : readMessage(new TextDecoder().decode(body));
     return this.#fault(toFaultCode(response.status, words !== undefined), request, {
       detail: words === undefined
         ? `HTTP ${response.status}`
@@ -278,22 +285,17 @@ export class RestEndpoint {
     });
   }
 
-  async #readUpTo(response: Response, limit: number): Promise<Uint8Array> {
-    const pieces: Uint8Array[] = [];
-    let size = 0;
-    for await (const piece of readPieces(response)) {
-      pieces.push(piece);
-      size += piece.length;
-      this.#bytesRead += piece.length;
-      if (size >= limit) break;
-    }
-    const whole = new Uint8Array(size);
-    let at = 0;
-    for (const piece of pieces) {
-      whole.set(piece, at);
-      at += piece.length;
-    }
-    return whole;
+  /** Reads a whole body; `undefined`: it has more bytes than the limit. @throws {ConnectionEnded} */
+  async #read(response: Response, limit: number): Promise<Uint8Array | undefined> {
+    const body = await readBody(response, limit).catch((cause) => {
+      throw connectionEnded(cause);
+    });
+    this.#bytesRead += body?.length ?? limit;
+    return body;
+  }
+
+  #limitOf({ route }: Pick<RestRequest, "route">): AnswerLimit {
+    return answerLimit([route], this.#options.maxAnswerBytes);
   }
 
   async #within<T>(
@@ -310,11 +312,13 @@ export class RestEndpoint {
     }
   }
 
-  #parse(text: string, request: RestRequest): Json {
+  #parse(bytes: Uint8Array, request: RestRequest): Json {
     try {
-      return parseJson(text);
-    } catch {
-      throw this.#fault("malformed", request, { detail: "the answer is not complete JSON" });
+      return parseJson(new TextDecoder().decode(bytes), this.#limitOf(request));
+    } catch (error) {
+      throw error instanceof JsonLimitError
+        ? this.#fault("oversized", request, { detail: `the answer has ${error.message}` })
+        : this.#fault("malformed", request, { detail: "the answer is not complete JSON" });
     }
   }
 
@@ -330,14 +334,5 @@ export class RestEndpoint {
   ): RpcFault {
     const where = { chain: this.#options.chain, endpointHost: this.host, method: request.route };
     return new RpcFault(code, reactionTo(code), where, options);
-  }
-}
-
-/** Bytes of an answer, with their declared type. */
-class WholeAnswer {
-  constructor(readonly bytes: Uint8Array, readonly isOctets: boolean) {}
-
-  get text(): string {
-    return new TextDecoder().decode(this.bytes);
   }
 }

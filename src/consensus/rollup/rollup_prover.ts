@@ -269,6 +269,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     if (reader === undefined) return fault;
     switch (fault.code) {
       case "malformed":
+      case "oversized":
       case "wrong_chain":
         return new ProverFault("bad_data", {
           chain: reader.chain,

@@ -17,7 +17,7 @@ export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
 export const nodeKeys = {
   maxRpcPayloadSizeBytes: withDefault(integer(1, UINT32_MAX, "bytes"), 150_000_000, {
     name: "max_rpc_payload_size",
-    description: "Maximum size of one RPC request or response.",
+    description: "Maximum size of one RPC request or response; most methods have a lower limit of their own.",
   }),
   maxConcurrentQueries: withDefault(integer(1, UINT32_MAX), DEFAULT_MAX_CONCURRENT_QUERIES, {
     name: "max_concurent_queries",

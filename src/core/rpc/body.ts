@@ -1,4 +1,4 @@
-/** Bodies of HTTP answers, read into one buffer: nothing is allocated for each part that arrives. */
+/** Bodies of HTTP answers, read into one buffer. */
 import { giveTurn } from "../runtime/slices.ts";
 
 /** Bytes that most answers fit in. */
@@ -6,80 +6,32 @@ const FIRST_BYTES = 16 * 1024;
 /** Bytes after which others have their turn. */
 const TURN_BYTES = 1024 * 1024;
 
-/** Takes the next bytes of a body into a buffer behind `size`; returns the buffer, which may be another, and the size. */
-type ReadInto = (
-  buffer: Uint8Array<ArrayBuffer>,
-  size: number,
-) => Promise<{ readonly buffer: Uint8Array<ArrayBuffer>; readonly size: number; readonly isDone: boolean }>;
-
-/** Reads a body whole; `undefined`, and the rest is not read, when it has more than `limit` bytes. */
+/**
+ * Reads a body whole, its bytes counted as they arrive, after decompression; `undefined`, and the rest is not read, when
+ * it has more than `limit` bytes. Throws what the stream throws when the connection ends.
+ */
 export async function readBody(
   { body }: Pick<Response, "body">,
   limit: number,
 ): Promise<Uint8Array | undefined> {
   if (body === null) return new Uint8Array();
-  const { readInto, cancel } = open(body);
+  let buffer = new Uint8Array(Math.min(FIRST_BYTES, limit));
+  let size = 0;
   let turnAt = TURN_BYTES;
-  for (let at = await readInto(new Uint8Array(FIRST_BYTES), 0);; at = await readInto(at.buffer, at.size)) {
-    const { buffer, size, isDone } = at;
-    if (size > limit) {
-      await cancel();
-      return undefined;
+  // Leaving the loop cancels the body.
+  for await (const part of body) {
+    const at = size;
+    size += part.length;
+    if (size > limit) return undefined;
+    if (size > buffer.length) {
+      const larger = new Uint8Array(Math.min(limit, Math.max(2 * buffer.length, size)));
+      larger.set(buffer.subarray(0, at));
+      buffer = larger;
     }
-    if (isDone) return buffer.subarray(0, size);
+    buffer.set(part, at);
     if (size < turnAt) continue;
     turnAt = size + TURN_BYTES;
     await giveTurn();
   }
-}
-
-function open(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-): { readonly readInto: ReadInto; readonly cancel: () => Promise<void> } {
-  const direct = directReader(body);
-  if (direct !== undefined) {
-    return {
-      readInto: async (buffer, size) => {
-        const room = size < buffer.length ? buffer : withRoom(buffer, size, 1);
-        const { done, value } = await direct.read(room.subarray(size));
-        // The stream keeps the buffer that it was given, and returns its memory as another.
-        if (value === undefined) throw new TypeError("The buffer of a body was not returned");
-        return { buffer: new Uint8Array(value.buffer), size: size + value.length, isDone: done };
-      },
-      cancel: () => direct.cancel(),
-    };
-  }
-  const reader = body.getReader();
-  return {
-    readInto: async (buffer, size) => {
-      const { done, value } = await reader.read();
-      if (done) return { buffer, size, isDone: true };
-      const room = withRoom(buffer, size, value.length);
-      room.set(value, size);
-      return { buffer: room, size: size + value.length, isDone: false };
-    },
-    cancel: () => reader.cancel(),
-  };
-}
-
-/** The reader that fills a given buffer; answers of the network have one. */
-function directReader(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStreamBYOBReader | undefined {
-  try {
-    return body.getReader({ mode: "byob" });
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
-}
-
-/** The buffer, or its content in one twice as large or larger, with room for `count` bytes behind `size`. */
-function withRoom(
-  buffer: Uint8Array<ArrayBuffer>,
-  size: number,
-  count: number,
-): Uint8Array<ArrayBuffer> {
-  if (size + count <= buffer.length) return buffer;
-  const larger = new Uint8Array(Math.max(2 * buffer.length, size + count));
-  larger.set(buffer.subarray(0, size));
-  return larger;
+  return buffer.subarray(0, size);
 }

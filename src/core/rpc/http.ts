@@ -2,6 +2,7 @@
  * JSON-RPC over HTTP POST: one call or a batch as one request, with a check of the answer's shape. Independent of node
  * families: the caller provides the translation of error texts.
  */
+import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
 import {
   BATCH_METHOD,
   type CallConditions,
@@ -22,7 +23,7 @@ import {
   type HttpAnswer,
   type HttpDeps,
 } from "./http_exchange.ts";
-import { isJsonObject, type Json, parseJson } from "./json.ts";
+import { isJsonObject, type Json, JsonLimitError, parseJson } from "./json.ts";
 
 export type { Fetch };
 
@@ -43,10 +44,12 @@ class HttpEndpoint implements RpcEndpoint {
   readonly host: string;
   readonly #address: HttpAddress;
   readonly #translate: TranslateError;
+  readonly #maxBytes: number | undefined;
   #lastId = 0;
 
   constructor(deps: HttpDeps, { translate, ...options }: HttpEndpointOptions) {
     this.#address = new HttpAddress(deps, options);
+    this.#maxBytes = options.maxResponseBytes;
     this.host = this.#address.host;
     this.#translate = translate;
   }
@@ -63,18 +66,24 @@ class HttpEndpoint implements RpcEndpoint {
       params: call.params,
     }));
     const body = JSON.stringify(wire.length === 1 ? wire[0] : wire);
-    const answer = await this.#address.exchange({ what: formatMethods(calls), body }, conditions);
-    return this.#readAnswers(answer, calls, firstId);
+    const limit = answerLimit(calls.map(({ method }) => method), this.#maxBytes);
+    const answer = await this.#address.exchange({ what: formatMethods(calls), limit, body }, conditions);
+    return this.#readAnswers({ ...answer, limit }, calls, firstId);
   }
 
-  #readAnswers(exchange: HttpAnswer, calls: readonly RpcCall[], firstId: number): readonly RpcAnswer[] {
+  #readAnswers(
+    exchange: HttpAnswer & { readonly limit: AnswerLimit },
+    calls: readonly RpcCall[],
+    firstId: number,
+  ): readonly RpcAnswer[] {
     const method = formatMethods(calls);
     if (exchange.status === 429) throw this.#address.statusFault(exchange, method);
     let answer: Json;
     try {
-      answer = parseJson(exchange.text);
-    } catch {
-      throw this.#withoutJson(exchange, calls);
+      answer = parseJson(exchange.text, exchange.limit);
+    } catch (error) {
+      if (!(error instanceof JsonLimitError)) throw this.#withoutJson(exchange, calls);
+      throw this.#address.fault("oversized", method, { detail: `the answer has ${error.message}` });
     }
     if (isJsonObject(answer) && calls.length > 1) throw this.#refusedBatch(answer, exchange, method);
     const entries = calls.length === 1 && !Array.isArray(answer) ? [answer] : answer;

@@ -6,6 +6,7 @@ import { endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
+import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
 import type { CallConditions } from "./call.ts";
 import { readBody } from "./body.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
@@ -27,7 +28,7 @@ export interface HttpAddressOptions {
   readonly chain: string;
   /** Deadline of a request unless the call sets one, milliseconds. Default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Maximum size of an answer, bytes. Default 64 MiB. */
+  /** Maximum size of an answer, bytes, where it is below the limit of its method. */
   readonly maxResponseBytes?: number | undefined;
 }
 
@@ -35,6 +36,8 @@ export interface HttpAddressOptions {
 export interface HttpRequest {
   /** Name of the request in faults. */
   readonly what: string;
+  /** Limit of the answer; absent: that of {@link HttpRequest.what}. */
+  readonly limit?: AnswerLimit;
   /** Appended to the path of the URL; absent: the URL itself. */
   readonly path?: string;
   /** JSON to post; absent: a GET request. */
@@ -51,7 +54,6 @@ export interface HttpAnswer {
 /** Characters after which others have their turn: about 5 ms of reading. */
 const LONG_ANSWER = 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
-const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 /** An address that answers requests. */
 export class HttpAddress {
@@ -109,7 +111,8 @@ export class HttpAddress {
     });
   }
 
-  async #send({ what, path, body }: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+  async #send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const { what, path, body } = request;
     let response: Response;
     try {
       response = await this.#deps.fetch(path === undefined ? this.#url : this.#below(path), {
@@ -128,7 +131,7 @@ export class HttpAddress {
       // The runtime's error text contains the URL, so it does not become the cause.
       throw this.fault("unreachable", what, { detail: connectionProblem(cause) });
     }
-    const text = await this.#readText(response, what, signal);
+    const text = await this.#readText(response, request, signal);
     if (text.length > LONG_ANSWER) await giveTurn(); // parsing it takes long enough by itself
     return {
       status: response.status,
@@ -143,17 +146,20 @@ export class HttpAddress {
     return url.href;
   }
 
-  async #readText(response: Response, what: string, signal: AbortSignal): Promise<string> {
-    const limit = this.#options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES;
+  async #readText(
+    response: Response,
+    { what, limit = answerLimit([what], this.#options.maxResponseBytes) }: HttpRequest,
+    signal: AbortSignal,
+  ): Promise<string> {
     let bytes: Uint8Array | undefined;
     try {
-      bytes = await readBody(response, limit);
+      bytes = await readBody(response, limit.bytes);
     } catch (cause) {
       if (signal.aborted) throw cause;
       throw this.fault("malformed", what, { detail: "the connection ended within the answer" });
     }
     if (bytes === undefined) {
-      throw this.fault("too_large", what, { detail: `the answer exceeds ${limit} bytes` });
+      throw this.fault(limit.excess, what, { detail: `the answer exceeds ${limit.bytes} bytes` });
     }
     return new TextDecoder().decode(bytes);
   }
