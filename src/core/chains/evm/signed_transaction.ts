@@ -6,7 +6,7 @@ import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { parseTransaction, serializeTransaction, type TransactionSerializable } from "viem";
 import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
-import type { Address } from "../../evm/address.ts";
+import { type Address, toAddress } from "../../evm/address.ts";
 import { recoverEvmAddress, SignatureError, type SignedMessage } from "../../ismp/signed_messages.ts";
 import type { GasPrice } from "./gas.ts";
 
@@ -92,6 +92,44 @@ export function judgeTransaction(
   return toHex(bytes) === raw
     ? { kind: "verified", bytes }
     : mismatch("result", "has other bytes than a transaction with these fields");
+}
+
+/**
+ * Reads a transaction that our account signed for the chain before, e.g. from a database, which others may have changed.
+ * @throws {Error} when another account signed it, for another chain, or with anything else in it.
+ */
+export function readOwnTransaction(
+  raw: Uint8Array,
+  { chainId, sender }: { readonly chainId: number; readonly sender: Address },
+): TransactionToSign {
+  const parsed = parse(toHex(raw));
+  const price = parsed === undefined ? undefined : readPrice(parsed);
+  if (typeof parsed?.to !== "string" || price === undefined) {
+    throw new Error("The stored transaction is none of ours: nothing is signed in its place");
+  }
+  const own: TransactionToSign = {
+    chainId,
+    nonce: BigInt(parsed.nonce ?? 0),
+    to: toAddress(parsed.to),
+    data: parsed.data ?? "0x",
+    gasLimit: parsed.gas ?? 0n,
+    valueWei: parsed.value ?? 0n,
+    price,
+  };
+  const judged = judgeTransaction(toHex(raw), own, sender);
+  if (judged.kind === "verified") return own;
+  const { field, explanation } = judged;
+  throw new Error(
+    `The stored transaction is none of ours (${field} ${explanation}): nothing is signed in its place`,
+  );
+}
+
+function readPrice(
+  { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: ParsedTransaction,
+): GasPrice | undefined {
+  if (type === "legacy") return { type, gasPriceWei: gasPrice ?? 0n };
+  if (type !== "eip1559") return undefined;
+  return { type, maxFeeWei: maxFeePerGas ?? 0n, maxPriorityFeeWei: maxPriorityFeePerGas ?? 0n };
 }
 
 /** Compares a signature with the message that was to be signed. Its bytes are r, s and v with v 27 or 28. */

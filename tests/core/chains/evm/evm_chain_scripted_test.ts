@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
+import { encodeAbiParameters, encodeEventTopics, parseTransaction, serializeTransaction } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
 import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { SignedSubmission, Simulation } from "../../../../src/core/chains/submission.ts";
 import { fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -7,6 +8,7 @@ import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.t
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import {
   type Answerer,
@@ -336,6 +338,28 @@ Deno.test("evm chain: with five URLs a delivery takes as many requests as with o
   } finally {
     for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
   }
+});
+
+Deno.test("evm chain: a transaction from the database is signed again only when this account signed it before", async () => {
+  await using rpc = node();
+  const { chain } = chainAt([rpc]);
+  const own = await sign(chain);
+  const price = { type: "eip1559", maxFeeWei: 10n ** 10n, maxPriorityFeeWei: 1n } as const;
+  const foreignCall = { to: host, data: "0x12345678", chainId: 1, gas: 21_000n, gasPrice: 1n } as const;
+  const thief = privateKeyToAccount(DEVNET_KEYS.user);
+  const foreign = fromHex(await thief.signTransaction({ ...foreignCall, nonce: Number(own.nonce) }));
+  const unsigned = fromHex(serializeTransaction({ ...foreignCall, nonce: Number(own.nonce) }));
+  // The data of a delivery is in the middle of its bytes.
+  const altered = own.raw.with(own.raw.length >> 1, (own.raw[own.raw.length >> 1] ?? 0) ^ 1);
+  for (const raw of [foreign, unsigned, altered, new Uint8Array()]) {
+    const tampered = { ...own, raw };
+    const refusal = /none of ours.*nothing is signed in its place/;
+    await assert.rejects(chain.replacement.resign(tampered, price, never), refusal);
+    await assert.rejects(chain.replacement.cancel(tampered, price, never), refusal);
+    await assert.rejects(chain.replacement.fetchReplacementState(tampered, never), refusal);
+  }
+  await assert.rejects(chain.replacement.resign({ ...own, nonce: 99n }, price, never), /another nonce/);
+  assert.equal((await chain.replacement.resign(own, price, never)).nonce, own.nonce);
 });
 
 Deno.test("evm chain: a node that does not show its pool does not keep us from signing", async () => {
