@@ -295,7 +295,7 @@ export class RestEndpoint {
   }
 
   #limitOf({ route }: Pick<RestRequest, "route">): AnswerLimit {
-    return answerLimit([route], this.#options.maxAnswerBytes);
+    return answerLimit([{ method: route }], this.#options.maxAnswerBytes);
   }
 
   async #within<T>(

@@ -79,13 +79,13 @@ const LARGE: Readonly<Record<string, Bounds>> = {
  * Limit of the answer to one call, or to several in one request.
  * @param maxBytes maximum of the configuration (`max_rpc_payload_size`), if any
  */
-export function answerLimit(methods: readonly string[], maxBytes = Infinity): AnswerLimit {
-  const bounds = methods.map((method) => LARGE[method] ?? ORDINARY);
+export function answerLimit(calls: readonly { readonly method: string }[], maxBytes = Infinity): AnswerLimit {
+  const bounds = calls.map(({ method }) => LARGE[method] ?? ORDINARY);
   const largest = Math.max(...bounds.map(({ mebibytes }) => mebibytes));
   const sum = bounds.reduce((total, { mebibytes }) => total + mebibytes, 0);
   const bytes = MEBIBYTE * Math.min(sum, Math.max(largest, BATCH_MEBIBYTES));
   const densest = Math.min(...bounds.map(({ bytesPerValue = BYTES_PER_VALUE }) => bytesPerValue));
-  const isAdjustable = methods.length > 1 || bytes > maxBytes || methods.some((method) => method in LARGE);
+  const isAdjustable = calls.length > 1 || bytes > maxBytes || calls.some(({ method }) => method in LARGE);
   return {
     bytes: Math.min(bytes, maxBytes),
     values: Math.floor(bytes / densest),

@@ -13,6 +13,7 @@ import {
   type RpcCall,
   type RpcEndpoint,
   type TranslateError,
+  WireRequests,
 } from "./call.ts";
 import { safeDetail } from "./detail.ts";
 import type { RpcFault } from "./fault.ts";
@@ -45,7 +46,7 @@ class HttpEndpoint implements RpcEndpoint {
   readonly #address: HttpAddress;
   readonly #translate: TranslateError;
   readonly #maxBytes: number | undefined;
-  #lastId = 0;
+  readonly #requests = new WireRequests();
 
   constructor(deps: HttpDeps, { translate, ...options }: HttpEndpointOptions) {
     this.#address = new HttpAddress(deps, options);
@@ -57,16 +58,8 @@ class HttpEndpoint implements RpcEndpoint {
   async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const [first] = calls;
     if (first === undefined) return [];
-    const firstId = this.#lastId + 1;
-    this.#lastId += calls.length;
-    const wire = calls.map((call, index) => ({
-      jsonrpc: "2.0",
-      id: firstId + index,
-      method: call.method,
-      params: call.params,
-    }));
-    const body = JSON.stringify(wire.length === 1 ? wire[0] : wire);
-    const limit = answerLimit(calls.map(({ method }) => method), this.#maxBytes);
+    const { text: body, firstId } = this.#requests.write(calls);
+    const limit = answerLimit(calls, this.#maxBytes);
     const answer = await this.#address.exchange({ what: formatMethods(calls), limit, body }, conditions);
     return this.#readAnswers({ ...answer, limit }, calls, firstId);
   }

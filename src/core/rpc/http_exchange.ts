@@ -148,7 +148,7 @@ export class HttpAddress {
 
   async #readText(
     response: Response,
-    { what, limit = answerLimit([what], this.#options.maxResponseBytes) }: HttpRequest,
+    { what, limit = answerLimit([{ method: what }], this.#options.maxResponseBytes) }: HttpRequest,
     signal: AbortSignal,
   ): Promise<string> {
     let bytes: Uint8Array | undefined;
@@ -198,10 +198,11 @@ function codeOfStatus(status: number): RpcFaultCode {
 
 /** Names the problem without the runtime's text, which contains the whole URL. */
 export function connectionProblem(cause: unknown): string {
-  const text = cause instanceof Error ? cause.message.toLowerCase() : "";
+  const text = cause instanceof Error || cause instanceof ErrorEvent ? cause.message.toLowerCase() : "";
   if (text.includes("refused")) return "connection refused";
   if (text.includes("dns") || text.includes("lookup")) return "host name not found";
   if (text.includes("certificate") || text.includes("tls")) return "no secure connection (certificate)";
-  if (text.includes("reset") || text.includes("closed")) return "connection closed by the endpoint";
+  if (/reset|closed|unexpected eof/.test(text)) return "connection closed by the endpoint";
+  if (text.includes("tcp connect")) return "connection refused, or the host cannot be reached";
   return "no connection";
 }

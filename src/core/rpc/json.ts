@@ -118,7 +118,7 @@ function isLongInteger(text: string, from: number, to: number): boolean {
   return /^-?[1-9][0-9]{15,77}$/.test(number) && !Number.isSafeInteger(Number(number));
 }
 
-/** Puts bigints in place of marked strings. */
+/** Replaces marked strings by bigints. */
 function restored(value: Json): Json {
   if (typeof value === "string") return /^\0-?[0-9]+$/.test(value) ? BigInt(value.slice(1)) : value;
   if (Array.isArray(value)) return value.map(restored);

@@ -16,12 +16,14 @@ import {
   type RpcCall,
   type RpcEndpoint,
   type TranslateError,
+  WireRequests,
 } from "./call.ts";
 import { safeDetail } from "./detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { createHttpEndpoint, type Fetch } from "./http.ts";
+import { connectionProblem } from "./http_exchange.ts";
 import { FRAME_TOO_LARGE, ReconnectingSocket } from "./reconnecting_socket.ts";
-import { LinkEnded, type OpenSocket, WireRequests } from "./socket_link.ts";
+import { LinkEnded, type OpenSocket } from "./socket_link.ts";
 import {
   subscribeCall,
   type Subscription,
@@ -92,7 +94,7 @@ export const platformSocket: OpenSocket = (url, events) => {
   socket.addEventListener("message", (event) => events.onMessage(event.data));
   socket.addEventListener("error", (event) => {
     // The runtime's text may contain the URL, so only known phrases are passed on.
-    problem = event instanceof ErrorEvent ? connectionProblem(event.message) : problem;
+    problem = event instanceof ErrorEvent ? socketProblem(event) : problem;
   });
   socket.addEventListener("close", () => events.onClose(problem), { once: true });
   return { send: (text) => socket.send(text), close: () => socket.close() };
@@ -286,16 +288,10 @@ function wordsOf(error: NodeError): string {
     : error.message;
 }
 
-/** Names the problem without the runtime's text, which may contain the whole URL. */
-function connectionProblem(words: string): string {
-  const text = words.toLowerCase();
+/** Names the problem of a WebSocket. */
+function socketProblem(event: ErrorEvent): string {
+  const text = event.message.toLowerCase();
   if (text.includes(FRAME_TOO_LARGE)) return FRAME_TOO_LARGE;
-  if (text.includes("refused")) return "connection refused";
-  if (text.includes("dns") || text.includes("lookup")) return "host name not found";
-  if (text.includes("certificate") || text.includes("tls")) return "no secure connection (certificate)";
-  if (text.includes("reset") || text.includes("unexpected eof")) return "connection closed by the endpoint";
-  if (text.includes("tcp connect")) return "connection refused, or the host cannot be reached";
   const status = /invalid status code: (\d{3})/.exec(text)?.[1];
-  if (status !== undefined) return `no WebSocket there (HTTP ${status})`;
-  return "no connection";
+  return status === undefined ? connectionProblem(event) : `no WebSocket there (HTTP ${status})`;
 }

@@ -3,7 +3,14 @@
  * in socket.ts.
  */
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
-import { BATCH_METHOD, type NodeError, readNodeError, type RpcAnswer, type RpcCall } from "./call.ts";
+import {
+  BATCH_METHOD,
+  type NodeError,
+  readNodeError,
+  type RpcAnswer,
+  type RpcCall,
+  type WireRequest,
+} from "./call.ts";
 import type { RpcFault, RpcFaultCode } from "./fault.ts";
 import { isJsonObject, type Json, JsonLimitError, parseJson } from "./json.ts";
 
@@ -44,37 +51,11 @@ export class LinkEnded extends Error {
   }
 }
 
-/** Encoded message: one call, or an array of all. */
-export interface WireRequest {
-  readonly text: string;
-  readonly calls: readonly RpcCall[];
-  /** Id of the first call; the others follow. */
-  readonly firstId: number;
-}
-
-/** Encodes requests, each call with an id of its own. */
-export class WireRequests {
-  #lastId = 0;
-
-  /** Encodes these calls as one message. */
-  write(calls: readonly RpcCall[]): WireRequest {
-    const firstId = this.#lastId + 1;
-    this.#lastId += calls.length;
-    const wire = calls.map(({ method, params }, index) => ({
-      jsonrpc: "2.0",
-      id: firstId + index,
-      method,
-      params,
-    }));
-    return { text: JSON.stringify(wire.length === 1 ? wire[0] : wire), calls, firstId };
-  }
-}
-
 /** Error of a message that the node did not read, as it is too long. Source: paritytech/jsonrpsee: types/src/error.rs. */
 const OVERSIZED_REQUEST = -32007;
 
 /** Limit of notifications, and of answers that nothing waits for: headers and hashes. */
-const NOTICE_LIMIT = answerLimit(["notification"]);
+const NOTICE_LIMIT = answerLimit([{ method: "notification" }]);
 
 /** Characters at both ends of a message among which its id is. */
 const ID_CHARACTERS = 200;
@@ -137,7 +118,7 @@ export class SocketLink {
       calls: request.calls,
       firstId: request.firstId,
       size: request.text.length,
-      limit: answerLimit(request.calls.map(({ method }) => method), this.#options.maxMessageBytes),
+      limit: answerLimit(request.calls, this.#options.maxMessageBytes),
       answers: request.calls.map(() => undefined),
       missing: request.calls.length,
       resolve,

@@ -90,7 +90,7 @@ for (const [what, result, method, code] of bombs) {
   });
 }
 
-Deno.test("answer limits: an endpoint that exceeds them is paused at once, another one is asked, and other chains go on", async () => {
+Deno.test("answer limits: an endpoint that exceeds them is paused at once, another one is asked, and other chains continue", async () => {
   await using bombed = serveBomb(await bomb(arrayOf("[]", 21_000)));
   const healthy = (): TestServer =>
     serveLocally({}, async (request) => {
@@ -162,7 +162,7 @@ Deno.test("answer limits: a message of a WebSocket beyond them is not parsed, an
 
 Deno.test("answer limits: those of a batch add up to 16 MiB or to its largest call, and never exceed the configuration", () => {
   const bytesOf = (methods: readonly string[], max?: number): readonly unknown[] => {
-    const { bytes, excess } = answerLimit(methods, max);
+    const { bytes, excess } = answerLimit(methods.map((method) => ({ method })), max);
     return [bytes, excess];
   };
   deepEqual(bytesOf(["eth_chainId"]), [MIB, "oversized"]);

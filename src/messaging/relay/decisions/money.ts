@@ -73,21 +73,6 @@ export function requiredUsd18(cost18: bigint, profitPercent: number): bigint {
   return cost18 + BigInt(profitPercent) * cost18 / 100n;
 }
 
-/**
- * Converts whole currency units to units of a token with the given decimals. The part that the token cannot express is
- * rounded up, so that the result is never below the threshold.
- * @throws {RangeError} for amounts below 1 that only an exponent can write, and for those that are not finite.
- */
-export function toTokenUnits(amount: number, decimals: number): bigint {
-  const parts = /^(\d+)(?:\.(\d+))?$/.exec(
-    Number.isInteger(amount) ? BigInt(amount).toString() : String(amount),
-  );
-  if (parts === null) throw new RangeError("Expected a finite amount of at least 0");
-  const [, whole = "", fraction = ""] = parts;
-  const scaled = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
-  return /[1-9]/.test(fraction.slice(decimals)) ? scaled + 1n : scaled;
-}
-
 /** Formats units of a token in whole units, for people; exact. */
 export function formatTokenUnits(units: bigint, decimals: number): string {
   return formatDecimal(units, decimals);
