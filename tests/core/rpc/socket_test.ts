@@ -252,7 +252,7 @@ Deno.test("socket: an answer above the payload limit is too large", async () => 
   await socket.close();
 });
 
-Deno.test("socket: an answer that does not fit a frame is asked for by HTTP, and so is that method afterwards", async () => {
+Deno.test("socket: an answer that does not fit a frame is asked for by HTTP", async () => {
   const posts: string[] = [];
   const long = "y".repeat(2_000);
   const fetch: Fetch = (url, init) => {
@@ -265,12 +265,7 @@ Deno.test("socket: an answer that does not fit a frame is asked for by HTTP, and
   await clock.settle();
   node.drop("frame too large");
   assert.deepEqual(results(await clock.run(asked)), [long]);
-  assert.deepEqual(
-    results(await clock.run(socket.send([{ method: "long", params: [] }], { signal }))),
-    [long],
-  );
-  assert.equal(posts.length, 2);
-  assert.equal(posts[0], "https://node.example:9944/key-0123456789abcdef");
+  assert.deepEqual(posts, ["https://node.example:9944/key-0123456789abcdef"]);
   assert.equal(node.exchanges.length, 1);
   await socket.close();
 });
