@@ -2,20 +2,13 @@
  * One REST endpoint: GET requests for JSON or bytes, with deadlines, size limits and streaming. Independent of the API
  * behind it. HTTP status codes are translated here only.
  */
-import { endpointHost } from "../../core/config/redact.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import { type AnswerLimit, answerLimit } from "../../core/rpc/answer_limits.ts";
 import { readBody } from "../../core/rpc/body.ts";
 import { safeDetail } from "../../core/rpc/detail.ts";
-import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
-import {
-  authorization,
-  connectionProblem,
-  type Fetch,
-  readRetryAfterMs,
-} from "../../core/rpc/http_exchange.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { HttpAddress, type HttpDeps, JSON_TYPE, readRetryAfterMs } from "../../core/rpc/http_exchange.ts";
 import { type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
 import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import {
@@ -23,7 +16,6 @@ import {
   connectionEnded,
   isJson,
   isOctets,
-  JSON_TYPE,
   OCTETS_TYPE,
   readMessage,
   readPieces,
@@ -96,9 +88,7 @@ const MAX_ERROR_BYTES = 4096;
 /** Bytes where the endpoint offers them. */
 const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 
-type Deps = {
-  readonly fetch: Fetch;
-  readonly clock: Clock;
+type Deps = HttpDeps & {
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
 };
@@ -109,20 +99,15 @@ export class RestEndpoint {
   readonly host: string;
   readonly #deps: Deps;
   readonly #options: RestEndpointOptions;
-  readonly #base: URL;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #address: HttpAddress;
   #requests = 0;
   #bytesRead = 0;
 
   constructor(deps: Deps, options: RestEndpointOptions) {
-    const base = new URL(options.url);
-    this.host = endpointHost(options.url);
+    this.#address = new HttpAddress(deps, options);
+    this.host = this.#address.host;
     this.#deps = deps;
     this.#options = options;
-    this.#headers = authorization(base);
-    base.username = "";
-    base.password = "";
-    this.#base = base;
   }
 
   /** Requests made so far. */
@@ -163,7 +148,9 @@ export class RestEndpoint {
       const response = await this.#within(request, first, begin);
       const take = isOctets(response) ? body.take : isJson(response) ? body.takeJson : undefined;
       if (take === undefined) {
-        throw this.#fault("missing_method", request, { detail: "the endpoint serves no bytes here" });
+        throw this.#address.fault("missing_method", request.route, {
+          detail: "the endpoint serves no bytes here",
+        });
       }
       const limit = this.#options.maxStreamBytes ?? DEFAULT_MAX_STREAM_BYTES;
       let size = 0;
@@ -174,11 +161,15 @@ export class RestEndpoint {
         size += next.value.length;
         this.#bytesRead += next.value.length;
         if (size > limit) {
-          throw this.#fault("too_large", request, { detail: `the body exceeds ${limit} bytes` });
+          throw this.#address.fault("too_large", request.route, {
+            detail: `the body exceeds ${limit} bytes`,
+          });
         }
         if (take(next.value) === "enough") return;
       }
-      if (!body.endsItself) throw this.#fault("malformed", request, { detail: "the body is too short" });
+      if (!body.endsItself) {
+        throw this.#address.fault("malformed", request.route, { detail: "the body is too short" });
+      }
     });
   }
 
@@ -197,7 +188,9 @@ export class RestEndpoint {
           const response = await begin();
           const bytes = await this.#read(response, limit.bytes);
           if (bytes === undefined) {
-            throw this.#fault(limit.excess, request, { detail: `the answer exceeds ${limit.bytes} bytes` });
+            throw this.#address.fault(limit.excess, request.route, {
+              detail: `the answer exceeds ${limit.bytes} bytes`,
+            });
           }
           return { bytes, isOctets: isOctets(response) };
         }),
@@ -223,7 +216,7 @@ export class RestEndpoint {
     } catch (cause) {
       signal.throwIfAborted();
       const fault = cause instanceof ConnectionEnded
-        ? this.#fault("unreachable", request, {
+        ? this.#address.fault("unreachable", request.route, {
           detail: "the connection ended before the end of the answer",
         })
         : cause;
@@ -248,36 +241,16 @@ export class RestEndpoint {
 
   async #begin(request: RestRequest, accept: string, signal: AbortSignal): Promise<Response> {
     this.#requests++;
-    let response: Response;
-    try {
-      response = await this.#deps.fetch(this.#urlOf(request), {
-        method: "GET",
-        headers: { accept, ...this.#headers },
-        // Following a redirect would send keys to a host that is not configured.
-        redirect: "manual",
-        signal,
-      });
-    } catch (cause) {
-      if (signal.aborted) throw cause;
-      // The runtime's error text holds the URL, so it does not become the cause.
-      throw this.#fault("unreachable", request, { detail: connectionProblem(cause) });
-    }
+    const { route: what, path } = request;
+    const response = await this.#address.open({ what, path, accept }, signal);
     if (response.status === 200) return response;
     throw await this.#statusFault(response, request);
-  }
-
-  #urlOf(request: RestRequest): string {
-    const below = new URL(`http://base${request.path}`);
-    const url = new URL(this.#base);
-    url.pathname = url.pathname.replace(/\/+$/, "") + below.pathname;
-    for (const [name, value] of below.searchParams) url.searchParams.append(name, value);
-    return url.href;
   }
 
   async #statusFault(response: Response, request: RestRequest): Promise<RpcFault> {
     const body = await this.#read(response, MAX_ERROR_BYTES);
     const words = body === undefined ? undefined : readMessage(new TextDecoder().decode(body));
-    return this.#fault(toFaultCode(response.status, words !== undefined), request, {
+    return this.#address.fault(toFaultCode(response.status, words !== undefined), request.route, {
       detail: words === undefined
         ? `HTTP ${response.status}`
         : `HTTP ${response.status}: ${safeDetail(words)}`,
@@ -308,7 +281,7 @@ export class RestEndpoint {
       return await withDeadline(this.#deps.clock, { what: request.route, afterMs, signal }, work);
     } catch (cause) {
       if (!(cause instanceof DeadlineFault)) throw cause;
-      throw this.#fault("timeout", request, { detail: `no answer within ${afterMs} ms` });
+      throw this.#address.fault("timeout", request.route, { detail: `no answer within ${afterMs} ms` });
     }
   }
 
@@ -317,22 +290,13 @@ export class RestEndpoint {
       return parseJson(new TextDecoder().decode(bytes), this.#limitOf(request));
     } catch (error) {
       throw error instanceof JsonLimitError
-        ? this.#fault("oversized", request, { detail: `the answer has ${error.message}` })
-        : this.#fault("malformed", request, { detail: "the answer is not complete JSON" });
+        ? this.#address.fault("oversized", request.route, { detail: `the answer has ${error.message}` })
+        : this.#address.fault("malformed", request.route, { detail: "the answer is not complete JSON" });
     }
   }
 
   /** Creates a fault of this endpoint, for callers that interpret the answers. */
   fault(code: RpcFaultCode, route: string, problem: EndpointProblem): RpcFault {
-    return this.#fault(code, { route }, { detail: safeDetail(problem.detail), cause: problem.cause });
-  }
-
-  #fault(
-    code: RpcFaultCode,
-    request: Pick<RestRequest, "route">,
-    options: ConstructorParameters<typeof RpcFault>[3] = {},
-  ): RpcFault {
-    const where = { chain: this.#options.chain, endpointHost: this.host, method: request.route };
-    return new RpcFault(code, reactionTo(code), where, options);
+    return this.#address.fault(code, route, { detail: safeDetail(problem.detail), cause: problem.cause });
   }
 }

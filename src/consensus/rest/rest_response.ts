@@ -1,9 +1,7 @@
 /** Answers of REST endpoints: bodies in pieces, types, and the meaning of statuses. */
 import type { RpcFaultCode } from "../../core/rpc/fault.ts";
+import { JSON_TYPE } from "../../core/rpc/http_exchange.ts";
 import { isJsonObject, parseJson } from "../../core/rpc/json.ts";
-
-/** Type of answers in JSON. */
-export const JSON_TYPE = "application/json";
 
 /** Type of answers in bytes. */
 export const OCTETS_TYPE = "application/octet-stream";

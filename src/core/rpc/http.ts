@@ -2,7 +2,6 @@
  * JSON-RPC over HTTP POST: one call or a batch as one request, with a check of the answer's shape. Independent of node
  * families: the caller provides the translation of error texts.
  */
-import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
 import {
   BATCH_METHOD,
   type CallConditions,
@@ -45,12 +44,10 @@ class HttpEndpoint implements RpcEndpoint {
   readonly host: string;
   readonly #address: HttpAddress;
   readonly #translate: TranslateError;
-  readonly #maxBytes: number | undefined;
   readonly #requests = new WireRequests();
 
   constructor(deps: HttpDeps, { translate, ...options }: HttpEndpointOptions) {
     this.#address = new HttpAddress(deps, options);
-    this.#maxBytes = options.maxResponseBytes;
     this.host = this.#address.host;
     this.#translate = translate;
   }
@@ -59,16 +56,11 @@ class HttpEndpoint implements RpcEndpoint {
     const [first] = calls;
     if (first === undefined) return [];
     const { text: body, firstId } = this.#requests.write(calls);
-    const limit = answerLimit(calls, this.#maxBytes);
-    const answer = await this.#address.exchange({ what: formatMethods(calls), limit, body }, conditions);
-    return this.#readAnswers({ ...answer, limit }, calls, firstId);
+    const answer = await this.#address.exchange({ what: formatMethods(calls), calls, body }, conditions);
+    return this.#readAnswers(answer, calls, firstId);
   }
 
-  #readAnswers(
-    exchange: HttpAnswer & { readonly limit: AnswerLimit },
-    calls: readonly RpcCall[],
-    firstId: number,
-  ): readonly RpcAnswer[] {
+  #readAnswers(exchange: HttpAnswer, calls: readonly RpcCall[], firstId: number): readonly RpcAnswer[] {
     const method = formatMethods(calls);
     if (exchange.status === 429) throw this.#address.statusFault(exchange, method);
     let answer: Json;

@@ -36,10 +36,12 @@ export interface HttpAddressOptions {
 export interface HttpRequest {
   /** Name of the request in faults. */
   readonly what: string;
-  /** Limit of the answer; absent: that of {@link HttpRequest.what}. */
-  readonly limit?: AnswerLimit;
-  /** Appended to the path of the URL; absent: the URL itself. */
+  /** Calls that it makes, which limit the answer; absent: the one of this name. */
+  readonly calls?: readonly { readonly method: string }[];
+  /** Path and query, which are appended to those of the URL; absent: the URL itself. */
   readonly path?: string;
+  /** Types of the answer. Default JSON. */
+  readonly accept?: string;
   /** JSON to post; absent: a GET request. */
   readonly body?: string;
 }
@@ -49,8 +51,12 @@ export interface HttpAnswer {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
   readonly text: string;
+  /** Limit of the answer. */
+  readonly limit: AnswerLimit;
 }
 
+/** Type of JSON. */
+export const JSON_TYPE = "application/json";
 /** Characters after which others have their turn: about 5 ms of reading. */
 const LONG_ANSWER = 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -69,7 +75,7 @@ export class HttpAddress {
     this.host = endpointHost(options.url);
     this.#deps = deps;
     this.#options = options;
-    this.#headers = { accept: "application/json", ...authorization(url) };
+    this.#headers = authorization(url);
     url.username = "";
     url.password = "";
     this.#url = url.href;
@@ -111,17 +117,17 @@ export class HttpAddress {
     });
   }
 
-  async #send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
-    const { what, path, body } = request;
-    let response: Response;
+  /** Sends a request; the body of the response is unread. @throws {RpcFault} `unreachable` */
+  async open(
+    { what, path, body, accept = JSON_TYPE }: HttpRequest,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const headers = { accept, ...this.#headers };
     try {
-      response = await this.#deps.fetch(path === undefined ? this.#url : this.#below(path), {
-        headers: this.#headers,
-        ...body === undefined ? { method: "GET" } : {
-          method: "POST",
-          headers: { "content-type": "application/json", ...this.#headers },
-          body,
-        },
+      return await this.#deps.fetch(path === undefined ? this.#url : this.#below(path), {
+        ...body === undefined
+          ? { method: "GET", headers }
+          : { method: "POST", headers: { "content-type": JSON_TYPE, ...headers }, body },
         // Following a redirect would send keys and transactions to a host that is not configured.
         redirect: "manual",
         signal,
@@ -131,24 +137,33 @@ export class HttpAddress {
       // The runtime's error text contains the URL, so it does not become the cause.
       throw this.fault("unreachable", what, { detail: connectionProblem(cause) });
     }
-    const text = await this.#readText(response, request, signal);
+  }
+
+  async #send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const { what, calls = [{ method: what }] } = request;
+    const limit = answerLimit(calls, this.#options.maxResponseBytes);
+    const response = await this.open(request, signal);
+    const text = await this.#readText(response, { what, limit }, signal);
     if (text.length > LONG_ANSWER) await giveTurn(); // parsing it takes long enough by itself
     return {
       status: response.status,
       retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
       text,
+      limit,
     };
   }
 
   #below(path: string): string {
     const url = new URL(this.#url);
-    url.pathname = url.pathname.replace(/\/+$/, "") + path;
+    const below = new URL(`http://base${path}`);
+    url.pathname = url.pathname.replace(/\/+$/, "") + below.pathname;
+    for (const [name, value] of below.searchParams) url.searchParams.append(name, value);
     return url.href;
   }
 
   async #readText(
     response: Response,
-    { what, limit = answerLimit([{ method: what }], this.#options.maxResponseBytes) }: HttpRequest,
+    { what, limit }: { readonly what: string; readonly limit: AnswerLimit },
     signal: AbortSignal,
   ): Promise<string> {
     let bytes: Uint8Array | undefined;
@@ -166,7 +181,7 @@ export class HttpAddress {
 }
 
 /** Basic authorization header for the user name and password of a URL, if it has any. */
-export function authorization(url: URL): Record<string, string> {
+function authorization(url: URL): Record<string, string> {
   if (url.username === "" && url.password === "") return {};
   const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   return { authorization: `Basic ${new TextEncoder().encode(pair).toBase64()}` };
