@@ -13,10 +13,11 @@ import type {
   SpentGas,
   SubmissionOutcome,
 } from "../../../core/chains/submission.ts";
-import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
+import { highestPriceWei, lowest, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
 import {
   decideReplacement,
   MAX_REPLACEMENTS,
+  MAX_TIMES_MARKET,
   type ReplacementDecision,
 } from "../../../core/chains/replacement_policy.ts";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
@@ -77,15 +78,6 @@ const REPORTED_FAILURES = 15;
 
 /** A transaction that no node knows any more is broadcast again after this time. */
 const REBROADCAST_AFTER_MS = 30_000;
-
-/**
- * Maximum price as a multiple of the market's: three rises by a quarter double a price, and where more does not help,
- * the price is not the reason (a chain that halts for hours would otherwise be offered everything).
- */
-const MAX_TIMES_MARKET = 4n;
-
-/** Gas of a plain transfer, which is what a cancellation is. */
-const TRANSFER_GAS = 21_000n;
 
 /** Simulates, reads the host once more, signs, sends and follows a transaction. */
 export async function sendProofs(
@@ -321,10 +313,7 @@ class NonceSubmissions {
   ): Promise<{ readonly capWei: bigint; readonly cancelCapWei: bigint }> {
     const capFor = async (gas: bigint): Promise<bigint> => {
       const lossWei = await this.#deps.loss?.boundWei({ gasLimit: gas, nonce }, signal);
-      return [balanceWei / gas, maximumWei, lossWei].reduce<bigint>(
-        (least, limit) => limit !== undefined && limit < least ? limit : least,
-        MAX_TIMES_MARKET * highestPriceWei(market),
-      );
+      return lowest(MAX_TIMES_MARKET * highestPriceWei(market), balanceWei / gas, maximumWei, lossWei);
     };
     return { capWei: await capFor(gasLimit || TRANSFER_GAS), cancelCapWei: await capFor(TRANSFER_GAS) };
   }

@@ -40,6 +40,9 @@ export function lowestTip(chainId: number): bigint {
   return lowestTips.get(chainId) ?? 0n;
 }
 
+/** Gas of a plain transfer, which is what a cancelling transaction is; chains that charge for layer 1 need more. */
+export const TRANSFER_GAS = 21_000n;
+
 /** One gwei, wei. */
 const GWEI = 1_000_000_000n;
 
@@ -121,10 +124,10 @@ export function gasPriceFor(
 ): GasPrice {
   const buffered = (wei: bigint): bigint => wei + wei * BigInt(bufferPercent) / 100n;
   if (baseFeeWei === undefined) {
-    return { type: "legacy", gasPriceWei: buffered(higher(gasPriceWei, lowestTipWei)) };
+    return { type: "legacy", gasPriceWei: buffered(highest(gasPriceWei, lowestTipWei)) };
   }
-  const baseWei = lower(baseFeeWei, 2n * gasPriceWei);
-  const tip = higher(gasPriceWei - baseWei, lowestTipWei);
+  const baseWei = lowest(baseFeeWei, 2n * gasPriceWei);
+  const tip = highest(gasPriceWei - baseWei, lowestTipWei);
   return { type: "eip1559", maxFeeWei: buffered(baseWei * 5n / 4n + tip), maxPriorityFeeWei: tip };
 }
 
@@ -133,15 +136,17 @@ export function gasPriceFor(
  * far above the bounded price counts as twice that, here and in an offer.
  */
 export function currentPriceWei({ gasPriceWei, baseFeeWei = 0n, lowestTipWei }: GasMarket): bigint {
-  return higher(gasPriceWei, lower(baseFeeWei, 2n * gasPriceWei) + lowestTipWei);
+  return highest(gasPriceWei, lowest(baseFeeWei, 2n * gasPriceWei) + lowestTipWei);
 }
 
-function higher(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
+/** The highest of the integers that are there. */
+export function highest(first: bigint, ...others: readonly (bigint | undefined)[]): bigint {
+  return others.reduce<bigint>((most, other) => other !== undefined && other > most ? other : most, first);
 }
 
-function lower(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
+/** The lowest of the integers that are there. */
+export function lowest(first: bigint, ...others: readonly (bigint | undefined)[]): bigint {
+  return others.reduce<bigint>((least, other) => other !== undefined && other < least ? other : least, first);
 }
 
 /** Caps a price at `capWei` per gas: the buffer and the margin for a rising base fee shrink. */

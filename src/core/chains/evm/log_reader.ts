@@ -6,6 +6,7 @@ import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
+import { lowest } from "./gas.ts";
 import { blockNumber, logs } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import { type Log, readLogs, type UnreadLogs } from "./log_answers.ts";
@@ -73,7 +74,7 @@ export class LogReader {
      */
     let most = range.to - range.from + 1n;
     while (next <= range.to) {
-      const wanted = { from: next, to: lower(range.to, next + most - 1n) };
+      const wanted = { from: next, to: lowest(range.to, next + most - 1n) };
       const last = this.#lastOf(filter, wanted);
       const found = await this.#fetchRange({ ...filter, from: next, to: last }, signal, guard);
       if (found === "too_wide") {
@@ -193,10 +194,6 @@ export class LogReader {
     const span = this.#widths.of(host);
     this.#options.log.debug("log_range_halved", { endpoint: host, from, to, span });
   }
-}
-
-function lower(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }
 
 function isTooWide(code: RpcFaultCode): boolean {

@@ -7,14 +7,11 @@ import type { AccountNonces, Replacement, ReplacementState } from "../replacemen
 import type { SignedSubmission } from "../submission.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { type GasPrice, gasPriceFor } from "./gas.ts";
+import { type GasPrice, gasPriceFor, TRANSFER_GAS } from "./gas.ts";
 import { accountBalance, accountNonce, blockAt, gasEstimate } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { signCall } from "./signature.ts";
 import { readOwnTransaction, type TransactionToSign } from "./signed_transaction.ts";
-
-/** Gas of a plain transfer; chains that also charge for layer 1 need more. */
-const TRANSFER_GAS = 21_000n;
 
 /** Replacement of our transactions. */
 export class EvmReplacement implements Replacement {

@@ -2,6 +2,8 @@
  * Decides the maximum price per unit of gas: when a batch is signed, and when its transaction is replaced. Pure.
  * Rules: docs/protocol/messaging.md section 10.3: replacements as long as the delivery is still profitable.
  */
+import { lowest, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
+import { MAX_TIMES_MARKET } from "../../../core/chains/replacement_policy.ts";
 import { unitPrice27 } from "../../../core/evm/native_price.ts";
 import { costUsd18, requiredUsd18, type Usage } from "./money.ts";
 
@@ -56,15 +58,6 @@ function highestPayingPriceWei(facts: PriceBoundInput): bigint | undefined {
   return paid;
 }
 
-/**
- * Limit as a multiple of the market price when no fee sets one. Three increases by a quarter double a price, so this
- * only applies when the market has fallen, or when increases do not help for another reason.
- */
-export const MAX_TIMES_MARKET = 4n;
-
-/** Gas of a plain transfer, which is what a cancelling transaction is. */
-export const TRANSFER_GAS = 21_000n;
-
 /** Limits that no fees can raise, wei per gas; absent: none. */
 export interface PriceLimits {
   /** `maximum_gas_price`. */
@@ -117,8 +110,8 @@ export function priceCaps(facts: PriceCapInput, limits: PriceLimits = {}): Price
   const multiple = marketWei * MAX_TIMES_MARKET;
   const affordable = gasLimit === 0n ? undefined : balanceWei / gasLimit;
   return {
-    capWei: min(wantedCap(facts, multiple), affordable, maximumWei, lossBoundWei),
-    cancelCapWei: min(multiple, balanceWei / TRANSFER_GAS, maximumWei, cancelLossBoundWei),
+    capWei: lowest(wantedCap(facts, multiple), affordable, maximumWei, lossBoundWei),
+    cancelCapWei: lowest(multiple, balanceWei / TRANSFER_GAS, maximumWei, cancelLossBoundWei),
   };
 }
 
@@ -150,8 +143,4 @@ export function shortfallWei(
 ): bigint {
   const needed = facts.gasLimit * pricePerGasWei;
   return needed > facts.balanceWei ? needed - facts.balanceWei : 0n;
-}
-
-function min(first: bigint, ...others: readonly (bigint | undefined)[]): bigint {
-  return others.reduce<bigint>((least, other) => other !== undefined && other < least ? other : least, first);
 }

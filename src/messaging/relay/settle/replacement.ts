@@ -7,7 +7,7 @@
 import type { Chain } from "../../../core/chains/port.ts";
 import type { ReplacementState } from "../../../core/chains/replacement.ts";
 import type { BroadcastResult, SignedSubmission } from "../../../core/chains/submission.ts";
-import { expectedGas, type GasPrice, highestPriceWei } from "../../../core/chains/evm/gas.ts";
+import { expectedGas, type GasPrice, highestPriceWei, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import {
@@ -16,13 +16,7 @@ import {
   type ReplacementDecision,
   STUCK_AFTER_MS,
 } from "../../../core/chains/replacement_policy.ts";
-import {
-  type PriceCapInput,
-  priceCaps,
-  type PriceLimits,
-  shortfallWei,
-  TRANSFER_GAS,
-} from "../decisions/gas_price.ts";
+import { type PriceCapInput, priceCaps, type PriceLimits, shortfallWei } from "../decisions/gas_price.ts";
 import { boundByLosses, isSpendingStopped, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readTransactionRevenue } from "../deliver/revenue.ts";
 import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
