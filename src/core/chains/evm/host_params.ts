@@ -6,9 +6,10 @@ import type { Address } from "../../evm/address.ts";
 import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { Log, LogFields } from "../../telemetry/log.ts";
+import type { Log } from "../../telemetry/log.ts";
 import type { Simulation } from "../submission.ts";
 import { Cached } from "./cached.ts";
+import { hostChanges } from "./host_changes.ts";
 import { contractRead, type Query } from "./queries.ts";
 import { callOne } from "./rpc_batch.ts";
 
@@ -72,16 +73,4 @@ export class HostParamsReader {
     const changes = before === undefined ? undefined : hostChanges(before, params);
     if (changes !== undefined) this.#at.log.info("host_changed", changes);
   }
-}
-
-/** Contracts and accounts of a host that matter to a relayer. */
-const REPORTED = ["handler", "consensusClient", "feeToken", "hostManager"] as const satisfies readonly (
-  keyof HostParams
-)[];
-
-/** Per changed parameter the old and the new address; `undefined` if none of them changed. */
-export function hostChanges(before: HostParams, now: HostParams): LogFields | undefined {
-  const changed = REPORTED.filter((name) => before[name] !== now[name]);
-  if (changed.length === 0) return undefined;
-  return Object.fromEntries(changed.map((name) => [name, `${before[name]} -> ${now[name]}`]));
 }
