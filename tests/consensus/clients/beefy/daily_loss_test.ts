@@ -22,9 +22,16 @@ const known: NativePrice = {
   failures: [],
 };
 
-function limited(limitUsd: bigint, text: PersistedText = memoryText(), clock = new FakeClock()) {
+interface Limited {
+  readonly loss: DailyLoss;
+  readonly clock: FakeClock;
+  readonly log: RecordedLog;
+  readonly made: { price: NativePrice };
+}
+
+function limited(limitUsd: bigint, text: PersistedText = memoryText(), clock = new FakeClock()): Limited {
   const log = new RecordedLog();
-  const made = { price: known as NativePrice };
+  const made: Limited["made"] = { price: known };
   const price = { fetchPrice: () => Promise.resolve(made.price) };
   const loss = new DailyLoss({ clock, log, price, text }, limitUsd * 1_000_000n);
   return { loss, clock, log, made };
