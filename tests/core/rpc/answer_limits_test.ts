@@ -25,7 +25,7 @@ type Repeated = readonly (readonly [string, number])[];
 /** An answer whose result are these parts, as gzip: nothing of it is whole in memory. */
 async function bomb(result: Repeated): Promise<Uint8Array<ArrayBuffer>> {
   const encoder = new TextEncoder();
-  const text = ReadableStream.from((function* () {
+  const text = ReadableStream.from((function* (): Generator<Uint8Array<ArrayBuffer>> {
     yield encoder.encode('{"jsonrpc":"2.0","id":1,"result":');
     for (const [part, thousands] of result) {
       const block = encoder.encode(thousands === 0 ? part : part.repeat(1_000));
