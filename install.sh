@@ -18,6 +18,7 @@ TARGET='x86_64-unknown-linux-gnu'
 LEAST_GLIBC='2.27'
 is_quiet=no
 work=''
+new=''
 
 main() {
   version="${CAUSEWAY_VERSION:-$BAKED_VERSION}"
@@ -33,7 +34,7 @@ main() {
   choose_folder
 
   work="$(mktemp -d)" || fail "no temporary folder could be made: set TMPDIR to a folder that can be written"
-  trap 'rm -rf "$work"' EXIT
+  trap 'rm -rf "$work" ${new:+"$new"}' EXIT
   trap 'exit 1' HUP INT TERM
 
   base="$PROGRAM-$TARGET"
@@ -68,7 +69,7 @@ Installs $PROGRAM, one file, from a published release.
 
   --version TAG  another release than ${BAKED_VERSION:-the newest}, e.g. v1.2.3 (or CAUSEWAY_VERSION)
   --to FOLDER    where to put it (or CAUSEWAY_INSTALL_DIR, else XDG_BIN_HOME, else ~/.local/bin)
-  -q, --quiet    say only what went wrong
+  -q, --quiet    say only what went wrong, or may be wrong
   -h, --help     show this
 
 CAUSEWAY_DOWNLOAD_URL names a mirror: a folder that holds folders such as $PROGRAM-v1.2.3.
@@ -91,9 +92,15 @@ check_settings() {
   esac
   [ -n "$url" ] || usage_error "set CAUSEWAY_DOWNLOAD_URL to where the releases are"
   url="${url%/}"
+  authority="${url#*://}"
+  case "${authority%%/*}" in
+    # What stands before an @ is a name of somebody, not of a machine.
+    *@*) host='' ;;
+    *) host="${authority%%[:/]*}" ;;
+  esac
   case "$url" in
-    https://* | http://127.0.0.1[:/]* | http://localhost[:/]*) ;;
-    http://*) say "warning: $url is not encrypted" ;;
+    https://*) ;;
+    http://*) [ "$host" = 127.0.0.1 ] || [ "$host" = localhost ] || warn "$url is not encrypted" ;;
     *) usage_error "CAUSEWAY_DOWNLOAD_URL must begin with https://, not '$url'" ;;
   esac
 }
@@ -172,13 +179,22 @@ download() {
 }
 
 # Tried three times: the wget of busybox has no option for it, and the one for a time limit kills some versions of it.
+# Neither can be kept from following a redirect to where nothing is encrypted: what came from there is refused.
 download_with_wget() {
   case "$(wget --version 2>&1 || true)" in
     *GNU*) limit='--timeout=60' ;;
     *) limit='' ;;
   esac
   for try in 1 2 3; do
-    if reason="$(wget -q ${limit:+"$limit"} -O "$2" "$1" 2>&1)"; then return 0; fi
+    if reason="$(wget -q -S ${limit:+"$limit"} -O "$2" "$1" 2>&1)"; then
+      case "$1 $reason" in
+        https://*[Ll][Oo][Cc][Aa][Tt][Ii][Oo][Nn]:*[Hh][Tt][Tt][Pp]://*)
+          reason='it leads to an address that is not encrypted'
+          return 1
+          ;;
+      esac
+      return 0
+    fi
     if [ "$try" -lt 3 ]; then sleep 1; fi
   done
   return 1
@@ -218,12 +234,11 @@ try_program() {
 
 # The copy is made beside the target and moved over it: a running program keeps its old file.
 put_in_place() {
-  new="$folder/.$PROGRAM.$$"
+  new="$(mktemp "$folder/.$PROGRAM.XXXXXX")" || fail "$folder cannot be written: is there room?"
   if cp "$1" "$new" && chmod 755 "$new" && mv -f "$new" "$folder/$PROGRAM"; then
     say "installed $installed"
     say "in $folder/$PROGRAM"
   else
-    rm -f "$new"
     fail "$folder/$PROGRAM could not be written: is there room?"
   fi
 }
@@ -247,6 +262,10 @@ has() {
 
 say() {
   [ "$is_quiet" = yes ] || printf '%s-installer: %s\n' "$PROGRAM" "$1" >&2
+}
+
+warn() {
+  printf '%s-installer: warning: %s\n' "$PROGRAM" "$1" >&2
 }
 
 fail() {

@@ -1,6 +1,6 @@
 /**
  * The main job on the devnet with both compiled programs: `causeway-consensus` proves an L1, two rollups and a BSC-type
- * chain to the hub, with `--all` a Polygon chain, too, and the hub to them and to a Substrate chain, through changes of the
+ * chain to the hub, with `--all` two rollups with super roots and a Polygon chain, too, and the hub to them and to a Substrate chain, through changes of the
  * relay chain's authorities; `causeway` carries messages between all of them on top of that, then claims their fees and has
  * them paid out. What is shown is read from the chains and the hub, not from the programs.
  * Usage: `deno task demo [--all] [--keep] [--verbose] [--count=20]`
@@ -27,18 +27,20 @@ import {
   rotateQuietly,
   showAllRotations,
 } from "./demo/rotations.ts";
-import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
+import { type Devnet, DevnetFault, type DevnetOptions, startDevnet } from "./devnet.ts";
+import { AnvilFault } from "./evm/anvil.ts";
+import { NoPortFault } from "./kept_port.ts";
 import type { HubFollowers } from "./demo/hub_followers.ts";
-import { Interruption, runInterruptibly, untilAborted } from "./terminal/interruption.ts";
+import { runInterruptibly, sentenceOf, untilAborted } from "./terminal/interruption.ts";
 import type { PingOptions } from "./traffic/messages.ts";
 import { Progress, standardOutput, table } from "./terminal/progress.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import { type ChainKind, kindTexts } from "./chains/proven_chains.ts";
-import { areProgramsOutdated, compilePrograms } from "./programs/relayer_build.ts";
+import { ensurePrograms } from "./programs/relayer_build.ts";
 import { RouteBoard } from "./terminal/route_board.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 import { UpdateBoard } from "./terminal/update_board.ts";
-import { DEADLINE_MS } from "./waiting.ts";
+import { MAX_WORK_MS } from "./waiting.ts";
 
 /** Messages of one route are sent in this many transactions, one after the other. */
 const WAVES = 4;
@@ -47,7 +49,13 @@ const FEW = 5;
 /** In the order of their names, `A`, `B`, ...: the rollups stand on the L1. */
 const KINDS: readonly ChainKind[] = ["beacon", "op_stack", "arbitrum", "bsc"];
 /** With `--all`. */
-const ALL_KINDS: readonly ChainKind[] = [...KINDS, "polygon", "polkadot_hub"];
+const ALL_KINDS: readonly ChainKind[] = [
+  ...KINDS,
+  "op_stack_super",
+  "op_stack_permissioned",
+  "polygon",
+  "polkadot_hub",
+];
 /** The last name, final by votes of its own. */
 const SUBSTRATE = "SUBSTRATE-demo";
 const SUBSTRATE_DECIMALS = 12;
@@ -66,7 +74,7 @@ function parseArguments(args: readonly string[]): Arguments {
     .description(
       "EVM chains, a Substrate chain and a hub learn of each other by proofs, and messages cross; both compiled programs at work",
     )
-    .option("--all", "a Polygon chain and Polkadot Hub as well", false)
+    .option("--all", "rollups with super roots, a Polygon chain and Polkadot Hub as well", false)
     .option("--keep", "continue afterwards, so that more can be sent", false)
     .option("--verbose", "show the logs of both programs", false)
     .option("--count <n>", "messages each way between the L1 and BSC", readCount, 20)
@@ -107,12 +115,36 @@ async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
   const screen = standardOutput();
   const progress = new Progress(screen);
-  if (await areProgramsOutdated()) {
-    progress.say("Building both programs (build/causeway, build/causeway-consensus) ...");
-    await compilePrograms(signal);
+  await ensurePrograms({
+    onBuild: () => progress.say("Building both programs (build/causeway, build/causeway-consensus) ..."),
+    signal,
+  });
+  const playOnce = (): Promise<void> => play(options, { progress, isTerminal: screen.isTerminal, signal });
+  try {
+    await playOnce();
+  } catch (error) {
+    if (signal.aborted || !isOfMachine(error)) throw error;
+    progress.say(`\n${sentenceOf(error)}. That can happen on a crowded machine: once more from the start.\n`);
+    consensus.length = 0;
+    newest = undefined;
+    await playOnce();
   }
+  return 0;
+}
+
+/** True for what the machine does to nodes, whatever the programs do. */
+function isOfMachine(error: unknown): boolean {
+  return error instanceof DevnetFault || error instanceof AnvilFault || error instanceof NoPortFault;
+}
+
+/** The whole demo, on a devnet of its own. @throws what it failed by */
+async function play(
+  options: Arguments,
+  scene: Pick<Stage, "progress" | "isTerminal" | "signal">,
+): Promise<void> {
+  const { progress, signal } = scene;
   const kinds = options.all
-    ? "a BSC-type, a Polygon and a Substrate chain, Polkadot Hub"
+    ? "two more with super roots, a BSC-type, a Polygon and a Substrate chain, Polkadot Hub"
     : "a BSC-type and a Substrate chain";
   progress.say(`Starting an L1, two rollups, ${kinds}, a hub and its relay chain,`);
   progress.say(
@@ -134,19 +166,35 @@ async function run(signal: AbortSignal): Promise<number> {
     },
   };
   const boards = { board: new RouteBoard(devnet), updates: new UpdateBoard(devnet) };
-  const followers = await beginFollowing(devnet);
-  const stage = { devnet, relayer, progress, ...boards, followers, isTerminal: screen.isTerminal, signal };
-  let isFine = false;
+  const stage = { ...scene, devnet, relayer, ...boards, followers: await beginFollowing(devnet) };
+  let isKept = false;
   try {
-    isFine = await guarded(stage, options.count);
-    if (isFine && options.keep) await keepRunning(stage);
-    isFine &&= await endConsensus(stage);
+    const interrupted = untilAborted(signal).then(() => Promise.reject(signal.reason));
+    await Promise.race([job(stage, options.count), interrupted, devnet.failed]);
+    if (options.keep) await keepRunning(stage);
+    await endConsensus(stage);
+  } catch (error) {
+    isKept = !signal.aborted;
+    progress.finish();
+    throw await devnet.findBroken() ?? error;
   } finally {
     await Promise.all([...relayers].map(endRelayer));
-    if (isFine || signal.aborted) await Deno.remove(folder, { recursive: true });
-    else progress.say(`The configuration and database of causeway are in ${folder}`);
+    if (isKept) await keepLogs(stage);
+    else await Deno.remove(folder, { recursive: true });
   }
-  return isFine ? 0 : 1;
+}
+
+/** Leaves behind what explains a failure. */
+async function keepLogs({ devnet, relayer: { folder }, progress }: Stage): Promise<void> {
+  const logs = new Map([
+    ["causeway", newest?.text ?? ""],
+    ...consensus.map((program, at) => [`causeway-consensus-${at + 1}`, program.text] as const),
+    ["refused-by-hub", devnet.hub.rejections.map((refused) => `${JSON.stringify(refused)}\n`).join("")],
+  ]);
+  for (const [name, text] of logs) await Deno.writeTextFile(`${folder}/${name}.log`, text);
+  progress.say(
+    `Logs of the programs, and what causeway was started with, are in ${folder}; --verbose shows more.`,
+  );
 }
 
 function devnetOptions({ all, verbose }: Arguments, progress: Progress): DevnetOptions {
@@ -199,27 +247,6 @@ async function payForPolkadotHub({ chains, hub }: Devnet, progress: Progress): P
   progress.say(
     `  The hub reads words of ${found.stateMachine}, as a runtime after August 2026 has to, and so pays.`,
   );
-}
-
-/** Runs the job; false, with the reason on the screen, when it does not succeed. */
-async function guarded(stage: Stage, count: number): Promise<boolean> {
-  const { devnet, progress, signal } = stage;
-  const interrupted = untilAborted(signal).then(() => Promise.reject(new Interruption()));
-  try {
-    await Promise.race([job(stage, count), interrupted, devnet.oracle.failed]);
-    return true;
-  } catch (error) {
-    if (signal.aborted) throw error;
-    progress.finish();
-    progress.say(`\nFailed: ${error instanceof Error ? error.message : error}`);
-    for (const { stage: where, code, ismp, detail } of devnet.hub.rejections.slice(-5)) {
-      progress.say(`The hub refused (${where}): ${code} ${ismp ?? ""} ${detail}`);
-    }
-    const none = "(it was not started)";
-    progress.say(`Last lines of causeway:\n${newest?.tail(40) ?? none}`);
-    for (const program of consensus) progress.say(`Last lines of causeway-consensus:\n${program.tail(40)}`);
-    return false;
-  }
 }
 
 async function job(stage: Stage, count: number): Promise<void> {
@@ -297,10 +324,10 @@ async function deliver(stage: Stage, routes: readonly PlannedRoute[]): Promise<v
     ...routes.map((route) => sendInWaves(board, route)),
     rotateBusily(stage),
   ]);
-  const arrival = sending.then(() => board.untilAllDelivered(DEADLINE_MS)).finally(() => end.abort());
+  const arrival = sending.then(() => board.untilAllDelivered()).finally(() => end.abort());
   await Promise.race([Promise.all([arrival, following]), relayerEnded]);
   progress.finish();
-  const code = await relayer.terminate(DEADLINE_MS);
+  const code = await relayer.terminate(MAX_WORK_MS);
   relayers.delete(relayer);
   if (code !== 0) throw new Error(`causeway ended with status ${code} after SIGTERM`);
 }
@@ -309,7 +336,8 @@ async function deliver(stage: Stage, routes: readonly PlannedRoute[]): Promise<v
 async function collect({ devnet, relayer, progress, signal }: Stage): Promise<void> {
   const chains = [...devnet.chains, ...devnet.substrateChains];
   const claimed = chains.map((chain) => `${chain.name} ${feesOnHub(devnet, chain)}`).join(", ");
-  progress.say(`causeway is stopped (SIGTERM). Fees claimed on the hub so far: ${claimed}`);
+  progress.say(`causeway is stopped (SIGTERM). The hub holds for it, claimed while it ran: ${claimed}`);
+  progress.say("The command claims the rest, and confirms claims that were not final, in one table:");
   progress.say("causeway ... accumulate-fees --wait --withdraw");
   const shown = await runAccumulateFees(relayer, (command) => {
     relayers.add(command);
@@ -326,7 +354,7 @@ async function launch({ relayer: options }: Stage): Promise<RelayerProcess> {
   const relayer = await startRelayer(options);
   relayers.add(relayer);
   newest = relayer;
-  await relayer.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
+  await relayer.waitForLine("program_started", { deadlineMs: MAX_WORK_MS });
   return relayer;
 }
 
@@ -372,7 +400,7 @@ async function keepRunning(stage: Stage): Promise<void> {
     if (typeof wanted === "string") progress.say(wanted);
     else if (wanted !== undefined) await board.send({ ...wanted, fee: feeOf(devnet, wanted) });
   }, signal);
-  await Promise.race([follow(stage, signal), relayer.ended, devnet.oracle.failed]);
+  await Promise.race([follow(stage, signal), relayer.ended, devnet.failed]);
   progress.finish();
 }
 
@@ -386,19 +414,14 @@ function decimalsOn({ substrateChains }: Devnet, name: string): number | undefin
   return substrateChains.find((chain) => chain.name === name)?.feeTokenDecimals;
 }
 
-/** Ends causeway-consensus; false, with the reason on the screen, when it did not end in order. */
-async function endConsensus({ devnet, progress }: Stage): Promise<boolean> {
+/** Ends causeway-consensus, which has to end in order. */
+async function endConsensus({ devnet, progress }: Stage): Promise<void> {
   await devnet.oracle.stop();
   for (const program of consensus) {
     const { code } = await program.ended;
-    if (code === 0) continue;
-    progress.say(
-      `\nFailed: causeway-consensus ended with status ${code} after SIGTERM:\n${program.tail(40)}`,
-    );
-    return false;
+    if (code !== 0) throw new Error(`causeway-consensus ended with status ${code} after SIGTERM`);
   }
   progress.say("\ncauseway-consensus is stopped (SIGTERM). All programs ended in order.");
-  return true;
 }
 
 async function endRelayer(relayer: RelayerProcess): Promise<void> {
@@ -412,8 +435,11 @@ async function endRelayer(relayer: RelayerProcess): Promise<void> {
 }
 
 if (import.meta.main) {
-  const code = await runInterruptibly(run, () => {
-    for (const program of [...relayers, ...consensus]) program.signal("SIGKILL");
+  const code = await runInterruptibly(run, {
+    beforeExit: () => {
+      for (const program of [...relayers, ...consensus]) program.signal("SIGKILL");
+    },
+    isVerbose: Deno.args.includes("--verbose"),
   });
   Deno.exit(code);
 }

@@ -44,7 +44,7 @@ import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./c
 import { followingHub, substrateClients, substrateOracleChains } from "./updates/substrate_oracle_chain.ts";
 import type { ReviveNode } from "./revive/revive_node.ts";
 import { POLKADOT_HUB_PARA_ID } from "../src/core/ismp/polkadot_hub.ts";
-import { DEADLINE_MS } from "./waiting.ts";
+import { DEADLINE_MS, Patience, pause, WaitFault } from "./waiting.ts";
 
 export type { DevnetOptions } from "./devnet_options.ts";
 
@@ -63,6 +63,8 @@ export interface DevnetChain {
   readonly proven: ProvenChain;
 }
 
+/** Maximum of milliseconds after which a node answers. */
+const MAX_ANSWER_MS = 10_000;
 /** Maximum of milliseconds between blocks of the relay chain. */
 const RELAY_BLOCK_MS = 250;
 /** Blocks of the relay chain behind the best one that are not final. */
@@ -202,6 +204,9 @@ export class Devnet implements AsyncDisposable {
   readonly #proofs: HubProver;
   readonly #parts: AsyncDisposableStack;
 
+  /** Rejects when a part of it ends or stays broken; never resolves. */
+  readonly failed: Promise<never>;
+
   /** Not for callers: use {@link startDevnet}. */
   constructor(
     parts: Pick<Devnet, "chains" | "hub" | "relay" | "oracle" | "substrateChains" | "prover"> & {
@@ -217,6 +222,9 @@ export class Devnet implements AsyncDisposable {
     this.oracle = parts.oracle;
     this.#proofs = parts.proofs;
     this.#parts = owned;
+    this.failed = Promise.race([this.oracle.failed, ...this.chains.map(untilNodeEnds)]);
+    // Callers race with it; also nodes that are stopped end.
+    this.failed.catch(() => undefined);
   }
 
   /** What configurations are made of, see `relayerConfig`. */
@@ -275,6 +283,30 @@ export class Devnet implements AsyncDisposable {
       return;
     }
     await chain.host.node.mine({ blocks });
+  }
+
+  /** What is wrong with a node of a chain: it has ended, or does not answer. */
+  async findBroken(): Promise<DevnetFault | undefined> {
+    const ask = async ({ name, stateMachine, node }: DevnetChain): Promise<void> => {
+      const signal = AbortSignal.timeout(MAX_ANSWER_MS);
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_chainId", params: [] });
+      await fetch(node.rpcUrl, {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json" },
+        signal,
+      })
+        .then((response) => response.body?.cancel(), () => {
+          throw new DevnetFault(`The node of chain ${name} (${stateMachine}) does not answer`);
+        });
+    };
+    try {
+      // Those that have ended have said so before others are asked.
+      await Promise.race([this.failed, Promise.all(this.chains.map(ask))]);
+    } catch (error) {
+      if (error instanceof DevnetFault) return error;
+    }
+    return undefined;
   }
 
   /** Ends everything, in order: oracle, hub, nodes. Safe to call twice. */
@@ -401,7 +433,7 @@ function letter(at: number): string {
 }
 
 /** The parameters of a host that the hub must know to pay out fees from it. */
-async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
+export async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
   const address = host.addresses.host;
   const params = await host.reader.readContract({ address, abi: HOST_ABI, functionName: "hostParams" });
   return {
@@ -418,21 +450,30 @@ async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
   };
 }
 
-/** A direction had no update. */
-export class DevnetFault extends Error {
-  override readonly name = "DevnetFault";
-  readonly code = "no_updates";
+async function untilFirstUpdates(oracle: Oracle): Promise<void> {
+  const open = (): string =>
+    oracle.directions.filter((direction) => oracle.lastHeight(direction) === 0n)
+      .map(({ from, to }) => `${from} -> ${to}`).join(", ");
+  const patience = new Patience();
+  for (let before = open(); before !== "";) {
+    if (patience.isOver) throw new WaitFault(`first updates ${before}`, patience);
+    await pause(50);
+    const now = open();
+    if (now !== before) patience.renew();
+    before = now;
+  }
 }
 
-async function untilFirstUpdates(oracle: Oracle): Promise<void> {
-  const until = performance.now() + DEADLINE_MS;
-  for (;;) {
-    const open = oracle.directions.filter((direction) => oracle.lastHeight(direction) === 0n);
-    if (open.length === 0) return;
-    if (performance.now() > until) {
-      const names = open.map(({ from, to }) => `${from} -> ${to}`).join(", ");
-      throw new DevnetFault(`No update for ${DEADLINE_MS / 1000} s: ${names}`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+/** A node of the devnet is gone. */
+export class DevnetFault extends Error {
+  override readonly name = "DevnetFault";
+  readonly code = "node_broken";
+}
+
+/** Rejects when the node of a chain ends before the devnet is stopped. */
+async function untilNodeEnds({ name, stateMachine, node }: DevnetChain): Promise<never> {
+  const { code, signal } = await node.ended;
+  throw new DevnetFault(
+    `The node of chain ${name} (${stateMachine}) ended by itself, ${signal ?? `with status ${code}`}`,
+  );
 }

@@ -60,7 +60,7 @@ export interface DevnetOptions {
   readonly consensusRelayer?:
     & Pick<ConsensusProcessOptions, "logFormat" | "logLevel" | "onLine" | "onStarted">
     & Pick<ConsensusChanges, "signer">;
-  /** Fixed ports; unset ones are free ones. */
+  /** Ports to use where they are free; 0 or unset: any. */
   readonly ports?: { readonly hub?: number; readonly evm?: readonly number[] };
   /** Default true. False: nobody tells anybody anything until `devnet.oracle.start()`. */
   readonly startsOracle?: boolean;

@@ -138,3 +138,16 @@ Deno.test("devnet: hosts take only what the authorities of the relay chain signe
   assert.deepEqual(await readHubConsensus(a.host), devnet.relay.beefyState(Number(latestHeight)));
   assert.equal(devnet.relay.sessionOf(Number(latestHeight)).index, 7);
 });
+
+Deno.test("devnet: a node that does not answer is named, and so is one that has ended", async () => {
+  await using devnet = await startDevnet({ kinds: ["bsc"], feeds: "planted", startsOracle: false });
+  const { node } = devnet.chain("A");
+  assert.equal(await devnet.findBroken(), undefined);
+  node.pause();
+  assert.equal((await devnet.findBroken())?.message, "The node of chain A (EVM-97) does not answer");
+  node.resume();
+  Deno.kill(node.pid, "SIGKILL");
+  const ended = { message: "The node of chain A (EVM-97) ended by itself, SIGKILL" };
+  await assert.rejects(devnet.failed, ended);
+  assert.equal((await devnet.findBroken())?.message, ended.message);
+});

@@ -3,7 +3,7 @@
  * `causeway-consensus` so that hub and chains learn of each other, sends what lines on standard input ask for. Ctrl-C
  * ends everything.
  * Usage: `deno task devnet [--json] [--rollups] [--polygon] [--polkadot-hub] [--substrate] [--no-consensus] [--nexus] [--ports=A,B,HUB]
- * [--folder=PATH]`
+ * [--verbose] [--folder=PATH]`
  */
 import { Command, InvalidArgumentError } from "commander";
 import type { RelayerProcess } from "../tests/scenario/support/relayer_process.ts";
@@ -12,8 +12,7 @@ import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
 import { describeFacts, type DevnetFacts, devnetFacts } from "./terminal/facts.ts";
 import { INTERRUPTED, runInterruptibly, untilAborted } from "./terminal/interruption.ts";
 import { sendPing, type SentMessage, waitForDelivery } from "./traffic/messages.ts";
-import { freeOr } from "./terminal/ports.ts";
-import { compilePrograms, CONSENSUS_EXECUTABLE, isRelayerOutdated } from "./programs/relayer_build.ts";
+import { ensurePrograms } from "./programs/relayer_build.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 
@@ -35,6 +34,7 @@ interface Arguments {
   readonly polkadotHub: boolean;
   readonly substrate: boolean;
   readonly consensus: boolean;
+  readonly verbose: boolean;
   readonly folder: string;
   /** Of chain A, chain B and the hub. */
   readonly ports: readonly [number, number, number];
@@ -60,6 +60,7 @@ function parseArguments(args: readonly string[]): Arguments {
       readPorts,
       DEFAULT_PORTS,
     )
+    .option("--verbose", "show the log of causeway-consensus, and where a failure happened", false)
     .option("--folder <path>", "where configuration files go", DEFAULT_FOLDER)
     .parse([...args], { from: "user" })
     .opts<Arguments>();
@@ -76,7 +77,7 @@ function readPorts(text: string): Arguments["ports"] {
 }
 
 function devnetOptions(
-  { nexus, rollups, polygon, polkadotHub, substrate, consensus, ports }: Arguments,
+  { nexus, rollups, polygon, polkadotHub, substrate, consensus, ports, verbose }: Arguments,
 ): DevnetOptions {
   const [a, b, hub] = ports;
   return {
@@ -98,9 +99,12 @@ function devnetOptions(
       onStarted: (started) => {
         consensusRelayers.push(started);
       },
+      onLine: ({ text }) => {
+        if (verbose) Deno.stderr.writeSync(new TextEncoder().encode(`consensus | ${text}\n`));
+      },
     },
     hub: nexus ? "nexus" : "gargantua",
-    ports: { evm: [freeOr(a), freeOr(b)], hub: freeOr(hub) },
+    ports: { evm: [a, b], hub },
   };
 }
 
@@ -147,20 +151,17 @@ async function forgetOldDatabase(path: string): Promise<void> {
 
 async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
-  if (options.consensus && await isRelayerOutdated(CONSENSUS_EXECUTABLE)) {
-    if (!options.json) say("Building both programs ...");
-    await compilePrograms(signal);
-  }
-  if (!options.json) say("Starting the chains, a hub and its relay chain ...");
+  const note = options.json ? (): void => {} : say;
+  if (options.consensus) await ensurePrograms({ onBuild: () => note("Building both programs ..."), signal });
+  note("Starting the chains, a hub and its relay chain ...");
   await using devnet = await startDevnet(devnetOptions(options));
   signal.throwIfAborted();
   const facts = await writeFiles(devnet, options.folder);
   if (options.json) say(JSON.stringify(facts));
   else for (const line of ["", ...describeFacts(facts), "", ...howToRun(options)]) say(line);
-  const print = options.json ? (): void => {} : say;
-  void followStandardInput((line) => send(devnet, line, print, signal), signal);
-  await Promise.race([untilAborted(signal), devnet.oracle.failed]);
-  if (!options.json) say("Stopping ...");
+  void followStandardInput((line) => send(devnet, line, note, signal), signal);
+  await Promise.race([untilAborted(signal), devnet.failed]);
+  note("Stopping ...");
   return 0;
 }
 
@@ -216,8 +217,11 @@ function say(text: string): void {
 }
 
 if (import.meta.main) {
-  const code = await runInterruptibly(run, () => {
-    for (const relayer of consensusRelayers) relayer.signal("SIGKILL");
+  const code = await runInterruptibly(run, {
+    beforeExit: () => {
+      for (const relayer of consensusRelayers) relayer.signal("SIGKILL");
+    },
+    isVerbose: Deno.args.includes("--verbose"),
   });
   // Ctrl-C is how this program is meant to end.
   Deno.exit(code === INTERRUPTED ? 0 : code);

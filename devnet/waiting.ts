@@ -6,9 +6,61 @@
  */
 export const DEADLINE_MS = 240_000;
 
+/** No wait takes more than so many times its limit, whatever progress there is. */
+const MAX_EXTENSION = 5;
+
+/** Longest wait for what shows no progress while it works, milliseconds. */
+export const MAX_WORK_MS = MAX_EXTENSION * DEADLINE_MS;
+
+/** More than one look takes on a machine that has time for us. */
+const MAX_LOOK_MS = 500;
+
+/**
+ * How long something is waited for that is looked at again and again. Looks take longer on a crowded machine, where
+ * everything else takes longer, too: each counts {@link MAX_LOOK_MS} at most.
+ */
+export class Patience {
+  readonly limitMs: number;
+  readonly #endsAtMs: number;
+  readonly #now: () => number;
+  #spentMs = 0;
+  #lookedAtMs: number;
+
+  constructor(limitMs = DEADLINE_MS, now = (): number => performance.now()) {
+    this.limitMs = limitMs;
+    this.#now = now;
+    this.#lookedAtMs = now();
+    this.#endsAtMs = this.#lookedAtMs + MAX_EXTENSION * limitMs;
+  }
+
+  /** What is awaited has come nearer. */
+  renew(): void {
+    this.#spentMs = 0;
+  }
+
+  /** To be asked at each look. */
+  get isOver(): boolean {
+    const nowMs = this.#now();
+    this.#spentMs += Math.min(nowMs - this.#lookedAtMs, MAX_LOOK_MS);
+    this.#lookedAtMs = nowMs;
+    return this.#spentMs >= this.limitMs || nowMs >= this.#endsAtMs;
+  }
+}
+
+/** What was awaited did not happen. */
+export class WaitFault extends Error {
+  override readonly name = "WaitFault";
+  readonly code = "not_in_time";
+
+  /** @param what a sentence of what was to happen */
+  constructor(what: string, { limitMs }: Pick<Patience, "limitMs"> = { limitMs: DEADLINE_MS }) {
+    super(`Not after ${limitMs / 1000} s: ${what}`);
+  }
+}
+
 /**
  * Waits until `holds` does, looking again and again.
- * @throws {Error} with `what` after the deadline (default {@link DEADLINE_MS}).
+ * @throws {WaitFault} with `what` when the {@link Patience} (default {@link DEADLINE_MS}) is over.
  */
 export async function waitUntil(
   what: string,
@@ -16,9 +68,9 @@ export async function waitUntil(
   { deadlineMs = DEADLINE_MS, everyMs = 100 }: { readonly deadlineMs?: number; readonly everyMs?: number } =
     {},
 ): Promise<void> {
-  const endMs = Date.now() + deadlineMs;
+  const patience = new Patience(deadlineMs);
   while (!await holds()) {
-    if (Date.now() >= endMs) throw new Error(`Not after ${deadlineMs / 1000} s: ${what}`);
+    if (patience.isOver) throw new WaitFault(what, patience);
     await pause(everyMs);
   }
 }

@@ -3,7 +3,7 @@
  * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release]...`; without arguments all of them.
  */
 
-import { areProgramsOutdated, compilePrograms } from "../devnet/programs/relayer_build.ts";
+import { ensurePrograms } from "../devnet/programs/relayer_build.ts";
 import { describeSpentGas, parseSpentGas, SPENT_GAS_FILE, sumSpentGas } from "../devnet/traffic/spent_gas.ts";
 
 /** Folders of each suite, in the order in which they run: the fastest first. */
@@ -76,40 +76,44 @@ async function findTests(path: string): Promise<readonly string[]> {
   return (await Promise.all(names.map((name) => findTests(`${path}/${name}`)))).flat();
 }
 
-interface Sum {
+/** How many tests of a file passed and failed; steps count, too. */
+interface Counts {
   readonly passed: number;
   readonly failed: number;
-  /** Files that failed beside others and passed by themselves. */
-  readonly flaky?: readonly string[];
 }
 
-/** Sums the attributes of a JUnit report; a suite that wrote none counts as one failure. */
-function readSum(file: string): Sum {
-  let text: string;
-  try {
-    text = Deno.readTextFileSync(file);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    return { passed: 0, failed: 1 };
+/** By path. A newer result of a file replaces an older one. */
+type Results = ReadonlyMap<string, Counts>;
+
+/** A file that is not in the report: it could not be loaded, or the run was stopped before. */
+const NOT_RUN: Counts = { passed: 0, failed: 1 };
+
+/** Reads a JUnit report about `paths`. A report that is missing says that none of them ran. */
+async function readResults(report: string, paths: readonly string[]): Promise<Map<string, Counts>> {
+  const results = new Map(paths.map((path) => [path, NOT_RUN]));
+  const resolve = (path: string): string => new URL(path, `file://${Deno.cwd()}/`).pathname;
+  const known = new Map(paths.map((path) => [resolve(path), path]));
+  const text = await Deno.readTextFile(report).catch(() => "");
+  // Files of steps are named, too, which may be support files.
+  for (const [head, name = ""] of text.matchAll(/<testsuite name="([^"]+)"[^>]*>/g)) {
+    const read = (key: string): number => Number(new RegExp(` ${key}="(\\d+)"`).exec(head)?.[1] ?? "0");
+    const failed = read("failures") + read("errors");
+    results.set(known.get(resolve(name)) ?? name, { passed: read("tests") - failed, failed });
   }
-  const head = /<testsuites [^>]*>/.exec(text)?.[0] ?? "";
-  const read = (name: string): number => Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? "0");
-  const failed = read("failures") + read("errors");
-  return { passed: read("tests") - failed, failed };
+  return results;
 }
 
-/** Files of a JUnit report that have failures. */
-function readFailedFiles(file: string): string[] {
-  try {
-    const suites = Deno.readTextFileSync(file).matchAll(/<testsuite name="([^"]+)"[^>]*>/g);
-    return [...suites].flatMap(([head, name]) =>
-      // The report names the file that begins a step, too, which may be a support file.
-      / (?:failures|errors)="[1-9]/.test(head) && name?.endsWith("_test.ts") === true ? [name] : []
-    );
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
+function sumOf(results: Results): Counts {
+  const counts = [...results.values()];
+  const add = (key: keyof Counts): number => counts.reduce((sum, each) => sum + each[key], 0);
+  return { passed: add("passed"), failed: add("failed") };
+}
+
+/** Test files with failures. */
+function failedFiles(results: Results): string[] {
+  return [...results].filter(([path, { failed }]) => failed > 0 && path.endsWith("_test.ts")).map(([path]) =>
+    path
+  );
 }
 
 /** The files of a JUnit report that took longest, each with its time. */
@@ -129,31 +133,50 @@ function readLongest(file: string): string {
     .map(([path, seconds]) => `${path.slice(path.lastIndexOf("/") + 1)} ${seconds.toFixed(0)} s`).join(", ");
 }
 
-/** Minutes after which a suite counts as failed: a node that does not answer any more can hold a test indefinitely. */
-const MAX_MINUTES = 20;
+/**
+ * Time without the end of any test or step after which a run is stopped: a node that does not answer any more can hold a
+ * test indefinitely. Single waits of tests end before.
+ */
+const MAX_SILENT_MS = 8 * 60_000;
 
-/** Most files that are tried again: more than that is no matter of a crowded machine. */
-const MAX_AGAIN = 3;
+/** A suite's results, and the files that failed beside others and passed by themselves. */
+export interface SuiteResults extends Counts {
+  readonly flaky: readonly string[];
+}
 
 /**
- * Runs a suite. Scenarios run several nodes and programs per file, several files at a time: a file that fails there runs
- * once more by itself. When it passes then, it is flaky: named, and counted in the closing lines.
+ * Runs a suite. What failed or hung beside others runs once more by itself: when it passes then, it is flaky, which the
+ * closing lines say. More files than run at the same time do not fail because of one slow minute.
  */
-async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
-  const first = await runFiles(name, await listFiles(paths), filesAtOnce(name));
-  const failed = readFailedFiles(reportOf(name));
-  if (name !== "scenario" || failed.length === 0 || failed.length > MAX_AGAIN) return first;
-  say(`== ${name}, once more by themselves: ${failed.join(" ")}`);
-  const again = await runFiles(`${name}-again`, failed, 1);
-  if (again.failed > 0) return first;
-  return { passed: first.passed + first.failed, failed: 0, flaky: failed };
+export async function runSuite(
+  name: string,
+  paths: readonly string[],
+  maxSilentMs = MAX_SILENT_MS,
+): Promise<SuiteResults> {
+  const atOnce = filesAtOnce(name);
+  const { results, wasStopped } = await runFiles(name, await listFiles(paths), { atOnce, maxSilentMs });
+  const all = new Map(results);
+  const run = async (what: string, files: readonly string[], atOnce: number): Promise<void> => {
+    say(`== ${name}, ${what}: ${files.join(" ")}`);
+    const { results } = await runFiles(`${name}-again`, files, { atOnce, maxSilentMs });
+    for (const [path, counts] of results) all.set(path, counts);
+  };
+  const left = [...all].filter(([, counts]) => counts === NOT_RUN).map(([path]) => path);
+  if (wasStopped && left.length > 0) await run("what was left when it was stopped", left, atOnce);
+  const failed = failedFiles(all);
+  if (failed.length > 0 && failed.length <= atOnce) await run("once more by themselves", failed, 1);
+  return { ...sumOf(all), flaky: failed.filter((path) => all.get(path)?.failed === 0) };
 }
 
 function reportOf(name: string): string {
   return `build/junit-${name}.xml`;
 }
 
-async function runFiles(name: string, paths: readonly string[], filesAtOnce: number): Promise<Sum> {
+async function runFiles(
+  name: string,
+  paths: readonly string[],
+  { atOnce, maxSilentMs }: { readonly atOnce: number; readonly maxSilentMs: number },
+): Promise<{ readonly results: Results; readonly wasStopped: boolean }> {
   const report = reportOf(name);
   const notes = `build/notes-${name}.txt`;
   const spent = `build/spent-gas-${name}.txt`;
@@ -173,7 +196,7 @@ async function runFiles(name: string, paths: readonly string[], filesAtOnce: num
     env: {
       NO_COLOR: "1",
       RUST_BACKTRACE: "0",
-      DENO_JOBS: String(filesAtOnce),
+      DENO_JOBS: String(atOnce),
       CAUSEWAY_TEST_NOTES: `${Deno.cwd()}/${notes}`,
       // What the devnets of other suites carry is sent by tests, not by the programs.
       ...name.startsWith("scenario") ? { [SPENT_GAS_FILE]: `${Deno.cwd()}/${spent}` } : {},
@@ -181,21 +204,53 @@ async function runFiles(name: string, paths: readonly string[], filesAtOnce: num
     stdin: "null",
     stdout: "piped",
   }).spawn();
-  const stop = setTimeout(() => {
-    say(`${name} did not end within ${MAX_MINUTES} minutes, and is stopped`);
-    child.kill("SIGKILL");
-  }, MAX_MINUTES * 60_000);
-  await showWithoutDots(child.stdout);
+  const wasStopped = await showUntilEnd(name, child, maxSilentMs);
   const { success } = await child.status;
-  clearTimeout(stop);
   // What passed tests have to tell: the runner holds back all that they print.
   const printed = await Deno.readTextFile(notes).catch(() => "");
   if (printed !== "") say(printed.trimEnd());
   const lines = await Deno.readTextFile(spent).catch(() => undefined);
   if (lines !== undefined) say(describeSpentGas(sumSpentGas(parseSpentGas(lines))));
-  const sum = readSum(report);
-  if (sum.passed > 0) say(`longest: ${readLongest(report)}`);
-  return success || sum.failed > 0 ? sum : { ...sum, failed: 1 };
+  const results = await readResults(report, paths);
+  const { passed, failed } = sumOf(results);
+  if (passed > 0) say(`longest: ${readLongest(report)}`);
+  if (!success && failed === 0) results.set("deno test", NOT_RUN);
+  return { results, wasStopped };
+}
+
+/**
+ * Shows the output of a run, and stops the run when no test ends any more. It then names the tests that it was in, and
+ * writes its report.
+ * @returns whether it was stopped.
+ */
+async function showUntilEnd(
+  name: string,
+  child: { readonly stdout: ReadableStream<Uint8Array>; kill(signal: Deno.Signal): void },
+  maxSilentMs: number,
+): Promise<boolean> {
+  let wasStopped = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const watch = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      say(`${name}: no test ended for ${maxSilentMs / 1000} s; the run is stopped`);
+      // Twice: it may not be able to write its report.
+      child.kill(wasStopped ? "SIGKILL" : "SIGINT");
+      if (!wasStopped) watch();
+      wasStopped = true;
+    }, maxSilentMs);
+  };
+  watch();
+  await showWithoutDots(child.stdout.pipeThrough(
+    new TransformStream({
+      transform: (part, controller): void => {
+        watch();
+        controller.enqueue(part);
+      },
+    }),
+  ));
+  clearTimeout(timer);
+  return wasStopped;
 }
 
 /** Without a terminal the dots of passed tests stand on a line each; only what is said of failures is of interest. */
@@ -213,39 +268,32 @@ async function showWithoutDots(output: ReadableStream<Uint8Array>): Promise<void
 }
 
 /** Runs a suite and says what came of it. */
-async function runNamed(name: string): Promise<Sum> {
+async function runNamed(name: string): Promise<SuiteResults> {
   const paths = SUITES[name];
   if (paths === undefined) throw new Error(`No suite "${name}"; there are ${Object.keys(SUITES).join(", ")}`);
   say(`== ${name}`);
   const startMs = performance.now();
-  const sum = await runSuite(name, paths);
+  const results = await runSuite(name, paths);
   const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
-  say(`${name}: ${sum.passed} passed, ${sum.failed} failed in ${seconds} s`);
-  return sum;
+  say(`${name}: ${results.passed} passed, ${results.failed} failed in ${seconds} s`);
+  return results;
 }
 
 async function main(): Promise<void> {
   const wanted = Deno.args.length === 0 ? Object.keys(SUITES) : Deno.args;
+  if (wanted.some((name) => !WITHOUT_PROGRAMS.has(name))) {
+    await ensurePrograms({ onBuild: () => say("== build") });
+  }
   await Deno.mkdir("build", { recursive: true });
-  if (wanted.some((name) => !WITHOUT_PROGRAMS.has(name)) && await areProgramsOutdated()) {
-    say("== build");
-    await compilePrograms();
-  }
-  let total: Sum = { passed: 0, failed: 0 };
-  for (const name of wanted) {
-    const sum = await runNamed(name);
-    total = {
-      passed: total.passed + sum.passed,
-      failed: total.failed + sum.failed,
-      flaky: [...total.flaky ?? [], ...sum.flaky ?? []],
-    };
-  }
-  const { flaky = [] } = total;
+  const suites = new Map<string, SuiteResults>();
+  for (const name of wanted) suites.set(name, await runNamed(name));
+  const flaky = [...suites.values()].flatMap(({ flaky }) => flaky);
   if (flaky.length > 0) {
     say(`flaky: ${flaky.length} ${flaky.length === 1 ? "file" : "files"} (${flaky.join(", ")})`);
   }
-  say(`${total.passed} passed, ${total.failed} failed`);
-  if (total.failed > 0 || total.passed === 0) Deno.exit(1);
+  const { passed, failed } = sumOf(suites);
+  say(`${passed} passed, ${failed} failed`);
+  if (failed > 0 || passed === 0) Deno.exit(1);
 }
 
 function say(text: string): void {

@@ -98,7 +98,7 @@ class RunningBeacon implements Beacon {
         return typeof signers === "number" ? signers : signers(slot);
       },
     });
-    this.#server = this.#open(options, options.port ?? 0);
+    this.#server = this.#open(options);
   }
 
   get url(): string {
@@ -130,13 +130,13 @@ class RunningBeacon implements Beacon {
   }
 
   openNode(behaviour: Partial<NodeBehaviour> = {}): SimulatedBeaconNode {
-    return this.#open(behaviour, 0);
+    return this.#open(behaviour);
   }
 
-  #open(behaviour: Partial<NodeBehaviour>, port: number): BeaconServer {
+  #open(behaviour: Partial<NodeBehaviour>): BeaconServer {
     const execution = async (body: string): Promise<string> =>
       withWithdrawals(this.#chain, body, await this.#execution.forward(body));
-    const node = new BeaconServer({ chain: this.#chain, execution }, behaviour, port);
+    const node = new BeaconServer({ chain: this.#chain, execution }, behaviour);
     this.#nodes.push(node);
     return node;
   }

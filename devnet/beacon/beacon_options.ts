@@ -101,8 +101,6 @@ export interface BeaconOptions extends Partial<BeaconBehaviour> {
   readonly withdrawalsPerBlock?: number;
   /** Blocks whose states can be asked for, beside those that light client updates refer to. @default 256 */
   readonly keptBlocks?: number;
-  /** @default one that is free */
-  readonly port?: number;
 }
 
 /** A request that was answered. */

@@ -45,8 +45,7 @@ export class BeaconServer implements SimulatedBeaconNode {
   readonly #abort = new AbortController();
   #behaviour: NodeBehaviour;
 
-  /** @param port 0 takes a free one. */
-  constructor(parts: ServerParts, behaviour: Partial<NodeBehaviour>, port: number) {
+  constructor(parts: ServerParts, behaviour: Partial<NodeBehaviour>) {
     this.#parts = parts;
     this.#behaviour = {
       without: behaviour.without ?? [],
@@ -56,7 +55,7 @@ export class BeaconServer implements SimulatedBeaconNode {
     };
     this.#routes = new RestRoutes(parts.chain, () => this.#behaviour.isSyncing);
     this.#server = Deno.serve(
-      { port, hostname: "127.0.0.1", signal: this.#abort.signal, onListen: () => {} },
+      { port: 0, hostname: "127.0.0.1", signal: this.#abort.signal, onListen: () => {} },
       (request) => this.#serve(request),
     );
     this.url = `http://127.0.0.1:${this.#server.addr.port}`;

@@ -25,7 +25,13 @@ import {
   type OpStackL1,
   prepareOpStackL2,
 } from "../evm/rollup_games.ts";
-import { connectRollupL1, type RollupL1, startProposer } from "../evm/rollup_l1.ts";
+import {
+  connectRollupL1,
+  fetchRollupBlock,
+  type NodePlace,
+  type RollupL1,
+  startProposer,
+} from "../evm/rollup_l1.ts";
 import { installArbGasInfo, installOpStackOracle, withLayer1Gas } from "../evm/rollup_prices.ts";
 import { type Heimdall, type HeimdallOptions, startHeimdall } from "../heimdall/heimdall.ts";
 import { type ConsensusSettings, identities } from "../hub/hub_options.ts";
@@ -33,7 +39,33 @@ import { POLKADOT_HUB_PARA_ID } from "../../src/core/ismp/polkadot_hub.ts";
 import { type ReviveNode, startReviveNode } from "../revive/revive_node.ts";
 
 /** How a chain becomes final. */
-export type ChainKind = "beacon" | "op_stack" | "arbitrum" | "bsc" | "polygon" | "polkadot_hub";
+export type ChainKind =
+  | "beacon"
+  | OpStackKind
+  | "arbitrum"
+  | "bsc"
+  | "polygon"
+  | "polkadot_hub";
+
+/** OP stack chains, by what their proposers create. */
+export type OpStackKind = "op_stack" | "op_stack_super" | "op_stack_permissioned";
+
+/** Type of the games that the proposer of a chain creates. */
+const proposedTypes: Readonly<Record<OpStackKind, number>> = {
+  op_stack: gameTypes.fault,
+  op_stack_super: gameTypes.superFault,
+  op_stack_permissioned: gameTypes.superPermissioned,
+};
+
+/** True for OP stack chains. */
+export function isOpStack(kind: ChainKind): kind is OpStackKind {
+  return Object.hasOwn(proposedTypes, kind);
+}
+
+/** True for chains whose claims are made on an L1. */
+export function isRollup(kind: ChainKind): boolean {
+  return isOpStack(kind) || kind === "arbitrum";
+}
 
 /** The hub's two runtimes, each of which follows other networks. */
 export type HubRuntime = "gargantua" | "nexus";
@@ -43,18 +75,31 @@ const chainIdsOf: Readonly<Record<HubRuntime, Readonly<Record<ChainKind, number>
   gargantua: {
     beacon: 11155111,
     op_stack: 11155420,
+    op_stack_super: 1301,
+    op_stack_permissioned: 1946,
     arbitrum: 421614,
     bsc: 97,
     polygon: 80002,
     polkadot_hub: 420420417,
   },
-  nexus: { beacon: 1, op_stack: 10, arbitrum: 42161, bsc: 56, polygon: 137, polkadot_hub: 420420419 },
+  nexus: {
+    beacon: 1,
+    op_stack: 10,
+    op_stack_super: 130,
+    op_stack_permissioned: 1868,
+    arbitrum: 42161,
+    bsc: 56,
+    polygon: 137,
+    polkadot_hub: 420420419,
+  },
 };
 
 /** What each kind is, for a person. */
 export const kindTexts = {
   beacon: "L1, final by its beacon chain",
   op_stack: "OP stack L2, final by dispute games",
+  op_stack_super: "OP stack L2, final by games about super roots",
+  op_stack_permissioned: "OP stack L2, final by permissioned games about super roots",
   arbitrum: "Arbitrum L2, final by assertions",
   bsc: "BSC, final by votes in headers",
   polygon: "Polygon, final by milestones of Heimdall",
@@ -68,6 +113,8 @@ export const kindTexts = {
 const clientNames = {
   beacon: "ETH0",
   op_stack: "OPT0",
+  op_stack_super: "UNI0",
+  op_stack_permissioned: "SON0",
   arbitrum: "ARB0",
   bsc: "BSC0",
   polygon: "POLY",
@@ -211,7 +258,9 @@ function startParts(
     case "polygon":
       return startPolygon(surroundings, started);
     case "op_stack":
-      return startOpStack(surroundings, started);
+    case "op_stack_super":
+    case "op_stack_permissioned":
+      return startOpStack(kind, surroundings, started);
     case "arbitrum":
       return startArbitrum(surroundings, started);
   }
@@ -255,17 +304,13 @@ async function startUnproven(
 ): Promise<Parts> {
   const parts = { settings: {}, section: { type: "evm", host: {} } };
   const consensusStateId = isRollup(kind) && l1 !== undefined ? l1.clientStateId : common.clientStateId;
-  if (kind === "op_stack") {
+  if (isOpStack(kind)) {
     await prepareOpStackL2(node);
     await installOpStackOracle(node);
   }
   if (kind !== "arbitrum") return { ...parts, consensusStateId, rpcUrl: node.rpcUrl };
   const rewriter = await startArbitrumNode(node, options);
   return { ...parts, consensusStateId, rpcUrl: started.use(rewriter).rpcUrl };
-}
-
-function isRollup(kind: ChainKind): boolean {
-  return kind === "op_stack" || kind === "arbitrum";
 }
 
 async function startL1(
@@ -346,16 +391,25 @@ function l1Keys(l1: L1): WritableTable {
   };
 }
 
-async function startOpStack(surroundings: Surroundings, started: AsyncDisposableStack): Promise<Parts> {
+async function startOpStack(
+  kind: OpStackKind,
+  surroundings: Surroundings,
+  started: AsyncDisposableStack,
+): Promise<Parts> {
   const { node, common, options } = surroundings;
   const l1 = l1Of(surroundings);
   await prepareOpStackL2(node);
   await installOpStackOracle(node);
   const opStack = await deployOpStackL1(l1.claims);
+  const gameType = proposedTypes[kind];
   if (options.proposes !== false) {
-    started.use(
-      startProposer({ l2: node, everyMs: CLAIM_EVERY_MS, propose: (l2) => opStack.proposeOutput(l2) }),
-    );
+    const propose = async (l2: NodePlace): Promise<{ readonly l2Height: bigint }> => {
+      // A super root is about an earlier block than the newest, which calls for no second claim.
+      const { header } = await fetchRollupBlock(l2);
+      await opStack.proposeOutput(l2, { gameType });
+      return { l2Height: header.number };
+    };
+    started.use(startProposer({ l2: node, everyMs: CLAIM_EVERY_MS, propose }));
   }
   const id = { stateMachine: common.stateMachine, consensusStateId: common.clientStateId };
   return {
@@ -369,8 +423,9 @@ async function startOpStack(surroundings: Surroundings, started: AsyncDisposable
       type: "op_stack",
       host: {
         ...l1Keys(l1),
-        dispute_game_factory: opStack.factory,
-        respected_game_type: gameTypes.fault,
+        // Of the other kinds the address comes from the hub.
+        ...kind === "op_stack" && { dispute_game_factory: opStack.factory },
+        respected_game_type: gameType,
         message_parser: MESSAGE_PASSER,
       },
     },

@@ -53,8 +53,6 @@ export interface DevnetSubstrateOptions {
    * together with {@link hubFinality}.
    */
   readonly relay?: Pick<RelayChainNode, "best" | "header">;
-  /** Default a free one. */
-  readonly port?: number;
 }
 
 /** A Substrate chain of the devnet. */
@@ -112,7 +110,6 @@ export async function startSubstrateChain(
     blockTimeMs: options.blockTimeMs ?? 1000,
     ...followedHub(hub, hubClientId, options),
     balances: new Map([[substrateUser, faucet], [relayerFeeAccount, faucet]]),
-    ...options.port === undefined ? {} : { port: options.port },
   });
   const feeTokenDecimals = options.feeTokenDecimals ?? 12;
   return { name, stateMachine, consensusStateId, clientId, hubClientId, hashing, feeTokenDecimals, node };

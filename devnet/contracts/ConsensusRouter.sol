@@ -23,8 +23,9 @@ contract ConsensusRouter is IConsensus, IERC165 {
     }
 
     function verify(bytes calldata previousState, bytes calldata encodedProof)
-        external
+        public
         view
+        virtual
         returns (bytes memory, IntermediateState[] memory, uint256)
     {
         if (encodedProof.length == 0) revert EmptyProof();

@@ -4,22 +4,20 @@ pragma solidity 0.8.37;
 // The L1 contracts by which claims about an OP stack chain are made, reduced to what light clients read: logs, getters
 // and storage slots. Nobody judges a claim here; the tests say who is right.
 // Facts: ethereum-optimism/optimism: packages/contracts-bedrock/src/{dispute/DisputeGameFactory.sol,
-// dispute/FaultDisputeGame.sol, L1/L2OutputOracle.sol}; slots as in polytope-labs/hyperbridge:
-// modules/ismp/clients/optimism/src/lib.rs.
+// dispute/FaultDisputeGame.sol, dispute/SuperFaultDisputeGame.sol, dispute/AnchorStateRegistry.sol,
+// L1/L2OutputOracle.sol}; slots as in polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs.
 
-// A claim that was made by creating a game. Slots 0 and 1 are the same for all kinds.
+// A claim that was made by creating a game. Slot 0 is the same for all kinds.
 abstract contract DisputeGame {
     error AlreadyInitialized();
 
     uint64 public createdAt;
     uint32 public gameType;
-    bytes32 public rootClaim;
 
     function initialize(uint32 type_, bytes32 claim, bytes calldata extra) external {
         if (createdAt != 0) revert AlreadyInitialized();
         createdAt = uint64(block.timestamp);
         gameType = type_;
-        rootClaim = claim;
         begin(claim, extra);
     }
 
@@ -31,8 +29,23 @@ abstract contract DisputeGame {
     function begin(bytes32 claim, bytes calldata extra) internal virtual;
 }
 
+// Claims the output of one block.
+abstract contract OutputGame is DisputeGame {
+    // Slot 1.
+    bytes32 public rootClaim;
+}
+
+// Claims the outputs of several chains at one second: the extra data are what the claim is the hash of.
+abstract contract SuperRootGame is DisputeGame {
+    error SuperRootMismatch();
+
+    function checkSuperRoot(bytes32 claim, bytes calldata extra) internal pure {
+        if (keccak256(extra) != claim) revert SuperRootMismatch();
+    }
+}
+
 // Claims form a tree; the first is the game's own.
-contract FaultDisputeGame is DisputeGame {
+contract FaultDisputeGame is OutputGame {
     // Slot 2.
     bytes32[] public claimData;
     bytes private extra_;
@@ -46,13 +59,14 @@ contract FaultDisputeGame is DisputeGame {
     }
 
     function begin(bytes32 claim, bytes calldata extra) internal override {
+        rootClaim = claim;
         claimData.push(claim);
         extra_ = extra;
     }
 }
 
 // Contested by naming the intermediate root that is wrong.
-contract AggregateVerifier is DisputeGame {
+contract AggregateVerifier is OutputGame {
     bytes private extra_;
     bytes32 public absolutePrestate;
     uint256 public expectedResolution;
@@ -67,13 +81,14 @@ contract AggregateVerifier is DisputeGame {
         counteredByIntermediateRootIndexPlusOne = 1;
     }
 
-    function begin(bytes32, bytes calldata extra) internal override {
+    function begin(bytes32 claim, bytes calldata extra) internal override {
+        rootClaim = claim;
         extra_ = extra;
     }
 }
 
 // Proved by validity proofs: nothing in its storage tells of challenges.
-contract SuccinctDisputeGame is DisputeGame {
+contract SuccinctDisputeGame is OutputGame {
     error NoChallenges();
 
     bytes private extra_;
@@ -86,8 +101,68 @@ contract SuccinctDisputeGame is DisputeGame {
         revert NoChallenges();
     }
 
-    function begin(bytes32, bytes calldata extra) internal override {
+    function begin(bytes32 claim, bytes calldata extra) internal override {
+        rootClaim = claim;
         extra_ = extra;
+    }
+}
+
+// Claims form a tree here, too.
+contract SuperFaultDisputeGame is SuperRootGame {
+    // Slot 1.
+    bytes32[] public claimData;
+    bytes32 public rootClaim;
+    bytes private extra_;
+
+    function extraData() external view override returns (bytes memory) {
+        return extra_;
+    }
+
+    function challenge() external override {
+        claimData.push(keccak256(abi.encode(claimData.length)));
+    }
+
+    function begin(bytes32 claim, bytes calldata extra) internal override {
+        checkSuperRoot(claim, extra);
+        rootClaim = claim;
+        claimData.push(claim);
+        extra_ = extra;
+    }
+}
+
+// Made by one proposer; contested by a guardian, who blacklists it in the registry.
+contract SuperPermissionedDisputeGame is SuperRootGame {
+    AnchorStateRegistry private immutable registry_;
+    bytes32 public rootClaim;
+    bytes private extra_;
+
+    constructor(AnchorStateRegistry registry) {
+        registry_ = registry;
+    }
+
+    function extraData() external view override returns (bytes memory) {
+        return extra_;
+    }
+
+    function challenge() external override {
+        registry_.blacklistDisputeGame(address(this));
+    }
+
+    function begin(bytes32 claim, bytes calldata extra) internal override {
+        checkSuperRoot(claim, extra);
+        rootClaim = claim;
+        extra_ = extra;
+    }
+}
+
+// Which games do not count.
+contract AnchorStateRegistry {
+    uint256[5] private before_;
+    // Slot 5.
+    mapping(address => bool) public disputeGameBlacklist;
+
+    function blacklistDisputeGame(address game) external {
+        disputeGameBlacklist[game] = true;
     }
 }
 

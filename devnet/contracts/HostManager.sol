@@ -26,7 +26,7 @@ contract HostManager is IApp, IERC165 {
         SetHostParam
     }
 
-    HostManagerParams private _params;
+    HostManagerParams internal _params;
 
     error UnauthorizedAction();
     error UnauthorizedCall();
@@ -60,7 +60,7 @@ contract HostManager is IApp, IERC165 {
         _params = HostManagerParams(address(0), hostAddr);
     }
 
-    function onAccept(IncomingPostRequest calldata incoming) external only(_params.host) {
+    function onAccept(IncomingPostRequest calldata incoming) public virtual only(_params.host) {
         IHost target = IHost(_params.host);
         if (keccak256(incoming.request.source) != keccak256(target.hyperbridge())) revert UnauthorizedAction();
         bytes calldata body = incoming.request.body;

@@ -70,7 +70,7 @@ contract Ping is IApp, IERC165 {
         return IHost(host).dispatch(get);
     }
 
-    function onAccept(IncomingPostRequest calldata incoming) external onlyHost {
+    function onAccept(IncomingPostRequest calldata incoming) public virtual onlyHost {
         PostRequest calldata post = incoming.request;
         received += 1;
         emit Pong(string(post.source), post.nonce, post.body);

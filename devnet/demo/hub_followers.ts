@@ -18,6 +18,7 @@ import { readHubConsensus } from "../evm/host_admin.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 import { table } from "../terminal/progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
+import { Patience, pause, WaitFault } from "../waiting.ts";
 
 /** What one chain knows now, and what it was told since the first poll. */
 export interface Following {
@@ -79,11 +80,10 @@ export class HubFollowers {
   /**
    * Lets the relay chain change its authority set once, and waits until every chain follows the new one.
    * @returns seconds that each took, in their order.
-   * @throws {Error} after the deadline.
+   * @throws {WaitFault} when no chain follows for a while.
    */
-  async rotateAndFollow(
-    deadlineMs: number,
-  ): Promise<readonly { readonly name: string; readonly seconds: number }[]> {
+  async rotateAndFollow(): Promise<readonly { readonly name: string; readonly seconds: number }[]> {
+    const patience = new Patience();
     const wanted = (await this.poll()).map(({ setId }) => setId + 1n);
     this.#relay.rotate();
     const startMs = performance.now();
@@ -93,14 +93,15 @@ export class HubFollowers {
       for (const [at, { name, setId }] of seen.entries()) {
         if (setId >= (wanted[at] ?? 0n) && !seconds.has(name)) {
           seconds.set(name, (performance.now() - startMs) / 1000);
+          patience.renew();
         }
       }
       if (seconds.size === seen.length) break;
-      if (performance.now() - startMs > deadlineMs) {
+      if (patience.isOver) {
         const late = seen.filter(({ name }) => !seconds.has(name)).map(({ name }) => name);
-        throw new Error(`${late.join(", ")} did not follow a rotation within ${deadlineMs / 1000} s`);
+        throw new WaitFault(`${late.join(", ")} followed the new authorities of the relay chain`, patience);
       }
-      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS));
+      await pause(POLL_EVERY_MS);
     }
     return [...seconds].map(([name, each]) => ({ name, seconds: each }))
       .toSorted((a, b) => a.name.localeCompare(b.name));

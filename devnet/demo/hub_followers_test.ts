@@ -2,7 +2,6 @@ import { deepEqual, equal } from "node:assert/strict";
 import { startDevnet } from "../devnet.ts";
 import { DEVNET_ACCOUNTS } from "../evm/accounts.ts";
 import { type Following, followingFaults, followingTable, HubFollowers } from "./hub_followers.ts";
-import { DEADLINE_MS } from "../waiting.ts";
 
 const a: Following = {
   name: "A",
@@ -45,7 +44,7 @@ Deno.test("followers of the hub: sets, heights and accounts are read from hosts 
   });
   const names = new Map([[DEVNET_ACCOUNTS.oracle.address.toLowerCase(), "the devnet"]]);
   const followers = await HubFollowers.begin(devnet, names);
-  const times = await followers.rotateAndFollow(DEADLINE_MS);
+  const times = await followers.rotateAndFollow();
   deepEqual(times.map(({ name }) => name), ["A", "B"]);
   const [host, chain] = await followers.poll();
   equal(host?.setId, devnet.relay.session.beefySetId);

@@ -15,7 +15,6 @@ import {
   HubFollowers,
 } from "./hub_followers.ts";
 import type { Progress } from "../terminal/progress.ts";
-import { DEADLINE_MS } from "../waiting.ts";
 
 /** Account of `causeway-consensus` on EVM chains; that of `causeway` is the relayer's. */
 export const PROVING_ROLE: DevnetRole = "relayer2";
@@ -55,7 +54,7 @@ export async function rotateQuietly(stage: FollowingStage): Promise<void> {
     `\nThe authorities of the relay chain change ${QUIET_ROTATIONS} times. No messages, causeway does not run:`,
   );
   for (let rotation = 1; rotation <= QUIET_ROTATIONS; rotation++) {
-    const times = await followers.rotateAndFollow(DEADLINE_MS);
+    const times = await followers.rotateAndFollow();
     const shown = times.map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`).join(", ");
     progress.say(`  rotation ${rotation}, followed after: ${shown}`);
   }
@@ -74,7 +73,7 @@ async function showFollowing({ followers, progress }: FollowingStage, rules: Fol
 
 /** Changes of the set while messages are on their way. */
 export async function rotateBusily({ followers }: FollowingStage): Promise<void> {
-  for (let rotation = 1; rotation <= BUSY_ROTATIONS; rotation++) await followers.rotateAndFollow(DEADLINE_MS);
+  for (let rotation = 1; rotation <= BUSY_ROTATIONS; rotation++) await followers.rotateAndFollow();
 }
 
 /** After the messages: all changes were followed, and both programs may have delivered them. */

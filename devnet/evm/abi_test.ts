@@ -11,6 +11,7 @@ import {
 } from "viem";
 import {
   FEE_TOKEN_ABI,
+  GATEWAY_ABI,
   HANDLER_ABI,
   HOST_ABI,
   HOST_MANAGER_ABI,
@@ -96,6 +97,7 @@ Deno.test("devnet contracts: the typed ABI is what the compiler made", async () 
     ["Handler", HANDLER_ABI],
     ["HostManager", HOST_MANAGER_ABI],
     ["Ping", PING_ABI],
+    ["Gateway", GATEWAY_ABI],
     ["FeeToken", FEE_TOKEN_ABI],
     ["PriceRouter", PRICE_ROUTER_ABI],
     ["LibraryHarness", LIBRARY_HARNESS_ABI],

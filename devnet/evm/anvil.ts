@@ -2,6 +2,7 @@
  * A real EVM node for the devnet and the tests: the anvil executable from npm, on a free port of 127.0.0.1.
  * Start reading at {@link startAnvil}.
  */
+import { DEADLINE_MS } from "../waiting.ts";
 
 /** What can be chosen about a node; everything else is anvil's default. */
 export interface AnvilOptions {
@@ -12,7 +13,7 @@ export interface AnvilOptions {
   readonly slotsInAnEpoch?: number;
   /** Unix time of the genesis block. Unset: now. */
   readonly genesisTimestampSec?: number;
-  /** Unset: one that is free. */
+  /** One to use where it is free. Unset: any. */
   readonly port?: number;
   /** Further command line arguments. */
   readonly extraArguments?: readonly string[];
@@ -29,6 +30,8 @@ export interface Anvil extends AsyncDisposable {
   readonly wsUrl: string;
   /** True: blocks come by the clock alone, and none of anvil's own methods are there. */
   readonly makesBlocksItself: boolean;
+  /** Resolves when the process is gone. */
+  readonly ended: Promise<Deno.CommandStatus>;
   /** Freezes the process, as a hanging endpoint would be; `resume` undoes it. */
   pause(): void;
   resume(): void;
@@ -49,9 +52,18 @@ let isWatchingExit = false;
 /**
  * Starts a node and waits until it answers (about 50 ms).
  * The node keeps its state in memory only; it dies with this process.
- * @throws {AnvilFault} when it does not come up, e.g. because the port is taken.
+ * @throws {AnvilFault} when it does not come up.
  */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
+  try {
+    return await startOnPort(options);
+  } catch (error) {
+    if (!(error instanceof AnvilFault)) throw error;
+    return await startOnPort({ ...options, port: 0 });
+  }
+}
+
+async function startOnPort(options: AnvilOptions): Promise<Anvil> {
   const child = new Deno.Command(executable(), {
     args: commandLine(options),
     stdin: "null",
@@ -79,15 +91,17 @@ export interface NodeSigns {
   readonly makesBlocksItself: boolean;
 }
 
-/** The node of a process, once that is ready. @throws {AnvilFault} when it ends before. */
+/** The node of a process, once that is ready. @throws {AnvilFault} when it ends before, or does not get there. */
 export async function superviseNode(
   child: Deno.ChildProcess,
   chainId: number,
   { ready, errors: stderr, portPattern, makesBlocksItself }: NodeSigns,
 ): Promise<Anvil> {
   endWithProcess(child);
+  const hangs = setTimeout(() => signal(child, "SIGKILL"), DEADLINE_MS);
   const errors = stderr === undefined ? Promise.resolve("") : new Response(stderr).text();
   const found = await listeningPort(ready, portPattern);
+  clearTimeout(hangs);
   if (found.port === undefined) {
     running.delete(child);
     await child.status;
@@ -125,6 +139,10 @@ class RunningAnvil implements Anvil {
 
   get pid(): number {
     return this.#child.pid;
+  }
+
+  get ended(): Promise<Deno.CommandStatus> {
+    return this.#child.status;
   }
 
   pause(): void {

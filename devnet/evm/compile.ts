@@ -22,6 +22,8 @@ const CACHE = new URL("../../build/contracts/", import.meta.url);
 /** Every contract that can be deployed. */
 export const CONTRACT_NAMES = [
   "AggregateVerifier",
+  "AnchorStateRegistry",
+  "ApkRouter",
   "ArbGasInfo",
   "BoldRollup",
   "ConsensusRouter",
@@ -30,6 +32,8 @@ export const CONTRACT_NAMES = [
   "FaultDisputeGame",
   "FeeToken",
   "GasPriceOracle",
+  "GatedHostManager",
+  "Gateway",
   "Handler",
   "Host",
   "HostManager",
@@ -41,6 +45,8 @@ export const CONTRACT_NAMES = [
   "Ping",
   "PriceRouter",
   "SuccinctDisputeGame",
+  "SuperFaultDisputeGame",
+  "SuperPermissionedDisputeGame",
 ] as const;
 
 /** Name of one deployable contract. */
@@ -159,6 +165,8 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
   };
   return {
     AggregateVerifier: pick("AggregateVerifier"),
+    AnchorStateRegistry: pick("AnchorStateRegistry"),
+    ApkRouter: pick("ApkRouter"),
     ArbGasInfo: pick("ArbGasInfo"),
     BoldRollup: pick("BoldRollup"),
     ConsensusRouter: pick("ConsensusRouter"),
@@ -167,6 +175,8 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
     FaultDisputeGame: pick("FaultDisputeGame"),
     FeeToken: pick("FeeToken"),
     GasPriceOracle: pick("GasPriceOracle"),
+    GatedHostManager: pick("GatedHostManager"),
+    Gateway: pick("Gateway"),
     Handler: pick("Handler"),
     Host: pick("Host"),
     HostManager: pick("HostManager"),
@@ -178,6 +188,8 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
     Ping: pick("Ping"),
     PriceRouter: pick("PriceRouter"),
     SuccinctDisputeGame: pick("SuccinctDisputeGame"),
+    SuperFaultDisputeGame: pick("SuperFaultDisputeGame"),
+    SuperPermissionedDisputeGame: pick("SuperPermissionedDisputeGame"),
   };
 }
 

@@ -5,6 +5,7 @@
 import {
   type Address,
   type Chain,
+  concat,
   createPublicClient,
   createTestClient,
   defineChain,
@@ -28,7 +29,7 @@ import { FEE_TOKEN_ABI, HOST_ABI, HOST_MANAGER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { type Artifact, type Artifacts, compileContracts } from "./compile.ts";
 import { initialConsensusState } from "./hub_proof.ts";
-import { DEADLINE_MS } from "../waiting.ts";
+import { Patience, pause } from "../waiting.ts";
 
 /** The hub as EVM hosts know it. */
 export interface HubParams {
@@ -56,6 +57,8 @@ export interface DeployOptions {
    * `hub_proof.ts` can prove anything to it.
    */
   readonly beefyState?: BeefyClientState;
+  /** `apk`: a client whose authority sets have a fourth field, so that its state has ten words. Default `router`. */
+  readonly client?: "router" | "apk";
   /** Deploy the verifier that accepts anything behind proof byte 0x01 (known answers only). Default false. */
   readonly acceptsUnsignedProofs?: boolean;
 }
@@ -68,7 +71,8 @@ export interface HostAddresses {
   readonly consensusClient: Address;
   /** Governance may replace it: see `replaceHandler`. */
   handler: Address;
-  readonly hostManager: Address;
+  /** Governance may replace it: see `gateManager`. */
+  hostManager: Address;
   readonly host: Address;
   readonly ping: Address;
 }
@@ -200,7 +204,11 @@ function deploymentSteps(
     create("price router", artifacts.PriceRouter, [at.wrappedNative, price]),
     create("verifier of type 1", sp1),
     create("verifier of type 0", artifacts.EcdsaBeefy),
-    create("consensus router", artifacts.ConsensusRouter, [sp1Verifier, ecdsaVerifier]),
+    create(
+      "consensus router",
+      options.client === "apk" ? artifacts.ApkRouter : artifacts.ConsensusRouter,
+      [sp1Verifier, ecdsaVerifier],
+    ),
     create("handler", artifacts.Handler),
     create("host manager", artifacts.HostManager, [{ admin: deployer, host: deployer }]),
     create("host", artifacts.Host, [deployer]),
@@ -229,7 +237,7 @@ function deploymentSteps(
         abi: HOST_ABI,
         functionName: "setConsensusState",
         args: [
-          toHex(encodeBeefyClientState(trusted)),
+          options.client === "apk" ? encodeApkState(trusted) : toHex(encodeBeefyClientState(trusted)),
           { stateMachineId: options.hub.paraId, height: 1n },
           {
             timestamp: 0n,
@@ -252,6 +260,16 @@ function deploymentSteps(
       )
     ),
   ];
+}
+
+/** Ten words: sets with a commitment to keys that nobody here has. */
+function encodeApkState({ latestHeight, beefyActivationBlock, current, next }: BeefyClientState): Hex {
+  const sets = [current, next].flatMap((
+    { id, length, root },
+  ) => [id, BigInt(length), BigInt(root), BigInt(root) >> 8n]);
+  return concat(
+    [latestHeight, beefyActivationBlock, ...sets].map((word) => numberToHex(word, { size: 32 })),
+  );
 }
 
 function hostParams(options: DeployOptions, at: HostAddresses): DeployedHostParams {
@@ -353,14 +371,14 @@ const MAX_RECEIPT_POLL_MS = 100;
  * @throws {TransactionReceiptNotFoundError} when it is not mined within four minutes.
  */
 export async function waitForReceipt(reader: PublicClient, hash: Hash): Promise<TransactionReceipt> {
-  const deadline = Date.now() + DEADLINE_MS;
+  const patience = new Patience();
   for (let pauseMs = RECEIPT_POLL_MS;; pauseMs = Math.min(2 * pauseMs, MAX_RECEIPT_POLL_MS)) {
     try {
       return await reader.getTransactionReceipt({ hash });
     } catch (error) {
-      if (!isNotThereYet(error) || Date.now() > deadline) throw error;
+      if (!isNotThereYet(error) || patience.isOver) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    await pause(pauseMs);
   }
 }
 

@@ -4,6 +4,7 @@
  * Start reading at {@link startHeaderRewriter}.
  */
 import { headerJson, type HeaderRule, RewrittenHeaders } from "./rewritten_headers.ts";
+import { listenPreferably } from "../kept_port.ts";
 import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
 
 /** What a result of the node becomes. */
@@ -21,7 +22,7 @@ export interface HeaderRewriterOptions {
   readonly answers?: AnswerRule;
   /** Methods that the shown node does not have. */
   readonly lacks?: ReadonlySet<string>;
-  /** Unset: one that is free. */
+  /** One to use where it is free. Unset: any. */
   readonly port?: number;
 }
 
@@ -63,7 +64,10 @@ class RunningRewriter implements HeaderRewriter {
     this.#answers = answers;
     this.#lacks = lacks ?? new Set();
     this.headers = new RewrittenHeaders(rule);
-    this.#server = serveLocally(port === undefined ? {} : { port }, (request) => this.#serve(request));
+    this.#server = listenPreferably(
+      port ?? 0,
+      (port) => serveLocally({ port }, (request) => this.#serve(request)),
+    );
   }
 
   get port(): number {

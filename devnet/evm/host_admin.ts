@@ -5,6 +5,7 @@
 import {
   type Address,
   createWalletClient,
+  encodeDeployData,
   encodeFunctionData,
   type Hex,
   http,
@@ -14,13 +15,13 @@ import {
   parseEventLogs,
   stringToHex,
   type TransactionReceipt,
+  zeroAddress,
 } from "viem";
-import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
+import { FEE_TOKEN_ABI, GATEWAY_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { compileContracts } from "./compile.ts";
 import { type DeployedHostParams, DevnetTransactionFault, type IsmpHost, waitForReceipt } from "./deploy.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
-import type { FrozenStatus } from "../../src/core/evm/host_reads.ts";
 import {
   type BeefyAuthoritySet,
   type BeefyClientState,
@@ -45,7 +46,7 @@ export interface HubAdvance {
   readonly authority?: LocalAccount;
 }
 
-const FROZEN_CODES: Readonly<Record<FrozenStatus, number>> = { none: 0, incoming: 1, outgoing: 2, all: 3 };
+const FROZEN_CODES = { none: 0, incoming: 1, outgoing: 2, all: 3 } as const;
 
 /** Who delivers the oracle's updates and vetoes. */
 const oracle = DEVNET_ACCOUNTS.oracle;
@@ -101,7 +102,7 @@ export async function deliverProof(host: IsmpHost, proof: Hex): Promise<Transact
 }
 
 /** Freezes or unfreezes the host, as its admin. */
-export async function freezeHost(host: IsmpHost, status: FrozenStatus): Promise<void> {
+export async function freezeHost(host: IsmpHost, status: keyof typeof FROZEN_CODES): Promise<void> {
   const data = encodeFunctionData({
     abi: HOST_ABI,
     functionName: "setFrozenState",
@@ -130,12 +131,39 @@ export async function updateHostParams(
   await transactAs(host, hostManager, address, data);
 }
 
+/** Deploys a contract; its address. */
+async function create(host: IsmpHost, data: Hex): Promise<Address> {
+  const { contractAddress } = await host.transact(DEVNET_ACCOUNTS.deployer, { data });
+  if (contractAddress === undefined || contractAddress === null) throw new Error("No contract was created");
+  return contractAddress;
+}
+
+/** Gives the host the manager that accepts deliveries of `admin` only, as governance did in September 2026. */
+export async function gateManager(host: IsmpHost, admin: Address): Promise<void> {
+  const { GatedHostManager: { abi, bytecode } } = await compileContracts();
+  const args = [{ admin, host: host.addresses.host }];
+  const hostManager = await create(host, encodeDeployData({ abi, bytecode, args }));
+  await updateHostParams(host, { hostManager });
+  host.addresses.hostManager = hostManager;
+}
+
+/** Puts an application on the chain that accepts deliveries of `relayer` only; its address. */
+export async function placeGateway(host: IsmpHost, relayer: Address): Promise<Address> {
+  const { Gateway: { abi, bytecode } } = await compileContracts();
+  return await create(host, encodeDeployData({ abi, bytecode, args: [host.addresses.host, relayer] }));
+}
+
+/** Gives the application of {@link placeGateway} another relayer; `undefined`: everybody. */
+export async function setGate(host: IsmpHost, gateway: Address, relayer: Address | undefined): Promise<void> {
+  const args = [relayer ?? zeroAddress] as const;
+  const data = encodeFunctionData({ abi: GATEWAY_ABI, functionName: "setRelayer", args });
+  await host.transact(DEVNET_ACCOUNTS.deployer, { to: gateway, data });
+}
+
 /** Puts another handler in front of the host, as governance does with a new release; returns the old one's address. */
 export async function replaceHandler(host: IsmpHost): Promise<Address> {
   const { Handler } = await compileContracts();
-  const receipt = await host.transact(DEVNET_ACCOUNTS.deployer, { data: Handler.bytecode });
-  const created = receipt.contractAddress ?? undefined;
-  if (created === undefined) throw new Error("No handler was created");
+  const created = await create(host, Handler.bytecode);
   const { handler } = host.addresses;
   await updateHostParams(host, { handler: created });
   host.addresses.handler = created;

@@ -2,10 +2,19 @@
  * The L1 side of an OP stack chain of the devnet: games and outputs about the blocks of an L2 node.
  * Start reading at {@link deployOpStackL1}.
  */
-import { type Abi, type Address, createTestClient, http, numberToHex, parseAbi, parseEventLogs } from "viem";
-import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import type { GameTypeConfig } from "../../src/consensus/clients/op_stack/spec/consensus_state.ts";
-import { OUTPUT_ROOT_VERSION, outputRoot } from "../../src/consensus/clients/op_stack/spec/output_root.ts";
+import {
+  type Abi,
+  type Address,
+  concatHex,
+  createTestClient,
+  http,
+  keccak256,
+  numberToHex,
+  parseAbi,
+  parseEventLogs,
+} from "viem";
+import { type Hash256, type Hex, toHash256 } from "../../src/core/encoding/bytes.ts";
+import type { ListedGameType } from "../hub/verifiers/op_stack/layouts.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { compileContracts } from "./compile.ts";
 import { readerFor } from "./deploy.ts";
@@ -21,17 +30,32 @@ const FACTORY_EVENTS = parseAbi([
   "event DisputeGameCreated(address indexed disputeProxy, uint32 indexed gameType, bytes32 indexed rootClaim)",
 ]);
 
-/** Types of games that the factory makes. */
-export const gameTypes = { fault: 0, succinct: 6, aggregate: 621 } as const;
+/** Types of games that the factory makes: the numbers of the live networks. */
+export const gameTypes = {
+  fault: 8,
+  succinct: 6,
+  aggregate: 621,
+  superFault: 9,
+  superPermissioned: 5,
+} as const;
+
+/** Types whose games claim super roots. */
+const superTypes: ReadonlySet<number> = new Set([gameTypes.superFault, gameTypes.superPermissioned]);
 
 /** What to claim instead of the truth about the newest block. */
 export interface ClaimOptions {
-  /** Default 0, a fault dispute game. */
+  /** Default 8, a fault dispute game. */
   readonly gameType?: number;
   /** Block that the claim is said to be about. Default: the newest. */
   readonly l2Height?: bigint;
-  /** Output root instead of the true one. */
+  /** Output root instead of the true one; with {@link extraData} what the game claims. */
   readonly claim?: Hash256;
+  /** Of super roots: the claim is about the newest block, said to be that of this second. Default: a settled second. */
+  readonly timestampSec?: bigint;
+  /** Of super roots: outputs by chain id. Default: the claim, between those of two other chains. */
+  readonly outputs?: ReadonlyMap<bigint, Hash256>;
+  /** Extra data instead of those that follow from the claim. */
+  readonly extraData?: Hex;
 }
 
 /** A claim that was made. */
@@ -48,8 +72,10 @@ export interface OpStackL1 {
   readonly l1: RollupL1;
   readonly factory: Address;
   readonly oracle: Address;
+  /** Blacklists permissioned games. */
+  readonly registry: Address;
   /** What the hub must hold to take the games. */
-  readonly configs: readonly GameTypeConfig[];
+  readonly configs: readonly ListedGameType[];
   /** Creates a game for the newest block of the L2. */
   proposeOutput(l2: NodePlace, options?: ClaimOptions): Promise<ProposedGame>;
   /** Somebody contests a game. */
@@ -65,21 +91,34 @@ export async function deployOpStackL1(l1: RollupL1): Promise<OpStackL1> {
   const artifacts = await compileContracts();
   const factory = await l1.deploy("DisputeGameFactory");
   const oracle = await l1.deploy("L2OutputOracle");
-  const configs: readonly GameTypeConfig[] = [
+  const registry = await l1.deploy("AnchorStateRegistry");
+  const implementation = async (...[name, args]: Parameters<RollupL1["deploy"]>) =>
+    toAddress(await l1.deploy(name, args));
+  const configs: readonly ListedGameType[] = [
     {
       gameType: gameTypes.fault,
-      expectedImplementation: toAddress(await l1.deploy("FaultDisputeGame")),
-      kind: "FaultDisputeGame",
+      expectedImplementation: await implementation("FaultDisputeGame"),
+      kind: { tag: "FaultDisputeGame", value: undefined },
     },
     {
       gameType: gameTypes.aggregate,
-      expectedImplementation: toAddress(await l1.deploy("AggregateVerifier")),
-      kind: "AggregateVerifier",
+      expectedImplementation: await implementation("AggregateVerifier"),
+      kind: { tag: "AggregateVerifier", value: undefined },
     },
     {
       gameType: gameTypes.succinct,
-      expectedImplementation: toAddress(await l1.deploy("SuccinctDisputeGame")),
-      kind: "OPSuccinct",
+      expectedImplementation: await implementation("SuccinctDisputeGame"),
+      kind: { tag: "OPSuccinct", value: undefined },
+    },
+    {
+      gameType: gameTypes.superFault,
+      expectedImplementation: await implementation("SuperFaultDisputeGame"),
+      kind: { tag: "SuperFaultDisputeGame", value: undefined },
+    },
+    {
+      gameType: gameTypes.superPermissioned,
+      expectedImplementation: await implementation("SuperPermissionedDisputeGame", [registry]),
+      kind: { tag: "SuperPermissionedDisputeGame", value: { anchorStateRegistry: toAddress(registry) } },
     },
   ];
   const factoryAbi = artifacts.DisputeGameFactory.abi;
@@ -93,6 +132,7 @@ export async function deployOpStackL1(l1: RollupL1): Promise<OpStackL1> {
     l1,
     factory: toAddress(factory),
     oracle: toAddress(oracle),
+    registry: toAddress(registry),
     configs,
     proposeOutput: (l2, options = {}) =>
       proposeOutput(l1, { address: factory, abi: factoryAbi }, l2, options),
@@ -116,25 +156,62 @@ export async function prepareOpStackL2(l2: NodePlace): Promise<void> {
   await node.mine({ blocks: 1 });
 }
 
-/** What the rollup's own state says about a block. */
+/** The newest second whose block no later block can change, with that block: blocks may be of the same second. */
+async function settledSecond(
+  l2: NodePlace,
+): Promise<{ readonly timestampSec: bigint; readonly height: bigint }> {
+  let { header } = await fetchRollupBlock(l2);
+  const timestampSec = header.timestampSec - 1n;
+  while (header.timestampSec > timestampSec) header = (await fetchRollupBlock(l2, header.number - 1n)).header;
+  return { timestampSec, height: header.number };
+}
+
+/** What the rollup's own state says about a block, the newest unless named. */
 async function claimAbout(
   l2: NodePlace,
   options: Pick<ClaimOptions, "l2Height" | "claim">,
-): Promise<{ readonly height: bigint; readonly claim: Hash256 }> {
+  about?: bigint,
+): Promise<{ readonly height: bigint; readonly timestampSec: bigint; readonly claim: Hash256 }> {
   if (options.claim !== undefined && options.l2Height !== undefined) {
-    return { height: options.l2Height, claim: options.claim };
+    return { height: options.l2Height, timestampSec: 0n, claim: options.claim };
   }
-  const { header, hash } = await fetchRollupBlock(l2);
-  const { stateRoot, withdrawalsRoot } = header;
-  const claim = outputRoot({
-    version: OUTPUT_ROOT_VERSION,
-    stateRoot,
-    withdrawalStorageRoot: withdrawalsRoot === undefined || withdrawalsRoot === EMPTY_TRIE_ROOT
-      ? await fetchPasserRoot(l2, header.number)
-      : withdrawalsRoot,
-    blockHash: hash,
-  });
-  return { height: options.l2Height ?? header.number, claim: options.claim ?? claim };
+  const { header, hash } = await fetchRollupBlock(l2, about);
+  const { stateRoot, withdrawalsRoot, timestampSec } = header;
+  const passerRoot = withdrawalsRoot === undefined || withdrawalsRoot === EMPTY_TRIE_ROOT
+    ? await fetchPasserRoot(l2, header.number)
+    : withdrawalsRoot;
+  const claim = toHash256(keccak256(concatHex([numberToHex(0, { size: 32 }), stateRoot, passerRoot, hash])));
+  return { height: options.l2Height ?? header.number, timestampSec, claim: options.claim ?? claim };
+}
+
+/** The claim of several chains at one second. */
+function superRootOf(timestampSec: bigint, outputs: ReadonlyMap<bigint, Hash256>): Hex {
+  const entries = [...outputs].sort(([a], [b]) => a < b ? -1 : 1);
+  return concatHex([
+    "0x01",
+    numberToHex(timestampSec, { size: 8 }),
+    ...entries.flatMap(([chainId, output]) => [numberToHex(chainId, { size: 32 }), output]),
+  ]);
+}
+
+/** Claim and extra data of a new game. */
+function gameAbout(
+  l2: NodePlace,
+  about: Awaited<ReturnType<typeof claimAbout>>,
+  { gameType = gameTypes.fault, ...options }: ClaimOptions,
+): { readonly rootClaim: Hash256; readonly extraData: Hex } {
+  if (options.extraData !== undefined) return { rootClaim: about.claim, extraData: options.extraData };
+  if (!superTypes.has(gameType)) {
+    return { rootClaim: about.claim, extraData: numberToHex(about.height, { size: 32 }) };
+  }
+  const chainId = BigInt(l2.chainId);
+  const outputs = options.outputs ?? new Map<bigint, Hash256>([
+    [chainId - 1n, `0x${"a1".repeat(32)}`],
+    [chainId, about.claim],
+    [chainId + 1n, `0x${"b2".repeat(32)}`],
+  ]);
+  const extraData = superRootOf(options.timestampSec ?? about.timestampSec, outputs);
+  return { rootClaim: toHash256(keccak256(extraData)), extraData };
 }
 
 async function fetchPasserRoot(l2: NodePlace, blockNumber: bigint): Promise<Hash256> {
@@ -148,16 +225,20 @@ async function proposeOutput(
   l2: NodePlace,
   options: ClaimOptions,
 ): Promise<ProposedGame> {
-  const { height, claim } = await claimAbout(l2, options);
-  const gameType = options.gameType ?? gameTypes.fault;
-  const extraData = numberToHex(height, { size: 32 });
-  const receipt = await l1.call(factory.address, factory.abi, "create", [gameType, claim, extraData]);
+  const { gameType = gameTypes.fault } = options;
+  const isFree = options.timestampSec === undefined && options.l2Height === undefined &&
+    options.extraData === undefined;
+  const second = superTypes.has(gameType) && isFree ? await settledSecond(l2) : undefined;
+  const found = await claimAbout(l2, options, second?.height);
+  const about = { ...found, ...second };
+  const { rootClaim, extraData } = gameAbout(l2, about, options);
+  const receipt = await l1.call(factory.address, factory.abi, "create", [gameType, rootClaim, extraData]);
   const [created] = parseEventLogs({ abi: FACTORY_EVENTS, logs: receipt.logs });
   if (created === undefined) throw new Error("The factory created no game");
   return {
     proxy: toAddress(created.args.disputeProxy),
-    l2Height: height,
-    rootClaim: claim,
+    l2Height: about.height,
+    rootClaim,
     l1Height: receipt.blockNumber,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Protobuf and hashes of Heimdall's blocks, written by hand: the prover has a library for them, so that each is a test
- * of the other.
+ * Protobuf and hashes of Heimdall's blocks, written apart from the prover's, so that each is a test of
+ * the other.
  */
 import { createHash } from "node:crypto";
 

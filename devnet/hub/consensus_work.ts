@@ -6,16 +6,10 @@ import type { ConsensusTarget, UpdateOutcome } from "../../src/core/chains/conse
 import { createHubTarget, type HubTargetOptions } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import type { Hex } from "../../src/core/encoding/bytes.ts";
-import {
-  arbitrumConsensusStateCodec,
-  initialArbitrumState,
-} from "../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
+import { arbitrumConsensusStateCodec } from "../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import { arbitrumUpdateCodec } from "../../src/consensus/clients/arbitrum/spec/update.ts";
 import { bscUpdateCodec } from "../../src/consensus/clients/bsc/spec/update.ts";
-import {
-  initialOpStackState,
-  opStackConsensusStateCodec,
-} from "../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import { opStackConsensusStateCodec } from "../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import { opStackUpdateCodec } from "../../src/consensus/clients/op_stack/spec/update.ts";
 import { beaconConsensusStateCodec } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
 import { stateUpdateCodecs } from "../../src/consensus/clients/sync_committee/spec/update.ts";
@@ -79,10 +73,14 @@ export const states = {
     chainId: 11155111,
   }),
   opStack: opStackConsensusStateCodec.enc(
-    initialOpStackState({ height: 1n, stateMachineId: optimism, l1StateMachineId: ethereum }),
+    opStack.opStackState({ finalizedHeight: 1n, stateMachineId: optimism, l1StateMachineId: ethereum }),
   ),
   arbitrum: arbitrumConsensusStateCodec.enc(
-    initialArbitrumState({ height: 1n, stateMachineId: arbitrumOrbit, l1StateMachineId: ethereum }),
+    arbitrum.arbitrumState({
+      finalizedHeight: 1n,
+      stateMachineId: arbitrumOrbit,
+      l1StateMachineId: ethereum,
+    }),
   ),
   bsc: bsc.states[0] ?? new Uint8Array(),
 } as const;

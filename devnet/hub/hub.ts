@@ -259,9 +259,9 @@ export class Hub {
   }
 
   /** Opens the port and begins to make blocks. Also after {@link stop}, with the state as it was. */
-  start(): void {
+  async start(): Promise<void> {
     if (this.#server.isRunning) return;
-    this.#server.start();
+    await this.#server.start();
     this.resumeBlocks();
   }
 
@@ -468,10 +468,10 @@ export class Hub {
 }
 
 /** Starts a hub: block 1 exists when it returns. */
-export function startHub(options: HubOptions = {}): Promise<Hub> {
+export async function startHub(options: HubOptions = {}): Promise<Hub> {
   const hub = new Hub(options);
-  hub.start();
-  return Promise.resolve(hub);
+  await hub.start();
+  return hub;
 }
 
 /** A chain that is not the hub was asked for what only the hub has. */

@@ -2,7 +2,7 @@
  * What can be chosen about a simulated hub, and what it reports.
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+import type { GameFactoryRules } from "./verifiers/op_stack/layouts.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
@@ -58,7 +58,7 @@ export interface OrdinaryChain {
 /** What the clients of rollups, of BSC and of GRANDPA chains are told beside their state; ids are those under the rollups' own clients. */
 export interface ConsensusSettings {
   /** Without rules for a chain its updates are accepted and ignored. */
-  readonly disputeGames?: readonly { readonly id: StateMachineId; readonly rules: DisputeGameRules }[];
+  readonly disputeGames?: readonly { readonly id: StateMachineId; readonly rules: GameFactoryRules }[];
   readonly outputOracles?: readonly { readonly id: StateMachineId; readonly oracle: Address }[];
   readonly rollupCores?: readonly { readonly id: StateMachineId; readonly rollupCore: Address }[];
   /** Blocks of an epoch of BSC; without it every update is refused. */

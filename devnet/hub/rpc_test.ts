@@ -306,7 +306,7 @@ Deno.test("hub: stops and starts on the same port with the same state", async ()
   await hub.stop();
   await closed;
   await rejects(callHttp(httpUrl, "system_chain"), TypeError);
-  hub.start();
+  await hub.start();
   equal(hub.httpUrl, httpUrl);
   equal(await resultHttp(httpUrl, "chain_getBlockHash", [number]), hash);
   await hub.setChallengePeriod(sender, 1n);

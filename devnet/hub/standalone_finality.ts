@@ -3,8 +3,11 @@
  * Source: paritytech/polkadot-sdk: substrate/frame/grandpa/src/lib.rs (CurrentSetId), substrate/primitives/consensus/grandpa.
  */
 import { toHex } from "../../src/core/encoding/bytes.ts";
-import { currentSetIdKey } from "../../src/consensus/clients/grandpa/spec/hub_storage.ts";
-import { GRANDPA_ENGINE, grandpaAuthoritiesCodec } from "../../src/consensus/clients/grandpa/spec/message.ts";
+import {
+  currentSetIdKey,
+  GRANDPA_ENGINE,
+  grandpaAuthoritiesCodec,
+} from "../../src/consensus/clients/grandpa/spec/message.ts";
 import { u64 } from "../../src/core/encoding/scale.ts";
 import { grandpaMethods } from "../relay/grandpa_methods.ts";
 import { GrandpaVotes } from "../relay/grandpa_votes.ts";

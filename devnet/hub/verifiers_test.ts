@@ -38,9 +38,9 @@ import { readEthereumState, requireSlots } from "./verifiers/ethereum_state.ts";
 import { checkFinality, FinalityRefusal } from "./verifiers/grandpa_finality.ts";
 import { ProofRefusal } from "./verifiers/proof_refusal.ts";
 import { readSubstrateState } from "./verifiers/substrate_state.ts";
-import { ParachainError } from "../../src/consensus/clients/parachain/spec/parachain_error.ts";
 import {
   decodeParachainProof,
+  ParachainError,
   type ParachainView as HeadView,
   verifyParachainHead,
 } from "../../src/consensus/clients/parachain/spec/parachain_proof.ts";

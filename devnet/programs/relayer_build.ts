@@ -10,15 +10,10 @@ export const CONSENSUS_EXECUTABLE: string = `${REPOSITORY}/build/causeway-consen
 /** What the executables are made of. */
 const INPUTS = ["src", "deno.json", "deno.lock"];
 
-/** The build failed; the message holds what it printed. */
+/** The build failed; standard error has what it printed. */
 export class BuildFault extends Error {
   override readonly name = "BuildFault";
   readonly code = "build_failed";
-}
-
-/** True when an executable is missing or a source changed after it was made. */
-export async function areProgramsOutdated(): Promise<boolean> {
-  return await isRelayerOutdated(RELAYER_EXECUTABLE) || await isRelayerOutdated(CONSENSUS_EXECUTABLE);
 }
 
 /** True when there is no such executable or a source changed after it was made. */
@@ -31,8 +26,19 @@ export async function isRelayerOutdated(executable = RELAYER_EXECUTABLE): Promis
   return false;
 }
 
-/** Builds both executables without a look at their types; takes about 10 s. @throws {BuildFault} */
-export async function compilePrograms(signal?: AbortSignal): Promise<void> {
+/**
+ * Builds both executables without a look at their types, unless they are newer than their sources; takes about 10 s.
+ * Of several processes that ask for it, one builds and the others wait.
+ * @throws {BuildFault}
+ */
+export async function ensurePrograms(
+  { onBuild, signal }: { readonly onBuild?: () => void; readonly signal?: AbortSignal } = {},
+): Promise<void> {
+  await Deno.mkdir(`${REPOSITORY}/build`, { recursive: true });
+  using lock = await Deno.open(`${REPOSITORY}/build/lock`, { create: true, write: true });
+  await lock.lock(true);
+  if (!await isRelayerOutdated(RELAYER_EXECUTABLE) && !await isRelayerOutdated(CONSENSUS_EXECUTABLE)) return;
+  onBuild?.();
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--quiet", "--no-check", "src/build/build.ts", "--no-check"],
     cwd: REPOSITORY,
@@ -42,7 +48,9 @@ export async function compilePrograms(signal?: AbortSignal): Promise<void> {
     ...(signal === undefined ? {} : { signal }),
   }).output();
   signal?.throwIfAborted();
-  if (!success) throw new BuildFault(`The programs could not be built:\n${new TextDecoder().decode(stderr)}`);
+  if (success) return;
+  await Deno.stderr.write(stderr);
+  throw new BuildFault("The programs could not be built");
 }
 
 async function newestMs(path: string): Promise<number> {

@@ -6,6 +6,7 @@ import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import {
   lastMountainBlocks,
+  mountainItems,
   type NaiveProofInput,
   type ParachainHead,
   storedPeakPositions,
@@ -61,9 +62,8 @@ export async function readNaiveFacts(
   return {
     justification,
     authorities: decodeAuthorities(await required(source, relayKeys.beefyAuthorities, blockNumber)),
-    storedPeaks,
     leaf,
-    earlierLeaves: leaves.slice(0, -1).map(beefyMmrLeafHash),
+    mmrItems: mountainItems(storedPeaks, leaves.map(beefyMmrLeafHash)),
     heads: await readHeads(source, blockNumber - 1, paraIds),
     paraIds,
   };

@@ -28,6 +28,8 @@ export interface RelayBlocksOptions {
   readonly heads: () => ParachainHeads;
   readonly dummyParachains: readonly number[];
   readonly onDemand: readonly number[] | undefined;
+  readonly unlistedParachains: readonly number[];
+  readonly leafHeads: "listed" | "all";
 }
 
 const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
@@ -165,7 +167,9 @@ export class RelayBlocks implements ServedChain {
   /** The heads are those before this block: its leaf is made before parachains are looked at. */
   #addLeaf(parent: SimulatedBlock): void {
     const state = this.stateOf(parent).main;
-    const heads = headsOf(state, [...this.#dummies, ...this.#onDemand(), ...this.#options.heads().keys()]);
+    const { leafHeads, unlistedParachains } = this.#options;
+    const named = [...this.#dummies, ...this.#onDemand(), ...this.#options.heads().keys()];
+    const heads = headsOf(state, leafHeads === "all" ? [...named, ...unlistedParachains] : named);
     const leaf: BeefyMmrLeaf = {
       version: 0,
       parentNumber: parent.header.number,
@@ -189,7 +193,9 @@ export class RelayBlocks implements ServedChain {
     const real = this.#options.heads();
     const onDemand = this.#onDemand();
     const listed = [...this.#dummies, HEADLESS, ...[...real.keys()].filter((id) => !onDemand.includes(id))];
-    const dummies = this.#dummies.map((id) => [id, dummyHead(id, number)] as const);
+    const dummies = [...this.#dummies, ...this.#options.unlistedParachains].map((id) =>
+      [id, dummyHead(id, number)] as const
+    );
     return withHeads(state, new Map([...dummies, ...real]), [...new Set(listed)].sort((a, b) => a - b));
   }
 

@@ -22,10 +22,10 @@ export type { ParachainHeads, RelayChainNode, RelaySession, RelaySimulatorOption
 const MAX_MESSAGE_BYTES = 150_000_000;
 
 /** Starts a relay chain. The first final block with a leaf in the mountain range exists when it returns. */
-export function startRelayChain(options: RelaySimulatorOptions = {}): Promise<RelayChainNode> {
+export async function startRelayChain(options: RelaySimulatorOptions = {}): Promise<RelayChainNode> {
   const node = new RelaySimulator(options);
-  node.start();
-  return Promise.resolve(node);
+  await node.start();
+  return node;
 }
 
 class RelaySimulator implements RelayChainNode {
@@ -59,6 +59,8 @@ class RelaySimulator implements RelayChainNode {
       heads: options.heads ?? (() => new Map()),
       dummyParachains: options.dummyParachains ?? [1000, 1002, 4100],
       onDemand: options.onDemand,
+      unlistedParachains: options.unlistedParachains ?? [],
+      leafHeads: options.leafHeads ?? "listed",
     }, this.#nextMs());
     this.#finality = new Finality(this.#chain, {
       grandpaPeriod: options.grandpaPeriod ?? 8,
@@ -68,7 +70,7 @@ class RelaySimulator implements RelayChainNode {
       beefyPayload: options.beefyPayload ?? [],
       splitVotes: options.splitVotes ?? (() => false),
     });
-    this.#server = new RpcServer(this.#makeDispatcher(), options.port);
+    this.#server = new RpcServer(this.#makeDispatcher());
     this.produceBlocks(beefyActivationBlock + 1 + Math.max(finalityLag, options.beefyLag ?? 0));
   }
 
@@ -192,9 +194,9 @@ class RelaySimulator implements RelayChainNode {
     return this.#lastMs;
   }
 
-  start(): void {
+  async start(): Promise<void> {
     if (this.#server.isRunning) return;
-    this.#server.start();
+    await this.#server.start();
     this.resumeBlocks();
   }
 

@@ -240,7 +240,7 @@ Deno.test("relay chain: blocks come by themselves, justifications are reported, 
   const { port, best } = node;
   await node.stop();
   assert.ok(node.best.number >= best.number);
-  node.start();
+  await node.start();
   node.pauseBlocks();
   assert.equal(node.port, port);
   assert.equal(await ask(node, "chain_getBlockHash", best.number), best.hash);

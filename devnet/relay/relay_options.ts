@@ -49,14 +49,19 @@ export interface RelaySimulatorOptions {
    * {@link heads} gives.
    */
   readonly onDemand?: readonly number[];
+  /** Parachains that are made up as well and in no list, as on-demand ones that nobody named; default none. */
+  readonly unlistedParachains?: readonly number[];
+  /**
+   * Heads behind the leaves of the mountain range: `listed` and on-demand ones, or `all`, as newer runtimes have it;
+   * default `listed`.
+   */
+  readonly leafHeads?: "listed" | "all";
   /** `system_chain`; default `Paseo devnet`. */
   readonly chainName?: string;
   /** Methods that the node does not offer, e.g. `state_queryStorage` where unsafe ones are not. */
   readonly missingMethods?: readonly string[];
   /** False: the node answers that its BEEFY is not ready yet; see `RelayChainNode.beefyReady`. Default true. */
   readonly beefyReady?: boolean;
-  /** Port on 127.0.0.1; default 0, a free one. */
-  readonly port?: number;
   /** Unix milliseconds; default the machine's clock. */
   readonly now?: () => number;
 }
@@ -108,7 +113,7 @@ export interface RelayChainNode extends AsyncDisposable {
   /** Lets the next block begin a session, and makes it. @returns it. */
   rotate(): BlockName;
   /** Opens the port and makes blocks (again). */
-  start(): void;
+  start(): Promise<void>;
   /** Closes port and connections, makes no more blocks; the chain stays. */
   stop(): Promise<void>;
   pauseBlocks(): void;

@@ -6,8 +6,10 @@
 import { concatBytes, fromHex } from "../../src/core/encoding/bytes.ts";
 import { authoritySetCodec } from "../../src/core/beefy/commitment.ts";
 import type { ParachainHead } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
-import { currentSetIdKey } from "../../src/consensus/clients/grandpa/spec/hub_storage.ts";
-import { grandpaAuthoritiesCodec } from "../../src/consensus/clients/grandpa/spec/message.ts";
+import {
+  currentSetIdKey,
+  grandpaAuthoritiesCodec,
+} from "../../src/consensus/clients/grandpa/spec/message.ts";
 import { decodeHeadData, parachainHeadKey } from "../../src/core/substrate/parachain_heads.ts";
 import { otherKeys, storagePrefix } from "../../src/core/ismp/storage_keys.ts";
 import { bytes, fixedBytes, list, u32, u64 } from "../../src/core/encoding/scale.ts";

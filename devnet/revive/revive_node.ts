@@ -46,7 +46,7 @@ export class ReviveNode implements AsyncDisposable {
   #isStopped = false;
 
   /** Not for callers: use {@link startReviveNode}. */
-  constructor(blocks: MirroredBlocks, port: number | undefined) {
+  constructor(blocks: MirroredBlocks) {
     this.#blocks = blocks;
     const node: ServedNode = { chain: blocks, follow: () => () => {} };
     const dispatcher = new CatchingUp(blocks, {
@@ -57,8 +57,12 @@ export class ReviveNode implements AsyncDisposable {
       alter: (call, result) => this.alter === undefined ? result : this.alter(call, result),
       onCall: () => {},
     });
-    this.#server = new RpcServer(dispatcher, port);
-    this.#server.start();
+    this.#server = new RpcServer(dispatcher);
+  }
+
+  /** Not for callers, either. */
+  async start(): Promise<void> {
+    await this.#server.start();
     this.#follow();
   }
 
@@ -105,12 +109,12 @@ export class ReviveNode implements AsyncDisposable {
 }
 
 /** Starts a node for an anvil; what is there already is read before it returns. */
-export async function startReviveNode(
-  { rpcUrl, port }: { readonly rpcUrl: string; readonly port?: number },
-): Promise<ReviveNode> {
+export async function startReviveNode({ rpcUrl }: { readonly rpcUrl: string }): Promise<ReviveNode> {
   const blocks = new MirroredBlocks(rpcUrl);
   await blocks.catchUp();
-  return new ReviveNode(blocks, port);
+  const node = new ReviveNode(blocks);
+  await node.start();
+  return node;
 }
 
 /** Answers with what the anvil has by now. */

@@ -8,6 +8,7 @@ import {
   type SentMessage,
 } from "../traffic/messages.ts";
 import { table } from "./progress.ts";
+import { Patience, pause } from "../waiting.ts";
 
 /** Time between two polls at the receipts. */
 const POLL_EVERY_MS = 250;
@@ -41,7 +42,6 @@ export function spreadOf(
 export class RouteBoard {
   readonly #devnet: Devnet;
   readonly #routes = new Map<string, Route>();
-  readonly #onDelivered = new Set<() => void>();
 
   constructor(devnet: Devnet) {
     this.#devnet = devnet;
@@ -78,20 +78,19 @@ export class RouteBoard {
     }
   }
 
-  /** Resolves when every message that was sent so far is delivered. @throws {DeliveryFault} */
-  async untilAllDelivered(deadlineMs: number): Promise<void> {
-    const done = Promise.withResolvers<void>();
-    const check = (): void => {
-      if (this.#open().length === 0) done.resolve();
-    };
-    const timer = setTimeout(() => done.reject(new DeliveryFault(this.#open(), deadlineMs)), deadlineMs);
-    this.#onDelivered.add(check);
-    check();
-    try {
-      await done.promise;
-    } finally {
-      clearTimeout(timer);
-      this.#onDelivered.delete(check);
+  /**
+   * Resolves when every message that was sent so far is delivered; {@link follow} looks.
+   * @throws {DeliveryFault} when none arrives for a while.
+   */
+  async untilAllDelivered(): Promise<void> {
+    const patience = new Patience();
+    for (let before = Infinity;;) {
+      const open = this.#open();
+      if (open.length === 0) return;
+      if (open.length < before) patience.renew();
+      before = open.length;
+      if (patience.isOver) throw new DeliveryFault(open, patience.limitMs);
+      await pause(POLL_EVERY_MS);
     }
   }
 
@@ -144,10 +143,5 @@ export class RouteBoard {
         route.seconds.push((nowMs - message.sentAtMs) / 1000);
       }
     }
-    for (const check of this.#onDelivered) check();
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -23,7 +23,7 @@ import type { IsmpHost } from "../evm/deploy.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { demoModuleId } from "../hub/hub.ts";
 import { type DevnetSubstrateChain, sendFromSubstrate } from "../chains/substrate_chains.ts";
-import { DEADLINE_MS, pause } from "../waiting.ts";
+import { DEADLINE_MS, Patience, pause } from "../waiting.ts";
 
 export { waitUntil } from "../waiting.ts";
 
@@ -71,7 +71,11 @@ export class DeliveryFault extends Error {
     const shown = missing.slice(0, 5).map(({ commitment, request }) =>
       `${commitment} (${request.source} -> ${request.dest}, nonce ${request.nonce})`
     );
-    super(`${missing.length} messages not delivered after ${deadlineMs / 1000} s, e.g. ${shown.join(", ")}`);
+    super(
+      `${missing.length} messages not delivered, and none arrived for ${deadlineMs / 1000} s, e.g. ${
+        shown.join(", ")
+      }`,
+    );
   }
 }
 
@@ -178,7 +182,7 @@ export async function delivered(
 
 /** How to wait. */
 export interface WaitOptions {
-  /** Default 240,000. */
+  /** Without a delivery. Default 240,000. */
   readonly deadlineMs?: number;
   /** Default 250. */
   readonly everyMs?: number;
@@ -190,7 +194,7 @@ export interface WaitOptions {
 /**
  * Waits until all messages are delivered.
  * @returns when each was seen delivered, milliseconds since 1970, by commitment.
- * @throws {DeliveryFault} after the deadline, and the signal's reason when it is aborted.
+ * @throws {DeliveryFault} when none arrives before the deadline, and the signal's reason when it is aborted.
  */
 export async function waitForDelivery(
   devnet: Devnet,
@@ -198,7 +202,7 @@ export async function waitForDelivery(
   options: WaitOptions = {},
 ): Promise<ReadonlyMap<Hash256, number>> {
   const deadlineMs = options.deadlineMs ?? DEADLINE_MS;
-  const endMs = Date.now() + deadlineMs;
+  const patience = new Patience(deadlineMs);
   const seen = new Map<Hash256, number>();
   for (let open = messages; open.length > 0;) {
     options.signal?.throwIfAborted();
@@ -207,9 +211,10 @@ export async function waitForDelivery(
       for (const { commitment } of now) seen.set(commitment, Date.now());
       open = open.filter(({ commitment }) => !seen.has(commitment));
       options.onDelivered?.(now);
+      patience.renew();
     }
     if (open.length === 0) break;
-    if (Date.now() >= endMs) throw new DeliveryFault(open, deadlineMs);
+    if (patience.isOver) throw new DeliveryFault(open, deadlineMs);
     await pause(options.everyMs ?? 250, options.signal);
   }
   return seen;

@@ -3,6 +3,7 @@
  * votes, heads of parachains. How each is made is not known here. Start reading at {@link Oracle}.
  */
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
+import { Patience } from "../waiting.ts";
 
 /**
  * Updates a receiver beyond height `last`, if there is more.
@@ -42,7 +43,7 @@ export interface Direction {
   readonly to: StateMachine;
 }
 
-/** A direction did not work for longer than the oracle's patience. */
+/** A direction failed for as long as the oracle waits. */
 export class OracleFault extends Error {
   override readonly name = "OracleFault";
   readonly code = "oracle_failed";
@@ -226,21 +227,16 @@ class Feed implements UpdateFeed {
 
   async #follow(): Promise<void> {
     const patienceMs = this.#options.patienceMs ?? 120_000;
-    let worksSinceMs = performance.now();
+    let patience = new Patience(patienceMs);
     while (!this.#isStopped) {
-      if (this.#isPaused) {
-        worksSinceMs = performance.now();
-      } else {
-        try {
-          await this.#poll(false);
-          worksSinceMs = performance.now();
-        } catch (cause) {
-          const forMs = performance.now() - worksSinceMs;
-          if (this.#isStopped) return;
-          if (forMs >= patienceMs) {
-            this.#onFault(new OracleFault(this.direction, forMs, { cause }));
-            return;
-          }
+      try {
+        if (!this.#isPaused) await this.#poll(false);
+        patience = new Patience(patienceMs);
+      } catch (cause) {
+        if (this.#isStopped) return;
+        if (patience.isOver) {
+          this.#onFault(new OracleFault(this.direction, patienceMs, { cause }));
+          return;
         }
       }
       await this.#sleep(this.#options.everyMs ?? 500);

@@ -23,6 +23,8 @@ export interface PlantedChain extends StateMachineId {
 const clientIds = {
   beacon: toConsensusClientId("BEAC"),
   op_stack: toConsensusClientId("BEAC"),
+  op_stack_super: toConsensusClientId("BEAC"),
+  op_stack_permissioned: toConsensusClientId("BEAC"),
   arbitrum: toConsensusClientId("BEAC"),
   bsc: toConsensusClientId("BSCP"),
   polygon: toConsensusClientId("PLGN"),

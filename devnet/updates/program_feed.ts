@@ -5,7 +5,7 @@
 import type { ConsensusProcess } from "../programs/consensus_process.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Direction, UpdateFeed } from "./oracle.ts";
-import { DEADLINE_MS } from "../waiting.ts";
+import { Patience, pause, WaitFault } from "../waiting.ts";
 
 /** The ends of a direction. */
 export interface FeedEnds {
@@ -68,11 +68,11 @@ export class ProgramFeed implements UpdateFeed {
     const wasPaused = this.#isPaused;
     const { direction, newest, makeFinal } = this.#ends;
     const wanted = await newest();
-    const until = performance.now() + DEADLINE_MS;
+    const patience = new Patience();
     await this.#process.run();
     while (this.last < wanted) {
-      if (performance.now() > until) {
-        throw new Error(`${direction.to} did not learn of block ${wanted} of ${direction.from}`);
+      if (patience.isOver) {
+        throw new WaitFault(`${direction.to} has block ${wanted} of ${direction.from}`, patience);
       }
       await makeFinal?.(wanted);
       await pause(STEP_EVERY_MS);
@@ -84,8 +84,4 @@ export class ProgramFeed implements UpdateFeed {
   async stop(): Promise<void> {
     await this.#process.stop();
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

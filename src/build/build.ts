@@ -2,20 +2,21 @@
  * Makes the executables in `build/`: type check, bundle, `deno compile`, and a smoke run of each.
  * Usage: `deno task build [--only=<name>] [--no-check]`. See docs/development.md, "Building".
  */
-import { cutBase } from "./base.ts";
+import { checkBase, cutBase } from "./base.ts";
 import { type Bundle, bundle } from "./bundle.ts";
 import { deno, run, say } from "./deno_command.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import { type Program, PROGRAMS } from "./programs.ts";
 
 const STAGE = "build/stage";
-const FALLBACK_BASE = "build/denort";
+const CUT_BASE = "build/denort";
 
 async function exists(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
 }
 
-async function compile(program: Program, made: Bundle, base: string | undefined): Promise<void> {
+async function compile(program: Program, made: Bundle): Promise<void> {
+  const base = await findBase();
   await deno([
     "compile",
     "--quiet",
@@ -30,29 +31,22 @@ async function compile(program: Program, made: Bundle, base: string | undefined)
     "-o",
     `build/${program.name}`,
     made.main,
-  ], base === undefined ? {} : { DENORT_BIN: base });
+  ], { DENORT_BIN: base });
+  checkBase(await Deno.readFile(`build/${program.name}`));
 }
 
-/** Compiles with the base that can be had, see `base.ts` for the order. */
-async function compileWithAnyBase(program: Program, made: Bundle): Promise<void> {
-  if (Deno.env.get("DENORT_BIN") !== undefined) return await compile(program, made, undefined);
-  if (!await exists(FALLBACK_BASE)) {
-    try {
-      return await compile(program, made, undefined);
-    } catch (error) {
-      say(`The base binary could not be fetched from its usual host; taking it from npm.`);
-      await cutBase(FALLBACK_BASE).catch((second: unknown) => {
-        throw new AggregateError([error, second], "No base binary for deno compile: set DENORT_BIN");
-      });
-    }
-  }
-  await compile(program, made, FALLBACK_BASE);
+/** Path of the base, see `base.ts`. */
+async function findBase(): Promise<string> {
+  const given = Deno.env.get("DENORT_BIN");
+  if (given !== undefined) return given;
+  if (!await exists(CUT_BASE)) await cutBase(CUT_BASE);
+  return CUT_BASE;
 }
 
 /** Builds one program and runs `--version` of the result: a base of another version would die there. */
 async function build(program: Program, identity: Identity): Promise<void> {
   const made = await bundle(program, `${STAGE}/${program.name}`, identity);
-  await compileWithAnyBase(program, made);
+  await compile(program, made);
   const version = await run(`build/${program.name}`, ["--version"]);
   const size = (await Deno.stat(`build/${program.name}`)).size;
   say(`build/${program.name}: ${version.trim()}, ${(size / 1e6).toFixed(1)} MB`);

@@ -27,16 +27,19 @@ const HEAP_FLAGS = ["--initial-old-space-size=40", "--max-semi-space-size=8", "-
 
 /**
  * The configuration names the variables that it wants (`${NAME}`). The right is given up once the file is read; until
- * then nothing else is asked for (src/core/runtime/environment.ts).
+ * then nothing else is asked for (src/core/runtime/process_env.ts).
  */
 const ENVIRONMENT = "--allow-env";
+
+/** Which user runs it: root does not work on files of others (src/core/runtime/file_access.ts). */
+const OWN_USER = "--allow-sys=uid";
 
 /** All programs. */
 export const PROGRAMS: readonly Program[] = [
   {
     name: "causeway",
     entry: "src/messaging/main.ts",
-    permissions: ["--allow-net", "--allow-read", "--allow-write", ENVIRONMENT],
+    permissions: ["--allow-net", "--allow-read", "--allow-write", OWN_USER, ENVIRONMENT],
     v8Flags: HEAP_FLAGS,
     exampleConfig: "config.example.toml",
     unit: "causeway.service",
@@ -46,7 +49,7 @@ export const PROGRAMS: readonly Program[] = [
     name: "causeway-consensus",
     entry: "src/consensus/main.ts",
     // Writes nothing but the files of `--cache`, which it opens at its start.
-    permissions: ["--allow-net", "--allow-read", "--allow-write", ENVIRONMENT],
+    permissions: ["--allow-net", "--allow-read", "--allow-write", OWN_USER, ENVIRONMENT],
     v8Flags: [], // whole states of a beacon chain pass through its heap
     exampleConfig: "consensus.example.toml",
     unit: "causeway-consensus.service",

@@ -46,9 +46,10 @@ export function monitorWorker(deps: MonitorDeps, limits: readonly UpdateLimit[])
   return {
     name: "monitor of update intervals",
     run: async (signal) => {
+      const startMs = deps.clock.now();
       await deps.clock.sleep(FIRST_PASS_MS, signal);
       for (;;) {
-        const late = await findLate(deps, limits, signal);
+        const late = await findLate({ ...deps, startMs }, limits, signal);
         if (late.length > 0) throw new StallFault(late);
         await deps.clock.sleep(PASS_EVERY_MS, signal);
       }
@@ -56,9 +57,15 @@ export function monitorWorker(deps: MonitorDeps, limits: readonly UpdateLimit[])
   };
 }
 
+/** A monitor at work. */
+interface RunningMonitor extends MonitorDeps {
+  /** When it started, by the clock of this machine. */
+  readonly startMs: number;
+}
+
 /** Checks all limits once, each independently of failures of the others. */
 async function findLate(
-  deps: MonitorDeps,
+  deps: RunningMonitor,
   limits: readonly UpdateLimit[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
@@ -101,7 +108,7 @@ function formatPair({ id, at }: Direction): string {
 }
 
 async function isLate(
-  { clock, log }: MonitorDeps,
+  { clock, log, startMs }: RunningMonitor,
   direction: Direction,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -111,25 +118,26 @@ async function isLate(
   const updatedSec = height === undefined
     ? undefined
     : await hub.reads.fetchUpdateTime({ id, height }, signal);
-  if (updatedSec === undefined) {
-    log.warn("update_missing", { pair, height });
-    return false;
-  }
-  const nowSec = await hub.reads.fetchNowSec(signal);
+  const toSec = (ms: number): bigint => BigInt(Math.floor(ms / 1_000));
+  // A chain without any update is as old as this program: others may have been about to prove it.
+  const ageSec = updatedSec === undefined
+    ? toSec(clock.now() - startMs)
+    : await hub.reads.fetchNowSec(signal) - updatedSec;
   const facts = {
     pair,
     lastHeight: height,
-    ageSec: nowSec - updatedSec,
+    ageSec,
     limitSec: maxSec,
     // Reveals a halted hub: its own clock halts with it.
-    ageByThisMachineSec: BigInt(Math.floor(clock.now() / 1_000)) - updatedSec,
+    ageByThisMachineSec: updatedSec && toSec(clock.now()) - updatedSec,
   };
-  const late = isTooOld(facts.ageSec, maxSec);
-  log[late ? "error" : "debug"](
-    late ? "update_overdue" : "update_recent",
-    facts,
-  );
-  return late;
+  if (isTooOld(ageSec, maxSec)) {
+    log.error("update_overdue", facts);
+    return true;
+  }
+  if (updatedSec === undefined) log.warn("update_missing", facts);
+  else log.debug("update_recent", facts);
+  return false;
 }
 
 /** True from the limit on, as in the reference implementation. */

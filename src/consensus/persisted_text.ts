@@ -1,4 +1,5 @@
 /** Small texts that outlive the program, in files that are opened before file access is dropped. */
+import { explainForeignPath } from "../core/runtime/file_access.ts";
 
 /** A text that outlives the program. */
 export interface PersistedText {
@@ -38,6 +39,8 @@ const MAX_BYTES = 4 * 1024 * 1024;
  * cannot be written to.
  */
 export function openPersistedText(path: string): PersistedTextFile {
+  const foreign = explainForeignPath(path);
+  if (foreign !== undefined) throw new PersistedTextFault(path, foreign);
   let file: Deno.FsFile;
   try {
     file = Deno.openSync(path, { read: true, write: true, create: true, mode: 0o600 });

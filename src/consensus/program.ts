@@ -14,7 +14,6 @@ import { serveStatus } from "../core/telemetry/http/serve_status.ts";
 import type { RecentWarning } from "../core/telemetry/recent_warnings.ts";
 import type { Connections, RunDeps } from "./session.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
-import { listSecrets } from "../core/config/redact.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import type { Round } from "../core/runtime/config_rounds.ts";
@@ -50,7 +49,6 @@ export function runProgram(
     readAgain: read,
     keepFixed: keepHub,
     onWarning: (line: RecentWarning) => watch.program.noteWarning(line),
-    secretsOf: listSecrets,
     hasResult: command.kind === "command" && command.hasResult,
     tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
   };
@@ -96,7 +94,8 @@ export function runProgram(
       return { ...deps, config: current, connect, machine, board: watch.checks, controlSocket };
     };
     if (command.kind === "relay") {
-      const server = { openListener: platformListener, log, address: args.listen, sources: watch.sources() };
+      const { listen: address, listenName: names } = args;
+      const server = { openListener: platformListener, log, address, names, sources: watch.sources() };
       const round = (current: ConsensusConfig, { signal, started }: Round): Promise<ExitCode> =>
         runConsensus({ ...depsWith(current), watch }, { base: args.base, started }, signal);
       try {
@@ -106,9 +105,7 @@ export function runProgram(
       }
     }
     const isJson = args.logFormat === "json";
-    const printError = (text: string): void =>
-      world.writeError(`${text}
-`);
+    const printError = (text: string): void => world.writeError(`${text}\n`);
     const askRunning: ConsensusRun["askRunning"] = (request) =>
       path === undefined ? Promise.resolve(undefined) : askControl(control, { path, ...request });
     return await command.run({

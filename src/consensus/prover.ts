@@ -91,6 +91,35 @@ export interface ProverOptions {
   readonly intervalMs: number;
 }
 
+/** What most provers have in common: names of the client, and faults about the chain. */
+export abstract class BaseProver {
+  readonly chain: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  /** Id under which the target stores the heights. */
+  readonly commitmentId: StateMachineId;
+
+  constructor({ stateMachine, consensusStateId }: Pick<ProverOptions, "stateMachine" | "consensusStateId">) {
+    this.chain = stateMachine;
+    this.consensusStateId = consensusStateId;
+    this.commitmentId = { stateMachine, consensusStateId };
+  }
+
+  /** Closes connections; requests over HTTP leave none open. */
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Creates a fault about the chain. @param place.endpoint host that gave the data; absent: several took part. */
+  protected fault(
+    code: ProverFault["code"],
+    detail: string,
+    { endpoint, cause }: { readonly endpoint?: string | undefined; readonly cause?: unknown } = {},
+  ): ProverFault {
+    const options = cause === undefined ? undefined : { cause };
+    return new ProverFault(code, { chain: this.chain, endpoint, detail }, options);
+  }
+}
+
 /** Makes the state with which governance creates a client of a chain. */
 export interface InitialStateMaker {
   readonly chain: StateMachine;

@@ -11,7 +11,6 @@ import { type FeeContext, findHubKey } from "./fees/fee_context.ts";
 import { FeeUnits } from "./fees/fee_units.ts";
 import { HubCalls, NonceTurns } from "./fees/hub_calls.ts";
 import { rewardsWorker } from "./fees/rewards/rewards_worker.ts";
-import { PaymentBundles } from "./fees/withdrawals/payment_bundles.ts";
 import { withdrawalWorker } from "./fees/withdrawals/withdrawal_worker.ts";
 import type { GatedChain } from "./legs.ts";
 import type { Leg, RelayDeps, RelaySettings } from "./relay/leg.ts";
@@ -27,13 +26,13 @@ export interface FeePlanInput {
   readonly checks: ReadonlyMap<Chain, CheckResult>;
   /** The leg from the hub to each chain. */
   readonly outbound: ReadonlyMap<StateMachine, Leg>;
-  /** As in {@link FeeContext}. */
-  readonly isSettledElsewhere?: boolean;
+  /** True in the running relayer, whose other workers deliver and settle. */
+  readonly isRunning?: boolean;
 }
 
 /** Creates the context shared by the fee workers and the commands. */
 export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeContext {
-  const { config, hub } = parts;
+  const { config, hub, isRunning = false } = parts;
   const up = new Set<StateMachine>();
   for (const { entry: { chain }, passed } of parts.chains) {
     if (parts.checks.get(chain)?.kind === "checked") up.add(chain.id.stateMachine);
@@ -49,7 +48,6 @@ export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeConte
     if (leg === undefined) throw new Error(`No leg from the hub to ${chain}`);
     return leg;
   };
-  const bundles = new PaymentBundles(deps, legTo);
   return {
     ...deps,
     hub,
@@ -60,7 +58,8 @@ export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeConte
     turns: new NonceTurns(),
     claimTurn: new Limit(1),
     withdrawalTurn: new Limit(1),
-    isSettledElsewhere: parts.isSettledElsewhere ?? false,
+    isSettledElsewhere: isRunning,
+    isServed: (chain) => isRunning && config.relayer.deliveryEndpoints?.includes(chain) !== false,
     units: new FeeUnits(),
     settings: parts.settings,
     withdrawals: {
@@ -68,7 +67,6 @@ export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeConte
       minimumAmount: config.relayer.minimumWithdrawalAmount,
     },
     legTo,
-    bundleTo: (chain, payment, signal) => bundles.find(chain.id.stateMachine, payment, signal),
     hostOf: (chain) => hosts.get(chain),
   };
 }

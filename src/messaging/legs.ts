@@ -60,15 +60,15 @@ export function toRelaySettings(
   config: MessagingConfig,
   listedModules: RelaySettings["listedModules"],
 ): RelaySettings {
-  const { fleet, maximumDailyLoss, moduleFilter, unprofitableRetryFrequencySec, reconciliationFrequencySec } =
-    config.relayer;
+  const { fleet, maximumDailyLoss, moduleFilter, retryModules, reconciliationFrequencySec } = config.relayer;
   return {
     hub: config.hub.stateMachine,
     moduleFilter: moduleFilter === undefined
       ? undefined
       : new Set(moduleFilter.map((module): Hex => toHex(module))),
     configured: new Set([config.hub.stateMachine, ...config.chains.map(({ stateMachine }) => stateMachine)]),
-    retryFrequencySec: unprofitableRetryFrequencySec,
+    retryFrequencySec: config.relayer.unprofitableRetryFrequencySec,
+    retryModules: new Set(retryModules.map((module): Hex => toHex(module))),
     reconciliationFrequencySec,
     maxDailyLossMicroUsd: maximumDailyLoss === undefined ? undefined : toTokenUnits(maximumDailyLoss, 6),
     listedModules,

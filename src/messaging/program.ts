@@ -1,6 +1,5 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConfigResult } from "../core/config/diagnostics.ts";
-import { listSecrets } from "../core/config/redact.ts";
 import { CheckBoard } from "../core/checks/check_board.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
@@ -21,7 +20,6 @@ import { keepFixed } from "./config/fixed_keys.ts";
 import { readMessagingConfig } from "./config/read.ts";
 import { countEndpoints } from "./checks/plan_checks.ts";
 import { connectChains } from "./connect.ts";
-import { controlSocketPath } from "./control/socket_path.ts";
 import { openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { runRelayer } from "./run.ts";
 import { RelayWatch } from "./status/relay_watch.ts";
@@ -48,7 +46,6 @@ export function runProgram(
       reading: read(),
       readAgain: read,
       keepFixed,
-      secretsOf: listSecrets,
       hasResult: command.kind === "command" && command.hasResult,
       tellsConfiguration: command.kind === "relay" || command.tellsConfiguration,
       onWarning: (line) => watch.program.noteWarning(line),
@@ -67,7 +64,7 @@ export function runProgram(
           { config: args.config, keys: files.listKeyFiles(args.config) },
           countEndpoints(config),
         );
-      const path = controlSocketPath(args.db);
+      const path = `${args.db}.sock`;
       let socket: ControlSocket | undefined;
       const deps: CommandDeps = {
         ...base,
@@ -83,6 +80,7 @@ export function runProgram(
           dropWriteAccess(log);
           return ledger;
         },
+        dropWriteAccess: () => dropWriteAccess(log),
         openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
         askRunning: (request) => askControl(base, { path, ...request }),
         connect: (checked) =>
@@ -100,6 +98,7 @@ export function runProgram(
           openListener: platformListener,
           log,
           address: args.listen,
+          names: args.listenName,
           sources: watch.sources(),
         };
         try {

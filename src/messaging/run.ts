@@ -144,7 +144,7 @@ function planWorkers(
     chains: gates,
     checks: parts.checks,
     outbound: legs.outbound,
-    isSettledElsewhere: true,
+    isRunning: true,
   });
   const workers = [
     ...extra,

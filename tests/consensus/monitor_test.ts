@@ -96,7 +96,7 @@ Deno.test("monitor: each chain is checked, whatever is wrong with the others", a
       ? Promise.reject(faultOf("unreachable", "KUSAMA-4009"))
       : fetchLatestHeight(of);
   hub.store(bsc, 9n);
-  const limits = [{ id: broken, maxSec: 1n }, { id: eth, maxSec: 1n }, { id: bsc, maxSec: 100n }];
+  const limits = [{ id: broken, maxSec: 1n }, { id: eth, maxSec: 700n }, { id: bsc, maxSec: 100n }];
   const run = start(...limits);
   await clock.advance(600_000);
   const fault = run.fault();
@@ -111,9 +111,22 @@ Deno.test("monitor: each chain is checked, whatever is wrong with the others", a
   );
 });
 
-Deno.test("monitor: what cannot be asked or was never updated ends nothing, and the hub itself is not watched", async () => {
+Deno.test("monitor: a chain without any update is late when it had its interval since the start", async () => {
+  const { clock, log, start } = scene();
+  const run = start({ id: eth, maxSec: 900n });
+  await clock.advance(899_999);
+  assert.equal(run.fault(), undefined);
+  assert.deepEqual(log.events("warn"), ["update_missing", "update_missing"]);
+  await clock.advance(60_001);
+  const fault = run.fault();
+  assert.ok(fault instanceof StallFault);
+  assert.deepEqual(fault.pairs, ["EVM-1/ETH0 -> KUSAMA-4009"]);
+  assert.deepEqual(log.events("error"), ["update_overdue"]);
+});
+
+Deno.test("monitor: what cannot be asked ends nothing, and the hub itself is not watched", async () => {
   const { clock, hub, log, start } = scene();
-  const run = start({ id: eth, maxSec: 1n }, { id: hub.id, maxSec: 1n });
+  const run = start({ id: eth, maxSec: 1_000n }, { id: hub.id, maxSec: 1n });
   hub.fault = faultOf("timeout", "KUSAMA-4009");
   await clock.advance(600_000);
   hub.fault = undefined;

@@ -36,7 +36,6 @@ Deno.test("states: the diagram of a message has the transitions of the code, and
 const ways: Readonly<Record<WithdrawalState, readonly WithdrawalState[]>> = {
   requested: [],
   dispatched: ["dispatched"],
-  delivering: ["dispatched", "delivering"],
   done: ["dispatched", "done"],
   void: ["void"],
 };

@@ -7,7 +7,7 @@ import {
 import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/bsc_network.ts";
 import { parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
-import { parseCometTime } from "../../src/consensus/clients/polygon/spec/comet_time.ts";
+import { parseCometTime } from "../../src/consensus/clients/polygon/spec/comet_header.ts";
 import {
   joinCommitmentProofs,
   requireProven,
@@ -29,7 +29,9 @@ import {
   decodeGrandpaMessage,
   decodeGrandpaState,
 } from "../../src/consensus/clients/grandpa/spec/verify_message.ts";
-import { decodeCreatedAt, decodeExtraData } from "../../src/consensus/clients/op_stack/spec/claim_events.ts";
+import { decodeDetails } from "../../src/consensus/clients/op_stack/spec/claim_events.ts";
+import { decodeGameRules } from "../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+import { readSuperRoot } from "../../src/consensus/clients/op_stack/spec/super_root.ts";
 import {
   decodeOpStackState,
   decodeOpStackUpdate,
@@ -236,8 +238,9 @@ export const TARGETS: readonly Target[] = [
   ofBytes("decodeRouterPrice", (bytes) => decodeRouterPrice(toHex(bytes), 18)),
   ofBytes("decodeOracleWei", (bytes) => decodeOracleWei(toHex(bytes))),
   ofBytes("decodeArbPrices", (bytes) => decodeArbPrices(toHex(bytes))),
-  ofBytes("decodeExtraData", (bytes) => decodeExtraData(toHex(bytes))),
-  ofBytes("decodeCreatedAt", (bytes) => decodeCreatedAt(toHex(bytes))),
+  ofBytes("decodeDetails", (bytes) => decodeDetails(toHex(bytes), toHex(bytes.subarray(0, 32)))),
+  ofBytes("decodeGameRules", (bytes) => decodeGameRules(bytes)),
+  ofBytes("readSuperRoot", (bytes) => readSuperRoot(bytes, parseStateMachine("EVM-10"))),
   ofBytes("decodeAuthorities", (bytes) => decodeAuthorities(bytes)),
   ofBytes("readValidation", (bytes) => readValidation(bytes)),
   ofBytes(

@@ -32,7 +32,7 @@ async function lookAt(
   assert.ok(await haveCommands({ chromium: "chromium" }), "There is no `chromium`: apt install chromium");
   const errors: unknown[] = [];
   const handle = createStatusHandler(sources, (error) => errors.push(error));
-  const listener = platformListener({ host: "127.0.0.1", port: 0 }, handle);
+  const listener = platformListener({ host: "127.0.0.1", port: 0 }, handle, () => {});
   const folder = Deno.env.get("PAGE_PICTURES");
   const backs = new Map<string, unknown>();
   try {

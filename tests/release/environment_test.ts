@@ -5,7 +5,7 @@ import { runOnce } from "../scenario/support/run_once.ts";
 
 const PROGRAM = `
 import process from "node:process";
-import { openEnvironment } from "${REPOSITORY}/src/core/runtime/environment.ts";
+import { openEnvironment } from "${REPOSITORY}/src/core/runtime/process_env.ts";
 const { read, close } = openEnvironment();
 const library = () => [process.env.PASSWORD, process.env.DEBUG, Object.keys(process.env).join()].join();
 console.log(read("NAMED"), read("ABSENT"), library());

@@ -55,7 +55,7 @@ Deno.test("file access: the right to write is given up for good, while database 
     await Deno.writeTextFile(`${folder}/program.ts`, PROGRAM);
     const { code, stdout, stderr } = await runOnce(Deno.execPath(), [
       ...["run", "--quiet", "--no-prompt", "--no-check", `--config=${REPOSITORY}/deno.json`],
-      ...["--allow-read", "--allow-write", `${folder}/program.ts`, folder],
+      ...["--allow-read", "--allow-write", "--allow-sys=uid", `${folder}/program.ts`, folder],
     ]);
     assert.deepEqual([code, stdout.split("\n")], [0, [
       "read before: works",

@@ -4,6 +4,7 @@ import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
 import { haveCommands } from "./support/debian.ts";
 import { archivePath, InstallerBench, type InstallOptions, TAG } from "./support/installer_bench.ts";
+import { makeCertificates, startTlsFront } from "./support/tls.ts";
 import { type Shell, SHELLS, type ToolboxChanges } from "./support/toolbox.ts";
 
 const isReady = await haveCommands({
@@ -251,12 +252,87 @@ eachShell("wrong arguments end with 2 and download nothing; --help ends with 0",
   assert.deepEqual(bench.server.requests, []);
 });
 
-eachShell("a mirror without TLS is used, with a warning", async (bench) => {
-  const CAUSEWAY_DOWNLOAD_URL = `${bench.server.url.replace("127.0.0.1", "127.1")}/`;
-  const { code, stderr } = await bench.run({ env: { CAUSEWAY_DOWNLOAD_URL } });
-  assert.equal(code, 0, stderr);
-  assert.match(stderr, /warning: http:.* is not encrypted/);
+eachShell(
+  "a mirror without TLS is used, with a warning that --quiet does not hide; this machine needs none",
+  async (bench) => {
+    for (const args of [[], ["--quiet"]]) {
+      const CAUSEWAY_DOWNLOAD_URL = `${bench.server.url.replace("127.0.0.1", "127.1")}/`;
+      const { code, stderr } = await bench.run({ args, env: { CAUSEWAY_DOWNLOAD_URL } });
+      assert.equal(code, 0, stderr);
+      assert.match(stderr, /warning: http:.* is not encrypted/);
+    }
+    for (
+      const start of [
+        "http://localhost:x@",
+        "http://127.0.0.1:1@",
+        "http://localhost@",
+        "http://localhost.example.org@",
+      ]
+    ) {
+      const CAUSEWAY_DOWNLOAD_URL = bench.server.url.replace("http://", start);
+      const { stderr } = await bench.run({ args: ["-q"], env: { CAUSEWAY_DOWNLOAD_URL } });
+      assert.match(stderr, /warning: http:.* is not encrypted/, start);
+    }
+    const local = bench.server.url.replace("127.0.0.1", "localhost");
+    assert.equal((await bench.run({ args: ["-q"], env: { CAUSEWAY_DOWNLOAD_URL: local } })).stderr, "");
+  },
+);
+
+Deno.test({
+  // The wget of busybox finds no cipher with the TLS of the runtime.
+  name: "installer in dash: a redirect to where nothing is encrypted is refused by curl and by wget",
+  ignore: !isReady,
+  fn: async () => {
+    await using bench = await InstallerBench.open("dash");
+    const certificates = await makeCertificates(bench.folder);
+    using front = startTlsFront(Number(new URL(bench.server.url).port), certificates);
+    const base = `https://localhost:${front.port}`;
+    await Deno.writeTextFile(`${bench.folder}/wgetrc`, `ca_certificate = ${certificates.authorityFile}\n`);
+    const env = {
+      CAUSEWAY_DOWNLOAD_URL: base,
+      CURL_CA_BUNDLE: certificates.authorityFile,
+      WGETRC: `${bench.folder}/wgetrc`,
+    };
+    const archive = bench.server.files.get(archivePath(TAG));
+    assert.ok(archive !== undefined);
+    const script = await bench.installer();
+    bench.server.files.set("/moved", archive);
+    const moveTo = (place: string): void => {
+      const headers = { location: `${place}/moved` };
+      bench.server.files.set(archivePath(TAG), () => new Response(null, { status: 302, headers }));
+    };
+    const tools: readonly ToolboxChanges[] = [{ without: ["curl"] }, { without: ["wget"] }];
+    for (const each of tools) {
+      moveTo(base);
+      const { code, stderr } = await bench.run({ script, env, tools: each });
+      assert.equal(code, 0, stderr);
+      await Deno.remove(`${bench.home}/.local/bin/causeway`);
+      moveTo(bench.server.url);
+      await assertRefused(bench, { script, env, tools: each }, {
+        said: /not encrypted|[Pp]rotocol .*http.* (?:disabled|not supported)/,
+      });
+    }
+  },
 });
+
+eachShell(
+  "the name of the copy cannot be foreseen: what lies in its way is not written to",
+  async (bench) => {
+    const to = `${bench.folder}/to`;
+    await Deno.mkdir(to);
+    await Deno.writeTextFile(`${bench.folder}/victim`, "precious");
+    // The program is tried before it is copied: here it plants links at names made of the numbers of its ancestors.
+    const script = `pid=$PPID; for _ in 1 2 3; do
+  /bin/ln -s ${bench.folder}/victim ${to}/.causeway.$pid
+  read -r _ _ _ pid _ </proc/$pid/stat
+done; echo "causeway ${TAG}"`;
+    await bench.publish(TAG, { script });
+    const { code, stderr } = await bench.run({ args: ["--to", to] });
+    assert.equal(code, 0, stderr);
+    assert.equal(await Deno.readTextFile(`${bench.folder}/victim`), "precious");
+    assert.equal((await Deno.lstat(`${to}/causeway`)).isFile, true);
+  },
+);
 
 eachShell("--quiet says nothing of what went well", async (bench) => {
   const { code, stdout, stderr } = await bench.run({ args: ["--quiet"] });

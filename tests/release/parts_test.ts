@@ -1,6 +1,8 @@
 /** The parts that releases are put together from, each by itself: names, texts, archives. Nothing is compiled. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { packFolder, sha256Of } from "../../src/build/archive.ts";
+import { checkBase } from "../../src/build/base.ts";
 import { billOfMaterials } from "../../src/build/bill_of_materials.ts";
 import { nameByOrder, packagesIn, withoutMachine } from "../../src/build/bundle.ts";
 import { checkTag } from "../../src/build/identity.ts";
@@ -145,6 +147,32 @@ Deno.test("bill of materials: CycloneDX with the program, Deno, and each package
   });
   assert.deepEqual(bill.components[3].licenses, [{ expression: "(MIT OR Apache-2.0)" }]);
   assert.deepEqual(bill.dependencies[0].dependsOn, found);
+});
+
+/** An ELF header whose section table ends at `length`; nothing else of it is read. */
+function executable(length: number, fill: number): Uint8Array {
+  const bytes = new Uint8Array(length + 16).fill(fill);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, 0x7f454c46);
+  view.setBigUint64(40, BigInt(length - 64), true);
+  view.setUint16(58, 64, true);
+  view.setUint16(60, 1, true);
+  return bytes;
+}
+
+Deno.test("base: an executable on other bytes than the pinned ones is refused, whatever is behind them", () => {
+  const good = executable(256, 1);
+  const pinned = createHash("sha256").update(good.subarray(0, 256)).digest("hex");
+  checkBase(good, pinned);
+  checkBase(good.with(260, 9), pinned);
+  for (const wrong of [good.with(100, 9), executable(255, 1), executable(256, 2)]) {
+    assert.throws(() => checkBase(wrong, pinned), /not the pinned one/);
+  }
+  assert.throws(() => checkBase(good), /not the pinned one/);
+  assert.throws(
+    () => checkBase(new TextEncoder().encode("#!/bin/sh\n".repeat(9)), pinned),
+    /not an ELF executable/,
+  );
 });
 
 Deno.test("installer: the settings of a release are filled in, and nothing else changes", async () => {

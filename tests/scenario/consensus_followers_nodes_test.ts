@@ -148,7 +148,7 @@ Deno.test("a Substrate chain follows the hub by nodes that lack something", asyn
       assert.ok(lost > 2);
       relay.fault = undefined;
       await relay.stop();
-      relay.start();
+      await relay.start();
       await told.untilGrown(2);
     });
 

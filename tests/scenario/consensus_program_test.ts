@@ -159,7 +159,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
       const since = scene.now(first);
       await devnet.hub.stop();
       await first.waitForLine(({ level }) => level === "warn", { since, deadlineMs: DEADLINE_MS });
-      devnet.hub.start();
+      await devnet.hub.start();
       await scene.untilGrown(KINDS);
     });
   }));

@@ -53,13 +53,13 @@ Deno.test("hub restart: a working relayer waits and continues; one that starts m
     ]);
     const told = await process.waitForLine("leg_paused", { deadlineMs: DEADLINE_MS });
     assert.ok(told.text.includes(endpointHost(devnet.hub.wsUrl)), told.text);
-    devnet.hub.start();
+    await devnet.hub.start();
     await scene.untilDelivered([...early, ...meanwhile]);
     await process.waitForLine("leg_resumed", { deadlineMs: DEADLINE_MS });
     // A short restart, without anything to be told.
     const late = await sendPing(devnet, { from: "A", to: "hub", count: 3 });
     await devnet.hub.stop();
-    devnet.hub.start();
+    await devnet.hub.start();
     await scene.untilDelivered(late);
     await scene.finish();
   });

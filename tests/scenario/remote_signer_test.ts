@@ -21,17 +21,24 @@ import { playGuardedOn, secretly, SECRETS } from "./support/secrets.ts";
 /** A Web3Signer for one chain, which can go away and come back at the same address. */
 class ChainSigner implements AsyncDisposable {
   readonly signer: DevnetWeb3Signer;
-  readonly host: string;
   readonly #port = new KeptPort();
   #server: TestServer | undefined;
 
-  constructor({ node }: Pick<DevnetChain, "node">) {
+  private constructor({ node }: Pick<DevnetChain, "node">) {
     this.signer = new DevnetWeb3Signer({
       keys: [DEVNET_KEYS.user, DEVNET_KEYS.relayer],
       chainId: node.chainId,
     });
-    this.comeBack();
-    this.host = `127.0.0.1:${this.#port.number}`;
+  }
+
+  static async start(chain: Pick<DevnetChain, "node">): Promise<ChainSigner> {
+    const started = new ChainSigner(chain);
+    await started.comeBack();
+    return started;
+  }
+
+  get host(): string {
+    return `127.0.0.1:${this.#port.number}`;
   }
 
   /** Keys of the section of its chain. */
@@ -47,8 +54,8 @@ class ChainSigner implements AsyncDisposable {
     this.#server = undefined;
   }
 
-  comeBack(): void {
-    this.#server = this.signer.serve(this.#port.number);
+  async comeBack(): Promise<void> {
+    this.#server = await this.#port.listen((port) => this.signer.serve(port));
   }
 
   /** Signatures that it was asked for. */
@@ -99,7 +106,7 @@ Deno.test("remote signers: proofs of the hub are signed for a host, and nothing 
     assert.ok(chain !== undefined);
     scene.limit({ withoutUpdates: [chain.stateMachine] });
     scene.expect("signer_answer_wrong");
-    await using held = new ChainSigner(chain);
+    await using held = await ChainSigner.start(chain);
     const sections = { [sectionOf(chain.stateMachine)]: held.keys };
     await scene.step("a signer that was started for another chain sends nothing", async () => {
       held.signer.misbehaviour = { kind: "alters", change: (asked) => ({ ...asked, chainId: 1 }) };
@@ -126,8 +133,8 @@ Deno.test("remote signers: proofs of the hub are signed for a host, and nothing 
 
 async function playService(devnet: Devnet): Promise<void> {
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
-  await using signerA = new ChainSigner(a);
-  await using signerB = new ChainSigner(b);
+  await using signerA = await ChainSigner.start(a);
+  await using signerB = await ChainSigner.start(b);
   const remote = secretly(devnet.endpoints, {
     sections: { [sectionOf(a.stateMachine)]: signerA.keys, [sectionOf(b.stateMachine)]: signerB.keys },
   });
@@ -183,7 +190,7 @@ async function playService(devnet: Devnet): Promise<void> {
 
 async function playLies(devnet: Devnet): Promise<void> {
   const a = devnet.chain("A");
-  await using held = new ChainSigner(a);
+  await using held = await ChainSigner.start(a);
   held.signer.misbehaviour = SEND_ELSEWHERE;
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
@@ -231,7 +238,7 @@ async function playLies(devnet: Devnet): Promise<void> {
 
 async function playAbsence(devnet: Devnet): Promise<void> {
   const a = devnet.chain("A");
-  await using held = new ChainSigner(a);
+  await using held = await ChainSigner.start(a);
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     const changes = secretly(devnet.endpoints, { sections: { [sectionOf(a.stateMachine)]: held.keys } });
@@ -252,7 +259,7 @@ async function playAbsence(devnet: Devnet): Promise<void> {
     const second = await relayer.startAndWait(changes, reachable);
     await second.waitForLine("signer_unavailable", { deadlineMs: DEADLINE_MS });
     await assertWaiting(relayer, a, sent);
-    held.comeBack();
+    await held.comeBack();
     await scene.untilDelivered(sent);
     await second.waitForLine("signer_recovered", { deadlineMs: DEADLINE_MS });
     await waitUntil("it is ready again", async () => await isReady(second), { deadlineMs: DEADLINE_MS });

@@ -115,7 +115,7 @@ async function killEverywhere(
   devnet.oracle.resume(toA);
   await proxy.setMode({ kind: "hang" }, sending);
   await dieWhen("the payment is in the journal and A has not heard of it", (ledger) => {
-    return isIn(ledger, "delivering") && proxy.countCalls("eth_sendRawTransaction") > 0;
+    return isIn(ledger, "dispatched") && proxy.countCalls("eth_sendRawTransaction") > 0;
   });
   const paid = await feeTokensOf(a, "relayer");
   // From here on A makes only the blocks that it is told to make, and nobody waits for others.
@@ -123,13 +123,13 @@ async function killEverywhere(
   await a.host.node.setIntervalMining({ interval: 0 });
   await proxy.setMode({ kind: "pass" });
   await dieWhen("the payment is on its way to a block of A", (ledger) => {
-    return isIn(ledger, "delivering") && ledger.submissions.at(-1)?.state === "broadcast";
+    return isIn(ledger, "dispatched") && ledger.submissions.at(-1)?.state === "broadcast";
   });
   assert.equal(await feeTokensOf(a, "relayer"), paid);
   // One block and no other: the payment stands in it, and it cannot become final before the relayer has seen it.
   await a.host.node.mine({ blocks: 1 });
   await dieWhen("A has paid, and its block is not final", (ledger) => {
-    return isIn(ledger, "delivering") &&
+    return isIn(ledger, "dispatched") &&
       ledger.messages.some(({ kind, source, target, state }) =>
         kind === "post" && source === toA.from && target === toA.to && state === "delivered"
       );

@@ -9,7 +9,7 @@
 import { parseArgs } from "node:util";
 import { runInterruptibly } from "../../devnet/terminal/interruption.ts";
 import { findFailures } from "../messaging/simulation/seeds.ts";
-import { areProgramsOutdated, compilePrograms } from "../../devnet/programs/relayer_build.ts";
+import { ensurePrograms } from "../../devnet/programs/relayer_build.ts";
 import { findMeans } from "./machine.ts";
 import type { Means } from "./plan.ts";
 import { playRound } from "./round.ts";
@@ -112,7 +112,7 @@ async function search(signal: AbortSignal): Promise<number> {
   const wish = readWish(Deno.args);
   await Deno.mkdir(wish.logs, { recursive: true });
   const badSeeds = wish.round === undefined ? await searchSeeds(wish, signal) : 0;
-  if (await areProgramsOutdated()) await compilePrograms();
+  await ensurePrograms();
   const badRounds = wish.hours === 0 ? 0 : await searchRounds(wish, await findMeans(say), signal);
   return badSeeds + badRounds > 0 ? 1 : 0;
 }

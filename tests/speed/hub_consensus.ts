@@ -4,7 +4,7 @@
  * Sizes of everything else are those of live chains where they matter: parachains, blocks between two updates.
  */
 import { encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import { lastMountainHeight } from "../../src/consensus/clients/beefy/proof_choice.ts";
+import { lastMountainHeight } from "../../src/consensus/clients/beefy/justified_blocks.ts";
 import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { toParaId } from "../../src/core/ismp/state_machine.ts";
 import { Fixture } from "../consensus/clients/grandpa/fixture.ts";

@@ -4,7 +4,7 @@
  */
 import type { Hex, TransactionReceipt } from "viem";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
-import { checkProof } from "../../src/consensus/clients/beefy/spec/check_proof.ts";
+import { checkProof } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { commitmentHash } from "../../src/core/beefy/commitment.ts";
 import { decodeNaiveProof, encodeNaiveProof, type NaiveProof } from "../../src/core/beefy/naive_proof.ts";
 import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";

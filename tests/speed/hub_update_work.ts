@@ -169,6 +169,7 @@ function workAt(height: bigint, hub: StateMachine, chain: StateMachine): ChainEv
 
 /** What a source of proofs does not look at. */
 const unusedView = {
+  stateBytes: 256,
   consensusClient: `0x${"00".repeat(20)}`,
   acceptsHub: true,
   nowSec: 0n,

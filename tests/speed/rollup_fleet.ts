@@ -2,6 +2,8 @@
  * Rollups of one kind on one L1, and the hub that knows all of them: real contracts on a real L1 node; the rollups share
  * one node, which each shows as a chain of its own. Start reading at {@link startRollupFleet}.
  */
+import { opStackState } from "../consensus/clients/op_stack/spec/vectors.ts";
+import { arbitrumState } from "../consensus/clients/arbitrum/spec/vectors.ts";
 import { createTestClient, http } from "viem";
 import { startAnvil } from "../../devnet/evm/anvil.ts";
 import { readerFor } from "../../devnet/evm/deploy.ts";
@@ -16,14 +18,8 @@ import {
 } from "../../devnet/evm/rollup_l1.ts";
 import { client, ethereum, idOf } from "../../devnet/hub/consensus_work.ts";
 import { type Hub, startHub } from "../../devnet/hub/hub.ts";
-import {
-  arbitrumConsensusStateCodec,
-  initialArbitrumState,
-} from "../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
-import {
-  initialOpStackState,
-  opStackConsensusStateCodec,
-} from "../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import { arbitrumConsensusStateCodec } from "../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
+import { opStackConsensusStateCodec } from "../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import type { WritableTable } from "../../src/core/config/toml_text.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { type StateMachineId, toConsensusClientId } from "../../src/core/ismp/state_machine.ts";
@@ -128,10 +124,10 @@ async function startRollup(
   kind: RollupKindName,
   { hub, claims, id, place }: NewRollup,
 ): Promise<Pick<FleetRollup, "host" | "claim">> {
-  const at = { height: 0n, stateMachineId: id, l1StateMachineId: ethereum };
+  const at = { finalizedHeight: 0n, stateMachineId: id, l1StateMachineId: ethereum };
   if (kind === "op_stack") {
     const contracts = await deployOpStackL1(claims);
-    const state = opStackConsensusStateCodec.enc(initialOpStackState(at));
+    const state = opStackConsensusStateCodec.enc(opStackState(at));
     await Promise.all([
       hub.createConsensusClient(client(id, "OPTC", state)),
       hub.governance.setDisputeGames(id, {
@@ -146,7 +142,7 @@ async function startRollup(
     };
   }
   const contracts = await deployArbitrumL1(claims);
-  const state = arbitrumConsensusStateCodec.enc(initialArbitrumState(at));
+  const state = arbitrumConsensusStateCodec.enc(arbitrumState(at));
   await Promise.all([
     hub.createConsensusClient(client(id, "ARBC", state)),
     hub.governance.setRollupCore(id, toAddress(contracts.rollup)),

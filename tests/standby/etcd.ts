@@ -95,8 +95,8 @@ export class EtcdNode {
 
 /** A node without others, on this machine. */
 export class Etcd implements AsyncDisposable {
-  readonly #clients = new KeptPort();
-  readonly #peers = new KeptPort();
+  readonly #clients = KeptPort.forChild();
+  readonly #peers = KeptPort.forChild();
   readonly #folder: string;
   readonly #node: EtcdNode;
 

@@ -22,6 +22,7 @@ const layers: readonly (readonly string[])[] = [
   ["core/rpc"],
   ["core/checks", "core/pricing"],
   ["core/chains"],
+  ["core/hub_proofs"],
   ["core/commands"],
   ["messaging", "consensus"],
 ];

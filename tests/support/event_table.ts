@@ -23,7 +23,7 @@ function eventTables(): string {
 
 function tableOf(events: Readonly<Record<string, EventText>>): string {
   const head = ["event", "line", "meaning", "what to do"];
-  const rows = Object.entries(events).map(([code, { text, meaning, action }]) => [
+  const rows = Object.entries(events).map(([code, { text, meaning, action = "Nothing." }]) => [
     `\`${code}\``,
     text,
     meaning,

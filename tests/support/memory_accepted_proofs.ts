@@ -16,6 +16,8 @@ export class MemoryAcceptedProofs implements AcceptedProofs {
   proofBytes = 0;
   /** Heights whose proofs this node has not kept. */
   readonly missing = new Set<bigint>();
+  /** Heights whose proofs are of a kind that comes later. */
+  readonly unknownKinds = new Set<bigint>();
   readonly #node: MemoryNode;
   readonly #ask: Ask;
   readonly #fault: (code: RpcFaultCode, method: string) => RpcFault;
@@ -26,24 +28,11 @@ export class MemoryAcceptedProofs implements AcceptedProofs {
     this.#fault = fault;
   }
 
-  fetchAcceptedProofs(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
-    return this.#ask(
-      "fetchAcceptedProofs",
-      signal,
-      () =>
-        this.#blockAt(to, "fetchAcceptedProofs").state.proofs.list
-          .filter(({ atBlock }) => atBlock >= from && atBlock <= to)
-          .toSorted((a, b) => Number(a.height - b.height)),
-    );
-  }
-
-  fetchProofBytes(
-    proof: Pick<AcceptedProof, "height" | "newSetId">,
-    signal: AbortSignal,
-  ): Promise<Uint8Array | undefined> {
+  fetchProofBytes(proof: AcceptedProof, signal: AbortSignal): Promise<Uint8Array | undefined> {
     return this.#ask("fetchProofBytes", signal, () => {
       if (!this.hasOffchainStore) throw this.#fault("missing_method", "fetchProofBytes");
       if (this.missing.has(proof.height)) return undefined;
+      if (this.unknownKinds.has(proof.height)) return Uint8Array.of(2, 1, 2, 3);
       const statement = encodeProof({
         source: stateMachineIdKey(this.#node.id),
         height: proof.height,
@@ -53,10 +42,6 @@ export class MemoryAcceptedProofs implements AcceptedProofs {
       });
       return this.proofBytes > statement.length ? padProof(statement, this.proofBytes) : statement;
     });
-  }
-
-  fetchRotations(signal: AbortSignal): Promise<ReadonlyMap<bigint, bigint>> {
-    return this.#ask("fetchRotations", signal, () => new Map(this.#node.head.state.proofs.rotations));
   }
 
   fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {

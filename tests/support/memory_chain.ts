@@ -1,5 +1,6 @@
 /** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
-import type { RuntimeChecks } from "../../src/core/chains/runtime_checks.ts";
+import type { ModuleGates } from "../../src/core/chains/reads.ts";
+import type { RuntimeChecks } from "../../src/core/chains/port.ts";
 import type { ChainCapabilities, ChainLimits } from "../../src/core/chains/capabilities.ts";
 import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
 import type { CheckFinding } from "../../src/core/chains/check_finding.ts";
@@ -78,6 +79,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   reportsKnownProofs = true;
   proofChecks: ProofChecks | undefined;
   runtime: RuntimeChecks | undefined;
+  gates: ModuleGates | undefined;
   /** What the check of its configuration finds. */
   findings: readonly CheckFinding[] = [];
   readonly #readsAlong: boolean;

@@ -16,7 +16,7 @@ export interface ClientState {
 
 /** The hub's side: every proof it accepted. */
 export interface AcceptedProofs {
-  readonly list: AcceptedProof[];
+  readonly list: (AcceptedProof & { readonly atBlock: bigint })[];
   /** Set handed over to, and the height whose proof does it; only those that are still kept. */
   readonly rotations: Map<bigint, bigint>;
   /** Set that signs now. */
@@ -36,9 +36,9 @@ interface Statement {
 /** Commitments of one counterparty that are kept. */
 const KEPT_HEIGHTS = 64;
 
-/** Bytes that a host understands. */
+/** Bytes that a host understands, behind the byte of a kind. */
 export function encodeProof({ source, height, root, signedBy, newSetId }: Statement): Uint8Array {
-  return new TextEncoder().encode([source, height, root, signedBy, newSetId ?? ""].join("|"));
+  return new TextEncoder().encode(`\u0001${[source, height, root, signedBy, newSetId ?? ""].join("|")}`);
 }
 
 /** The same proof in so many bytes, as a proof with many signatures. */
@@ -50,7 +50,7 @@ export function padProof(proof: Uint8Array, bytes: number): Uint8Array {
 
 /** What the bytes say; `undefined`: they are not a proof. */
 export function decodeProof(bytes: Uint8Array): Statement | undefined {
-  const [source, height, root, signedBy, newSetId] = new TextDecoder().decode(bytes).split("|");
+  const [source, height, root, signedBy, newSetId] = new TextDecoder().decode(bytes.subarray(1)).split("|");
   if (source === undefined || height === undefined || root === undefined || signedBy === undefined) {
     return undefined;
   }
@@ -102,7 +102,7 @@ export function noteAccepted(
 /** The set that signed a proof: the one before a rotation, else the one that was current. */
 export function signerOf(
   proofs: AcceptedProofs,
-  { height, newSetId }: Pick<AcceptedProof, "height" | "newSetId">,
+  { height, newSetId }: AcceptedProof,
 ): bigint {
   if (newSetId !== undefined) return newSetId - 1n;
   const before = proofs.list.filter((proof) => proof.height < height && proof.newSetId !== undefined);

@@ -1,5 +1,9 @@
 /** An EVM chain in memory with what deliveries ask beside `memory_chain.ts`: fees, host parameters, a client of the hub. */
-import type { ConsensusClientKind, HostConsensusView } from "../../src/core/chains/hub_client.ts";
+import type {
+  ConsensusClientKind,
+  HostConsensusView,
+  StoredAuthoritySet,
+} from "../../src/core/chains/hub_client.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../../src/core/chains/proofs.ts";
 import type { Delivery, SigningInput, SigningResult, Simulation } from "../../src/core/chains/submission.ts";
 import type { HostParamsReader } from "../../src/core/chains/evm/host_params.ts";
@@ -106,8 +110,11 @@ export class MemoryEvm extends MemoryChain implements FeeReader, StateProver {
     return Promise.resolve("router");
   }
 
-  fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined> {
-    return this.call("fetchAuthoritySetId", signal, () => this.node.head.state.setId);
+  fetchAuthoritySet(signal: AbortSignal): Promise<StoredAuthoritySet> {
+    return this.call("fetchAuthoritySet", signal, () => {
+      const { setId } = this.node.head.state;
+      return { setId, stateBytes: setId === undefined ? 96 : 256 };
+    });
   }
 
   fetchHasBatchCall(signal: AbortSignal): Promise<boolean> {

@@ -8,6 +8,7 @@ const OWN_DEADLINE = /\bdeadlineMs[:=] ?[\d_]+|\b(?:systemClock|Date|performance
 /** Where a wait has to end without what it waits for, or a server names a time to come. */
 const WANTED = [
   "devnet/devnet_test.ts",
+  "devnet/waiting_test.ts",
   "tests/core/rpc/http_test.ts",
   "tests/scenario/support/relayer_process_test.ts",
 ];

@@ -10,18 +10,16 @@ import {
   blacklistedClaimKey,
   rollupCoreKey,
 } from "../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
-import { epochLengthCodec, epochLengthKey } from "../../../src/consensus/clients/bsc/spec/hub_storage.ts";
+import { epochLengthCodec, epochLengthKey } from "../../../src/consensus/clients/bsc/spec/consensus_state.ts";
 import {
   blacklistedGameKey,
-  type DisputeGameRules,
-  disputeGameRulesCodec,
   disputeGameRulesKey,
   outputOracleKey,
 } from "../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
 import {
   grandpaNumberCodec,
   supportedStateMachineKey,
-} from "../../../src/consensus/clients/grandpa/spec/hub_storage.ts";
+} from "../../../src/consensus/clients/grandpa/spec/message.ts";
 import {
   followedParachainKey,
   knownRelayHeightsCodec,
@@ -29,12 +27,13 @@ import {
   relayStateRootKey,
   slotDurationCodec,
   slotDurationKey,
-} from "../../../src/consensus/clients/parachain/spec/hub_storage.ts";
+} from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { type Address, addressCodec } from "../../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../../src/core/ismp/state_machine.ts";
 import { _void as unit } from "scale-ts";
 import { type Codec, decodeStrict, hash256 } from "../../../src/core/encoding/scale.ts";
 import type { Overlay, StorageReader } from "../storage.ts";
+import { type GameFactoryRules, rulesLayout } from "../verifiers/op_stack/layouts.ts";
 
 /** A storage item whose keys are made by a function. */
 export interface KeyedItem<Keys extends readonly unknown[], Value> {
@@ -61,7 +60,7 @@ function item<Keys extends readonly unknown[], Value>(
 
 /** The storage items; ids of rollups are those under their own clients. */
 export const consensusSettings: {
-  readonly disputeGames: KeyedItem<[StateMachineId], DisputeGameRules>;
+  readonly disputeGames: KeyedItem<[StateMachineId], GameFactoryRules>;
   readonly outputOracle: KeyedItem<[StateMachineId], Address>;
   readonly rollupCore: KeyedItem<[StateMachineId], Address>;
   readonly bscEpochLength: KeyedItem<[], bigint>;
@@ -80,7 +79,7 @@ export const consensusSettings: {
   /** Claims that are ruled out, with the account that saw to it. */
   readonly blacklistedClaim: KeyedItem<[StateMachineId, Hash256], Hash256>;
 } = {
-  disputeGames: item("DisputeGames", disputeGameRulesKey, disputeGameRulesCodec),
+  disputeGames: item("DisputeGames", disputeGameRulesKey, rulesLayout),
   outputOracle: item("OutputOracle", outputOracleKey, addressCodec),
   rollupCore: item("RollupCore", rollupCoreKey, addressCodec),
   bscEpochLength: item("EpochLength", epochLengthKey, epochLengthCodec),

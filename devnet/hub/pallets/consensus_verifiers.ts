@@ -1,9 +1,9 @@
 /**
- * How the hub's clients of EVM chains check updates: the relayer's pure verifiers, and for Polygon one of its own, with what
+ * How the hub's clients of EVM chains check updates: the relayer's pure verifiers, and for OP stack chains and
+ * Polygon those of its own, with what
  * the hub's storage holds.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc,polygon}/src.
  */
-import { ArbitrumError } from "../../../src/consensus/clients/arbitrum/spec/arbitrum_error.ts";
 import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import {
   claimOf,
@@ -20,13 +20,7 @@ import {
   verifyBscUpdate,
 } from "../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { GrandpaError } from "../../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
-import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
-import { OpStackError } from "../../../src/consensus/clients/op_stack/spec/op_stack_error.ts";
-import {
-  decodeOpStackState,
-  decodeOpStackUpdate,
-  verifyOpStackUpdate,
-} from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
+import { RollupUpdateError } from "../../../src/consensus/rollup/spec/rollup_errors.ts";
 import {
   decodeBeaconConsensusState,
   decodeBeaconUpdate,
@@ -50,6 +44,7 @@ import type {
 } from "../../../src/core/ismp/state_machine.ts";
 import type { RuntimeName } from "../runtime_metadata.ts";
 import type { Overlay } from "../storage.ts";
+import { checkOpStackUpdate, OpStackRefusal } from "../verifiers/op_stack/op_stack_client.ts";
 import { checkPolygonUpdate } from "../verifiers/polygon/polygon_client.ts";
 import { PolygonRefusal } from "../verifiers/polygon/polygon_refusal.ts";
 import { consensusSettings } from "./consensus_settings.ts";
@@ -139,8 +134,8 @@ export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
     try {
       return verify(host, update);
     } catch (cause) {
-      const isRefusal = cause instanceof SyncCommitteeError || cause instanceof OpStackError ||
-        cause instanceof ArbitrumError || cause instanceof BscError || cause instanceof GrandpaError ||
+      const isRefusal = cause instanceof SyncCommitteeError || cause instanceof OpStackRefusal ||
+        cause instanceof RollupUpdateError || cause instanceof BscError || cause instanceof GrandpaError ||
         cause instanceof PolygonRefusal;
       if (!isRefusal) throw cause;
       throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
@@ -175,20 +170,14 @@ export function beaconVerifier(network: "ethereum" | "gnosis"): ConsensusVerifie
 /** OP stack rollups; without a factory or oracle in storage updates are accepted and ignored. */
 export const opStackVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
   networksFor(host, stateId);
-  const { storage, stateRoot } = host;
-  const update = decodeOpStackUpdate(proof);
-  const state = decodeOpStackState(trusted);
-  const { stateMachineId: id, l1StateMachineId } = state;
-  const proxy = update.proof.tag === "OpFaultProofGames" ? update.proof.value.proxy : undefined;
-  const isRuledOut = proxy !== undefined &&
-    consensusSettings.blacklistedGame.get(storage, id, proxy) !== undefined;
-  const { consensusState, commitment } = verifyOpStackUpdate(state, update, {
-    l1StateRoot: stateRoot({ id: l1StateMachineId, height: update.l1Height }),
-    disputeGames: consensusSettings.disputeGames.get(storage, id),
-    outputOracle: consensusSettings.outputOracle.get(storage, id),
-    blacklistedGames: new Set(isRuledOut ? [proxy] : []),
+  const { storage } = host;
+  const { state, commitment } = checkOpStackUpdate(trusted, proof, {
+    stateRoot: (at) => host.stateRoot(at),
+    rules: (id) => consensusSettings.disputeGames.get(storage, id),
+    oracle: (id) => consensusSettings.outputOracle.get(storage, id),
+    isBlacklisted: (id, proxy) => consensusSettings.blacklistedGame.get(storage, id, proxy) !== undefined,
   });
-  return { state: opStackConsensusStateCodec.enc(consensusState), commitments: present(commitment) };
+  return { state, commitments: present(commitment) };
 });
 
 /** Arbitrum rollups; without a rollup contract in storage updates are accepted and ignored. */

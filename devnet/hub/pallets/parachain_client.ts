@@ -3,7 +3,7 @@
  * blocks.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/{lib,consensus}.rs.
  */
-import { followedParachainsPrefix } from "../../../src/consensus/clients/parachain/spec/hub_storage.ts";
+import { followedParachainsPrefix } from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../src/core/ismp/proof.ts";
 import { decodeStrict, ScaleError, u32 } from "../../../src/core/encoding/scale.ts";
 import type { RelayParent } from "../hub_options.ts";

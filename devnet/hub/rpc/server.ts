@@ -13,8 +13,11 @@ export class RpcServer implements AsyncDisposable {
   readonly #port: KeptPort;
   #running: RunningServer | undefined;
 
-  /** Listens from {@link start} on. @param port on 127.0.0.1; absent or 0: one that stays with it until the end. */
-  constructor(dispatcher: RpcDispatcher, port: number | undefined) {
+  /**
+   * Listens from {@link start} on, at an address that stays with it until the end.
+   * @param port one of 127.0.0.1 to use where it is free; absent or 0: any.
+   */
+  constructor(dispatcher: RpcDispatcher, port?: number) {
     this.#dispatcher = dispatcher;
     this.#port = new KeptPort(port);
   }
@@ -27,9 +30,9 @@ export class RpcServer implements AsyncDisposable {
     return this.#running !== undefined;
   }
 
-  /** Opens the port, if it is not open. */
-  start(): void {
-    this.#running ??= new RunningServer(this.#dispatcher, this.port);
+  /** Opens the port, if it is not open: for the first time at once. @throws {NoPortFault} */
+  async start(): Promise<void> {
+    this.#running ??= await this.#port.listen((port) => new RunningServer(this.#dispatcher, port));
   }
 
   /** Closes the port and every connection. */

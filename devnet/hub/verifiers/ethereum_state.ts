@@ -95,6 +95,28 @@ function accountAt(nodes: Nodes, stateRoot: Hash256, address: Uint8Array): {
   return { rlp, storageRoot: toHash256(root) };
 }
 
+/** Root of an account's storage. @throws {ProofRefusal} also when there is no such account */
+export function accountStorageRoot(
+  proof: readonly Uint8Array[],
+  stateRoot: Hash256,
+  address: Uint8Array,
+): Hash256 {
+  return accountAt(nodesOf(proof), stateRoot, address).storageRoot;
+}
+
+/** The word in a slot; `undefined`: the nodes show that there is none. @throws {ProofRefusal} */
+export function slotValue(
+  proof: readonly Uint8Array[],
+  storageRoot: Hash256,
+  slot: Uint8Array,
+): Uint8Array | undefined {
+  const leaf = valueAt(nodesOf(proof), storageRoot, slot);
+  if (leaf === undefined) return undefined;
+  const value = bytesOf(decodeRlpItem(leaf));
+  if (value.length > 32) throw new ProofRefusal("malformed_node");
+  return new Uint8Array([...new Uint8Array(32 - value.length), ...value]);
+}
+
 /** Makes sure that all slots of the host are set. @throws {ProofRefusal} */
 export function requireSlots(
   { stateRoot, host, proof, slots }: {

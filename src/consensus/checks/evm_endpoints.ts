@@ -9,6 +9,9 @@ import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { Address } from "../../core/evm/address.ts";
 import { evmChainId, type StateMachine, type StateMachineId } from "../../core/ismp/state_machine.ts";
 
+/** Finds a contract when a check is made; `undefined`: there is none now. */
+export type FindContract = (signal: AbortSignal) => Promise<Address | undefined>;
+
 /** Endpoints of a section. */
 export interface SectionEndpoints {
   /** Chain of the section. */
@@ -19,10 +22,10 @@ export interface SectionEndpoints {
   /** Key of the configuration. */
   readonly key: string;
   /** Contract whose logs are read there; absent: none are. */
-  readonly logsOf?: Address | undefined;
+  readonly logsOf?: Address | FindContract | undefined;
   /** Contract whose state is proved there, and the chain as the hub knows it; absent: nothing is proved. */
   readonly proofs?: {
-    readonly account: Address;
+    readonly account: Address | FindContract;
     readonly of: StateMachineId;
     readonly hub: { readonly reads: Pick<TargetReads, "fetchLatestHeight"> };
   } | undefined;
@@ -39,7 +42,8 @@ export function checkEvmEndpoints(
     chain,
     check: "endpoint",
     run: async (signal) => {
-      const facts = await probeEndpoints(endpoints, { clock, logsOf }, signal);
+      const contract = typeof logsOf === "function" ? await logsOf(signal) : logsOf;
+      const facts = await probeEndpoints(endpoints, { clock, logsOf: contract }, signal);
       return judgeEndpoints(facts, {
         chain,
         serves,
@@ -55,8 +59,9 @@ export function checkEvmEndpoints(
     check: "state_proof",
     run: async (signal) => {
       const height = await proofs.hub.reads.fetchLatestHeight(proofs.of, signal);
-      if (height === undefined || height === 0n) return [];
-      const place = { endpoints, host: proofs.account, id: proofs.of };
+      const host = typeof proofs.account === "function" ? await proofs.account(signal) : proofs.account;
+      if (height === undefined || height === 0n || host === undefined) return [];
+      const place = { endpoints, host, id: proofs.of };
       const probed = await probeProofs(place, { height, timeoutMs: REQUEST_TIMEOUT_MS }, signal);
       return judgeProofs(chain, height, probed.filter(({ failure }) => failure !== "unreachable"));
     },

@@ -2,7 +2,7 @@
  * Checks of the consensus configuration that involve several values: chain ids against types, ids of rollups against
  * those of their L1s, watched chains against the configured ones.
  */
-import { rollupClientName } from "../rollup/spec/known_rollups.ts";
+import { findRollupClient } from "../rollup/spec/known_rollups.ts";
 import {
   type ConsensusStateId,
   type StateMachine,
@@ -46,15 +46,15 @@ export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId
     return consensusStateId;
   }
   if (consensusStateId !== l1.consensusStateId) return consensusStateId;
-  const name = rollupClientName({ stateMachine, consensusStateId }, l1.consensusStateId, undefined);
+  const known = findRollupClient({ stateMachine, consensusStateId }, l1.consensusStateId, undefined);
   const at = location.child("consensus_state_id");
-  if (name.kind === "unknown") {
+  if (known === undefined) {
     at.problem(`"${consensusStateId}", the L1's`, "the id of the rollup's own client on the hub");
     return undefined;
   }
-  location.derived("consensus_state_id", name.id);
-  at.warning(`"${consensusStateId}", the L1's`, `"${name.id}", the rollup's own`, `"${name.id}" is used`);
-  return name.id;
+  location.derived("consensus_state_id", known);
+  at.warning(`"${consensusStateId}", the L1's`, `"${known}", the rollup's own`, `"${known}" is used`);
+  return known;
 }
 
 /** Warns of watched chains that never get updates under that id. */

@@ -12,7 +12,7 @@ import { liveChainOf, liveHubs, type NamedChain } from "../../core/config/live_c
 import { isPolkadotHub } from "../../core/ismp/polkadot_hub.ts";
 import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
 import { chainClients, type ChainType } from "../registry.ts";
-import { rollupClientName } from "../rollup/spec/known_rollups.ts";
+import { findRollupClient, knownClaimContract } from "../rollup/spec/known_rollups.ts";
 import { consensusSections } from "./schema.ts";
 
 /** Families of rollups: docs/protocol/evm-consensus.md section 3. */
@@ -21,21 +21,21 @@ const ARBITRUM: ReadonlySet<string> = new Set(["arbitrum", "arbitrum-sepolia"]);
 /** Client of the L1 of all known rollups, on either hub. */
 const L1_CLIENT = "ETH0";
 
-/** Keys of host sections that are left blank: nodes, and contracts that are not known of every chain. */
+/** Keys of host sections that are left blank: nodes. */
 const HOST_BLANKS: Readonly<Record<ChainType, readonly string[]>> = {
   evm: ["beacon_http_urls"],
   bsc: [],
   polygon: ["heimdall_rpc_url"],
   substrate_evm: ["relay_rpc_ws"],
-  op_stack: ["beacon_rpc_url", "dispute_game_factory"],
-  arbitrum_orbit: ["beacon_rpc_url", "rollup_core"],
+  op_stack: ["beacon_rpc_url"],
+  arbitrum_orbit: ["beacon_rpc_url"],
 };
 
 /** Keys of a blank that are lists. */
 const LISTS: ReadonlySet<string> = new Set(["beacon_http_urls", "beacon_rpc_url"]);
 
 /** How a named chain's finality is proved. */
-function typeOf({ chainId, name, isRollup = false }: NamedChain): ChainType {
+function typeOf({ chainId, name, isRollup }: NamedChain): ChainType {
   if (ARBITRUM.has(name)) return "arbitrum_orbit";
   if (isRollup) return "op_stack";
   if (chainId === 56 || chainId === 97) return "bsc";
@@ -86,7 +86,11 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
           ...Object.fromEntries(HOST_BLANKS[chain.type].map((key) => [key, LISTS.has(key) ? [] : ""])),
           l1_state_machine: evmStateMachine(l1),
           l1_consensus_state_id: L1_CLIENT,
+          // Known of every named rollup; a section has one of the two keys at most.
+          dispute_game_factory: knownClaimContract(chain.chainId) ?? "",
+          rollup_core: knownClaimContract(chain.chainId) ?? "",
         },
+        switchedOn: ["dispute_game_factory", "rollup_core"],
       },
     ]),
   ];
@@ -112,11 +116,7 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
 function clientIdOf(chain: NamedChain): string {
   const { consensusStateId } = liveChainOf(chain);
   const id = toConsensusStateId(consensusStateId);
-  if (chain.isRollup !== true) return id;
-  const name = rollupClientName(
-    { stateMachine: evmStateMachine(chain.chainId), consensusStateId: id },
-    toConsensusStateId(L1_CLIENT),
-    undefined,
-  );
-  return name.kind === "unknown" ? "" : name.id;
+  if (!chain.isRollup) return id;
+  const rollup = { stateMachine: evmStateMachine(chain.chainId), consensusStateId: id };
+  return findRollupClient(rollup, toConsensusStateId(L1_CLIENT), undefined) ?? "";
 }

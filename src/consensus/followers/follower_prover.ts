@@ -4,13 +4,13 @@
  */
 import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import type {
-  ConsensusClientId,
-  ConsensusStateId,
-  StateMachine,
-  StateMachineId,
-} from "../../core/ismp/state_machine.ts";
-import type { ConsensusProver, InitialConsensusState, ProverFinding } from "../prover.ts";
+import type { ConsensusClientId } from "../../core/ismp/state_machine.ts";
+import {
+  BaseProver,
+  type ConsensusProver,
+  type InitialConsensusState,
+  type ProverFinding,
+} from "../prover.ts";
 
 /** Provers of the hub for one chain, which share their connections. */
 export interface FollowerProvers {
@@ -20,21 +20,16 @@ export interface FollowerProvers {
 }
 
 /** Prover of the hub for one chain, for whichever client its governance chooses, now or later. */
-export class FollowerProver implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
+export class FollowerProver extends BaseProver implements ConsensusProver {
   readonly intervalMs: number;
   readonly #target: Pick<ConsensusTarget, "reads">;
   readonly #provers: FollowerProvers;
 
   constructor(target: Pick<ConsensusTarget, "reads">, provers: FollowerProvers) {
+    const { chain: stateMachine, consensusStateId, intervalMs } = provers.usual;
+    super({ stateMachine, consensusStateId });
     this.#target = target;
     this.#provers = provers;
-    const { chain, consensusStateId, commitmentId, intervalMs } = provers.usual;
-    this.chain = chain;
-    this.consensusStateId = consensusStateId;
-    this.commitmentId = commitmentId;
     this.intervalMs = intervalMs;
   }
 
@@ -52,7 +47,7 @@ export class FollowerProver implements ConsensusProver {
   }
 
   /** Closes the connections, which all provers share. */
-  close(): Promise<void> {
+  override close(): Promise<void> {
     return this.#provers.usual.close();
   }
 

@@ -33,7 +33,7 @@ export interface RelayBlock {
 /** Options of the connection. */
 export interface RelayChainOptions {
   readonly rpcWs: EndpointUrl;
-  /** Maximum size of one request or response, bytes. */
+  /** Maximum size of one request or response, bytes; default 32 MB: some blocks with all their extrinsics. */
   readonly maxPayloadBytes?: number;
 }
 
@@ -51,12 +51,19 @@ export interface StoredAt {
   readonly block: Hash256;
 }
 
+/**
+ * Maximum length of a finality proof in hex: the votes of a thousand voters take 0.3 MB, and a session's headers, which
+ * nodes append for older blocks, some more.
+ */
+const MAX_FINALITY_PROOF = 8_000_000;
+
 /** Calls that only chains with finality gadgets have. */
 const finalityCalls = {
   /** SCALE of a finality proof; `undefined`: the node has none for that block. */
   proveFinality: (block: number): TypedCall<Uint8Array | undefined> => ({
     method: "grandpa_proveFinality",
     params: [block],
+    maxLength: MAX_FINALITY_PROOF,
     read: (value, fail) => value === null ? undefined : readHex(value, fail),
   }),
   beefyFinalizedHead: (): TypedCall<Hash256> => ({
@@ -100,6 +107,12 @@ const HEADERS_AT_A_TIME = 128;
  */
 const BODIES_AT_A_TIME = 8;
 
+/** Keys in one answer: nodes list no more. Source: paritytech/polkadot-sdk: substrate/client/rpc/src/state/mod.rs. */
+const KEYS_PER_PAGE = 1_000;
+
+/** Maximum number of answers with keys that are read. */
+const MAX_KEY_PAGES = 5;
+
 /** Dependencies of the client. */
 export interface RelayChainDeps extends SocketDeps {
   /** Log for methods that the node does not offer; optional. */
@@ -120,7 +133,11 @@ export class RelayChain {
   /** Number of blocks with extrinsics that this node puts into one answer. */
   #bodiesAtATime = BODIES_AT_A_TIME;
 
-  constructor(deps: RelayChainDeps, name: string, { rpcWs, maxPayloadBytes }: RelayChainOptions) {
+  constructor(
+    deps: RelayChainDeps,
+    name: string,
+    { rpcWs, maxPayloadBytes = 32_000_000 }: RelayChainOptions,
+  ) {
     this.#endpoint = createSocketEndpoint(deps, {
       url: rpcWs.reveal(),
       chain: name,
@@ -243,6 +260,20 @@ export class RelayChain {
   ): Promise<readonly (readonly (Uint8Array | undefined)[])[]> {
     const found = await this.#client.readStorageSets(sets, signal);
     return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
+  }
+
+  /** Fetches the keys with a prefix at a block, in their order. @throws {RpcFault} `too_large` for more than 5,000. */
+  async fetchKeys(prefix: Uint8Array, block: Hash256, signal: AbortSignal): Promise<readonly Uint8Array[]> {
+    const keys: Uint8Array[] = [];
+    for (let page = 0; page < MAX_KEY_PAGES; page++) {
+      const found = await this.#client.call(
+        calls.keysPaged(prefix, KEYS_PER_PAGE, keys.at(-1), block),
+        signal,
+      );
+      keys.push(...found);
+      if (found.length < KEYS_PER_PAGE) return keys;
+    }
+    throw this.#client.fault("too_large", "state_getKeysPaged", `more than ${keys.length} keys`);
   }
 
   /** Fetches the MMR proof of a block's leaf. @throws {RpcFault} also where the node's offchain MMR is incomplete. */

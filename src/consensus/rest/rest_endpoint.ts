@@ -6,7 +6,6 @@ import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import { type AnswerLimit, answerLimit } from "../../core/rpc/answer_limits.ts";
 import { readBody } from "../../core/rpc/body.ts";
-import { safeDetail } from "../../core/rpc/detail.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { HttpAddress, type HttpDeps, JSON_TYPE, readRetryAfterMs } from "../../core/rpc/http_exchange.ts";
 import { type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
@@ -253,7 +252,7 @@ export class RestEndpoint {
     return this.#address.fault(toFaultCode(response.status, words !== undefined), request.route, {
       detail: words === undefined
         ? `HTTP ${response.status}`
-        : `HTTP ${response.status}: ${safeDetail(words)}`,
+        : `HTTP ${response.status}: ${this.#address.safeDetail(words)}`,
       retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
     });
   }
@@ -297,6 +296,9 @@ export class RestEndpoint {
 
   /** Creates a fault of this endpoint, for callers that interpret the answers. */
   fault(code: RpcFaultCode, route: string, problem: EndpointProblem): RpcFault {
-    return this.#address.fault(code, route, { detail: safeDetail(problem.detail), cause: problem.cause });
+    return this.#address.fault(code, route, {
+      detail: this.#address.safeDetail(problem.detail),
+      cause: problem.cause,
+    });
   }
 }

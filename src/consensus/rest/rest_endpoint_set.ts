@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
-import { orAbort } from "../../core/runtime/retry.ts";
+import { orAbort } from "../../core/runtime/linked_abort.ts";
 import { classifyFault, TrackedEndpoint } from "../../core/rpc/endpoint_health.ts";
 import { FALSE_ANSWERS, reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import type { RestEndpoint } from "./rest_endpoint.ts";

@@ -1,19 +1,46 @@
 /**
  * Open claims of an L1 contract: found in consecutive ranges of L1 blocks, kept until the hub is at or above them, so
  * that none is lost when a submission fails or a node is down. Independent of the kind of claim. Start reading at
- * {@link ClaimSearch.extend}.
+ * {@link ClaimSearch.extend}. Source: polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/host.rs
+ * (submit_consensus_update).
  */
 import { dropOldest } from "../../core/runtime/oldest.ts";
 import type { Address } from "../../core/evm/address.ts";
-import { L1_LOOK_BACK_BLOCKS, type L1Range, nextL1Range } from "./spec/l1_range.ts";
+
+/** L1 blocks whose logs are searched, both ends included. Proofs are taken at `to`. */
+export interface L1Range {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** L1 blocks to search back at start, about a day, to find claims made while no relayer ran. */
+export const L1_LOOK_BACK_BLOCKS = 7200n;
+
+/**
+ * Returns the next range, or undefined when all L1 blocks that the hub knows were searched. Never beyond the hub's L1
+ * height, up to which it can check proofs. @param hubL1Height newest L1 height on the hub; undefined when there is
+ * none. @param searchedTo end of the last finished range; undefined at start.
+ */
+export function nextL1Range(
+  hubL1Height: bigint | undefined,
+  searchedTo: bigint | undefined,
+  lookBackBlocks: bigint = L1_LOOK_BACK_BLOCKS,
+): L1Range | undefined {
+  if (hubL1Height === undefined) return undefined;
+  if (searchedTo !== undefined) {
+    return hubL1Height > searchedTo ? { from: searchedTo + 1n, to: hubL1Height } : undefined;
+  }
+  const from = hubL1Height - lookBackBlocks + 1n;
+  return { from: from > 0n ? from : 0n, to: hubL1Height };
+}
 
 /**
  * Maximum number of open claims; anyone can make claims on some chains, so there must be a limit. The oldest are
  * dropped first.
  */
 const MAX_OPEN = 512;
-/** Maximum number of failures, and of submissions, before a claim is abandoned. */
-const MAX_TRIES = 10;
+/** Number of submissions without success after which other claims come first. */
+const MAX_OFFERS = 10;
 
 /** Result of scanning L1 blocks. */
 export interface ClaimScan<Claim> {
@@ -29,9 +56,13 @@ export interface ClaimScan<Claim> {
 const MAX_SETTLED = 1024;
 
 interface Entry<Claim> {
-  readonly claim: Claim;
-  refusals: number;
+  claim: Claim;
+  /** First L1 block of the range in which it was found. */
+  readonly from: bigint;
+  failures: number;
   offers: number;
+  /** Why it was not offered last. */
+  reason: string | undefined;
 }
 
 /** Claims of one contract. */
@@ -75,7 +106,7 @@ export class ClaimSearch<Claim> {
     const range = this.#next(hubL1Height);
     if (range === undefined) return undefined;
     const { claims, isFinal } = await scan(range);
-    for (const claim of claims) this.#add(claim);
+    for (const claim of claims) this.#add(claim, range.from);
     this.#isAgain = !isFinal;
     if (isFinal) {
       this.#searchedTo = range.to;
@@ -91,11 +122,21 @@ export class ClaimSearch<Claim> {
     return { from: oldest > range.from ? oldest : range.from, to: range.to };
   }
 
-  #add(claim: Claim): void {
+  #add(claim: Claim, from: bigint): void {
     const key = this.#keyOf(claim);
-    if (this.#open.has(key) || this.#settled.has(key)) return;
-    this.#open.set(key, { claim, refusals: 0, offers: 0 });
-    dropOldest(this.#open, MAX_OPEN);
+    const known = this.#open.get(key);
+    if (known !== undefined) known.claim = claim;
+    else if (!this.#settled.has(key)) {
+      this.#open.set(key, { claim, from, failures: 0, offers: 0, reason: undefined });
+      dropOldest(this.#open, MAX_OPEN);
+    }
+  }
+
+  /** Searches the blocks of a claim again: what was read of it contradicts the L1. */
+  distrust(claim: Claim): void {
+    const { from } = this.#open.get(this.#keyOf(claim)) ?? {};
+    if (from === undefined || this.#searchedTo === undefined || from > this.#searchedTo) return;
+    this.#searchedTo = from === 0n ? undefined : from - 1n;
   }
 
   /** Settles a claim: it is of no further interest. */
@@ -107,25 +148,33 @@ export class ClaimSearch<Claim> {
     dropOldest(this.#settled, MAX_SETTLED);
   }
 
-  /** Sorts claims: those that never failed first, otherwise in the given order. */
+  /** Sorts claims: those that failed least often first, otherwise in the given order. */
   ordered<Candidate extends Claim>(claims: readonly Candidate[]): readonly Candidate[] {
-    const hasFailed = (claim: Candidate): boolean => (this.#open.get(this.#keyOf(claim))?.refusals ?? 0) > 0;
-    return [...claims.filter((claim) => !hasFailed(claim)), ...claims.filter(hasFailed)];
+    const failures = (claim: Candidate): number => this.#open.get(this.#keyOf(claim))?.failures ?? 0;
+    return claims.toSorted((a, b) => failures(a) - failures(b));
   }
 
-  /** Notes that a claim could not be proved. True when it is abandoned. */
-  noteRefused(claim: Claim): boolean {
+  /** Notes that a claim could not be proved: it is tried again, after the others. */
+  noteFailed(claim: Claim): void {
     const entry = this.#open.get(this.#keyOf(claim));
-    if (entry === undefined || ++entry.refusals < MAX_TRIES) return false;
-    this.settle(claim);
+    if (entry !== undefined) entry.failures++;
+  }
+
+  /** Notes why a claim is not offered. True when that is news. */
+  noteReason(claim: Claim, reason: string): boolean {
+    const entry = this.#open.get(this.#keyOf(claim));
+    if (entry === undefined || entry.reason === reason) return false;
+    entry.reason = reason;
     return true;
   }
 
-  /** Notes that a claim is submitted. True when that was its last attempt: then it is abandoned. */
+  /** Notes that a claim is submitted. True when that was often without success: then the others come first. */
   noteOffered(claim: Claim): boolean {
     const entry = this.#open.get(this.#keyOf(claim));
-    if (entry === undefined || ++entry.offers < MAX_TRIES) return false;
-    this.settle(claim);
+    if (entry === undefined) return false;
+    entry.reason = undefined;
+    if (++entry.offers % MAX_OFFERS !== 0) return false;
+    entry.failures++;
     return true;
   }
 }

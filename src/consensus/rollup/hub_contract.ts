@@ -1,28 +1,48 @@
 /**
- * Contract addresses of a rollup on the hub: reading them, and comparing them with the configuration.
+ * Contracts of a rollup on the hub: reading them, and comparing them with the configuration.
  */
 import type { CheckFinding } from "../../core/chains/check_finding.ts";
-import type { Address } from "../../core/evm/address.ts";
+import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
+import { type Address, addressCodec } from "../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";
-import { type Codec, decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
+import type { EventCode } from "../../core/telemetry/events.ts";
 import { ProverFault } from "../prover.ts";
 
+/** Decodes the address of a contract. @throws {ScaleError} */
+export function decodeContract(stored: Uint8Array): Address {
+  return decodeStrict(addressCodec, stored, "contract");
+}
+
 /**
- * Decodes a stored value; `undefined` where there is none. @throws {ProverFault} `hub_state`
+ * Decodes a stored value; `undefined` where there is none. @param what names it in the fault. @throws {ProverFault}
+ * `hub_state`
  */
 export function readStored<T>(
   id: StateMachineId,
-  { what, codec }: { readonly what: string; readonly codec: Codec<T> },
+  { what, decode }: { readonly what: string; readonly decode: (stored: Uint8Array) => T },
   stored: Uint8Array | undefined,
 ): T | undefined {
   if (stored === undefined) return undefined;
   try {
-    return decodeStrict(codec, stored, what);
+    return decode(stored);
   } catch (cause) {
     if (!(cause instanceof ScaleError)) throw cause;
     const detail = `the ${what} that the hub holds for ${stateMachineIdKey(id)} cannot be read`;
     throw new ProverFault("hub_state", { chain: id.stateMachine, detail }, { cause });
   }
+}
+
+/** The contract that is found; none where the hub holds something unreadable, which a check of its own reports. */
+export function unlessUnreadable(found: Promise<Address | undefined>): Promise<Address | undefined> {
+  return found.catch((fault) => {
+    if (fault instanceof ProverFault) return undefined;
+    throw fault;
+  });
+}
+
+/** A finding that needs attention. */
+export function warning(event: EventCode, text: string): CheckFinding {
+  return { severity: "warning", event, text };
 }
 
 /** Returns a finding when both are present and differ. @param key of the configuration. */
@@ -33,7 +53,7 @@ export function compareContract(
 ): readonly CheckFinding[] {
   if (configured === undefined || stored === undefined || configured === stored) return [];
   const text =
-    `${stateMachineIdKey(id)}: ${key} is ${configured}, and the hub holds ${stored}, which is used: ` +
-    "the hub refuses proofs of any other contract";
-  return [{ severity: "warning", event: "rollup_contract_mismatch", text }];
+    `${stateMachineIdKey(id)}: ${key} is ${configured}, and the hub holds ${stored} and refuses proofs of ` +
+    `any other contract: correct ${key}, or remove it so that the hub's is used`;
+  return [{ severity: "fatal", event: "rollup_contract_mismatch", text }];
 }

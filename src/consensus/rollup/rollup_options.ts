@@ -1,26 +1,23 @@
 /**
- * Dependencies and options of the rollup provers: `createOpStackProver(deps, options)` in
- * `../op_stack/op_stack_prover.ts` and `createArbitrumProver(deps, options)` in `../arbitrum/arbitrum_prover.ts`, both
- * of which return a `ConsensusProver`.
+ * Dependencies, options and inputs of the rollup provers: `createOpStackProver` and `createArbitrumProver` of
+ * `../clients/`.
  */
 import type { TargetReads } from "../../core/chains/consensus_target.ts";
 import type { Address } from "../../core/evm/address.ts";
 import type { ConsensusStateId, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import type { EvmReader } from "../evm_reader.ts";
+import type { EvmReader, TrustedBlock } from "../evm_reader.ts";
+import type { RollupClientState } from "./spec/rollup_client.ts";
 import type { ProverOptions } from "../prover.ts";
-
-/** Reads of the hub. */
-export type RollupHub = {
-  readonly reads: Pick<
-    TargetReads,
-    "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
-  >;
-};
 
 /** Dependencies of a rollup's prover. It closes none of them. */
 export interface RollupDeps {
-  readonly hub: RollupHub;
+  readonly hub: {
+    readonly reads: Pick<
+      TargetReads,
+      "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
+    >;
+  };
   /** Execution chain of the L1; `openEvmReader` of `../evm_reader.ts`. */
   readonly l1: EvmReader;
   /** The rollup itself. */
@@ -28,8 +25,17 @@ export interface RollupDeps {
   readonly log: Log;
 }
 
+/** Current state of the hub's clients of a rollup and its L1. */
+export interface RollupView<State extends RollupClientState> {
+  readonly state: State;
+  /** Newest L1 block that the hub knows, with its Unix time: claims are proved in its state. */
+  readonly l1: TrustedBlock & { readonly timestampSec: bigint };
+  /** Newest height of the rollup on the hub; `undefined`: none. */
+  readonly hubHeight: bigint | undefined;
+}
+
 /** Configured options of any rollup. */
-export interface RollupOptions extends Omit<ProverOptions, "intervalMs"> {
+export interface RollupOptions extends ProverOptions {
   /**
    * As configured. Where it is the L1's id or names no rollup client of the hub, the id that is known for the chain is
    * used: read `ConsensusProver.consensusStateId` again after `check`, `next` or `fetchInitialState`.
@@ -37,8 +43,6 @@ export interface RollupOptions extends Omit<ProverOptions, "intervalMs"> {
   readonly consensusStateId: ConsensusStateId;
   /** `l1_state_machine` and `l1_consensus_state_id`. */
   readonly l1: StateMachineId;
-  /** `consensus_update_frequency` in milliseconds; default 300 s. */
-  readonly intervalMs?: number | undefined;
 }
 
 /** Configured options of an OP stack chain. The hub's own addresses take precedence; these are compared with them. */

@@ -4,70 +4,66 @@
  */
 import type { CheckFinding } from "../../core/chains/check_finding.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
-import { rollupClientName } from "./spec/known_rollups.ts";
+import { findRollupClient } from "./spec/known_rollups.ts";
 import {
   commitmentIdOf,
-  initialRollupCommitment,
   ROLLUP_CHALLENGE_SEC,
   ROLLUP_UNBONDING_SEC,
   type RollupClientState,
 } from "./spec/rollup_client.ts";
-import { RollupUpdateError } from "./spec/rollup_update_error.ts";
+import { RollupUpdateError } from "./spec/rollup_errors.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
+  evmChainId,
   type StateMachine,
   type StateMachineId,
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { findUnusableReason, type UnusableReason } from "../client_usability.ts";
-import type { TrustedBlock } from "../evm_reader.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
   ProverFault,
   type ProverFinding,
 } from "../prover.ts";
-import type { ClaimFinding } from "./claim_dry_run.ts";
-import { checkEndpoints } from "./endpoint_check.ts";
-import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
+import type { ClaimFinding } from "./claims.ts";
+import { warning } from "./hub_contract.ts";
+import type { RollupDeps, RollupOptions, RollupView } from "./rollup_options.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
 import { proverEvents } from "../poll_fault.ts";
 
-/** Current state of the hub's clients of a rollup and its L1. */
-export interface RollupView<State extends RollupClientState> {
-  readonly state: State;
-  /** Newest L1 block that the hub knows: claims are proved in its state. */
-  readonly l1: TrustedBlock;
-  /** Newest height of the rollup on the hub; `undefined`: none. */
-  readonly hubHeight: bigint | undefined;
-}
+/** State of a client with the way in which claims are made: `unknown` where that is newer than this program. */
+type TypedState = RollupClientState & { readonly consensusType: string | undefined };
 
 /** Differences between the kinds of rollups. */
-export interface RollupKind<State extends RollupClientState> {
+export interface RollupKind<State extends TypedState> {
   readonly clientId: ConsensusClientId;
+  /** What is proved of a client whose consensus type is unknown; plural. */
+  readonly noun: string;
   /** @throws {RollupUpdateError} `undecodable_state` */
   decodeState(stored: Uint8Array): State;
   /** Finds the newest claim that can be proved at the view's L1 block. */
   findClaim(view: RollupView<State>, signal: AbortSignal): Promise<ClaimFinding>;
-  /** Compares the contracts that the hub stores of a rollup with the configured ones. */
-  checkContracts(id: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  /** Compares what the hub stores of a rollup with the configuration and the L1. */
+  checkContracts(state: State, signal: AbortSignal): Promise<readonly CheckFinding[]>;
   /** Encodes the initial state of a client in SCALE. */
-  encodeInitialState(
-    at: {
-      readonly height: bigint;
-      readonly stateMachineId: StateMachineId;
-      readonly l1StateMachineId: StateMachineId;
-    },
-  ): Uint8Array;
+  encodeInitialState(at: RollupClientState): Uint8Array;
 }
 
-/** Default poll interval (polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/lib.rs). */
-const DEFAULT_INTERVAL_MS = 300_000;
+/** Creates the prover of a configured rollup; its lines name the chain. */
+export function createRollupProver<State extends TypedState>(
+  deps: RollupDeps,
+  options: RollupOptions,
+  kindOf: (deps: RollupDeps) => RollupKind<State>,
+): ConsensusProver {
+  const named = { ...deps, log: deps.log.with({ chain: options.stateMachine }) };
+  return new RollupProver(named, options, kindOf(named));
+}
 
 /** Proves a rollup to the hub by claims on its L1. */
-export class RollupProver<State extends RollupClientState> implements ConsensusProver {
+class RollupProver<State extends TypedState> implements ConsensusProver {
   readonly chain: StateMachine;
   readonly commitmentId: StateMachineId;
   readonly l1: StateMachineId;
@@ -85,7 +81,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
       consensusStateId: options.l1.consensusStateId,
     };
     this.l1 = options.l1;
-    this.intervalMs = options.intervalMs ?? DEFAULT_INTERVAL_MS;
+    this.intervalMs = options.intervalMs;
     this.#deps = deps;
     this.#options = options;
     this.#kind = kind;
@@ -97,27 +93,32 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const findings: CheckFinding[] = [...await checkEndpoints(this.#deps, this.#options, signal)];
-    const { name, view } = await this.#findClient(signal);
-    if (name === "unknown") return [...findings, fatal("client_missing", this.#unknownIdText())];
-    if (name === "replaced") {
+    const findings: CheckFinding[] = [...await this.#checkEndpoints(signal)];
+    const view = await this.#findClient(signal);
+    if (this.#id === undefined) return [...findings, fatal("client_missing", this.#unknownIdText())];
+    const { consensusStateId } = this.#options;
+    if (this.#id !== consensusStateId) {
       findings.push(warning(
         "client_id_mismatch",
-        `${this.chain}: the hub's client is ${this.consensusStateId}, not the configured ` +
-          `${this.#options.consensusStateId}: consensus_state_id of a rollup names its own client`,
+        `${this.chain}: the hub's client is ${this.#id}, not the configured ${consensusStateId}: ` +
+          "consensus_state_id of a rollup names its own client",
       ));
     }
     if (view === undefined) {
-      findings.push(warning(
-        "client_missing",
-        `${this.chain}: the hub has no consensus client ${this.consensusStateId} yet; ` +
-          "governance creates it with the output of log-consensus-state",
-      ));
-      return findings;
+      const text = `${this.chain}: the hub has no consensus client ${this.#id} yet; governance creates it ` +
+        "with the output of log-consensus-state";
+      return [...findings, warning("client_missing", text)];
     }
     try {
       const state = this.#readState(view);
-      findings.push(...await this.#kind.checkContracts(state.stateMachineId, signal));
+      findings.push(...await this.#kind.checkContracts(state, signal));
+      if (state.consensusType === "unknown") {
+        findings.push(warning(
+          "rollup_settings_unknown",
+          `${this.chain}: client ${this.#id} of the hub is of a consensus type that this version does not ` +
+            `know: ${this.#kind.noun} are proved; update causeway-consensus if there are none`,
+        ));
+      }
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
       findings.push(fatal(proverEvents[fault.code], fault.message));
@@ -129,12 +130,30 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     return findings;
   }
 
+  /** Compares the chain id of every endpoint of the L1 and of the rollup with the configuration. */
+  async #checkEndpoints(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const { l1, l2 } = this.#deps;
+    const readers = [[l1, "beacon_rpc_url"], [l2, "rpc_urls"]] as const;
+    const found = await Promise.all(
+      readers.map(async ([reader, key]) =>
+        (await reader.fetchChainIds(signal)).flatMap((report): CheckFinding[] => {
+          const place = `${this.chain}: endpoint ${report.host} of ${key}`;
+          if (report.kind === "fault") {
+            return [warning("endpoint_unreachable", `${place} does not answer (${report.fault.code})`)];
+          }
+          if (report.chainId === BigInt(evmChainId(reader.chain))) return [];
+          const text = `${place} serves chain ${report.chainId}, and ${reader.chain} is configured`;
+          return [fatal("endpoint_wrong_chain", text)];
+        })
+      ),
+    );
+    return found.flat();
+  }
+
   async next(signal: AbortSignal): Promise<ProverFinding> {
-    const { name, view } = await this.#findClient(signal);
-    if (name === "unknown") {
-      throw new ProverFault("hub_state", { chain: this.chain, detail: this.#unknownIdText() });
-    }
-    if (view === undefined) return nothing(`the hub has no consensus client ${this.consensusStateId}`);
+    const view = await this.#findClient(signal);
+    if (this.#id === undefined) throw this.#hubFault(this.#unknownIdText());
+    if (view === undefined) return { kind: "nothing", reason: `the hub has no consensus client ${this.#id}` };
     const unusable = await this.#findUnusableReason(view, signal);
     if (unusable !== undefined) {
       throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
@@ -145,12 +164,13 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
       this.#deps.hub.reads.fetchLatestHeight(l1Id, signal),
       this.#deps.hub.reads.fetchLatestHeight(commitmentIdOf(state), signal),
     ]);
-    if (l1Height === undefined) return nothing(`the hub knows no block of ${stateMachineIdKey(l1Id)} yet`);
+    const name = stateMachineIdKey(l1Id);
+    if (l1Height === undefined) return { kind: "nothing", reason: `the hub knows no block of ${name} yet` };
     const commitment = await this.#deps.hub.reads.fetchCommitment({ id: l1Id, height: l1Height }, signal);
     if (commitment === undefined) {
-      return nothing(`the hub does not hold block ${l1Height} of ${stateMachineIdKey(l1Id)} any more`);
+      return { kind: "nothing", reason: `the hub does not hold block ${l1Height} of ${name} any more` };
     }
-    const l1 = { height: l1Height, stateRoot: commitment.stateRoot };
+    const l1 = { height: l1Height, ...commitment };
     return await this.#find({ state, l1, hubHeight }, view.state, signal);
   }
 
@@ -171,55 +191,43 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
     const { stateMachine: chain, l1, consensusStateId } = this.#options;
-    const { name, isFree } = await this.#findClient(signal);
+    const configured = await this.#deps.hub.reads.fetchClient(consensusStateId, "best", signal);
+    await this.#findClient(signal);
     // A client that does not exist yet may have any id but the L1's.
-    if (isFree && consensusStateId !== l1.consensusStateId) this.#id = consensusStateId;
-    else if (name === "unknown") {
-      throw new ProverFault("hub_state", { chain, detail: this.#unknownIdText() });
-    }
-    const id = { stateMachine: chain, consensusStateId: this.consensusStateId };
+    if (configured === undefined && consensusStateId !== l1.consensusStateId) this.#id = consensusStateId;
+    if (this.#id === undefined) throw this.#hubFault(this.#unknownIdText());
+    const id = { stateMachine: chain, consensusStateId: this.#id };
     const newest = await this.#deps.l2.fetchHeader("latest", signal);
     if (newest === undefined) {
       throw new ProverFault("not_served", { chain, detail: "no endpoint has a newest block" });
     }
-    const { header } = newest;
-    const { height, commitment } = initialRollupCommitment(id, header);
+    const { header: { number: height, timestampSec, stateRoot } } = newest;
+    const commitment = { timestampSec, overlayRoot: undefined, stateRoot };
     return {
       clientId: this.#kind.clientId,
       state: this.#kind.encodeInitialState({
-        height: header.number,
+        finalizedHeight: height,
         stateMachineId: id,
         l1StateMachineId: l1,
       }),
       unbondingSec: ROLLUP_UNBONDING_SEC,
       challengePeriods: new Map([[chain, ROLLUP_CHALLENGE_SEC]]),
-      commitments: [{ id, at: { commitment, height: height.height } }],
+      // Under the client's own id; all later ones are stored as commitmentIdOf() does.
+      commitments: [{ id, at: { commitment, height } }],
     };
   }
 
   /** Closes nothing: the endpoints belong to their creator. */
   async close(): Promise<void> {}
 
-  /** Finds the rollup's client on the hub, with the id under which it was found. */
-  async #findClient(signal: AbortSignal): Promise<{
-    readonly name: "configured" | "replaced" | "unknown";
-    readonly view: ConsensusClientView | undefined;
-    /** The hub has no client of the configured name. */
-    readonly isFree: boolean;
-  }> {
-    const { stateMachine, consensusStateId, l1 } = this.#options;
-    const configured = await this.#deps.hub.reads.fetchClient(consensusStateId, "best", signal);
-    const rollup = { stateMachine, consensusStateId };
-    const name = rollupClientName(rollup, l1.consensusStateId, configured?.clientId);
-    const isFree = configured === undefined;
-    if (name.kind === "unknown") return { name: name.kind, view: undefined, isFree };
-    this.#id = name.id;
-    if (name.id === consensusStateId) return { name: "configured", view: configured, isFree };
-    return {
-      name: "replaced",
-      view: await this.#deps.hub.reads.fetchClient(name.id, "best", signal),
-      isFree,
-    };
+  /** Finds the id of the rollup's client, and the client on the hub; `undefined`: the hub has none. */
+  async #findClient(signal: AbortSignal): Promise<ConsensusClientView | undefined> {
+    const { reads } = this.#deps.hub;
+    const { consensusStateId, l1 } = this.#options;
+    const configured = await reads.fetchClient(consensusStateId, "best", signal);
+    this.#id = findRollupClient(this.#options, l1.consensusStateId, configured?.clientId);
+    if (this.#id === undefined || this.#id === consensusStateId) return configured;
+    return await reads.fetchClient(this.#id, "best", signal);
   }
 
   async #findUnusableReason(
@@ -230,23 +238,22 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     return findUnusableReason(where, view, await this.#deps.hub.reads.fetchNowSec(signal));
   }
 
+  #hubFault(detail: string, options?: ErrorOptions): ProverFault {
+    return new ProverFault("hub_state", { chain: this.chain, detail }, options);
+  }
+
   /** @throws {ProverFault} `hub_state` */
-  #readState(view: ConsensusClientView): State {
+  #readState({ clientId, state: stored }: ConsensusClientView): State {
     const refuse = (detail: string, options?: ErrorOptions): ProverFault =>
-      new ProverFault("hub_state", {
-        chain: this.chain,
-        detail: `client ${this.consensusStateId}: ${detail}`,
-      }, options);
-    if (view.clientId !== this.#kind.clientId) {
-      throw refuse(`it is a ${view.clientId} client, and this type of chain needs ${this.#kind.clientId}`);
+      this.#hubFault(`client ${this.consensusStateId}: ${detail}`, options);
+    if (clientId !== this.#kind.clientId) {
+      throw refuse(`it is a ${clientId} client, and this type of chain needs ${this.#kind.clientId}`);
     }
     let state: State;
     try {
-      state = this.#kind.decodeState(view.state);
+      state = this.#kind.decodeState(stored);
     } catch (cause) {
-      if (cause instanceof RollupUpdateError) {
-        throw refuse("its state cannot be read", { cause });
-      }
+      if (cause instanceof RollupUpdateError) throw refuse("its state cannot be read", { cause });
       throw cause;
     }
     if (state.stateMachineId.stateMachine !== this.chain) {
@@ -267,40 +274,26 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     const { chain, endpointHost } = fault.where;
     const reader = [this.#deps.l1, this.#deps.l2].find((each) => each.chain === chain);
     if (reader === undefined) return fault;
+    const named = (code: "bad_data" | "not_served", detail: string): ProverFault =>
+      new ProverFault(code, { chain: reader.chain, endpoint: endpointHost, detail }, { cause: fault });
     switch (fault.code) {
       case "malformed":
       case "oversized":
       case "wrong_chain":
-        return new ProverFault("bad_data", {
-          chain: reader.chain,
-          endpoint: endpointHost,
-          detail: fault.detail ?? fault.code,
-        }, {
-          cause: fault,
-        });
+        return named("bad_data", fault.detail ?? fault.code);
       case "pruned":
-      case "missing_method": {
-        const detail =
+      case "missing_method":
+        return named(
+          "not_served",
           `${fault.where.method} is refused (${fault.code}): blocks that the hub knows are up to half an ` +
-          "hour old, so an endpoint is needed that keeps their state and serves eth_getProof";
-        return new ProverFault("not_served", { chain: reader.chain, endpoint: endpointHost, detail }, {
-          cause: fault,
-        });
-      }
+            "hour old, so an endpoint is needed that keeps their state and serves eth_getProof",
+        );
       default:
         return fault;
     }
   }
 }
 
-function nothing(reason: string): ProverFinding {
-  return { kind: "nothing", reason };
-}
-
 function fatal(event: EventCode, text: string): CheckFinding {
   return { severity: "fatal", event, text };
-}
-
-function warning(event: EventCode, text: string): CheckFinding {
-  return { severity: "warning", event, text };
 }

@@ -4,7 +4,7 @@ import { required, type SectionValues } from "../../core/config/schema.ts";
 import type { CheckJob } from "../../core/checks/run_checks.ts";
 import { type Address } from "../../core/evm/address.ts";
 import type { StateMachineId } from "../../core/ismp/state_machine.ts";
-import { checkEvmEndpoints } from "../checks/evm_endpoints.ts";
+import { checkEvmEndpoints, type FindContract } from "../checks/evm_endpoints.ts";
 import type { ProverContext } from "../client.ts";
 import type { EvmChainSection } from "../config/chain_keys.ts";
 import { frequencyKey } from "../config/shared_keys.ts";
@@ -85,7 +85,7 @@ export function toRollupOptions({ stateMachine, consensusStateId, host }: Rollup
 export function checkRollup(
   deps: Pick<ProverContext, "clock" | "randomness" | "fetch" | "hub">,
   { stateMachine: chain, rpcUrls, host }: RollupSection,
-  contracts: { readonly l1: Address; readonly l2?: Address },
+  contracts: { readonly l1: Address | FindContract; readonly l2?: Address },
 ): () => readonly CheckJob[] {
   const { hub } = deps;
   const { l1StateMachine: serves, l1ConsensusStateId: consensusStateId } = host;

@@ -34,6 +34,8 @@ export type BeefyErrorCode =
   | "stale_mmr_leaf"
   /** A head is that of a genesis block. */
   | "illegal_genesis_block"
+  /** A wanted head is not among those that the leaf commits to. */
+  | "head_missing"
   /** A head has no timestamp. */
   | "timestamp_not_found"
   /** A head is not a header. */

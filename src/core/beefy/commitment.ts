@@ -113,6 +113,9 @@ export function findMmrRoot({ payload }: BeefyCommitment): Hash256 | undefined {
   return entry === undefined || entry.data.every((byte) => byte === 0) ? undefined : toHash256(entry.data);
 }
 
+/** Maximum number of authorities that a justification has a bit for: relay chains have some hundred. */
+const MAX_AUTHORITIES = 65_536;
+
 const justificationCodec = Struct({
   version: u8,
   commitment: commitmentCodec,
@@ -128,6 +131,7 @@ export function decodeBeefyJustification(encoded: Uint8Array): BeefyJustificatio
   if (read.version !== VERSION_1) throw new BeefyError("undecodable_data");
   // The length of the set is any number; bits beyond those that are there are not set.
   const bits = Math.min(setLength, read.signaturesFrom.length * 8);
+  if (bits > MAX_AUTHORITIES) throw new BeefyError("undecodable_data");
   const indexes = Array.from({ length: bits }, (_, index) => index)
     .filter((index) => ((read.signaturesFrom[index >> 3] ?? 0) & (0x80 >> (index & 7))) !== 0);
   if (indexes.length !== signatures.length) throw new BeefyError("undecodable_data");

@@ -203,12 +203,14 @@ export function decodeNaiveProof(proof: Uint8Array): NaiveProof {
 
 /** Subject of a proof, which decides whether it is new to a host. */
 export interface ProofSubject {
-  readonly kind: "ecdsa" | "sp1";
   /** Relay chain block. */
   readonly blockNumber: bigint;
   readonly validatorSetId: bigint;
-  /** SCALE headers of parachains by their ids. */
-  readonly headers: ReadonlyMap<number, Uint8Array>;
+}
+
+/** True for a proof of a kind that this version can read; later runtimes may accept others. */
+export function hasKnownKind([kind]: Uint8Array): boolean {
+  return kind === ECDSA_PROOF || kind === SP1_PROOF;
 }
 
 /** The kind of a proof. @throws {BeefyError} `empty_proof`, `invalid_proof_type` */
@@ -241,20 +243,7 @@ export function decodeSp1Proof(proof: Uint8Array): Sp1Proof {
 
 /** Reads the subject of a proof of either kind without verifying it. @throws {BeefyError} */
 export function readProofSubject(proof: Uint8Array): ProofSubject {
-  if (proofKind(proof) === "ecdsa") {
-    const { relay, parachain } = decodeNaiveProof(proof);
-    return {
-      kind: "ecdsa",
-      blockNumber: BigInt(relay.commitment.blockNumber),
-      validatorSetId: relay.commitment.validatorSetId,
-      headers: new Map(parachain.heads.map(({ paraId, header }) => [paraId, header])),
-    };
-  }
-  const { blockNumber, validatorSetId, heads } = decodeSp1Proof(proof);
-  return {
-    kind: "sp1",
-    blockNumber,
-    validatorSetId,
-    headers: new Map(heads.map(({ paraId, header }) => [paraId, header])),
-  };
+  if (proofKind(proof) === "sp1") return decodeSp1Proof(proof);
+  const { blockNumber, validatorSetId } = decodeNaiveProof(proof).relay.commitment;
+  return { blockNumber: BigInt(blockNumber), validatorSetId };
 }

@@ -2,7 +2,6 @@
 import type { CheckRow } from "../checks/check_row.ts";
 import type { EventCode } from "../telemetry/events.ts";
 import { events } from "../telemetry/events.ts";
-import { NOTHING } from "../telemetry/events/event_text.ts";
 import type { CheckFinding } from "./check_finding.ts";
 
 /** Converts findings about a chain; those with an event of `told` are left out: other rows tell them. */
@@ -30,6 +29,6 @@ function withoutChain(chain: string, text: string): string {
 /** Action of an event as an advice; `undefined`: nothing has to be done. */
 function toAdvice(event: EventCode): string | undefined {
   const { action } = events[event];
-  if (action === NOTHING) return undefined;
+  if (action === undefined) return undefined;
   return `${action.charAt(0).toLowerCase()}${action.slice(1).replace(/\.$/, "")}`;
 }

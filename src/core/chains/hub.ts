@@ -56,12 +56,10 @@ export interface HubCallRefusal extends Refusal {
 
 /** A BEEFY proof that the hub accepted. */
 export interface AcceptedProof {
-  /** Proven hub height; lower than the block of the event. */
+  /** Proven hub height. */
   readonly height: bigint;
   /** Next authority set of a rotation; `undefined` for messaging proofs. */
   readonly newSetId: bigint | undefined;
-  /** Block of the event. */
-  readonly atBlock: bigint;
 }
 
 /** Accepted proofs that the hub still keeps, as listed at its newest final block. */
@@ -135,16 +133,9 @@ export interface HubOutcomes extends Outcomes {
 
 /** Consensus proofs of the hub that the hub itself accepted. */
 export interface AcceptedProofs {
-  /** Proofs accepted in blocks `from` to `to`, ascending by height; rotations and messaging proofs. */
-  fetchAcceptedProofs(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]>;
   /** Bytes of an accepted proof for `handleConsensus`; `undefined`: this node does not have them. */
-  fetchProofBytes(
-    proof: Pick<AcceptedProof, "height" | "newSetId">,
-    signal: AbortSignal,
-  ): Promise<Uint8Array | undefined>;
-  /** Rotations that the hub still keeps: set id to proven height, ascending. */
-  fetchRotations(signal: AbortSignal): Promise<ReadonlyMap<bigint, bigint>>;
-  /** Proofs that the hub still lists. Two round trips; needs no unsafe method. */
+  fetchProofBytes(proof: AcceptedProof, signal: AbortSignal): Promise<Uint8Array | undefined>;
+  /** Proofs that the hub lists at its newest final block. Two round trips at most; needs no unsafe method. */
   fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex>;
 }
 

@@ -8,8 +8,10 @@ import type { StateMachineId } from "../ismp/state_machine.ts";
 
 /** Host's view of the hub, read at the newest block. */
 export interface HostConsensusView {
-  /** `undefined`: the stored bytes are not a BEEFY client state. */
+  /** `undefined`: the stored bytes are no state of a BEEFY client in a known layout. */
   readonly state: BeefyClientState | undefined;
+  /** Number of the stored bytes. */
+  readonly stateBytes: number;
   /** Contract that verifies proofs; governance may change it at any time. */
   readonly consensusClient: Address;
   /** Latest height of the hub stored here; 0: none yet. */
@@ -42,10 +44,18 @@ export type ConsensusClientKind =
   /** A client of 2025 or of another chain: our calls would revert. */
   | "other";
 
+/** Authority set in the state of a host's client. */
+export interface StoredAuthoritySet {
+  /** `undefined`: the stored bytes are no state of a BEEFY client in a known layout. */
+  readonly setId: bigint | undefined;
+  /** Number of the stored bytes. */
+  readonly stateBytes: number;
+}
+
 /** Light client of the hub in a host that takes consensus proofs of the hub as part of deliveries. */
 export interface HubLightClient {
-  /** Id of the current authority set of the host's client; `undefined` when the host has another client. */
-  fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined>;
+  /** Id of the current authority set of the host's client; one round trip. */
+  fetchAuthoritySet(signal: AbortSignal): Promise<StoredAuthoritySet>;
   /** True when the handler has `batchCall`: proofs of the hub and messages fit into one transaction. */
   fetchHasBatchCall(signal: AbortSignal): Promise<boolean>;
   /** One round trip. */

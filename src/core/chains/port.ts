@@ -12,9 +12,8 @@ import type { CheckFinding } from "./check_finding.ts";
 import type { ChainFees, ChainGas } from "./fees.ts";
 import type { HubLightClient } from "./hub_client.ts";
 import type { ChainProofs, ProofChecks } from "./proofs.ts";
-import type { CertainReads, ChainEvents, ChainReads } from "./reads.ts";
+import type { CertainReads, ChainEvents, ChainReads, ModuleGates } from "./reads.ts";
 import type { Replacement } from "./replacement.ts";
-import type { RuntimeChecks } from "./runtime_checks.ts";
 import type { Outcomes, Sender, Simulator } from "./submission.ts";
 
 /**
@@ -52,6 +51,9 @@ export interface Chain {
   /** `undefined`: heights of the hub arrive by other means than deliveries. */
   readonly hubClient: HubLightClient | undefined;
 
+  /** `undefined`: modules of the chain take messages from every relayer. */
+  readonly gates: ModuleGates | undefined;
+
   /** Lists the checks for the operator of one round. */
   planChecks(context: ChainCheckContext): ChainChecks;
   /** Compares the endpoint(s) with the configuration; called once before anything else. */
@@ -60,4 +62,13 @@ export interface Chain {
   signMessage(message: SignedMessage, signal: AbortSignal): Promise<Signature>;
   /** Closes connections. The chain must not be used afterwards. */
   close(): Promise<void>;
+}
+
+/** Checks of the newest runtime of a chain, which governance may upgrade at any time. */
+export interface RuntimeChecks {
+  /**
+   * Explains why nothing can be sent to the chain: its runtime lacks what this program needs, or has it in another form;
+   * `undefined`: it fits. Asks the node only while it does not fit. @throws {RpcFault}
+   */
+  findUnsupported(signal: AbortSignal): Promise<string | undefined>;
 }

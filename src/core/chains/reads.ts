@@ -138,3 +138,31 @@ export interface CertainReads {
     signal: AbortSignal,
   ): Promise<readonly Certain<bigint | undefined>[]>;
 }
+
+/** Who may deliver to a module, as read last. */
+export interface Gate {
+  /** The only account whose deliveries the module accepts; `undefined`: it accepts those of everybody. */
+  readonly account: Uint8Array | undefined;
+  /** Unix milliseconds at which it was read. */
+  readonly readAtMs: number;
+  /** Unix milliseconds from which it is read again. */
+  readonly untilMs: number;
+}
+
+/** Gates of modules that accept deliveries of one relayer only (docs/protocol/evm-host.md section 13). */
+export interface ModuleGates {
+  /**
+   * Reads the gates of modules, in order: at two endpoints, if there are two, and remembered for a day. While they
+   * disagree the last certain answer counts for up to two days; without one, the module counts as open.
+   */
+  fetchGates(modules: readonly Uint8Array[], signal: AbortSignal): Promise<readonly Gate[]>;
+  /** Gate of a module as read last; `undefined`: it is not remembered. */
+  find(module: Uint8Array): Gate | undefined;
+  /** Forgets the gate of a module, or all of them: they are read again when they are needed. */
+  forget(module?: Uint8Array): void;
+  /**
+   * True when governance has replaced contracts of the host since the last call: all gates are forgotten. Asks nothing
+   * while no gate is closed, and at most every five minutes.
+   */
+  pollHost(signal: AbortSignal): Promise<boolean>;
+}

@@ -1,9 +1,7 @@
 /** Rows about the machine: key files and the limit of open files. Pure. */
 import type { MachineFacts, OpenableFiles } from "../runtime/machine_facts.ts";
+import { describeExposure } from "../config/file_failure.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
-
-/** Bits of "others may read". */
-const OTHERS_READ = 0o004;
 
 /** Rows of the facts. */
 export function judgeMachine({ keyFiles, files }: MachineFacts): readonly CheckRow[] {
@@ -12,18 +10,20 @@ export function judgeMachine({ keyFiles, files }: MachineFacts): readonly CheckR
 
 function judgeKeyFiles(files: MachineFacts["keyFiles"]): CheckRow {
   const row = { chain: MACHINE, check: "key_file" } as const;
-  const open = files.filter(({ mode }) => mode !== undefined && (mode & OTHERS_READ) !== 0);
+  const open = files.flatMap(({ path, mode }) => {
+    const exposure = describeExposure(mode);
+    return exposure === undefined ? [] : [{ path, text: `${path} is ${exposure}` }];
+  });
   if (open.length === 0) {
     const found = files.length === 0
       ? "no key is read from a file"
       : `${files.length} files, closed to others`;
     return { ...row, result: "ok", found };
   }
-  const paths = open.map(({ path, mode = 0 }) => `${path} (mode ${(mode & 0o777).toString(8)})`).join(", ");
   return {
     ...row,
     result: "warning",
-    found: `every user of this machine may read ${paths}`,
+    found: open.map(({ text }) => text).join("; "),
     advice: `chmod 600 ${open.map(({ path }) => path).join(" ")}`,
   };
 }

@@ -136,3 +136,15 @@ function addSyntax<Options>(
   const name = group === undefined ? syntax.name : `${group.name} ${syntax.name}`;
   addOptions(addCommand(parent, syntax), (options) => choose({ name, options, without }, options));
 }
+
+/** `config`: the first word of the commands about the configuration file. */
+export const configGroup: CommandGroup = {
+  name: "config",
+  description: "check, show and explain the configuration file",
+};
+
+/** `keys`: the first word of the commands about keys. */
+export const keysGroup: CommandGroup = {
+  name: "keys",
+  description: "show accounts and their balances, write encrypted keystores",
+};

@@ -1,8 +1,7 @@
 /** `config check`: everything that is wrong with the configuration file, without a connection to anything. */
 import { describeProblems, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
-import { defineStandalone } from "./command.ts";
-import { configGroup } from "./config_group.ts";
+import { configGroup, defineStandalone } from "./command.ts";
 import { requireConfig } from "./standalone.ts";
 
 const AFTER_HELP = `

@@ -1,11 +1,10 @@
 /** `config init`: writes a commented configuration for named chains. */
 import { InvalidArgumentError, Option } from "commander";
-import { configGroup } from "./config_group.ts";
-import { defineStandalone } from "./command.ts";
+import { configGroup, defineStandalone } from "./command.ts";
 import type { StandaloneRun } from "./standalone.ts";
 import { type NamedChain, namedChains } from "../config/live_chains.ts";
 import type { InitAnswers } from "../config/init_answers.ts";
-import { isRemote } from "../config/remote_prefix.ts";
+import { isRemote } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
 import { fileFailure } from "../config/file_failure.ts";
 import type { Terminal } from "../runtime/terminal.ts";

@@ -1,7 +1,6 @@
 /** `config schema`: the JSON schema of the configuration file, with which editors complete and check it. */
 import { exitCodes } from "../runtime/exit_codes.ts";
-import { defineStandalone } from "./command.ts";
-import { configGroup } from "./config_group.ts";
+import { configGroup, defineStandalone } from "./command.ts";
 
 const AFTER_HELP = `
 Editors with TOML support (Taplo, Even Better TOML) use it when the first line of the file names it:

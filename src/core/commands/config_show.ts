@@ -1,9 +1,8 @@
 /** `config show`: the values that apply, and where each comes from; secrets are masked. */
-import { describeProblems } from "../config/diagnostics.ts";
-import { writeEffective } from "../config/effective_text.ts";
+import { describeProblems, type EffectiveValue } from "../config/diagnostics.ts";
+import { inlineToml } from "../config/toml_text.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
-import { defineStandalone } from "./command.ts";
-import { configGroup } from "./config_group.ts";
+import { configGroup, defineStandalone } from "./command.ts";
 import { requireConfig } from "./standalone.ts";
 
 const AFTER_HELP = `
@@ -39,3 +38,43 @@ export const configShow = defineStandalone<ShowOptions>({
     return Promise.resolve(exitCodes.ok);
   },
 });
+
+/** Writes all values in their order. */
+export function writeEffective(values: readonly EffectiveValue[], format: "toml" | "json"): string {
+  return format === "json" ? values.map(toJson).join("\n") : toToml(values);
+}
+
+function toJson(effective: EffectiveValue): string {
+  const { section, key, shown = null, origin, line, variables } = effective;
+  return JSON.stringify(
+    { section, key, value: shown, origin, line, variables },
+    (_, value: unknown) => typeof value === "bigint" ? String(value) : value,
+  );
+}
+
+function toToml(values: readonly EffectiveValue[]): string {
+  const sections = new Map<string, string[]>();
+  for (const effective of values) {
+    const lines = sections.get(effective.section) ?? [];
+    sections.set(effective.section, [...lines, toLine(effective)]);
+  }
+  return [...sections].map(([section, lines]) => [`[${section}]`, ...lines].join("\n")).join("\n\n");
+}
+
+function toLine(effective: EffectiveValue): string {
+  const { key, shown } = effective;
+  return shown === undefined
+    ? `#${key} # not set`
+    : `${key} = ${inlineToml(shown)} # ${describeOrigin(effective)}`;
+}
+
+function describeOrigin({ origin, line, variables }: EffectiveValue): string {
+  switch (origin) {
+    case "file":
+      return [`line ${line ?? "?"}`, ...variables.map((name) => `\${${name}}`)].join(", ");
+    case "default":
+      return "default";
+    case "derived":
+      return "derived";
+  }
+}

@@ -1,4 +1,5 @@
 /** `health`: asks a running program whether it answers, for containers and service managers without a shell. */
+import { escapeControls } from "../config/redact.ts";
 import { platformFetch } from "../rpc/http.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { defineStandalone } from "./command.ts";
@@ -38,7 +39,7 @@ export const health = defineStandalone<{ readonly url: URL }>({
         signal: AbortSignal.timeout(TIMEOUT_MS),
         redirect: "manual",
       });
-      print(printable((await answer.text()).trim()));
+      print(escapeControls((await answer.text()).trim().slice(0, SHOWN_CHARACTERS), "\n"));
       return answer.status === 200 ? exitCodes.ok : exitCodes.failed;
     } catch (error) {
       if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
@@ -57,9 +58,4 @@ function toUrl(text: string): URL {
     throw new InvalidArgumentError("Expected a URL such as http://127.0.0.1:9180.");
   }
   return url;
-}
-
-/** Cuts a text and removes what would steer a terminal. */
-function printable(text: string): string {
-  return text.slice(0, SHOWN_CHARACTERS).replaceAll(/[^\P{C}\n]/gu, "");
 }

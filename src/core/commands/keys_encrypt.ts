@@ -1,8 +1,7 @@
 /** `keys encrypt`: a key file with hex, encrypted. */
 import { fileFailure } from "../config/file_failure.ts";
-import { defineStandalone } from "./command.ts";
+import { defineStandalone, keysGroup } from "./command.ts";
 import type { readKeyText } from "./key_text.ts";
-import { keysGroup } from "./keys_group.ts";
 import { addKeystoreOptions, fail, KEYSTORE_HELP, type KeystoreOptions } from "./keystore_options.ts";
 import type { StandaloneRun } from "./standalone.ts";
 

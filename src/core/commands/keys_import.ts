@@ -1,6 +1,5 @@
 /** `keys import`: a key that is typed or pasted, encrypted. */
-import { defineStandalone } from "./command.ts";
-import { keysGroup } from "./keys_group.ts";
+import { defineStandalone, keysGroup } from "./command.ts";
 import { addKeystoreOptions, fail, KEYSTORE_HELP, type KeystoreOptions } from "./keystore_options.ts";
 
 /** The command. */

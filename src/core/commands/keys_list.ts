@@ -2,8 +2,7 @@
 import { describeProblems } from "../config/diagnostics.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { systemClock } from "../runtime/system_clock.ts";
-import { defineStandalone } from "./command.ts";
-import { keysGroup } from "./keys_group.ts";
+import { defineStandalone, keysGroup } from "./command.ts";
 import { requireConfig } from "./standalone.ts";
 
 const AFTER_HELP = `

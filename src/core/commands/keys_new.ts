@@ -2,9 +2,8 @@
 import type { AccountKind } from "../config/keystores/keystore_file.ts";
 import { toHex } from "../encoding/bytes.ts";
 import { systemRandomness } from "../runtime/randomness.ts";
-import { defineStandalone } from "./command.ts";
+import { defineStandalone, keysGroup } from "./command.ts";
 import type { readKeyText } from "./key_text.ts";
-import { keysGroup } from "./keys_group.ts";
 import { addKeystoreOptions, KEYSTORE_HELP, type KeystoreOptions } from "./keystore_options.ts";
 
 /** The command. */

@@ -13,7 +13,8 @@ import {
   toConsensusStateId,
 } from "../ismp/state_machine.ts";
 import { EndpointUrl, redactUrl, shownText } from "./redact.ts";
-import { withRemarks } from "./schema.ts";
+import { type Remark, withRemarks } from "./schema.ts";
+import { isLoopback } from "../telemetry/http/listen_address.ts";
 import { listOf, text } from "./values.ts";
 
 /** Schemes that may be shown; anything else before a colon may be part of a key. */
@@ -33,7 +34,21 @@ export const httpUrls: z.ZodType<readonly EndpointUrl[]> = listOf(httpUrl, {
 });
 
 function urlOf(expected: string, schemes: readonly string[]): z.ZodType<EndpointUrl> {
-  return text(expected, (given) => readUrl(given, schemes));
+  return withRemarks(text(expected, (given) => readUrl(given, schemes)), remarksOnUrl);
+}
+
+/**
+ * A warning where a URL leads to another machine without encryption. A name without a dot is that of a container or
+ * service beside the program.
+ */
+export function remarksOnUrl(given: unknown): readonly Remark[] {
+  const url = typeof given === "string" ? URL.parse(given.trim()) : null;
+  if (url === null || !["http:", "ws:"].includes(url.protocol)) return [];
+  const host = url.hostname.replaceAll(/[[\]]/g, "");
+  if (isLoopback(host) || !/[.:]/.test(host)) return [];
+  const found = `"${redactUrl(url.href)}", another machine without encryption`;
+  const hint = "whoever is between can read keys and change answers, unless the network itself is encrypted";
+  return [{ kind: "warning", path: [], found, expected: "https:// or wss://", hint }];
 }
 
 /** Reads a URL with one of the schemes, or says what was found instead, without what may be secret. */

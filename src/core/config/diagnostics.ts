@@ -2,9 +2,9 @@
  * Findings about a configuration file, as data, the one line of text made of each, and their collection while the file
  * is read, so that everything can be said at once.
  */
-import { hasSecret, looksSecret, quoted } from "./redact.ts";
-import { showValue } from "./shown_value.ts";
-import type { WritableValue } from "./toml_text.ts";
+import { toHex } from "../encoding/bytes.ts";
+import { EndpointUrl, hasSecret, isPlain, looksSecret, quoted, Secret } from "./redact.ts";
+import { toWritable, type WritableValue } from "./toml_text.ts";
 
 /** Steps from the top of the file to a value: names of keys and indexes of arrays. */
 export type KeyPath = readonly (string | number)[];
@@ -195,7 +195,7 @@ export class Diagnostics {
       (_, inner: unknown) => typeof inner === "bigint" ? "" : inner,
     );
     for (const variable of hasSecret(value) ? variables : []) {
-      if (!visible.includes(variable.value)) this.#secrets.add(variable.value);
+      if (!visible.includes(variable.value) && !isPlain(variable.value)) this.#secrets.add(variable.value);
     }
     return variables.map(({ name }) => name);
   }
@@ -335,4 +335,28 @@ function byLine<T extends { readonly line: number | undefined }>(items: readonly
 
 function rank(item: { readonly line: number | undefined }): number {
   return item.line ?? Number.MAX_SAFE_INTEGER;
+}
+
+/**
+ * A value in the form of the file: a secret is a mark, an endpoint has no path. `given` is what the file has, for
+ * values that have another form in the program. `undefined`: nothing applies.
+ */
+function showValue(value: unknown, given: unknown): WritableValue | undefined {
+  if (value === undefined) return given === undefined ? undefined : "";
+  const shown = showPlain(value);
+  if (shown !== undefined) return shown;
+  return hasSecret(value) ? String(new Secret("")) : toWritable(given);
+}
+
+/** `undefined` for values that have another form in the program than in the file. */
+function showPlain(value: unknown): WritableValue | undefined {
+  if (value instanceof Secret || value instanceof EndpointUrl) return value.toString();
+  if (value instanceof Uint8Array) return toHex(value);
+  if (Array.isArray(value)) {
+    const elements = value.map(showPlain);
+    return elements.every((element) => element !== undefined) ? elements : undefined;
+  }
+  const isPlain = typeof value === "string" || typeof value === "number" || typeof value === "boolean" ||
+    typeof value === "bigint";
+  return isPlain ? value : undefined;
 }

@@ -2,8 +2,7 @@
 import { fromHex, type Hex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
 import { addressOf, readUrl } from "./chain_values.ts";
-import { RemoteSigner, type Secret } from "./redact.ts";
-import { isRemote, REMOTE_PREFIX } from "./remote_prefix.ts";
+import { isRemote, REMOTE_PREFIX, RemoteSigner, type Secret } from "./redact.ts";
 import { type Key, optional } from "./schema.ts";
 import type { TomlTable } from "./toml.ts";
 
@@ -58,6 +57,17 @@ export function readRemoteSigner(given: string, section: TomlTable): RemoteJudge
   return { value: new RemoteSigner(url.value.reveal(), address.data) };
 }
 
+/** Says why a key has no effect: it belongs to a kind of signer that the section does not have. */
+export function idleUnless(
+  isMeant: (signer: string) => boolean,
+  advice: string,
+): (section: TomlTable) => string | undefined {
+  return ({ signer }) => {
+    if (signer === undefined) return "the section has no signer";
+    return typeof signer === "string" && !isMeant(signer.trim()) ? advice : undefined;
+  };
+}
+
 /** Key for the account of the section's Web3Signer. */
 export const signerAddressKey: Key<string | undefined> = {
   ...optional(accountAddress, {
@@ -66,10 +76,8 @@ export const signerAddressKey: Key<string | undefined> = {
       `Only for a \`signer\` that is a Web3Signer ("${REMOTE_PREFIX}..."): which of its accounts signs.`,
     example: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
   }),
-  idleReason: ({ signer }) =>
-    typeof signer === "string" && !isRemote(signer.trim())
-      ? `the signer is no Web3Signer: write "${REMOTE_PREFIX}" before its URL, or remove this key`
-      : signer === undefined
-      ? "the section has no signer"
-      : undefined,
+  idleReason: idleUnless(
+    isRemote,
+    `the signer is no Web3Signer: write "${REMOTE_PREFIX}" before its URL, or remove this key`,
+  ),
 };

@@ -1,6 +1,6 @@
 /** What `config init` knows when it writes a file. Pure. */
 import type { NamedChain, Network } from "./live_chains.ts";
-import { isRemote } from "./remote_prefix.ts";
+import { isRemote } from "./redact.ts";
 
 /** What the operator has said; what is missing becomes a blank. */
 export interface InitAnswers {
@@ -42,7 +42,7 @@ export interface InitFile {
 }
 
 /** Comment of a chain's section. */
-export function describeChain({ name, explorer, isRollup = false }: NamedChain): string {
+export function describeChain({ name, explorer, isRollup }: NamedChain): string {
   const node = isRollup
     ? " An L2 of Ethereum: its node must keep old state (an archive node), since the hub's view of it is behind by " +
       "more than other nodes remember."

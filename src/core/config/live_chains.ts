@@ -24,74 +24,38 @@ export interface NamedChain {
   readonly chainId: number;
   readonly explorer: string;
   /** True: an L2, whose node must keep old state. */
-  readonly isRollup?: boolean;
+  readonly isRollup: boolean;
 }
 
+const rows:
+  readonly (readonly [Network, name: string, chainId: number, explorer: string, kind?: "rollup"])[] = [
+    ["mainnet", "ethereum", 1, "https://etherscan.io"],
+    ["mainnet", "arbitrum", 42161, "https://arbiscan.io", "rollup"],
+    ["mainnet", "optimism", 10, "https://optimistic.etherscan.io", "rollup"],
+    ["mainnet", "base", 8453, "https://basescan.org", "rollup"],
+    ["mainnet", "soneium", 1868, "https://soneium.blockscout.com", "rollup"],
+    ["mainnet", "bsc", 56, "https://bscscan.com"],
+    ["mainnet", "gnosis", 100, "https://gnosisscan.io"],
+    ["mainnet", "polygon", 137, "https://polygonscan.com"],
+    ["mainnet", "polkadot-hub", 420420419, "https://blockscout.polkadot.io"],
+    ["testnet", "sepolia", 11155111, "https://sepolia.etherscan.io"],
+    ["testnet", "arbitrum-sepolia", 421614, "https://sepolia.arbiscan.io", "rollup"],
+    ["testnet", "optimism-sepolia", 11155420, "https://optimism-sepolia.blockscout.com", "rollup"],
+    ["testnet", "base-sepolia", 84532, "https://sepolia.basescan.org", "rollup"],
+    ["testnet", "bsc-chapel", 97, "https://testnet.bscscan.com"],
+    ["testnet", "gnosis-chiado", 10200, "https://blockscout.chiadochain.net"],
+    ["testnet", "polygon-amoy", 80002, "https://amoy.polygonscan.com"],
+    ["testnet", "polkadot-hub-paseo", 420420417, "https://blockscout-testnet.polkadot.io"],
+  ];
+
 /** All of them, in the order in which they are listed. */
-export const namedChains: readonly NamedChain[] = [
-  { name: "ethereum", network: "mainnet", chainId: 1, explorer: "https://etherscan.io" },
-  { name: "arbitrum", network: "mainnet", chainId: 42161, explorer: "https://arbiscan.io", isRollup: true },
-  {
-    name: "optimism",
-    network: "mainnet",
-    chainId: 10,
-    explorer: "https://optimistic.etherscan.io",
-    isRollup: true,
-  },
-  { name: "base", network: "mainnet", chainId: 8453, explorer: "https://basescan.org", isRollup: true },
-  {
-    name: "soneium",
-    network: "mainnet",
-    chainId: 1868,
-    explorer: "https://soneium.blockscout.com",
-    isRollup: true,
-  },
-  { name: "bsc", network: "mainnet", chainId: 56, explorer: "https://bscscan.com" },
-  { name: "gnosis", network: "mainnet", chainId: 100, explorer: "https://gnosisscan.io" },
-  { name: "polygon", network: "mainnet", chainId: 137, explorer: "https://polygonscan.com" },
-  {
-    name: "polkadot-hub",
-    network: "mainnet",
-    chainId: 420420419,
-    explorer: "https://blockscout.polkadot.io",
-  },
-  { name: "sepolia", network: "testnet", chainId: 11155111, explorer: "https://sepolia.etherscan.io" },
-  {
-    name: "arbitrum-sepolia",
-    network: "testnet",
-    chainId: 421614,
-    explorer: "https://sepolia.arbiscan.io",
-    isRollup: true,
-  },
-  {
-    name: "optimism-sepolia",
-    network: "testnet",
-    chainId: 11155420,
-    explorer: "https://optimism-sepolia.blockscout.com",
-    isRollup: true,
-  },
-  {
-    name: "base-sepolia",
-    network: "testnet",
-    chainId: 84532,
-    explorer: "https://sepolia.basescan.org",
-    isRollup: true,
-  },
-  { name: "bsc-chapel", network: "testnet", chainId: 97, explorer: "https://testnet.bscscan.com" },
-  {
-    name: "gnosis-chiado",
-    network: "testnet",
-    chainId: 10200,
-    explorer: "https://blockscout.chiadochain.net",
-  },
-  { name: "polygon-amoy", network: "testnet", chainId: 80002, explorer: "https://amoy.polygonscan.com" },
-  {
-    name: "polkadot-hub-paseo",
-    network: "testnet",
-    chainId: 420420417,
-    explorer: "https://blockscout-testnet.polkadot.io",
-  },
-];
+export const namedChains: readonly NamedChain[] = rows.map(([network, name, chainId, explorer, kind]) => ({
+  name,
+  network,
+  chainId,
+  explorer,
+  isRollup: kind === "rollup",
+}));
 
 /** How the live hub knows a named chain. */
 export function liveChainOf({ chainId, name }: NamedChain): LiveChain {

@@ -37,8 +37,56 @@ export class Secret<T> {
   }
 }
 
+/** Words of paths and queries of endpoints that are no keys, in lower case. */
+const PLAIN_WORDS: ReadonlySet<string> = new Set(
+  ("http https json jsonrpc socket sockets websocket websockets node nodes public private mainnet testnet devnet " +
+    "sepolia hoodi holesky chiado chapel amoy ethereum arbitrum optimism polygon gnosis binance avalanche unichain " +
+    "soneium polkadot kusama paseo westend hyperbridge nexus gargantua archive beacon execution consensus rollup " +
+    "bridge network relayer causeway heimdall erigon substrate true false latest finalized").split(" "),
+);
+
+/**
+ * Parts of an endpoint's URL that may be keys, decoded and as written: user and password, alone and as the header that
+ * carries them; segments of the path; names and values of the query; the fragment; labels of the host that look like
+ * keys. What {@link isPlain} takes for words is none, unless it is user or password.
+ */
+export function secretParts(url: string): readonly string[] {
+  const parsed = URL.parse(url);
+  if (parsed === null) return [];
+  const { username, password, pathname, search, hash, hostname } = parsed;
+  const pair = [username, password].map(decodePercent);
+  const parts = [...pathname.split("/"), ...search.slice(1).split(/[&=]/), hash.slice(1)]
+    .filter((part) => !isPlain(decodePercent(part)));
+  const labels = hostname.split(".").filter((label) => looksSecret(label));
+  const all = [username, password, ...parts, ...labels].flatMap((part) => [part, decodePercent(part)]);
+  if (pair.join("") !== "") all.push(new TextEncoder().encode(pair.join(":")).toBase64());
+  return [...new Set(all)].filter((part) => part !== "");
+}
+
+/** Decodes percent-encoding; what is none stays. */
+export function decodePercent(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // a percent sign that encodes nothing
+  }
+}
+
+/**
+ * True for parts of less than six characters, and for those of words of less than six letters or of {@link PLAIN_WORDS}
+ * ("v1", "rpc", "eth-mainnet"): with them, ordinary lines would lose their words.
+ */
+export function isPlain(part: string): boolean {
+  const words = part.toLowerCase().split(/[-_.]/);
+  const isLetters = words.every((word) =>
+    /^(?:[a-z]{0,5}|v?\d{1,2}|[a-z]{2,4}\d)$/.test(word) || PLAIN_WORDS.has(word)
+  );
+  return part.length < 6 || (isLetters && part.length <= 24);
+}
+
 /** Lists the secrets of a configuration, at any depth: texts that no log line may contain. */
 export function listSecrets(config: unknown): readonly string[] {
+  if (config instanceof EndpointUrl) return secretParts(config.reveal());
   if (config instanceof Secret) {
     const value: unknown = config.reveal();
     return typeof value === "string" ? [value] : [];
@@ -84,6 +132,14 @@ export class EndpointUrl {
   }
 }
 
+/** Before the URL of a Web3Signer in `signer`. */
+export const REMOTE_PREFIX = "web3signer:";
+
+/** True for a text that means a Web3Signer. */
+export function isRemote(given: string): boolean {
+  return given.startsWith(REMOTE_PREFIX);
+}
+
 /** A remote signer: where it is, and which of its accounts signs. */
 export class RemoteSigner extends EndpointUrl {
   /** @param address lower-case hex. */
@@ -93,7 +149,7 @@ export class RemoteSigner extends EndpointUrl {
 
   /** As a configuration has it. */
   override toString(): string {
-    return `web3signer:${super.toString()}`;
+    return `${REMOTE_PREFIX}${super.toString()}`;
   }
 }
 
@@ -141,10 +197,14 @@ export function quoted(text: string): string {
   return escapeControls(JSON.stringify(text));
 }
 
-/** Text without line breaks, control or direction marks: they are escaped, the rest stays. */
-export function escapeControls(text: string): string {
+/**
+ * Text without line breaks, control or direction marks, but those in `kept`: they are escaped as in JSON, so that JSON
+ * stays what it is.
+ */
+export function escapeControls(text: string, kept = ""): string {
+  const unit = (code: string): string => `\\u${code.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replace(
     /[\p{C}\u2028\u2029]/gu,
-    (transition) => `\\u{${(transition.codePointAt(0) ?? 0).toString(16)}}`,
+    (character) => kept.includes(character) ? character : character.split("").map(unit).join(""),
   );
 }

@@ -113,13 +113,13 @@ export type Remark =
 
 const remarkers = z.registry<{ readonly remarksOn: (given: unknown) => readonly Remark[] }>();
 
-/** A type whose accepted values are remarked upon; `remarksOn` gets the value as the file has it. */
+/** A type whose accepted values are remarked upon, further ones too; `more` gets the value as the file has it. */
 export function withRemarks<T>(
   type: z.ZodType<T>,
-  remarksOn: (given: unknown) => readonly Remark[],
+  more: (given: unknown) => readonly Remark[],
 ): z.ZodType<T> {
   const remarked = type.meta({});
-  remarkers.add(remarked, { remarksOn });
+  remarkers.add(remarked, { remarksOn: (given) => [...remarksOn(type, given), ...more(given)] });
   return remarked;
 }
 

@@ -7,17 +7,17 @@ import type { z } from "zod";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import {
   type EvmSigner,
+  idleUnless,
   readRemoteSigner,
   signerAddress,
   signerAddressKey,
   UNCLAIMABLE_HINT,
 } from "./evm_signer.ts";
-import { Secret } from "./redact.ts";
-import { isRemote, REMOTE_PREFIX } from "./remote_prefix.ts";
-import { describeExposure } from "./exposed_files.ts";
+import { isRemote, REMOTE_PREFIX, Secret } from "./redact.ts";
+import { remarksOnUrl } from "./chain_values.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
 import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
-import { fileFailure } from "./file_failure.ts";
+import { describeExposure, fileFailure } from "./file_failure.ts";
 import type { ConfigFiles, TomlTable } from "./toml.ts";
 import { text } from "./values.ts";
 
@@ -96,7 +96,11 @@ function signerType<S>(
   read: (section: TomlTable, given: string) => Judgement<S>,
 ): TypeIn<S> {
   const typeOf = (section: TomlTable): z.ZodType<S> =>
-    withExposure(text(expected, (given) => read(section, given.trim())), files, signerPath);
+    withRemarks(
+      withExposure(text(expected, (given) => read(section, given.trim())), files, signerPath),
+      (given) =>
+        typeof given === "string" && isRemote(given) ? remarksOnUrl(given.slice(REMOTE_PREFIX.length)) : [],
+    );
   return { of: typeOf, companions: [passwordFileKey(files)] };
 }
 
@@ -118,13 +122,8 @@ function passwordFileKey(files: ConfigFiles): Key<string | undefined> {
       "password.",
     example: "/run/secrets/keystore-password",
   });
-  const idleReason = ({ signer }: TomlTable): string | undefined =>
-    typeof signer === "string" && keystorePath(signer.trim()) === undefined
-      ? `the signer is no keystore: write "${KEYSTORE_PREFIX}" before its path, or remove this key`
-      : signer === undefined
-      ? "the section has no signer"
-      : undefined;
-  return { ...key, idleReason };
+  const advice = `the signer is no keystore: write "${KEYSTORE_PREFIX}" before its path, or remove this key`;
+  return { ...key, idleReason: idleUnless((signer) => keystorePath(signer) !== undefined, advice) };
 }
 
 /** An API key; an empty text means that there is none. */
@@ -187,7 +186,7 @@ function withExposure<T>(
 ): z.ZodType<T> {
   return withRemarks(type, (given) => {
     const path = typeof given === "string" ? pathIn(given.trim()) : "";
-    const found = path === "" ? undefined : describeExposure(files, path);
+    const found = path === "" ? undefined : describeExposure(files.readMode?.(path));
     if (found === undefined) return [];
     return [{ kind: "warning", path: [], found, expected: "mode 600 or 640", hint: "chmod 600" }];
   });

@@ -4,7 +4,7 @@
  */
 import { type ConfigResult, type Diagnostic, Diagnostics, type SourceLocation } from "./diagnostics.ts";
 import { shownText } from "./redact.ts";
-import { describeExposure } from "./exposed_files.ts";
+import { describeExposure } from "./file_failure.ts";
 import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
 import {
@@ -47,9 +47,10 @@ export function readConfigFile<C>(
     files.noteInlineKey?.();
   };
   const reading = parse({ ...files, noteInlineKey }, file.text);
-  const found = hasKey ? describeExposure(files, path) : undefined;
-  if (found === undefined) return reading;
-  const exposed = { section: "", path: "", line: undefined, found: `a private key in ${found}` };
+  const exposure = describeExposure(files.readMode?.(path), { isSecret: hasKey });
+  if (exposure === undefined) return reading;
+  const found = hasKey ? `a private key in ${exposure}` : exposure;
+  const exposed = { section: "", path: "", line: undefined, found };
   const warning = { ...exposed, expected: "mode 600 or 640", hint: "chmod 600" };
   return { ...reading, warnings: [warning, ...reading.warnings] };
 }

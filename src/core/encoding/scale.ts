@@ -23,13 +23,13 @@ import type { Hash256, Hex } from "./bytes.ts";
 export { _void as nothing, bool, type Codec, Enum, Option, Struct, Tuple } from "scale-ts";
 
 /** Reason why bytes or a value do not fit a SCALE type. */
-export type ScaleErrorCode = "truncated" | "trailing" | "non_canonical" | "invalid";
+export type ScaleErrorCode = "truncated" | "trailing" | "non_canonical" | "invalid" | "too_long";
 
 /** Bytes that are not the one encoding of a value of the type, or a value that the type cannot hold. */
 export class ScaleError extends Error {
   override readonly name = "ScaleError";
   constructor(
-    /** `truncated`: bytes are missing; `trailing`: bytes are left over; `non_canonical`: another encoding of the same value is the right one; `invalid`: no value of the type. */
+    /** `truncated`: bytes are missing; `trailing`: bytes are left over; `non_canonical`: another encoding of the same value is the right one; `invalid`: no value of the type; `too_long`: more list items than any honest value has. */
     readonly code: ScaleErrorCode,
     /** Name of the outermost type that was being read or written. */
     readonly typeName: string,
@@ -169,7 +169,16 @@ export const bytesAsHex: Codec<Hex> = enhanceCodec(bytes, fromHex, toHex);
 /** 32 raw bytes as a hex string (`H256`, `AccountId32`, `[u8; 32]`). */
 export const hash256: Codec<Hash256> = enhanceCodec(fixedBytes(32), fromHex, toHash256);
 
-/** Compact length and items (`Vec<T>`, `BoundedVec<T>`). */
+/**
+ * Maximum number of items of all lists in one value: the largest honest ones have some ten thousand, and a megabyte of
+ * one-byte items takes seconds to decode.
+ */
+const MAX_ITEMS = 100_000;
+
+/** List items announced so far, by the stream that all decoders of one value share. */
+const announcedItems = new WeakMap<Uint8Array, number>();
+
+/** Compact length and items (`Vec<T>`, `BoundedVec<T>`). Decoding throws {@link ScaleError} `too_long`. */
 export function list<T>(item: Codec<T>): Codec<readonly T[]> {
   const encode = Vector(item).enc;
   return createCodec<readonly T[]>(
@@ -177,6 +186,9 @@ export function list<T>(item: Codec<T>): Codec<readonly T[]> {
     // scale-ts allocates the announced length at once and mistakes big-integer lengths.
     createDecoder((input) => {
       const count = Number(compact.dec(input));
+      const announced = (announcedItems.get(input) ?? 0) + count;
+      if (announced > MAX_ITEMS) throw new ScaleError("too_long", "list");
+      announcedItems.set(input, announced);
       const values: T[] = [];
       while (values.length < count) values.push(item.dec(input));
       return values;

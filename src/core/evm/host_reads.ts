@@ -42,8 +42,11 @@ export interface HostParams {
   readonly hyperbridge: StateMachine;
 }
 
-/** Messages that a frozen host refuses. */
-export type FrozenStatus = "none" | "incoming" | "outgoing" | "all";
+/**
+ * Messages that a frozen host refuses; `unknown`: a status of a later contract, with which simulations show what it
+ * refuses.
+ */
+export type FrozenStatus = "none" | "incoming" | "outgoing" | "all" | "unknown";
 
 /** Fee and payer of a dispatched request, in units of the fee token. */
 export interface FeeMetadata {
@@ -193,9 +196,7 @@ export function toStateCommitment(
 const frozenStatuses: readonly FrozenStatus[] = ["none", "incoming", "outgoing", "all"];
 
 function decodeFrozen(data: Hex): FrozenStatus {
-  const status = frozenStatuses[decodeFunctionResult({ abi, functionName: "frozen", data })];
-  if (status === undefined) throw new RangeError("Unknown frozen status");
-  return status;
+  return frozenStatuses[decodeFunctionResult({ abi, functionName: "frozen", data })] ?? "unknown";
 }
 
 function decodeResponseReceipt(

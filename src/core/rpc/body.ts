@@ -1,37 +1,25 @@
-/** Bodies of HTTP answers, read into one buffer. */
+/** Bodies of HTTP answers, up to a limit. */
 import { giveTurn } from "../runtime/slices.ts";
 
-/** Bytes that most answers fit in. */
-const FIRST_BYTES = 16 * 1024;
 /** Bytes after which others have their turn. */
 const TURN_BYTES = 1024 * 1024;
 
-/**
- * Reads a body whole, its bytes counted as they arrive, after decompression; `undefined`, and the rest is not read, when
- * it has more than `limit` bytes. Throws what the stream throws when the connection ends.
- */
+/** Reads a body whole; `undefined`, and the rest is not read, when it has more than `limit` bytes. */
 export async function readBody(
   { body }: Pick<Response, "body">,
   limit: number,
-): Promise<Uint8Array | undefined> {
-  if (body === null) return new Uint8Array();
-  let buffer = new Uint8Array(Math.min(FIRST_BYTES, limit));
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   let turnAt = TURN_BYTES;
-  // Leaving the loop cancels the body.
-  for await (const part of body) {
-    const at = size;
+  for await (const part of body ?? []) {
     size += part.length;
-    if (size > limit) return undefined;
-    if (size > buffer.length) {
-      const larger = new Uint8Array(Math.min(limit, Math.max(2 * buffer.length, size)));
-      larger.set(buffer.subarray(0, at));
-      buffer = larger;
-    }
-    buffer.set(part, at);
+    if (size > limit) return undefined; // which cancels the rest
+    parts.push(part);
     if (size < turnAt) continue;
     turnAt = size + TURN_BYTES;
     await giveTurn();
   }
-  return buffer.subarray(0, size);
+  const [only = new Uint8Array()] = parts;
+  return parts.length < 2 ? only : await new Blob(parts).bytes();
 }

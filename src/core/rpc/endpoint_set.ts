@@ -5,7 +5,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
 import type { Randomness } from "../runtime/randomness.ts";
-import { orAbort } from "../runtime/retry.ts";
+import { orAbort } from "../runtime/linked_abort.ts";
 import {
   BATCH_METHOD,
   type CallConditions,

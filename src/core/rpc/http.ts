@@ -14,7 +14,6 @@ import {
   type TranslateError,
   WireRequests,
 } from "./call.ts";
-import { safeDetail } from "./detail.ts";
 import type { RpcFault } from "./fault.ts";
 import {
   type Fetch,
@@ -143,7 +142,7 @@ class HttpEndpoint implements RpcEndpoint {
 
   #translated(error: NodeError, method: string): RpcFault {
     const { code, data } = this.#translate(error, method);
-    return this.#address.fault(code, method, { detail: safeDetail(error.message), data });
+    return this.#address.fault(code, method, { detail: this.#address.safeDetail(error.message), data });
   }
 }
 

@@ -2,12 +2,13 @@
  * Requests to one HTTP address, each with a deadline and a size limit, and faults that name its host only. Independent
  * of what is said in bodies. Start reading at {@link HttpAddress}.
  */
-import { endpointHost } from "../config/redact.ts";
+import { decodePercent, endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
 import type { CallConditions } from "./call.ts";
+import { createSafeDetail, type SafeDetail } from "./detail.ts";
 import { readBody } from "./body.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 
@@ -65,19 +66,19 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 export class HttpAddress {
   /** Host and port; safe to log. */
   readonly host: string;
+  readonly safeDetail: SafeDetail;
   readonly #deps: HttpDeps;
   readonly #options: HttpAddressOptions;
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(deps: HttpDeps, options: HttpAddressOptions) {
-    const url = new URL(options.url);
+    const { url, headers } = splitAuthorization(options.url);
     this.host = endpointHost(options.url);
+    this.safeDetail = createSafeDetail(options.url);
     this.#deps = deps;
     this.#options = options;
-    this.#headers = authorization(url);
-    url.username = "";
-    url.password = "";
+    this.#headers = headers;
     this.#url = url.href;
   }
 
@@ -180,11 +181,16 @@ export class HttpAddress {
   }
 }
 
-/** Basic authorization header for the user name and password of a URL, if it has any. */
-function authorization(url: URL): Record<string, string> {
-  if (url.username === "" && url.password === "") return {};
-  const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-  return { authorization: `Basic ${new TextEncoder().encode(pair).toBase64()}` };
+/** Takes user name and password out of a URL: what remains, and the header of basic authorization that carries them. */
+export function splitAuthorization(
+  text: string,
+): { readonly url: URL; readonly headers: Record<string, string> } {
+  const url = new URL(text);
+  const pair = `${decodePercent(url.username)}:${decodePercent(url.password)}`;
+  url.username = "";
+  url.password = "";
+  const headers = pair === ":" ? {} : { authorization: `Basic ${new TextEncoder().encode(pair).toBase64()}` };
+  return { url, headers };
 }
 
 /** Reads `Retry-After` as a pause: seconds or an HTTP date (RFC 9110, section 10.2.3). */

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../runtime/clock.ts";
 import { linkedAbort } from "../runtime/linked_abort.ts";
-import { orAbort } from "../runtime/retry.ts";
+import { orAbort } from "../runtime/linked_abort.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
 import { ENDPOINT_FAULTS, RpcFault } from "./fault.ts";
 

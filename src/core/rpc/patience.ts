@@ -3,7 +3,7 @@
  * endpoint to fail over to. Start reading at {@link sendPatiently}.
  */
 import type { Clock } from "../runtime/clock.ts";
-import { orAbort } from "../runtime/retry.ts";
+import { orAbort } from "../runtime/linked_abort.ts";
 import type { CallConditions, RpcAnswer, RpcCall } from "./call.ts";
 import type { TrackedEndpoint } from "./endpoint_health.ts";
 import { RpcFault } from "./fault.ts";

@@ -18,10 +18,10 @@ import {
   type TranslateError,
   WireRequests,
 } from "./call.ts";
-import { safeDetail } from "./detail.ts";
+import { createSafeDetail, type SafeDetail } from "./detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { createHttpEndpoint, type Fetch } from "./http.ts";
-import { connectionProblem } from "./http_exchange.ts";
+import { connectionProblem, splitAuthorization } from "./http_exchange.ts";
 import { FRAME_TOO_LARGE, ReconnectingSocket } from "./reconnecting_socket.ts";
 import { LinkEnded, type OpenSocket } from "./socket_link.ts";
 import type { Json } from "./json.ts";
@@ -95,9 +95,10 @@ const DEFAULTS = {
   maxFrameBytes: 64 * 1024 * 1024,
 };
 
-/** WebSocket of the runtime, for the real program. */
+/** WebSocket of the runtime, for the real program. User name and password of a URL are sent as for HTTP. */
 export const platformSocket: OpenSocket = (url, events) => {
-  const socket = new WebSocket(url);
+  const { url: bare, headers } = splitAuthorization(url);
+  const socket = new WebSocket(bare, { headers });
   let problem = "connection closed";
   socket.addEventListener("open", () => events.onOpen());
   socket.addEventListener("message", (event) => events.onMessage(event.data));
@@ -118,6 +119,7 @@ class WebSocketEndpoint implements SocketEndpoint {
   readonly host: string;
   readonly #deps: SocketDeps;
   readonly #options: SocketEndpointOptions;
+  readonly #safeDetail: SafeDetail;
   readonly #limits: typeof DEFAULTS;
   readonly #http: RpcEndpoint;
   readonly #requests = new WireRequests();
@@ -129,6 +131,7 @@ class WebSocketEndpoint implements SocketEndpoint {
     this.host = endpointHost(options.url);
     this.#deps = deps;
     this.#options = options;
+    this.#safeDetail = createSafeDetail(options.url);
     this.#limits = {
       maxPayloadBytes: options.maxPayloadBytes ?? DEFAULTS.maxPayloadBytes,
       timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs,
@@ -255,7 +258,7 @@ class WebSocketEndpoint implements SocketEndpoint {
     translate: (error: NodeError, method: string): RpcFault => {
       const { code, data } = this.#options.translate(error, method);
       return new RpcFault(code, reactionTo(code), this.#place(method), {
-        detail: safeDetail(wordsOf(error)),
+        detail: this.#safeDetail(wordsOf(error)),
         data,
       });
     },

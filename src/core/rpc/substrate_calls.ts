@@ -9,6 +9,8 @@ import { isJsonObject, type Json } from "./json.ts";
 export interface TypedCall<T> {
   readonly method: string;
   readonly params: readonly unknown[];
+  /** Maximum number of characters of a result that is a text; a longer one is `too_large`. */
+  readonly maxLength?: number;
   readonly read: (result: Json, fail: (detail: string) => never) => T;
 }
 
@@ -62,9 +64,13 @@ export function readObject(
   return isJsonObject(value) ? value : fail("expected an object");
 }
 
+/** Maximum number of items of an array: no honest answer has nearly as many, and each takes microseconds to read. */
+const MAX_ITEMS = 100_000;
+
 /** Reads an array. */
 export function readArray(value: Json | undefined, fail: (detail: string) => never): readonly Json[] {
-  return Array.isArray(value) ? value : fail("expected an array");
+  if (!Array.isArray(value)) return fail("expected an array");
+  return value.length > MAX_ITEMS ? fail(`an array of ${value.length} items`) : value;
 }
 
 /** Block header as JSON-RPC returns it, with its SCALE encoding. */
@@ -178,16 +184,15 @@ export const calls = {
     params: [keys.map(toHex), ...at(block)],
     read: readStorageValues,
   }),
-  /** Changes of a value in blocks `from` to `to`: the first block and every block that changed it. Unsafe method. */
-  storageChanges: (key: Uint8Array, from: Hash256, to: Hash256): TypedCall<readonly StorageChange[]> => ({
-    method: "state_queryStorage",
-    params: [[toHex(key)], from, to],
-    read: readStorageChanges,
-  }),
   /** Keys after `start`, in order; at most 1000 at a time (paritytech/polkadot-sdk: substrate/client/rpc). */
-  keysPaged: (prefix: Uint8Array, count: number, start?: Uint8Array): TypedCall<readonly Uint8Array[]> => ({
+  keysPaged: (
+    prefix: Uint8Array,
+    count: number,
+    start?: Uint8Array,
+    block?: Hash256,
+  ): TypedCall<readonly Uint8Array[]> => ({
     method: "state_getKeysPaged",
-    params: [toHex(prefix), count, ...(start === undefined ? [] : [toHex(start)])],
+    params: [toHex(prefix), count, ...(start ?? block ? [toHex(start ?? prefix)] : []), ...at(block)],
     read: (value, fail) => readArray(value, fail).map((each) => readHex(each, fail)),
   }),
   childStorage: (trie: Uint8Array, key: Uint8Array, at?: Hash256): TypedCall<Uint8Array | undefined> => ({
@@ -271,25 +276,8 @@ export interface RuntimeVersion {
   readonly specVersion: number;
 }
 
-/** Value after a block. */
-export interface StorageChange {
-  readonly block: Hash256;
-  readonly value: Uint8Array | undefined;
-}
-
 function readProofNodes(value: Json, fail: (detail: string) => never): readonly Uint8Array[] {
   return readArray(readObject(value, fail).proof, fail).map((each) => readHex(each, fail));
-}
-
-function readStorageChanges(value: Json, fail: (detail: string) => never): readonly StorageChange[] {
-  return readArray(value, fail).flatMap((each) => {
-    const set = readObject(each, fail);
-    const block = parseHash(set.block, fail);
-    return readArray(set.changes, fail).map((change) => {
-      const [, stored = null] = readArray(change, fail);
-      return { block, value: stored === null ? undefined : readHex(stored, fail) };
-    });
-  });
 }
 
 function readStorageValues(value: Json, fail: (detail: string) => never): StorageValues {

@@ -3,16 +3,15 @@
  * signals, and close everything again.
  */
 import { type ConfigResult, describeProblems } from "../config/diagnostics.ts";
+import { listSecrets } from "../config/redact.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogFormat, openLog } from "../telemetry/open_log.ts";
-import { isJournalStream } from "../telemetry/journal.ts";
-import { openOutput } from "../telemetry/output.ts";
+import { isJournalStream, openOutput } from "../telemetry/output.ts";
 import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
 import type { RecentWarning } from "../telemetry/recent_warnings.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { Terminal } from "./terminal.ts";
-import { type Round, runRounds } from "./config_rounds.ts";
-import { rereader, tellConfiguration } from "./reread_config.ts";
+import { rereader, type Round, runRounds, tellConfiguration } from "./config_rounds.ts";
 import { abortOnSignals, onHangup, systemSignals } from "./signals.ts";
 import { systemClock } from "./system_clock.ts";
 
@@ -54,8 +53,6 @@ export interface AppOptions<C> {
   readonly readAgain: () => ConfigResult<C>;
   /** Replaces what a restart is needed for in `after`, and names it; default: all of a file can change. */
   readonly keepFixed?: (before: C, after: C) => { readonly config: C; readonly fixed: readonly string[] };
-  /** Texts that no log line may contain. */
-  readonly secretsOf: (config: C) => readonly string[];
   /** True: the log goes to standard error, so standard output holds the result of a command and nothing else. */
   readonly hasResult?: boolean;
   /** True: the warnings and notes of the configuration are news, and not what every command repeats. */
@@ -115,7 +112,7 @@ export async function runApp<C>(
       progress: (progress: WorkProgress) => line.report(progress),
     },
     isJournal: isJournalStream(options.hasResult ? 2 : 1, journal),
-    secrets: [...options.secretsOf(config), ...reading.secrets],
+    secrets: [...listSecrets(config), ...reading.secrets],
     ...options.onWarning && { onWarning: options.onWarning },
   });
   tellConfiguration(log, { file: args.config, reading, isNews: options.tellsConfiguration });

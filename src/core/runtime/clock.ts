@@ -1,4 +1,5 @@
 /** Injected time, so tests control the clock. */
+import { orAbort } from "./linked_abort.ts";
 
 /** Source of time and delays. */
 export interface Clock {
@@ -24,24 +25,17 @@ export function pauseOf(everyMs: number): number {
 }
 
 /** Waits by {@link Clock.after}, see {@link Clock.sleep}. */
-export function sleepOn(
+export async function sleepOn(
   clock: Pick<Clock, "after">,
   ms: number,
   signal: AbortSignal,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const onAbort = (): void => {
-      stop();
-      reject(signal.reason);
-    };
-    const stop = clock.after(ms, () => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    });
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
+  signal.throwIfAborted();
+  const ended = Promise.withResolvers<void>();
+  const stop = clock.after(ms, ended.resolve);
+  try {
+    await orAbort(ended.promise, signal);
+  } finally {
+    stop();
+  }
 }

@@ -137,9 +137,11 @@ export function addCommonOptions(command: Command, version: string): void {
 export interface ListenOptions {
   /** Address of the status server; absent: nothing is served. */
   readonly listen?: ListenAddress;
+  /** Names besides `localhost` and addresses under which it is asked. */
+  readonly listenName?: readonly string[];
 }
 
-/** Adds `--listen` and `--listen-anywhere`. */
+/** Adds `--listen`, `--listen-anywhere` and `--listen-name`. */
 export function addListenOptions(command: Command): void {
   command
     .addOption(
@@ -153,6 +155,12 @@ export function addListenOptions(command: Command): void {
         "--listen-anywhere",
         "allow a --listen address that other machines reach; it has no password",
       ),
+    )
+    .addOption(
+      new Option(
+        "--listen-name <name>",
+        "a name under which it may be asked, besides localhost and IP addresses; can be repeated",
+      ).argParser((name, others: readonly string[] = []) => [...others, name]),
     )
     .hook("preAction", (program) => refuseExposed(program));
 }

@@ -1,5 +1,7 @@
 /** Client of `control_socket.ts`: one request of a command to the running program. */
 import type { Clock } from "./clock.ts";
+import { closeQuietly } from "./connections.ts";
+import { statOrUndefined } from "./file_access.ts";
 import { readLine, writeBytes } from "./control_socket.ts";
 import { DeadlineFault, withDeadline } from "./retry.ts";
 
@@ -33,13 +35,7 @@ export async function askControl(
 ): Promise<string | undefined> {
   const connection = await connect(path);
   if (connection === undefined) return undefined;
-  const close = (): void => {
-    try {
-      connection.close();
-    } catch {
-      // closed before
-    }
-  };
+  const close = (): void => closeQuietly(connection);
   signal.addEventListener("abort", close, { once: true });
   const ask = async (): Promise<string> => {
     await writeBytes(connection, new TextEncoder().encode(`${line}\n`));
@@ -78,32 +74,30 @@ export async function isControlServed(path: string): Promise<boolean> {
 }
 
 async function connect(path: string): Promise<Deno.UnixConn | undefined> {
+  let owner: number | undefined;
+  const refusal = (): ControlFault =>
+    new ControlFault(
+      `This user may not use ${path}, which belongs to the user that runs the program (uid ${
+        owner ?? "unknown"
+      }): ` +
+        "run the command as that user (sudo -u <user> ...).",
+    );
   try {
+    owner = statOrUndefined(path)?.uid ?? undefined;
+    // A program of another user could answer there with anything.
+    if (owner !== undefined && owner !== Deno.uid()) throw refusal();
     return await Deno.connect({ transport: "unix", path });
   } catch (error) {
+    if (error instanceof ControlFault) throw error;
     // Without a listener behind it, the file is what a dead process has left.
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.ConnectionRefused) {
       return undefined;
     }
-    if (error instanceof Deno.errors.PermissionDenied) {
-      throw new ControlFault(
-        `This user may not use ${path}, which belongs to the user that runs the program${ownerText(path)}: ` +
-          "run the command as that user (sudo -u <user> ...).",
-      );
-    }
+    if (error instanceof Deno.errors.PermissionDenied) throw refusal();
     throw new ControlFault(
       `The running program cannot be asked through ${path}: ${
         error instanceof Error ? error.message : error
       }.`,
     );
-  }
-}
-
-function ownerText(path: string): string {
-  try {
-    const { uid } = Deno.statSync(path);
-    return uid === null ? "" : ` (uid ${uid})`;
-  } catch {
-    return ""; // the owner is optional information
   }
 }

@@ -5,7 +5,9 @@
  */
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
-import { linkedAbort } from "./linked_abort.ts";
+import { serveConnections } from "./connections.ts";
+import { explainForeignPath, statOrUndefined } from "./file_access.ts";
+import { linkedAbort, orAbort } from "./linked_abort.ts";
 import { withDeadline } from "./retry.ts";
 import { dirname } from "node:path";
 
@@ -75,6 +77,8 @@ function listenAt(path: string): Deno.UnixListener {
   if (new TextEncoder().encode(path).length > MAX_PATH_BYTES) {
     throw new Error(`its path is longer than the ${MAX_PATH_BYTES} bytes that the system accepts`);
   }
+  const foreign = explainForeignPath(path);
+  if (foreign !== undefined) throw new Error(foreign);
   const found = statOrUndefined(path);
   if (found !== undefined && !found.isSocket) {
     throw new Error("a file that is no socket has its name: move it away");
@@ -95,15 +99,6 @@ function listenAt(path: string): Deno.UnixListener {
   }
 }
 
-function statOrUndefined(path: string): Deno.FileInfo | undefined {
-  try {
-    return Deno.lstatSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
-}
-
 /** Who answers now. */
 interface Serving {
   readonly answer: AnswerLine;
@@ -114,7 +109,6 @@ interface Serving {
 class UnixControlSocket implements ControlSocket {
   readonly #deps: ControlSocketDeps;
   readonly #listener: Deno.UnixListener;
-  readonly #open = new Set<Deno.UnixConn>();
   readonly #closed = new AbortController();
   #accepting: Promise<void> | undefined;
   #serving = Promise.withResolvers<Serving>();
@@ -127,8 +121,7 @@ class UnixControlSocket implements ControlSocket {
   close(): void {
     if (this.#isClosed) return;
     this.#closed.abort(new Error("The socket is closed"));
-    this.#listener.close();
-    for (const connection of this.#open) closeQuietly(connection);
+    if (this.#accepting === undefined) this.#listener.close();
   }
 
   get #isClosed(): boolean {
@@ -139,63 +132,36 @@ class UnixControlSocket implements ControlSocket {
     const ends = linkedAbort(signal, this.#closed.signal);
     const conversations = new Set<Promise<void>>();
     this.#serving.resolve({ answer, signal: ends.signal, conversations });
-    this.#accepting ??= this.#acceptAll();
-    await untilAborted(ends.signal);
+    this.#accepting ??= serveConnections({
+      clock: this.#deps.clock,
+      source: this.#listener,
+      limit: MAX_CONNECTIONS,
+      surplus: "newest", // a command that is being answered continues
+      talk: (connection) => this.#talk(connection),
+      onError: (error) => this.#deps.log.debug("control_request_failed", { error }),
+    }, this.#closed.signal);
+    await orAbort(new Promise(() => {}), ends.signal).catch(() => undefined);
     this.#serving = Promise.withResolvers();
     ends.unlink();
     await Promise.allSettled(conversations);
     if (this.#isClosed) await this.#accepting;
   }
 
-  /** Takes connections until the socket is closed. */
-  async #acceptAll(): Promise<void> {
-    while (!this.#isClosed) {
-      const connection = await this.#accept();
-      if (connection === undefined) continue;
-      if (this.#open.size >= MAX_CONNECTIONS) {
-        closeQuietly(connection);
-        continue;
-      }
-      this.#open.add(connection);
-      void this.#talk(connection);
-    }
-  }
-
-  /** The next connection; `undefined`: none now. */
-  async #accept(): Promise<Deno.UnixConn | undefined> {
-    try {
-      return await this.#listener.accept();
-    } catch (error) {
-      if (this.#isClosed) return undefined;
-      // Too many open files, for example: others need time to close theirs.
-      this.#deps.log.debug("control_request_failed", { error });
-      await this.#deps.clock.sleep(1_000, this.#closed.signal).catch(() => undefined);
-      return undefined;
-    }
-  }
-
-  /** Answers one request; whatever its client does ends with its connection. */
+  /** Answers one request. */
   async #talk(connection: Deno.UnixConn): Promise<void> {
-    const { clock, log } = this.#deps;
+    const { clock } = this.#deps;
     const { signal } = this.#closed;
-    try {
-      const line = await withDeadline(
-        clock,
-        { what: "a request line", afterMs: REQUEST_WITHIN_MS, signal },
-        () => readLine(connection, MAX_REQUEST_BYTES),
-      );
-      if (line === undefined) return;
-      const start = { what: "the start of the program", afterMs: START_WITHIN_MS, signal };
-      const serving = await withDeadline(clock, start, () => this.#serving.promise);
-      const conversation = this.#answer(connection, line, serving);
-      serving.conversations.add(conversation);
-      await conversation;
-    } catch (error) {
-      if (!signal.aborted) log.debug("control_request_failed", { error });
-    } finally {
-      this.#open.delete(connection);
-      closeQuietly(connection);
-    }
+    const line = await withDeadline(
+      clock,
+      { what: "a request line", afterMs: REQUEST_WITHIN_MS, signal },
+      () => readLine(connection, MAX_REQUEST_BYTES),
+    );
+    if (line === undefined) return;
+    const start = { what: "the start of the program", afterMs: START_WITHIN_MS, signal };
+    const serving = await withDeadline(clock, start, () => this.#serving.promise);
+    const conversation = this.#answer(connection, line, serving);
+    serving.conversations.add(conversation);
+    await conversation;
   }
 
   /** Has the request answered and sends the answer. */
@@ -213,13 +179,6 @@ class UnixControlSocket implements ControlSocket {
       gone.unlink();
     }
   }
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 /** Resolves when the other side has closed the connection; what it sends meanwhile is dropped. */
@@ -257,12 +216,4 @@ export async function readLine(
 /** Writes all bytes. */
 export async function writeBytes(connection: Pick<Deno.UnixConn, "write">, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
-}
-
-function closeQuietly(connection: Deno.UnixConn): void {
-  try {
-    connection.close();
-  } catch {
-    // it was closed before
-  }
 }

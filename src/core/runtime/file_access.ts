@@ -1,5 +1,6 @@
-/** File access permission, which the programs need at start-up and then drop permanently. */
+/** File access permission, which the programs need at start-up and then drop permanently, and whose files they are. */
 import type { Log } from "../telemetry/log.ts";
+import { dirname, resolve } from "node:path";
 
 /**
  * Drops the whole process's permission to write files; the right to read stays, since configuration and keys may be
@@ -10,4 +11,42 @@ import type { Log } from "../telemetry/log.ts";
 export function dropWriteAccess(log: Pick<Log, "debug">): void {
   Deno.permissions.revokeSync({ name: "write" });
   log.debug("file_access_dropped");
+}
+
+/**
+ * Explains why root must not work on files at a path; `undefined`: it may, or this is not root. Another user who owns the
+ * file, or a directory or link on the way to it, could lead root to any file, at any time between a check and its use.
+ */
+export function explainForeignPath(path: string): string | undefined {
+  if (Deno.uid() !== 0) return undefined;
+  for (const start of [resolve(path), realPathOf(resolve(path))]) {
+    for (let place = start;; place = dirname(place)) {
+      const uid = statOrUndefined(place)?.uid ?? 0;
+      if (uid !== 0) {
+        return `${place} belongs to user ${uid}, and root does not work on files of others. ` +
+          `Run this as that user (sudo -u '#${uid}' ...)`;
+      }
+      if (place === dirname(place)) break;
+    }
+  }
+  return undefined;
+}
+
+/** Where links on a path lead to; the file may not be there yet. */
+function realPathOf(path: string): string {
+  try {
+    return Deno.realPathSync(path);
+  } catch {
+    return path === "/" ? path : realPathOf(dirname(path));
+  }
+}
+
+/** The file itself, which may be a link; `undefined`: there is none. */
+export function statOrUndefined(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.lstatSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return undefined;
+    throw error;
+  }
 }

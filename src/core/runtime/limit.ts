@@ -1,5 +1,5 @@
 /** Limits of how much runs at once. */
-import { linkedAbort } from "./linked_abort.ts";
+import { linkedAbort, orAbort } from "./linked_abort.ts";
 
 /** Runs at most `max` tasks at once; the others wait in order of arrival. */
 export class Limit {
@@ -11,16 +11,6 @@ export class Limit {
   constructor(max: number) {
     if (!Number.isSafeInteger(max) || max < 1) throw new RangeError(`Not a positive integer: ${max}`);
     this.#max = max;
-  }
-
-  /** Number of running tasks. */
-  get running(): number {
-    return this.#running;
-  }
-
-  /** Number of waiting tasks. */
-  get waiting(): number {
-    return this.#queue.length;
   }
 
   /** Runs `work` when a slot is free; work that is aborted while waiting never starts. */
@@ -35,19 +25,17 @@ export class Limit {
     }
   }
 
-  #room(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const enter = (): void => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
-      const onAbort = (): void => {
-        this.#queue.splice(this.#queue.indexOf(enter), 1);
-        reject(signal.reason);
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#queue.push(enter);
-    });
+  async #room(signal: AbortSignal): Promise<void> {
+    const free = Promise.withResolvers<void>();
+    this.#queue.push(free.resolve);
+    try {
+      await orAbort(free.promise, signal);
+    } catch (error) {
+      const at = this.#queue.indexOf(free.resolve);
+      if (at < 0) this.#release(); // it came in the same moment
+      else this.#queue.splice(at, 1);
+      throw error;
+    }
   }
 
   /** Passes the slot to the next in line, so that the queue keeps its order. */

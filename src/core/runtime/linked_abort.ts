@@ -27,3 +27,16 @@ export function linkedAbort(...signals: readonly AbortSignal[]): LinkedAbort {
     unlink: () => links.forEach((unlink) => unlink()),
   };
 }
+
+/**
+ * Returns the promise's result, or rejects with the signal's reason as soon as it is aborted. The promise itself
+ * continues.
+ */
+export function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

@@ -1,6 +1,6 @@
 /** Retries: the length of the pauses (a pure rule), the loop around it, and deadlines. */
 import type { Clock } from "./clock.ts";
-import { linkedAbort } from "./linked_abort.ts";
+import { linkedAbort, orAbort } from "./linked_abort.ts";
 import type { Randomness } from "./randomness.ts";
 
 /** Exponential backoff. */
@@ -120,17 +120,4 @@ export async function withDeadline<T>(
     stop();
     inner.unlink();
   }
-}
-
-/**
- * Returns the promise's result, or rejects with the signal's reason as soon as it is aborted. The promise itself
- * continues.
- */
-export function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

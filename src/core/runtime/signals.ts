@@ -33,17 +33,9 @@ export class ShutdownRequested extends Error {
   }
 }
 
-/** Result of {@link abortOnSignals}. */
-export interface SignalWatch {
-  /** Aborted with {@link ShutdownRequested} by the first signal. */
-  readonly signal: AbortSignal;
-  /** Stops watching. */
-  dispose(): void;
-}
-
 /**
- * Watches for SIGINT and SIGTERM. The first of any kind aborts; the second calls `exit(130)`. `onFirst` may inform
- * the operator that work is being finished.
+ * Watches for SIGINT and SIGTERM until it is disposed of. The first of any kind aborts `signal` with
+ * {@link ShutdownRequested}; the second calls `exit(130)`. `onFirst` may inform the operator that work is being finished.
  */
 export function abortOnSignals(
   source: SignalSource,
@@ -51,7 +43,7 @@ export function abortOnSignals(
     readonly exit: (code: ExitCode) => void;
     readonly onFirst?: (name: TerminationSignal) => void;
   },
-): SignalWatch {
+): { readonly signal: AbortSignal; readonly dispose: () => void } {
   const controller = new AbortController();
   const handlers = endingSignals.map((name) => {
     const handler = (): void => {

@@ -5,7 +5,7 @@
 import type { ProcessEnv } from "./app.ts";
 import type { ExitText } from "./command_line.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
-import { writeText } from "./text_output.ts";
+import { writeText } from "./terminal.ts";
 import { versionText } from "./version.ts";
 
 /** What a program does with its command line. */

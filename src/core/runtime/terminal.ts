@@ -1,4 +1,5 @@
-/** Questions to the person at the terminal. */
+/** Questions to the person at the terminal, and texts for the caller of the program. */
+import { escapeControls } from "../config/redact.ts";
 
 /** A terminal; absent where standard input or output is none. */
 export interface Terminal {
@@ -13,25 +14,21 @@ export function systemTerminal(): Terminal | undefined {
   if (!Deno.stdin.isTerminal() || !Deno.stderr.isTerminal()) return undefined;
   return {
     ask: (question) => {
-      show(question);
+      writeText(Deno.stderr, question);
       return readLine();
     },
     askHidden: (question) => {
       // From now on nothing is echoed, not even what was typed before.
       Deno.stdin.setRaw(true, { cbreak: true });
       try {
-        show(question);
+        writeText(Deno.stderr, question);
         return readLine();
       } finally {
         Deno.stdin.setRaw(false);
-        show("\n");
+        writeText(Deno.stderr, "\n");
       }
     },
   };
-}
-
-function show(text: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(text));
 }
 
 const ENTER: ReadonlySet<number> = new Set([10, 13]);
@@ -55,4 +52,14 @@ function readLine(): string | undefined {
 /** Takes the last character of a text in UTF-8. */
 function eraseCharacter(bytes: number[]): void {
   while (((bytes.pop() ?? 0) & 0b1100_0000) === 0b1000_0000);
+}
+
+/** Writes a text, its invisible characters escaped. False when it is lost although somebody reads (a full disk); a closed reader is no failure. */
+export function writeText(to: Pick<typeof Deno.stdout, "writeSync">, text: string): boolean {
+  try {
+    to.writeSync(new TextEncoder().encode(escapeControls(text, "\n\t")));
+    return true;
+  } catch (error) {
+    return error instanceof Deno.errors.BrokenPipe;
+  }
 }

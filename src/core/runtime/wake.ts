@@ -1,5 +1,6 @@
 /** Hints between workers: a worker waits for its interval or for a hint from another one. */
 import type { Clock } from "./clock.ts";
+import { orAbort } from "./linked_abort.ts";
 
 /**
  * Coalescing hint for one waiting worker: any number of calls of {@link Wake.wake} end one wait early, even when they
@@ -35,16 +36,13 @@ export class Wake {
 
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {
     const ended = Promise.withResolvers<void>();
-    const onAbort = (): void => ended.reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
     const stop = this.#clock.after(ms, ended.resolve);
     this.#end = ended.resolve;
     try {
-      await ended.promise;
+      await orAbort(ended.promise, signal);
     } finally {
       this.#end = undefined;
       stop();
-      signal.removeEventListener("abort", onAbort);
     }
   }
 }

@@ -5,7 +5,7 @@
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
-import { linkedAbort } from "./linked_abort.ts";
+import { linkedAbort, orAbort } from "./linked_abort.ts";
 import type { Randomness } from "./randomness.ts";
 import { type Backoff, nextDelayMs } from "./retry.ts";
 
@@ -148,12 +148,7 @@ class Supervisor {
     this.#options.onRestart?.(worker.name);
     const delayMs = nextDelayMs(backoff, failures, randomness.fraction());
     const level = isPassing?.(error) ? "warn" : "error";
-    log[level]("worker_restarting", {
-      worker: worker.name,
-      failures,
-      againInMs: delayMs,
-      error,
-    });
+    log[level]("worker_restarting", { worker: worker.name, failures, againInMs: delayMs, error });
     try {
       await clock.sleep(delayMs, signal);
     } catch (reason) {
@@ -169,11 +164,8 @@ async function settledOrOverdue(
   { graceMs, signal }: { readonly graceMs: number; readonly signal: AbortSignal },
 ): Promise<void> {
   const ended = new AbortController();
-  const aborted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-  const overdue = aborted.then(() => clock.sleep(graceMs, ended.signal)).catch((error: unknown) => {
+  const aborted = orAbort(new Promise<never>(() => {}), signal);
+  const overdue = aborted.catch(() => clock.sleep(graceMs, ended.signal)).catch((error: unknown) => {
     if (!ended.signal.aborted) throw error;
   });
   try {

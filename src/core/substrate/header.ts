@@ -27,7 +27,9 @@ export type DigestItem =
     readonly engine: string;
     readonly data: Uint8Array;
   }
-  | { readonly kind: "runtimeUpdated" };
+  | { readonly kind: "runtimeUpdated" }
+  /** Kind that a later runtime has added: it is hashed as it is, and nothing is read from it. */
+  | { readonly kind: "unknown"; readonly encoded: Uint8Array };
 
 /** A block header. */
 export interface SubstrateHeader {
@@ -38,6 +40,7 @@ export interface SubstrateHeader {
   readonly digest: readonly DigestItem[];
 }
 
+const engineKinds = { 4: "consensus", 5: "seal", 6: "preRuntime" } as const;
 const engineIndexes = { consensus: 4, seal: 5, preRuntime: 6 } as const;
 const OTHER = 0;
 const RUNTIME_UPDATED = 8;
@@ -47,28 +50,27 @@ const engineCodec = fixedBytes(4);
 function encodeItem(item: DigestItem): Uint8Array {
   if (item.kind === "other") return concatBytes(Uint8Array.of(OTHER), bytes.enc(item.data));
   if (item.kind === "runtimeUpdated") return Uint8Array.of(RUNTIME_UPDATED);
+  if (item.kind === "unknown") return item.encoded;
   const engine = engineCodec.enc(fromByteText(item.engine));
   return concatBytes(Uint8Array.of(engineIndexes[item.kind]), engine, bytes.enc(item.data));
 }
 
 const u8Decoder = fixedBytes(1);
 
-const digestItemCodec: Codec<DigestItem> = createCodec(
+/** Indexes of the kinds that carry an engine. */
+function isEngineIndex(index: number | undefined): index is keyof typeof engineKinds {
+  return index === 4 || index === 5 || index === 6;
+}
+
+const digestItemCodec: Codec<DigestItem> = createCodec<DigestItem>(
   encodeItem,
   createDecoder((stream) => {
     const index = u8Decoder.dec(stream)[0];
-    if (index === OTHER) return { kind: "other" as const, data: bytes.dec(stream) };
-    if (index === RUNTIME_UPDATED) return { kind: "runtimeUpdated" as const };
-    const kind = index === engineIndexes.consensus
-      ? "consensus" as const
-      : index === engineIndexes.seal
-      ? "seal" as const
-      : index === engineIndexes.preRuntime
-      ? "preRuntime" as const
-      : undefined;
-    if (kind === undefined) throw new ScaleError("invalid", "DigestItem");
+    if (index === OTHER) return { kind: "other", data: bytes.dec(stream) };
+    if (index === RUNTIME_UPDATED) return { kind: "runtimeUpdated" };
+    if (!isEngineIndex(index)) throw new ScaleError("invalid", "DigestItem");
     const engine = toByteText(engineCodec.dec(stream));
-    return { kind, engine, data: bytes.dec(stream) };
+    return { kind: engineKinds[index], engine, data: bytes.dec(stream) };
   }),
 );
 
@@ -90,9 +92,14 @@ export const substrateHeaderCodec: Codec<SubstrateHeader> = Struct({
   digest: list(digestItemCodec),
 });
 
-/** Reads a digest item. @throws {ScaleError} */
+/**
+ * Reads a digest item that stands alone, so that one of an unknown kind has an end. @throws {ScaleError} when one of a
+ * known kind is malformed.
+ */
 export function decodeDigestItem(encoded: Uint8Array): DigestItem {
-  return decodeStrict(digestItemCodec, encoded, "DigestItem");
+  const [index] = encoded;
+  const isKnown = index === undefined || index === OTHER || index === RUNTIME_UPDATED || isEngineIndex(index);
+  return isKnown ? decodeStrict(digestItemCodec, encoded, "DigestItem") : { kind: "unknown", encoded };
 }
 
 /** Reads a header. @throws {ScaleError} */

@@ -2,14 +2,24 @@
  * Heads of parachains in the state of their relay chain.
  * Source: paritytech/polkadot-sdk: polkadot/runtime/parachains/src/paras/mod.rs (Heads: Twox64Concat para id to head data).
  */
-import { concatBytes, type Hash256, toHex } from "../encoding/bytes.ts";
+import { concatBytes, equalBytes, type Hash256, toHex } from "../encoding/bytes.ts";
 import { storagePrefix, twoxConcat } from "../ismp/storage_keys.ts";
-import { bytes, decodeStrict, u32 } from "../encoding/scale.ts";
+import { bytes, decodeStrict, ScaleError, u32 } from "../encoding/scale.ts";
 import { readSubstrateProof } from "../merkle/substrate_proof.ts";
+
+/** Prefix of the keys of all heads. */
+export const parachainHeadsPrefix: Uint8Array = storagePrefix("Paras", "Heads");
 
 /** Key of a parachain's newest head. */
 export function parachainHeadKey(paraId: number): Uint8Array {
-  return concatBytes(storagePrefix("Paras", "Heads"), twoxConcat(u32.enc(paraId)));
+  return concatBytes(parachainHeadsPrefix, twoxConcat(u32.enc(paraId)));
+}
+
+/** The parachain in the key of a head. @throws {ScaleError} for another key. */
+export function parachainOfHeadKey(key: Uint8Array): number {
+  const paraId = decodeStrict(u32, key.slice(parachainHeadsPrefix.length + 8), "Paras.Heads");
+  if (equalBytes(key, parachainHeadKey(paraId))) return paraId;
+  throw new ScaleError("invalid", "Paras.Heads");
 }
 
 /** Decodes the head data (for most parachains a SCALE header) of the stored value. @throws {ScaleError} */

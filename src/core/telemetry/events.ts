@@ -24,22 +24,7 @@ export const eventAreas = {
   "Waits": waitEvents,
 } as const satisfies Record<string, Record<string, EventText>>;
 
-/** Code of an event, e.g. `message_delivered`. */
-export type EventCode =
-  | keyof typeof programEvents
-  | keyof typeof endpointEvents
-  | keyof typeof chainEvents
-  | keyof typeof updateEvents
-  | keyof typeof hubProofEvents
-  | keyof typeof messageEvents
-  | keyof typeof feeEvents
-  | WaitEvent;
-
-/** Code of an event about a wait. */
-export type WaitEvent = keyof typeof waitEvents;
-
-/** Description of each event by its code. */
-export const events: Readonly<Record<EventCode, EventText>> = {
+const declared = {
   ...programEvents,
   ...endpointEvents,
   ...chainEvents,
@@ -48,4 +33,13 @@ export const events: Readonly<Record<EventCode, EventText>> = {
   ...messageEvents,
   ...feeEvents,
   ...waitEvents,
-};
+} as const;
+
+/** Code of an event, e.g. `message_delivered`. */
+export type EventCode = keyof typeof declared;
+
+/** Code of an event about a wait. */
+export type WaitEvent = keyof typeof waitEvents;
+
+/** Description of each event by its code. */
+export const events: Readonly<Record<EventCode, EventText>> = declared;

@@ -3,9 +3,8 @@
  * docs/operations/monitoring.md are written from this file (`deno task docs:metrics`).
  */
 import type { MetricText } from "./metrics/metric_text.ts";
-import { endpointMetrics, programMetrics } from "./metrics/program_metrics.ts";
+import { endpointMetrics, programMetrics, updateMetrics } from "./metrics/program_metrics.ts";
 import { chainMetrics, databaseMetrics, messageMetrics, moneyMetrics } from "./metrics/relay_metrics.ts";
-import { updateMetrics } from "./metrics/update_metrics.ts";
 
 /** Metrics by area, in the order of the documents. */
 export const metricAreas = {

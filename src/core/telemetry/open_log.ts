@@ -3,7 +3,7 @@ import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/lo
 import type { Clock } from "../runtime/clock.ts";
 import { type Entry, type FormatOptions, humanLine, humanText, jsonLine } from "./line_format.ts";
 import { type EventCode, events } from "./events.ts";
-import { type EventText, NOTHING } from "./events/event_text.ts";
+import type { EventText } from "./events/event_text.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
 import type { RecentWarning } from "./recent_warnings.ts";
 import { createRedactor } from "./redactor.ts";
@@ -174,8 +174,7 @@ function createWriter(options: LogOptions): EntryWriter {
 /** Adds to an error what the program does next, and what the operator can do. */
 function withAdvice(entry: Entry): Entry {
   const known: Readonly<Record<string, EventText>> = events;
-  const { reaction, action } = known[entry.event] ?? {};
-  const advice = action === undefined || action === NOTHING ? undefined : action;
+  const { reaction, action: advice } = known[entry.event] ?? {};
   return { ...entry, fields: { ...entry.fields, reaction, advice } };
 }
 

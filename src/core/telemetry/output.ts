@@ -1,5 +1,8 @@
 /** Standard output for log lines: a closed reader is no reason to stop relaying. */
 
+import { fstatSync } from "node:fs";
+import { escapeControls } from "../config/redact.ts";
+
 /** Destination of finished lines. */
 export interface LineOutput {
   /**
@@ -64,7 +67,7 @@ export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
     write(line: string): void {
       if (isClosed) return;
       if (gathered === "") queueMicrotask(flush);
-      gathered += `${line}\n`;
+      gathered += `${escapeControls(line, "\n\t\x1b")}\n`;
       if (gathered.length >= MAX_BUFFERED_CHARACTERS) flush();
     },
   };
@@ -87,4 +90,20 @@ function writeWhole(target: ByteOutput, bytes: Uint8Array): boolean {
 /** True for a pipe without a reader and a closed descriptor; a full disk may have space for the next line. */
 function isGoneForGood(error: unknown): boolean {
   return error instanceof Deno.errors.BrokenPipe || error instanceof Deno.errors.BadResource;
+}
+
+/**
+ * True when a descriptor is the stream that systemd has connected to its journal. Source: systemd.exec(5),
+ * `$JOURNAL_STREAM`: device and inode number of the stream, since the variable is inherited by processes whose output
+ * goes elsewhere.
+ * @param stream value of the variable; `undefined`: not set
+ */
+export function isJournalStream(descriptor: 1 | 2, stream: string | undefined): boolean {
+  if (stream === undefined) return false;
+  try {
+    const { dev, ino } = fstatSync(descriptor);
+    return stream === `${dev}:${ino}`;
+  } catch {
+    return false; // a closed descriptor
+  }
 }

@@ -1,8 +1,8 @@
 /** Last check of a line before it is written: no key leaves the program, even if a caller forgot about it. */
 import { redactUrl } from "../config/redact.ts";
 
-/** Minimum length of a redacted secret: shorter ones would blank out common words. */
-const MIN_SECRET_LENGTH = 6;
+/** Minimum length of a redacted secret: shorter ones would blank out parts of words. */
+const MIN_SECRET_LENGTH = 4;
 
 /** Locations in this program (`file:` in stacks) contain no keys. */
 const urlPattern = /\b(?!file:)[a-z][a-z0-9+.-]*:\/\/[^\s"'<>\\`]+/gi;

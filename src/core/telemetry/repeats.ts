@@ -1,5 +1,5 @@
 /** Keeps a repeated fault from filling the log: first the line, then counts per five minutes. */
-import { errorCode } from "./field_value.ts";
+import { errorCode } from "./line_format.ts";
 import type { Entry } from "./line_format.ts";
 
 /** Time for which equal lines are counted instead of written. */

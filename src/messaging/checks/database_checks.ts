@@ -46,12 +46,10 @@ export async function inspectForChecks(
   const rows = judgeDatabase(path, facts, isLocked && await isAnswered());
   return {
     databaseRows: () => rows,
-    knownNonces: (chain) => {
-      if (facts.kind === "unusable") {
-        return { kind: "unknown", reason: "the database cannot be read now, so nonces were not compared" };
-      }
-      return toKnown(facts.kind === "usable" ? facts.content?.get(chain) : undefined);
-    },
+    knownNonces: (chain) =>
+      facts.kind === "unusable"
+        ? { kind: "unknown", reason: "the database cannot be read now, so nonces were not compared" }
+        : toKnown(facts.kind === "usable" ? facts.content?.get(chain) : undefined),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Rows about the database. Pure; the facts come from `ledger/inspect.ts`. */
 import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
+import { describeExposure } from "../../core/config/file_failure.ts";
 import type { DatabaseFacts, FileOwner } from "../ledger/inspect.ts";
 
 /**
@@ -34,7 +35,10 @@ export function judgeDatabase(
         ? `tables of version ${version}`
         : `tables of version ${version}, which the start migrates to ${newest} after a copy`;
       const found = `${path}: writable, ${tables}, ${size}${describeOwner(owner)}`;
-      return [{ ...row, result: "ok", found }, free];
+      const exposure = describeExposure(owner.mode, { isSecret: false });
+      if (exposure === undefined) return [{ ...row, result: "ok", found }, free];
+      const advice = `chmod 600 ${path}`;
+      return [{ ...row, result: "warning", found: `${found}: ${exposure}`, advice }, free];
     }
     case "unusable": {
       const { code, message } = facts.fault;

@@ -15,13 +15,14 @@ const AFTER_HELP = `
 Example:
   causeway --config=relayer.toml --db=relayer.db accumulate-fees --wait --withdraw
 
-The hub pays on the chain that the fees come from; the account there needs native tokens for the
-delivery of the payment. Amounts below 10 whole units of the fee token, or below the hub's own
-minimum, stay on the hub and add up.
+The hub pays on the chain that the fees come from. Where the host's manager accepts the network's
+relayer only, that one delivers the payment, and --wait awaits it; elsewhere the account there needs
+native tokens for that. Amounts below 10 whole units of the fee token, or below the hub's own minimum,
+stay on the hub and add up.
 
-Exit status: 0 everything was done or is not available yet, or stopped by a signal (run it again to
-continue); 1 something failed, or the database is in use; 2 wrong command line; 130 stopped by a
-second signal.`;
+Exit status: 0 everything was done, dispatched or is not available yet, or stopped by a signal (run it
+again to continue); 1 something failed, which the tables name, or the database is in use; 2 wrong
+command line; 130 stopped by a second signal.`;
 
 /** The command. */
 export const accumulateFees = defineCommand<MessagingRun, AccumulateOptions>({

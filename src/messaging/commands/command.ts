@@ -18,6 +18,8 @@ export interface CommandDeps extends RunDeps {
   readonly database: string;
   /** Reads facts about the machine; only before the database is opened. */
   readonly machine: () => MachineFacts;
+  /** Drops the right to write files, as `openLedger` does. */
+  readonly dropWriteAccess: () => void;
   /** Opens the database for reading only. */
   readonly openReadOnly: () => Ledger;
   /** Sends a line to the relayer that runs on the database; `undefined`: none runs. Throws a `ControlFault`. */

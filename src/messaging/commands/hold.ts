@@ -1,7 +1,7 @@
 /** `hold`: messages of a module or route wait until they are released. */
 import { defineCommand } from "../../core/commands/command.ts";
 import type { MessagingRun } from "./command.ts";
-import { toSubjectText } from "./subject_argument.ts";
+import { toSubjectText } from "./hex_arguments.ts";
 
 const AFTER_HELP = `
 Examples:

@@ -4,7 +4,7 @@ import { formatValues } from "../../core/runtime/text_table.ts";
 import type { RelayResult } from "../control/operations/relay.ts";
 import type { MessagingRun } from "./command.ts";
 import { formatDecision } from "./decision_text.ts";
-import { toHashText } from "./hash_argument.ts";
+import { toHashText } from "./hex_arguments.ts";
 
 const AFTER_HELP = `
 Examples:

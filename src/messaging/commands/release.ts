@@ -1,7 +1,7 @@
 /** `release`: what is held by the operator, or suspended, travels again. */
 import { defineCommand } from "../../core/commands/command.ts";
 import type { MessagingRun } from "./command.ts";
-import { toSubjectText } from "./subject_argument.ts";
+import { toSubjectText } from "./hex_arguments.ts";
 
 const AFTER_HELP = `
 Examples:
@@ -11,8 +11,9 @@ Examples:
 
 Releases what "hold" holds, and messages that are suspended because deliveries from their sender to
 their receiver cost gas and had no effect (after two retries the relayer stops retrying on its
-own): by sender or receiver, or with *:<chain> all that go to a chain. Without an argument everything
-is released. Each release is printed.
+own): by sender or receiver, or with *:<chain> all that go to a chain. Modules that take deliveries
+of another account only are read again at once. Without an argument everything is released. Each
+release is printed.
 
 Exit status: 0 also when nothing is held, 1 the database cannot be used, 2 wrong command line.`;
 
@@ -33,10 +34,11 @@ export const releaseCommand = defineCommand<MessagingRun, string | undefined>({
     return await ask(run, {
       operation: releaseOperation,
       input: subject === undefined ? {} : { subject },
-      show: ({ holds, pairs, left }) => {
+      show: ({ holds, pairs, gated, left }) => {
         for (const text of holds) print(`${text} released`);
         for (const { target, from, to } of pairs) print(`${target}: ${from} -> ${to} released`);
-        if (holds.length + pairs.length === 0) print("No messages of that are held or suspended.");
+        if (gated > 0) print(`Gates are read again; messages that waited for another account: ${gated}`);
+        if (holds.length + pairs.length + gated === 0) print("No messages of that are held or suspended.");
         if (left.length > 0) print(`Held still: ${left.join(", ")}`);
       },
     });

@@ -51,9 +51,9 @@ export async function claimAndWithdraw(
     : await runClaims(context, { waits: options.waits, everyMs }, signal);
   if (claims !== undefined) logClaims(context, claims, options.print);
   const withdrawals = options.withdraws && !signal.aborted
-    ? await runWithdrawals(context, everyMs, signal)
+    ? await runWithdrawals(context, { waits: options.waits, everyMs }, signal)
     : undefined;
-  if (withdrawals !== undefined) logWithdrawals(context.log, withdrawals);
+  if (withdrawals !== undefined) logWithdrawals(context.log, withdrawals, options.print);
   if (signal.aborted) {
     context.log.info("program_stopped");
     return exitCodes.ok;
@@ -75,6 +75,11 @@ function logClaims(
   print(summary.render((chain, amount) => context.units.text(chain, amount)));
 }
 
-function logWithdrawals(log: Log, { paid, open, failed }: WithdrawalRun): void {
-  log.info("withdrawals_finished", { paid, underWay: open, failed });
+function logWithdrawals(
+  log: Log,
+  { paid, gated, open, failed, text }: WithdrawalRun,
+  print: CommandDeps["print"],
+): void {
+  log.info("withdrawals_finished", { paid, gated, underWay: open, failed });
+  print(text);
 }

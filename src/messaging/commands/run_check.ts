@@ -19,6 +19,7 @@ export async function runCheck(
   try {
     const isAnswered = (): Promise<boolean> => isRelayerAnswering(deps, signal);
     const database = await inspectForChecks(deps.database, deps.clock, { chains, isAnswered });
+    deps.dropWriteAccess();
     const subjects = { ...deps, config, hub, chains, machine: deps.machine(), ...database };
     const jobs = planChecks(subjects);
     const rows = await runChecks(deps, jobs, signal);

@@ -1,62 +1,106 @@
 /** One pass of withdrawals: requests everything above the minimum, then follows every open payment to its delivery. */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { formatTable } from "../../core/runtime/text_table.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import { settleDeliveries } from "./run_claims.ts";
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
-import { ATTEMPTS_PER_ROUND } from "../fees/withdrawals/withdrawal_step.ts";
+import { judgePayment } from "../fees/withdrawals/withdrawal_step.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
+import type { WithdrawalRow } from "../ledger/ledger.ts";
+
+/** Options of the pass. */
+export interface WithdrawalOptions {
+  /** True: payments that another account has to deliver are awaited, too. */
+  readonly waits: boolean;
+  /** Pause between rounds, ms. */
+  readonly everyMs: number;
+}
 
 /** Result of the pass. */
 export interface WithdrawalRun {
   /** Number of payments that reached their chain. */
   readonly paid: number;
-  /** Payments still open when the run was aborted; the running relayer continues with them. */
+  /** Payments that the hub has dispatched and another account delivers. */
+  readonly gated: number;
+  /** Other payments still open; the running relayer continues with them. */
   readonly open: number;
   /** Requests that the hub refused, payments that could not be delivered, chains that did not answer. */
   readonly failed: number;
+  /** Table for people: each withdrawal, and each chain on which none could be requested. */
+  readonly text: string;
 }
 
 /** Maximum number of times the hub or a chain may fail to answer before the run gives up. */
 const MAX_FAILURES = 5;
 
-/** Runs until every payment is on its chain or has failed three times; an abort ends it with everything recorded. */
+/** Runs until every payment is on its chain, or cannot be delivered now; an abort ends it with everything recorded. */
 export async function runWithdrawals(
   context: FeeContext,
-  everyMs: number,
+  options: WithdrawalOptions,
   signal: AbortSignal,
 ): Promise<WithdrawalRun> {
-  const run = new WithdrawalPass(context, everyMs);
+  const run = new WithdrawalPass(context, options);
   try {
     await run.repeat(signal);
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-  return run.result();
+  return run.result(signal.aborted);
 }
+
+/** What has become of a withdrawal so far. `open`: it is awaited. */
+interface Standing {
+  readonly kind: "paid" | "gated" | "later" | "open" | "failed";
+  readonly text: string;
+}
+
+/** Says what becomes of a dispatched payment without this command. */
+const PROSPECTS = {
+  gated: "waits for the network's relayer",
+  later: "waits for the running relayer",
+  refused: "refused, and tried again by the running relayer",
+} as const;
 
 class WithdrawalPass {
   readonly #context: FeeContext;
-  readonly #everyMs: number;
+  readonly #options: WithdrawalOptions;
   readonly #rounds: WithdrawalRounds;
   readonly #notices: WaitNotices;
   readonly #before: ReadonlySet<number>;
-  readonly #attemptsBefore: ReadonlyMap<number, number>;
-  /** Payments that wait for a lower gas price: the running relayer delivers them later. */
-  readonly #tooDear = new Set<number>();
   #orders: readonly OrderReport[] | undefined;
   #failures = 0;
 
-  constructor(context: FeeContext, everyMs: number) {
+  constructor(context: FeeContext, options: WithdrawalOptions) {
     this.#context = context;
-    this.#everyMs = everyMs;
+    this.#options = options;
     this.#rounds = new WithdrawalRounds(context);
     this.#notices = new WaitNotices(context);
-    const { withdrawals } = context.ledger;
     const isOver = new Set(["done", "void"]);
     this.#before = new Set(
-      withdrawals.listRecent(10_000).filter(({ state }) => isOver.has(state)).map(({ id }) => id),
+      context.ledger.withdrawals.listRecent(10_000).filter(({ state }) => isOver.has(state)).map(({ id }) =>
+        id
+      ),
     );
-    this.#attemptsBefore = new Map(withdrawals.listOpen().map(({ id, attempts }) => [id, attempts]));
+    this.#wakePayments();
+  }
+
+  /** Makes payments due that wait for another attempt: the operator asks for it now. */
+  #wakePayments(): void {
+    const { ledger, clock, legTo, chains } = this.#context;
+    ledger.transaction(() => {
+      for (const { chain, dispatch } of ledger.withdrawals.listOpen()) {
+        const message = dispatch && ledger.messages.find(dispatch.commitment, chain);
+        if (message?.state !== "held" || !chains.has(chain)) continue;
+        const { reason, detail, commitment } = message;
+        ledger.messages.transition(commitment, chain, {
+          to: "held",
+          reason,
+          detail,
+          nextAttemptAtMs: clock.now(),
+        });
+        legTo(chain).wake.wake();
+      }
+    });
   }
 
   async repeat(signal: AbortSignal): Promise<void> {
@@ -64,7 +108,7 @@ class WithdrawalPass {
       const backoffMs = this.#failures === 0
         ? 0
         : nextDelayMs(transientBackoff, this.#failures, this.#context.random.fraction());
-      await this.#context.clock.sleep(Math.max(this.#everyMs, backoffMs), signal);
+      await this.#context.clock.sleep(Math.max(this.#options.everyMs, backoffMs), signal);
     }
   }
 
@@ -73,9 +117,7 @@ class WithdrawalPass {
     const context = this.#context;
     try {
       await settleDeliveries(context, signal);
-      for (const { row, action } of await this.#rounds.advance(signal)) {
-        if (action.kind === "report_too_dear") this.#tooDear.add(row.id);
-      }
+      await this.#rounds.advance(signal);
       if (this.#orders === undefined || this.#isOrderOpen()) {
         this.#orders = await this.#rounds.orderNow(signal);
       }
@@ -87,15 +129,14 @@ class WithdrawalPass {
       context.log.warn("hub_unavailable", { failures: this.#failures, error });
     }
     if (this.#failures >= MAX_FAILURES) return true;
-    if (this.#failures > 0 || this.#orders === undefined || this.#isOrderOpen()) return false;
-    const open = this.#open();
-    for (const { chain, id, state } of open) {
+    const awaited = this.#touched().filter((row) => this.#isAwaited(row));
+    for (const { chain, id, state } of awaited) {
       this.#notices.waiting(`${id}`, {
         event: "withdrawals_awaited",
         fields: { chain, withdrawal: id, state },
       });
     }
-    return open.length === 0;
+    return this.#failures === 0 && !this.#isOrderOpen() && awaited.length === 0;
   }
 
   /** True when an account could not be read, or its nonce was in use. */
@@ -103,41 +144,69 @@ class WithdrawalPass {
     return this.#orders?.some(({ results }) => results === "unreachable" || results.includes("busy")) ?? true;
   }
 
-  /** Lists the rows that this pass still waits for. */
-  #open(): ReturnType<FeeContext["ledger"]["withdrawals"]["listOpen"]> {
-    return this.#context.ledger.withdrawals.listOpen().filter((row) =>
-      this.#context.chains.has(row.chain) && !this.#hasFailed(row) && !this.#isThere(row) &&
-      !this.#tooDear.has(row.id)
+  /** Lists the withdrawals of this pass, oldest first. */
+  #touched(): readonly WithdrawalRow[] {
+    const { ledger, chains } = this.#context;
+    return ledger.withdrawals.listRecent(10_000).toReversed()
+      .filter(({ id, chain }) => !this.#before.has(id) && chains.has(chain));
+  }
+
+  #isAwaited(row: WithdrawalRow): boolean {
+    const { kind } = this.#judge(row);
+    return kind === "open" || (kind === "gated" && this.#options.waits);
+  }
+
+  #judge(row: WithdrawalRow): Standing {
+    const { ledger } = this.#context;
+    if (row.state === "done") return { kind: "paid", text: "paid out" };
+    if (row.state === "void") {
+      return { kind: "failed", text: `not paid: ${row.detail ?? "the hub refused it"}` };
+    }
+    const message = row.dispatch && ledger.messages.find(row.dispatch.commitment, row.chain);
+    // The block may not be final: the running relayer monitors that.
+    if (message?.state === "delivered" || message?.state === "delivered_by_other") {
+      return { kind: "paid", text: "paid out" };
+    }
+    if (this.#rounds.failuresOf(row) >= MAX_FAILURES) {
+      return { kind: "failed", text: `${row.state}, but the chain or the hub does not answer` };
+    }
+    const isDue = message === undefined || message.nextAttemptAtMs <= this.#context.clock.now();
+    const prospect = isDue ? "soon" : judgePayment(message);
+    if (prospect === "soon") return { kind: "open", text: `${row.state}, under way` };
+    const why = [message?.reason, message?.detail].filter((part) => part !== undefined).join(": ");
+    const kind = prospect === "refused" ? "failed" : prospect;
+    return { kind, text: `dispatched, ${PROSPECTS[prospect]} (${why})` };
+  }
+
+  /** Counts the outcomes of the rows, and describes them. */
+  result(isAborted: boolean): WithdrawalRun {
+    const rows = this.#touched().map((row) => ({ row, standing: this.#judge(row) }));
+    const count = (kind: Standing["kind"]): number =>
+      rows.filter(({ standing }) => standing.kind === kind).length;
+    const problems = (this.#orders ?? []).flatMap(({ chain, results }): string[][] =>
+      results === "unreachable"
+        ? [[chain, "", "not requested: the chain or the hub does not answer"]]
+        : results.filter((result) => result === "refused").map(
+          () => [chain, "", "not requested: the hub refuses it"],
+        )
     );
-  }
-
-  #hasFailed({ id, attempts }: { readonly id: number; readonly attempts: number }): boolean {
-    return attempts - (this.#attemptsBefore.get(id) ?? 0) >= ATTEMPTS_PER_ROUND;
-  }
-
-  /**
-   * True when the payment is on its chain, possibly in a block that is not final: the running relayer monitors that.
-   */
-  #isThere(row: ReturnType<FeeContext["ledger"]["withdrawals"]["listOpen"]>[number]): boolean {
-    if (row.dispatch === undefined) return false;
-    const message = this.#context.ledger.messages.find(row.dispatch.commitment, row.chain);
-    return message?.state === "delivered" || message?.state === "delivered_by_other";
-  }
-
-  /** Counts the outcomes of the rows. */
-  result(): WithdrawalRun {
-    const { withdrawals } = this.#context.ledger;
-    const touched = withdrawals.listRecent(10_000).filter(({ id }) => !this.#before.has(id));
-    const paid = touched.filter((row) => row.state === "done" || this.#isThere(row)).length;
-    const lost =
-      touched.filter((row) =>
-        row.state === "void" || (row.state !== "done" && !this.#isThere(row) && this.#hasFailed(row))
-      ).length;
-    const refused = (this.#orders ?? []).flatMap(({ results }) => results === "unreachable" ? [] : results)
-      .filter((result) => result === "refused").length;
-    const silent = this.#orders === undefined
-      ? 1
-      : this.#orders.filter(({ results }) => results === "unreachable").length;
-    return { paid, open: touched.length - paid - lost, failed: lost + refused + silent };
+    const isUnanswered = this.#orders === undefined || this.#failures >= MAX_FAILURES;
+    if (isUnanswered && problems.length === 0 && !isAborted) {
+      problems.push(["hub", "", "the hub does not answer"]);
+    }
+    const lines = rows.map(({ row: { chain, amount }, standing }) => [
+      chain,
+      this.#context.units.text(chain, amount),
+      standing.text,
+    ]);
+    return {
+      paid: count("paid"),
+      gated: count("gated"),
+      open: count("open") + count("later"),
+      failed: count("failed") + problems.length,
+      text: lines.length + problems.length === 0
+        ? "Nothing to withdraw: no account has the minimum."
+        : formatTable([["chain", "amount", "withdrawal"], ...lines, ...problems]),
+    };
   }
 }

@@ -5,7 +5,7 @@ import { formatTable, formatValues, shownTime } from "../../core/runtime/text_ta
 import type { LegView } from "../control/operations/show.ts";
 import type { MessagingRun } from "./command.ts";
 import { formatDecision } from "./decision_text.ts";
-import { toHashText } from "./hash_argument.ts";
+import { toHashText } from "./hex_arguments.ts";
 
 const AFTER_HELP = `
 Example:

@@ -112,6 +112,17 @@ const relayerKeys = {
       "are always retried.",
     example: 300,
   }),
+  retryModules: withDefault(
+    listOf(moduleId, { expected: "an array of module identifiers", identity: toHex }),
+    [],
+    {
+      name: "retry_modules",
+      description:
+        "Receiving modules whose messages are never given up: what failed or did not pay is tried again, every 300 s " +
+        "where no frequency is configured. Empty: none.",
+      example: ["0x00000000000000000000000000000000000000aa"],
+    },
+  ),
   maximumDailyLoss: optional(positiveAmount("dollars"), {
     name: "maximum_daily_loss",
     description:

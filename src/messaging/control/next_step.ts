@@ -17,6 +17,9 @@ const waits: Readonly<Record<HoldReason, string>> = {
   suspended:
     "Deliveries between its modules were paid for and had no effect. One message is tried again now and then; " +
     "`release` lets all of them go.",
+  gated:
+    "Its receiving module accepts deliveries of one other account only, which `detail` names: that one delivers it. " +
+    "The module is read again every day; `release` does it now.",
   not_executed: "It was delivered, but the receiving module failed, so that nothing counts.",
   reverted: "Its transaction was reverted.",
   challenge_period: "The target accepts the proof only after its challenge period.",

@@ -13,7 +13,6 @@ import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Limit } from "../../core/runtime/limit.ts";
 import type { FeeUnits } from "./fee_units.ts";
 import type { HubCalls, NonceTurns } from "./hub_calls.ts";
-import type { ProvableHeight, WaitingPayment } from "./withdrawals/payment_bundles.ts";
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */
@@ -50,18 +49,13 @@ export interface FeeContext extends RelayDeps {
   readonly withdrawalTurn: Limit;
   /** True in the running relayer, where other workers settle transactions. */
   readonly isSettledElsewhere: boolean;
+  /** True for chains whose leg has a worker, which delivers payments among its messages. */
+  readonly isServed: (chain: StateMachine) => boolean;
   readonly units: FeeUnits;
   readonly settings: RelaySettings;
   readonly withdrawals: WithdrawalSettings;
   /** The leg from the hub to a configured chain; its turns are shared with the worker that delivers there. */
   readonly legTo: (chain: StateMachine) => Leg;
-  /**
-   * For chains that learn the hub's heights from bundled consensus proofs: finds a height at or above the payment's
-   * block with the proofs to send in front; `undefined`: none yet. Absent when no chain uses bundled proofs.
-   */
-  readonly bundleTo?:
-    | ((chain: Chain, payment: WaitingPayment, signal: AbortSignal) => Promise<ProvableHeight | undefined>)
-    | undefined;
   /** Address of the host contract, 20 bytes; `undefined` for chains without one. */
   readonly hostOf: (chain: StateMachine) => Uint8Array | undefined;
 }

@@ -1,11 +1,13 @@
 /** Copies of the database file, which appear under their name when they are complete and were read back. */
 import type { Clock } from "../../core/runtime/clock.ts";
+import { explainForeignPath, statOrUndefined } from "../../core/runtime/file_access.ts";
 import { toLedgerFault } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
+import { makeFolderBeside } from "./file_copy.ts";
 import { toFileFault } from "./file_faults.ts";
 import { openReadOnlyDatabase } from "./open.ts";
 import { checkIntegrity } from "./schema.ts";
-import { basename, dirname, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 
 /** More pages than a database has: all are read in one transaction, which no write of the relayer begins again. */
@@ -24,7 +26,8 @@ export async function copyDatabase(
   openReadOnlyDatabase(path, clock).close();
   let folder: string | undefined;
   try {
-    folder = makeFolder(path, target);
+    refuseTarget(path, target);
+    folder = makeFolderBeside(target);
     await copyPages(path, `${folder}/copy.db`);
     return finish(`${folder}/copy.db`, target, clock);
   } catch (error) {
@@ -43,29 +46,17 @@ async function copyPages(path: string, copy: string): Promise<void> {
   }
 }
 
-/** Makes a folder on the file system of the target that only this user may enter. */
-function makeFolder(path: string, target: string): string {
-  const directory = dirname(resolve(target));
-  if (exists(target)) {
+/** @throws {LedgerFault} when there is something at the place of the copy, or nowhere to put it. */
+function refuseTarget(path: string, target: string): void {
+  const foreign = explainForeignPath(target);
+  if (foreign !== undefined) throw new LedgerFault("denied", { path, text: foreign });
+  if (statOrUndefined(target) !== undefined) {
     throw new LedgerFault("not_a_file", { path, text: `the copy ${target} exists already. Name a new file` });
   }
-  if (!exists(directory)) {
-    throw new LedgerFault("no_directory", {
-      path,
-      text: `the directory ${directory} does not exist. Create it first`,
-    });
-  }
-  return Deno.makeTempDirSync({ dir: directory, prefix: `.${basename(target)}-` });
-}
-
-function exists(place: string): boolean {
-  try {
-    Deno.lstatSync(place);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+  const directory = dirname(resolve(target));
+  if (statOrUndefined(directory) !== undefined) return;
+  const text = `the directory ${directory} does not exist. Create it first`;
+  throw new LedgerFault("no_directory", { path, text });
 }
 
 /** Reads the complete copy back, and moves it to its place. */

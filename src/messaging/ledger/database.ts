@@ -2,7 +2,6 @@
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Parameters, Row } from "./columns.ts";
 import { LedgerFault, type LedgerFaultCode } from "./fault.ts";
-import type { AskedQuestion, RememberedAnswers } from "./remembered_answers.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 /** Result code of SQLite (https://sqlite.org/rescode.html) that is a fault of the file, not of the caller. */
@@ -75,12 +74,6 @@ export function toLedgerFault(error: unknown, path: string): LedgerFault | undef
   return known && new LedgerFault(known.code, { path, text: known.text, cause: error });
 }
 
-/** A statement with its parameters, and how it is run. */
-type Question = Omit<AskedQuestion, "nowMs">;
-
-/** A statement that changes nothing. */
-const SELECT = /^\s*SELECT\b/i;
-
 /** Database connection. Statements are prepared once and cached: there are as many as queries in this folder. */
 export class Database {
   readonly path: string;
@@ -89,8 +82,6 @@ export class Database {
   readonly #statements = new Map<string, StatementSync>();
   readonly #endings: (() => void)[] = [];
   #isInTransaction = false;
-  /** Answers that hold until something is written; `undefined`: others may write to the file. */
-  #answers: RememberedAnswers | undefined;
 
   /** `clock` dates the rows. */
   constructor(sqlite: DatabaseSync, path: string, clock: Pick<Clock, "now">) {
@@ -106,24 +97,18 @@ export class Database {
 
   /** Runs statements without parameters and results (schema, pragmas). */
   execute(sql: string): void {
-    this.#answers?.forget();
     this.#guard(() => this.#sqlite.exec(sql));
   }
 
   /** Runs a statement that changes rows. */
   run(sql: string, parameters: Parameters = {}): { readonly changes: number; readonly lastId: number } {
-    this.#answers?.forget();
     const result = this.#guard(() => this.#prepare(sql).run(bind(parameters)));
     return { changes: Number(result.changes), lastId: Number(result.lastInsertRowid) };
   }
 
   /** First row of a query. */
   row(sql: string, parameters: Parameters = {}): Row | undefined {
-    const ask = (): Row[] => {
-      const found = this.#guard(() => this.#prepare(sql).get(bind(parameters)));
-      return found === undefined ? [] : [found];
-    };
-    return this.#remembered({ sql, parameters, ask, isOne: true }).at(0);
+    return this.#guard(() => this.#prepare(sql).get(bind(parameters)));
   }
 
   /**
@@ -132,13 +117,7 @@ export class Database {
    * select.c), which takes ten times as long as running it.
    */
   rows(sql: string, parameters: Parameters = {}): readonly Row[] {
-    const ask = (): Row[] => this.#guard(() => this.#prepare(sql).all(bind(parameters)));
-    return this.#remembered({ sql, parameters, ask, isOne: false });
-  }
-
-  /** Lets answers be remembered from now on: this process alone writes to the file. */
-  remember(answers: RememberedAnswers): void {
-    this.#answers = answers;
+    return this.#guard(() => this.#prepare(sql).all(bind(parameters)));
   }
 
   /**
@@ -173,14 +152,6 @@ export class Database {
     this.#statements.clear();
     if (this.#sqlite.isOpen) this.#sqlite.close();
     for (const end of this.#endings.splice(0)) end();
-  }
-
-  #remembered(question: Question): readonly Row[] {
-    if (!SELECT.test(question.sql)) this.#answers?.forget();
-    else if (this.#answers !== undefined && !this.#isInTransaction) {
-      return this.#answers.find({ ...question, nowMs: this.now() });
-    }
-    return question.ask();
   }
 
   #prepare(sql: string): StatementSync {

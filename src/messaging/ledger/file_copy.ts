@@ -1,7 +1,7 @@
 /** A copy of the database file as it is, for the time before its tables are migrated. */
 import type { Database } from "./database.ts";
 import { toFileFault } from "./file_faults.ts";
-import { resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 const BLOCK_BYTES = 1_048_576;
@@ -11,9 +11,11 @@ const BLOCK_BYTES = 1_048_576;
  * @throws {LedgerFault}
  */
 export function copyAndClose(db: Database, target: string): void {
-  const unfinished = `${target}.tmp`;
   const sources: Deno.FsFile[] = [];
+  let folder: string | undefined;
   try {
+    folder = makeFolderBeside(target);
+    const unfinished = `${folder}/copy.db`;
     const place = Deno.realPathSync(resolve(db.path));
     // Nobody else writes now, and nobody empties the log: whatever of it is in the file already, together they are whole.
     db.transaction(() => {
@@ -27,12 +29,18 @@ export function copyAndClose(db: Database, target: string): void {
     // Closing any descriptor of a file drops all of this process's locks on it (POSIX): the connection goes first.
     db.close();
     for (const source of sources) source.close();
+    if (folder !== undefined) Deno.removeSync(folder, { recursive: true });
   }
+}
+
+/** Makes a folder on the file system of a file that only this user may enter. */
+export function makeFolderBeside(target: string): string {
+  return Deno.makeTempDirSync({ dir: dirname(resolve(target)), prefix: `.${basename(target)}-` });
 }
 
 /** Copies a file; returns what is still open of it. */
 function copyFile(from: string, to: string): Deno.FsFile {
-  using target = Deno.openSync(to, { write: true, create: true, truncate: true });
+  using target = Deno.openSync(to, { write: true, createNew: true, mode: 0o600 });
   const source = Deno.openSync(from);
   const block = new Uint8Array(BLOCK_BYTES);
   for (let count = source.readSync(block); count !== null; count = source.readSync(block)) {

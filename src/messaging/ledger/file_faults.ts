@@ -1,13 +1,14 @@
 /**
  * Faults of the file system, told as faults of the database: what is wrong with a path, and what to do about it.
  */
+import { explainForeignPath } from "../../core/runtime/file_access.ts";
 import { LedgerFault } from "./fault.ts";
 import { dirname, resolve } from "node:path";
 
 /** Size of the file that is written to find out what fails: the index that SQLite keeps beside its log is half of it. */
 const PROBE_BYTES = 65_536;
 
-/** @throws {LedgerFault} when there is no directory for the file, or something else in its place. */
+/** @throws {LedgerFault} when there is no directory for the file, something else in its place, or it is not for root. */
 export function refuseWrongPlace(path: string): void {
   const directory = dirname(resolve(path));
   const parent = statOrUndefined(directory, path);
@@ -23,6 +24,8 @@ export function refuseWrongPlace(path: string): void {
       text: `${directory} is not a directory. Name another path with --db`,
     });
   }
+  const foreign = explainForeignPath(path);
+  if (foreign !== undefined) throw new LedgerFault("denied", { path, text: foreign });
   const file = findFile(path);
   if (file !== undefined && !file.isFile) {
     const kind = file.isDirectory ? "a directory" : "not a regular file";
@@ -56,7 +59,9 @@ export function findReason(path: string): LedgerFault | undefined {
   }
   const probe = `${file}.probe`;
   try {
-    Deno.writeFileSync(probe, new Uint8Array(PROBE_BYTES));
+    removeQuietly(probe); // a link is not followed: what is left there is never written to
+    using written = Deno.openSync(probe, { write: true, createNew: true, mode: 0o600 });
+    written.writeSync(new Uint8Array(PROBE_BYTES));
     return undefined;
   } catch (error) {
     return toFileFault(error, path, directory);

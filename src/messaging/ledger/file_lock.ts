@@ -24,9 +24,8 @@ export function takeLock(path: string): FileLock {
   const place = placeOf(path);
   let file: Deno.FsFile | undefined;
   try {
-    const opened = file = Deno.openSync(place, { read: true, write: true, create: true });
+    const opened = file = openOwn(path, place);
     if (!file.tryLockSync(true)) throw heldFault(path, place, file);
-    giveToOwner(place, path);
     const note = `${Deno.pid}\nThe process that works on this database locks this file. Leave it here.\n`;
     file.truncateSync();
     file.writeSync(new TextEncoder().encode(note));
@@ -35,6 +34,22 @@ export function takeLock(path: string): FileLock {
     file?.close();
     throw error instanceof LedgerFault ? error : toFileFault(error, path, place);
   }
+}
+
+/** Makes the file, or opens the one that is there: it is emptied later, so it must be ours, and is not found by a link. */
+function openOwn(path: string, place: string): Deno.FsFile {
+  try {
+    return Deno.openSync(place, { read: true, write: true, createNew: true, mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+  const found = Deno.lstatSync(place);
+  const file = isOwnFile(found) ? Deno.openSync(place, { read: true, write: true }) : undefined;
+  const opened = file?.statSync();
+  if (file !== undefined && opened?.ino === found.ino && opened.dev === found.dev) return file;
+  file?.close();
+  const text = `${place} is not a file of this user alone. Remove it while no relayer runs on this database`;
+  throw new LedgerFault("denied", { path, text });
 }
 
 /** Unlocks before it closes: a child process that was just forked has the file open for a moment longer (flock(2)). */
@@ -82,13 +97,7 @@ function readHolder(file: Deno.FsFile): string | undefined {
   return /^\d+/.exec(new TextDecoder().decode(bytes.subarray(0, count)))?.[0];
 }
 
-/** A command that root runs by hand must not leave a file that the relayer's user cannot lock. */
-function giveToOwner(place: string, path: string): void {
-  const owner = Deno.statSync(resolve(path));
-  if (owner.uid === null || owner.gid === null || Deno.statSync(place).uid === owner.uid) return;
-  try {
-    Deno.chownSync(place, owner.uid, owner.gid);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.PermissionDenied)) throw error; // only root may, and only root must
-  }
+/** True for a regular file of this user that has no other name. */
+function isOwnFile({ isFile, uid, nlink }: Deno.FileInfo): boolean {
+  return isFile && nlink === 1 && uid === Deno.uid();
 }

@@ -49,7 +49,7 @@ export function inspectDatabase<T>(
     const newest = migrations.length;
     const db = openUnchanged(path, clock);
     try {
-      const version = readSchemaVersion(db, newest);
+      const version = readSchemaVersion(db, migrations);
       const content = version === newest ? read(createLedger(db)) : undefined;
       const owner = { uid: file.uid ?? undefined, gid: file.gid ?? undefined, mode: file.mode ?? undefined };
       return { kind: "usable", version, newest, sizeBytes: file.size, owner, content };

@@ -3,6 +3,7 @@ import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type Parameters, readBytes, readNumber, readOneOf, readStateMachine, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
+import { isOpenWithdrawal } from "./withdrawals.ts";
 import {
   changingColumns,
   isOpen,
@@ -26,6 +27,8 @@ const refusedSenders =
 const isRefused = `(coalesce(reason, '') IN (${listOf(refusedReasons)}) OR module IN (${refusedSenders}))`;
 
 const conditionsOfRefused = { only: `AND ${isRefused}`, without: `AND NOT ${isRefused}` } as const;
+
+const isPayment = `commitment IN (SELECT commitment FROM withdrawal WHERE ${isOpenWithdrawal})`;
 
 // Must be written as in the index, or SQLite does not use it.
 const isEnded = "state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone')";
@@ -51,6 +54,8 @@ export interface DueQuery {
    * only these, or all others. Both when absent.
    */
   readonly refused?: "only" | "without" | undefined;
+  /** True: only the payments of open withdrawals. */
+  readonly isForPayments?: boolean | undefined;
   /** The target's clock, Unix seconds: requests that have timed out by then are omitted. None when absent. */
   readonly targetNowSec?: bigint | undefined;
 }
@@ -262,7 +267,8 @@ function listDue(db: Database, query: DueQuery): MessageRow[] {
   if (query.refused === "only" && !(isSorted && hasDueRefused(db, query))) return [];
   const refused = isSorted ? conditionsOfRefused[query.refused] : "";
   const { nowMs: now, targetNowSec } = query;
-  const condition = `${isOpen} AND next_attempt_at_ms <= :now ${refused}`;
+  const wanted = query.isForPayments === true ? `AND ${isPayment}` : refused;
+  const condition = `${isOpen} AND next_attempt_at_ms <= :now ${wanted}`;
   if (targetNowSec === undefined) return page(db, query, { condition, parameters: { now } });
   return page(db, query, {
     condition: `${condition} AND (kind = 'getResponse' OR timeout_sec = :zero OR timeout_sec > :targetNow)`,

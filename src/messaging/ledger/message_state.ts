@@ -42,6 +42,8 @@ export const holdReasons = [
   "untraceable",
   /** Deliveries from its sender to its receiver cost gas and had no effect. */
   "suspended",
+  /** Its receiver accepts deliveries of another account only. */
+  "gated",
   /** Mined, but the host recorded nothing for it. */
   "not_executed",
   "reverted",

@@ -1,5 +1,4 @@
 /** Opening the database file. Every way in which it can fail is a `LedgerFault` that names the path and what to do. */
-import { RememberedAnswers } from "./remembered_answers.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { Database, toLedgerFault } from "./database.ts";
@@ -67,7 +66,7 @@ export function openReadOnlyDatabase(path: string, clock: OpenDeps["clock"]): Da
   refuseMissing(path);
   let version = 0;
   const db = connect({ path, clock, readOnly: true }, (opened) => {
-    version = readSchemaVersion(opened, allMigrations.length);
+    version = readSchemaVersion(opened, allMigrations);
   });
   if (version === allMigrations.length) return db;
   db.close();
@@ -91,9 +90,9 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? allMigrations;
   const file = { path, clock: deps.clock };
   refuseWrongPlace(path);
-  const lock = lockOwn(file, steps.length);
+  const lock = lockOwn(file, steps);
   try {
-    copyOlder(file, steps.length, deps.log);
+    copyOlder(file, steps, deps.log);
     const db = openLocked(file, steps);
     db.atClose(lock.release);
     if (deps.isReplicated ?? hasLitestream(db)) {
@@ -115,8 +114,8 @@ function hasLitestream(db: Database): boolean {
 }
 
 /** Takes the lock of a database that is ours or empty: other files are not changed, and nothing is left beside them. */
-function lockOwn(file: FileToOpen, newest: number): FileLock {
-  const db = connect(file, (opened) => void readSchemaVersion(opened, newest));
+function lockOwn(file: FileToOpen, steps: readonly Migration[]): FileLock {
+  const db = connect(file, (opened) => void readSchemaVersion(opened, steps));
   try {
     return takeLock(file.path);
   } finally {
@@ -135,11 +134,10 @@ function openLocked(file: FileToOpen, steps: readonly Migration[]): Database {
     tryWriting(opened);
   });
   try {
-    const version = readSchemaVersion(db, steps.length);
+    const version = readSchemaVersion(db, steps);
     checkAtStart(db, fileSize(file.path));
     migrate(db, steps, version);
     shrink(db);
-    db.remember(new RememberedAnswers());
     return db;
   } catch (error) {
     db.close();
@@ -153,7 +151,7 @@ function openLocked(file: FileToOpen, steps: readonly Migration[]): Database {
  */
 export function openUnchanged(path: string, clock: OpenDeps["clock"]): Database {
   return connect({ path, clock }, (db) => {
-    readSchemaVersion(db, allMigrations.length);
+    readSchemaVersion(db, allMigrations);
     refuseHeld(path);
     tryWriting(db);
   });
@@ -173,7 +171,10 @@ function connect({ path, clock, readOnly = false }: FileToOpen, prepare: (db: Da
     () => new Database(new DatabaseSync(resolve(path), { readOnly, timeout: BUSY_MS }), path, clock),
   );
   try {
-    guardOpening(path, () => prepare(db));
+    guardOpening(path, () => {
+      db.execute("PRAGMA trusted_schema = OFF"); // the runtime opens files in defensive mode
+      prepare(db);
+    });
     return db;
   } catch (error) {
     db.close();
@@ -203,15 +204,15 @@ function fileSize(path: string): bigint {
 }
 
 /** Copies a file whose tables are about to be migrated next to itself. */
-function copyOlder(file: FileToOpen, newest: number, log: OpenDeps["log"]): void {
+function copyOlder(file: FileToOpen, steps: readonly Migration[], log: OpenDeps["log"]): void {
   const db = connect(file, () => {});
   try {
-    const version = readSchemaVersion(db, newest);
-    if (version === 0 || version === newest) return;
+    const version = readSchemaVersion(db, steps);
+    if (version === 0 || version === steps.length) return;
     checkAtStart(db, fileSize(file.path));
     const copy = `${resolve(file.path)}.backup-v${version}`;
     copyAndClose(db, copy);
-    log?.info("database_copied", { copy, from: version, to: newest });
+    log?.info("database_copied", { copy, from: version, to: steps.length });
   } finally {
     db.close();
   }

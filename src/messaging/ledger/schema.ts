@@ -2,6 +2,7 @@
 import { readNumber, readText } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
+import { DatabaseSync } from "node:sqlite";
 
 /** SQLite's application id of our files: ASCII `CSWY`. */
 const applicationId = 0x43535759;
@@ -19,16 +20,20 @@ const referenceTables: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Version of the tables in the file; 0: it is empty.
+ * Version of the tables in the file, which are exactly those of that version; 0: it is empty.
  * @throws {LedgerFault} `newer_schema`, `reference_schema` or `foreign_schema`.
  */
-export function readSchemaVersion(db: Database, newest: number): number {
+export function readSchemaVersion(db: Database, steps: readonly Migration[]): number {
   const version = readPragma(db, "user_version");
   if (version > 0 && readPragma(db, "application_id") === applicationId) {
-    if (version <= newest) return version;
+    if (version <= steps.length) {
+      refuseOtherSchema(db, steps.slice(0, version));
+      return version;
+    }
     throw new LedgerFault("newer_schema", {
       path: db.path,
-      text: `it was written by a newer version of this program (tables ${version}, known up to ${newest}). ` +
+      text:
+        `it was written by a newer version of this program (tables ${version}, known up to ${steps.length}). ` +
         "Install that version, or name another file with --db",
     });
   }
@@ -38,6 +43,36 @@ export function readSchemaVersion(db: Database, newest: number): number {
     .map((row) => readText(row, "name"));
   if (version === 0 && tables.length === 0) return 0;
   throw foreignFile(db.path, tables);
+}
+
+const SCHEMA =
+  "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+
+/**
+ * Refuses a file with views, triggers or tables that its version does not have: what a query does is decided by the
+ * file then. Other programs may have plain tables of their own in it.
+ */
+function refuseOtherSchema(db: Database, steps: readonly Migration[]): void {
+  const model = new DatabaseSync(":memory:");
+  for (const { sql } of steps) model.exec(sql);
+  const ours = new Map(model.prepare(SCHEMA).all().map((row) => [`${row.type} ${row.name}`, row]));
+  const tables = new Set([...ours.values()].map(({ tbl_name: table }) => table));
+  model.close();
+  const others = db.rows(SCHEMA).flatMap(({ type, name, tbl_name: table, sql }) => {
+    const known = ours.get(`${type} ${name}`);
+    ours.delete(`${type} ${name}`);
+    if (known !== undefined) return known.sql === sql && known.tbl_name === table ? [] : [`${type} ${name}`];
+    const isPlain = /^CREATE (TABLE|(UNIQUE )?INDEX) /i.test(String(sql)) && !tables.has(table ?? null);
+    return isPlain ? [] : [`${type} ${name}`];
+  });
+  const wrong = [...others, ...ours.keys()].map((each) => each.slice(0, 80));
+  if (wrong.length === 0) return;
+  throw new LedgerFault("foreign_schema", {
+    path: db.path,
+    text:
+      `its tables are not those of this program (${wrong.slice(0, 5).join(", ")}): somebody changed them. ` +
+      "Restore a copy, or name another file with --db",
+  });
 }
 
 function foreignFile(path: string, tables: readonly string[]): LedgerFault {

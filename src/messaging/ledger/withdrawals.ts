@@ -24,7 +24,7 @@ import {
 import type { Database } from "./database.ts";
 
 /** States that still need work. */
-export const openWithdrawalStates = ["requested", "dispatched", "delivering"] as const;
+export const openWithdrawalStates = ["requested", "dispatched"] as const;
 
 /** `void`: the hub never accepted it, nothing was withdrawn. */
 export type WithdrawalState = typeof openWithdrawalStates[number] | "done" | "void";
@@ -60,8 +60,6 @@ export interface WithdrawalRow extends Omit<NewWithdrawal, "state"> {
   readonly state: WithdrawalState;
   readonly dispatch: WithdrawalDispatch | undefined;
   readonly submissionId: number | undefined;
-  readonly attempts: number;
-  readonly nextAttemptAtMs: number;
   readonly detail: string | undefined;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -73,10 +71,8 @@ export interface WithdrawalChange {
   readonly dispatch?: WithdrawalDispatch | undefined;
   /** Amount that the hub paid out, which may exceed the balance at the time of the request. */
   readonly amount?: bigint | undefined;
-  /** Journal entry of the extrinsic or of the pending delivery. */
+  /** Journal entry of the extrinsic. */
   readonly submissionId?: number | undefined;
-  readonly attempts?: number | undefined;
-  readonly nextAttemptAtMs?: number | undefined;
   readonly detail?: string | undefined;
 }
 
@@ -96,17 +92,16 @@ export interface Withdrawals {
 
 const states: readonly WithdrawalState[] = [...openWithdrawalStates, "done", "void"];
 
-/** Source: docs/protocol/messaging.md section 16.4. `dispatched` to `done`: another relayer delivered it. */
+/** Source: docs/protocol/messaging.md section 16.4. */
 const successors: Readonly<Record<WithdrawalState, readonly WithdrawalState[]>> = {
   requested: ["requested", "dispatched", "void"],
-  dispatched: ["dispatched", "delivering", "done"],
-  delivering: ["delivering", "dispatched", "done"],
+  dispatched: ["dispatched", "done"],
   done: ["done", "dispatched"], // the delivery's block was reorganised
   void: ["dispatched"], // dropped too early: the hub paid anyway
 };
 
-// Must be written as in the index, or SQLite does not use it.
-const isOpen = "state IN ('requested', 'dispatched', 'delivering')";
+/** Condition of open rows; it must be written as in the index, or SQLite does not use it. */
+export const isOpenWithdrawal = "state IN ('requested', 'dispatched', 'delivering')";
 
 /** Opens the withdrawals in a database. */
 export function openWithdrawals(db: Database): Withdrawals {
@@ -125,8 +120,8 @@ export function openWithdrawals(db: Database): Withdrawals {
     },
     listOpen: (chain) =>
       chain === undefined
-        ? list(`WHERE ${isOpen} ORDER BY id`, {})
-        : list(`WHERE chain = :chain AND ${isOpen} ORDER BY id`, { chain }),
+        ? list(`WHERE ${isOpenWithdrawal} ORDER BY id`, {})
+        : list(`WHERE chain = :chain AND ${isOpenWithdrawal} ORDER BY id`, { chain }),
     listRecent: (limit) => list("ORDER BY id DESC LIMIT :limit + 0", { limit }),
     update: (id, change) => {
       const old = find(id);
@@ -178,8 +173,6 @@ function update(db: Database, old: WithdrawalRow, change: WithdrawalChange): Wit
     amount: change.amount ?? old.amount,
     dispatch: change.dispatch ?? old.dispatch,
     submissionId: change.submissionId ?? old.submissionId,
-    attempts: change.attempts ?? old.attempts,
-    nextAttemptAtMs: change.nextAttemptAtMs ?? old.nextAttemptAtMs,
     detail: change.detail,
     updatedAtMs: db.now(),
   };
@@ -188,16 +181,14 @@ function update(db: Database, old: WithdrawalRow, change: WithdrawalChange): Wit
   }
   db.run(
     `UPDATE withdrawal SET state = :state, amount = :amount, commitment = :commitment, encoded = :encoded,
-       dispatch_hub_block = :dispatchHubBlock, submission_id = :submissionId, attempts = :attempts,
-       next_attempt_at_ms = :nextAttemptAtMs, detail = :detail, updated_at_ms = :now WHERE id = :id`,
+       dispatch_hub_block = :dispatchHubBlock, submission_id = :submissionId, detail = :detail, updated_at_ms = :now
+     WHERE id = :id`,
     {
       id: old.id,
       state: next.state,
       amount: toDecimal(next.amount),
       ...dispatchColumns(next.dispatch),
       submissionId: next.submissionId,
-      attempts: next.attempts,
-      nextAttemptAtMs: next.nextAttemptAtMs,
       detail: next.detail,
       now: next.updatedAtMs,
     },
@@ -222,8 +213,6 @@ function toWithdrawal(row: Row): WithdrawalRow {
       hubBlock: readInteger(row, "dispatch_hub_block"),
     },
     submissionId: findNumber(row, "submission_id"),
-    attempts: readNumber(row, "attempts"),
-    nextAttemptAtMs: readNumber(row, "next_attempt_at_ms"),
     detail: findText(row, "detail"),
     createdAtMs: readNumber(row, "created_at_ms"),
     updatedAtMs: readNumber(row, "updated_at_ms"),

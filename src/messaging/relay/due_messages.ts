@@ -6,11 +6,19 @@
 import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { type DueQuery, type HeldQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
-import { fleetWaitMs } from "./decisions/fleet.ts";
+import { fleetWaitMs } from "./decisions/competition.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { route, toRequest } from "./decisions/route.ts";
 import { type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
-import { type Candidate, markRefused, parseRow, stillOpen, type Transition, transition } from "./messages.ts";
+import {
+  type Candidate,
+  markRefused,
+  parseRow,
+  stillOpen,
+  toCandidate,
+  type Transition,
+  transition,
+} from "./messages.ts";
 import { decideState } from "./scan.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import { noteBandwidth } from "./limits/bandwidth.ts";
@@ -60,6 +68,7 @@ export function listReady(
     limit,
     refused: facts.refused,
     afterKey: facts.afterKey,
+    isForPayments: leg.isForPayments,
     // Until their receipts are certain they neither displace others nor count as more to do.
     targetNowSec: facts.view.nowSec,
   });
@@ -242,8 +251,8 @@ async function wakeAffordable(work: Admission): Promise<void> {
       for (
         const row of messages.listHeldOf(sender, { ...held, limit: leg.target.limits.maxMessagesPerStep })
       ) {
-        const message = readMessage(row);
-        if (message === undefined || left.admit(toHex(sender), message) !== undefined) break;
+        const [found] = toCandidate(row);
+        if (found === undefined || left.admit(toHex(sender), found.message) !== undefined) break;
         const { reason, detail } = row;
         messages.transition(row.commitment, row.target, {
           to: row.state,
@@ -254,16 +263,6 @@ async function wakeAffordable(work: Admission): Promise<void> {
       }
     }
   });
-}
-
-/** Reads the message of a row; an unreadable row is held for good when it is due. */
-function readMessage(row: MessageRow): Message | undefined {
-  try {
-    return parseRow(row);
-  } catch (error) {
-    if (error instanceof LedgerFault) throw error;
-    return undefined;
-  }
 }
 
 /** Reads the limits of senders not read yet in this round; one request. */

@@ -21,7 +21,7 @@ import type { Limit } from "../../core/runtime/limit.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import type { FleetShare } from "./decisions/fleet.ts";
+import type { FleetShare } from "./decisions/competition.ts";
 import { parseHoldSubject } from "./decisions/hold_subject.ts";
 import type { RouteInput } from "./decisions/route.ts";
 import type { CertainReads } from "../../core/chains/reads.ts";
@@ -42,6 +42,8 @@ export interface RelaySettings {
   readonly configured: ReadonlySet<StateMachine>;
   /** `unprofitable_retry_frequency`; `undefined` disables retries of failed messages. */
   readonly retryFrequencySec: number | undefined;
+  /** `retry_modules`: receivers whose messages are never given up, lower-case hex. */
+  readonly retryModules: ReadonlySet<Hex>;
   /** `maximum_daily_loss` of each chain, millionths of a dollar; absent: no limit. */
   readonly maxDailyLossMicroUsd?: bigint | undefined;
   /** `[relayer.fleet]`; absent: messages to the hub are shared with nobody. */
@@ -75,9 +77,6 @@ export type FeeReader = Pick<Chain, "id" | "fees"> & {
 /** Chain whose state can be proved. */
 export type StateProver = Pick<Chain, "id"> & { readonly proofs: Pick<ChainProofs, "proveState"> };
 
-/** The hub as far as it takes calls beside messages. */
-export type AnswerTaker = RelayerHubCalls;
-
 /** Context of profit decisions on one leg. */
 export interface LegProfit {
   /** `minimum_profit_percentage`: percent; 0 delivers everything. */
@@ -88,12 +87,9 @@ export interface LegProfit {
   readonly price: PriceSource;
 }
 
-/** Hub as the payer of rewards for rotations of its authorities. */
-export type RotationRewards = Pick<HubRewards, "fetchRotationReward">;
-
 /** The hub and the chains whose state can be proved to it. */
 export interface GetAnswering {
-  readonly hub: AnswerTaker;
+  readonly hub: RelayerHubCalls;
   readonly chains: ReadonlyMap<StateMachine, StateProver>;
 }
 
@@ -114,13 +110,15 @@ export interface Leg extends TargetContext {
   /** Bundling of the hub's consensus proofs with its messages; absent when not possible. */
   readonly bundles?: Bundles | undefined;
   /** The hub's rewards for rotations; absent without a hub account that could be paid. */
-  readonly rewards?: RotationRewards | undefined;
+  readonly rewards?: Pick<HubRewards, "fetchRotationReward"> | undefined;
   /** Reads what the target accepts from a sender; only on legs to the hub. */
   readonly senderLimits?: SenderLimits | undefined;
   /** Context for answering GET requests; only on legs to the hub. */
   readonly answering?: GetAnswering | undefined;
   /** Detects obstacles that block the whole leg; absent: there are none. */
   readonly findObstacle?: FindObstacle | undefined;
+  /** True: only payments of our own fees are delivered, and nothing is read from the source. */
+  readonly isForPayments?: boolean | undefined;
 }
 
 /** Leg while its worker runs. */
@@ -148,6 +146,7 @@ export function toRouteInput(leg: Leg, targetNowSec: bigint): RouteInput {
     listedModules: settings.listedModules(),
     takesResponses: leg.target.capabilities.acceptsGetResponses,
     targetNowSec,
+    isOwnPayment: (commitment) => leg.ledger.withdrawals.findByCommitment(commitment) !== undefined,
     operatorHolds: leg.ledger.operatorHolds.list().flatMap((text) => parseHoldSubject(text) ?? []),
   };
 }

@@ -7,14 +7,8 @@ import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { WaitEvent } from "../../core/telemetry/events.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { type Leg, legName, type LegRun, type Obstacle } from "./leg.ts";
-import {
-  type ChallengeRule,
-  isMatured,
-  newestMatured,
-  rememberHeights,
-  ScanWidth,
-  type StoredHeight,
-} from "./decisions/heights.ts";
+import { MaturedHeights } from "../../core/chains/matured_heights.ts";
+import { ScanWidth } from "./decisions/heights.ts";
 import { MAX_IN_FLIGHT } from "./decisions/competition.ts";
 import { answerGets } from "./deliver/answer_gets.ts";
 import { deliverDue, type DeliveryInput } from "./deliver/deliver.ts";
@@ -44,6 +38,15 @@ type Step = { readonly kind: "more" } | { readonly kind: "idle" } | {
   readonly event: WaitEvent;
 };
 
+/**
+ * Creates rounds in which a leg without a worker delivers the payments of our own fees, and nothing else. Each reads
+ * nothing from the source, and may throw an `RpcFault`.
+ */
+export function createPaymentRounds(leg: Leg): (signal: AbortSignal) => Promise<void> {
+  const loop = new LegLoop({ ...leg, isForPayments: true, rewards: undefined });
+  return (signal) => loop.runOnce(signal);
+}
+
 /** Creates the worker of a leg. */
 export function legWorker(leg: Leg): Worker {
   const loop = new LegLoop(leg);
@@ -58,7 +61,7 @@ class LegLoop {
   readonly #proofs: ProofDelivery | undefined;
   readonly #scanWidth = new ScanWidth();
   readonly #roots: RootAhead;
-  #stored: readonly StoredHeight[] = [];
+  readonly #heights: MaturedHeights;
   /** Height of the last round against which the target took proofs. */
   #provedBefore: bigint | undefined;
   #hasStarted = false;
@@ -70,6 +73,7 @@ class LegLoop {
     this.#leg = leg;
     this.#notices = new WaitNotices(leg);
     this.#roots = new RootAhead(leg);
+    this.#heights = new MaturedHeights(leg.target);
     this.#freezes = new FreezeNotices(leg.log, leg);
     const everyMs = Math.round(leg.pollIntervalMs * MIN_SHARE);
     this.#proofs = leg.bundles === undefined ? undefined : new ProofDelivery(leg, leg.bundles, everyMs);
@@ -91,6 +95,11 @@ class LegLoop {
       }
       await leg.wake.wait(pauseMs, signal);
     }
+  }
+
+  /** Runs one round. */
+  async runOnce(signal: AbortSignal): Promise<void> {
+    await this.#round({ ...this.#leg, signal });
   }
 
   /**
@@ -157,7 +166,7 @@ class LegLoop {
     if (view.isFrozen) {
       return isScanned ? { kind: "waits", event: "unfreeze_awaited" } : more;
     }
-    const proofHeight = await this.#proofHeight(leg, view);
+    const proofHeight = await this.#heights.find(view, leg.source.id, leg.signal);
     if (proofHeight === undefined) {
       return isScanned ? { kind: "waits", event: "challenge_period_awaited" } : more;
     }
@@ -167,6 +176,9 @@ class LegLoop {
     const { source, target } = leg;
     const hasOpen = leg.ledger.messages.hasOpen(source.id.stateMachine, target.id.stateMachine);
     if (!hasOpen) return isScanned ? { kind: "idle" } : more;
+    if (await target.gates?.pollHost(leg.signal)) {
+      leg.ledger.messages.wake(source.id.stateMachine, target.id.stateMachine, "gated");
+    }
     const facts: DeliveryInput = { view, proofHeight, consensusProofs: [], hasMoreToCome: !isScanned };
     // A long catch-up continues while what it has found is delivered.
     const reading = isScanned ? undefined : this.#scan(leg, view, MAX_IN_FLIGHT);
@@ -198,9 +210,12 @@ class LegLoop {
   /** Sets the cursor in the first round after a start. */
   async #start(leg: LegRun, view: CounterpartyView): Promise<void> {
     if (this.#hasStarted) return;
-    const { source, target } = leg;
-    await startCursor(leg, view);
-    leg.ledger.messages.wake(source.id.stateMachine, target.id.stateMachine, "no_fee_source");
+    const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
+    if (leg.isForPayments !== true) await startCursor(leg, view);
+    // Configuration and gates may have changed while the program was off.
+    for (const reason of ["no_fee_source", "gated"] as const) {
+      leg.ledger.messages.wake(source, target, reason);
+    }
     this.#hasStarted = true;
   }
 
@@ -209,6 +224,7 @@ class LegLoop {
    * by a long catch-up.
    */
   async #scan(leg: LegRun, view: CounterpartyView, batches = 1): Promise<boolean> {
+    if (leg.isForPayments === true) return true;
     const pace = {
       width: this.#scanWidth,
       enough: leg.target.limits.maxMessagesPerStep * batches,
@@ -221,23 +237,6 @@ class LegLoop {
   #waitForUpdate(event: WaitEvent): number {
     this.#notices.waiting("update", { event, fields: { leg: legName(this.#leg) } });
     return this.#jittered(this.#leg.pollIntervalMs);
-  }
-
-  /** Finds the newest height of the source against which the target accepts proofs now. */
-  async #proofHeight(leg: LegRun, view: CounterpartyView): Promise<bigint | undefined> {
-    const rule: ChallengeRule = {
-      nowSec: view.nowSec,
-      challengePeriodSec: view.challengePeriodSec,
-      comparison: leg.target.capabilities.challengeRule,
-    };
-    if (isMatured(view.nowSec, rule)) return view.height;
-    if (!this.#stored.some(({ height }) => height === view.height)) {
-      const at = { id: leg.source.id, height: view.height };
-      const updatedAtSec = await leg.target.reads.fetchUpdateTime(at, leg.signal);
-      if (updatedAtSec !== undefined) this.#stored = [...this.#stored, { height: view.height, updatedAtSec }];
-    }
-    this.#stored = rememberHeights(this.#stored, view.height, rule);
-    return newestMatured(this.#stored, rule);
   }
 
   #pauseAfter(fault: RpcFault): number {

@@ -5,6 +5,7 @@
 import {
   type HoldReason,
   isTerminal,
+  LedgerFault,
   type MessageRow,
   type MessageState,
   type NewMessage,
@@ -12,17 +13,24 @@ import {
   type TerminalReason,
   type WithdrawalRow,
 } from "../ledger/ledger.ts";
+import { equalBytes, toHex } from "../../core/encoding/bytes.ts";
 import { toMessage } from "../../core/ismp/commitment.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { type Leaf, leafCodec } from "../../core/ismp/request.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeLoose } from "../../core/encoding/scale.ts";
-import { toReceiptKey, toRequest } from "./decisions/route.ts";
-import type { RelayContext, RelayDeps } from "./leg.ts";
+import { toReceiptKey, toReceiver, toRequest } from "./decisions/route.ts";
+import type { RelayContext, RelayDeps, TargetContext } from "./leg.ts";
 import type { RefusalCode } from "../../core/chains/submission.ts";
 import { type DeliveryOutcome, judgeRefusal } from "./decisions/outcome.ts";
 import { logTransition } from "../message_log.ts";
-import { isRefusedForGood, NEVER_MS, nextAttemptMs, type RetryClass } from "./decisions/retry_schedule.ts";
+import {
+  FAILED_MAX_MS,
+  isRefusedForGood,
+  NEVER_MS,
+  nextAttemptMs,
+  type RetryClass,
+} from "./decisions/retry_schedule.ts";
 
 function toLeaf(message: Message): Leaf {
   switch (message.kind) {
@@ -75,6 +83,16 @@ export function parseRow(row: Pick<MessageRow, "commitment" | "encoded">): Messa
 export interface Candidate {
   readonly row: MessageRow;
   readonly message: Message;
+}
+
+/** Reads the message of a row; none if the row is corrupt, which is reported when it is due. */
+export function toCandidate(row: MessageRow): readonly [] | readonly [Candidate] {
+  try {
+    return [{ row, message: parseRow(row) }];
+  } catch (error) {
+    if (error instanceof LedgerFault) throw error;
+    return [];
+  }
 }
 
 /**
@@ -203,21 +221,50 @@ export type HoldWhy = Omit<Transition, "to" | "reason" | "attempts" | "refusals"
 };
 
 /**
+ * Finds the longest pause of a message that is never given up, ms: our own payments, messages to `retry_modules`, and
+ * those that nobody but us may deliver, which is what anybody's module may claim. `undefined`: it may be given up.
+ */
+function findKeptPauseMs(context: TargetContext, row: MessageRow): number | undefined {
+  const { settings, target: { gates, relayer } } = context;
+  const receiver = toReceiver(parseRow(row));
+  const isNamed = findOwnPayment(context, row) !== undefined || settings.retryModules.has(toHex(receiver));
+  if (isNamed) return FAILED_MAX_MS;
+  const account = gates?.find(receiver)?.account;
+  return account && relayer && equalBytes(account, relayer) ? CLAIMED_MAX_MS : undefined;
+}
+
+/** Longest pause of a message whose module names us, ms (a week): thousands of them cost next to nothing. */
+const CLAIMED_MAX_MS = 7 * 24 * 3_600_000;
+
+/** Pause after the first simulation in which the module of a message failed, ms. */
+const IN_DOUBT_MS = 60_000;
+
+/** Default of `retry_frequency` for messages that are never given up, seconds. */
+const KEPT_RETRY_SEC = 300;
+
+/**
  * Holds a row until the schedule of its class allows another attempt. A message that is unprofitable only because
  * another message's revert limits it to small batches is retried soon, regardless of its class.
  */
 export function hold(
-  context: RelayContext,
+  context: TargetContext,
   row: MessageRow,
   { retryClass: wanted, notBeforeMs = 0, ...why }: HoldWhy,
 ): void {
   const attempts = row.attempts + 1;
   const isUnprofitableAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
-  const retryClass = isUnprofitableAlone ? "transient" : wanted;
+  // Its receiver may have got another relayer a moment ago: the second attempt reads that again.
+  const isInDoubt = wanted === "failed" && why.reason === "simulation_failed" && row.reason !== why.reason &&
+    context.target.gates !== undefined;
+  const retryClass = isUnprofitableAlone || isInDoubt ? "transient" : wanted;
   const nowMs = context.clock.now();
   const isRefused = retryClass === "hub_refused";
+  const failedMaxMs = isRefused || retryClass === "failed" ? findKeptPauseMs(context, row) : undefined;
   const counts = isRefused ? { attempts, refusals: row.refusals + 1 } : { attempts };
-  if (counts.refusals !== undefined && isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })) {
+  if (
+    failedMaxMs === undefined && counts.refusals !== undefined &&
+    isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })
+  ) {
     const { detail, reason } = why;
     transition(context, row, {
       to: "rejected",
@@ -231,20 +278,21 @@ export function hold(
     retryClass,
     attempts: counts.refusals ?? attempts,
     nowMs,
-    retryFrequencySec: context.settings.retryFrequencySec,
+    retryFrequencySec: context.settings.retryFrequencySec ?? (failedMaxMs && KEPT_RETRY_SEC),
+    failedMaxMs,
     jitter: context.random.fraction(),
   });
   transition(context, row, {
     to: "held",
     ...why,
     ...counts,
-    nextAttemptAtMs: Math.max(scheduledMs, notBeforeMs),
+    nextAttemptAtMs: Math.max(scheduledMs, isInDoubt ? nowMs + IN_DOUBT_MS : notBeforeMs),
   });
 }
 
 /** Records that the target refuses a message, for now or for good. */
 export function markRefused(
-  context: RelayContext,
+  context: TargetContext,
   row: MessageRow,
   refused: Refused,
 ): void {

@@ -13,7 +13,7 @@ import { type FindObstacle, type Leg, type Obstacle, obstacleReasons } from "./l
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { transition } from "./messages.ts";
 import type { ChainReads } from "../../core/chains/reads.ts";
-import type { RuntimeChecks } from "../../core/chains/runtime_checks.ts";
+import type { RuntimeChecks } from "../../core/chains/port.ts";
 import type { ProofChecks } from "../../core/chains/proofs.ts";
 
 /** Validity of a finding without an obstacle, ms: nodes are replaced, and the hub's view of a chain may fall behind. */

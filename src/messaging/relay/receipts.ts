@@ -8,13 +8,20 @@ import {
   type DeliveryReceipt,
   type DeliveryRow,
   isTerminal,
-  LedgerFault,
   type MessageRow,
 } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { legName, type LegRun, type RelayContext, type RelayDeps, type Settling } from "./leg.ts";
-import { type Candidate, hold, parseRow, stillOpen, toEndState, transition } from "./messages.ts";
+import {
+  type Candidate,
+  hold,
+  parseRow,
+  stillOpen,
+  toCandidate,
+  toEndState,
+  transition,
+} from "./messages.ts";
 import { rememberCompetitors } from "./limits/competitors.ts";
 import { recordRequestReward } from "../fees/rewards/reward_record.ts";
 
@@ -79,7 +86,7 @@ async function endConfirmed(
       if (relayer === undefined) continue;
       const isOurs = leg.target.relayer !== undefined && equalBytes(relayer, leg.target.relayer);
       if (isOurs) recordFoundReceipt(leg, row, { relayer, head });
-      else others.push(relayer);
+      else if (row.reason !== "gated") others.push(relayer);
       const end = toEndState(isOurs ? "delivered" : "delivered_by_other");
       transition(leg, row, { to: end.state, reason: end.reason });
     }
@@ -107,7 +114,8 @@ export async function expire(
   for (;;) {
     const rows = leg.ledger.messages.listExpired({ source, target, nowSec, limit: MAX_EXPIRED_AT_ONCE });
     if (rows.length === 0) return;
-    const candidates = rows.flatMap((row) => readCandidate(row));
+    // An unreadable row has no receipt to read: it ends with its timeout.
+    const candidates = rows.flatMap((row) => toCandidate(row));
     const timeSec = rows.reduce((latest, row) => row.timeoutSec > latest ? row.timeoutSec : latest, 0n);
     const found = await leg.target.certain.fetchCertainReceipts(
       candidates.map(({ message }) => message),
@@ -134,16 +142,6 @@ export async function expire(
       leg.log.debug("timeouts_unconfirmed", fields);
       return;
     }
-  }
-}
-
-/** Reads the message of a row; an unreadable row has no receipt to read: it ends with its timeout. */
-function readCandidate(row: MessageRow): readonly Candidate[] {
-  try {
-    return [{ row, message: parseRow(row) }];
-  } catch (error) {
-    if (error instanceof LedgerFault) throw error;
-    return [];
   }
 }
 

@@ -5,9 +5,9 @@
  */
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
-import { LedgerFault, type Meta, openMessageStates } from "../ledger/ledger.ts";
+import { type Meta, openMessageStates } from "../ledger/ledger.ts";
 import { type Leg, legName, type LegRun, type RelayDeps } from "./leg.ts";
-import { type Candidate, parseRow } from "./messages.ts";
+import { toCandidate } from "./messages.ts";
 import { recordMissed } from "./missed_messages.ts";
 import { endDelivered } from "./receipts.ts";
 import { partsOf } from "../../core/runtime/parts.ts";
@@ -90,14 +90,7 @@ async function endWaiting(leg: LegRun): Promise<number> {
   const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
   const waiting = leg.ledger.messages.search({ states: openMessageStates, source, target }, MAX_RECEIPTS)
     .filter(({ kind, nextAttemptAtMs }) => kind !== "get" && nextAttemptAtMs > leg.clock.now());
-  const candidates = waiting.flatMap((row): readonly Candidate[] => {
-    try {
-      return [{ row, message: parseRow(row) }];
-    } catch (error) {
-      if (error instanceof LedgerFault) throw error;
-      return []; // its leg reports it when it is due
-    }
-  });
+  const candidates = waiting.flatMap((row) => toCandidate(row));
   let ended = 0;
   for (const part of partsOf(candidates, RECEIPTS_AT_ONCE)) {
     const receipts = await leg.target.reads.fetchReceipts(part.map(({ message }) => message), leg.signal);

@@ -162,7 +162,7 @@ function recordRows(leg: Leg, work: FoundEvents): readonly Hash256[] {
 }
 
 /** Inserts a row; a message that the filter rejected before and accepts now is reopened. */
-function recordRow(context: RelayDeps, row: NewMessage): boolean {
+export function recordRow(context: RelayDeps, row: NewMessage): boolean {
   const { messages } = context.ledger;
   if (messages.record(row) === "new") return true;
   if (row.state !== "seen" || messages.find(row.commitment, row.target)?.state !== "rejected") return false;

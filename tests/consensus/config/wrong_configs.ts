@@ -704,7 +704,6 @@ consensus = { type = "polygon" }
       "consensus.toml:41: [arbitrum.host].beacon_rpc_url: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
       'consensus.toml:41: [arbitrum.host].l1_state_machine: found nothing, expected "EVM-n" with a chain id',
       'consensus.toml:41: [arbitrum.host].l1_consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
-      "consensus.toml:41: [arbitrum.host].rollup_core: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
     ],
   },
   {
@@ -714,7 +713,6 @@ consensus = { type = "polygon" }
       "consensus.toml:56: [optimism.host].beacon_rpc_url: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
       'consensus.toml:56: [optimism.host].l1_state_machine: found nothing, expected "EVM-n" with a chain id',
       'consensus.toml:56: [optimism.host].l1_consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
-      "consensus.toml:56: [optimism.host].dispute_game_factory: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
       "consensus.toml:56: [optimism.host].message_parser: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
     ],
   },

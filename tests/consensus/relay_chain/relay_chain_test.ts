@@ -63,6 +63,21 @@ Deno.test("relay chain: a node without state_queryStorageAt is read key by key, 
   ]);
 });
 
+Deno.test("relay chain: a header with more digest items than any honest one is refused before they are read", async () => {
+  await using node = await startRelayChain({ blockTimeMs: "manual" });
+  await using reader = read(node);
+  const { chain } = reader;
+  assert.ok((await chain.fetchBlock(node.best.hash, never)).header.digest.length > 0);
+  node.alter = ({ method }, result) =>
+    method === "chain_getHeader"
+      ? { ...Object(result), digest: { logs: new Array<string>(100_001).fill("0x") } }
+      : result;
+  await assert.rejects(
+    chain.fetchBlock(node.best.hash, never),
+    (error) => error instanceof RpcFault && error.code === "malformed" && /100001 items/.test(error.message),
+  );
+});
+
 Deno.test("relay chain: blocks that do not fit into an answer are asked for in smaller parts from then on", async () => {
   await using node = await startRelayChain({ blockTimeMs: "manual" });
   await using reader = read(node);

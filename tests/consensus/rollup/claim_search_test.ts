@@ -1,8 +1,7 @@
 // Which claims are still of interest.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type ClaimScan, ClaimSearch } from "../../../src/consensus/rollup/claim_search.ts";
-import type { L1Range } from "../../../src/consensus/rollup/spec/l1_range.ts";
+import { type ClaimScan, ClaimSearch, type L1Range } from "../../../src/consensus/rollup/claim_search.ts";
 import type { Address } from "../../../src/core/evm/address.ts";
 
 const contract: Address = `0x${"11".repeat(20)}`;
@@ -57,19 +56,49 @@ Deno.test("claim search: at most 512 claims are kept, the newest ones", async ()
   assert.equal(search.open[0], 7000n - 5110n);
 });
 
-Deno.test("claim search: claims that failed come last, and go after ten failures or ten offers", async () => {
+Deno.test("claim search: claims that failed more often come later, and only settled ones go", async () => {
   const search = new ClaimSearch<bigint>(String);
   await search.extend(contract, 30n, everyTenth([]));
-  assert.equal(search.noteRefused(30n), false);
+  search.noteFailed(30n);
   assert.deepEqual(search.ordered([30n, 20n, 10n]), [20n, 10n, 30n]);
-  for (let time = 0; time < 8; time++) assert.equal(search.noteRefused(30n), false);
-  assert.equal(search.noteRefused(30n), true);
-  for (let time = 0; time < 9; time++) assert.equal(search.noteOffered(20n), false);
-  assert.deepEqual(search.ordered([20n, 10n]), [20n, 10n]);
-  assert.equal(search.noteOffered(20n), true);
-  assert.deepEqual(search.open, [0n, 10n]);
+  for (let time = 0; time < 100; time++) search.noteFailed(20n);
+  assert.deepEqual(search.ordered([30n, 20n, 10n]), [10n, 30n, 20n]);
+  const offers = Array.from({ length: 20 }, () => search.noteOffered(10n));
+  assert.deepEqual(offers.flatMap((isOften, at) => isOften ? [at] : []), [9, 19]);
+  assert.deepEqual(search.ordered([30n, 20n, 10n]), [30n, 10n, 20n]);
+  assert.deepEqual(search.open, [0n, 10n, 20n, 30n]);
   search.settle(0n);
-  assert.deepEqual(search.open, [10n]);
+  assert.deepEqual(search.open, [10n, 20n, 30n]);
+});
+
+Deno.test("claim search: what contradicts the L1 is read again, and its entry stays", async () => {
+  const search = new ClaimSearch<{ readonly name: bigint; readonly version: number }>(({ name }) =>
+    `${name}`
+  );
+  const ranges: L1Range[] = [];
+  const scan = (version: number) => (range: L1Range): ReturnType<Parameters<typeof search.extend>[2]> => {
+    ranges.push(range);
+    return Promise.resolve({ claims: [{ name: 15n, version }], isFinal: true });
+  };
+  await search.extend(contract, 10n, scan(0));
+  await search.extend(contract, 20n, scan(0));
+  search.distrust({ name: 15n, version: 0 });
+  await search.extend(contract, 20n, scan(1));
+  assert.deepEqual(search.open, [{ name: 15n, version: 1 }]);
+  assert.equal(await search.extend(contract, 20n, scan(2)), undefined);
+  assert.deepEqual(ranges.at(-1), { from: 0n, to: 20n });
+  search.distrust({ name: 99n, version: 0 });
+  assert.equal(await search.extend(contract, 20n, scan(2)), undefined);
+});
+
+Deno.test("claim search: a reason is news once, and again after an offer", async () => {
+  const search = new ClaimSearch<bigint>(String);
+  await search.extend(contract, 30n, everyTenth([]));
+  const reasons = ["early", "early", "late", "early"].map((reason) => search.noteReason(10n, reason));
+  assert.deepEqual(reasons, [true, false, true, true]);
+  search.noteOffered(10n);
+  assert.equal(search.noteReason(10n, "early"), true);
+  assert.equal(search.noteReason(11n, "early"), false);
 });
 
 Deno.test("claim search: blocks whose scan is not final are searched again, and what is done with does not come back", async () => {
@@ -77,7 +106,7 @@ Deno.test("claim search: blocks whose scan is not final are searched again, and 
   const ranges: L1Range[] = [];
   await search.extend(contract, 20n, everyTenth(ranges, false));
   search.settle(10n);
-  assert.equal(search.noteRefused(20n), false);
+  search.noteFailed(20n);
   await search.extend(contract, 20n, everyTenth(ranges, false));
   assert.deepEqual(search.open, [0n, 20n]);
   assert.deepEqual(search.ordered([20n, 0n]), [0n, 20n], "failures are not forgotten");

@@ -1,17 +1,14 @@
 // What the provers of rollups make of the hub's clients, and what they say before the first poll.
+import { opStackState } from "../clients/op_stack/spec/vectors.ts";
+import { arbitrumState } from "../clients/arbitrum/spec/vectors.ts";
 import { consensusClientIds } from "../../../src/core/ismp/consensus_client_ids.ts";
 import assert from "node:assert/strict";
 import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
 import { createOpStackProver } from "../../../src/consensus/clients/op_stack/op_stack_prover.ts";
 import { type ConsensusProver, ProverFault } from "../../../src/consensus/prover.ts";
 import type { RollupOptions } from "../../../src/consensus/rollup/rollup_options.ts";
-import { initialArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import { decodeArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import {
-  initialOpStackState,
-  type OpStackConsensusState,
-  opStackConsensusStateCodec,
-} from "../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import { decodeOpStackState } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import { ROLLUP_CHALLENGE_SEC } from "../../../src/consensus/rollup/spec/rollup_client.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
@@ -35,12 +32,13 @@ import { l1Id, never, readerOf, reasonForNothing } from "./fixture.ts";
 const opt0 = toConsensusStateId("OPT0");
 const optimism: StateMachineId = { stateMachine: evmStateMachine(11155420), consensusStateId: opt0 };
 
-function opStackState(
+function encodedState(
   stateMachineId: StateMachineId = optimism,
   l1StateMachineId: StateMachineId = l1Id,
 ): Uint8Array {
-  const state: OpStackConsensusState = initialOpStackState({ height: 1n, stateMachineId, l1StateMachineId });
-  return opStackConsensusStateCodec.enc(state);
+  return opStackConsensusStateCodec.enc(
+    opStackState({ finalizedHeight: 1n, stateMachineId, l1StateMachineId }),
+  );
 }
 
 /** A prover for an OP stack chain whose nodes answer chain ids only. */
@@ -66,6 +64,7 @@ async function withOptimism(
       stateMachine: optimism.stateMachine,
       consensusStateId: id,
       l1: l1Id,
+      intervalMs: 300_000,
       disputeGameFactory: undefined,
       messageParser: toAddress(MESSAGE_PASSER),
       ...options,
@@ -96,7 +95,7 @@ async function hubStateFault(prover: ConsensusProver): Promise<string> {
 Deno.test("rollup: the L1's id instead of the rollup's own is replaced by the known one", async () => {
   await withOptimism(async ({ hub, prover }) => {
     hub.addClient(l1Id.consensusStateId, toConsensusClientId("BEAC"), new Uint8Array(0));
-    hub.addClient(opt0, consensusClientIds.opStack, opStackState());
+    hub.addClient(opt0, consensusClientIds.opStack, encodedState());
     const named = prover(l1Id.consensusStateId);
     assert.equal(named.consensusStateId, "ETH0");
     const found = await findings(named);
@@ -124,24 +123,24 @@ Deno.test("rollup: a client that is missing, frozen, of another type, chain or L
       (await findings(prover())).join(),
       /warning: .*has no consensus client OPT0 yet.*log-consensus-state/,
     );
-    hub.addClient(opt0, consensusClientIds.arbitrum, opStackState());
+    hub.addClient(opt0, consensusClientIds.arbitrum, encodedState());
     assert.match(await hubStateFault(prover()), /it is a ARBC client, and this type of chain needs OPTC/);
     assert.match((await findings(prover())).join(), /fatal: .*it is a ARBC client/);
-    hub.addClient(opt0, consensusClientIds.opStack, opStackState().subarray(0, 12));
+    hub.addClient(opt0, consensusClientIds.opStack, encodedState().subarray(0, 12));
     assert.match(await hubStateFault(prover()), /its state cannot be read/);
     hub.addClient(
       opt0,
       consensusClientIds.opStack,
-      opStackState({ ...optimism, stateMachine: evmStateMachine(10) }),
+      encodedState({ ...optimism, stateMachine: evmStateMachine(10) }),
     );
     assert.match(await hubStateFault(prover()), /it is the client of EVM-10/);
     hub.addClient(
       opt0,
       consensusClientIds.opStack,
-      opStackState(optimism, { ...l1Id, stateMachine: evmStateMachine(1) }),
+      encodedState(optimism, { ...l1Id, stateMachine: evmStateMachine(1) }),
     );
     assert.match(await hubStateFault(prover()), /its L1 is .*, and .* is configured/);
-    hub.addClient(opt0, consensusClientIds.opStack, opStackState());
+    hub.addClient(opt0, consensusClientIds.opStack, encodedState());
     const client = hub.clients.get(opt0);
     assert.ok(client);
     hub.clients.set(opt0, { ...client, isFrozen: true });
@@ -152,7 +151,7 @@ Deno.test("rollup: a client that is missing, frozen, of another type, chain or L
 
 Deno.test("rollup: an expired client is reported at the start, and nothing is made for it", async () => {
   await withOptimism(async ({ hub, l1, prover }) => {
-    hub.addClient(opt0, consensusClientIds.opStack, opStackState());
+    hub.addClient(opt0, consensusClientIds.opStack, encodedState());
     const client = hub.clients.get(opt0);
     assert.ok(client);
     hub.clients.set(opt0, { ...client, updatedSec: 1_000n, unbondingSec: 600n });
@@ -193,9 +192,10 @@ Deno.test("rollup: the initial state is about the rollup's newest block, under i
     stateMachine: optimism.stateMachine,
     consensusStateId: toConsensusStateId("NEW0"),
     l1: l1Id,
+    intervalMs: 300_000,
   };
   const at = {
-    height: header.number,
+    finalizedHeight: header.number,
     stateMachineId: { ...optimism, consensusStateId: options.consensusStateId },
   };
 
@@ -205,7 +205,7 @@ Deno.test("rollup: the initial state is about the rollup's newest block, under i
     messageParser: toAddress(MESSAGE_PASSER),
   }).fetchInitialState(never);
   assert.equal(op.clientId, "OPTC");
-  assert.deepEqual(decodeOpStackState(op.state), initialOpStackState({ ...at, l1StateMachineId: l1Id }));
+  assert.deepEqual(decodeOpStackState(op.state), opStackState({ ...at, l1StateMachineId: l1Id }));
   assert.equal(op.unbondingSec, 2n ** 64n - 1n);
   assert.deepEqual([...op.challengePeriods], [[optimism.stateMachine, ROLLUP_CHALLENGE_SEC]]);
   assert.deepEqual(op.commitments, [{
@@ -224,7 +224,7 @@ Deno.test("rollup: the initial state is about the rollup's newest block, under i
   assert.equal(initial.clientId, "ARBC");
   assert.deepEqual(
     decodeArbitrumState(initial.state),
-    initialArbitrumState({ ...at, l1StateMachineId: l1Id }),
+    arbitrumState({ ...at, l1StateMachineId: l1Id }),
   );
   // The L1's name is never that of a rollup's client: the known one is printed.
   const misnamed = createArbitrumProver({ hub, log, l1: reader, l2: reader }, {

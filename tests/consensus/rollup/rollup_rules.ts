@@ -1,4 +1,4 @@
-/** Rules of the hub's clients of rollups, by the pure verifiers, with what the hub's storage holds. */
+/** Rules of the hub's clients of rollups with what its storage holds: for OP stack chains those of the simulated hub. */
 import { consensusClientIds } from "../../../src/core/ismp/consensus_client_ids.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
@@ -12,40 +12,31 @@ import {
   decodeArbitrumUpdate,
   verifyArbitrumUpdate,
 } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import {
   blacklistedGameKey,
-  disputeGameRulesCodec,
+  decodeGameRules,
   disputeGameRulesKey,
   outputOracleKey,
 } from "../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
-import {
-  decodeOpStackState,
-  decodeOpStackUpdate,
-  verifyOpStackUpdate,
-} from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
+import { checkOpStackUpdate } from "../../../devnet/hub/verifiers/op_stack/op_stack_client.ts";
 import { addressCodec } from "../../../src/core/evm/address.ts";
 import type { UpdateRules } from "../../support/memory_target.ts";
 
 const opStackRules: UpdateRules = (proof, { state: stored }, target) => {
-  const trusted = decodeOpStackState(stored);
-  const update = decodeOpStackUpdate(proof);
-  const id = trusted.stateMachineId;
-  const rules = target.storage.get(toHex(disputeGameRulesKey(id)));
-  const oracle = target.storage.get(toHex(outputOracleKey(id)));
-  const games = update.proof.tag === "OpFaultProofGames" ? [update.proof.value.proxy] : [];
-  const verified = verifyOpStackUpdate(trusted, update, {
-    l1StateRoot: target.stateRoot({ id: trusted.l1StateMachineId, height: update.l1Height }),
-    disputeGames: rules && disputeGameRulesCodec.dec(rules),
-    outputOracle: oracle && addressCodec.dec(oracle),
-    blacklistedGames: new Set(
-      games.filter((game) => target.storage.has(toHex(blacklistedGameKey(id, game)))),
-    ),
+  const find = (key: Uint8Array): Uint8Array | undefined => target.storage.get(toHex(key));
+  const { state, commitment } = checkOpStackUpdate(stored, proof, {
+    stateRoot: (at) => target.stateRoot(at),
+    rules: (id) => {
+      const rules = find(disputeGameRulesKey(id));
+      return rules && decodeGameRules(rules);
+    },
+    oracle: (id) => {
+      const oracle = find(outputOracleKey(id));
+      return oracle && addressCodec.dec(oracle);
+    },
+    isBlacklisted: (id, proxy) => find(blacklistedGameKey(id, proxy)) !== undefined,
   });
-  return {
-    state: opStackConsensusStateCodec.enc(verified.consensusState),
-    commitments: verified.commitment === undefined ? [] : [verified.commitment],
-  };
+  return { state, commitments: commitment === undefined ? [] : [commitment] };
 };
 
 const arbitrumRules: UpdateRules = (proof, { state: stored }, target) => {

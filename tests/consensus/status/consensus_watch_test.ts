@@ -204,6 +204,7 @@ const onHost: HostConsensusView = {
     current: { id: 9n, length: 4, root: toHash256(new Uint8Array(32)) },
     next: { id: 10n, length: 4, root: toHash256(new Uint8Array(32)) },
   },
+  stateBytes: 256,
   consensusClient: toAddress(new Uint8Array(20)),
   hubHeight: 56n,
   acceptsHub: true,
@@ -223,17 +224,17 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
   const watch = new ConsensusWatch(clock, hub.stateMachine);
   const client: HubLightClient = {
     fetchConsensusView: () => Promise.resolve(onHost),
-    fetchAuthoritySetId: () => Promise.resolve(9n),
+    fetchAuthoritySet: () => Promise.resolve({ setId: 9n, stateBytes: 256 }),
     fetchHasBatchCall: () => Promise.resolve(true),
     fetchClientKind: () => Promise.resolve("router"),
   };
   const observed = watch.observeHost(host.stateMachine, client);
   assert.equal(await observed.fetchConsensusView(hub, signal), onHost);
   assert.deepEqual([
-    await observed.fetchAuthoritySetId(signal),
+    await observed.fetchAuthoritySet(signal),
     await observed.fetchHasBatchCall(signal),
     await observed.fetchClientKind(onHost.consensusClient, signal),
-  ], [9n, true, "router"]);
+  ], [{ setId: 9n, stateBytes: 256 }, true, "router"]);
   const route = { chain: hub.stateMachine, target: host.stateMachine };
   const where = { chain: host.stateMachine, endpointHost: "a.example", method: "eth_call" };
   const failure = describeFailure(

@@ -103,7 +103,7 @@ Deno.test("machine: a key file that others may read is named with its cure, one 
     const facts = readMachineFacts({ config: config ?? "", keys }, 2);
     const [row, files] = judgeMachine(facts);
     assert.deepEqual([row?.result, row?.advice], ["warning", `chmod 600 ${open}`]);
-    assert.match(row?.found ?? "", /open \(mode 644\)$/);
+    assert.match(row?.found ?? "", /open is a file that every user of this machine can read \(mode 644\)$/);
     assert.deepEqual(files, {
       chain: "machine",
       check: "open_files",

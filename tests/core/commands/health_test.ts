@@ -23,7 +23,7 @@ Deno.test("health: another status is 1 with the answer, which cannot steer a ter
     await runMessagingCommand(["health", `--url=http://127.0.0.1:${server.port}/readyz`], {}),
     {
       code: 1,
-      stdout: "not[31m ready\nnow\n",
+      stdout: "not\\u001b[31m ready\nnow\n",
       stderr: "",
     },
   );

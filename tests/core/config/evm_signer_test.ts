@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
-import { writeEffective } from "../../../src/core/config/effective_text.ts";
+import { writeEffective } from "../../../src/core/commands/config_show.ts";
 import { signerAddress } from "../../../src/core/config/evm_signer.ts";
 import { RemoteSigner } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
+import { remarksOnUrl } from "../../../src/core/config/chain_values.ts";
 import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
@@ -57,6 +58,39 @@ Deno.test("remote signer: parts of both keys may come from the environment, and 
   assert.deepEqual(reading.lines, []);
   assert.equal(remoteOf(reading).reveal(), URL_TEXT);
   assert.equal(createRedactor(reading.secrets)("got opensesame"), "got [secret]");
+});
+
+Deno.test("endpoints: another machine without encryption is a warning, this one and services beside it are not", () => {
+  const warned = [
+    "http://rpc.example.org/v2/k3yk3y",
+    "ws://10.0.0.1:9944",
+    "http://[2001:db8::1]:1",
+    " http://127.0.0.1.example.org",
+  ];
+  const silent = [
+    "https://rpc.example.org",
+    "wss://10.0.0.1",
+    "http://127.0.0.1:8545",
+    "ws://localhost:9944",
+    "http://[::1]:1",
+    "http://geth:8545",
+  ];
+  assert.deepEqual([...warned, ...silent].map((url) => remarksOnUrl(url).length), [
+    1,
+    1,
+    1,
+    1,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+  ]);
+  const [remark] = remarksOnUrl(warned[0]);
+  assert.ok(remark?.kind === "warning" && remark.found.startsWith('"http://rpc.example.org/..."'));
+  const signer = REMOTE.replace("https://operator", "http://operator");
+  assert.deepEqual(readSigner(signer).warningLines.length, 1, signer);
 });
 
 Deno.test("remote signer: it is shown with its host, without user, password and path", () => {

@@ -74,7 +74,33 @@ const broken: readonly (readonly [string, object, RegExp])[] = [
   ["another kdf", lightWith(({ crypto }) => crypto.kdf = "argon2id"), /\(crypto\.kdf\)/],
   ["no hex", lightWith(({ crypto }) => crypto.mac = "xyz"), /\(crypto\.mac\)/],
   ["a short iv", lightWith(({ crypto }) => crypto.cipherparams.iv = "00"), /a damaged keystore \(lengths\)/],
-  ["costs without end", lightWith(({ crypto }) => crypto.kdfparams.n = 2 ** 30), /out of bounds/],
+  ...[
+    { n: 2 ** 30, r: 8, p: 1 },
+    { n: 2 ** 20, r: 8, p: 16 }, // a gibibyte to the byte by 128 * N * r, and more as the library counts
+    { n: 2, r: 2 ** 22, p: 1 },
+    { n: 2, r: 2 ** 21, p: 1 },
+    { n: 2, r: 1, p: 2 ** 22 },
+    { n: 2 ** 18, r: 8, p: 16 }, // little memory, half a minute
+    { n: 2 ** 40, r: 1, p: 1 },
+    { n: 2, r: 2 ** 50, p: 2 ** 50 },
+  ].map((costs) =>
+    [
+      `costs without end (N ${costs.n}, r ${costs.r}, p ${costs.p})`,
+      lightWith(({ crypto }) => Object.assign(crypto.kdfparams, costs)),
+      /out of bounds/,
+    ] as const
+  ),
+  [
+    "rounds without end",
+    {
+      ...web3SecretStorage.pbkdf2,
+      crypto: {
+        ...web3SecretStorage.pbkdf2.crypto,
+        kdfparams: { ...web3SecretStorage.pbkdf2.crypto.kdfparams, c: 5_000_001 },
+      },
+    },
+    /out of bounds/,
+  ],
   ["costs that are no power of two", lightWith(({ crypto }) => crypto.kdfparams.n = 4095), /out of bounds/],
   ["a short key", lightWith(({ crypto }) => crypto.kdfparams.dklen = 16), /out of bounds/],
   [
@@ -181,7 +207,7 @@ Deno.test("keystores: a signer may be one, with the first line of a file as its 
 const refused:
   readonly (readonly [string, Readonly<Record<string, string | undefined>>, readonly string[]])[] = [
     ["a wrong password", { "evm.password": "wrongpassword" }, [
-      "[evm1].signer: found a keystore that its password does not open",
+      '[evm1].signer: found a keystore that its password does not open ("evm.json")',
     ]],
     ["a missing file", { "evm.json": undefined }, [
       "[evm1].signer: found a keystore at a path with no file at this path",
@@ -190,11 +216,13 @@ const refused:
       "[para].signer: found a keystore whose password cannot be read",
       "[para].keystore_password_file: found no file at this path",
     ]],
-    ["a file that is no JSON", { "evm.json": "{" }, ["[evm1].signer: found a keystore that is not JSON"]],
-    ["other JSON", { "evm.json": "{}" }, ["[evm1].signer: found a file that is no keystore"]],
+    ["a file that is no JSON", { "evm.json": "{" }, [
+      '[evm1].signer: found a keystore that is not JSON ("evm.json")',
+    ]],
+    ["other JSON", { "evm.json": "{}" }, ['[evm1].signer: found a file that is no keystore ("evm.json")']],
     ["those of each other", { "evm.json": FILES["para.json"], "para.json": FILES["evm.json"] }, [
-      "[evm1].signer: found a keystore of polkadot-js",
-      "[para].signer: found a keystore of an Ethereum account",
+      '[evm1].signer: found a keystore of polkadot-js ("evm.json")',
+      '[para].signer: found a keystore of an Ethereum account ("para.json")',
     ]],
   ];
 
@@ -266,6 +294,10 @@ Deno.test("keys: a file with a key or a password that every user can read is a w
       renderDiagnostic("r.toml", warning)
     );
   assert.deepEqual(warningsWith({ "evm.json": 0o100600, "evm.password": 0o100440, "para.json": 0o640 }), []);
+  assert.match(
+    warningsWith({ "evm.json": 0o602 }).join(),
+    /every user of this machine can change \(mode 602\)/,
+  );
   assert.deepEqual(warningsWith({ "evm.json": 0o100644, "para.password": 0o604 }), [
     "r.toml:20: [evm1].signer: found a file that every user of this machine can read (mode 644), expected mode 600 or 640; chmod 600",
     "r.toml:30: [para].keystore_password_file: found a file that every user of this machine can read (mode 604), expected mode 600 or 640; chmod 600",
@@ -283,5 +315,9 @@ Deno.test("keys: a configuration with a private key that every user can read is 
     "r.toml: found a private key in a file that every user of this machine can read (mode 644), expected mode 600 or 640; chmod 600",
   ]);
   assert.deepEqual(read(inline, 0o600), []);
-  assert.deepEqual(read(edited([KEY_TEXT, '"evm.hex"']), 0o644), []);
+  const byPath = edited([KEY_TEXT, '"evm.hex"']);
+  assert.deepEqual(read(byPath, 0o644), []);
+  assert.deepEqual(read(byPath, 0o646), [
+    "r.toml: found a file that every user of this machine can change (mode 646), expected mode 600 or 640; chmod 600",
+  ]);
 });

@@ -3,13 +3,18 @@ import { inspect } from "node:util";
 import {
   endpointHost,
   EndpointUrl,
+  escapeControls,
   listSecrets,
   looksSecret,
   quoted,
   redactUrl,
   Secret,
+  secretParts,
   shownText,
 } from "../../../src/core/config/redact.ts";
+import { writeText } from "../../../src/core/runtime/terminal.ts";
+import { openOutput } from "../../../src/core/telemetry/output.ts";
+import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
 
 Deno.test("redaction: a secret gives its value to reveal() only", () => {
   const secret = new Secret("hunter22");
@@ -21,9 +26,12 @@ Deno.test("redaction: a secret gives its value to reveal() only", () => {
 
 Deno.test("redaction: the secrets of a configuration are found at any depth, and nothing else", () => {
   const chains = [{ signer: new Secret("one"), etherscanApiKey: undefined }, { signer: new Secret("two") }];
-  const hub = { signer: new Secret("three"), endpoints: [new EndpointUrl("wss://hub.example.org/key")] };
+  const hub = {
+    signer: new Secret("three"),
+    endpoints: [new EndpointUrl("wss://hub.example.org/v2/s3cret-part")],
+  };
   const found = listSecrets({ hub, chains, relayer: { percent: 1, hosts: null, since: 5n } });
-  assert.deepEqual(found, ["three", "one", "two"]);
+  assert.deepEqual(found, ["three", "s3cret-part", "one", "two"]);
   assert.deepEqual([listSecrets("one"), listSecrets(undefined)], [[], []]);
 });
 
@@ -52,6 +60,59 @@ Deno.test("redaction: URLs without anything to hide are shown whole, others neve
   );
 });
 
+Deno.test("redaction: every part of a URL that may be a key is hidden in whatever form it is repeated, words are not", () => {
+  const url =
+    "https://al1ce:p%40ssword@k3yk3yk3yk3yk3yk3yk3y.rpc.example.org/v2/eth-mainnet/s3cret-path/lettersonly/" +
+    "a%2Fkeys1?apikey=queryKEY1&flag&onlyvalue&net=base#fragment1";
+  const redact = createRedactor(secretParts(url));
+  const hidden = [
+    "al1ce",
+    "p@ssword",
+    "p%40ssword",
+    "K3YK3YK3YK3YK3YK3YK3Y",
+    "s3cret-path",
+    "lettersonly",
+    "a/keys1",
+    "a%2fkeys1",
+  ];
+  const more = ["queryKEY1", "onlyvalue", "fragment1", "fragment1", btoa("al1ce:p@ssword")];
+  for (const key of [...hidden, ...more]) {
+    assert.equal(redact(`bad key ${key}, please`), "bad key [secret], please", key);
+    assert.equal(redact(JSON.stringify({ key })), '{"key":"[secret]"}', key);
+  }
+  const words = "v2 eth-mainnet flag net=base api key rpc.example.org Ethereum EVM-1 latest";
+  assert.equal(redact(words), words);
+  for (
+    const plain of [
+      "v1",
+      "rpc",
+      "eth",
+      "ext",
+      "bc",
+      "C",
+      "json-rpc",
+      "arbitrum-sepolia",
+      "base_mainnet",
+      "1337",
+    ]
+  ) {
+    assert.deepEqual(secretParts(`https://host.example/${plain}`), [], plain);
+  }
+  for (
+    const key of [
+      "k3yk3y",
+      "qwertyui",
+      "12345678",
+      "a1b2-c3d4-e5f6",
+      "ABCDEFGH",
+      "correct-horse-battery-staple",
+    ]
+  ) {
+    assert.deepEqual(secretParts(`https://host.example/v1/${key}`), [key]);
+  }
+  assert.deepEqual([secretParts("no URL"), secretParts("https://host.example")], [[], []]);
+});
+
 Deno.test("redaction: keys look secret and names do not", () => {
   for (const key of ["ac0974bec39a17e36ba4a6b4d238ff94", "YourApiKeyToken12345X", "x/0123456789abcdefghij"]) {
     assert(looksSecret(key), key);
@@ -68,8 +129,29 @@ Deno.test("redaction: keys look secret and names do not", () => {
   }
 });
 
+Deno.test("redaction: what hides or turns text is escaped in all that is printed, and JSON stays the same JSON", () => {
+  const hostile = "a\u202eb\u0085c\u009b31md\u2066e\u{e0041}f\u2028g\u200bh\ufeff";
+  const shown = escapeControls(JSON.stringify({ hostile }));
+  assert.doesNotMatch(shown, /[^ -~]/);
+  assert.deepEqual(JSON.parse(shown), { hostile });
+  const lines: string[] = [];
+  const target = {
+    writeSync: (bytes: Uint8Array) => lines.push(new TextDecoder().decode(bytes)) && bytes.length,
+    isTerminal: () => false,
+  };
+  const output = openOutput(target);
+  output.write(`\x1b[31mred\x1b[0m ${hostile}`);
+  output.flush();
+  writeText(target, `two\nlines\t\x1b]0;owned\x07 ${hostile}`);
+  const escaped = String.raw`a\u202eb\u0085c\u009b31md\u2066e\udb40\udc41f\u2028g\u200bh\ufeff`;
+  assert.deepEqual(lines, [
+    `\x1b[31mred\x1b[0m ${escaped}\n`,
+    `two\nlines\t\\u001b]0;owned\\u0007 ${escaped}`,
+  ]);
+});
+
 Deno.test("redaction: shown text stays on one line", () => {
-  assert.equal(quoted("a\nb\u2028c\u202ed\u0085"), '"a\\nb\\u{2028}c\\u{202e}d\\u{85}"');
+  assert.equal(quoted("a\nb\u2028c\u202ed\u0085"), '"a\\nb\\u2028c\\u202ed\\u0085"');
   assert.equal(shownText("x".repeat(61)), "a text of 61 characters");
   assert.equal(shownText("https://a/b"), "a text of 11 characters");
   assert.equal(shownText(""), "an empty text");

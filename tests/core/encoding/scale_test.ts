@@ -1,5 +1,6 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import fc from "fast-check";
+import { compact } from "scale-ts";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import {
   bool,
@@ -121,7 +122,19 @@ Deno.test("SCALE: what follows a value may be ignored, but the value itself must
 Deno.test("SCALE: lengths far beyond the input are truncated, without allocating them", () => {
   refusesBytes(bytes, "0xfeffffff", "truncated");
   refusesBytes(bytes, "0x33ffffffffffffffffffffffffffffffff", "truncated");
-  refusesBytes(list(bytes), "0xfeffffff00", "truncated");
+  refusesBytes(list(u8), `0x${toHex(compact.enc(100_000)).slice(2)}00`, "truncated");
+});
+
+Deno.test("SCALE: lists with more items than honest values have are refused before they are decoded", () => {
+  refusesBytes(list(bytes), "0xfeffffff00", "too_long");
+  refusesBytes(list(u8), toHex(list(u8).enc(new Array<number>(100_001).fill(1))), "too_long");
+  const inner = new Array<number>(40_000).fill(1);
+  const codec = list(Struct({ items: list(u8) }));
+  const nested = (count: number): Uint8Array =>
+    codec.enc(Array.from({ length: count }, () => ({ items: inner })));
+  equal(decodeStrict(codec, nested(2), "Sample").length, 2);
+  equal(decodeStrict(codec, nested(2), "Sample").length, 2, "each value is counted by itself");
+  refusesBytes(codec, toHex(nested(3)), "too_long");
 });
 
 Deno.test("SCALE: values outside of the type are not encoded", () => {

@@ -349,6 +349,37 @@ Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB; by HTTP no
   await server.shutdown();
 });
 
+Deno.test("socket: user and password are sent, and nothing of them or of the path is in a fault that repeats them", async () => {
+  let sent: string | null = null;
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    sent = request.headers.get("authorization");
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    socket.addEventListener("message", ({ data }) => {
+      const { id } = JSON.parse(data);
+      const message = `no: ${request.url} ${sent} operator opensesame pathkey99`;
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32000, message } }));
+    });
+    return response;
+  });
+  const socket = createSocketEndpoint(
+    { clock: systemClock, randomness: fixedRandomness(0), openSocket: platformSocket, fetch },
+    {
+      url: `ws://operator:opensesame@127.0.0.1:${server.addr.port}/rpc/pathkey99`,
+      chain: "KUSAMA-4009",
+      translate: translateSubstrateError,
+    },
+  );
+  const [answer] = await socket.send([{ method: "state_call", params: [] }], { signal });
+  assert.equal(sent, `Basic ${btoa("operator:opensesame")}`);
+  assert.equal(answer?.kind === "fault" && answer.fault.detail?.includes("[secret]"), true);
+  const shown = answer?.kind === "fault" ? Deno.inspect(answer.fault) : "";
+  for (const secret of ["operator", "opensesame", "pathkey99", btoa("operator:opensesame")]) {
+    assert.ok(!shown.includes(secret), shown);
+  }
+  await socket.close();
+  await server.shutdown();
+});
+
 Deno.test("socket: the runtime's problems with a connection are reported in our words", async () => {
   const web = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
-import { listSecrets } from "../../../src/core/config/redact.ts";
 import { ReloadRequested, type Round, runRounds } from "../../../src/core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../../../src/core/runtime/exit_codes.ts";
-import { rereader, tellConfiguration } from "../../../src/core/runtime/reread_config.ts";
+import { rereader, tellConfiguration } from "../../../src/core/runtime/config_rounds.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { edited, GOOD_TOML } from "../../messaging/config/wrong_configs.ts";
@@ -145,7 +144,6 @@ Deno.test("reload: what the file says is logged, used where it changed, and its 
     file: "r.toml",
     reading: first,
     readAgain: () => parse(toml),
-    secretsOf: listSecrets,
     keepFixed: (before, after) => {
       const isSame = before.hub.stateMachine === after.hub.stateMachine;
       const hub = { ...after.hub, stateMachine: before.hub.stateMachine };

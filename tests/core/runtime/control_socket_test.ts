@@ -64,6 +64,17 @@ Deno.test("control socket: answers line by line, and only its owner may use it",
     assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["relayer.db.sock"]);
   }));
 
+Deno.test({
+  name: "control socket: root does not talk to the program of another user",
+  ignore: Deno.uid() !== 0,
+  fn: () =>
+    withSocket(shout, async ({ path, ask }) => {
+      await Deno.chown(path, 65_534, 65_534);
+      await assert.rejects(ask("hello"), (fault) =>
+        fault instanceof ControlFault && /\(uid 65534\)/.test(fault.message));
+    }),
+});
+
 Deno.test("control socket: long lines travel whole in both directions", () =>
   withSocket((line) => Promise.resolve(line.repeat(100)), async ({ ask }) => {
     const line = "é".repeat(30_000);

@@ -3,11 +3,11 @@ import fc from "fast-check";
 import {
   DeadlineFault,
   nextDelayMs,
-  orAbort,
   retry,
   transientBackoff,
   withDeadline,
 } from "../../../src/core/runtime/retry.ts";
+import { orAbort } from "../../../src/core/runtime/linked_abort.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SharedTimer, toleranceMs } from "../../../src/core/runtime/shared_timer.ts";
+import { SharedTimer, toleranceMs } from "../../../src/core/runtime/system_clock.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 
 /** Timers of a runtime whose time is moved by hand. */

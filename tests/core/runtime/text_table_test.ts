@@ -17,7 +17,7 @@ Deno.test("text table: columns are as wide as their widest cell, numbers end at 
 
 Deno.test("text table: foreign text cannot move the cursor, change the direction or begin a line", () => {
   const hostile = "ok\x1b[2J\r\n\u202Efake\u2028\u0007\u{e0041}";
-  const shown = "ok\\u{1b}[2J\\u{d}\\u{a}\\u{202e}fake\\u{2028}\\u{7}\\u{e0041}";
+  const shown = "ok\\u001b[2J\\u000d\\u000a\\u202efake\\u2028\\u0007\\udb40\\udc41";
   assert.equal(formatTable([["x", hostile]]), `x   ${shown}`);
 });
 

@@ -3,7 +3,7 @@ import { fstatSync } from "node:fs";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { type LogOptions, type OpenLog, openLog } from "../../../src/core/telemetry/open_log.ts";
-import { isJournalStream } from "../../../src/core/telemetry/journal.ts";
+import { isJournalStream } from "../../../src/core/telemetry/output.ts";
 import { ProgressLine } from "../../../src/core/telemetry/progress.ts";
 import { type ByteOutput, openOutput } from "../../../src/core/telemetry/output.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

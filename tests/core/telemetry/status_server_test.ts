@@ -4,9 +4,16 @@ import { exitCodes } from "../../../src/core/runtime/exit_codes.ts";
 import {
   formatAddress,
   isLoopback,
+  type ListenAddress,
   parseListenAddress,
 } from "../../../src/core/telemetry/http/listen_address.ts";
-import { ListenFault, platformListener } from "../../../src/core/telemetry/http/http_listener.ts";
+import {
+  createListener,
+  ListenFault,
+  MAX_CONNECTIONS,
+  type OpenListener,
+  platformListener,
+} from "../../../src/core/telemetry/http/http_listener.ts";
 import { markup } from "../../../src/core/telemetry/http/html.ts";
 import { serveStatus } from "../../../src/core/telemetry/http/serve_status.ts";
 import { createStatusHandler, type StatusSources } from "../../../src/core/telemetry/http/status_server.ts";
@@ -36,7 +43,7 @@ async function withListener(
 ): Promise<void> {
   const errors: unknown[] = [];
   const handle = createStatusHandler({ ...sources, ...changed }, (error) => errors.push(error));
-  const listener = platformListener({ host: "127.0.0.1", port: 0 }, handle);
+  const listener = platformListener({ host: "127.0.0.1", port: 0 }, handle, (error) => errors.push(error));
   try {
     await work(`http://127.0.0.1:${listener.port}`, errors);
   } finally {
@@ -109,6 +116,151 @@ Deno.test("status server: what cannot be answered is a 500 without details, and 
   });
 });
 
+/** A raw connection, what it sends, and what it reads until it is closed. */
+async function converse(port: number, text: string): Promise<string> {
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  await connection.write(new TextEncoder().encode(text));
+  return await new Response(connection.readable).text();
+}
+
+Deno.test("status server: only its own names, localhost and addresses are answered; the rest is neither answered nor logged", async () => {
+  const errors: unknown[] = [];
+  const handle = createStatusHandler(sources, (error) => errors.push(error), ["Causeway.internal"]);
+  const listener = platformListener({ host: "127.0.0.1", port: 0 }, handle, (error) => errors.push(error));
+  try {
+    const rows: readonly (readonly [string, number])[] = [
+      ["GET / HTTP/1.1\r\nHost: 127.0.0.1:9180", 200],
+      ["GET / HTTP/1.1\r\nHost: localhost", 200],
+      ["GET / HTTP/1.1\r\nhost:[::1]:9180", 200],
+      ["GET / HTTP/1.1\r\nHost: causeway.Internal:9180", 200],
+      ["GET / HTTP/1.0", 200],
+      ["GET / HTTP/1.1\r\nHost: rebound.example:9180", 421],
+      ["GET /metrics HTTP/1.1\r\nHost: localhost.rebound.example", 421],
+      ["GET / HTTP/1.1\r\nHost: 127.0.0.1.rebound.example", 421],
+      ["POST / HTTP/1.1\r\nHost: rebound.example\r\nContent-Length: 9\r\n\r\nsomething", 421],
+      ["GET / HTTP/1.0\r\nHost: rebound.example", 421],
+      ["GET / HTTP/1.1", 400],
+      ["GET / HTTP/1.1\r\nHost:", 400],
+      ["GET / HTTP/1.1\r\nHost: a b", 400],
+      ["GET / HTTP/1.1\r\nHost: 127.0.0.1:x", 400],
+      ["GET / HTTP/1.1\r\nHost: 127.0.0.1:99999", 400],
+      ["GET / HTTP/1.1\r\nHost: [::1", 400],
+      ["GET / HTTP/1.1\r\nHost: 999.1.1.1", 400],
+      ["GET / HTTP/1.1\r\nHost: user@127.0.0.1", 400],
+      ["GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: rebound.example", 400],
+      ["GET http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1", 400],
+      ["CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1", 400],
+      ["PRI * HTTP/2.0", 400],
+      ["\u0000\u0001", 400],
+    ];
+    for (const [head, status] of rows) {
+      const answer = await converse(listener.port, `${head}\r\n\r\n`);
+      assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), head);
+    }
+    assert.equal(await converse(listener.port, `GET / HTTP/1.1\r\nX: ${"x".repeat(20_000)}\r\n\r\n`), "");
+    assert.deepEqual(errors, []);
+  } finally {
+    await listener.close();
+  }
+});
+
+/** Runs `work` with a listener whose time a test moves. */
+async function withFakeTime(
+  work: (listener: OpenListener, clock: FakeClock) => Promise<void>,
+  handle = createStatusHandler(sources, (error) => assert.fail(String(error))),
+): Promise<void> {
+  const clock = new FakeClock(0);
+  const listener = createListener(clock)(
+    { host: "127.0.0.1", port: 0 },
+    handle,
+    (e) => assert.fail(String(e)),
+  );
+  try {
+    await work(listener, clock);
+  } finally {
+    await listener.close();
+  }
+}
+
+/** Waits until something waits for the clock. */
+async function untilWaiting(clock: FakeClock): Promise<void> {
+  while (clock.pending === 0) await clock.settle();
+}
+
+const HEAD = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+
+Deno.test("status server: clients that send or read slowly are cut after ten seconds, whatever they have sent", async () => {
+  let isAsked = Promise.withResolvers<void>();
+  const long = (): Response => {
+    isAsked.resolve();
+    return new Response("x".repeat(64 * 2 ** 20)); // more than the buffers of the system hold
+  };
+  await withFakeTime(async ({ port }, clock) => {
+    for (
+      const [sent, isRead] of [["", false], ["GET / HT", false], [HEAD.slice(0, -1), false], [
+        HEAD,
+        true,
+      ]] as const
+    ) {
+      isAsked = Promise.withResolvers();
+      using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+      await connection.write(new TextEncoder().encode(sent));
+      if (isRead) await isAsked.promise;
+      await untilWaiting(clock);
+      await clock.advance(9_999);
+      const reading = new Response(connection.readable).bytes().then(({ length }) => length, () => -1);
+      await clock.advance(1);
+      assert.ok(await reading < 64 * 2 ** 20, sent);
+    }
+  }, long);
+});
+
+Deno.test("status server: a finished request leaves no connection that is kept alive", () =>
+  withFakeTime(async ({ port }) => {
+    const answer = await converse(port, HEAD.repeat(3));
+    assert.equal(answer.match(/HTTP\/1\.1 200/g)?.length, 1);
+    assert.match(answer, /\r\nconnection: close\r\n/);
+  }));
+
+Deno.test("status server: with all places taken by silent clients, the next one that asks is answered", () =>
+  withFakeTime(async ({ port }) => {
+    const silent: Deno.TcpConn[] = [];
+    try {
+      for (let count = 0; count < 3 * MAX_CONNECTIONS; count++) {
+        silent.push(await Deno.connect({ hostname: "127.0.0.1", port }));
+      }
+      assert.match(await converse(port, HEAD), /^HTTP\/1\.1 200 /);
+      const first = silent[0];
+      assert.equal(await first?.read(new Uint8Array(1)).catch(() => null), null, "the oldest is closed");
+    } finally {
+      silent.forEach((connection) => connection.close());
+    }
+  }));
+
+Deno.test("status server: what ends its listener has it opened again at the same place, and the work continues", async () => {
+  const clock = new FakeClock(0);
+  const opened: Deno.TcpListener[] = [];
+  const listen = ({ host, port }: ListenAddress): Deno.TcpListener => {
+    const listener = Deno.listen({ hostname: host, port });
+    opened.push(listener);
+    return listener;
+  };
+  const faults: unknown[] = [];
+  const handle = createStatusHandler(sources, (error) => assert.fail(String(error)));
+  const open = createListener(clock, listen);
+  const listener = open({ host: "127.0.0.1", port: 0 }, handle, (error) => faults.push(error));
+  try {
+    opened[0]?.close();
+    await untilWaiting(clock);
+    assert.equal(faults.length, 1);
+    await assert.rejects(converse(listener.port, HEAD), Deno.errors.ConnectionRefused);
+    await clock.advance(1_000);
+    assert.match(await converse(listener.port, HEAD), /^HTTP\/1\.1 200 /);
+  } finally {
+    await listener.close();
+  }
+});
+
 Deno.test("status server: with its port in use nothing is started, and the log says what to do", () =>
   withListener({}, async (base) => {
     const log = new RecordedLog();
@@ -127,7 +279,7 @@ Deno.test("status server: with its port in use nothing is started, and the log s
 
 Deno.test("status server: an address of another machine is refused by the system as a fault of its own", () => {
   assert.throws(
-    () => platformListener({ host: "192.0.2.1", port: 0 }, () => new Response()),
+    () => platformListener({ host: "192.0.2.1", port: 0 }, () => new Response(), () => {}),
     (fault) => fault instanceof ListenFault && fault.code === "not_available",
   );
 });
@@ -189,7 +341,7 @@ Deno.test("page: values of templates are escaped in text and attributes, and wha
   const hostile = `"><script>'&\u202e\u0000`;
   assert.equal(
     markup`<i title="${hostile}">${[hostile, 1n]}</i>`.text,
-    `<i title="&quot;&gt;&lt;script&gt;&#39;&amp;\\u{202e}\\u{0}">&quot;&gt;&lt;script&gt;&#39;&amp;\\u{202e}\\u{0}1</i>`,
+    `<i title="&quot;&gt;&lt;script&gt;&#39;&amp;\\u202e\\u0000">&quot;&gt;&lt;script&gt;&#39;&amp;\\u202e\\u00001</i>`,
   );
   assert.equal(markup`${undefined}${markup`<b>`}`.text, "<b>");
 });

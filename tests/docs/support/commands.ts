@@ -6,8 +6,6 @@ import { parseArguments as parseMessaging } from "../../../src/messaging/argumen
 export interface Known {
   /** Names of the tasks of deno.json. */
   readonly tasks: ReadonlySet<string>;
-  /** Version of Deno that CI runs. */
-  readonly deno: string;
   /** Paths of all files. */
   readonly files: readonly string[];
 }
@@ -33,10 +31,7 @@ export function findUnknownTasks(text: string, tasks: ReadonlySet<string>): read
 
 function check([first = "", ...rest]: readonly string[], known: Known): string | undefined {
   switch (first) {
-    case "npx":
-      return rest[0] === "--yes" && rest[1] === `deno@${known.deno}`
-        ? checkDeno(rest.slice(2), known)
-        : `not npx --yes deno@${known.deno}`;
+    case "./deno":
     case "deno":
       return checkDeno(rest, known);
     case "bash":

@@ -94,7 +94,12 @@ ${setUp.more ?? ""}
   );
   assert.ok(config !== undefined, JSON.stringify(problems));
   const log = new RecordedLog();
-  const network = { clock: systemClock, randomness: seededRandomness(1), log, fetch: platformFetch };
+  let isReadOnly = false;
+  const fetch: typeof platformFetch = (...args) => {
+    assert.ok(isReadOnly, "an endpoint is asked while files can be written");
+    return platformFetch(...args);
+  };
+  const network = { clock: systemClock, randomness: seededRandomness(1), log, fetch };
   const hubNode = new MemoryNode(systemClock, { id: config.hub, family: "substrate" });
   const hub = new KnowingHub(hubNode, systemClock, { relayer: fromHex("11".repeat(20)) });
   hub.ageSec = setUp.hubAgeSec ?? 60n;
@@ -116,6 +121,7 @@ ${setUp.more ?? ""}
       }),
     }),
     printError: () => assert.fail(),
+    dropWriteAccess: () => void (isReadOnly = true),
     openReadOnly: () => assert.fail(),
     askRunning: () => Promise.resolve(setUp.answer),
     fetch: () => Promise.resolve(Response.json({ status: "0", message: "NOTOK", result: "Invalid API Key" })),
@@ -185,7 +191,13 @@ Deno.test("check: a set-up with ten different faults gives a line for each, with
       ["nonce", null, "warning", /2 transactions of 0x7099\S+ are not in the database/, /account of its own/],
       ["price", "etherscan", "warning", /bad_key/, /etherscan_api_key/],
       ["hub_view", null, "warning", /knows height 3 by "ETH0", updated 7 d ago/, /causeway-consensus/],
-      ["key_file", null, "warning", /key \(mode 644\)/, /chmod 600 \S+key/],
+      [
+        "key_file",
+        null,
+        "warning",
+        /key is a file that every user of this machine can read \(mode 644\)/,
+        /chmod 600 \S+key/,
+      ],
     ];
     for (const [name, endpoint, outcome, found, advice] of expected) {
       const rows = checks.filter((row) => row.check === name && row.endpoint === endpoint);

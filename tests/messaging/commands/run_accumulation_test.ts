@@ -5,7 +5,9 @@ import {
   claimAndWithdraw,
 } from "../../../src/messaging/commands/run_accumulation.ts";
 import { ClaimSummary } from "../../../src/messaging/commands/claim_summary.ts";
-import { a, b, c, d, Scene, type SceneOptions } from "../fees/scene.ts";
+import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
+import { a, b, c, d, keyOf, Scene, type SceneOptions } from "../fees/scene.ts";
+import { MemoryGates } from "../../support/memory_gates.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
 
 const never = new AbortController().signal;
@@ -204,7 +206,7 @@ Deno.test("accumulate-fees: --withdraw alone withdraws what was claimed before a
   await scene.blocks(5);
   const { code, printed } = await run(scene, { withdraws: true });
   assert.equal(code, 0);
-  assert.equal(printed, "");
+  assert.equal(printed, "chain   amount   withdrawal\nEVM-1   10       paid out\n");
   assert.deepEqual(scene.states()["unclaimed"], 20);
   assert.equal(scene.node(a).deliveries().length, 1);
   assert.equal(scene.hub.accounts.balanceOf(a, scene.address(a)), 0n);
@@ -222,16 +224,58 @@ Deno.test("accumulate-fees: --wait --withdraw claims first and withdraws the who
   assert.equal(scene.node(a).deliveries().length, 1);
 });
 
-Deno.test("accumulate-fees: a withdrawal that cannot be delivered fails after three attempts, and is kept", async () => {
+for (const code of ["module_failed", "host_frozen"] as const) {
+  Deno.test(`accumulate-fees: a withdrawal that the chain refuses (${code}) ends the command with 1, a line, and is kept`, async () => {
+    const scene = await sceneWith({ chains: [a] });
+    scene.hub.accounts.credit(a, scene.address(a), 30n * one);
+    const refusal = { kind: "refused" as const, refusal: { code, detail: "no gas" } };
+    scene.chain(a).simulate = () => Promise.resolve(refusal);
+    const { code: exit, printed } = await run(scene, { withdraws: true });
+    assert.equal(exit, 1);
+    assert.match(printed, /30 +dispatched, refused, and tried again by the running relayer \(\w+: no gas\)/);
+    assert.deepEqual(scene.ledger.withdrawals.listRecent(10).map(({ state }) => state), ["dispatched"]);
+  });
+}
+
+Deno.test("accumulate-fees: --withdraw tries a payment at once that waits for another attempt", async () => {
   const scene = await sceneWith({ chains: [a] });
   scene.hub.accounts.credit(a, scene.address(a), 30n * one);
-  const refusing = scene.chain(a);
+  const simulate = scene.chain(a).simulate.bind(scene.chain(a));
   const refusal = { kind: "refused" as const, refusal: { code: "module_failed" as const, detail: "no gas" } };
-  refusing.simulate = () => Promise.resolve(refusal);
-  const { code } = await run(scene, { withdraws: true });
-  assert.equal(code, 1);
-  const [row] = scene.ledger.withdrawals.listRecent(10);
-  assert.deepEqual([row?.state, row?.attempts], ["dispatched", 3]);
+  scene.chain(a).simulate = () => Promise.resolve(refusal);
+  for (let times = 0; times < 2; times++) assert.equal((await run(scene, { withdraws: true })).code, 1);
+  scene.chain(a).simulate = simulate;
+  const before = scene.clock.now();
+  assert.match((await run(scene, { withdraws: true })).printed, /30 +paid out/);
+  assert.ok(scene.clock.now() - before < 60_000);
+});
+
+Deno.test("accumulate-fees: a payment for the network's relayer is reported, awaited with --wait, and never proved", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  const gates = new MemoryGates(scene.clock);
+  gates.others = toEvmAddress(keyOf(5));
+  scene.chain(a).gates = gates;
+  scene.hub.accounts.credit(a, scene.address(a), 30n * one);
+  const first = await run(scene, { withdraws: true });
+  assert.equal(first.code, 0);
+  assert.match(first.printed, /30 +dispatched, waits for the network's relayer \(gated: .* deliveries of 0x/);
+  assert.equal(scene.log.lines.filter(({ event }) => event === "payment_gated").length, 1);
+
+  const stop = new AbortController();
+  void scene.clock.sleep(3_600_000, never).then(() => stop.abort());
+  const second = await run(scene, { waits: true, withdraws: true }, stop.signal);
+  assert.ok(stop.signal.aborted, "it did not wait");
+  assert.ok(scene.log.lines.filter(({ event }) => event === "withdrawals_awaited").length >= 10);
+  assert.match(second.printed, /waits for the network's relayer/);
+
+  assert.equal(scene.hub.calls.filter((call) => call === "proveMessages").length, 0);
+  assert.ok(!scene.chain(a).calls.includes("simulate"));
+  const [row] = scene.ledger.withdrawals.listOpen();
+  assert.ok(row?.dispatch !== undefined);
+  await scene.payAs(keyOf(5), { chain: a, commitment: row.dispatch.commitment });
+  const third = await run(scene, { waits: true, withdraws: true });
+  assert.equal(third.code, 0);
+  assert.match(third.printed, /30 +paid out/);
 });
 
 Deno.test("accumulate-fees: --withdraw below ten units or below the hub's minimum is no failure", async () => {

@@ -99,6 +99,7 @@ Deno.test("configuration: the good file gives every default of the specification
     minimumWithdrawalAmount: 100,
     deliveryEndpoints: ["EVM-31337", "KUSAMA-2000"],
     moduleFilter: undefined,
+    retryModules: [],
     unprofitableRetryFrequencySec: undefined,
     maximumDailyLoss: undefined,
     disableFeeAccumulation: false,

@@ -52,7 +52,12 @@ function openScene(): Scene {
     isRunning: true,
     wake: () => void woken++,
     status: () => readStatus({ ledger, config, clock }),
-    relaying: () => assert.fail("these operations need no chains"),
+    relaying: () => ({
+      legs: [],
+      get fees(): never {
+        return assert.fail("these operations need no chains");
+      },
+    }),
     woken: () => woken,
   };
 }
@@ -254,14 +259,26 @@ Deno.test("operations: hold and release keep what the operator named, once", asy
     trial: undefined,
     lastTransaction: hashOf(9),
   });
-  const nothing = { holds: [], pairs: [], left: [route] };
+  const nothing = { holds: [], pairs: [], gated: 0, left: [route] };
   assert.deepEqual(await ask(scene, "release", { subject: "0x0a" }), nothing);
-  assert.deepEqual(await ask(scene, "release", { subject: route }), { holds: [route], pairs: [], left: [] });
+  assert.deepEqual(await ask(scene, "release", { subject: route }), {
+    holds: [route],
+    pairs: [],
+    gated: 0,
+    left: [],
+  });
   const due = ledger.messages.listDue({ source: ethereum, target: hub, nowMs: clock.now(), limit: 10 });
   assert.deepEqual(due.map(({ commitment }) => commitment), [hashOf(1)]);
   const pair = { target: bsc, from: "0x01", to: "0x02" };
-  assert.deepEqual(await ask(scene, "release", { subject: "0x02" }), { holds: [], pairs: [pair], left: [] });
-  assert.deepEqual(await ask(scene, "release", {}), { holds: [], pairs: [], left: [] });
+  assert.deepEqual(await ask(scene, "release", { subject: "0x02" }), {
+    holds: [],
+    pairs: [pair],
+    gated: 0,
+    left: [],
+  });
+  ledger.messages.record(newMessage(2, { state: "held", reason: "gated", nextAttemptAtMs: neverMs }));
+  assert.deepEqual(await ask(scene, "release", {}), { holds: [], pairs: [], gated: 1, left: [] });
+  assert.equal(ledger.messages.find(hashOf(2), hub)?.nextAttemptAtMs, clock.now());
 });
 
 Deno.test("ledger: a message that changes all the time keeps its first and its last 50 changes", async () => {

@@ -125,6 +125,7 @@ export class Scene {
       moduleFilter: undefined,
       configured: new Set([hubName, ...this.chains.keys()]),
       retryFrequencySec: undefined,
+      retryModules: new Set(),
       reconciliationFrequencySec: 21_600,
       listedModules: () => undefined,
       hubTokenPrice27: ONE_DOLLAR_27,
@@ -144,6 +145,7 @@ export class Scene {
       claimTurn: new Limit(1),
       withdrawalTurn: new Limit(1),
       isSettledElsewhere: false,
+      isServed: () => false,
       units: new FeeUnits(),
       settings,
       withdrawals: { frequencySec: 86_400, minimumAmount: 100, ...this.#options.withdrawals },
@@ -205,6 +207,30 @@ export class Scene {
       stop.abort();
       await blocks;
     }
+  }
+
+  /** Another relayer delivers a payment of the hub. */
+  async payAs(
+    key: Uint8Array,
+    { chain, commitment }: { readonly chain: StateMachine; readonly commitment: Hash256 },
+  ): Promise<void> {
+    const signal = new AbortController().signal;
+    this.unheard.delete(chain);
+    await this.blocks(4);
+    const other = new MemoryFeeChain(this.node(chain), this.clock, { key });
+    const events = await this.hub.fetchEvents(1n, this.hubNode.finalHeight, signal);
+    const messages = events.flatMap((event) =>
+      event.kind === "message" && event.message.commitment === commitment ? [event.message] : []
+    );
+    const { height } = await other.fetchView(this.hub.id, signal);
+    const proof = await this.hub.proveMessages(messages, { height, target: other }, signal);
+    const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
+    const simulation = await other.simulate(delivery, signal);
+    if (simulation.kind !== "accepted") throw new Error(simulation.refusal.detail);
+    const signing = await other.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
+    if (signing.kind !== "signed") throw new Error(signing.kind);
+    await other.broadcast(signing.submission, signal);
+    await this.blocks(1);
   }
 
   /** Requests with numbers `first` to `first + count - 1` that we delivered, each with a fee of `fee`. */
@@ -292,6 +318,6 @@ export class Scene {
     if (price27 === undefined) return undefined;
     const ask = (): Promise<Quotation> => Promise.resolve({ kind: "price", price27 });
     const price = createPriceSource({ clock: this.clock }, { quotes: [{ origin: "router", ask }] });
-    return { minimumPercent: 10, feeChains: new Map(), price };
+    return { minimumPercent: 10, feeChains: this.chains, price };
   }
 }

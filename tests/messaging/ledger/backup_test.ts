@@ -34,7 +34,7 @@ Deno.test("backup: while another process writes without a pause, every copy is w
     const path = `${directory}/a.db`;
     const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
     const writer = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-prompt", "--allow-read", "--allow-write", script, path],
+      args: ["run", "--no-prompt", "--allow-read", "--allow-write", "--allow-sys=uid", script, path],
       stdout: "piped",
     }).spawn();
     const acknowledged = writer.stdout.pipeThrough(new TextDecoderStream()).getReader();

@@ -66,7 +66,7 @@ Deno.test("open: the journal is synced at every commit and written ahead", () =>
       "auto_vacuum",
       "user_version",
     ];
-    deepEqual(names.map(read), ["wal", 2n, 1n, "normal", 2n, 3n]);
+    deepEqual(names.map(read), ["wal", 2n, 1n, "normal", 2n, 4n]);
     equal(read("busy_timeout"), 5_000n);
     db.close();
   }));
@@ -133,7 +133,15 @@ Deno.test("open: without permission the text names the owner and how to change i
   withDirectory(async (directory) => {
     const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
     const { stderr, success } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-prompt", "--allow-read", `--deny-write=${directory}`, script, `${directory}/a.db`],
+      args: [
+        "run",
+        "--no-prompt",
+        "--allow-read",
+        "--allow-sys=uid",
+        `--deny-write=${directory}`,
+        script,
+        `${directory}/a.db`,
+      ],
       env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
     }).output();
     equal(success, false);
@@ -343,7 +351,16 @@ interface Writer {
 function startWriter(path: string, first: number): Writer {
   const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-prompt", "--allow-read", "--allow-write", script, path, String(first)],
+    args: [
+      "run",
+      "--no-prompt",
+      "--allow-read",
+      "--allow-write",
+      "--allow-sys=uid",
+      script,
+      path,
+      String(first),
+    ],
     stdout: "piped",
     stderr: "null",
   }).spawn();
@@ -395,7 +412,7 @@ function numbersTo(last: number): bigint[] {
 async function openElsewhere(path: string): Promise<string> {
   const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-prompt", "--allow-read", "--allow-write", script, path],
+    args: ["run", "--no-prompt", "--allow-read", "--allow-write", "--allow-sys=uid", script, path],
     env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
   }).output();
   equal(success, false);

@@ -105,7 +105,7 @@ Deno.test("migrations: without room or right for the copy nothing is changed", (
   withDirectory((directory) => {
     const path = `${directory}/a.db`;
     openDatabase(path, { clock, migrations: [one] }).close();
-    Deno.mkdirSync(`${path}.backup-v1.tmp`);
+    Deno.mkdirSync(`${path}.backup-v1`);
     throws(() => openDatabase(path, { clock, migrations: [one, two] }), LedgerFault);
     deepEqual(readRows(path, "PRAGMA user_version"), [{ user_version: 1 }]);
   }));
@@ -134,10 +134,42 @@ for (const { version } of migrations) {
     }));
 }
 
+Deno.test("migrations: payments that version 3 delivered apart from the messages are due among them", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/a.db`;
+    const old = openDatabase(path, { clock, migrations: migrations.slice(0, 3) });
+    const states = ["delivering", "dispatched", "done"];
+    for (const [index, state] of states.entries()) {
+      const message = hashOf(index + 1);
+      insertMessage(old, message);
+      old.execute(
+        `INSERT INTO withdrawal VALUES (${
+          index + 1
+        }, 'EVM-1', x'01', NULL, NULL, '5', 1, '${state}', '${message}', x'01', 1,
+          NULL, 2, 0, NULL, 1000, 1000)`,
+      );
+    }
+    old.execute(
+      `UPDATE message SET state = 'seen', reason = NULL, next_attempt_at_ms = ${Number.MAX_SAFE_INTEGER}`,
+    );
+    old.execute(
+      `UPDATE message SET state = 'rejected', reason = 'hub_originated' WHERE commitment = '${hashOf(2)}'`,
+    );
+    old.close();
+    const ledger = openLedger(path, { clock });
+    deepEqual(ledger.withdrawals.listOpen().map(({ state }) => state), ["dispatched", "dispatched"]);
+    const due = states.map((_, index) => {
+      const row = ledger.messages.find(hashOf(index + 1), hub);
+      return [row?.state, row?.nextAttemptAtMs];
+    });
+    deepEqual(due, [["seen", 0], ["seen", 0], ["seen", Number.MAX_SAFE_INTEGER]]);
+    ledger.close();
+  }));
+
 /** A row as version 1 wrote it: frozen here, so that later versions must cope with it. */
-function insertMessage(db: ReturnType<typeof openDatabase>): void {
+function insertMessage(db: ReturnType<typeof openDatabase>, commitment = hashOf(1)): void {
   db.execute(
-    `INSERT INTO message VALUES ('${hashOf(1)}', '${hub}', 'EVM-1', 'post', '${hashOf(1)}', 'EVM-1', 'EVM-56',
+    `INSERT INTO message VALUES ('${commitment}', '${hub}', 'EVM-1', 'post', '${commitment}', 'EVM-1', 'EVM-56',
     x'07', '00000000000000000001', '00000000000000000000', 100, x'01', 'held', 'unprofitable', NULL, '5', '3', 2, 0, NULL,
     1000, 1000, 1000)`,
   );

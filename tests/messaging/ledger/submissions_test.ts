@@ -333,15 +333,14 @@ Deno.test(
       "requested",
       10n ** 40n,
     ]]);
-    throws(() => withdrawals.update(id, { state: "delivering" }), /Illegal change/);
+    throws(() => withdrawals.update(id, { state: "done" }), /Illegal change/);
     throws(() => withdrawals.update(id, { state: "dispatched" }), /without its dispatch/);
     // More has come in since the order was made.
     withdrawals.update(id, { state: "dispatched", dispatch, amount: withdrawal.amount + 5n });
     equal(withdrawals.find(id)?.amount, withdrawal.amount + 5n);
     deepEqual(withdrawals.findByCommitment(hashOf(70))?.dispatch, dispatch);
     const submissionId = ledger.submissions.record(delivery(1, { kind: "withdraw", items: [] }));
-    withdrawals.update(id, { state: "delivering", submissionId });
-    withdrawals.update(id, { state: "dispatched", attempts: 1, nextAttemptAtMs: 5, detail: "out of gas" });
+    withdrawals.update(id, { state: "dispatched", submissionId, detail: "out of gas" });
     equal(withdrawals.find(id)?.detail, "out of gas");
     withdrawals.update(id, { state: "done" });
     deepEqual([withdrawals.listOpen(ethereum), withdrawals.listRecent(5).length], [[], 1]);

@@ -150,6 +150,7 @@ export class Relayer {
       moduleFilter: undefined,
       configured: new Set(Object.values(names)),
       retryFrequencySec: undefined,
+      retryModules: new Set(),
       reconciliationFrequencySec: 21_600,
       listedModules: () => new Map(),
       hubTokenPrice27: ONE_DOLLAR_27,

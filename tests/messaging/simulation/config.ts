@@ -38,6 +38,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       fleet: undefined,
       moduleFilter: undefined,
       unprofitableRetryFrequencySec: 60,
+      retryModules: [],
       maximumDailyLoss: facts.maximumDailyLoss,
       leaveCheckpoints: undefined,
       disableFeeAccumulation: false,

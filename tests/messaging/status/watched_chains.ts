@@ -57,6 +57,7 @@ function toRecord(chain: Chain): Chain {
     proofChecks: chain.proofChecks,
     runtime: chain.runtime,
     hubClient: chain.hubClient,
+    gates: chain.gates,
     check: (id, signal) => chain.check(id, signal),
     planChecks: (context) => chain.planChecks(context),
     signMessage: (message, signal) => chain.signMessage(message, signal),

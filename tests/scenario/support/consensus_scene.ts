@@ -7,7 +7,7 @@ import type { ConsensusChanges, ConsensusEndpoints } from "../../../devnet/progr
 import { startConsensusRelayer } from "../../../devnet/programs/consensus_relayer.ts";
 import { type Devnet, type DevnetChain, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
-import type { ChainKind } from "../../../devnet/chains/proven_chains.ts";
+import { type ChainKind, isRollup } from "../../../devnet/chains/proven_chains.ts";
 import { type SectionChanges, sectionOf } from "../../../devnet/programs/relayer_config.ts";
 import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import {
@@ -252,10 +252,9 @@ export function secretChanges(
     };
     const beaconUrls = changes.beaconUrls ?? (proven.beacon === undefined ? [] : [proven.beacon.url]);
     const l1Urls = changes.l1Urls ?? (l1 === undefined ? [] : [l1.rpcUrl]);
-    const isRollup = proven.kind === "op_stack" || proven.kind === "arbitrum";
     sections[`${name}.host`] = {
       ...proven.kind === "beacon" ? { beacon_http_urls: beaconUrls.map((url) => secretUrl(url)) } : {},
-      ...isRollup ? { beacon_rpc_url: l1Urls.map((url) => secretUrl(url)) } : {},
+      ...isRollup(proven.kind) ? { beacon_rpc_url: l1Urls.map((url) => secretUrl(url)) } : {},
       ...proven.parachain && {
         relay_rpc_ws: secretUrl(changes.relayUrl ?? endpoints.relay.wsUrl, { hasPath: true }),
       },

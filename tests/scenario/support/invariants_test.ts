@@ -52,6 +52,7 @@ function row(source: string, target: string): LedgerMessage {
     requiredUsd18: undefined,
     offeredUsd18: undefined,
     attempts: 1,
+    nextAttemptAtMs: 0,
   };
 }
 

@@ -22,6 +22,7 @@ export interface LedgerMessage {
   readonly requiredUsd18: bigint | undefined;
   readonly offeredUsd18: bigint | undefined;
   readonly attempts: number;
+  readonly nextAttemptAtMs: number;
 }
 
 /** A row of `submission` with its items. */
@@ -247,6 +248,7 @@ function readMessage(row: Row): LedgerMessage {
     requiredUsd18: amount(row, "required_usd18"),
     offeredUsd18: amount(row, "offered_usd18"),
     attempts: Number(integer(row, "attempts")),
+    nextAttemptAtMs: Number(integer(row, "next_attempt_at_ms")),
   };
 }
 

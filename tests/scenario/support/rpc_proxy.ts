@@ -84,10 +84,10 @@ export interface ProxyOptions {
 }
 
 /** Starts a proxy on 127.0.0.1. */
-export function startRpcProxy(options: ProxyOptions): Promise<RpcProxy> {
+export async function startRpcProxy(options: ProxyOptions): Promise<RpcProxy> {
   const proxy = new RunningProxy(options);
-  proxy.listen();
-  return Promise.resolve(proxy);
+  await proxy.listen();
+  return proxy;
 }
 
 /**
@@ -158,9 +158,11 @@ class RunningProxy implements RpcProxy {
     this.#requests = [];
   }
 
-  listen(): void {
+  async listen(): Promise<void> {
     const onError = (): Response => new Response(null, { status: 502 });
-    this.#server = serveLocally({ port: this.port, onError }, (request) => this.#answer(request));
+    this.#server = await this.#port.listen((port) =>
+      serveLocally({ port, onError }, (request) => this.#answer(request))
+    );
   }
 
   async setMode(mode: ProxyMode, methods?: readonly string[]): Promise<void> {
@@ -171,7 +173,7 @@ class RunningProxy implements RpcProxy {
     change.abort();
     for (const relay of this.#relays) relay.isHanging = mode.kind === "hang";
     if (mode.kind === "refuse") await this.#stopListening();
-    else if (this.#server === undefined) this.listen();
+    else if (this.#server === undefined) await this.listen();
   }
 
   cutSockets(): void {

@@ -27,10 +27,8 @@ export const SECRETS = {
 /** The URL with user, password and query; with `hasPath` also a path, which only proxies and the hub take. */
 export function secretUrl(url: string, { hasPath = false }: { readonly hasPath?: boolean } = {}): string {
   const secret = new URL(url);
-  if (secret.protocol.startsWith("http")) {
-    secret.username = SECRETS.user;
-    secret.password = SECRETS.password;
-  }
+  secret.username = SECRETS.user;
+  secret.password = SECRETS.password;
   if (hasPath) secret.pathname = `/v3/${SECRETS.path}`;
   secret.searchParams.set("key", SECRETS.query);
   return secret.href;

@@ -1,9 +1,9 @@
 /** Light client of Arbitrum chains, as the registry lists it. */
 import { contractAddress } from "../../../core/config/chain_values.ts";
-import { required, type SectionValues } from "../../../core/config/schema.ts";
-import { toAddress } from "../../../core/evm/address.ts";
+import { optional, type SectionValues } from "../../../core/config/schema.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";
+import { unlessUnreadable } from "../../rollup/hub_contract.ts";
 import {
   checkRollup,
   findL1,
@@ -11,13 +11,13 @@ import {
   rollupHostKeys,
   toRollupOptions,
 } from "../../rollup/rollup_section.ts";
-import { createArbitrumProver } from "./arbitrum_prover.ts";
+import { createArbitrumProver, fetchRollupCore } from "./arbitrum_prover.ts";
 
 const hostKeys = {
   ...rollupHostKeys,
-  rollupCore: required(contractAddress, {
+  rollupCore: optional(contractAddress, {
     name: "rollup_core",
-    description: "The RollupCore contract on the L1.",
+    description: "The RollupCore contract on the L1. Default: the one that the hub stores.",
     example: "0x4DCeB440657f21083db8aDd07665f8ddBe1DCfc0",
   }),
 };
@@ -38,7 +38,11 @@ export const arbitrumClient: ChainClient<"arbitrum_orbit", SectionValues<typeof 
     consensusStateId: "ARB0",
   },
   findL1,
-  createChecks: (deps, section) => checkRollup(deps, section, { l1: toAddress(section.host.rollupCore) }),
+  createChecks: (deps, section) =>
+    checkRollup(deps, section, {
+      l1: section.host.rollupCore ??
+        ((signal) => unlessUnreadable(fetchRollupCore(deps.hub, section, signal))),
+    }),
   createProver: (context, section) =>
     createArbitrumProver(openRollup(context, section), {
       ...toRollupOptions(section),

@@ -4,21 +4,23 @@
  * sections 5.9 and 5.10.
  */
 import type { AcceptedProof, AcceptedProofs, HubChain } from "../../../core/chains/hub.ts";
-import { planRotations } from "../../../core/chains/rotation_plan.ts";
-import { MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import { readProofSubject } from "../../../core/beefy/naive_proof.ts";
+import {
+  type LoadedProof,
+  ProofLoader,
+  type ProofLoaderDeps,
+} from "../../../core/hub_proofs/proof_loader.ts";
+import { newerHeights, planRotations } from "../../../core/hub_proofs/proof_plan.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
 
 /** Reads of the hub that accepted proofs need. */
-export type AcceptedProofsHub = Pick<HubChain, "close"> & {
-  readonly acceptedProofs: Pick<AcceptedProofs, "fetchAcceptedIndex" | "fetchProofBytes">;
-};
+export type AcceptedProofsHub = Pick<HubChain, "close"> & { readonly acceptedProofs: AcceptedProofs };
 
 /** Dependencies of the source. */
-export interface AcceptedSourceDeps {
+export interface AcceptedSourceDeps extends ProofLoaderDeps {
   readonly hub: AcceptedProofsHub;
   readonly work: HubWork;
   /** Host of the hub's node. */
@@ -30,67 +32,73 @@ export function createAcceptedSource(deps: AcceptedSourceDeps): HostProofSource 
   return new AcceptedSource(deps);
 }
 
-type Wanted = Pick<AcceptedProof, "height" | "newSetId">;
-
 class AcceptedSource implements HostProofSource {
   readonly #deps: AcceptedSourceDeps;
+  readonly #loader: ProofLoader;
 
   constructor(deps: AcceptedSourceDeps) {
     this.#deps = deps;
+    this.#loader = new ProofLoader(deps.hub.acceptedProofs, deps);
   }
 
-  async next({ chain, view }: ProofTarget, signal: AbortSignal): Promise<ProofsForHost> {
-    const { hub, work } = this.#deps;
-    const index = await hub.acceptedProofs.fetchAcceptedIndex(signal);
-    const plan = planRotations(index.rotations, { setId: view.state.current.id, newest: undefined });
-    if (plan.kind === "gap") return gapAt(plan.missing);
-    if (plan.steps.length > 0) {
-      return await this.#load(plan.steps.slice(0, MAX_PROOFS_AT_ONCE), "rotations", signal);
+  async next(target: ProofTarget, signal: AbortSignal): Promise<ProofsForHost> {
+    try {
+      return await this.#next(target, signal);
+    } catch (error) {
+      if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
+      const detail =
+        `${this.#deps.endpoint} does not offer offchain_localStorageGet, which serves the proofs: ` +
+        "use a node with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]";
+      return { kind: "unable", code: "withheld", detail };
     }
-    const height = index.messaging.at(-1);
-    if (height === undefined || height <= view.hubHeight) {
-      return { kind: "nothing", reason: "the hub has accepted nothing newer" };
-    }
-    if (!await work.hasWork(chain, { known: view.hubHeight, upTo: height }, signal)) {
-      return { kind: "nothing", reason: "the newest proof holds nothing for this chain" };
-    }
-    const found = await this.#load([{ height, newSetId: undefined }], "messages", signal);
-    // A hub whose own client was recreated lists no rotation before its first one.
-    return isBeyond(found, view.state.next.id) ? gapAt(view.state.next.id) : found;
   }
 
   close(): Promise<void> {
     return this.#deps.hub.close();
   }
 
-  /** Loads the first of the wanted proofs that the node has, without a gap. */
-  async #load(
-    wanted: readonly Wanted[],
-    purpose: "rotations" | "messages",
-    signal: AbortSignal,
-  ): Promise<ProofsForHost> {
-    const { hub, endpoint } = this.#deps;
-    const proofs: Uint8Array[] = [];
-    try {
-      const loaded = await Promise.all(
-        wanted.map((each) => hub.acceptedProofs.fetchProofBytes(each, signal)),
-      );
-      for (const bytes of loaded) {
-        if (bytes === undefined) break;
-        proofs.push(bytes);
-      }
-    } catch (error) {
-      if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
-      const detail = `${endpoint} does not offer offchain_localStorageGet, which serves the proofs: use a ` +
-        "node with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]";
-      return { kind: "unable", code: "withheld", detail };
+  async #next({ chain, view }: ProofTarget, signal: AbortSignal): Promise<ProofsForHost> {
+    const { hub, work } = this.#deps;
+    const index = await hub.acceptedProofs.fetchAcceptedIndex(signal);
+    const plan = planRotations(index, view.state.current.id);
+    if (plan.kind === "gap") return gapAt(plan.missing);
+    const [rotation] = plan.steps;
+    if (rotation !== undefined) {
+      const found = await this.#loader.loadRotations(plan.steps, signal);
+      return found.length === 0 ? this.#lacking(rotation) : this.#proofs(found, "rotations");
     }
-    if (proofs.length > 0) return { kind: "proofs", proofs, purpose, endpoint };
-    const what = wanted[0]?.newSetId === undefined
-      ? `the proof of hub height ${wanted[0]?.height}`
-      : `the rotation to set ${wanted[0].newSetId}`;
-    const detail = `${endpoint} does not have the bytes of ${what}: its offchain indexing was off when it ` +
-      "imported that block; use another node, or add [hub.prover]";
+    const heights = newerHeights(index, view.hubHeight);
+    const [newest] = heights;
+    if (newest === undefined) return { kind: "nothing", reason: "the hub has accepted nothing newer" };
+    for (const height of heights) {
+      if (!await work.hasWork(chain, { known: view.hubHeight, upTo: height }, signal)) {
+        if (height < newest) break;
+        return { kind: "nothing", reason: "the newest proof holds nothing for this chain" };
+      }
+      const found = await this.#loader.loadFirst([height], signal);
+      if (found === undefined) continue;
+      // A hub whose own client was recreated lists no rotation before its first one.
+      const { id } = view.state.next;
+      return isBeyond(found.bytes, id) ? gapAt(id) : this.#proofs([found], "messages");
+    }
+    return this.#lacking({ height: newest, newSetId: undefined });
+  }
+
+  #proofs(found: readonly LoadedProof[], purpose: "rotations" | "messages"): ProofsForHost {
+    const proofs = found.map(({ bytes }) => bytes);
+    return { kind: "proofs", proofs, purpose, endpoint: this.#deps.endpoint };
+  }
+
+  /** Explains that the proof cannot be had from this node. */
+  #lacking(proof: AcceptedProof): ProofsForHost {
+    const { height, newSetId } = proof;
+    const what = newSetId === undefined
+      ? `the proof of hub height ${height}`
+      : `the rotation to set ${newSetId}`;
+    const detail = this.#loader.isSkipped(proof)
+      ? `${what} is of a kind that this version does not know: update the program, or add [hub.prover]`
+      : `${this.#deps.endpoint} does not have the bytes of ${what}: its offchain indexing was off when it ` +
+        "imported that block; use another node, or add [hub.prover]";
     return { kind: "unable", code: "withheld", detail };
   }
 }
@@ -104,10 +112,9 @@ function gapAt(setId: bigint): ProofsForHost {
 }
 
 /** True when a later set than that one signed; unreadable proofs are left to verification. */
-function isBeyond(found: ProofsForHost, setId: bigint): boolean {
-  if (found.kind !== "proofs") return false;
+function isBeyond(proof: Uint8Array, setId: bigint): boolean {
   try {
-    return found.proofs.some((proof) => readProofSubject(proof).validatorSetId > setId);
+    return readProofSubject(proof).validatorSetId > setId;
   } catch (error) {
     if (error instanceof BeefyError) return false;
     throw error;

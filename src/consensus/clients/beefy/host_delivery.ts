@@ -17,10 +17,16 @@ import { type StateMachineId, toParaId } from "../../../core/ismp/state_machine.
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { UpdateObserver, UpdateRoute } from "../../update_observer.ts";
-import { judgeHost, type UsableHostView } from "./host_usability.ts";
-import { HostWatch } from "./host_watch.ts";
-import { areStillNeeded, type BatchedProof, hubHeightOf, isHeightDelivered } from "./proof_batch.ts";
-import { type FoundProofs, type NoProofs, ProofFinder } from "./proof_finder.ts";
+import { HostWatch, judgeHost, type UsableHostView } from "./host_watch.ts";
+import {
+  areStillNeeded,
+  type BatchedProof,
+  type FoundProofs,
+  hubHeightOf,
+  isHeightDelivered,
+  type NoProofs,
+  ProofFinder,
+} from "./proof_finder.ts";
 import type { RecoverAuthority } from "./spec/authorities.ts";
 import type { HostProofSource } from "./proof_source.ts";
 import {

@@ -2,14 +2,61 @@
  * Watch of a host's usability: checked before every proof, logged when it changes. Source:
  * docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
-import type { HubLightClient } from "../../../core/chains/hub_client.ts";
+import type { HostConsensusView, HubLightClient } from "../../../core/chains/hub_client.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { EventCode } from "../../../core/telemetry/events.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
-import { judgeHost, OTHER_CLIENT, type UnusableCode, type Usability } from "./host_usability.ts";
+import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
+
+/** State of a host that accepts proofs. */
+export type UsableHostView = HostConsensusView & { readonly state: BeefyClientState };
+
+/** Reason that a host accepts no proofs; it is polled again, since others can fix all of them. */
+export type UnusableCode = "frozen" | "expired" | "other_client" | "unknown_layout" | "foreign_hub";
+
+/** Result of checking a host. */
+export type Usability =
+  | { readonly kind: "usable"; readonly view: UsableHostView }
+  | { readonly kind: "unusable"; readonly code: UnusableCode; readonly detail: string };
+
+/** Judges a host before its client is probed. */
+export function judgeHost(view: HostConsensusView): Usability {
+  const { state } = view;
+  if (!view.acceptsHub) {
+    return unusable("foreign_hub", "the host stores no heights of this hub: its governance must add it");
+  }
+  if (state === undefined) {
+    const detail =
+      `the host keeps a state of ${view.stateBytes} bytes, a layout that this version does not know`;
+    return unusable("unknown_layout", detail);
+  }
+  if (isExpired(view)) {
+    const ageSec = view.nowSec - view.updatedSec;
+    const detail =
+      `the client has expired: its last update was ${ageSec} s ago and ${view.unstakingSec} s are allowed; no ` +
+      "relayer can update it, its governance must set a new consensus state";
+    return unusable("expired", detail);
+  }
+  if (view.isFrozen) return unusable("frozen", "the host is frozen and accepts nothing until it is unfrozen");
+  return { kind: "usable", view: { ...view, state } };
+}
+
+/** Explanation for clients without a byte for the kind of proof. */
+const OTHER_CLIENT = "its consensus client accepts no proofs of this form (ConsensusRouter is needed)";
+
+/** True from the limit on: `ConsensusClientExpired()`. */
+export function isExpired(
+  { nowSec, updatedSec, unstakingSec }: Pick<HostConsensusView, "nowSec" | "updatedSec" | "unstakingSec">,
+): boolean {
+  return nowSec - updatedSec >= unstakingSec;
+}
+
+function unusable(code: UnusableCode, detail: string): Usability {
+  return { kind: "unusable", code, detail };
+}
 
 /** Dependencies of the watch. */
 export interface HostWatchDeps {
@@ -24,6 +71,7 @@ const unusableEvents: Readonly<Record<UnusableCode, EventCode>> = {
   frozen: "host_frozen",
   expired: "client_expired",
   other_client: "client_unsupported",
+  unknown_layout: "client_layout_unknown",
   foreign_hub: "hub_not_accepted",
 };
 
@@ -66,7 +114,7 @@ export class HostWatch {
     const { code, detail } = unusable;
     const fields = { code };
     if (this.#unusable !== code) {
-      const level = code === "frozen" ? "warn" : "error";
+      const level = code === "frozen" || code === "unknown_layout" ? "warn" : "error";
       this.#deps.log[level](unusableEvents[code], { ...fields, explanation: detail });
     }
     this.#unusable = code;

@@ -11,7 +11,7 @@ import { reportFailedPoll } from "../../poll_fault.ts";
 import { type Pollable, runPollLoop } from "../../poll_loop.ts";
 import { type PollResult, SUSPENDED_MS } from "../../schedule.ts";
 import type { HostDelivery, Sent } from "./host_delivery.ts";
-import type { BatchedProof } from "./proof_batch.ts";
+import type { BatchedProof } from "./proof_finder.ts";
 
 /** Dependencies of the worker. */
 export interface BeefyWorkerDeps extends HostWorkerDeps {

@@ -103,9 +103,10 @@ export async function stateOfHub(
     });
   } catch (cause) {
     if (!(cause instanceof ScaleError)) throw cause;
-    throw new ProverFault("hub_state", { chain: stateMachine, detail: "its BEEFY state is unreadable" }, {
-      cause,
-    });
+    const detail =
+      `its BEEFY state of ${client.state.length} bytes has a layout that this version does not know; ` +
+      "update the program, or read the state from the relay chain with a [hub.prover]";
+    throw new ProverFault("hub_state", { chain: stateMachine, detail }, { cause });
   }
 }
 

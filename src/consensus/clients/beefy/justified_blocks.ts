@@ -14,7 +14,6 @@ import { relayBeefyKeys } from "./spec/relay_storage.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import { decodeStrict, u64 } from "../../../core/encoding/scale.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
-import { inOrderOfPreference, lastMountainHeight, SMALL_MOUNTAIN } from "./proof_choice.ts";
 
 /** Reads of the relay chain that the search needs. */
 export type JustifiedRelay = Pick<
@@ -156,4 +155,40 @@ export class JustifiedBlocks {
     if (stored === undefined) throw new BeefyError("undecodable_data");
     return decoded(() => decodeStrict(u64, stored, "ValidatorSetId"));
   }
+}
+
+/** Mountains of up to 2^6 leaves are small enough to stop the search. */
+const SMALL_MOUNTAIN = 6;
+
+/** Leaves of the mountain range at a block; the first block after the activation has one. */
+export function leafCountAt(block: number, activationBlock: bigint): bigint {
+  return BigInt(block) - activationBlock;
+}
+
+/**
+ * Height of the last mountain at a block: 2^height leaves must be read where the node cannot prove the leaf itself.
+ */
+export function lastMountainHeight(block: number, activationBlock: bigint): number {
+  const count = leafCountAt(block, activationBlock);
+  if (count <= 0n) return Infinity;
+  let height = 0;
+  while ((count >> BigInt(height) & 1n) === 0n) height++;
+  return height;
+}
+
+/**
+ * Sorts blocks by preference: those with a small last mountain first, the newest or the oldest of them; then those with
+ * larger ones.
+ */
+export function inOrderOfPreference<B extends { readonly number: number }>(
+  blocks: readonly B[],
+  activationBlock: bigint,
+  first: "newest" | "oldest",
+): readonly B[] {
+  const cost = ({ number }: B): number =>
+    Math.max(SMALL_MOUNTAIN, lastMountainHeight(number, activationBlock));
+  const sign = first === "newest" ? -1 : 1;
+  return blocks
+    .filter(({ number }) => leafCountAt(number, activationBlock) > 0n)
+    .toSorted((a, b) => cost(a) - cost(b) || sign * (a.number - b.number));
 }

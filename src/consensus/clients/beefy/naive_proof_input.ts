@@ -7,7 +7,9 @@ import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { decodeAuthorities } from "./spec/authorities.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import {
+  isProven,
   lastMountainBlocks,
+  mountainItems,
   type NaiveProofInput,
   type ParachainHead,
   storedPeakPositions,
@@ -18,14 +20,17 @@ import {
   type BeefyMmrLeaf,
   beefyMmrLeafHash,
   decoded,
-  findMmrRoot,
 } from "../../../core/beefy/commitment.ts";
 import { merkleRoot } from "./spec/merkle_tree.ts";
 import { leafProofCodec, parachainIdsCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
 import { headLeaf } from "./spec/verify_proof.ts";
-import { decodeHeadData, parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
-import { decodeStrict, u64 } from "../../../core/encoding/scale.ts";
-import { calculateMmrRoot, MmrError } from "../../../core/merkle/mmr.ts";
+import {
+  decodeHeadData,
+  parachainHeadKey,
+  parachainHeadsPrefix,
+  parachainOfHeadKey,
+} from "../../../core/substrate/parachain_heads.ts";
+import { compareIntegers, decodeStrict, u64 } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 import { partsOf } from "../../../core/runtime/parts.ts";
@@ -34,7 +39,14 @@ import { runInSlices } from "../../../core/runtime/slices.ts";
 /** Reads of the relay chain that proofs need. */
 export type ProofRelay = Pick<
   RelayChain,
-  "host" | "fetchBlock" | "fetchBlocks" | "fetchHash" | "fetchStored" | "fetchStorageSets" | "fetchMmrProof"
+  | "host"
+  | "fetchBlock"
+  | "fetchBlocks"
+  | "fetchHash"
+  | "fetchKeys"
+  | "fetchStored"
+  | "fetchStorageSets"
+  | "fetchMmrProof"
 >;
 
 /** Options of the reads. */
@@ -51,6 +63,16 @@ interface LeafBlock {
   readonly hash: Hash256;
   readonly parentHash: Hash256;
 }
+
+/**
+ * Parachains whose heads leaves commit to. `listed`: those in the relay chain's list, and on-demand ones that its runtime
+ * names, as on Polkadot in August 2026; `all`: every one, as in newer runtimes. Source: docs/protocol/hub-consensus.md
+ * section 5.4.
+ */
+type HeadsForm = "listed" | "all";
+
+/** Maximum number of heads behind a leaf of the form `all`, the first ones by id. */
+const MAX_HEADS = 1_024;
 
 interface LeafWithHeads {
   readonly leaf: BeefyMmrLeaf;
@@ -71,6 +93,8 @@ export interface ProvedBlock {
 export class NaiveProofReader {
   readonly #relay: ProofRelay;
   readonly #options: RelayReadOptions;
+  /** The form that was right last time first. */
+  #forms: readonly HeadsForm[] = ["listed", "all"];
 
   constructor(relay: ProofRelay, options: RelayReadOptions) {
     this.#relay = relay;
@@ -90,95 +114,114 @@ export class NaiveProofReader {
     const reported = decoded(() => decodeStrict(u64, required(counted), "NumberOfLeaves"));
     // Another count means that the client was given another activation block: no proof would ever verify.
     if (reported !== leafCount) throw new BeefyError("out_of_bounds_leaves");
-    const last = await this.#readLeaves([leafBlockOf(block)], signal);
-    const [own] = last;
-    if (own === undefined) throw new BeefyError("undecodable_data");
-    const root = findMmrRoot(justification.commitment);
-    const items = await this.#fetchItems({ block, leaf: own.leaf, leafCount, root }, signal);
-    if (items === undefined && !work.mayRead(mountainLeaves(block, leafCount))) return undefined;
-    const mountain = items === undefined
-      ? await this.#readMountain(block, leafCount, signal)
-      : { storedPeaks: [], earlierLeaves: [], mmrItems: items };
-    return {
+    const facts = {
       justification,
       authorities: decodeAuthorities(required(authorities)),
-      leaf: own.leaf,
-      heads: own.heads,
       paraIds: this.#options.paraIds,
-      ...mountain,
     };
+    const served = await this.#fetchItems(block, signal);
+    const found = served && await this.#findForm(work, () => Promise.resolve(served), signal);
+    if (found !== undefined) return { ...facts, ...found };
+    if (!work.mayRead(mountainLeaves(block, leafCount))) return undefined;
+    const read = (form: HeadsForm, { leaf }: LeafWithHeads): Promise<readonly Hash256[]> =>
+      this.#readMountain(work, { form, leaf }, signal);
+    const computed = await this.#findForm(work, read, signal);
+    if (computed === undefined) throw new BeefyError("invalid_mmr_proof");
+    return { ...facts, ...computed };
   }
 
-  /** Fetches the node's own items if they lead to the signed root; `undefined`: they have to be computed. */
-  async #fetchItems(
-    facts: {
-      readonly block: RelayBlock;
-      readonly leaf: BeefyMmrLeaf;
-      readonly leafCount: bigint;
-      readonly root: Hash256 | undefined;
-    },
+  /** Finds the form of the leaf with which its items lead to the signed root; `undefined`: neither does. */
+  async #findForm(
+    { block, justification, leafCount }: ProvedBlock,
+    readItems: (form: HeadsForm, own: LeafWithHeads) => Promise<readonly Hash256[]>,
     signal: AbortSignal,
-  ): Promise<readonly Hash256[] | undefined> {
+  ): Promise<Pick<NaiveProofInput, "leaf" | "heads" | "mmrItems"> | undefined> {
+    for (const form of this.#forms) {
+      const [own] = await this.#readLeaves([leafBlockOf(block)], form, signal);
+      if (own === undefined) throw new BeefyError("undecodable_data");
+      const mmrItems = await readItems(form, own);
+      if (!isProven({ justification, leaf: own.leaf, mmrItems }, leafCount)) continue;
+      this.#forms = form === "all" ? ["all", "listed"] : ["listed", "all"];
+      return { ...own, mmrItems };
+    }
+    return undefined;
+  }
+
+  /** Fetches the node's own items, unverified; `undefined`: they have to be computed. */
+  async #fetchItems(block: RelayBlock, signal: AbortSignal): Promise<readonly Hash256[] | undefined> {
     try {
-      const { proof } = await this.#relay.fetchMmrProof(facts.block, signal);
-      const { items } = decoded(() => decodeStrict(leafProofCodec, proof, "LeafProof"));
-      const leaves = [{ index: facts.leafCount - 1n, hash: beefyMmrLeafHash(facts.leaf) }];
-      return calculateMmrRoot(items, leaves, facts.leafCount) === facts.root ? items : undefined;
+      const { proof } = await this.#relay.fetchMmrProof(block, signal);
+      return decoded(() => decodeStrict(leafProofCodec, proof, "LeafProof")).items;
     } catch (error) {
       // Nodes forbid the method, lack old nodes of the range, or answer in another format.
-      const isUseless = error instanceof BeefyError || error instanceof MmrError ||
+      const isUseless = error instanceof BeefyError ||
         (error instanceof RpcFault && error.reaction !== "stop");
       if (!isUseless) throw error;
       return undefined;
     }
   }
 
-  /** Reads the stored peaks, and the leaves of the last mountain before the block's own. */
+  /** Reads the stored peaks and the leaves of the last mountain before the block's own; returns that one's items. */
   async #readMountain(
-    block: RelayBlock,
-    leafCount: bigint,
+    { block, leafCount }: ProvedBlock,
+    { form, leaf }: { readonly form: HeadsForm; readonly leaf: BeefyMmrLeaf },
     signal: AbortSignal,
-  ): Promise<Pick<NaiveProofInput, "storedPeaks" | "earlierLeaves">> {
+  ): Promise<readonly Hash256[]> {
     const positions = storedPeakPositions(leafCount);
     const peaks = await this.#relay.fetchStored(
       positions.map((position) => ({ key: relayBeefyKeys.node(position), block: block.hash })),
       signal,
     );
     const { from, to } = lastMountainBlocks(block.header.number, leafCount);
-    const earlierLeaves: Hash256[] = [];
+    const leaves: Hash256[] = [];
     // With the block itself, so that its parent link binds the others to it.
     const blocks = from === to ? [] : await this.#relay.fetchBlocks(from, to, signal);
     if (blocks.length > 0 && blocks.at(-1)?.hash !== block.hash) throw new BeefyError("undecodable_data");
     const earlier = blocks.slice(0, -1).map(leafBlockOf);
     const atOnce = Math.max(1, Math.floor(this.#options.batchSize / 4));
     for (const part of partsOf(earlier, atOnce)) {
-      const leaves = await this.#readLeaves(part, signal);
-      earlierLeaves.push(...leaves.map(({ leaf }) => beefyMmrLeafHash(leaf)));
+      const read = await this.#readLeaves(part, form, signal);
+      leaves.push(...read.map((each) => beefyMmrLeafHash(each.leaf)));
     }
-    return { storedPeaks: peaks.map((peak) => toHash256(required(peak))), earlierLeaves };
+    return mountainItems(peaks.map((peak) => toHash256(required(peak))), [...leaves, beefyMmrLeafHash(leaf)]);
   }
 
-  /** Reads the leaves of blocks with the heads behind them: two requests, and those for heads. */
+  /** Reads the leaves of blocks with the heads behind them: three requests or more, as heads need. */
   async #readLeaves(
     blocks: readonly LeafBlock[],
+    form: HeadsForm,
     signal: AbortSignal,
   ): Promise<readonly LeafWithHeads[]> {
-    const stored = await this.#relay.fetchStored(
-      blocks.flatMap(({ hash, parentHash }) => [
-        { key: relayBeefyKeys.nextSet, block: hash },
-        { key: relayBeefyKeys.parachains, block: parentHash },
-      ]),
-      signal,
-    );
-    const nextSets = await this.#readNextSets(blocks, stored.filter((_, at) => at % 2 === 0), signal);
-    const ids = blocks.map((_, at) => {
-      const listed = decoded(() =>
-        decodeStrict(parachainIdsCodec, stored[2 * at + 1] ?? Uint8Array.of(0), "Parachains")
-      );
-      return [...new Set([...listed, ...this.#options.paraIds])].sort((a, b) => a - b);
-    });
+    const [stored, ids] = await Promise.all([
+      this.#relay.fetchStored(
+        blocks.map(({ hash: block }) => ({ key: relayBeefyKeys.nextSet, block })),
+        signal,
+      ),
+      form === "all" ? this.#readAllIds(blocks, signal) : this.#readListedIds(blocks, signal),
+    ]);
+    const nextSets = await this.#readNextSets(blocks, stored, signal);
     const heads = await this.#readHeadSets(blocks, ids, signal);
     return await runInSlices(makeLeaves(blocks, nextSets, heads));
+  }
+
+  /** Reads the ids of the parachains in the list of each block's parent, and adds those of the configuration. */
+  async #readListedIds(
+    blocks: readonly LeafBlock[],
+    signal: AbortSignal,
+  ): Promise<readonly (readonly number[])[]> {
+    const places = blocks.map(({ parentHash: block }) => ({ key: relayBeefyKeys.parachains, block }));
+    return (await this.#relay.fetchStored(places, signal)).map((stored) => {
+      const listed = decoded(() => decodeStrict(parachainIdsCodec, stored ?? Uint8Array.of(0), "Parachains"));
+      return [...new Set([...listed, ...this.#options.paraIds])].sort(compareIntegers);
+    });
+  }
+
+  /** Reads the ids of all parachains with a head in the state of each block's parent. */
+  #readAllIds(blocks: readonly LeafBlock[], signal: AbortSignal): Promise<readonly (readonly number[])[]> {
+    return Promise.all(blocks.map(async ({ parentHash }) => {
+      const keys = await this.#relay.fetchKeys(parachainHeadsPrefix, parentHash, signal);
+      return decoded(() => keys.map(parachainOfHeadKey)).sort(compareIntegers).slice(0, MAX_HEADS);
+    }));
   }
 
   /** Reads the next sets that blocks announce; where one is missing, by the pallet's name in older runtimes. */
@@ -219,14 +262,7 @@ export class NaiveProofReader {
       values.push(...await this.#relay.fetchStorageSets(sets.slice(start, end), signal));
       start = end;
     }
-    return values.map((found, at) =>
-      found.flatMap((stored, index) => {
-        const paraId = ids[at]?.[index];
-        return stored === undefined || paraId === undefined
-          ? []
-          : [{ paraId, head: decoded(() => decodeHeadData(stored)) }];
-      })
-    );
+    return values.map((found, at) => headsOf(ids[at] ?? [], found));
   }
 }
 
@@ -265,6 +301,14 @@ export async function readHeads(
     [{ keys: paraIds.map(parachainHeadKey), block }],
     signal,
   );
+  return headsOf(paraIds, values);
+}
+
+/** Heads of parachains from the stored values, in their order; none where there is no value. */
+function headsOf(
+  paraIds: readonly number[],
+  values: readonly (Uint8Array | undefined)[],
+): readonly ParachainHead[] {
   return paraIds.flatMap((paraId, at) => {
     const stored = values[at];
     return stored === undefined ? [] : [{ paraId, head: decoded(() => decodeHeadData(stored)) }];

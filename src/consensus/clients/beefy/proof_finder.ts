@@ -11,11 +11,14 @@ import { runInSlices } from "../../../core/runtime/slices.ts";
 import { awaitLogged, WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
-import type { UsableHostView } from "./host_usability.ts";
-import { type BatchedProof, verifyInOrder } from "./proof_batch.ts";
+import type { UsableHostView } from "./host_watch.ts";
 import type { HostProofSource, ProofsForHost } from "./proof_source.ts";
-import type { RecoverAuthority } from "./spec/authorities.ts";
+import { type RecoverAuthority, recoverAuthority } from "./spec/authorities.ts";
+import { dropOldest } from "../../../core/runtime/oldest.ts";
+import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { loadCurve } from "./spec/curve_points.ts";
+import { type CheckedProof, checkProof } from "./spec/verify_proof.ts";
+import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 
 /** Dependencies of the search. */
 export interface ProofFinderDeps {
@@ -149,4 +152,94 @@ export class ProofFinder {
     this.#notices.waiting("proofs", { event: "hub_proofs_awaited", fields: { reason: first.detail } });
     return { kind: "unable", reason: first.detail };
   }
+}
+
+/** A proof with its effect. */
+export interface BatchedProof {
+  readonly bytes: Uint8Array;
+  readonly checked: CheckedProof;
+}
+
+/**
+ * Verifies proofs in order and drops those that change nothing. @param recover finds the signer of a vote @throws
+ * {BeefyError} of the first proof that the client would refuse
+ */
+function* verifyInOrder(
+  trusted: BeefyClientState,
+  proofs: readonly Uint8Array[],
+  recover?: RecoverAuthority,
+): Generator<undefined, readonly BatchedProof[], undefined> {
+  const fresh: BatchedProof[] = [];
+  let state = trusted;
+  for (const bytes of proofs) {
+    const checked = yield* checkProof(state, bytes, recover);
+    if (checked.isStale) continue;
+    fresh.push({ bytes, checked });
+    state = checked.state;
+  }
+  return fresh;
+}
+
+/**
+ * True when a host still needs all of the proofs: it has accepted none that turns one of them into a paid no-op. A
+ * rotation can be proved by any block of a session, so a known rotation also makes proofs of other blocks useless.
+ * @param counting `pool`: proofs pending in the mempool count as accepted
+ */
+export function areStillNeeded(
+  proofs: readonly BatchedProof[],
+  { state, pendingHeight, pendingSetId }: Pick<UsableHostView, "state" | "pendingHeight" | "pendingSetId">,
+  counting: "blocks" | "pool",
+): boolean {
+  const [height, setId] = counting === "pool"
+    ? [pendingHeight, pendingSetId]
+    : [state.latestHeight, state.current.id];
+  return proofs.every(({ checked }) =>
+    checked.blockNumber > height && (!checked.rotates || checked.state.current.id > setId)
+  );
+}
+
+/**
+ * True when proofs that were made for messages prove a height that the host has learned in the meantime, from any
+ * block. @param before hub height that the host knew when they were found.
+ */
+export function isHeightDelivered(
+  proofs: readonly BatchedProof[],
+  paraId: number,
+  { before, now }: { readonly before: bigint; readonly now: bigint },
+): boolean {
+  if (now <= before || proofs.some(({ checked }) => checked.rotates)) return false;
+  const height = hubHeightOf(proofs, paraId);
+  return height !== undefined && height <= now;
+}
+
+/** Height of the hub that a host will know after these proofs; `undefined`: they prove none. */
+export function hubHeightOf(proofs: readonly BatchedProof[], paraId: number): bigint | undefined {
+  let newest: bigint | undefined;
+  for (const { checked } of proofs) {
+    for (const height of checked.heights) {
+      if (height.paraId === paraId && (newest === undefined || height.height > newest)) {
+        newest = height.height;
+      }
+    }
+  }
+  return newest;
+}
+
+/** Votes to remember: those of three proofs of a thousand validators. */
+const KEPT_VOTES = 2_048;
+
+/**
+ * Creates a function that recovers each vote once: a proof is checked when it is made and again for every host. What it returns follows from hash and signature alone, so that a
+ * remembered answer is as good as a new one.
+ */
+export function rememberVotes(recover: RecoverAuthority = recoverAuthority): RecoverAuthority {
+  const known = new Map<string, Uint8Array | undefined>();
+  return (hash: Hash256, signature: Uint8Array): Uint8Array | undefined => {
+    const key = `${hash}${toHex(signature)}`;
+    if (known.has(key)) return known.get(key);
+    const address = recover(hash, signature);
+    known.set(key, address);
+    dropOldest(known, KEPT_VOTES);
+    return address;
+  };
 }

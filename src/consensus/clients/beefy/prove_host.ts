@@ -15,7 +15,7 @@ import {
   lastOf,
   type TransactionProofs,
 } from "./host_delivery.ts";
-import type { BatchedProof } from "./proof_batch.ts";
+import type { BatchedProof } from "./proof_finder.ts";
 
 /** Dependencies of proving by hand. */
 export interface ProveHostDeps {

@@ -22,11 +22,16 @@ import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 import type { HubWork } from "./hub_work.ts";
-import { type JustifiedBlock, JustifiedBlocks, type JustifiedRelay } from "./justified_blocks.ts";
-import { leafCountAt } from "./proof_choice.ts";
+import {
+  type JustifiedBlock,
+  JustifiedBlocks,
+  type JustifiedRelay,
+  leafCountAt,
+} from "./justified_blocks.ts";
 import type { HostProofSource, ProofsForHost, ProofTarget } from "./proof_source.ts";
 import { NaiveProofReader, type ProofRelay, readHeads } from "./naive_proof_input.ts";
-import { diagnoseMismatch, RelayMismatch } from "./relay_mismatch.ts";
+import { parachainIdsCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
+import { decodeStrict } from "../../../core/encoding/scale.ts";
 
 /** Dependencies of the source. */
 export interface RelaySourceDeps {
@@ -128,7 +133,7 @@ class RelaySource implements HostProofSource {
           "archive node for [hub.prover].relay_rpc_ws (--state-pruning=archive)";
         return { kind: "unable", code: "withheld", detail };
       }
-      if (error instanceof RelayMismatch) return { kind: "unable", code: "mismatch", detail: error.detail };
+      if (error instanceof RelayMismatch) return { kind: "unable", code: "mismatch", detail: error.message };
       if (!(error instanceof BeefyError)) throw error;
       const detail = `the answers of the relay chain's node make no valid proof (${error.code})`;
       throw new ProverFault(
@@ -267,4 +272,89 @@ function trustsAs(state: BeefyClientState): (other: BeefyClientState) => boolean
     [beefyActivationBlock, current.id, current.root, next.id, next.root].join();
   const own = keyOf(state);
   return (other) => keyOf(other) === own;
+}
+
+/** A mismatch that the operator or governance has to fix. */
+class RelayMismatch extends Error {
+  override readonly name = "RelayMismatch";
+}
+
+/** A proof that could not be built. */
+export interface FailedProof {
+  readonly cause: BeefyError;
+  /** Relay chain block to prove. */
+  readonly block: RelayBlock;
+  readonly hubParaId: number;
+  /** Parachains whose heads to prove. */
+  readonly paraIds: readonly number[];
+  /** Block from which the client counts leaves. */
+  readonly activationBlock: bigint;
+}
+
+/** Finds the mismatch behind a proof that could not be built; `undefined`: the node is presumably wrong. */
+async function diagnoseMismatch(
+  relay: ProofRelay,
+  failed: FailedProof,
+  signal: AbortSignal,
+): Promise<RelayMismatch | undefined> {
+  const { cause } = failed;
+  const at = `block ${failed.block.header.number} of the relay chain behind ${relay.host}`;
+  switch (cause.code) {
+    case "out_of_bounds_leaves": {
+      const detail = `the host's state does not match the relay chain: its client counts from block ` +
+        `${failed.activationBlock} on, and ${at} has another number of leaves; the client must be created again, ` +
+        "unless [hub.prover].relay_rpc_ws is another relay chain";
+      return new RelayMismatch(detail, { cause });
+    }
+    case "head_missing":
+    case "invalid_mmr_proof": {
+      const missing = await idsWithoutHead(relay, failed, signal);
+      if (missing.length > 0) {
+        const detail =
+          `[hub.prover].para_ids: no head of ${missing.join(", ")} is known in ${at}; remove what is ` +
+          "no parachain there";
+        return new RelayMismatch(detail, { cause });
+      }
+      const unlisted = await unlistedIds(relay, failed, signal);
+      if (unlisted.length === 0) return undefined;
+      const detail =
+        `[hub.prover].para_ids: the relay chain does not list ${unlisted.join(", ")} as parachains, ` +
+        `and what is signed of ${at} does not cover their heads; remove them`;
+      return new RelayMismatch(detail, { cause });
+    }
+    case "timestamp_not_found": {
+      const others = failed.paraIds.filter((id) => id !== failed.hubParaId);
+      if (others.length === 0) return undefined;
+      const detail =
+        `[hub.prover].para_ids: a head in ${at} holds no timestamp, as heads of parachains without ISMP; ` +
+        `remove those among ${others.join(", ")}`;
+      return new RelayMismatch(detail, { cause });
+    }
+    default:
+      return undefined;
+  }
+}
+
+async function idsWithoutHead(
+  relay: ProofRelay,
+  { block, paraIds }: FailedProof,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const found = await readHeads(relay, { block: block.header.parentHash, paraIds }, signal);
+  return paraIds.filter((id) => !found.some(({ paraId }) => paraId === id));
+}
+
+/**
+ * Returns ids that are neither listed nor proved. On-demand parachains are not listed, but may be covered, as the hub
+ * is.
+ */
+async function unlistedIds(
+  relay: ProofRelay,
+  { block, paraIds, hubParaId }: FailedProof,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const place = { key: relayBeefyKeys.parachains, block: block.header.parentHash };
+  const [stored] = await relay.fetchStored([place], signal);
+  const listed = decoded(() => decodeStrict(parachainIdsCodec, stored ?? Uint8Array.of(0), "Parachains"));
+  return paraIds.filter((id) => id !== hubParaId && !listed.includes(id));
 }

@@ -13,30 +13,26 @@ import {
   BSC_UNBONDING_SEC,
   type BscConsensusState,
   bscConsensusStateCodec,
+  epochLengthCodec,
+  epochLengthKey,
   initialBscState,
 } from "./spec/consensus_state.ts";
-import { epochLengthCodec, epochLengthKey } from "./spec/hub_storage.ts";
 import { type BscPlan, isChainable, MAX_CHAINED_UPDATES, planBscUpdate } from "./spec/plan_update.ts";
 import { type BscUpdate, bscUpdateCodec } from "./spec/update.ts";
 import { decodeBscState } from "./spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
-import {
-  type ConsensusStateId,
-  evmChainId,
-  type StateMachine,
-  type StateMachineId,
-} from "../../../core/ismp/state_machine.ts";
+import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { ClientOnHub, type FinalClientState, findWrongChains, UNTIL_FINAL } from "../../client_on_hub.ts";
 import {
+  BaseProver,
   type ConsensusProver,
   type InitialConsensusState,
-  ProverFault,
   type ProverFinding,
   type ProverOptions,
 } from "../../prover.ts";
-import { EpochReader } from "./epoch_reader.ts";
 import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
+import { ExtraDataError, parseExtraData } from "./spec/extra_data.ts";
 
 /** Dependencies of the prover. */
 export interface BscProverDeps {
@@ -68,10 +64,7 @@ interface TrustedState extends FinalClientState {
   readonly epochLength: bigint;
 }
 
-class BscProver implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
+class BscProver extends BaseProver implements ConsensusProver {
   readonly #deps: BscProverDeps;
   readonly #network: BscNetwork;
   readonly #options: BscProverOptions;
@@ -79,22 +72,14 @@ class BscProver implements ConsensusProver {
   readonly #client: ClientOnHub;
 
   constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
-    this.chain = options.stateMachine;
-    this.consensusStateId = options.consensusStateId;
-    this.commitmentId = {
-      stateMachine: options.stateMachine,
-      consensusStateId: options.consensusStateId,
-    };
+    super(options);
     this.#deps = deps;
     this.#options = options;
     this.#network = network;
     this.#epochs = new EpochReader(deps.headers, network);
-    this.#client = new ClientOnHub(deps.hub, {
-      chain: this.chain,
-      consensusStateId: this.consensusStateId,
-      clientId: consensusClientIds.bsc,
-      kind: "BSC",
-    });
+    const { chain, consensusStateId } = this;
+    const clientId = consensusClientIds.bsc;
+    this.#client = new ClientOnHub(deps.hub, { chain, consensusStateId, clientId, kind: "BSC" });
   }
 
   /** Poll interval: rotations are polled for more often than advances are due. */
@@ -141,11 +126,6 @@ class BscProver implements ConsensusProver {
     };
   }
 
-  close(): Promise<void> {
-    // Requests over HTTP leave nothing open.
-    return Promise.resolve();
-  }
-
   #initialState(epochHeader: EvmBlockHeader, epochLength: bigint): BscConsensusState {
     try {
       return initialBscState(this.#network, epochHeader, epochLength);
@@ -154,7 +134,7 @@ class BscProver implements ConsensusProver {
       const detail =
         `block ${epochHeader.number} announces no validators: epoch_length = ${epochLength} is not ` +
         "that of the chain";
-      throw new ProverFault("bad_data", { chain: this.chain, detail }, { cause: error });
+      throw this.fault("bad_data", detail, { cause: error });
     }
   }
 
@@ -250,11 +230,7 @@ class BscProver implements ConsensusProver {
       const who = isOne ? "the endpoint" : `an endpoint (one of ${hosts.join(", ")})`;
       const detail = `votes and headers do not match (${first.code}): ${who} serves another chain ` +
         "or invalid data; compare it with another one";
-      throw new ProverFault(
-        "bad_data",
-        { chain: this.chain, endpoint: isOne ? hosts[0] : undefined, detail },
-        { cause: first },
-      );
+      throw this.fault("bad_data", detail, { endpoint: isOne ? hosts[0] : undefined, cause: first });
     }
     const why = reason === undefined ? "" : ` (the last one: ${reason})`;
     return { kind: "nothing", reason: `no block has votes that the hub accepts${why}` };
@@ -279,3 +255,68 @@ const unrecoverableTexts = {
   staging_missed: "the epoch that announces the next validators is over",
   epochs_skipped: "it is two epochs ahead of its validators",
 } as const;
+
+/** Default block time, milliseconds: BSC since Fermi. */
+const USUAL_BLOCK_MS = 450;
+
+/**
+ * Reader of properties of a chain's epochs, each read once: their duration, and the number of blocks in a turn. Methods
+ * may throw an `RpcFault`.
+ */
+class EpochReader {
+  readonly #headers: Pick<BscHeaders, "fetchRange">;
+  readonly #network: BscNetwork;
+  #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
+  #epochMs: number | undefined;
+
+  constructor(headers: Pick<BscHeaders, "fetchRange">, network: BscNetwork) {
+    this.#headers = headers;
+    this.#network = network;
+  }
+
+  /** Duration of an epoch, milliseconds; `undefined` before {@link measure}. */
+  get epochMs(): number | undefined {
+    return this.#epochMs;
+  }
+
+  /** Fetches the header of one block. */
+  async fetchHeader(block: bigint, signal: AbortSignal): Promise<EvmBlockHeader> {
+    const [header] = await this.#headers.fetchRange({ from: block, to: block }, signal);
+    if (header === undefined) throw new RangeError(`No header of block ${block}`);
+    return header;
+  }
+
+  /**
+   * Consecutive blocks of one validator in the current epoch; `undefined` where its first header does not contain it.
+   */
+  async fetchTurnLength(
+    epoch: bigint,
+    epochLength: bigint,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (this.#turnLength?.epoch !== epoch) {
+      const header = await this.fetchHeader(epochBlock(epoch, epochLength), signal);
+      this.#turnLength = { epoch, blocks: readTurnLength(this.#network, header) };
+    }
+    return this.#turnLength.blocks;
+  }
+
+  /** Measures the duration of the newest epoch. */
+  async measure(head: EvmBlockHeader, epochLength: bigint, signal: AbortSignal): Promise<void> {
+    if (this.#epochMs !== undefined || head.number < epochLength) {
+      this.#epochMs ??= Number(epochLength) * USUAL_BLOCK_MS;
+      return;
+    }
+    const before = await this.fetchHeader(head.number - epochLength, signal);
+    this.#epochMs = Math.max(1_000, Number(head.timestampSec - before.timestampSec) * 1_000);
+  }
+}
+
+function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
+  try {
+    return parseExtraData(network, header).announcement?.turnLength ?? 1;
+  } catch (error) {
+    if (error instanceof ExtraDataError) return undefined;
+    throw error;
+  }
+}

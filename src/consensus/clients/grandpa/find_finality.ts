@@ -5,16 +5,11 @@
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
-import {
-  finalityProofCodec,
-  GRANDPA_ENGINE,
-  type GrandpaConsensusState,
-  type GrandpaFinalityProof,
-} from "./spec/message.ts";
+import { GRANDPA_ENGINE, type GrandpaConsensusState, type GrandpaFinalityProof } from "./spec/message.ts";
 import { forcesChange, scheduledAuthorities } from "./spec/set_change.ts";
 import { decodeGrandpaJustification } from "./spec/verify_justification.ts";
 import { type VerifiedFinality, verifyFinality } from "./spec/verify_message.ts";
-import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
+import { bytes, decodePrefix, hash256, ScaleError, Struct } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { runInSlices } from "../../../core/runtime/slices.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
@@ -47,7 +42,7 @@ export type FinalityResult =
     readonly kind: "none";
     readonly refused: readonly GrandpaError[];
     readonly finalHeight: number;
-    /** False: the node does not offer `grandpa_proveFinality`. */
+    /** False: the node does not offer `grandpa_proveFinality`, or answers with too much. */
     readonly canProve: boolean;
   };
 
@@ -81,7 +76,7 @@ interface Range {
   readonly furthest: number;
   /** Reasons that justifications were refused. */
   readonly refused: GrandpaError[];
-  /** Methods that the node does not offer. */
+  /** Methods that the node does not offer, or answers with too much. */
   readonly unsupported: Set<string>;
 }
 
@@ -166,11 +161,11 @@ export class FinalitySearch {
     try {
       const reported = await this.#source.proveFinality(block, signal);
       if (reported === undefined) return undefined;
-      return decodeStrict(finalityProofCodec, reported, "FinalityProof").justification;
+      return decodePrefix(usedProofCodec, reported, "FinalityProof").justification;
     } catch (error) {
       if (error instanceof ScaleError) return undefined;
       if (!(error instanceof RpcFault) || !refusals.has(error.code)) throw error;
-      if (error.code === "missing_method") unsupported.add(error.where.method);
+      if (error.code === "missing_method" || error.code === "too_large") unsupported.add(error.where.method);
       return undefined;
     }
   }
@@ -227,9 +222,13 @@ function targetOf(justification: Uint8Array): number | undefined {
   }
 }
 
-/** Fault codes of a node without a finality proof, or without the method. */
+/** Beginning of a node's finality proof. Headers follow, as many as the node likes: they are fetched one by one. */
+const usedProofCodec = Struct({ block: hash256, justification: bytes });
+
+/** Fault codes of a node without a usable finality proof, or without the method. */
 const refusals: ReadonlySet<RpcFault["code"]> = new Set([
   "missing_method",
+  "too_large",
   "refused",
   "not_found",
   "lagging",

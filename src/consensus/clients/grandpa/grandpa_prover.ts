@@ -7,14 +7,15 @@ import type { CheckFinding, FindingText } from "../../../core/chains/check_findi
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
-import { currentSetIdKey, grandpaNumberCodec } from "./spec/hub_storage.ts";
 import {
+  currentSetIdKey,
   grandpaAuthoritiesCodec,
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
   type GrandpaFinalityProof,
   type GrandpaMessage,
   grandpaMessageCodec,
+  grandpaNumberCodec,
   messageVariantOf,
   type ParachainHeaders,
 } from "./spec/message.ts";
@@ -25,20 +26,19 @@ import {
   verifyCommitments,
 } from "./spec/verify_message.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
-import type { ConsensusStateId, StateMachine, StateMachineId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import {
+  BaseProver,
   type ConsensusProver,
   type InitialConsensusState,
-  ProverFault,
+  type ProverFault,
   type ProverFinding,
   type ProverOptions,
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { type FinalityResult, FinalitySearch } from "./find_finality.ts";
-import { findCoprocessorMismatch } from "./coprocessor_mismatch.ts";
-import { TargetClient } from "./target_client.ts";
+import { findCoprocessorMismatch, TargetClient } from "./target_client.ts";
 
 /** Dependencies of the prover. */
 export interface GrandpaProverDeps {
@@ -62,18 +62,15 @@ const GRANDPA_UNBONDING_SEC = 5_832_000n;
 /** Seconds for which commitments may be challenged. */
 const GRANDPA_CHALLENGE_SEC = 300n;
 
-/** Poll interval while the newest votes cannot be used: the relay chain makes a block in the meantime. */
-const OTHER_VOTES_MS = 6_000;
+/** Poll interval while the next block may help: the relay chain makes one in the meantime. */
+const NEXT_BLOCK_MS = 6_000;
 
 /** Creates the prover of the hub for one chain. */
 export function createGrandpaProver(deps: GrandpaProverDeps, options: GrandpaProverOptions): ConsensusProver {
   return new GrandpaProver(deps, options);
 }
 
-class GrandpaProver implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
+class GrandpaProver extends BaseProver implements ConsensusProver {
   readonly intervalMs: number;
   readonly #deps: GrandpaProverDeps;
   readonly #options: GrandpaProverOptions;
@@ -81,11 +78,8 @@ class GrandpaProver implements ConsensusProver {
   readonly #search: FinalitySearch;
 
   constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
-    const { stateMachine, consensusStateId, intervalMs } = options;
-    this.chain = stateMachine;
-    this.consensusStateId = consensusStateId;
-    this.commitmentId = { stateMachine, consensusStateId };
-    this.intervalMs = intervalMs;
+    super(options);
+    this.intervalMs = options.intervalMs;
     this.#deps = deps;
     this.#options = options;
     this.#client = new TargetClient(deps.target, options);
@@ -113,9 +107,16 @@ class GrandpaProver implements ConsensusProver {
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
-    const { state: trusted, bytes: madeOn } = await this.#client.fetchTrusted(signal);
+    const [{ state: trusted, bytes: madeOn }, bestSetId] = await Promise.all([
+      this.#client.fetchTrusted(signal),
+      this.#fetchBestSetId(signal),
+    ]);
     const { maxBlockRange } = this.#options;
     const found = await this.#search.find(trusted, signal);
+    // A change of the set that is not final yet is followed at once, since it blocks everything after it.
+    const isSetAhead = (known: bigint): boolean => bestSetId > known;
+    const soon = isSetAhead(trusted.currentSetId) ? { againInMs: NEXT_BLOCK_MS } : {};
+    if (found.kind === "current") return { kind: "nothing", reason: "no newer final block", ...soon };
     if (found.kind !== "found") return this.#idle(found, trusted);
     const message = await this.#complete(found.proof, trusted, signal);
     const proved = { message, finality: found.verified };
@@ -130,7 +131,7 @@ class GrandpaProver implements ConsensusProver {
       const reason = withoutHeads
         ? "the node has pruned the heads of the newest block that can be proved"
         : "the final block proves no newer height of the hub";
-      return { kind: "nothing", reason };
+      return { kind: "nothing", reason, ...soon };
     }
     const without = withoutHeads ? ", without heads, which the node has pruned" : "";
     return {
@@ -140,7 +141,7 @@ class GrandpaProver implements ConsensusProver {
       height: heights.at(-1)?.height.height,
       summary:
         `final relay block ${consensusState.latestHeight}, set ${consensusState.currentSetId}${without}`,
-      hasMore: found.finalHeight > consensusState.latestHeight,
+      hasMore: found.finalHeight > consensusState.latestHeight || isSetAhead(consensusState.currentSetId),
       adviceIfTooLarge: `try a smaller [hub.grandpa].max_block_range (it is ${maxBlockRange})`,
     };
   }
@@ -156,9 +157,7 @@ class GrandpaProver implements ConsensusProver {
       currentAuthorities: this.#read(() =>
         decodeStrict(grandpaAuthoritiesCodec, authorities, "AuthorityList")
       ),
-      currentSetId: this.#read(() =>
-        decodeStrict(grandpaNumberCodec, stored[0] ?? new Uint8Array(8), "SetId")
-      ),
+      currentSetId: this.#readSetId(stored[0]),
       latestHeight: header.number,
       latestHash: hash,
       slotDurationMs: BigInt(this.#options.slotDurationMs),
@@ -176,26 +175,19 @@ class GrandpaProver implements ConsensusProver {
     };
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await Promise.all([this.#deps.relay.close(), this.#deps.target.close()]);
   }
 
   #badData(detail: string, cause?: unknown): ProverFault {
-    const options = cause === undefined ? undefined : { cause };
-    return new ProverFault(
-      "bad_data",
-      { chain: this.chain, endpoint: this.#deps.relay.host, detail },
-      options,
-    );
+    return this.fault("bad_data", detail, { endpoint: this.#deps.relay.host, cause });
   }
 
   #missingParachain(cause: GrandpaError): ProverFault {
     const detail =
       `one of the parachains ${this.#options.paraIds.join(", ")} has no head on the relay chain; ` +
       "fix [hub.grandpa].para_ids";
-    return new ProverFault("not_served", { chain: this.chain, endpoint: this.#deps.relay.host, detail }, {
-      cause,
-    });
+    return this.fault("not_served", detail, { endpoint: this.#deps.relay.host, cause });
   }
 
   #read<T>(read: () => T): T {
@@ -207,11 +199,20 @@ class GrandpaProver implements ConsensusProver {
     }
   }
 
+  #readSetId(stored: Uint8Array | undefined): bigint {
+    return this.#read(() => decodeStrict(grandpaNumberCodec, stored ?? new Uint8Array(8), "SetId"));
+  }
+
+  /** Fetches the id of the set at the newest block, final or not. */
+  async #fetchBestSetId(signal: AbortSignal): Promise<bigint> {
+    const [stored] = await this.#deps.relay.fetchStorage([currentSetIdKey()], undefined, signal);
+    return this.#readSetId(stored);
+  }
+
   #idle(
-    found: Exclude<FinalityResult, { kind: "found" }>,
+    found: Exclude<FinalityResult, { kind: "found" | "current" }>,
     { latestHeight }: GrandpaConsensusState,
   ): ProverFinding {
-    if (found.kind === "current") return { kind: "nothing", reason: "no newer final block" };
     if (found.kind === "behind") {
       const reason =
         `the newest final block of ${this.#deps.relay.host} is ${found.finalHeight}, but the client knows ` +
@@ -229,7 +230,7 @@ class GrandpaProver implements ConsensusProver {
       const detail =
         `block ${found.block} forces a change of the authorities, which no light client follows: ` +
         `the governance of ${stateMachine} must create its client again`;
-      throw new ProverFault("unrecoverable", { chain: this.chain, detail });
+      throw this.fault("unrecoverable", detail);
     }
     if (found.refused.some(({ code }) => code === "invalid_authorities")) {
       throw this.#client.fault("it trusts an authority set without weight or with too much weight");
@@ -239,7 +240,7 @@ class GrandpaProver implements ConsensusProver {
     if (found.refused.length > 0) {
       const reason =
         "the votes are for different blocks, which the verifier refuses; another block is tried later";
-      return { kind: "nothing", reason, againInMs: OTHER_VOTES_MS };
+      return { kind: "nothing", reason, againInMs: NEXT_BLOCK_MS };
     }
     return { kind: "nothing", reason: this.#noneText(found, latestHeight) };
   }
@@ -252,7 +253,7 @@ class GrandpaProver implements ConsensusProver {
       : "a block after the known one";
     const advice = canProve
       ? ""
-      : " and does not offer grandpa_proveFinality: use a node that does, or wait for the next justification " +
+      : " and offers no usable grandpa_proveFinality: use a node that does, or wait for the next justification " +
         "that it keeps (every 512 blocks)";
     return `the node keeps no justification for ${where}${advice}`;
   }

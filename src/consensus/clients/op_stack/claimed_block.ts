@@ -1,26 +1,14 @@
-/**
- * L2 part of a claim: its block, and the storage root of the message passer in it.
- */
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { type ClaimedL2Block, withdrawalRootOf } from "./spec/build_update.ts";
+/** Parts of updates: the block of a claim with the storage root of the message passer in it, and the verified whole. */
+import type { RollupView } from "../../rollup/rollup_options.ts";
+import type { OpStackConsensusState } from "./spec/consensus_state.ts";
+import { type OpStackProof, opStackUpdateCodec } from "./spec/update.ts";
+import { decodeOpStackUpdate, type OpStackHubView, verifyOpStackUpdate } from "./spec/verify_update.ts";
+import { type ClaimedL2Block, type ClaimedOutput, withdrawalRootOf } from "./spec/build_update.ts";
 import { accountNodesOf, provenStorageRoot } from "../../rollup/spec/l1_storage.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { EvmReader } from "../../evm_reader.ts";
-import { ClaimRefusal } from "../../rollup/claim_dry_run.ts";
-
-/** Claim about a block. */
-export interface ClaimedOutput {
-  readonly l2Height: bigint;
-  readonly outputRoot: Hash256;
-}
-
-/** The rollup of a claim. */
-export interface ClaimedBlockContext {
-  readonly l2: EvmReader;
-  /** `L2ToL1MessagePasser` on the rollup. */
-  readonly messageParser: Address;
-}
+import { ClaimRefusal } from "../../rollup/claims.ts";
 
 /**
  * Fetches the block that a claim is about. Its header contains the storage root since Isthmus; otherwise the endpoint
@@ -28,7 +16,7 @@ export interface ClaimedBlockContext {
  * {ClaimRefusal} `block_does_not_exist`, `l2_state_not_served`
  */
 export async function fetchClaimedBlock(
-  { l2, messageParser }: ClaimedBlockContext,
+  { l2, messageParser }: { readonly l2: EvmReader; readonly messageParser: Address },
   claimed: ClaimedOutput,
   signal: AbortSignal,
 ): Promise<ClaimedL2Block> {
@@ -50,4 +38,21 @@ export async function fetchClaimedBlock(
     const isGone = fault instanceof RpcFault && (fault.code === "pruned" || fault.code === "missing_method");
     throw isGone ? new ClaimRefusal("l2_state_not_served", "claim", { cause: fault }) : fault;
   }
+}
+
+/** Encodes an update and verifies it as the hub will. @throws {RollupUpdateError} */
+export function verifiedUpdate(
+  { state, l1 }: RollupView<OpStackConsensusState>,
+  proof: OpStackProof,
+  hub: Partial<OpStackHubView>,
+): Uint8Array {
+  const encoded = opStackUpdateCodec.enc({ l1Height: l1.height, proof });
+  verifyOpStackUpdate(state, decodeOpStackUpdate(encoded), {
+    l1StateRoot: l1.stateRoot,
+    disputeGames: undefined,
+    outputOracle: undefined,
+    blacklistedGames: new Set(),
+    ...hub,
+  });
+  return encoded;
 }

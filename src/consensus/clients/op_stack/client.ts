@@ -5,6 +5,7 @@ import { integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { toAddress } from "../../../core/evm/address.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign } from "../../config/shared_keys.ts";
+import { unlessUnreadable } from "../../rollup/hub_contract.ts";
 import {
   checkRollup,
   findL1,
@@ -12,14 +13,15 @@ import {
   rollupHostKeys,
   toRollupOptions,
 } from "../../rollup/rollup_section.ts";
-import { createOpStackProver } from "./op_stack_prover.ts";
+import { createOpStackProver, fetchOpStackContracts } from "./op_stack_prover.ts";
 
 const hostKeys = {
   ...rollupHostKeys,
-  disputeGameFactory: required(contractAddress, {
+  disputeGameFactory: optional(contractAddress, {
     name: "dispute_game_factory",
     description:
-      "The DisputeGameFactory contract on the L1. Games of every type that the hub lists are used.",
+      "The DisputeGameFactory contract on the L1. Games of every type that the hub lists are used. Default: the " +
+      "one that the hub stores.",
     example: "0xe5965Ab5962eDc7477C8520243A95517CD252fA9",
   }),
   respectedGameType: optional(integer(0, UINT32_MAX), {
@@ -57,17 +59,18 @@ export const opStackClient: ChainClient<"op_stack", SectionValues<typeof hostKey
   findL1,
   createChecks: (deps, section) =>
     checkRollup(deps, section, {
-      l1: toAddress(section.host.disputeGameFactory),
+      l1: section.host.disputeGameFactory ?? ((signal) =>
+        unlessUnreadable(
+          fetchOpStackContracts(deps.hub, section, signal).then(({ games, oracle }) =>
+            games?.factory ?? oracle
+          ),
+        )),
       l2: toAddress(section.host.messageParser),
     }),
   createProver: (context, section) => {
     const { disputeGameFactory, respectedGameType, messageParser, l2Oracle } = section.host;
-    return createOpStackProver(openRollup(context, section), {
-      ...toRollupOptions(section),
-      disputeGameFactory,
-      respectedGameType,
-      messageParser,
-      l2Oracle,
-    });
+    const contracts = { disputeGameFactory, messageParser, l2Oracle };
+    const options = { ...toRollupOptions(section), ...contracts, respectedGameType };
+    return createOpStackProver(openRollup(context, section), options);
   },
 };

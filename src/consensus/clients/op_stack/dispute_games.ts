@@ -1,311 +1,306 @@
 /**
- * Updates from dispute games: games created since the last poll are found by their logs, and the highest valid,
- * unchallenged one is proved. Start reading at {@link DisputeGames.find}.
+ * Dispute games as claims: the highest valid, unchallenged game of a type that the hub lists is proved. Start reading at
+ * {@link DisputeGames.plan}.
  */
-import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
-import { buildDisputeGameProof, factoryProofSlots, gameProofSlots } from "./spec/build_update.ts";
-import { decodeDisputeGameCreated, DISPUTE_GAME_CREATED } from "./spec/claim_events.ts";
-import type { OpStackConsensusState } from "./spec/consensus_state.ts";
-import { blacklistedGameKey, type DisputeGameRules } from "./spec/hub_storage.ts";
-import { gameAtSlot, gameCountSlot, gameImplementationSlot, parseGameIdWord } from "./spec/output_root.ts";
+import type { Address } from "../../../core/evm/address.ts";
+import type { RawLog } from "../../../core/evm/host_events.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import { dropOldest } from "../../../core/runtime/oldest.ts";
+import type {
+  ClaimKind,
+  ClaimPoll,
+  Completeness,
+  Keep,
+  ProvenClaim,
+  SearchedRange,
+} from "../../rollup/claims.ts";
+import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
+import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
+import { commitmentIdOf } from "../../rollup/spec/rollup_client.ts";
+import { fetchClaimedBlock, verifiedUpdate } from "./claimed_block.ts";
 import {
-  describeSkipped,
+  checkIsInFactory,
+  fetchBlockAt,
+  fetchChallenges,
+  fetchHead,
+  fetchNewestGames,
+  fetchUnlistedGames,
+  type Game,
+  GameDetails,
+} from "./game_reads.ts";
+import { buildDisputeGameProof, type ClaimedOutput, factoryProofSlots } from "./spec/build_update.ts";
+import { decodeDisputeGameCreated, DISPUTE_GAME_CREATED } from "./spec/claim_events.ts";
+import type { GameTypeConfig, OpStackConsensusState } from "./spec/consensus_state.ts";
+import { blacklistedGameKey, type DisputeGameRules } from "./spec/hub_storage.ts";
+import { challengeWord, gameImplementationSlot } from "./spec/output_root.ts";
+import {
   findUnknownImplementations,
   type FoundGame,
-  type GameCandidate,
-  type GameLogReason,
-  type GameReason,
-  isListed,
-  type KnownGame,
-  planGames,
+  judgeHeight,
+  type ListedGame,
+  orderGames,
+  readClaim,
   skipReason,
   typesOtherThanRespected,
 } from "./spec/plan_update.ts";
-import { opStackUpdateCodec } from "./spec/update.ts";
-import { decodeOpStackUpdate, verifyOpStackUpdate } from "./spec/verify_update.ts";
-import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
-import type { L1Range } from "../../rollup/spec/l1_range.ts";
-import type { Address } from "../../../core/evm/address.ts";
-import type { EvmReader } from "../../evm_reader.ts";
-import { type ClaimScan, ClaimSearch } from "../../rollup/claim_search.ts";
-import { type Completeness, scanCompletely } from "../../rollup/complete_scan.ts";
-import { type ClaimFinding, findProvable } from "../../rollup/claim_dry_run.ts";
-import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
-import type { RollupView } from "../../rollup/rollup_prover.ts";
-import { fetchClaimedBlock } from "./claimed_block.ts";
-import { checkIsInFactory, fetchChallengeWords, type Game, GameDetails, readLog } from "./game_reads.ts";
+import type { SuperRootClaim } from "./spec/super_root.ts";
 
-type View = RollupView<OpStackConsensusState>;
+/** Time without a game of a listed type after which that is reported, seconds of the L1. */
+const UNLISTED_AFTER_SEC = 3_600n;
+/** Newest listed games among which one of the respected type is expected. */
+const RECENT_GAMES = 16;
+/** Super roots whose blocks are searched in one poll. */
+const MAX_SEARCHES = 32;
+/** Super roots of which the last search is remembered. */
+const MAX_SEARCHED = 1_024;
+
+type Poll = ClaimPoll<OpStackConsensusState, DisputeGameRules>;
 
 /** A game that may be worth a proof. */
-type Candidate = GameCandidate<Game & KnownGame>;
+type Candidate = Game & { readonly claimed: ClaimedOutput };
 
-/** Inputs of one poll. */
-interface ClaimPoll {
-  readonly view: View;
-  readonly rules: DisputeGameRules;
-  /** The L1, pinned to the block that the hub knows. */
-  readonly l1: EvmReader;
-}
+/** A game with its claim about the rollup at a second. */
+type SuperRootGame = Game & { readonly claim: SuperRootClaim };
 
-/** The games of one rollup. */
-export class DisputeGames {
+/** The games of one rollup; of all types, since the hub may list more types later. */
+export class DisputeGames
+  implements ClaimKind<OpStackConsensusState, FoundGame, Candidate, DisputeGameRules> {
+  readonly noun = "dispute games";
+  readonly topic0 = DISPUTE_GAME_CREATED;
+  readonly keyOf = ({ game }: FoundGame): string => game.proxy;
+  readonly orderOf = ({ l1Height }: FoundGame): bigint => l1Height;
+  readonly describe = ({ game }: FoundGame): string => `game ${game.proxy}`;
   readonly #deps: RollupDeps;
-  readonly #options: Pick<OpStackOptions, "respectedGameType" | "messageParser">;
-  /** Games of all types: the hub may list more types later. */
-  readonly #search = new ClaimSearch<FoundGame>(({ game }) => game.proxy);
+  readonly #options: Pick<OpStackOptions, "stateMachine" | "respectedGameType" | "messageParser">;
   readonly #details: GameDetails;
-  /** Implementations on the L1 that were reported, by game type; `none`: there is none. */
-  readonly #reported = new Map<number, Address | "none">();
-  #isRespectedTypeReported = false;
+  /** Number of the last search for the block of a super root, by game: those that have waited longest come first. */
+  readonly #searched = new Map<Address, number>();
+  #searches = 0;
+  /** Reported conditions: each is reported again only after it was over. */
+  readonly #reported = new Set<string>();
 
-  constructor(deps: RollupDeps, options: Pick<OpStackOptions, "respectedGameType" | "messageParser">) {
+  constructor(
+    deps: RollupDeps,
+    options: Pick<OpStackOptions, "stateMachine" | "respectedGameType" | "messageParser">,
+  ) {
     this.#deps = deps;
     this.#options = options;
-    this.#details = new GameDetails(deps);
+    this.#details = new GameDetails(deps.l1);
   }
 
-  /** Builds the update for the highest game that can be proved. */
-  async find(view: View, rules: DisputeGameRules, signal: AbortSignal): Promise<ClaimFinding> {
-    const poll = { view, rules, l1: this.#deps.l1.heldTo(view.l1) };
-    const range = await this.#search.extend(
-      rules.factory,
-      view.l1.height,
-      (range) => this.#scan(poll, range, signal),
-    );
-    const open = this.#search.open;
-    if (open.length === 0) {
-      return {
-        kind: "nothing",
-        reason: range === undefined
-          ? `L1 block ${view.l1.height} is the newest that the hub knows, and all games up to it are dealt with`
-          : `no dispute game was created in L1 blocks ${range.from} to ${range.to}`,
-      };
-    }
-    this.#reportRespectedType(open, rules);
-    const blacklistedGames = await this.#blacklisted(poll, open, signal);
-    const { candidates, passedOver } = await this.#plan(poll, blacklistedGames, signal);
-    if (candidates.length === 0) return { kind: "nothing", reason: describeSkipped(passedOver) };
-    const { l1, l2, log } = this.#deps;
-    const describe = ({ game }: FoundGame): string => `game ${game.proxy}`;
-    return await findProvable(
-      { search: this.#search, l1, l2, log, describe },
-      candidates,
-      (game: Candidate) => this.#prove(poll, { game, blacklistedGames }, signal),
-    );
-  }
-
-  /** Scans a range of L1 blocks for games of all types. */
-  #scan(poll: ClaimPoll, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundGame>> {
-    const { factory } = poll.rules;
-    return scanCompletely({
-      l1: poll.l1,
-      log: this.#deps.log,
-      range,
-      orderOf: ({ l1Height }) => l1Height,
-      keyOf: ({ game }) => game.proxy,
-      fetch: async (reader) => {
-        const logs = await reader.fetchLogs(
-          { address: factory, topics: [DISPUTE_GAME_CREATED] },
-          range,
-          signal,
-        );
-        return logs.flatMap((entry): FoundGame[] => {
-          const game = readLog(this.#deps.l1, () => decodeDisputeGameCreated(entry, factory));
-          return game === undefined ? [] : [{ game, l1Height: entry.blockNumber }];
-        });
-      },
-      judge: (found) => this.#judge(poll, { from: range.from, found: found.length }, signal),
-    });
+  decode(log: RawLog & { readonly blockNumber: bigint }, factory: Address): FoundGame | undefined {
+    const game = decodeDisputeGameCreated(log, factory);
+    return game && { game, l1Height: log.blockNumber };
   }
 
   /**
    * Compares the number of games found from an L1 block up to the hub's with the factory's own list: the game before
    * them must be older than that block.
    */
-  async #judge(
-    { rules: { factory }, l1, view }: ClaimPoll,
-    { from, found }: { readonly from: bigint; readonly found: number },
-    signal: AbortSignal,
+  async judge(
+    found: readonly FoundGame[],
+    { contract: factory, l1, view, signal }: Poll,
+    { range: { from } }: SearchedRange<FoundGame>,
   ): Promise<Completeness> {
-    const at = view.l1.height;
-    const word = async (slot: Hash256): Promise<Hash256> => {
-      const [read] = await l1.fetchReads([{ kind: "word", account: factory, slot, at }], signal);
-      if (read === undefined) throw new Error("A word of a contract is always there");
-      return toHash256(read);
-    };
-    const games = BigInt(await word(gameCountSlot));
-    // A factory with another storage layout has none here.
-    if (games === 0n || BigInt(found) > games) return "unknown";
-    if (BigInt(found) === games) return "complete";
+    const at = { l1, at: view.l1.height, signal };
+    const skipped = { most: 1n, skip: BigInt(found.length) };
+    const { count, newest: [before] } = await fetchNewestGames(at, factory, skipped);
+    if (count === 0n || BigInt(found.length) > count) return "unknown";
+    if (before === undefined) return "complete";
     if (from === 0n) return "incomplete";
-    const before = parseGameIdWord(await word(gameAtSlot(games - BigInt(found) - 1n)));
     const outside = await l1.fetchHeader(from - 1n, signal);
     if (outside === undefined) return "unknown";
     return before.timestampSec <= outside.header.timestampSec ? "complete" : "incomplete";
   }
 
-  /** Reports once that no games of the configured type are created. */
-  #reportRespectedType(open: readonly FoundGame[], { gameTypes }: DisputeGameRules): void {
-    const { respectedGameType } = this.#options;
-    const others = typesOtherThanRespected(open, gameTypes, respectedGameType);
-    if (others.length === 0 || this.#isRespectedTypeReported) return;
-    this.#isRespectedTypeReported = true;
-    this.#deps.log.warn(
-      "game_type_missing",
-      { respectedGameType, found: others.join(", ") },
-    );
-  }
-
-  async #blacklisted(
-    { view, rules }: ClaimPoll,
+  /** Selects by log, claim, height, challenges, blacklist and implementation, in the order of their cost. */
+  async plan(
     open: readonly FoundGame[],
-    signal: AbortSignal,
-  ): Promise<ReadonlySet<Address>> {
-    const games = open.filter((game) => isListed(game, rules.gameTypes));
-    const keys = games.map(({ game }) => blacklistedGameKey(view.state.stateMachineId, game.proxy));
-    const values = await this.#deps.hub.reads.fetchStorage(keys, signal);
-    return new Set(games.flatMap(({ game }, index) => values[index] === undefined ? [] : [game.proxy]));
-  }
-
-  /**
-   * Selects the games that are worth a proof, in the order in which to try them, with the reasons against the others.
-   */
-  async #plan(
-    poll: ClaimPoll,
-    blacklistedGames: ReadonlySet<Address>,
-    signal: AbortSignal,
-  ): Promise<{
-    readonly candidates: readonly Candidate[];
-    readonly passedOver: readonly (GameLogReason | GameReason)[];
-  }> {
-    const { view, rules: { gameTypes: configs }, l1 } = poll;
-    const facts = { configs, blacklistedGames, l1Height: view.l1.height };
-    const reasons: (GameLogReason | GameReason)[] = [];
-    const passOver = (game: FoundGame, reason: GameLogReason | GameReason): void => {
-      reasons.push(reason);
-      this.#passOver(game, reason);
-    };
-    const listed = this.#search.open.filter((game) => {
-      const reason = skipReason(game, facts);
-      if (reason !== undefined) passOver(game, reason);
-      return reason === undefined;
-    });
-    const detailed = await this.#details.read(listed, l1, signal);
-    for (const game of detailed.unreadable) this.#search.settle(game);
-    const played = detailed.games.flatMap((game) => {
+    poll: Poll,
+    keep: Keep<FoundGame>,
+  ): Promise<readonly Candidate[]> {
+    const { rules: { gameTypes: configs }, view: { l1: { height }, state }, l1, signal } = poll;
+    const newest = open.at(-1);
+    if (newest !== undefined) await this.#reportUnlisted(newest, poll);
+    const usable = keep(open, (game) => skipReason(game, { configs, l1Height: height }));
+    const listed = usable.flatMap((game): ListedGame[] => {
       const config = configs.find(({ gameType }) => gameType === game.game.gameType);
       return config === undefined ? [] : [{ ...game, config }];
     });
-    const words = await fetchChallengeWords(poll, played, signal);
-    const l2Height = await this.#deps.l2.fetchHeight(signal);
-    const known = played.map((game) => ({ ...game, challengeWord: words.get(game.game.proxy) }));
-    const { respectedGameType } = this.#options;
-    const plan = planGames(known, { hubHeight: view.hubHeight, l2Height, respectedGameType });
-    for (const { game, reason } of plan.passedOver) passOver(game, reason);
-    const refused = await this.#unknownTypes(poll, plan.candidates, signal);
-    const candidates = plan.candidates.filter((candidate) => {
-      const isRefused = refused.has(candidate.game.gameType);
-      if (isRefused) passOver(candidate, "unknown_implementation");
-      return !isRefused;
+    if (listed.length > 0) this.#reportRespectedType(listed.slice(-RECENT_GAMES), configs);
+    await this.#details.read(listed, l1, signal);
+    const readable = listed.flatMap((game): Game[] => {
+      const details = this.#details.of(game);
+      if (details === undefined) keep([game], () => "unreadable");
+      return details === undefined ? [] : [{ ...game, ...details }];
     });
-    return { candidates, passedOver: reasons };
+    const placed = await this.#place(readable, poll, keep);
+    const statuses = await fetchChallenges({ l1, at: height, signal }, placed);
+    const sound = keep(placed, (_, at) => statuses[at] === "unchallenged" ? undefined : "challenged");
+    const keys = sound.map(({ game }) => blacklistedGameKey(state.stateMachineId, game.proxy));
+    const blacklisted = await this.#deps.hub.reads.fetchStorage(keys, signal);
+    const allowed = keep(sound, (_, at) => blacklisted[at] && "blacklisted on the hub", true);
+    const unknown = await this.#unknownTypes(poll, allowed);
+    const candidates = keep(
+      allowed,
+      ({ game: { gameType } }) =>
+        unknown.has(gameType) ? "of an implementation that the hub does not expect" : undefined,
+    );
+    return orderGames(candidates, this.#options.respectedGameType);
+  }
+
+  /** Reports a condition when it begins. */
+  #report(condition: string, holds: boolean, report: () => void): void {
+    if (!holds) this.#reported.delete(condition);
+    else if (!this.#reported.has(condition)) {
+      this.#reported.add(condition);
+      report();
+    }
+  }
+
+  #reportRespectedType(games: readonly FoundGame[], configs: readonly GameTypeConfig[]): void {
+    const { respectedGameType } = this.#options;
+    const others = typesOtherThanRespected(games, configs, respectedGameType);
+    this.#report("respected", others.length > 0, () => {
+      this.#deps.log.warn("game_type_missing", { respectedGameType, found: others.join(", ") });
+    });
+  }
+
+  /** Reports that only games of types that the hub does not list have been created for a while. */
+  async #reportUnlisted({ game: { gameType } }: FoundGame, { rules, l1, view, signal }: Poll): Promise<void> {
+    if (rules.gameTypes.some((config) => config.gameType === gameType)) {
+      this.#reported.delete("unlisted");
+      return;
+    }
+    try {
+      const found = await fetchUnlistedGames({ l1, at: view.l1.height, signal }, rules);
+      if (found === undefined || view.l1.timestampSec - found.sinceSec < UNLISTED_AFTER_SEC) return;
+      this.#report("unlisted", true, () =>
+        this.#deps.log.warn("games_unlisted", {
+          gameType: found.types.join(", "),
+          implementation: found.implementations.join(", "),
+          games: found.count,
+          factory: rules.factory,
+        }));
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      this.#deps.log.debug("rollup_claims_uncounted", { error: fault });
+    }
+  }
+
+  /** Finds the block that each game is about, and skips games about blocks of no use. */
+  async #place(
+    games: readonly Game[],
+    poll: Poll,
+    keep: Keep<FoundGame>,
+  ): Promise<readonly Candidate[]> {
+    const { view: { hubHeight }, signal } = poll;
+    const placed: Candidate[] = [];
+    const superRoots: SuperRootGame[] = [];
+    for (const game of games) {
+      const claim = readClaim(game, this.#options.stateMachine);
+      if (typeof claim === "string") {
+        const isProved = claim.startsWith("super_root"); // by the hash of the data
+        if (!isProved) this.#details.forget(game);
+        keep([game], () => claim, isProved);
+      } else if ("timestampSec" in claim) superRoots.push({ ...game, claim });
+      else placed.push({ ...game, claimed: claim });
+    }
+    if (superRoots.length > 0) placed.push(...await this.#placeSuperRoots(superRoots, poll, keep));
+    const l2Height = placed.length === 0 ? 0n : await this.#deps.l2.fetchHeight(signal);
+    return keep(placed, ({ claimed }) => judgeHeight(claimed.l2Height, { hubHeight, l2Height }));
+  }
+
+  /** Finds the blocks that super roots are about. */
+  async #placeSuperRoots(
+    games: readonly SuperRootGame[],
+    { view: { state, hubHeight }, signal }: Poll,
+    keep: Keep<FoundGame>,
+  ): Promise<readonly Candidate[]> {
+    const { l2, hub: { reads } } = this.#deps;
+    const at = { id: commitmentIdOf(state), height: hubHeight ?? 0n };
+    // Earlier seconds are of no use, whatever a node of the rollup reports.
+    const { timestampSec: hubSec = 0n } = await reads.fetchCommitment(at, signal) ?? {};
+    const later = keep(
+      games,
+      ({ claim }) => claim.timestampSec < hubSec ? "not above the hub's height" : undefined,
+      true,
+    );
+    const head = await fetchHead(l2, signal);
+    const turnOf = ({ game }: FoundGame): number => this.#searched.get(game.proxy) ?? -1;
+    const inTurn = later.toSorted((a, b) =>
+      turnOf(a) - turnOf(b) || Number(b.claim.timestampSec - a.claim.timestampSec)
+    );
+    const end = this.#searches + MAX_SEARCHES;
+    const placed: Candidate[] = [];
+    for (const { claim: { timestampSec, outputRoot }, ...game } of inTurn) {
+      const needsSearch = timestampSec < head.head.timestampSec;
+      const mustWait = needsSearch && this.#searches === end;
+      if (needsSearch && !mustWait) this.#searched.set(game.game.proxy, this.#searches++);
+      const l2Height = mustWait ? "undecided" : await fetchBlockAt(l2, timestampSec, head, signal);
+      if (typeof l2Height === "string") keep([game], () => `of a time whose block is ${l2Height}`);
+      else placed.push({ ...game, claimed: { l2Height, outputRoot } });
+    }
+    dropOldest(this.#searched, MAX_SEARCHED);
+    return placed;
   }
 
   /**
    * Finds types whose implementation on the L1 is not the one that the hub expects: its governance has to register each
-   * upgrade. Reported once per implementation.
+   * upgrade.
    */
   async #unknownTypes(
-    { view, rules, l1 }: ClaimPoll,
-    candidates: readonly Candidate[],
-    signal: AbortSignal,
+    { view, rules: { factory, gameTypes }, l1, signal }: Poll,
+    candidates: readonly ListedGame[],
   ): Promise<ReadonlySet<number>> {
     const types = [...new Set(candidates.map(({ game }) => game.gameType))];
     if (types.length === 0) return new Set();
-    const request = { account: rules.factory, slots: types.map(gameImplementationSlot) };
-    const [answer] = await l1.fetchProofs([request], view.l1, signal);
+    const slots = types.map(gameImplementationSlot);
+    const [answer] = await l1.fetchProofs([{ account: factory, slots }], view.l1, signal);
     if (answer === undefined) throw new Error("A proof without an answer");
-    const root = provenStorageRoot(accountNodesOf(answer), view.l1.stateRoot, rules.factory);
+    const root = provenStorageRoot(accountNodesOf(answer), view.l1.stateRoot, factory);
     const words = new Map(
-      types.map((gameType, index) =>
-        [gameType, provenWord(slotNodesOf(answer, index), root, gameImplementationSlot(gameType))] as const
-      ),
+      slots.map((slot, index) => [types[index] ?? 0, provenWord(slotNodesOf(answer, index), root, slot)]),
     );
-    const unknown = findUnknownImplementations(rules.gameTypes, words);
-    for (const { gameType, expected, found = "none" } of unknown) {
-      if (this.#reported.get(gameType) === found) continue;
-      this.#reported.set(gameType, found);
-      this.#deps.log.warn(
-        "game_implementation_changed",
-        { gameType, expected, found, factory: rules.factory },
+    const unknown = findUnknownImplementations(gameTypes, words);
+    for (const gameType of types) {
+      const other = unknown.find((each) => each.gameType === gameType);
+      const { expected, found = "none" } = other ?? {};
+      this.#report(
+        `implementation of ${gameType}`,
+        other !== undefined,
+        () => this.#deps.log.warn("game_implementation_changed", { gameType, expected, found, factory }),
       );
     }
-    const unknownTypes = new Set(unknown.map(({ gameType }) => gameType));
-    for (const gameType of types) if (!unknownTypes.has(gameType)) this.#reported.delete(gameType);
-    return unknownTypes;
+    return new Set(unknown.map(({ gameType }) => gameType));
   }
 
-  #passOver(game: FoundGame, reason: GameLogReason | GameReason): void {
-    this.#deps.log.debug("rollup_claim_skipped", { game: game.game.proxy, reason });
-    switch (reason) {
-      case "blacklisted":
-      case "no_block_number":
-      case "not_above_hub":
-        return this.#search.settle(game);
-      // The answer of an endpoint may change, though not indefinitely.
-      case "challenged":
-        this.#search.noteRefused(game);
-        return;
-      // It is only too early: for the L1, or for the hub's governance.
-      case "beyond_hub_l1_height":
-      case "block_does_not_exist":
-      case "other_game_type":
-      case "unknown_implementation":
-        return;
+  async prove(game: Candidate, { view, rules, l1, signal }: Poll): Promise<ProvenClaim> {
+    const { claimed, config } = game;
+    const challenge = challengeWord(config.kind, game.game.proxy);
+    const [factory, proven] = await l1.fetchProofs(
+      [
+        { account: rules.factory, slots: factoryProofSlots(game.game, game.extraData) },
+        ...challenge === undefined ? [] : [{ account: challenge.account, slots: [challenge.slot] }],
+      ],
+      view.l1,
+      signal,
+    );
+    if (factory === undefined) throw new Error("A proof is missing");
+    try {
+      checkIsInFactory(game, {
+        factory: rules.factory,
+        answer: factory,
+        stateRoot: view.l1.stateRoot,
+      });
+    } catch (error) {
+      this.#details.forget(game);
+      throw error;
     }
-  }
-
-  async #prove(
-    { view, rules, l1 }: ClaimPoll,
-    { game, blacklistedGames }: {
-      readonly game: Candidate;
-      readonly blacklistedGames: ReadonlySet<Address>;
-    },
-    signal: AbortSignal,
-  ): Promise<Extract<ClaimFinding, { kind: "claim" }>> {
-    const { proxy, rootClaim, gameType } = game.game;
-    const requests = [
-      { account: rules.factory, slots: factoryProofSlots(game.game, game.extraData) },
-      { account: proxy, slots: gameProofSlots(game.config.kind) },
-    ];
-    const [factoryAnswer, proxyAnswer] = await l1.fetchProofs(requests, view.l1, signal);
-    if (factoryAnswer === undefined || proxyAnswer === undefined) throw new Error("A proof is missing");
-    checkIsInFactory(game, { factory: rules.factory, answer: factoryAnswer, stateRoot: view.l1.stateRoot });
-    const claimed = { l2Height: game.l2Height, outputRoot: rootClaim };
     const rollup = { l2: this.#deps.l2, messageParser: this.#options.messageParser };
     const block = await fetchClaimedBlock(rollup, claimed, signal);
-    const value = buildDisputeGameProof({
-      ...block,
-      game: game.game,
-      kind: game.config.kind,
-      extraData: game.extraData,
-      createdAtSec: game.createdAtSec,
-      factory: factoryAnswer,
-      proxy: proxyAnswer,
-    });
-    const proof = opStackUpdateCodec.enc({
-      l1Height: view.l1.height,
-      proof: { tag: "OpFaultProofGames", value },
-    });
-    verifyOpStackUpdate(view.state, decodeOpStackUpdate(proof), {
-      l1StateRoot: view.l1.stateRoot,
-      disputeGames: rules,
-      outputOracle: undefined,
-      blacklistedGames,
-    });
-    const summary =
-      `block ${game.l2Height} by game ${proxy} of type ${gameType} at L1 block ${view.l1.height}`;
-    return { kind: "claim", proof, height: game.l2Height, summary };
+    const value = buildDisputeGameProof({ ...block, ...game, factory, challenge: proven });
+    const proof = verifiedUpdate(view, { tag: "OpFaultProofGames", value }, { disputeGames: rules });
+    return { proof, height: claimed.l2Height };
   }
 }

@@ -1,120 +1,169 @@
 /**
- * Reads of dispute games on the L1: their own properties, the words of their challenges, and their place in the
- * factory.
+ * Reads of dispute games on the L1 and of the blocks that they are about: properties of games, their challenge words,
+ * their place in the factory, and the newest of all.
  */
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { ContractRead, EvmReader } from "../../evm_reader.ts";
-import { badData, ClaimRefusal } from "../../rollup/claim_dry_run.ts";
-import type { RollupDeps } from "../../rollup/rollup_options.ts";
-import type { RollupView } from "../../rollup/rollup_prover.ts";
+import { ClaimRefusal, readL1 } from "../../rollup/claims.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
-import { RollupDataError } from "../../rollup/spec/rollup_data_error.ts";
+import { type BlockTime, findBlockAt } from "./spec/block_at_time.ts";
 import { factoryProofSlots } from "./spec/build_update.ts";
+import { decodeDetails, type Details, disputeGameCalls } from "./spec/claim_events.ts";
+import type { DisputeGameRules } from "./spec/hub_storage.ts";
 import {
-  decodeCreatedAt,
-  decodeExtraData,
-  disputeGameCalls,
-  type DisputeGameCreated,
-} from "./spec/claim_events.ts";
-import type { OpStackConsensusState } from "./spec/consensus_state.ts";
-import { challengeSlot, gameIdWord } from "./spec/output_root.ts";
-import type { FoundGame, KnownGame } from "./spec/plan_update.ts";
+  type ChallengeStatus,
+  challengeStatus,
+  challengeWord,
+  gameAtSlot,
+  gameCountSlot,
+  type GameId,
+  gameIdWord,
+  gameImplementationSlot,
+  parseGameIdWord,
+} from "./spec/output_root.ts";
+import {
+  findUnlistedGames,
+  type FoundGame,
+  type ListedGame,
+  type UnlistedGames,
+} from "./spec/plan_update.ts";
 
-/** Properties that a game reports. */
-interface Details {
-  readonly extraData: Uint8Array;
-  readonly createdAtSec: bigint;
-}
+/** Newest games of a factory that are compared with the hub's list. */
+const MAX_NEWEST = 64n;
 
-/** A game with its own properties. */
-export type Game = FoundGame & Details;
+/** A listed game with its own properties. */
+export type Game = ListedGame & Details;
 
-/** Games with and without properties. */
-export interface DetailedGames {
-  readonly games: readonly Game[];
-  /** Contracts that do not answer as games do. */
-  readonly unreadable: readonly FoundGame[];
-}
-
-/** Properties of the open games of types that the hub lists; they never change, so each is read once. */
+/** Properties of games; they never change, so each is read once, unless what was read turns out to be wrong. */
 export class GameDetails {
-  readonly #deps: Pick<RollupDeps, "l1" | "log">;
-  #known: ReadonlyMap<Address, Details> = new Map();
+  readonly #l1: EvmReader;
+  readonly #known = new Map<Address, Details>();
 
-  constructor(deps: Pick<RollupDeps, "l1" | "log">) {
-    this.#deps = deps;
+  constructor(l1: EvmReader) {
+    this.#l1 = l1;
   }
 
-  /** Reads the details of games; those without any are returned apart. */
-  async read(games: readonly FoundGame[], l1: EvmReader, signal: AbortSignal): Promise<DetailedGames> {
-    const unknown = games.filter(({ game }) => !this.#known.has(game.proxy));
-    const results = await l1.fetchReads(unknown.flatMap(({ game }) => gameCalls(game)), signal);
-    const unreadable: FoundGame[] = [];
-    const asked = unknown.flatMap((each, index): [Address, Details][] => {
+  /** Reads the details of these games, and forgets all others. */
+  async read(games: readonly FoundGame[], l1: EvmReader, signal: AbortSignal): Promise<void> {
+    const proxies = games.map(({ game }) => game.proxy);
+    for (const proxy of this.#known.keys()) if (!proxies.includes(proxy)) this.#known.delete(proxy);
+    const unread = proxies.filter((proxy) => !this.#known.has(proxy));
+    const results = await l1.fetchReads(unread.flatMap(gameCalls), signal);
+    unread.forEach((proxy, index) => {
       const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
-      if (extraData === undefined || createdAt === undefined) {
-        this.#deps.log.info("game_unreadable", {
-          game: each.game.proxy,
-        });
-        unreadable.push(each);
-        return [];
-      }
-      const details = {
-        extraData: readLog(this.#deps.l1, () => decodeExtraData(extraData)),
-        createdAtSec: readLog(this.#deps.l1, () => decodeCreatedAt(createdAt)),
-      };
-      return [[each.game.proxy, details]];
+      if (extraData === undefined || createdAt === undefined) return;
+      this.#known.set(proxy, readL1(this.#l1, () => decodeDetails(extraData, createdAt)));
     });
-    const known = new Map([...this.#known, ...asked]);
-    const found = games.flatMap((each): Game[] => {
-      const details = known.get(each.game.proxy);
-      return details === undefined ? [] : [{ ...each, ...details }];
-    });
-    this.#known = new Map(found.map(({ game, extraData, createdAtSec }) => [
-      game.proxy,
-      { extraData, createdAtSec },
-    ]));
-    return { games: found, unreadable };
   }
-}
 
-/** Reads an answer about dispute games. @throws {ProverFault} `bad_data` when it does not match the ABI */
-export function readLog<T>(l1: EvmReader, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (!(cause instanceof RollupDataError)) throw cause;
-    throw badData(l1, "an answer about dispute games does not match its ABI", cause);
+  /** Returns what was read of a game; `undefined` for contracts that do not answer as games do. */
+  of({ game }: FoundGame): Details | undefined {
+    return this.#known.get(game.proxy);
+  }
+
+  /** Reads the game again next time: what is known of it contradicts the L1. */
+  forget({ game }: FoundGame): void {
+    this.#known.delete(game.proxy);
   }
 }
 
 /** Calls of a game's getters; their results never change, so no old state is needed. */
-function gameCalls({ proxy }: DisputeGameCreated): readonly ContractRead[] {
+function gameCalls(proxy: Address): readonly ContractRead[] {
   return [
     { kind: "call", to: proxy, data: disputeGameCalls.extraData, at: "latest" },
     { kind: "call", to: proxy, data: disputeGameCalls.createdAt, at: "latest" },
   ];
 }
 
-/** Reads the words of the challenge slots by proxy, for games that have one. */
-export async function fetchChallengeWords(
-  { l1, view }: { readonly l1: EvmReader; readonly view: Pick<RollupView<OpStackConsensusState>, "l1"> },
-  games: readonly (Game & Pick<KnownGame, "config">)[],
+/** Block of the L1 at which words are read. */
+interface WordReads {
+  readonly l1: EvmReader;
+  readonly at: bigint;
+  readonly signal: AbortSignal;
+}
+
+async function fetchWords(
+  { l1, at, signal }: WordReads,
+  places: readonly { readonly account: Address; readonly slot: Hash256 }[],
+): Promise<readonly Hash256[]> {
+  const reads = places.map(({ account, slot }) => ({ kind: "word" as const, account, slot, at }));
+  return (await l1.fetchReads(reads, signal)).map((word = "0x") => toHash256(word));
+}
+
+/** Reads whether games are contested, as an endpoint reports their challenge words. */
+export async function fetchChallenges(
+  at: WordReads,
+  games: readonly ListedGame[],
+): Promise<readonly ChallengeStatus[]> {
+  const places = games.map(({ game, config }) => challengeWord(config.kind, game.proxy));
+  const words = (await fetchWords(at, places.flatMap((place) => place ?? []))).values();
+  return places.map((place) => place ? challengeStatus(place, words.next().value) : "unchallenged");
+}
+
+/** Fetches the newest games of all types from the factory's own list, the newest first. @param most number of games */
+export async function fetchNewestGames(
+  at: WordReads,
+  account: Address,
+  { most, skip = 0n }: { readonly most: bigint; readonly skip?: bigint },
+): Promise<{ readonly count: bigint; readonly newest: readonly GameId[] }> {
+  const [length] = await fetchWords(at, [{ account, slot: gameCountSlot }]);
+  // A factory with another storage layout has none here.
+  const count = BigInt(length ?? 0n);
+  const left = count > skip ? count - skip : 0n;
+  const places = Array.from(
+    { length: Number(left < most ? left : most) },
+    (_, index) => ({ account, slot: gameAtSlot(left - 1n - BigInt(index)) }),
+  );
+  return { count, newest: (await fetchWords(at, places)).map(parseGameIdWord) };
+}
+
+/** Fetches the newest games if the hub lists none of their types, with the implementations of these. */
+export async function fetchUnlistedGames(
+  at: WordReads,
+  { factory: account, gameTypes }: DisputeGameRules,
+): Promise<(UnlistedGames & { readonly implementations: readonly string[] }) | undefined> {
+  const { newest } = await fetchNewestGames(at, account, { most: MAX_NEWEST });
+  const games = findUnlistedGames(newest, gameTypes);
+  if (games === undefined) return undefined;
+  const places = games.types.map((type) => ({ account, slot: gameImplementationSlot(type) }));
+  const implementations = (await fetchWords(at, places)).map((word) => `0x${word.slice(26)}`);
+  return { ...games, implementations };
+}
+
+/** Finds the block of the rollup that a second means; anything else than a block is a reason to try later. */
+export async function fetchBlockAt(
+  l2: EvmReader,
+  timestampSec: bigint,
+  head: { readonly head: BlockTime; readonly blockSec: bigint },
   signal: AbortSignal,
-): Promise<ReadonlyMap<Address, Hash256>> {
-  const reads = games.flatMap(({ game, config }) => {
-    const slot = challengeSlot(config.kind);
-    return slot === undefined
-      ? []
-      : [{ kind: "word" as const, account: game.proxy, slot, at: view.l1.height }];
-  });
-  const words = await l1.fetchReads(reads, signal);
-  return new Map(reads.flatMap(({ account }, index) => {
-    const word = words[index];
-    return word === undefined ? [] : [[account, toHash256(word)] as const];
-  }));
+): Promise<bigint | "before_first_block" | "undecided"> {
+  try {
+    return await findBlockAt(timestampSec, head, async (number) => {
+      const [block, next] = await l2.fetchHeaders([number, number + 1n], signal);
+      if (block === undefined || next === undefined) throw new Error("A header without an answer");
+      return [block.header, next.header];
+    });
+  } catch (fault) {
+    // Of one claim only: the others are tried.
+    if (fault instanceof RpcFault && !signal.aborted) return "undecided";
+    throw fault;
+  }
+}
+
+/** Fetches the rollup's newest block with the seconds since the one before it. */
+export async function fetchHead(
+  l2: EvmReader,
+  signal: AbortSignal,
+): Promise<{ readonly head: BlockTime; readonly blockSec: bigint }> {
+  const [newest] = await l2.fetchHeaders(["latest"], signal);
+  if (newest === undefined) throw new Error("A header without an answer");
+  const { header: head } = newest;
+  const previous = head.number === 0n ? newest : await l2.fetchHeader(head.number - 1n, signal);
+  const blockSec = head.timestampSec - (previous ?? newest).header.timestampSec;
+  return { head, blockSec: blockSec > 0n ? blockSec : 1n };
 }
 
 /**

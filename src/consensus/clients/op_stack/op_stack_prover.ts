@@ -2,116 +2,148 @@
  * Prover of OP stack chains: claims are dispute games, or outputs of an oracle on chains without games. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/op-host/src/host.rs; docs/protocol/evm-consensus.md section 7.
  */
-import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
+import type { Address } from "../../../core/evm/address.ts";
+import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
+import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { ConsensusProver } from "../../prover.ts";
+import { Claims } from "../../rollup/claims.ts";
+import { compareContract, decodeContract, readStored, warning } from "../../rollup/hub_contract.ts";
+import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
+import { createRollupProver, type RollupKind } from "../../rollup/rollup_prover.ts";
+import { DisputeGames } from "./dispute_games.ts";
+import { fetchUnlistedGames } from "./game_reads.ts";
+import { outputClaims } from "./outputs.ts";
+import { type OpStackConsensusState, opStackConsensusStateCodec } from "./spec/consensus_state.ts";
 import {
-  initialOpStackState,
-  type OpStackConsensusState,
-  opStackConsensusStateCodec,
-} from "./spec/consensus_state.ts";
-import {
-  type DisputeGameRules,
-  disputeGameRulesCodec,
+  decodeGameRules,
   disputeGameRulesKey,
   outputOracleKey,
+  type StoredGameRules,
 } from "./spec/hub_storage.ts";
 import { decodeOpStackState } from "./spec/verify_update.ts";
-import { type Address, addressCodec } from "../../../core/evm/address.ts";
-import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
-import type { ConsensusProver } from "../../prover.ts";
-import type { ClaimFinding } from "../../rollup/claim_dry_run.ts";
-import { compareContract, readStored } from "../../rollup/hub_contract.ts";
-import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
-import { type RollupKind, RollupProver, type RollupView } from "../../rollup/rollup_prover.ts";
-import { DisputeGames } from "./dispute_games.ts";
-import { Outputs } from "./outputs.ts";
 
 /** Creates the prover of a configured chain. Sends no request before its first method is called. */
 export function createOpStackProver(deps: RollupDeps, options: OpStackOptions): ConsensusProver {
-  const surroundings = { ...deps, log: deps.log.with({ chain: options.stateMachine }) };
-  return new RollupProver(surroundings, options, new OpStack(surroundings, options));
+  return createRollupProver(deps, options, (deps) => opStackKind(deps, options));
 }
 
-/** Contracts of one rollup as the hub stores them. */
-interface Stored {
-  readonly games: DisputeGameRules | undefined;
-  readonly oracle: Address | undefined;
+/** Fetches the contracts that the hub stores. */
+export async function fetchOpStackContracts(
+  { reads }: RollupDeps["hub"],
+  id: StateMachineId,
+  signal: AbortSignal,
+): Promise<{ readonly games: StoredGameRules | undefined; readonly oracle: Address | undefined }> {
+  const [games, oracle] = await reads.fetchStorage([disputeGameRulesKey(id), outputOracleKey(id)], signal);
+  return {
+    games: readStored(id, { what: "dispute game factory", decode: decodeGameRules }, games),
+    oracle: readStored(id, { what: "output oracle", decode: decodeContract }, oracle),
+  };
 }
 
-class OpStack implements RollupKind<OpStackConsensusState> {
-  readonly clientId = consensusClientIds.opStack;
-  readonly decodeState = decodeOpStackState;
-  readonly #deps: RollupDeps;
-  readonly #options: OpStackOptions;
-  readonly #games: DisputeGames;
-  readonly #outputs: Outputs;
-
-  constructor(deps: RollupDeps, options: OpStackOptions) {
-    this.#deps = deps;
-    this.#options = options;
-    this.#games = new DisputeGames(deps, options);
-    this.#outputs = new Outputs(deps, options);
-  }
-
-  async findClaim(view: RollupView<OpStackConsensusState>, signal: AbortSignal): Promise<ClaimFinding> {
-    const { games, oracle } = await this.#fetchStored(view.state.stateMachineId, signal);
-    const prefersOracle = view.state.consensusType === "OpL2Oracle" || games === undefined;
-    if (oracle !== undefined && prefersOracle) return await this.#outputs.find(view, oracle, signal);
-    if (games !== undefined) return await this.#games.find(view, games, signal);
-    // The hub would accept any update and ignore it.
-    const id = stateMachineIdKey(view.state.stateMachineId);
-    return {
-      kind: "nothing",
-      reason: `the hub holds no dispute game factory and no output oracle for ${id}`,
-    };
-  }
-
-  async checkContracts(id: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const { games, oracle } = await this.#fetchStored(id, signal);
-    const { disputeGameFactory, l2Oracle, respectedGameType } = this.#options;
-    const name = stateMachineIdKey(id);
-    if (games === undefined && oracle === undefined) {
-      const text =
-        `${name}: the hub holds no dispute game factory and no output oracle: it ignores all updates ` +
-        "until governance sets one";
-      return [{ severity: "warning", event: "rollup_contract_missing", text }];
-    }
-    const findings: CheckFinding[] = [
-      ...compareContract(id, "dispute_game_factory", {
-        configured: disputeGameFactory,
-        stored: games?.factory,
+function opStackKind(deps: RollupDeps, options: OpStackOptions): RollupKind<OpStackConsensusState> {
+  const gameClaims = new Claims(deps, new DisputeGames(deps, options));
+  const outputs = new Claims(deps, outputClaims(deps, options));
+  /** Text of the last report about settings that this version does not know. */
+  let reported: string | undefined;
+  return {
+    clientId: consensusClientIds.opStack,
+    noun: "dispute games",
+    decodeState: decodeOpStackState,
+    encodeInitialState: (at) =>
+      opStackConsensusStateCodec.enc({
+        ...at,
+        consensusType: "OpFaultProofGames",
+        gameTypeConfigs: undefined,
       }),
-      ...compareContract(id, "l2_oracle", { configured: l2Oracle, stored: oracle }),
-    ];
-    const types = games?.gameTypes.map(({ gameType }) => gameType);
-    if (types !== undefined && respectedGameType !== undefined && !types.includes(respectedGameType)) {
-      const listed = types.length === 0 ? "no type" : types.join(", ");
-      findings.push({
-        severity: "warning",
-        event: "game_type_unlisted",
-        text: `${name}: respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
-          "all types that the hub lists are used",
-      });
-    }
-    return findings;
-  }
-
-  encodeInitialState(
-    at: {
-      readonly height: bigint;
-      readonly stateMachineId: StateMachineId;
-      readonly l1StateMachineId: StateMachineId;
+    findClaim: async (view, signal) => {
+      const id = view.state.stateMachineId;
+      const { games, oracle } = await fetchOpStackContracts(deps.hub, id, signal);
+      const unknown = describeUnknown(games);
+      if (unknown !== undefined && unknown !== reported) {
+        deps.log.warn("rollup_settings_unknown", { detail: unknown });
+      }
+      reported = unknown;
+      const prefersOracle = view.state.consensusType === "OpL2Oracle" || games === undefined;
+      if (oracle !== undefined && prefersOracle) {
+        return await outputs.find({ view, contract: oracle, rules: undefined, signal });
+      }
+      if (games !== undefined) {
+        return await gameClaims.find({ view, contract: games.factory, rules: games, signal });
+      }
+      // The hub would accept any update and ignore it.
+      const reason = `the hub holds no dispute game factory and no output oracle for ${
+        stateMachineIdKey(id)
+      }`;
+      return { kind: "nothing", reason };
     },
-  ): Uint8Array {
-    return opStackConsensusStateCodec.enc(initialOpStackState(at));
-  }
+    checkContracts: async (state, signal) => {
+      const id = state.stateMachineId;
+      const { games, oracle } = await fetchOpStackContracts(deps.hub, id, signal);
+      const name = stateMachineIdKey(id);
+      if (games === undefined && oracle === undefined) {
+        const text = `${name}: the hub holds no dispute game factory and no output oracle: it ignores all ` +
+          "updates until governance sets one";
+        return [warning("rollup_contract_missing", text)];
+      }
+      const { disputeGameFactory, l2Oracle } = options;
+      const unknown = describeUnknown(games);
+      return [
+        ...compareContract(id, "dispute_game_factory", {
+          configured: disputeGameFactory,
+          stored: games?.factory,
+        }),
+        ...compareContract(id, "l2_oracle", { configured: l2Oracle, stored: oracle }),
+        ...unknown === undefined ? [] : [warning("rollup_settings_unknown", `${name}: ${unknown}`)],
+        ...games === undefined ? [] : await checkTypes(deps, { name, games, options }, signal),
+      ];
+    },
+  };
+}
 
-  async #fetchStored(id: StateMachineId, signal: AbortSignal): Promise<Stored> {
-    const keys = [disputeGameRulesKey(id), outputOracleKey(id)];
-    const [games, oracle] = await this.#deps.hub.reads.fetchStorage(keys, signal);
-    return {
-      games: readStored(id, { what: "dispute game factory", codec: disputeGameRulesCodec }, games),
-      oracle: readStored(id, { what: "output oracle", codec: addressCodec }, oracle),
-    };
+/** Describes listed types of games that this version does not know, and what they cost; `undefined`: there are none. */
+function describeUnknown(games: StoredGameRules | undefined): string | undefined {
+  if (games === undefined || games.unknown.length === 0) return undefined;
+  const types = games.unknown.map(({ gameType, kind, expectedImplementation }) =>
+    `${gameType} of kind ${kind} (implementation ${expectedImplementation})`
+  );
+  const unread = games.unread === 0 ? "" : ` and ${games.unread} types listed after it, which cannot be read`;
+  return `the hub lists game types of kinds that this version does not know: ${types.join(", ")}${unread}; ` +
+    "their games cannot be proved until causeway-consensus is updated";
+}
+
+/** Compares the types that the hub lists with the configuration, and with the games that are created now. */
+async function checkTypes(
+  { l1 }: RollupDeps,
+  { name, games, options }: {
+    readonly name: string;
+    readonly games: StoredGameRules;
+    readonly options: OpStackOptions;
+  },
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const types = games.gameTypes.map(({ gameType }) => gameType);
+  const listed = types.length === 0 ? "no type that can be proved" : types.join(", ");
+  try {
+    const newest = await fetchUnlistedGames({ l1, at: await l1.fetchHeight(signal), signal }, games);
+    if (newest !== undefined) {
+      const created = newest.types.map((type, index) =>
+        `${type} (implementation ${newest.implementations[index]})`
+      );
+      const text =
+        `${name}: the newest dispute games (${newest.count}) are of type ${created.join(", ")}, and ` +
+        `the hub lists ${listed}: they cannot be proved until the hub's governance adds the type; updates ` +
+        "continue then without a restart";
+      return [warning("games_unlisted", text)];
+    }
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault; // which other findings name
   }
+  const { respectedGameType } = options;
+  if (respectedGameType === undefined || types.includes(respectedGameType)) return [];
+  const text =
+    `${name}: respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
+    "all types that the hub lists are used";
+  return [warning("game_type_missing", text)];
 }

@@ -11,31 +11,26 @@ import {
   followedParachainKey,
   knownRelayHeightsCodec,
   knownRelayHeightsKey,
+  ParachainError,
   relayStateRootKey,
   slotDurationCodec,
   slotDurationKey,
-} from "./spec/hub_storage.ts";
-import { ParachainError } from "./spec/parachain_error.ts";
-import { verifyParachainHead } from "./spec/parachain_proof.ts";
+  verifyParachainHead,
+} from "./spec/parachain_proof.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../core/ismp/proof.ts";
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import type { IntermediateState } from "../../../core/ismp/state_commitment.ts";
-import {
-  type ConsensusStateId,
-  evmChainId,
-  type StateMachine,
-  type StateMachineId,
-  toParaId,
-} from "../../../core/ismp/state_machine.ts";
+import { evmChainId, type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, hash256, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { findWrongChains } from "../../client_on_hub.ts";
 import { findUnusableReason } from "../../client_usability.ts";
 import {
+  BaseProver,
   type ConsensusProver,
   type InitialConsensusState,
-  ProverFault,
+  type ProverFault,
   type ProverFinding,
   type ProverOptions,
 } from "../../prover.ts";
@@ -95,10 +90,7 @@ export function createParachainProver(
   return new ParachainProver(deps, options);
 }
 
-class ParachainProver implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
+class ParachainProver extends BaseProver implements ConsensusProver {
   readonly intervalMs: number;
   readonly #deps: ParachainProverDeps;
   readonly #hub: StateMachine;
@@ -108,10 +100,8 @@ class ParachainProver implements ConsensusProver {
   readonly #relayKey: string;
 
   constructor(deps: ParachainProverDeps, options: ParachainProverOptions) {
-    const { stateMachine, consensusStateId, intervalMs, hub, quietHeadSec, relayKey } = options;
-    this.chain = stateMachine;
-    this.consensusStateId = consensusStateId;
-    this.commitmentId = { stateMachine, consensusStateId };
+    const { stateMachine, intervalMs, hub, quietHeadSec, relayKey } = options;
+    super(options);
     this.intervalMs = intervalMs;
     this.#deps = deps;
     this.#hub = hub;
@@ -220,10 +210,10 @@ class ParachainProver implements ConsensusProver {
     const detail =
       "there is no state: clients of parachains trust the relay chain blocks of their own chain, which creates " +
       `them empty. Governance ${calls}`;
-    return Promise.reject(new ProverFault("not_served", { chain: this.chain, detail }));
+    return Promise.reject(this.fault("not_served", detail));
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await Promise.all([this.#deps.relay.close(), this.#deps.target.close()]);
   }
 
@@ -284,7 +274,7 @@ class ParachainProver implements ConsensusProver {
     const where = `client ${this.consensusStateId} of ${this.#target}`;
     const unusable = findUnusableReason(where, client, await this.#deps.target.reads.fetchNowSec(signal));
     if (unusable === undefined) return;
-    throw new ProverFault(unusable.code, { chain: this.chain, detail: unusable.detail });
+    throw this.fault(unusable.code, unusable.detail);
   }
 
   /** Fetches the newest relay chain block that a final block of the target builds on: no fork reverts it. */
@@ -349,17 +339,12 @@ class ParachainProver implements ConsensusProver {
       // Proven, so that no node is to blame.
       const detail = `${this.#target} would refuse the head of parachain ${this.#paraId} in relay block ` +
         `${proof.relayHeight} (${error.code})`;
-      throw new ProverFault("not_served", { chain: this.chain, detail }, { cause: error });
+      throw this.fault("not_served", detail, { cause: error });
     }
   }
 
   #badData(detail: string, cause?: unknown): ProverFault {
-    const options = cause === undefined ? undefined : { cause };
-    return new ProverFault(
-      "bad_data",
-      { chain: this.chain, endpoint: this.#deps.relay.host, detail },
-      options,
-    );
+    return this.fault("bad_data", detail, { endpoint: this.#deps.relay.host, cause });
   }
 
   #read<T>(item: string, read: () => T): T {
@@ -368,7 +353,7 @@ class ParachainProver implements ConsensusProver {
     } catch (cause) {
       if (!(cause instanceof ScaleError)) throw cause;
       const detail = `IsmpParachain.${item} of ${this.#target} is unreadable`;
-      throw new ProverFault("hub_state", { chain: this.chain, detail }, { cause });
+      throw this.fault("hub_state", detail, { cause });
     }
   }
 }

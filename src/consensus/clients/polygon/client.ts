@@ -7,10 +7,9 @@ import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import type { ChainClient } from "../../client.ts";
 import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
 import { type EvmReader, openEvmReader } from "../../evm_reader.ts";
-import { checkHeimdallNode } from "./heimdall_checks.ts";
-import { openHeimdallNode } from "./heimdall_node.ts";
+import { checkHeimdallNode, openHeimdallNode } from "./heimdall_node.ts";
 import { createPolygonProver, type PolygonProverDeps } from "./polygon_prover.ts";
-import { findPolygonNetwork, type PolygonNetwork } from "./spec/polygon_network.ts";
+import { findPolygonNetwork, type PolygonNetwork } from "./spec/consensus_state.ts";
 
 /** polytope-labs/hyperbridge: tesseract/consensus/polygon/src/lib.rs, `HostConfig`. */
 const hostKeys = {

@@ -13,7 +13,7 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { translateCometError } from "../../../core/rpc/cometbft_errors.ts";
 import { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
-import type { FaultPlace, RpcFault } from "../../../core/rpc/fault.ts";
+import { type FaultPlace, RpcFault } from "../../../core/rpc/fault.ts";
 import { createHttpEndpoint } from "../../../core/rpc/http.ts";
 import type { Json } from "../../../core/rpc/json.ts";
 import { observeEndpoint } from "../../../core/rpc/observed_endpoint.ts";
@@ -39,6 +39,9 @@ import {
 } from "./spec/milestone.ts";
 import { PolygonError } from "./spec/polygon_error.ts";
 import type { SignedHeimdallHeader } from "./spec/update.ts";
+import type { CheckRow } from "../../../core/checks/check_row.ts";
+import { adviseOnFault, type CheckJob, describeFault } from "../../../core/checks/run_checks.ts";
+import type { Clock } from "../../../core/runtime/clock.ts";
 
 /** Validators per page; CometBFT answers with at most 100. */
 const PAGE_SIZE = 100;
@@ -82,6 +85,8 @@ export function openHeimdallNode(deps: EvmEndpointSetDeps, options: HeimdallNode
     url: options.url.reveal(),
     chain,
     translate: translateCometError,
+    // The votes of a hundred validators take 40 KB.
+    maxResponseBytes: 4_000_000,
   });
   const endpoints = new RpcEndpointSet(deps, {
     chain,
@@ -220,4 +225,36 @@ function validatorsQuery(height: bigint, page: number): Query<ValidatorsPage> {
     call: { method: "validators", params: [`${height}`, `${page}`, `${PAGE_SIZE}`] },
     read: (json) => read("validators", () => parseValidatorsPage(json)),
   };
+}
+
+/** Creates the check; the result lists those of one round. */
+export function checkHeimdallNode(
+  clock: Clock,
+  chain: StateMachine,
+  node: Pick<HeimdallNode, "host" | "fetchStatus">,
+): () => readonly CheckJob[] {
+  const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
+    const row = { chain, endpoint: node.host, check: "endpoint" } as const;
+    const startMs = clock.now();
+    try {
+      const { chainId, latestHeight, isCatchingUp } = await node.fetchStatus(signal);
+      const tookMs = Math.round(clock.now() - startMs);
+      const found = `answers in ${tookMs} ms, serves ${chainId} up to block ${latestHeight}`;
+      return [
+        isCatchingUp
+          ? {
+            ...row,
+            result: "warning",
+            found: `${found}, and is still syncing`,
+            advice: "wait until the node is in sync",
+          }
+          : { ...row, result: "ok", found },
+      ];
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      const found = `does not answer: ${describeFault(fault)}`;
+      return [{ ...row, result: "failed", found, advice: adviseOnFault(fault) }];
+    }
+  };
+  return () => [{ chain, check: "endpoint", run }];
 }

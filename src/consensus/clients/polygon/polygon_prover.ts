@@ -6,36 +6,31 @@
 import type { CheckFinding } from "../../../core/chains/check_finding.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_client_ids.ts";
-import {
-  type ConsensusStateId,
-  evmChainId,
-  type StateMachine,
-  type StateMachineId,
-} from "../../../core/ismp/state_machine.ts";
+import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { ClientOnHub, type FinalClientState, findWrongChains, UNTIL_FINAL } from "../../client_on_hub.ts";
 import type { ChainIdReport } from "../../evm_reader.ts";
 import {
+  BaseProver,
   type ConsensusProver,
   type InitialConsensusState,
-  ProverFault,
   type ProverFinding,
   type ProverOptions,
 } from "../../prover.ts";
 import { type BorHeaders, collectUpdates, type HeimdallHead, type UpdateChain } from "./find_update.ts";
 import type { HeimdallNode } from "./heimdall_node.ts";
-import { hashCometHeader } from "./spec/comet_header.ts";
-import { parseCometTime } from "./spec/comet_time.ts";
+import { hashCometHeader, parseCometTime } from "./spec/comet_header.ts";
 import {
   DEFAULT_TRUST,
+  findPolygonNetwork,
   POLYGON_CHALLENGE_SEC,
   POLYGON_UNBONDING_SEC,
   type PolygonConsensusState,
   polygonConsensusStateCodec,
+  type PolygonNetwork,
 } from "./spec/consensus_state.ts";
 import { hashValidators } from "./spec/heimdall_validators.ts";
 import { PolygonError } from "./spec/polygon_error.ts";
-import { findPolygonNetwork, type PolygonNetwork } from "./spec/polygon_network.ts";
 import { polygonUpdateCodec } from "./spec/update.ts";
 import { decodePolygonState } from "./spec/verify_update.ts";
 
@@ -67,25 +62,20 @@ interface TrustedState extends FinalClientState {
   readonly state: PolygonConsensusState;
 }
 
-class PolygonProver implements ConsensusProver {
-  readonly chain: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-  readonly commitmentId: StateMachineId;
+class PolygonProver extends BaseProver implements ConsensusProver {
   readonly intervalMs: number;
   readonly #deps: PolygonProverDeps;
   readonly #network: PolygonNetwork;
   readonly #client: ClientOnHub;
 
   constructor(deps: PolygonProverDeps, options: ProverOptions, network: PolygonNetwork) {
-    const { stateMachine, consensusStateId, intervalMs } = options;
-    this.chain = stateMachine;
-    this.consensusStateId = consensusStateId;
-    this.commitmentId = { stateMachine, consensusStateId };
-    this.intervalMs = intervalMs;
+    super(options);
+    this.intervalMs = options.intervalMs;
     this.#deps = deps;
     this.#network = network;
-    const identity = { chain: stateMachine, consensusStateId, clientId: consensusClientIds.polygon };
-    this.#client = new ClientOnHub(deps.hub, { ...identity, kind: "Polygon" });
+    const { chain, consensusStateId } = this;
+    const clientId = consensusClientIds.polygon;
+    this.#client = new ClientOnHub(deps.hub, { chain, consensusStateId, clientId, kind: "Polygon" });
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
@@ -144,16 +134,16 @@ class PolygonProver implements ConsensusProver {
       node.fetchValidators(latestHeight, signal),
       node.fetchValidators(latestHeight + 1n, signal),
     ]);
-    if (milestone === undefined) throw this.#notServed("Heimdall has no milestone yet");
+    if (milestone === undefined) throw this.fault("not_served", "Heimdall has no milestone yet");
     const areOfHeader = hashValidators(validators) === header.validatorsHash &&
       hashValidators(nextValidators) === header.nextValidatorsHash;
     if (!areOfHeader) {
       const detail = `its validators are not those of block ${latestHeight}`;
-      throw new ProverFault("bad_data", { chain: this.chain, endpoint: node.host, detail });
+      throw this.fault("bad_data", detail, { endpoint: node.host });
     }
     const borHeader = await bor.fetchByHash(milestone.milestone.hash, signal);
     if (borHeader === undefined) {
-      throw this.#notServed(`no endpoint of rpc_urls has block ${milestone.milestone.endBlock}`);
+      throw this.fault("not_served", `no endpoint of rpc_urls has block ${milestone.milestone.endBlock}`);
     }
     const state: PolygonConsensusState = {
       heimdall: {
@@ -187,11 +177,6 @@ class PolygonProver implements ConsensusProver {
     };
   }
 
-  close(): Promise<void> {
-    // Requests over HTTP leave nothing open.
-    return Promise.resolve();
-  }
-
   /** Fetches the newest block, and the milestone in the state that its header names: that after the block before. */
   async #fetchHead(height: bigint, signal: AbortSignal): Promise<HeimdallHead> {
     const { node } = this.#deps;
@@ -213,13 +198,8 @@ class PolygonProver implements ConsensusProver {
       const detail =
         "the node has pruned a block or a state that an update needs: set heimdall_rpc_url to a " +
         `node that keeps them (${error.where.method})`;
-      const place = { chain: this.chain, endpoint: error.where.endpointHost, detail };
-      throw new ProverFault("not_served", place, { cause: error });
+      throw this.fault("not_served", detail, { endpoint: error.where.endpointHost, cause: error });
     }
-  }
-
-  #notServed(detail: string): ProverFault {
-    return new ProverFault("not_served", { chain: this.chain, detail });
   }
 
   /** Fetches the client's state; `undefined` while it is not final. */
@@ -249,7 +229,7 @@ class PolygonProver implements ConsensusProver {
       `client ${this.consensusStateId} of the hub has expired: Heimdall block ${height}, which it ` +
       `trusts, is ${ageSec} s old and ${trustingPeriodSec} s are allowed; no relayer can update it, the hub's ` +
       "governance must give it a new state (log-consensus-state prints it)";
-    throw new ProverFault("expired", { chain: this.chain, detail });
+    throw this.fault("expired", detail);
   }
 
   #early(dueInMs: number): ProverFinding {

@@ -10,7 +10,7 @@ import {
 } from "viem";
 import type { Hex } from "../../../core/encoding/bytes.ts";
 import type { RawLog } from "../../../core/evm/host_events.ts";
-import { RollupDataError, type RollupDataErrorCode } from "./rollup_data_error.ts";
+import { RollupDataError, type RollupDataErrorCode } from "./rollup_errors.ts";
 
 /** Layout of an event whose indexed arguments are all single words. */
 export interface EventLayout<P extends readonly AbiParameter[]> {

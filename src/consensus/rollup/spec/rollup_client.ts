@@ -3,9 +3,12 @@
  * polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum}/src/lib.rs,
  * tesseract/consensus/{op-host,arb-host}/src/host.rs (initial consensus state).
  */
-import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
+import { enhanceCodec } from "scale-ts";
+import { type Codec, u8 } from "../../../core/encoding/scale.ts";
 import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
-import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
+import { type StateMachineId, stateMachineIdCodec } from "../../../core/ismp/state_machine.ts";
+import { blake2Concat, storagePrefix } from "../../../core/ismp/storage_keys.ts";
+import { concatBytes } from "../../../core/encoding/bytes.ts";
 
 /** Leading part of the consensus state of every rollup client. */
 export interface RollupClientState {
@@ -15,6 +18,11 @@ export interface RollupClientState {
   readonly stateMachineId: StateMachineId;
   /** The L1 as its own client knows it, e.g. `EVM-1/ETH0`: claims are proved in its state. */
   readonly l1StateMachineId: StateMachineId;
+}
+
+/** Key of an item of one rollup in a pallet. @param id under the rollup's own client. */
+export function rollupKey(pallet: string, item: string, id: StateMachineId): Uint8Array {
+  return concatBytes(storagePrefix(pallet, item), blake2Concat(stateMachineIdCodec.enc(id)));
 }
 
 /** Result of an accepted update. */
@@ -53,13 +61,15 @@ export function rollupCommitment(
 }
 
 /**
- * The commitment with which the client of a rollup is created: its newest block, under the client's OWN id (all later
- * ones are stored as {@link commitmentIdOf} says).
+ * SCALE of the way in which claims are made: one byte. `unknown` for a variant that is newer than this program; the hub
+ * accepts proofs of any, so it decides only where claims are searched.
  */
-export function initialRollupCommitment(
-  id: StateMachineId,
-  header: Pick<EvmBlockHeader, "number" | "timestampSec" | "stateRoot">,
-): IntermediateState {
-  const { number, timestampSec, stateRoot } = header;
-  return { height: { id, height: number }, commitment: { timestampSec, overlayRoot: undefined, stateRoot } };
+export function consensusTypeCodec<const Name extends string>(
+  names: readonly Name[],
+): Codec<Name | "unknown"> {
+  return enhanceCodec(
+    u8,
+    (name: Name | "unknown") => name === "unknown" ? -1 : names.indexOf(name),
+    (index) => names[index] ?? "unknown",
+  );
 }

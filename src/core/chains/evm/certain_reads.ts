@@ -27,6 +27,16 @@ const MAX_ATTEMPTS = 4;
 /** Queries at a block, one per value. */
 type QueriesAt<T> = (block: bigint) => readonly Query<T>[];
 
+/** Reads to confirm. */
+export interface CertainRead<T> {
+  readonly queriesAt: QueriesAt<T>;
+  /** Number of queries. */
+  readonly count: number;
+  readonly since: ReadSince;
+  /** Value of a call that reverts; absent: a revert is no answer. */
+  readonly reverted?: { readonly value: T };
+}
+
 /** Reads that two endpoints confirm. */
 export class EvmCertainReads implements CertainReads {
   readonly #context: EvmContext;
@@ -69,25 +79,21 @@ export class EvmCertainReads implements CertainReads {
  * Reads at the first endpoints that are far enough, at a block that all of them have; a value is certain if all that
  * tell it agree.
  */
-async function readCertain<T>(
+export async function readCertain<T>(
   endpoints: RpcEndpointSet,
-  { queriesAt, count, since }: {
-    readonly queriesAt: QueriesAt<T>;
-    readonly count: number;
-    readonly since: ReadSince;
-  },
+  read: CertainRead<T>,
   signal: AbortSignal,
 ): Promise<readonly Certain<T>[]> {
-  const witnesses = await findWitnesses(endpoints, since, signal);
+  const witnesses = await findWitnesses(endpoints, read.since, signal);
   const block = witnesses.reduce<bigint | undefined>(
     (lowest, { head }) => lowest === undefined || head < lowest ? head : lowest,
     undefined,
   );
   const told: ReadonlyMap<number, T>[] = [];
   for (const { endpoint } of witnesses) {
-    if (block !== undefined) told.push(await askAll(endpoint, queriesAt(block), signal));
+    if (block !== undefined) told.push(await askAll(endpoint, { ...read, block }, signal));
   }
-  return Array.from({ length: count }, (_, index): Certain<T> => {
+  return Array.from({ length: read.count }, (_, index): Certain<T> => {
     const [first, ...others] = told.filter((values) => values.has(index));
     if (first === undefined) return UNSURE;
     const value = first.get(index) as T;
@@ -98,9 +104,10 @@ async function readCertain<T>(
 /** Asks an endpoint, again for what it refuses, and returns the values by index of their query. */
 async function askAll<T>(
   endpoint: RpcEndpointSet,
-  queries: readonly Query<T>[],
+  { queriesAt, block, reverted }: CertainRead<T> & { readonly block: bigint },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, T>> {
+  const queries = queriesAt(block);
   const values = new Map<number, T>();
   for (let attempt = 0; attempt < MAX_ATTEMPTS && values.size < queries.length; attempt++) {
     const batch = new RpcBatch(endpoint);
@@ -111,6 +118,7 @@ async function askAll<T>(
     for (const { index, answer } of slots) {
       const value = answer();
       if (!(value instanceof RpcFault)) values.set(index, value);
+      else if (reverted !== undefined && value.code === "reverted") values.set(index, reverted.value);
     }
   }
   return values;

@@ -173,7 +173,17 @@ export function judgeHostView(
   const row = { chain, check: "host_view" } as const;
   const ageSec = view.nowSec - view.updatedSec;
   const client = `consensus client ${view.consensusClient}`;
-  if (!isRouter || view.state === undefined) {
+  if (view.state === undefined) {
+    return {
+      ...row,
+      result: "warning",
+      found:
+        `${client} keeps a state of ${view.stateBytes} bytes, a layout that this version does not know: ` +
+        `no proofs of ${hub} can be sent, only those of other relayers arrive`,
+      advice: "update this program",
+    };
+  }
+  if (!isRouter) {
     return {
       ...row,
       result: "warning",

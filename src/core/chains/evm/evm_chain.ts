@@ -41,6 +41,7 @@ import { TrieProver } from "./trie_prover.ts";
 import { EvmGas } from "./native_token.ts";
 import { defaultMaximumPrice } from "./gas.ts";
 import { parseDecimal } from "../../encoding/decimal.ts";
+import { EvmGates } from "./module_gates.ts";
 
 /** EVM chain: it has every part that a chain may have. */
 export interface EvmChain extends Chain {
@@ -173,6 +174,7 @@ export function assembleEvmChain(
     proofChecks: new EvmProofChecks(proofs, probe),
     runtime: undefined,
     hubClient: new EvmHubClient(context),
+    gates: new EvmGates(context),
     planChecks: (checks) => planEvmChecks(context, probe, checks),
     check: (hub, signal) => checkChain(context, hub, signal),
     signMessage: (message, signal) => signMessage(context, message, signal),

@@ -6,7 +6,12 @@ import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { ConsensusClientKind, HostConsensusView, HubLightClient } from "../hub_client.ts";
+import type {
+  ConsensusClientKind,
+  HostConsensusView,
+  HubLightClient,
+  StoredAuthoritySet,
+} from "../hub_client.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead, contractReadAt } from "./queries.ts";
 import { callOne, RpcBatch } from "./rpc_batch.ts";
@@ -21,10 +26,10 @@ export class EvmHubClient implements HubLightClient {
   }
 
   /** Fetches the id of the client's authority set. One request. */
-  async fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined> {
+  async fetchAuthoritySet(signal: AbortSignal): Promise<StoredAuthoritySet> {
     const { endpoints, host } = this.#context.at;
-    const state = await callOne(endpoints, contractRead(host, hostReads.consensusState), { signal });
-    return decodeBeefyClientState(state)?.current.id;
+    const stored = await callOne(endpoints, contractRead(host, hostReads.consensusState), { signal });
+    return { setId: decodeBeefyClientState(stored)?.current.id, stateBytes: stored.length };
   }
 
   /** Returns whether the host's handler has `batchCall`. One request at most, none once it is known. */
@@ -75,6 +80,7 @@ export class EvmHubClient implements HubLightClient {
     const status = frozen();
     return {
       state,
+      stateBytes: bytes().length,
       consensusClient: params().consensusClient,
       // The host initialises a known para id with height 1, which has no commitment.
       hubHeight: height() <= 1n ? 0n : height(),

@@ -31,12 +31,10 @@ export interface Assumptions {
 const bytes: Layout = { list: "u8" };
 const id4: Layout = { array: "u8", length: 4 };
 const hash: Layout = { array: "u8", length: 32 };
-const account: Layout = { array: "u8", length: 32 };
 const u256: Layout = { array: "u64", length: 4 };
 const nothing: Layout = { fields: [] };
 const stateMachineId: Layout = { fields: [stateMachineLayout, id4] };
 const stateMachineHeight: Layout = { fields: [stateMachineId, "u64"] };
-const optionalU64: Layout = { variants: { 0: [], 1: ["u64"] } };
 const commitment: Layout = { fields: ["u64", { variants: { 0: [], 1: [hash] } }, hash] };
 
 /** A map of one key. */
@@ -168,7 +166,6 @@ const acceptedProofs: Assumptions = {
     { item: "BeefyConsensusProofs.MessagingProofs", hashers: [], value: { list: "u64" } },
     { item: "BeefyConsensusProofs.RotationProofs", hashers: [], value: { list: { fields: ["u64", "u64"] } } },
   ],
-  events: [{ event: "BeefyConsensusProofs.ProofAccepted", fields: [account, "u64", optionalU64, "u128"] }],
 };
 
 const hosts: Assumptions = {

@@ -7,7 +7,7 @@ import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
-import { AnnouncedRange } from "./announced_range.ts";
+import { headerHash } from "./checks.ts";
 import { counterOf, isDispatched, messageOf } from "./dispatched.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import { MissingMessages } from "./missing_messages.ts";
@@ -219,9 +219,21 @@ export class SubstrateEvents implements ChainEvents {
 
   /** Hashes of the blocks before and at the end of a range, if the node announced both as final. */
   #announcedEnds(from: bigint, to: bigint): readonly Hash256[] {
-    const announced = new AnnouncedRange(this.#node, to, to);
-    const [before, last] = [announced.hashAt(from - 1n), announced.hashAt(to)];
+    const [before, last] = [this.#announcedHash(from - 1n), this.#announcedHash(to)];
     return before === undefined || last === undefined ? [] : [before, last];
+  }
+
+  /**
+   * Hash of a final block, if the node announced it. A header names its parent, so that the hash of a block that was
+   * skipped is known as well.
+   */
+  #announcedHash(height: bigint): Hash256 | undefined {
+    const { heads, hashing } = this.#node;
+    const { recent } = heads.final;
+    const child = recent.find((header) => header.height === height + 1n);
+    if (child !== undefined) return child.parent;
+    const header = recent.find((each) => each.height === height);
+    return header && headerHash(header, hashing);
   }
 
   #requireEveryBlock(

@@ -199,6 +199,7 @@ export function assembleSubstrateChain(
     proofChecks: undefined,
     runtime: { findUnsupported: (signal) => findUnsupported(node, signal) },
     hubClient: undefined,
+    gates: undefined,
     planChecks: ({ hub, fetchKnownHeight }) =>
       planSubstrateChecks(node, {
         check: (signal) => checkChain(node, hub, signal),

@@ -4,19 +4,21 @@
  * web3-secret-storage/index.md ("Web3 Secret Storage Definition"). Pure.
  */
 import { ctr } from "@noble/ciphers/aes";
-import { pbkdf2 } from "@noble/hashes/pbkdf2.js";
 import { scrypt } from "@noble/hashes/scrypt.js";
-import { sha256 } from "@noble/hashes/sha2.js";
+import { pbkdf2Sync } from "node:crypto";
 import * as z from "zod";
 import { concatBytes, equalBytes, fromHex, toHex } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import { SignatureError, toEvmAddress } from "../../ismp/signed_messages.ts";
 import { damaged, type OpenedKeystore, WRONG_PASSWORD } from "./opened_keystore.ts";
 
-/** Bounds of what opening may cost: geth's "standard" scrypt takes 256 MiB (128 * n * r). */
-const MAX_SCRYPT_BYTES = 2 ** 30;
-const MAX_SCRYPT_LANES = 16;
-const MAX_PBKDF2_ROUNDS = 10_000_000;
+/**
+ * Bounds of what opening may cost, about two seconds: the memory as the library counts it, 128 * r * (N + p + 1), and the
+ * work N * r * p, which geth's "standard" scrypt needs half of (256 MiB). Of PBKDF2 a million rounds take 0.3 s.
+ */
+const MAX_SCRYPT_BYTES = 2 ** 29;
+const MAX_SCRYPT_WORK = 2 ** 22;
+const MAX_PBKDF2_ROUNDS = 5_000_000;
 
 const hexBytes = z.string().regex(/^(?:0x)?(?:[0-9a-fA-F]{2})*$/).transform((text) =>
   fromHex(text.replace(/^0x/, ""))
@@ -106,7 +108,10 @@ export function openEthereumKeystore(json: object, password: string): OpenedKeys
   if (crypto === undefined) return damaged("no crypto");
   if (crypto.cipherparams.iv.length !== 16 || crypto.mac.length !== 32) return damaged("lengths");
   const derived = deriveKey(crypto, new TextEncoder().encode(password));
-  if (derived === undefined) return { found: "a keystore with parameters of scrypt or PBKDF2 out of bounds" };
+  if (derived === undefined) {
+    const hint = "opening it would take too long or too much memory: encrypt the key again (keys encrypt)";
+    return { found: "a keystore with parameters of scrypt or PBKDF2 out of bounds", hint };
+  }
   const { ciphertext, mac, cipherparams } = crypto;
   if (!equalBytes(keccak256(concatBytes(derived.subarray(16, 32), ciphertext)), mac)) return WRONG_PASSWORD;
   const key = ctr(derived.subarray(0, 16), cipherparams.iv).decrypt(ciphertext);
@@ -118,12 +123,15 @@ function deriveKey(crypto: CryptoSection, password: Uint8Array): Uint8Array | un
   if (crypto.kdfparams.dklen < 32 || crypto.kdfparams.dklen > 64) return undefined;
   if (crypto.kdf === "pbkdf2") {
     const { c, dklen: dkLen, salt } = crypto.kdfparams;
-    return c > MAX_PBKDF2_ROUNDS ? undefined : pbkdf2(sha256, password, salt, { c, dkLen });
+    return c > MAX_PBKDF2_ROUNDS ? undefined : pbkdf2Sync(password, salt, c, dkLen, "sha256");
   }
   const { n: N, r, p, dklen: dkLen, salt } = crypto.kdfparams;
-  const isPowerOfTwo = Number.isInteger(Math.log2(N)) && N > 1;
-  if (!isPowerOfTwo || 128 * N * r > MAX_SCRYPT_BYTES || p > MAX_SCRYPT_LANES) return undefined;
-  return scrypt(password, salt, { N, r, p, dkLen });
+  if (N * r * p > MAX_SCRYPT_WORK) return undefined;
+  try {
+    return scrypt(password, salt, { N, r, p, dkLen, maxmem: MAX_SCRYPT_BYTES });
+  } catch {
+    return undefined; // the library has bounds of its own, too
+  }
 }
 
 function checkAddress(key: Uint8Array, address: string | undefined): OpenedKeystore {

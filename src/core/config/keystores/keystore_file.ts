@@ -2,6 +2,7 @@
 import { toHex } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import { fileFailure } from "../file_failure.ts";
+import { quoted } from "../redact.ts";
 import type { ConfigFiles, TomlValue } from "../toml.ts";
 import { isEthereumKeystore, openEthereumKeystore } from "./ethereum_keystore.ts";
 import type { OpenedKeystore } from "./opened_keystore.ts";
@@ -40,7 +41,8 @@ export function openKeystoreFile(
   const known = files.openedKeystores?.get(name);
   if (known !== undefined) return { key: known };
   const opened = openKeystore(file.text, account, password.text);
-  if ("key" in opened) files.openedKeystores?.set(name, opened.key);
+  if ("found" in opened) return { ...opened, found: `${opened.found} (${quoted(path)})` };
+  files.openedKeystores?.set(name, opened.key);
   return opened;
 }
 

@@ -1,5 +1,5 @@
 /** Events about chains and their ISMP parts: start-up checks, governance, accounts, light clients. */
-import { type EventText, NOT_STARTED, NOTHING, POLLED_AGAIN } from "./event_text.ts";
+import { type EventText, NOT_STARTED, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const chainEvents = {
@@ -42,7 +42,6 @@ export const chainEvents = {
   batch_call_unavailable: {
     text: "Handler has no batchCall: consensus proofs cannot travel with messages",
     meaning: "An older handler takes one call per transaction.",
-    action: NOTHING,
   },
   balance_low: {
     text: "Account balance low; send it funds",
@@ -58,7 +57,6 @@ export const chainEvents = {
   balance_restored: {
     text: "Account can pay for gas again",
     meaning: "Sending continues.",
-    action: NOTHING,
   },
   account_shared: {
     text:
@@ -136,17 +134,14 @@ export const chainEvents = {
   host_changed: {
     text: "Host parameters changed by governance",
     meaning: "Governance replaced parts of the ISMP host; the new ones are used from now on.",
-    action: NOTHING,
   },
   runtime_upgraded: {
     text: "Runtime upgraded",
     meaning: "The chain runs a newer runtime; its metadata was read again.",
-    action: NOTHING,
   },
   swap_price_unavailable: {
     text: "Swap price unavailable from the host's router",
     meaning: "The price of the native token cannot be read from the chain; other sources are asked.",
-    action: NOTHING,
   },
   host_frozen: {
     text: "Host is frozen: messages and proofs wait until its governance unfreezes it",
@@ -164,7 +159,6 @@ export const chainEvents = {
   freeze_ended: {
     text: "Host or light client no longer frozen",
     meaning: "Messages are delivered again.",
-    action: NOTHING,
   },
   client_expired: {
     text: "Light client has expired: governance must create it again",
@@ -193,6 +187,13 @@ export const chainEvents = {
     text: "Consensus client of the host not supported: ConsensusRouter is required",
     meaning: "The consensus client of the host takes no proofs of the form that this program makes.",
     action: "Remove the chain, or wait for its governance.",
+    reaction: POLLED_AGAIN,
+  },
+  client_layout_unknown: {
+    text: "State of the host's consensus client has an unknown layout: no proofs of the hub are sent to it",
+    meaning:
+      "The contract stores a state of a length that this version cannot read, with newer fields perhaps.",
+    action: "Update the program; until then messages wait for proofs of other relayers.",
     reaction: POLLED_AGAIN,
   },
   coprocessor_mismatch: {

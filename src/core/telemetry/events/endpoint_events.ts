@@ -1,5 +1,5 @@
 /** Events about endpoints: what they serve, what they lack, what they say. */
-import { CHECK_ENDPOINT, type EventText, NOT_STARTED, NOTHING, POLLED_AGAIN } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText, NOT_STARTED, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const endpointEvents = {
@@ -11,7 +11,6 @@ export const endpointEvents = {
   balance_unread: {
     text: "Balance could not be read; again in 1 min",
     meaning: "The status page and the metrics show the balance that was read before.",
-    action: NOTHING,
   },
   endpoint_wrong_chain: {
     text: "Endpoint serves another chain: correct or remove its URL",
@@ -54,7 +53,6 @@ export const endpointEvents = {
   signer_recovered: {
     text: "Remote signer signs again",
     meaning: "It answered as asked after a time in which it did not.",
-    action: NOTHING,
   },
   host_logs_reread: {
     text: "Logs of the host were missing where no endpoint keeps the state; reading the blocks again",
@@ -97,15 +95,9 @@ export const endpointEvents = {
     meaning: "The node does not offer system_dryRun, so failing messages are noticed later.",
     action: "Start the node with --rpc-methods=unsafe, or use such a node.",
   },
-  storage_query_unavailable: {
-    text: "Node lacks state_queryStorage: events are read block by block",
-    meaning: "Reading the past takes more requests with this node.",
-    action: NOTHING,
-  },
   storage_batches_unavailable: {
     text: "Node lacks a method for many values at once: they are read one by one",
     meaning: "Reading state takes more requests with this node.",
-    action: NOTHING,
   },
   announcements_refused: {
     text: "Node takes no subscriptions: it is asked for new blocks",
@@ -121,7 +113,6 @@ export const endpointEvents = {
   call_bundles_unavailable: {
     text: "Node runs no code that is not on the chain: contracts are read one by one",
     meaning: "Reading contracts takes more calls with this endpoint, which some providers bill.",
-    action: NOTHING,
   },
   gas_price_implausible: {
     text: "Gas price not plausible; a lower one is offered",
@@ -148,7 +139,6 @@ export const endpointEvents = {
   log_range_halved: {
     text: "Log range too wide for the endpoint; halved",
     meaning: "The endpoint refused eth_getLogs for so many blocks; it is asked for fewer.",
-    action: NOTHING,
   },
   events_pruned: {
     text: "Events of a block pruned by the node: the outcome is read from receipts",

@@ -6,17 +6,14 @@ export interface EventText {
   readonly text: string;
   /** Row of docs/operations/logs.md: what it means. Sentences. */
   readonly meaning: string;
-  /** Row of docs/operations/logs.md: what an operator does. Sentences; {@link NOTHING} where there is nothing. */
-  readonly action: string;
+  /** Row of docs/operations/logs.md: what an operator does. Sentences; absent for events that only inform. */
+  readonly action?: string;
   /**
    * Of events that are logged as errors: what the program does next. A sentence without a full stop; error lines end
    * with it and with {@link action}.
    */
   readonly reaction?: string;
 }
-
-/** The action for events that only inform. */
-export const NOTHING = "Nothing.";
 
 /** The action for faults that are retried and pass, unless the endpoints stay bad. */
 export const CHECK_ENDPOINT = "Nothing if it passes. Otherwise check the endpoint, or add another one.";

@@ -1,17 +1,15 @@
 /** Events of fees: claims on the hub, rewards, withdrawals and payments. */
-import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const feeEvents = {
   accumulation_finished: {
     text: "Fee accumulation finished",
     meaning: "`accumulate-fees` has ended; the table on standard output has the amounts.",
-    action: NOTHING,
   },
   withdrawals_finished: {
     text: "Withdrawals finished",
-    meaning: "How many withdrawals were received, are under way, and failed.",
-    action: NOTHING,
+    meaning: "How many withdrawals were received, wait for the network's relayer, are under way, and failed.",
   },
   fees_not_claimable: {
     text: "Fees not claimable yet: the hub does not know the blocks that prove them",
@@ -21,22 +19,18 @@ export const feeEvents = {
   past_deliveries_unknown: {
     text: "Deliveries of an earlier run could not be checked",
     meaning: "Whether deliveries are final could not be read; their fees wait.",
-    action: NOTHING,
   },
   claim_sent: {
     text: "Claim sent",
     meaning: "An extrinsic that claims fees was accepted by a node of the hub.",
-    action: NOTHING,
   },
   fees_claimed: {
     text: "Fees claimed",
     meaning: "The hub credited the fees of the line to our account.",
-    action: NOTHING,
   },
   claim_postponed: {
     text: "Claim postponed by the hub",
     meaning: "The hub takes no claim of this pair now; `detail` says why.",
-    action: NOTHING,
   },
   claim_rejected: {
     text: "Claim rejected by the hub; it is tried again later",
@@ -46,27 +40,22 @@ export const feeEvents = {
   claim_ineffective: {
     text: "Claim had no effect; its requests are claimed again",
     meaning: "The extrinsic was included and failed, or was dropped.",
-    action: NOTHING,
   },
   requests_unclaimed: {
     text: "Requests end without a claim",
     meaning: "No fee can be claimed for these requests any more; `reason` says why.",
-    action: NOTHING,
   },
   receipts_missing: {
     text: "Our receipts are missing on the destination",
     meaning: "A reorganisation took back deliveries that were claimed for; they are looked for again.",
-    action: NOTHING,
   },
   receipt_search_failed: {
     text: "Search for missing receipts failed",
     meaning: "An endpoint did not answer; the search is repeated.",
-    action: NOTHING,
   },
   receipt_searched: {
     text: "Missing receipt searched again",
     meaning: "`verdict` says whether the receipt exists.",
-    action: NOTHING,
   },
   claims_delayed: {
     text: "Claims of a pair wait for an endpoint",
@@ -76,7 +65,6 @@ export const feeEvents = {
   claims_interrupted: {
     text: "Claims interrupted, retrying",
     meaning: "An endpoint did not give what a claim needs.",
-    action: NOTHING,
   },
   claim_chain_missing: {
     text: "Fees wait for a chain that is no longer configured",
@@ -92,22 +80,18 @@ export const feeEvents = {
   fee_raised: {
     text: "Fee raised after the height that the hub knows; its claim waits",
     meaning: "Claiming now would lose the higher fee.",
-    action: NOTHING,
   },
   reward_claim_sent: {
     text: "Reward claim sent",
     meaning: "A claim for a reward of the hub was accepted by a node.",
-    action: NOTHING,
   },
   reward_claimed: {
     text: "Reward claimed",
     meaning: "The hub paid the reward for consensus proofs.",
-    action: NOTHING,
   },
   reward_unclaimable: {
     text: "Reward cannot be claimed",
     meaning: "The hub pays no reward for these proofs; `detail` says why.",
-    action: NOTHING,
   },
   reward_rejected: {
     text: "Reward rejected by the hub",
@@ -117,32 +101,26 @@ export const feeEvents = {
   reward_dropped: {
     text: "Reward ends without a claim",
     meaning: "`reason` says why nothing is claimed.",
-    action: NOTHING,
   },
   reward_claim_failed: {
     text: "Reward could not be claimed now, retrying",
     meaning: "An endpoint did not give what the claim needs.",
-    action: NOTHING,
   },
   rewards_interrupted: {
     text: "Rewards interrupted, retrying",
     meaning: "An endpoint did not give what rewards need.",
-    action: NOTHING,
   },
   withdrawal_requested: {
     text: "Withdrawal requested",
     meaning: "The hub was asked to pay out fees to a chain.",
-    action: NOTHING,
   },
   withdrawal_dispatched: {
     text: "Withdrawal dispatched by the hub",
     meaning: "The hub sent the payment as a message.",
-    action: NOTHING,
   },
   withdrawal_received: {
     text: "Withdrawal received",
     meaning: "The payment was delivered; the fees are on the account.",
-    action: NOTHING,
   },
   withdrawal_rejected: {
     text: "Withdrawal rejected by the hub",
@@ -157,12 +135,10 @@ export const feeEvents = {
   withdrawal_below_minimum: {
     text: "Fees stay on the hub: below the configured minimum",
     meaning: "Less than the amount at which a withdrawal is made.",
-    action: NOTHING,
   },
   withdrawal_below_hub_minimum: {
     text: "Fees stay on the hub: below the minimum that the hub pays out",
     meaning: "The hub pays out no less than `hubMinimum`.",
-    action: NOTHING,
   },
   withdrawals_delayed: {
     text: "Withdrawals wait for an endpoint",
@@ -183,7 +159,6 @@ export const feeEvents = {
     text: "Payment found that was not requested here",
     meaning:
       "The hub dispatched a payment to our account that this database did not request; it is delivered.",
-    action: NOTHING,
   },
   payments_unsearchable: {
     text: "Old blocks not kept by the hub node; earlier payments are not searched",
@@ -201,13 +176,11 @@ export const feeEvents = {
     action: "See `detail`. It is tried again.",
   },
   payment_delayed: {
-    text: "Payment waits until its delivery costs less than a tenth of it",
-    meaning: "Delivering now would cost more than `mostUsd`.",
-    action: NOTHING,
+    text: "Payment waits for a lower cost of its delivery",
+    meaning: "Delivering now would cost more than `mostUsd`, a tenth of it, or `reason` keeps it back.",
   },
-  payment_ineffective: {
-    text: "Delivery of a payment had no effect; it is tried again",
-    meaning: "The transaction was mined, but the payment was not received.",
-    action: "If it repeats, check that the account can receive the fee token of the chain.",
+  payment_gated: {
+    text: "Payment waits for the network's relayer",
+    meaning: "The host's manager accepts the account in `detail` only; its receipt is awaited.",
   },
 } as const satisfies Record<string, EventText>;

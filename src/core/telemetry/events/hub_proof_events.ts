@@ -1,5 +1,5 @@
 /** Events of consensus proofs of the hub: made, sent with or without messages, taken or refused by hosts. */
-import { CHECK_ENDPOINT, type EventText, NOTHING, POLLED_AGAIN } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText, POLLED_AGAIN } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const hubProofEvents = {
@@ -11,12 +11,10 @@ export const hubProofEvents = {
   host_resumed: {
     text: "Host accepts proofs of the hub again",
     meaning: "What kept the host from taking proofs is gone.",
-    action: NOTHING,
   },
   proofs_not_needed: {
     text: "No proofs needed",
     meaning: "The host knows everything that it needs; `reason` says more.",
-    action: NOTHING,
   },
   proofs_unavailable: {
     text: "Proofs of the hub unavailable",
@@ -29,12 +27,10 @@ export const hubProofEvents = {
   proof_source_failed: {
     text: "Source of proofs failed",
     meaning: "One source of proofs met a fault; the next one is asked.",
-    action: NOTHING,
   },
   proof_built: {
     text: "Proof built from the relay chain",
     meaning: "A consensus proof of the hub was made from finality of the relay chain.",
-    action: NOTHING,
   },
   rotation_leaves_read: {
     text: "Reading many leaves of the relay chain for a rotation",
@@ -44,27 +40,22 @@ export const hubProofEvents = {
   competitor_proof_pending: {
     text: "Proof of another relayer is pending",
     meaning: "Nothing is sent while it waits in the mempool.",
-    action: NOTHING,
   },
   proofs_sent: {
     text: "Consensus proofs sent",
     meaning: "A transaction with proofs of the hub was accepted by a node.",
-    action: NOTHING,
   },
   proofs_delivered: {
     text: "Consensus proofs delivered",
     meaning: "The host learned the relay block and height of the line.",
-    action: NOTHING,
   },
   proofs_already_delivered: {
     text: "Consensus proofs already delivered by another relayer",
     meaning: "Our proofs were not sent.",
-    action: NOTHING,
   },
   proofs_already_known: {
     text: "Consensus proofs already known to the chain; not sent",
     meaning: "The chain learned them between simulation and signature.",
-    action: NOTHING,
   },
   proofs_wasted: {
     text: "Proofs already delivered by another relayer; gas wasted",
@@ -84,7 +75,6 @@ export const hubProofEvents = {
   proofs_interrupted: {
     text: "Stopped before a transaction with proofs was mined",
     meaning: "The program ended while the transaction was pending; it may still be mined.",
-    action: NOTHING,
   },
   proofs_poll_failed: {
     text: "Poll of a transaction with proofs failed, retrying",
@@ -94,7 +84,6 @@ export const hubProofEvents = {
   proofs_gas_spent: {
     text: "Gas spent on a transaction with proofs",
     meaning: "What a mined transaction cost.",
-    action: NOTHING,
   },
   losses_unlimited: {
     text: "What is spent on proofs of the hub is not limited",
@@ -127,6 +116,13 @@ export const hubProofEvents = {
     meaning: "The node did not index the block in which the hub accepted the proof.",
     action: "Start the hub node with --enable-offchain-indexing=true.",
   },
+  proof_kind_unknown: {
+    text: "Hub has accepted a consensus proof of a kind that this version does not know: skipped",
+    meaning:
+      "Proofs start with a byte for their kind (`kind`), and later runtimes have more of them. Chains advance " +
+      "by the next older proof of a known kind; a rotation of an unknown kind waits for another relayer.",
+    action: "Update the program.",
+  },
   rotation_missing: {
     text:
       "Rotation no longer kept by the hub: a consensus relayer with [hub.prover] can prove it, otherwise the " +
@@ -143,6 +139,5 @@ export const hubProofEvents = {
   rotations_unprofitable: {
     text: "Rotations not covered by the hub's reward: they travel with messages that pay for them",
     meaning: "A change of the authority set costs more than the hub pays for bringing it.",
-    action: NOTHING,
   },
 } as const satisfies Record<string, EventText>;

@@ -1,12 +1,11 @@
 /** Events of the messaging relayer: legs, messages, batches and their transactions. */
-import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const messageEvents = {
   leg_started: {
     text: "Leg started",
     meaning: "From which block on messages of this leg are read, and why from there.",
-    action: NOTHING,
   },
   leg_paused: {
     text: "Leg paused: endpoint unavailable",
@@ -21,7 +20,6 @@ export const messageEvents = {
   leg_resumed: {
     text: "Leg resumed",
     meaning: "What paused or blocked the leg is gone.",
-    action: NOTHING,
   },
   blocks_skipped: {
     text: "Blocks skipped: initial_height is above the stored position",
@@ -36,12 +34,10 @@ export const messageEvents = {
   message_found: {
     text: "Message found",
     meaning: "A message was read from its source; with `reason` it is not delivered now.",
-    action: NOTHING,
   },
   message_seen: {
     text: "Message seen",
     meaning: "A message waits to be checked again.",
-    action: NOTHING,
   },
   message_held: {
     text: "Message held",
@@ -51,27 +47,22 @@ export const messageEvents = {
   message_ready: {
     text: "Message ready",
     meaning: "A message may be delivered.",
-    action: NOTHING,
   },
   message_submitted: {
     text: "Message submitted",
     meaning: "A transaction with the message was recorded and sent.",
-    action: NOTHING,
   },
   message_delivered: {
     text: "Message delivered",
     meaning: "The target stored the receipt of the message, and the block is final.",
-    action: NOTHING,
   },
   message_delivered_by_competitor: {
     text: "Message delivered by another relayer",
     meaning: "The receipt on the target is not ours.",
-    action: NOTHING,
   },
   message_timed_out: {
     text: "Message timed out",
     meaning: "The message expired before it was delivered.",
-    action: NOTHING,
   },
   message_not_executed: {
     text: "Message not executed",
@@ -86,12 +77,10 @@ export const messageEvents = {
   message_gone: {
     text: "Message gone",
     meaning: "The source no longer holds the message.",
-    action: NOTHING,
   },
   messages_counted: {
     text: "Messages by status",
     meaning: "Every ten minutes: how many messages of a leg have which status.",
-    action: NOTHING,
   },
   gas_spent: {
     text: "Gas spent in the last 24 hours",
@@ -107,33 +96,27 @@ export const messageEvents = {
   get_requests_delayed: {
     text: "GET requests wait for an endpoint",
     meaning: "Values that GET requests ask for could not be read now.",
-    action: NOTHING,
   },
   timeouts_unconfirmed: {
     text: "Expired messages wait for confirmed receipts",
     meaning: "Whether expired messages were delivered in time is not certain yet.",
-    action: NOTHING,
   },
   request_removal_unconfirmed: {
     text: "Removal of requests could not be confirmed",
     meaning: "The endpoints disagree on whether requests still exist; they are kept.",
-    action: NOTHING,
   },
   batch_sent: {
     text: "Batch sent",
     meaning: "A transaction with messages was accepted by a node.",
-    action: NOTHING,
   },
   batch_repriced: {
     text: "Gas too expensive for a batch; checking its profit again",
     meaning: "The gas price rose between simulation and signature.",
-    action: NOTHING,
   },
   broadcast_unknown: {
     text: "Broadcast result unknown; checking inclusion",
     meaning:
       "The node did not say whether it took a transaction. It is looked for before anything else is sent.",
-    action: NOTHING,
   },
   transaction_rejected: {
     text: "Transaction rejected by the node; its messages are tried again",
@@ -143,32 +126,26 @@ export const messageEvents = {
   transaction_replaced: {
     text: "Pending transaction replaced at a higher price",
     meaning: "The transaction waited too long for its gas price.",
-    action: NOTHING,
   },
   transaction_cancelled: {
     text: "Transaction cancelled",
     meaning: "It had become pointless; its nonce is used up by a transfer of zero.",
-    action: NOTHING,
   },
   nonce_cleared: {
     text: "Nonce cleared by zero-value transfer",
     meaning: "A transaction that had become pointless was replaced, so that later ones can be mined.",
-    action: NOTHING,
   },
   transaction_reorganised: {
     text: "Block with our transaction was reorganised away",
     meaning: "The transaction is sent again if it is still wanted.",
-    action: NOTHING,
   },
   transaction_ineffective: {
     text: "Transaction had no effect",
     meaning: "It was reverted, or its messages were delivered by another relayer first.",
-    action: NOTHING,
   },
   transaction_size_reduced: {
     text: "Transaction too large for the node; the next ones are smaller",
     meaning: "The node refused a transaction for its size.",
-    action: NOTHING,
   },
   loss_limit_reached: {
     text: "maximum_daily_loss reached: nothing is sent to this chain for now",
@@ -180,7 +157,6 @@ export const messageEvents = {
   loss_limit_cleared: {
     text: "Losses below maximum_daily_loss again: sending resumed",
     meaning: "Older losses are more than 24 hours ago.",
-    action: NOTHING,
   },
   modules_suspended: {
     text: "Messages between two modules suspended: a paid delivery had no effect",
@@ -190,27 +166,22 @@ export const messageEvents = {
   modules_resumed: {
     text: "Messages between two modules resumed: a delivery had its effect",
     meaning: "The suspension ended.",
-    action: NOTHING,
   },
   settlement_interrupted: {
     text: "Settlement interrupted, retrying",
     meaning: "Outcomes of transactions could not be read now.",
-    action: NOTHING,
   },
   fees_unreadable: {
     text: "Fees could not be read",
     meaning: "The fees of messages could not be read now; the messages wait.",
-    action: NOTHING,
   },
   fee_decimals_unknown: {
     text: "Decimals of a fee token unknown",
     meaning: "They could not be read now. Amounts are counted or shown without them.",
-    action: NOTHING,
   },
   stored_price_unreadable: {
     text: "Stored price unreadable",
     meaning: "The last known price of a native token cannot be decoded; a new one is asked for.",
-    action: NOTHING,
   },
   reward_price_unknown: {
     text:
@@ -221,7 +192,6 @@ export const messageEvents = {
   module_list_unreadable: {
     text: "Hub's list of rewarded modules could not be read",
     meaning: "The last known list holds.",
-    action: NOTHING,
   },
   delivery_check_failed: {
     text: "Conditions of delivery could not be read; the last result holds",
@@ -239,11 +209,9 @@ export const messageEvents = {
     text: "Reconciliation found nothing",
     meaning:
       "The blocks of a leg since the last time were read again, and the receipts of messages that wait.",
-    action: NOTHING,
   },
   reconciliation_interrupted: {
     text: "Reconciliation interrupted, repeated the next time",
     meaning: "An endpoint did not answer while a leg was reconciled.",
-    action: NOTHING,
   },
 } as const satisfies Record<string, EventText>;

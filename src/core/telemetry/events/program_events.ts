@@ -1,5 +1,5 @@
 /** Events of a program as such: configuration, start and end, workers, database. Source of the texts: here. */
-import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const programEvents = {
@@ -16,12 +16,10 @@ export const programEvents = {
   program_started: {
     text: "Relaying started",
     meaning: "All checks passed; the workers start. The line lists what is relayed.",
-    action: NOTHING,
   },
   program_stopping: {
     text: "Stopping: work under way is completed or stored; a second signal ends the program at once",
     meaning: "The first SIGINT or SIGTERM arrived.",
-    action: NOTHING,
   },
   fence_gone: {
     text: "Stopped at once: the fence is gone",
@@ -33,18 +31,22 @@ export const programEvents = {
     text: "Stopped",
     meaning:
       "The program ended in order. Whatever the messaging relayer has sent is recorded in the database.",
-    action: NOTHING,
   },
   status_server_started: {
     text: "Status page, health and metrics are served",
     meaning: "The program listens at `address`, as `--listen` asks for.",
-    action: NOTHING,
   },
   status_server_failed: {
     text: "Nothing was started: the address of --listen cannot be used",
     meaning: "Another process listens there, or this machine has no such address.",
     action: "Stop the other process, or name another address or port with --listen.",
     reaction: "relaying continues without the page",
+  },
+  status_server_interrupted: {
+    text: "The status server cannot take connections",
+    meaning:
+      "The system refused one, for example for lack of open files. It is tried again each second; relaying continues.",
+    action: "Look at the error: raise the limit of open files, or end what connects so often.",
   },
   status_unavailable: {
     text: "A request to the status server could not be answered",
@@ -66,7 +68,6 @@ export const programEvents = {
   file_access_dropped: {
     text: "Right to write files dropped",
     meaning: "Database and socket are open; from here on the program cannot create or change any other file.",
-    action: NOTHING,
   },
   control_socket_unavailable: {
     text: "Commands cannot reach this relayer: its socket cannot be opened",
@@ -82,7 +83,6 @@ export const programEvents = {
   operator_request: {
     text: "Request of the operator",
     meaning: "A command asks the running relayer for something; `operation` and `input` say what.",
-    action: NOTHING,
   },
   logging_failed: {
     text: "Log line could not be written",
@@ -99,12 +99,10 @@ export const programEvents = {
   configuration_reloaded: {
     text: "Configuration read again: what changed is used from now on",
     meaning: "After SIGHUP: `changed` names the keys with other values; work under way ended first.",
-    action: NOTHING,
   },
   configuration_unchanged: {
     text: "Configuration read again: nothing changed",
     meaning: "After SIGHUP: all values are as before.",
-    action: NOTHING,
   },
   configuration_refused: {
     text: "Configuration read again and refused; the one before stays in use",
@@ -160,7 +158,6 @@ export const programEvents = {
   rows_pruned: {
     text: "Old rows removed",
     meaning: "Rows of the database that are no longer needed were deleted.",
-    action: NOTHING,
   },
   first_answers_awaited: {
     text: "Waiting for the first answers of chains, for 30 s at most",
@@ -187,7 +184,6 @@ export const programEvents = {
   chain_available: {
     text: "Chain available",
     meaning: "A chain that did not answer at the start has passed its checks and is used now.",
-    action: NOTHING,
   },
   chain_suspended: {
     text: "Chain suspended, checking again in 10 min",
@@ -211,7 +207,6 @@ export const programEvents = {
   check_passed: {
     text: "Check passed again",
     meaning: "What an earlier line of this check reported is in order now.",
-    action: NOTHING,
   },
   poll_failed: {
     text: "Poll failed, retrying",
@@ -221,6 +216,5 @@ export const programEvents = {
   poll_finished: {
     text: "Poll finished",
     meaning: "One round of a worker ended; `nextInMs` is the pause before the next one.",
-    action: NOTHING,
   },
 } as const satisfies Record<string, EventText>;

@@ -1,42 +1,35 @@
 /** Events of the consensus relayer: updates of light clients on the hub, and what proofs are made from. */
-import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const updateEvents = {
   update_not_needed: {
     text: "No update needed",
     meaning: "There is nothing new to prove; `reason` says why.",
-    action: NOTHING,
   },
   update_built: {
     text: "Update built",
     meaning: "A consensus proof was made and verified.",
-    action: NOTHING,
   },
   update_sent: {
     text: "Update sent",
     meaning: "An extrinsic with the update was accepted by a node.",
-    action: NOTHING,
   },
   update_accepted: {
     text: "Update accepted",
     meaning: "The light client stored the heights of the line.",
-    action: NOTHING,
   },
   rotation_accepted: {
     text: "Update accepted: rotation without a new height",
     meaning: "The light client learned a new set of signers.",
-    action: NOTHING,
   },
   update_superseded: {
     text: "Update accepted, but a newer height is already known",
     meaning: "Another relayer delivered a newer height in the meantime.",
-    action: NOTHING,
   },
   update_already_submitted: {
     text: "Update already submitted by another relayer",
     meaning: "Our update was not sent, or had no effect, because the same one was there first.",
-    action: NOTHING,
   },
   update_too_large: {
     text: "Update too large for one extrinsic",
@@ -61,29 +54,28 @@ export const updateEvents = {
   },
   update_missing: {
     text: "No update of a watched chain",
-    meaning: "A chain in `maximum_update_intervals` has no height at all.",
+    meaning:
+      "A chain in `maximum_update_intervals` has no height at all; its interval counts from the start on.",
     action: "Check that its light client exists.",
   },
   update_overdue: {
     text: "No update for too long; the program ends",
-    meaning: "The newest update of a watched chain is older than `maximum_update_intervals` allows.",
+    meaning:
+      "The newest update of a watched chain is older than `maximum_update_intervals` allows, or there was none.",
     action: "Let a supervisor start the program again, and look at the lines of that chain.",
     reaction: "the program ends",
   },
   update_recent: {
     text: "Newest update is recent enough",
     meaning: "A watched chain is within its interval.",
-    action: NOTHING,
   },
   update_layout_changed: {
     text: "Hub reads another layout of beacon updates",
     meaning: "The hub's runtime takes another form of updates, which is used from now on.",
-    action: NOTHING,
   },
   dry_run_failed: {
     text: "Dry run of an update not possible",
     meaning: "The hub could not try an update; the known layout is kept.",
-    action: NOTHING,
   },
   chain_receive_only: {
     text: "Chain is receive-only: the hub has no light client for its finality",
@@ -99,7 +91,6 @@ export const updateEvents = {
   base_confirmed: {
     text: "--base is a host that follows the hub; proofs start from what each chain holds",
     meaning: "The chain of --base was checked. Nothing else follows from the option.",
-    action: NOTHING,
   },
   base_ignored: {
     text: "--base has no effect: proofs of the hub start from what each chain holds",
@@ -138,7 +129,6 @@ export const updateEvents = {
   summaries_discarded: {
     text: "Cached historical summaries do not fit; reading them again",
     meaning: "The file in --cache is damaged, of another network, or contradicts a verified state.",
-    action: NOTHING,
   },
   summaries_unwritable: {
     text: "Historical summaries cannot be written to --cache: is its disk full?",
@@ -151,18 +141,23 @@ export const updateEvents = {
     action: "Governance of the hub must set it.",
   },
   rollup_contract_mismatch: {
-    text: "Rollup contract differs from the one that the hub stores, which is used",
-    meaning: "The hub refuses proofs of any other contract.",
-    action: "Correct the key of the line, or remove it.",
+    text: "Rollup contract differs from the one that the hub stores",
+    meaning: "The hub refuses proofs of any other contract than its own.",
+    action: "Correct the key of the line, or remove it: then the hub's contract is used.",
   },
-  game_type_unlisted: {
-    text: "respected_game_type is not listed by the hub: games of all listed types are used",
-    meaning: "The hub would refuse games of the configured type.",
-    action: "Correct `respected_game_type`, or remove it.",
+  games_unlisted: {
+    text: "Only dispute games of types that the hub does not list are created: nothing can be proved",
+    meaning: "The rollup's operators moved to another type of games.",
+    action: "Governance of the hub must add the type; updates continue then without a restart.",
+  },
+  rollup_settings_unknown: {
+    text: "Hub's settings of a rollup are partly unknown to this version",
+    meaning: "Governance uses kinds that are newer than this program; everything else continues.",
+    action: "Update `causeway-consensus`.",
   },
   game_type_missing: {
     text: "No recent dispute game of respected_game_type: other listed types are used",
-    meaning: "The rollup plays other games than the configured type.",
+    meaning: "The rollup plays other games than the configured type, or the hub does not list it.",
     action: "Correct `respected_game_type`, or remove it.",
   },
   game_implementation_changed: {
@@ -170,30 +165,23 @@ export const updateEvents = {
     meaning: "The rollup's operators replaced the contract of a game type.",
     action: "Governance of the hub must add the new implementation.",
   },
-  game_unreadable: {
-    text: "Dispute game unreadable; skipped",
-    meaning: "A game does not tell which state it claims.",
-    action: NOTHING,
-  },
   rollup_claim_skipped: {
     text: "Rollup claim skipped",
     meaning: "A dispute game, assertion or node is not usable; `reason` says why.",
-    action: NOTHING,
   },
-  rollup_claim_last_attempt: {
-    text: "Last attempt for a rollup claim: the hub did not take it so far",
-    meaning: "If this attempt fails, the next claim is used.",
-    action: "If it repeats for all claims, compare the contracts of rollup and hub.",
+  rollup_claim_not_accepted: {
+    text: "Rollup claim submitted ten times without success; other claims come first",
+    meaning: "The claim stays open and is submitted again after the others.",
+    action: "See the errors of its submissions; if all claims fail, compare the contracts of rollup and hub.",
   },
   rollup_claim_unprovable: {
-    text: "Rollup claim cannot be proved; trying the next one",
-    meaning: "The endpoints of L1 or rollup lack what a proof of this claim needs; `code` says what.",
-    action: "Use endpoints that keep state for about an hour if it repeats.",
+    text: "Rollup claim cannot be proved now; trying the next one",
+    meaning: "Endpoints lack data that its proof needs, or it is false (`code`); it is tried again later.",
+    action: "Use endpoints that are up to date and keep state for about an hour if it happens often.",
   },
   rollup_claims_uncounted: {
     text: "Number of rollup claims could not be read",
     meaning: "Whether logs are complete is not known in this round.",
-    action: NOTHING,
   },
   epoch_length_mismatch: {
     text: "epoch_length differs from the hub's, which is used",
@@ -203,7 +191,6 @@ export const updateEvents = {
   beacon_node_failed: {
     text: "Beacon node did not answer",
     meaning: "One request to a beacon node failed; the next node is asked.",
-    action: NOTHING,
   },
   light_client_unavailable: {
     text: "No light client routes at the beacon nodes: updates read more data",
@@ -213,7 +200,6 @@ export const updateEvents = {
   light_client_data_missing: {
     text: "No light client data for this update: blocks and states are read",
     meaning: "The node serves light clients, but not for this period.",
-    action: NOTHING,
   },
   beacon_states_unavailable: {
     text: "Neither states nor state proofs at the beacon nodes: no update can be made",
@@ -238,6 +224,5 @@ export const updateEvents = {
   block_withdrawals_unknown: {
     text: "Withdrawals of a block unknown",
     meaning: "The execution node does not have the block; another way to the proof is used.",
-    action: NOTHING,
   },
 } as const satisfies Record<string, EventText>;

@@ -1,5 +1,5 @@
 /** Events of waits: every five minutes a wait that lasts says what is awaited and for how long. */
-import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+import { CHECK_ENDPOINT, type EventText } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const waitEvents = {
@@ -11,7 +11,6 @@ export const waitEvents = {
   update_awaited: {
     text: "Waiting for something to prove",
     meaning: "The chain has had nothing new to prove; `reason` says why.",
-    action: NOTHING,
   },
   update_inclusion_awaited: {
     text: "Waiting for a block with the update",
@@ -21,7 +20,6 @@ export const waitEvents = {
   initial_state_awaited: {
     text: "Waiting for the initial state",
     meaning: "`log-consensus-state` still reads what it needs.",
-    action: NOTHING,
   },
   hub_proofs_awaited: {
     text: "Waiting for proofs of the hub",
@@ -41,7 +39,6 @@ export const waitEvents = {
   proofs_inclusion_awaited: {
     text: "Waiting for a block with proofs of the hub",
     meaning: "A transaction with proofs was sent and is not mined yet.",
-    action: NOTHING,
   },
   source_height_awaited: {
     text: "Waiting for the target to learn a height of the source",
@@ -51,12 +48,10 @@ export const waitEvents = {
   challenge_period_awaited: {
     text: "Waiting for the challenge period to end",
     meaning: "The target knows the height, but accepts messages of it only later.",
-    action: NOTHING,
   },
   unfreeze_awaited: {
     text: "Waiting for the host to be unfrozen",
     meaning: "The host takes no messages now.",
-    action: NOTHING,
   },
   state_proofs_awaited: {
     text: "Waiting for an endpoint that serves state proofs",
@@ -82,7 +77,6 @@ export const waitEvents = {
   claims_awaited: {
     text: "Waiting for claims to be final on the hub",
     meaning: "Claims were sent and are not final yet.",
-    action: NOTHING,
   },
   hub_height_awaited: {
     text: "Waiting for the hub to learn a height",
@@ -92,11 +86,9 @@ export const waitEvents = {
   raised_fees_awaited: {
     text: "Waiting for the hub to learn of raised fees",
     meaning: "Claims wait for a height that holds the higher fee.",
-    action: NOTHING,
   },
   withdrawals_awaited: {
     text: "Waiting for fees to be paid out",
     meaning: "Withdrawals were requested and are not received yet.",
-    action: NOTHING,
   },
 } as const satisfies Record<string, EventText>;

@@ -1,4 +1,5 @@
 /** HTML made of templates whose values are escaped, so that no text from a chain can become markup. Pure. */
+import { escapeControls } from "../../config/redact.ts";
 
 /** Finished markup. Only templates of this file make it. */
 export class Html {
@@ -33,7 +34,5 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /** Escapes text for content and attributes; characters that change the direction or are invisible become visible. */
 function escapeText(text: string): string {
-  return text
-    .replaceAll(/[&<>"']/g, (found) => ENTITIES[found] ?? "")
-    .replaceAll(/[\p{C}\u2028\u2029]/gu, (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`);
+  return escapeControls(text.replaceAll(/[&<>"']/g, (found) => ENTITIES[found] ?? ""));
 }

@@ -11,6 +11,8 @@ export interface StatusServer {
   readonly log: Log;
   /** `--listen`; `undefined`: nothing is served. */
   readonly address: ListenAddress | undefined;
+  /** `--listen-name`: names besides `localhost` under which other programs ask. */
+  readonly names?: readonly string[] | undefined;
   readonly sources: StatusSources;
 }
 
@@ -22,11 +24,13 @@ const WHAT_HAPPENED: Readonly<Record<ListenFault["code"], string>> = {
 
 /** Serves while `work` runs; does not start it when the address cannot be had. */
 export async function serveStatus(server: StatusServer, work: () => Promise<ExitCode>): Promise<ExitCode> {
-  const { address, log, openListener, sources } = server;
+  const { address, log, names, openListener, sources } = server;
   if (address === undefined) return await work();
-  const handle = createStatusHandler(sources, (error) => log.error("status_unavailable", { error }));
+  const handle = createStatusHandler(sources, (error) => log.error("status_unavailable", { error }), names);
   try {
-    const listener = openListener(address, handle);
+    const onFault = (error: unknown): void =>
+      log.warn("status_server_interrupted", { address: formatAddress(address), error });
+    const listener = openListener(address, handle, onFault);
     log.info("status_server_started", { address: formatAddress({ ...address, port: listener.port }) });
     try {
       return await work();

@@ -1,6 +1,6 @@
 /**
  * What the programs serve over HTTP with `--listen`: `/` (page), `/status.json`, `/healthz`, `/readyz`, `/metrics`.
- * Everything is read-only, and nothing of a request is used but its method and path.
+ * Everything is read-only, and nothing of a request is used but its method, path and host.
  */
 import { EXPOSITION_TYPE } from "../metric_registry.ts";
 import type { NotReadyReason } from "../readiness.ts";
@@ -34,17 +34,27 @@ const HEADERS = {
   "cache-control": "no-store",
 };
 
-/** Creates the handler of requests. @param onError gets what a source threw: the answer is 500 without details. */
+/**
+ * Creates the handler of requests. Those to other hosts than `localhost`, addresses and `names` are refused: a foreign
+ * page whose name leads to this machine (DNS rebinding) could read what is served.
+ * @param onError gets what a source threw: the answer is 500 without details.
+ */
 export function createStatusHandler(
   sources: StatusSources,
   onError: (error: unknown) => void,
+  names: readonly string[] = [],
 ): HandleRequest {
-  return async (request) => {
-    if (request.method !== "GET" && request.method !== "HEAD") {
+  const known = new Set(["localhost", ...names.map((name) => name.toLowerCase())]);
+  return async ({ method, url }) => {
+    const { hostname, pathname } = new URL(url);
+    // In the host of a parsed URL only addresses have brackets, or nothing but digits and dots.
+    if (!known.has(hostname) && !/^\[|^[\d.]+$/.test(hostname)) {
+      return answer(421, TEXT, "This name is not served here: --listen-name allows it.\n");
+    }
+    if (method !== "GET" && method !== "HEAD") {
       return answer(405, TEXT, "Only GET and HEAD are answered.\n", { allow: "GET, HEAD" });
     }
     try {
-      const { pathname } = new URL(request.url);
       return await route(sources, pathname);
     } catch (error) {
       onError(error);

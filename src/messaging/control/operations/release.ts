@@ -3,7 +3,7 @@
  * were paid for and had no effect: after two retries the relayer stops retrying on its own.
  */
 import { OperationRefusal } from "../../../core/commands/control_operation.ts";
-import { toHex } from "../../../core/encoding/bytes.ts";
+import { fromHex, toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { SuspensionRow } from "../../ledger/ledger.ts";
 import { formatHoldSubject, type HoldSubject, parseHoldSubject } from "../../relay/decisions/hold_subject.ts";
@@ -21,6 +21,8 @@ const output = z.object({
   holds: z.array(z.string()),
   /** Suspended pairs of modules. */
   pairs: z.array(z.object({ target: z.string(), from: z.string(), to: z.string() })),
+  /** Messages whose modules are read again: they accept deliveries of another account only. */
+  gated: z.number(),
   /** What is held still. */
   left: z.array(z.string()),
 });
@@ -38,10 +40,12 @@ export const releaseOperation: Operation<z.output<typeof input>, z.output<typeof
     }
     const holds = releaseHolds(context, parsed);
     const pairs = releasePairs(context, parsed);
+    const gated = releaseGated(context, parsed);
     context.wake();
     return {
       holds,
       pairs: pairs.map(({ target, from, to }) => ({ target, from: toHex(from), to: toHex(to) })),
+      gated,
       left: context.ledger.operatorHolds.list(),
     };
   },
@@ -55,6 +59,18 @@ function releaseHolds({ ledger }: OperationContext, subject: HoldSubject | undef
     if (removed.length > 0) ledger.messages.wakeMatching({ reasons: ["held_by_operator"] });
     return removed;
   });
+}
+
+/** Reads gates again, now; messages to modules that are gated still are held again. Returns how many waited. */
+function releaseGated(context: OperationContext, subject: HoldSubject | undefined): number {
+  if (subject?.kind === "route") return 0;
+  if (context.isRunning) {
+    const module = subject === undefined ? undefined : fromHex(subject.module);
+    for (const { target } of context.relaying().legs) target.gates?.forget(module);
+  }
+  const { ledger } = context;
+  return ledger.transaction(() => ledger.messages.wakeMatching({ reasons: ["gated"] }))
+    .reduce((sum, { count }) => sum + count, 0);
 }
 
 function releasePairs(

@@ -19,7 +19,7 @@ import {
 } from "./claim_plan.ts";
 import { applyClaimAnswer, type RaisedFee } from "./claim_results.ts";
 import { type FeeContext, findKey } from "../fee_context.ts";
-import type { KnownHeights } from "../matured_heights.ts";
+import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
 import { toFee18 } from "../../relay/decisions/money.ts";
 

@@ -17,7 +17,7 @@ import { settleClaims } from "./claim_settle.ts";
 import { reviewLost } from "./lost_receipts.ts";
 import { Deferred } from "../deferred.ts";
 import { type FeeContext, isPassing } from "../fee_context.ts";
-import { type KnownHeights, MaturedHeights } from "../matured_heights.ts";
+import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair } from "../../ledger/ledger.ts";
 
 /** Creates the worker that claims fees. @param everyMs pause between rounds */

@@ -5,7 +5,7 @@ import { postRequestCodec } from "../../../core/ismp/request.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { type FeeContext, isPassing } from "../fee_context.ts";
-import { MaturedHeights } from "../matured_heights.ts";
+import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import { claimReward, rewardFields, settleRewards } from "./reward_claims.ts";
 import { planRewards, REWARD_INTERVAL_MS, type RewardPlan } from "./reward_decisions.ts";
 import type { RewardKey, RewardRow } from "../../ledger/ledger.ts";

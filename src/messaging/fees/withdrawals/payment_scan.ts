@@ -12,9 +12,10 @@ import { isEvm, type StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/fault.ts";
 import type { EventCode } from "../../../core/telemetry/events.ts";
 import { type FeeContext, isOwnPayee, type PayingChain, payingChains } from "../fee_context.ts";
-import type { WithdrawalRow } from "../../ledger/ledger.ts";
+import type { WithdrawalDispatch } from "../../ledger/ledger.ts";
 import { nextChunk } from "../../relay/decisions/heights.ts";
 import { toMessageRow } from "../../relay/messages.ts";
+import { recordRow } from "../../relay/scan.ts";
 
 const CURSOR = "payments of the hub read up to";
 
@@ -112,23 +113,13 @@ function takePayments(context: FeeContext, paying: PayingChain, posts: readonly 
     chain: paying.name,
     isOwnPayee: (account) => isOwnPayee(context, paying, account),
   });
-  const blockOf = new Map(fresh.map(({ commitment, hubBlock }) => [commitment, hubBlock]));
-  const dispatchOf = (post: PaymentPost): NonNullable<WithdrawalRow["dispatch"]> => {
-    const hubBlock = blockOf.get(post.commitment) ?? 0n;
-    const ends = { source: context.hub.id.stateMachine, target: paying.name };
-    const { encoded } = toMessageRow({ kind: "post", ...post }, ends, {
-      seenAtHeight: hubBlock,
-      state: "seen",
-    });
-    return { commitment: post.commitment, encoded, hubBlock };
-  };
   for (const { id, post, payment } of matches) {
-    const change = { amount: payment.amount, attempts: 0, nextAttemptAtMs: context.clock.now() };
-    withdrawals.update(id, { state: "dispatched", dispatch: dispatchOf(post), ...change });
+    const dispatch = takeDispatch(context, paying.name, post);
+    withdrawals.update(id, { state: "dispatched", dispatch, amount: payment.amount });
     logPayment(context, "withdrawal_dispatched", { post, payment });
   }
   for (const found of unexpected) {
-    const dispatch = dispatchOf(found.post);
+    const dispatch = takeDispatch(context, paying.name, found.post);
     withdrawals.record({
       chain: paying.name,
       address: found.payment.beneficiary,
@@ -141,6 +132,19 @@ function takePayments(context: FeeContext, paying: PayingChain, posts: readonly 
     });
     logPayment(context, "payment_found", found);
   }
+  if (matches.length + unexpected.length > 0) context.legTo(paying.name).wake.wake();
+}
+
+/** Records the message that carries a payment: from now on it is delivered like others. */
+function takeDispatch(
+  context: FeeContext,
+  target: StateMachine,
+  { hubBlock, ...post }: FoundPost,
+): WithdrawalDispatch {
+  const ends = { source: context.hub.id.stateMachine, target };
+  const row = toMessageRow({ kind: "post", ...post }, ends, { seenAtHeight: hubBlock, state: "seen" });
+  recordRow(context, row);
+  return { commitment: post.commitment, encoded: row.encoded, hubBlock };
 }
 
 function logPayment(
@@ -232,37 +236,37 @@ export interface ExpectedPayment {
 }
 
 /** Payment matched to a withdrawal. */
-export interface PaymentMatch {
+export interface PaymentMatch<Post = PaymentPost> {
   readonly id: number;
-  readonly post: PaymentPost;
+  readonly post: Post;
   readonly payment: Payment;
 }
 
 /** Our payments, matched and unexpected. */
-export interface MatchedPayments {
-  readonly matches: readonly PaymentMatch[];
+export interface MatchedPayments<Post = PaymentPost> {
+  readonly matches: readonly PaymentMatch<Post>[];
   /** Payments to our own payees that no withdrawal expects: made elsewhere, or before the database was lost. */
-  readonly unexpected: readonly { readonly post: PaymentPost; readonly payment: Payment }[];
+  readonly unexpected: readonly { readonly post: Post; readonly payment: Payment }[];
 }
 
 /**
  * Assigns payments of one chain to the withdrawals that expect them: equal amounts first, then the smallest that is
  * large enough, oldest withdrawal first. Payments to others are left out. Posts must not be known already.
  */
-export function matchPayments(
+export function matchPayments<Post extends PaymentPost>(
   expected: readonly ExpectedPayment[],
-  posts: readonly PaymentPost[],
+  posts: readonly Post[],
   facts: {
     readonly hub: StateMachine;
     readonly chain: StateMachine;
     isOwnPayee(account: Uint8Array): boolean;
   },
-): MatchedPayments {
+): MatchedPayments<Post> {
   const open = posts.flatMap((post) => {
     const payment = parsePayment(post.request, facts);
     return payment === undefined || !facts.isOwnPayee(payment.beneficiary) ? [] : [{ post, payment }];
   }).sort((a, b) => a.payment.amount < b.payment.amount ? -1 : a.payment.amount > b.payment.amount ? 1 : 0);
-  const matches: PaymentMatch[] = [];
+  const matches: PaymentMatch<Post>[] = [];
   const take = (row: ExpectedPayment, fits: (amount: bigint) => boolean): boolean => {
     const index = open.findIndex(({ payment }) =>
       equalBytes(payment.beneficiary, row.payee) && fits(payment.amount)

@@ -17,7 +17,10 @@ import {
   orderWithdrawals,
   writeOrderStatus,
 } from "./withdrawal_orders.ts";
-import { type StepInput, type StepReport, WithdrawalSteps } from "./withdrawal_steps.ts";
+import { WithdrawalSteps } from "./withdrawal_steps.ts";
+import type { WithdrawalRow } from "../../ledger/ledger.ts";
+import { createPaymentRounds } from "../../relay/leg_worker.ts";
+import type { LogFields } from "../../../core/telemetry/log.ts";
 
 /** Maximum poll interval for open withdrawals, ms. */
 const POLL_INTERVAL_MS = 10_000;
@@ -63,7 +66,10 @@ export interface OrderReport {
 export class WithdrawalRounds {
   readonly #context: FeeContext;
   readonly #steps: WithdrawalSteps;
-  readonly #rows: Deferred;
+  /** Rounds that deliver payments, by chain. */
+  readonly #rounds = new Map<PayingChain["name"], (signal: AbortSignal) => Promise<void>>();
+  /** Rows and chains that have not answered. */
+  readonly #unanswered: Deferred;
   readonly #chains: Deferred;
   readonly #startedMs: number;
   #hasScanned = false;
@@ -71,29 +77,48 @@ export class WithdrawalRounds {
   constructor(context: FeeContext) {
     this.#context = context;
     this.#steps = new WithdrawalSteps(context);
-    this.#rows = new Deferred(context, "transient");
+    this.#unanswered = new Deferred(context, "transient");
     this.#chains = new Deferred(context, "transient");
     this.#startedMs = context.clock.now();
   }
 
   /** Advances every open withdrawal by one step. Faults of the hub while it is scanned for payments are thrown. */
-  advance(signal: AbortSignal): Promise<readonly StepReport[]> {
+  advance(signal: AbortSignal): Promise<void> {
     return this.#context.withdrawalTurn.run(() => this.#advanceInTurn(signal), signal);
   }
 
-  async #advanceInTurn(signal: AbortSignal): Promise<readonly StepReport[]> {
+  /** Number of times in a row that a chain of an open withdrawal has not answered. */
+  failuresOf({ id, chain }: Pick<WithdrawalRow, "id" | "chain">): number {
+    return Math.max(this.#unanswered.attempts(`${id}`), this.#unanswered.attempts(chain));
+  }
+
+  async #advanceInTurn(signal: AbortSignal): Promise<void> {
     await this.#settleOrders(signal);
     const scannedTo = await this.#scan(signal);
-    const paying = new Map(payingChains(this.#context).map((each) => [each.name, each]));
-    const reports = this.#context.ledger.withdrawals.listOpen().map(
-      async (row): Promise<StepReport | undefined> => {
-        const chain = paying.get(row.chain);
-        const isLeftAlone = chain === undefined || !this.#context.isUp(row.chain) ||
-          this.#rows.has(`${row.id}`);
-        return isLeftAlone ? undefined : await this.#step({ paying: chain, row, scannedTo }, signal);
-      },
+    const open = this.#context.ledger.withdrawals.listOpen();
+    await Promise.all(
+      payingChains(this.#context).map(async (paying) => {
+        const rows = open.filter(({ chain }) => chain === paying.name);
+        if (rows.length === 0 || !this.#context.isUp(paying.name)) return;
+        if (rows.some(({ dispatch }) => dispatch !== undefined)) await this.#deliver(paying, signal);
+        const follow = (row: WithdrawalRow): Promise<void> =>
+          this.#attempt(
+            `${row.id}`,
+            { chain: row.chain, withdrawal: row.id },
+            () => this.#steps.run({ paying, row, scannedTo }, signal),
+            signal,
+          );
+        await Promise.all(rows.map(follow));
+      }),
     );
-    return (await Promise.all(reports)).flatMap((report) => report === undefined ? [] : [report]);
+  }
+
+  /** Delivers the payments of a chain whose leg has no worker: elsewhere they are delivered among its messages. */
+  async #deliver({ name }: PayingChain, signal: AbortSignal): Promise<void> {
+    if (this.#context.isServed(name)) return;
+    const round = this.#rounds.get(name) ?? createPaymentRounds(this.#context.legTo(name));
+    this.#rounds.set(name, round);
+    await this.#attempt(name, { chain: name }, () => round(signal), signal);
   }
 
   /** Requests the withdrawals that are due by the clock. */
@@ -192,23 +217,26 @@ export class WithdrawalRounds {
     return scannedTo;
   }
 
-  async #step(input: StepInput, signal: AbortSignal): Promise<StepReport | undefined> {
-    const { row } = input;
+  /** Works unless it has failed a moment ago; what has not answered is tried again later. */
+  async #attempt(
+    key: string,
+    fields: LogFields,
+    work: () => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.#unanswered.has(key)) return;
     try {
-      const report = await this.#steps.run(input, signal);
-      this.#rows.clear(`${row.id}`);
-      return report;
+      await work();
+      this.#unanswered.clear(key);
     } catch (error) {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
-      const failures = this.#rows.add(`${row.id}`);
+      const failures = this.#unanswered.add(key);
       this.#context.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
-        chain: row.chain,
-        withdrawal: row.id,
+        ...fields,
         failures,
         error,
       });
-      return undefined;
     }
   }
 }

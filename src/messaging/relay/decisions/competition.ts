@@ -5,7 +5,7 @@
  * A relayer that has lost a race leaves messages to the others for a while and checks receipts before it delivers them
  * itself; one that has not goes first. When both have lost, the height of the message decides whose turn it is.
  */
-import { concatBytes, type Hex, toHex } from "../../../core/encoding/bytes.ts";
+import { concatBytes, type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import { keccak256 } from "../../../core/encoding/hash.ts";
 
 /** Memory of other relayers on one chain. */
@@ -95,4 +95,23 @@ export function competitorBackoffMs(
   const ours = turnOf(toHex(facts.ourself));
   const before = competition.competitors.filter((competitor) => turnOf(competitor) < ours).length;
   return (BACKOFF_MS + 2 * facts.pollIntervalMs) * (1 + before);
+}
+
+/** Place of one relayer in its fleet. */
+export interface FleetShare {
+  /** From 0. */
+  readonly index: number;
+  /** Number of relayers. */
+  readonly count: number;
+  /** Time that each relayer has before the next one takes over, ms. */
+  readonly takeOverMs: number;
+}
+
+/**
+ * Time for which this relayer leaves a message to others, ms; 0: it is in its own share. The relayers after the owner
+ * take over one after the other, so that one that died does not make all others deliver the same.
+ */
+export function fleetWaitMs(commitment: Hash256, { index, count, takeOverMs }: FleetShare): number {
+  const owner = Number(BigInt(commitment) % BigInt(count));
+  return (index - owner + count) % count * takeOverMs;
 }

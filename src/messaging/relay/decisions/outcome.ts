@@ -44,11 +44,6 @@ export function outcomesFromReceipts(
   });
 }
 
-/** True when a failed delivery lost a race: one of its messages was delivered by another relayer meanwhile. */
-export function isLostRace(outcomes: readonly DeliveryOutcome[]): boolean {
-  return outcomes.includes("delivered_by_other");
-}
-
 /** Refusals that concern the chain, not one of the messages. */
 export const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "not_ready",

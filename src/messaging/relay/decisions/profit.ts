@@ -162,7 +162,8 @@ export interface BatchDecision {
  * Accepts the batch, or what is left of it after dropping its worst messages one by one: the sum of the fees must reach
  * the sum of the requirements. Each requirement is rounded as for a message alone, so a message that pays for itself
  * never spoils a batch, and without consensus proofs the rule is that for single messages. Consensus proofs that are
- * sent anyway cost the messages nothing.
+ * sent anyway cost the messages nothing. Our own payments cover them without a profit, and alone also when everything is
+ * delivered.
  */
 export function decideBatch(
   offers: readonly BatchOffer[],
@@ -175,8 +176,11 @@ export function decideBatch(
     offers.map((offer) => [offer.id, { ...decideProfit(offer, rule), id: offer.id }]),
   );
   if (verdicts.size !== offers.length) throw new Error("Two messages of a batch have the same id");
-  const owed18 = isSunk ? 0n : requirement(consensusProofs, rule);
-  if (rule.profitPercent !== 0) {
+  const isOwn = ({ paymentClass }: BatchOffer): boolean => paymentClass === "own_withdrawal";
+  // A payment to us that covers the proofs alone does so in any company.
+  const proofRule = offers.some(isOwn) ? { ...rule, profitPercent: 0 } : rule;
+  const owed18 = isSunk ? 0n : requirement(consensusProofs, proofRule);
+  if (rule.profitPercent !== 0 || (offers.every(isOwn) && owed18 !== undefined)) {
     const priced = [...verdicts.values()].filter(isPriced);
     for (const id of dropWorst(priced.map(toSurplus), owed18)) {
       const verdict = verdicts.get(id);

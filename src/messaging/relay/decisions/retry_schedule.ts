@@ -34,12 +34,13 @@ const MAX_REFUSALS = 10;
 const MAX_WAIT_MS = 30 * 24 * 3_600_000;
 /** After this many attempts the operator's interval doubles, up to {@link FAILED_MAX_MS}. */
 const FAILED_PATIENCE = 10;
-const FAILED_MAX_MS = 6 * 3_600_000;
+export const FAILED_MAX_MS = 6 * 3_600_000;
 
 /**
  * Computes the time of the next attempt, Unix milliseconds.
  * @param facts.attempts attempts made so far, at least 1; of class `hub_refused` the refusals
  * @param facts.retryFrequencySec `unprofitable_retry_frequency`; `undefined` disables retries of class `failed`
+ * @param facts.failedMaxMs longest interval of class `failed`; {@link FAILED_MAX_MS} when absent
  * @param facts.jitter random number in [0, 1)
  */
 export function nextAttemptMs(facts: {
@@ -47,9 +48,16 @@ export function nextAttemptMs(facts: {
   readonly attempts: number;
   readonly nowMs: number;
   readonly retryFrequencySec: number | undefined;
+  readonly failedMaxMs?: number | undefined;
   readonly jitter: number;
 }): number {
-  if (facts.retryClass === "failed") return nextFailedMs(facts);
+  if (facts.retryClass === "failed") {
+    const { attempts, retryFrequencySec, failedMaxMs = FAILED_MAX_MS } = facts;
+    if (retryFrequencySec === undefined) return NEVER_MS;
+    const doublings = Math.min(20, Math.max(0, attempts - FAILED_PATIENCE));
+    const everyMs = retryFrequencySec * 1000;
+    return facts.nowMs + Math.max(everyMs, Math.min(failedMaxMs, everyMs * 2 ** doublings));
+  }
   if (facts.retryClass === "unfunded") return facts.nowMs + UNFUNDED_PAUSE_MS;
   const { firstMs, maxMs, factor = 2 } = SCHEDULES[facts.retryClass];
   const delayMs = Math.min(maxMs, firstMs * factor ** Math.min(20, Math.max(0, facts.attempts - 1)));
@@ -80,13 +88,4 @@ export function isRefusedForGood(
   const { refusals, timeoutSec, createdAtMs, nowMs } = facts;
   const endsByItself = timeoutSec > 0n && timeoutSec * 1000n <= BigInt(nowMs + MAX_WAIT_MS);
   return !endsByItself && (refusals >= MAX_REFUSALS || nowMs - createdAtMs >= MAX_WAIT_MS);
-}
-
-function nextFailedMs(
-  facts: { attempts: number; nowMs: number; retryFrequencySec: number | undefined },
-): number {
-  if (facts.retryFrequencySec === undefined) return NEVER_MS;
-  const everyMs = facts.retryFrequencySec * 1000;
-  const doublings = Math.max(0, facts.attempts - FAILED_PATIENCE);
-  return facts.nowMs + Math.max(everyMs, Math.min(FAILED_MAX_MS, everyMs * 2 ** Math.min(20, doublings)));
 }

@@ -25,6 +25,8 @@ export interface RouteInput {
   readonly takesResponses: boolean;
   /** The target's own clock, Unix seconds. */
   readonly targetNowSec: bigint;
+  /** True for a request of the hub that pays out our fees; of none when absent. */
+  readonly isOwnPayment?: ((commitment: Hex) => boolean) | undefined;
   /** What the operator holds; nothing when absent. */
   readonly operatorHolds?: readonly HoldSubject[] | undefined;
 }
@@ -64,6 +66,11 @@ export function findDestination(message: Message): StateMachine {
 /** Finds the request that a message is or responds to. */
 export function toRequest(message: Message): PostRequest | GetRequest {
   return message.kind === "getResponse" ? message.response.get : message.request;
+}
+
+/** Finds the module that a message is delivered to: a response goes to the module that asked. */
+export function toReceiver(message: Message): Uint8Array {
+  return message.kind === "post" ? message.request.to : toRequest(message).from;
 }
 
 /** Finds the commitment under which receipts of the message are stored. */
@@ -109,6 +116,8 @@ function routeToHub(message: Message, facts: RouteInput): Route {
 
 function routeToChain(message: Message, facts: RouteInput): Route {
   if (message.kind === "get" || findDestination(message) !== facts.target) return { kind: "ignore" };
+  const isHubPost = message.kind === "post" && message.request.source === facts.hub;
+  if (isHubPost && facts.isOwnPayment?.(message.commitment) === true) return { kind: "deliver" };
   if (!passesModuleFilter(message, facts)) return { kind: "reject", reason: "module_filter" };
   // The hub enforced the timeout when it created the response, which may be delivered at any time.
   if (message.kind === "getResponse") {

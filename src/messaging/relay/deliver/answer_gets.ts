@@ -10,7 +10,7 @@ import type { GetRequest, Message } from "../../../core/ismp/message.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { collectKeys, groupGets } from "../decisions/batch.ts";
 import { ABOUT_THE_CHAIN } from "../decisions/outcome.ts";
-import { isMatured } from "../decisions/heights.ts";
+import { isMatured } from "../../../core/chains/matured_heights.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { listAdmitted } from "../due_messages.ts";
 import type { DeliveryInput } from "./deliver.ts";

@@ -6,11 +6,12 @@
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { Allowances, type NotAdmitted } from "../decisions/admission.ts";
-import { toRequest } from "../decisions/route.ts";
+import { toReceiver, toRequest } from "../decisions/route.ts";
 import { type DecisionRow, isTerminal, type MessageRow } from "../../ledger/ledger.ts";
-import { type ChallengeRule, isMatured, newestMatured } from "../decisions/heights.ts";
+import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { LegRun } from "../leg.ts";
 import { hasRoom } from "../limits/capacity.ts";
+import { explainClosed } from "../limits/gates.ts";
 import { findSpendingStop, noteOffers } from "../limits/spending.ts";
 import { toSuspensionKey } from "../limits/suspension.ts";
 import { type Candidate, parseRow } from "../messages.ts";
@@ -72,9 +73,11 @@ export async function deliverByHand(
   }
   const obstacle = await leg.findObstacle?.(leg.signal) ?? findLimit(leg, row);
   if (obstacle !== undefined) return { outcome: "waiting", text: obstacle.detail };
+  const message = parseRow(row);
+  const other = await findGate(leg, message);
+  if (other !== undefined) return { outcome: "waiting", text: `Not by us: ${other}.` };
   const place = await findProofPlace(leg, row);
   if (place.kind === "none") return { outcome: "waiting", text: place.text };
-  const message = parseRow(row);
   const receipts = await leg.target.reads.fetchReceipts([message], leg.signal);
   const candidates = await endDelivered(leg, { candidates: [{ row, message }], receipts });
   if (candidates.length === 0) {
@@ -97,6 +100,14 @@ export async function deliverByHand(
   }
   const consensusProofs = place.kind === "proofs" ? describeCarried(place, part.simulation) : undefined;
   return await sendByHand(leg, { part, candidates, consensusProofs, isDryRun });
+}
+
+/** Reads afresh whether another account alone may deliver the message. */
+async function findGate(leg: LegRun, message: Message): Promise<string | undefined> {
+  const receiver = toReceiver(message);
+  leg.target.gates?.forget(receiver);
+  const [gate] = await leg.target.gates?.fetchGates([receiver], leg.signal) ?? [];
+  return explainClosed(gate, leg);
 }
 
 /** Finds out, before anything is proved, whether the hub's limits of its sender keep the message out. */
@@ -233,17 +244,10 @@ type ProofPlace = { readonly kind: "known"; readonly height: bigint } | NeededPr
 async function findProofPlace(leg: LegRun, row: MessageRow): Promise<ProofPlace> {
   const [source, target] = [leg.source.id.stateMachine, leg.target.id.stateMachine];
   const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
-  const { height, nowSec, challengePeriodSec, isFrozen } = view;
+  const { height, challengePeriodSec, isFrozen } = view;
   if (isFrozen) return { kind: "none", text: `${target} is frozen and takes no messages.` };
   if (height < row.seenAtHeight) return await findNeededProofs(leg, row, view);
-  const rule: ChallengeRule = {
-    nowSec,
-    challengePeriodSec,
-    comparison: leg.target.capabilities.challengeRule,
-  };
-  if (isMatured(nowSec, rule)) return { kind: "known", height };
-  const updatedAtSec = await leg.target.reads.fetchUpdateTime({ id: leg.source.id, height }, leg.signal);
-  const matured = newestMatured(updatedAtSec === undefined ? [] : [{ height, updatedAtSec }], rule);
+  const matured = await new MaturedHeights(leg.target).find(view, leg.source.id, leg.signal);
   if (matured !== undefined) return { kind: "known", height: matured };
   const text =
     `The challenge period (${challengePeriodSec} s) of block ${height} of ${source} on ${target} is not over.`;

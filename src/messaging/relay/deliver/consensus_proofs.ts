@@ -22,11 +22,11 @@ import {
 } from "../decisions/rotation_reward.ts";
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, hold, stillOpen } from "../messages.ts";
+import { type Candidate, findOwnPayment, hold, stillOpen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { readRevenues } from "./revenue.ts";
 import { type ConsensusResult, isProofUnderWay, sendConsensus } from "./send.ts";
-import { holdSuspended } from "../limits/suspension.ts";
+import { holdBack } from "../limits/gates.ts";
 
 /** Proofs to send in one transaction without messages. */
 export interface ProofsAlone {
@@ -245,7 +245,7 @@ export function wakeUnpaid({ ledger, bundles, source, target }: Leg): void {
 
 /** Lists due messages that the target cannot verify yet. */
 function listDueAbove(
-  { ledger, clock, source, target }: Leg,
+  { ledger, clock, source, target, isForPayments }: Leg,
   { height, nowSec }: CounterpartyView,
   limit: number,
 ): readonly MessageRow[] {
@@ -254,6 +254,7 @@ function listDueAbove(
     target: target.id.stateMachine,
     nowMs: clock.now(),
     limit,
+    isForPayments,
     targetNowSec: nowSec,
     afterKey: { seenAtHeight: height, nonce: LAST_NONCE, commitment: LAST_COMMITMENT },
   });
@@ -270,7 +271,7 @@ async function sendAhead(
   const { view, height, proofs, left } = work;
   const isWanted = (kind: Candidate["row"]["kind"]): boolean => kind !== "get";
   const { ready } = listReady(leg, { view, proofHeight: height, isWanted });
-  const travelling = leg.ledger.transaction(() => holdSuspended(leg, ready));
+  const travelling = await holdBack(leg, ready);
   const above = travelling.filter(({ row }) => row.seenAtHeight > view.height);
   if (above.length === 0) return "held";
   const receipts = await leg.target.reads.fetchReceipts(above.map(({ message }) => message), leg.signal);
@@ -299,7 +300,9 @@ async function decideAhead(
   },
 ): Promise<{ readonly isPaid: boolean; readonly maxGasPriceWei?: bigint | undefined }> {
   const { profit } = leg;
-  if (profit === undefined || profit.minimumPercent === 0) return { isPaid: true };
+  // Even when everything is delivered, a payment to us must not be spent on its own delivery.
+  const isOwnMoney = work.open.every(({ row }) => findOwnPayment(leg, row) !== undefined);
+  if (profit === undefined || (profit.minimumPercent === 0 && !isOwnMoney)) return { isPaid: true };
   const revenues = await readRevenues({ ...leg, profit }, work.open);
   const price = await profit.price.fetchPrice(leg.signal);
   const { gasUsed, dataCostWei, gasPriceWei } = work.simulation;
@@ -323,7 +326,8 @@ async function decideAhead(
     const gas = consensusProofs.gas + USUAL_MESSAGE_GAS * BigInt(deliver.length);
     const { dataCostWei } = consensusProofs;
     const { offered18 } = numbers;
-    const maxGasPriceWei = signingBoundWei({ gas, dataCostWei, offered18, price27, profitPercent });
+    const bound = { gas, dataCostWei, offered18, price27, profitPercent };
+    const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
     return { isPaid: true, maxGasPriceWei };
   }
   const held = new Map(rest.map((verdict) => [verdict.id, verdict.numbers]));

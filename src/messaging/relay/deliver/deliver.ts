@@ -9,17 +9,16 @@ import type { Message } from "../../../core/ismp/message.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";
 import { packApart } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
-import { competitorBackoffMs } from "../decisions/competition.ts";
 import { listAdmitted, listReady, withoutRefusedSenders } from "../due_messages.ts";
 import { endDelivered, expire } from "../receipts.ts";
 import { confirmUnknown } from "./gone_requests.ts";
 import { countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
-import type { Leg, LegRun, RelayContext } from "../leg.ts";
+import type { Leg, LegRun } from "../leg.ts";
 import { type Candidate, hold, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
-import { losesGasOnRace, readCompetition } from "../limits/competitors.ts";
+import { readBackoffMs } from "../limits/competitors.ts";
 import { send, type SendInput } from "./send.ts";
 import { findDeliverable } from "./bisect_batch.ts";
-import { holdSuspended } from "../limits/suspension.ts";
+import { holdBack } from "../limits/gates.ts";
 import { filterProfitable } from "./profitability.ts";
 import { findSpendingStop, isUnfunded } from "../limits/spending.ts";
 
@@ -65,8 +64,9 @@ export async function deliverDue(
   const wanted = { ...facts, isWanted, batches: max };
   const { fresh, refused, hasMore } = await listAdmitted(leg, wanted);
   if (fresh.length + refused.length === 0) return { sent: 0, hasMore };
+  const unheld = await holdBack(leg, fresh);
   const [candidates, refusedBefore] = leg.ledger.transaction(() => [
-    leaveToCompetitors(leg, holdSuspended(leg, fresh)),
+    leaveToCompetitors(leg, unheld),
     leaveToCompetitors(leg, refused),
   ]);
   // Every row left out was held.
@@ -91,13 +91,9 @@ export async function deliverDue(
 
 /** Holds messages that faster competitors may deliver first. */
 function leaveToCompetitors(leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
-  const { target, pollIntervalMs } = leg;
-  if (!losesGasOnRace(target) || target.relayer === undefined) return candidates;
-  const competition = readCompetition(leg);
-  const ourself = target.relayer;
   return candidates.filter(({ row }) => {
     if (row.reason === "race" || row.reason === "reverted") return true; // competitors had their chance
-    const waitMs = competitorBackoffMs(competition, { height: row.seenAtHeight, ourself, pollIntervalMs });
+    const waitMs = readBackoffMs(leg, row, leg.pollIntervalMs);
     if (waitMs === 0) return true;
     const nextAttemptAtMs = leg.clock.now() + waitMs;
     transition(leg, row, {
@@ -348,7 +344,7 @@ async function sendPrepared(
  * instead of being held for good.
  */
 function markAllRefused(
-  context: RelayContext,
+  context: LegRun,
   batch: { readonly candidates: readonly Candidate[]; readonly consensusProofs: readonly Uint8Array[] },
   refused: readonly Refused[],
 ): void {

@@ -14,7 +14,7 @@ import { coveringPriceWei, type PriceBoundInput, signingBoundWei } from "../deci
 import { findGoneRequests } from "./gone_requests.ts";
 import type { NativePrice } from "../../../core/evm/native_price.ts";
 import type { DecisionRow } from "../../ledger/ledger.ts";
-import type { LegProfit, LegRun, RelayContext, RelaySettings } from "../leg.ts";
+import type { LegProfit, LegRun, RelaySettings, TargetContext } from "../leg.ts";
 import { type Candidate, findOwnPayment, hold, stillOpen, transition } from "../messages.ts";
 import { readRevenues, type Revenue } from "./revenue.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
@@ -148,7 +148,7 @@ function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
 
 /** Holds messages that do not pay, with their numbers; returns the rest. */
 function defer(
-  context: RelayContext,
+  context: TargetContext,
   work: {
     readonly candidates: readonly Candidate[];
     readonly held: readonly BatchVerdict[];

@@ -3,20 +3,20 @@
  * 7.2): the hub accepted them, and an EVM host takes proofs and messages in one transaction. Rotations are never
  * skipped; who pays for them is decided elsewhere.
  */
-import type { AcceptedProof, AcceptedProofs } from "../../../core/chains/hub.ts";
+import type { AcceptedProofIndex, AcceptedProofs } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { HubLightClient } from "../../../core/chains/hub_client.ts";
-import type { ChainReads, CounterpartyView } from "../../../core/chains/reads.ts";
+import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
-import type { Log } from "../../../core/telemetry/log.ts";
-import { newestProof, planRotations, type RotationStep } from "../../../core/chains/rotation_plan.ts";
+import type { Log, LogFields } from "../../../core/telemetry/log.ts";
+import { ProofLoader } from "../../../core/hub_proofs/proof_loader.ts";
+import { newerHeights, planRotations, type RotationStep } from "../../../core/hub_proofs/proof_plan.ts";
 import { fittingProofs, MAX_PROOFS_AT_ONCE } from "../../../core/chains/transaction_bytes.ts";
 
 /** Hub as the source of the consensus proofs that it accepted. */
 export interface ProofSource {
-  readonly reads: Pick<ChainReads, "fetchFinalHeight">;
-  readonly acceptedProofs: Pick<AcceptedProofs, "fetchAcceptedProofs" | "fetchProofBytes" | "fetchRotations">;
+  readonly acceptedProofs: AcceptedProofs;
 }
 
 /** Hub as the source of consensus proofs, and the host that receives them. */
@@ -49,19 +49,11 @@ export interface WantedProofs {
   readonly maxBytes: number;
 }
 
-type Wanted = Pick<AcceptedProof, "height" | "newSetId">;
-
-/** Maximum number of the hub's blocks searched for accepted proofs. */
-const SEARCHED_BLOCKS = 2_000n;
-
 /** Time after which a missing capability of a handler or node is checked again, ms: both may have been upgraded. */
 const ASK_AGAIN_MS = 3_600_000;
 
-/** Cache time of the rotations that a target lacks, ms. */
-const PLAN_KEPT_MS = 60_000;
-
-/** Maximum number of proofs whose bytes are cached: those of one transaction. */
-const MAX_KEPT = 4;
+/** Cache time of the authority set of a target that lacks rotations, ms. */
+const SET_KEPT_MS = 60_000;
 
 /** Time after which missing proof bytes are reported, ms: until then the node may still receive them. */
 const MISSING_REPORT_AFTER_MS = 300_000;
@@ -74,32 +66,31 @@ export interface FollowerDeps {
   readonly everyMs: number;
 }
 
+/** What keeps proofs from being sent to a target, logged once. */
+type OnceWarned = "accepted_proofs_unavailable" | "client_layout_unknown";
+
 /** Follows the accepted proofs of the hub for one target. Its state can be read again. */
 export class ProofFollower {
   readonly #bundles: Bundles;
   readonly #deps: FollowerDeps;
-  #searchedTo = 0n;
+  readonly #loader: ProofLoader;
+  /** Proofs that the hub listed when it was last polled. */
+  #index: AcceptedProofIndex = { rotations: new Map(), messaging: [] };
   #searchAfterMs = 0;
-  #proofs: readonly AcceptedProof[] = [];
   #canBundle: boolean | undefined;
   #askAgainAtMs = 0;
-  /**
-   * Rotations that the target lacked when last read. "None" stays valid: later rotations are among the accepted proofs.
-   */
-  #missing:
-    | { readonly steps: readonly RotationStep[]; readonly atHeight: bigint; readonly untilMs: number }
-    | undefined;
+  /** Authority set of the target when it was last read: it only moves on. */
+  #set: { readonly id: bigint; readonly atHeight: bigint; readonly untilMs: number } | undefined;
   #missingSet: bigint | undefined;
-  #hasReportedNode = false;
+  readonly #warned = new Set<OnceWarned>();
   #hasReportedLarge = false;
   /** Time since which the node lacks wanted bytes, and whether that was reported. */
   #missingBytes: { readonly sinceMs: number; readonly isReported: boolean } | undefined;
-  /** Loaded bytes, newest last. */
-  #loaded: readonly { readonly wanted: Wanted; readonly bytes: Uint8Array }[] = [];
 
   constructor(bundles: Bundles, deps: FollowerDeps) {
     this.#bundles = bundles;
     this.#deps = deps;
+    this.#loader = new ProofLoader(bundles.hub.acceptedProofs, deps);
   }
 
   /**
@@ -108,16 +99,22 @@ export class ProofFollower {
    */
   poll(view: CounterpartyView, signal: AbortSignal): Promise<ProofPollResult | undefined> {
     return this.#whileAble(view, async () => {
-      await this.#search(view, signal);
-      const newest = newestProof(this.#proofs, view.height);
-      const kept = this.#missing;
-      const isKnown = kept !== undefined && this.#deps.clock.now() < kept.untilMs &&
-        (kept.steps.length === 0 || kept.atHeight === view.height);
-      const steps = isKnown ? kept.steps : await this.#findMissing(view, newest, signal);
+      if (this.#deps.clock.now() >= this.#searchAfterMs) {
+        this.#index = await this.#bundles.hub.acceptedProofs.fetchAcceptedIndex(signal);
+        this.#searchAfterMs = this.#deps.clock.now() + this.#deps.everyMs;
+      }
+      const steps = this.#findMissing(await this.#fetchSet(view, signal));
       if (steps === undefined) return undefined;
-      const height = heightAfter(view, steps, newest);
-      if (height === undefined && steps.length === 0) return undefined;
-      return { missingSets: steps.map(({ newSetId }) => newSetId), height };
+      const newest = [
+        ...newerHeights(this.#index, view.height).slice(0, 1),
+        ...steps.map(({ height }) => height),
+      ];
+      const height = newest.reduce((a, b) => a > b ? a : b, view.height);
+      if (height === view.height && steps.length === 0) return undefined;
+      return {
+        missingSets: steps.map(({ newSetId }) => newSetId),
+        height: height === view.height ? undefined : height,
+      };
     }, signal);
   }
 
@@ -126,18 +123,24 @@ export class ProofFollower {
    */
   load(view: CounterpartyView, wanted: WantedProofs, signal: AbortSignal): Promise<NextProofs | undefined> {
     return this.#whileAble(view, async () => {
-      const newest = newestProof(this.#proofs, view.height);
-      const steps = await this.#findMissing(view, newest, signal);
+      const steps = this.#findMissing(await this.#readSet(view, signal));
       if (steps === undefined) return undefined;
-      const height = heightAfter(view, steps, newest) ?? view.height;
-      const isRotation = newest !== undefined && steps.some((step) => step.height === newest.height);
-      const last = wanted.what === "all" && newest !== undefined && !isRotation ? [newest] : [];
-      const all: readonly Wanted[] = [...steps, ...last];
-      const loaded = await this.#loadFirst(all, signal);
+      const rotations = await this.#loader.loadRotations(steps, signal);
+      const known = [view.height, ...steps.map(({ height }) => height)].reduce((a, b) => a > b ? a : b);
+      const newer = wanted.what === "all" ? newerHeights(this.#index, known) : [];
+      const isNext = rotations.length === steps.length && steps.length < MAX_PROOFS_AT_ONCE;
+      const newest = isNext ? await this.#loader.loadFirst(newer, signal) : undefined;
+      const loaded = newest === undefined ? rotations : [...rotations, newest];
+      const [wantedFirst] = [...steps, ...newer.map((height) => ({ height, newSetId: undefined }))];
+      const isUsable = loaded.length > 0 || wantedFirst === undefined || this.#loader.isSkipped(wantedFirst);
+      this.#noteBytes(wantedFirst?.height, isUsable);
       const proofs = fittingProofs(loaded, { maxProofs: MAX_PROOFS_AT_ONCE, maxBytes: wanted.maxBytes });
       const [first] = proofs;
       if (first === undefined || this.#isTooLarge(first.bytes, wanted.maxBytes)) return undefined;
-      return { proofs: proofs.map(({ bytes }) => bytes), left: all.length - proofs.length, height };
+      // A newest proof that cannot be had is not waited for.
+      const height = newest?.height ?? (isNext ? known : newer[0] ?? known);
+      const all = steps.length + (height > known ? 1 : 0);
+      return { proofs: proofs.map(({ bytes }) => bytes), left: all - proofs.length, height };
     }, signal);
   }
 
@@ -153,7 +156,7 @@ export class ProofFollower {
     } catch (error) {
       if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
       this.#noteUnable();
-      this.#reportNode();
+      this.#warnOnce("accepted_proofs_unavailable");
       return undefined;
     }
   }
@@ -163,13 +166,11 @@ export class ProofFollower {
     this.#askAgainAtMs = this.#deps.clock.now() + ASK_AGAIN_MS;
   }
 
-  #reportNode(): void {
-    if (this.#hasReportedNode) return;
-    this.#hasReportedNode = true;
-    this.#deps.log.warn(
-      "accepted_proofs_unavailable",
-      { chain: this.#bundles.receiver.id.stateMachine },
-    );
+  /** Logs once what keeps proofs from being sent to the target. */
+  #warnOnce(event: OnceWarned, fields: LogFields = {}): void {
+    if (this.#warned.has(event)) return;
+    this.#warned.add(event);
+    this.#deps.log.warn(event, { chain: this.#bundles.receiver.id.stateMachine, ...fields });
   }
 
   /** True for a proof that is too large for any transaction, which is logged once. */
@@ -189,8 +190,8 @@ export class ProofFollower {
   }
 
   /** Periodically reports that proofs cannot be sent because the node lacks their bytes. */
-  #noteBytes(height: bigint, bytes: Uint8Array | undefined): void {
-    if (bytes !== undefined) {
+  #noteBytes(height: bigint | undefined, areThere: boolean): void {
+    if (areThere) {
       this.#missingBytes = undefined;
       return;
     }
@@ -211,37 +212,43 @@ export class ProofFollower {
     }
     if (this.#canBundle === undefined) {
       const { receiver } = this.#bundles;
-      const [hasBatchCall, setId] = await Promise.all([
+      const [hasBatchCall, { setId, stateBytes }] = await Promise.all([
         receiver.hubClient.fetchHasBatchCall(signal),
-        receiver.hubClient.fetchAuthoritySetId(signal),
+        receiver.hubClient.fetchAuthoritySet(signal),
       ]);
+      if (setId === undefined) this.#warnOnce("client_layout_unknown", { bytes: stateBytes });
       if (hasBatchCall && setId !== undefined) this.#canBundle = true;
       else this.#noteUnable();
     }
     return this.#canBundle === true;
   }
 
-  /** Finds the rotations that the target lacks before it can accept `newest`; `undefined`: they are not available. */
-  async #findMissing(
-    { height: atHeight }: CounterpartyView,
-    newest: AcceptedProof | undefined,
-    signal: AbortSignal,
-  ): Promise<readonly RotationStep[] | undefined> {
-    this.#missing = undefined;
-    const [setId, rotations] = await Promise.all([
-      this.#bundles.receiver.hubClient.fetchAuthoritySetId(signal),
-      this.#bundles.hub.acceptedProofs.fetchRotations(signal),
-    ]);
-    if (setId === undefined) return undefined;
-    const plan = planRotations(rotations, { setId, newest });
-    if (plan.kind === "gap") {
-      this.#reportGap(plan.missing);
-      return undefined;
+  /** Returns the target's authority set; it is read again when rotations follow, and some time has passed. */
+  async #fetchSet(view: CounterpartyView, signal: AbortSignal): Promise<bigint | undefined> {
+    const known = this.#set;
+    if (known !== undefined) {
+      const isNewest = [...this.#index.rotations.keys()].every((set) => set <= known.id);
+      const isFresh = known.atHeight === view.height && this.#deps.clock.now() < known.untilMs;
+      if (isNewest || isFresh) return known.id;
     }
-    const { steps } = plan;
-    const untilMs = steps.length === 0 ? Infinity : this.#deps.clock.now() + PLAN_KEPT_MS;
-    this.#missing = { steps, atHeight, untilMs };
-    return steps;
+    return await this.#readSet(view, signal);
+  }
+
+  /** Reads the target's authority set; `undefined`: its client has another layout by now. */
+  async #readSet({ height: atHeight }: CounterpartyView, signal: AbortSignal): Promise<bigint | undefined> {
+    const { setId } = await this.#bundles.receiver.hubClient.fetchAuthoritySet(signal);
+    if (setId === undefined) this.#canBundle = undefined;
+    else this.#set = { id: setId, atHeight, untilMs: this.#deps.clock.now() + SET_KEPT_MS };
+    return setId;
+  }
+
+  /** Finds the rotations that the target lacks before it can accept newer proofs; `undefined`: one is not available. */
+  #findMissing(setId: bigint | undefined): readonly RotationStep[] | undefined {
+    if (setId === undefined) return undefined;
+    const plan = planRotations(this.#index, setId);
+    if (plan.kind === "rotations") return plan.steps;
+    this.#reportGap(plan.missing);
+    return undefined;
   }
 
   /** Reports once each set that can no longer be reached. */
@@ -256,64 +263,4 @@ export class ProofFollower {
       },
     );
   }
-
-  /** Reads the proofs that the hub accepted in blocks not searched yet, unless that was just done. */
-  async #search(view: CounterpartyView, signal: AbortSignal): Promise<void> {
-    if (this.#deps.clock.now() >= this.#searchAfterMs) await this.#searchNow(view, signal);
-    this.#proofs = this.#proofs.filter(({ height }) => height > view.height);
-  }
-
-  async #searchNow(view: CounterpartyView, signal: AbortSignal): Promise<void> {
-    const { hub } = this.#bundles;
-    const head = await hub.reads.fetchFinalHeight(signal);
-    const floor = head > SEARCHED_BLOCKS ? head - SEARCHED_BLOCKS : 0n;
-    // A proof about a height is accepted in a later block.
-    const from = [this.#searchedTo, view.height, floor].reduce((a, b) => a > b ? a : b) + 1n;
-    if (from <= head) {
-      const found = await hub.acceptedProofs.fetchAcceptedProofs(from, head, signal);
-      this.#proofs = [...this.#proofs, ...found];
-      this.#searchedTo = head;
-      if (found.some(({ newSetId }) => newSetId !== undefined)) this.#missing = undefined;
-    }
-    this.#searchAfterMs = this.#deps.clock.now() + this.#deps.everyMs;
-  }
-
-  /** Loads the first wanted proofs without a gap, as many as fit together. */
-  async #loadFirst(
-    all: readonly Wanted[],
-    signal: AbortSignal,
-  ): Promise<readonly { readonly wanted: Wanted; readonly bytes: Uint8Array }[]> {
-    const first = all.slice(0, MAX_PROOFS_AT_ONCE);
-    const found = await Promise.all(first.map((wanted) => this.#loadOne(wanted, signal)));
-    const loaded: { readonly wanted: Wanted; readonly bytes: Uint8Array }[] = [];
-    for (const [index, wanted] of first.entries()) {
-      const bytes = found[index];
-      if (index === 0) this.#noteBytes(wanted.height, bytes);
-      if (bytes === undefined) break;
-      loaded.push({ wanted, bytes });
-    }
-    const others = this.#loaded.filter(({ wanted }) => !loaded.some((one) => isSame(one.wanted, wanted)));
-    this.#loaded = [...others, ...loaded].slice(-MAX_KEPT);
-    return loaded;
-  }
-
-  #loadOne(wanted: Wanted, signal: AbortSignal): Promise<Uint8Array | undefined> {
-    const known = this.#loaded.find((one) => isSame(one.wanted, wanted));
-    if (known !== undefined) return Promise.resolve(known.bytes);
-    return this.#bundles.hub.acceptedProofs.fetchProofBytes(wanted, signal);
-  }
-}
-
-function isSame(one: Wanted, other: Wanted): boolean {
-  return one.height === other.height && one.newSetId === other.newSetId;
-}
-
-/** Computes the height that the target knows after the rotations and the newest proof; `undefined`: no new one. */
-function heightAfter(
-  view: CounterpartyView,
-  steps: readonly RotationStep[],
-  newest: AcceptedProof | undefined,
-): bigint | undefined {
-  const height = newest?.height ?? steps.at(-1)?.height;
-  return height === undefined || height <= view.height ? undefined : height;
 }

@@ -2,7 +2,7 @@
  * Signs a deliverable batch, writes it to the journal, and only then sends it to the target
  * (docs/architecture/messaging.md, I3). Receipts are read again for that, or a moment ago with the last simulation (I5).
  */
-import type { RelayerHubCall } from "../../../core/chains/hub.ts";
+import type { RelayerHubCall, RelayerHubCalls } from "../../../core/chains/hub.ts";
 import type {
   BroadcastResult,
   Delivery,
@@ -23,14 +23,7 @@ import {
   noteRefusedFunds,
   stopUncovered,
 } from "../limits/spending.ts";
-import {
-  type AnswerTaker,
-  type Leg,
-  legName,
-  type LegRun,
-  type RelayContext,
-  type RelayDeps,
-} from "../leg.ts";
+import { type Leg, legName, type LegRun, type RelayDeps } from "../leg.ts";
 import { type Candidate, hold, markRefused, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
@@ -100,7 +93,7 @@ export async function sendConsensus(
     }
     if (signing.kind === "refused") noteRefusedFunds(leg, signing.refusal);
     if (signing.kind === "proofs_known") {
-      noteProofsKnown(leg, signing);
+      leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
       return "known";
     }
     if (signing.kind !== "signed") return "refused";
@@ -122,13 +115,6 @@ export async function sendConsensus(
     return leg.ledger.submissions.find(id)?.state === "dropped" ? "refused" : "sent";
   };
   return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, leg.signal));
-}
-
-function noteProofsKnown(
-  leg: Leg,
-  { from }: Extract<SigningResult, { kind: "proofs_known" }>,
-): void {
-  leg.log.debug("proofs_already_known", { leg: legName(leg), from });
 }
 
 /** Batch whose cost what is left of the loss limit does not cover. */
@@ -197,7 +183,7 @@ async function sendInTurn(
   }
   if (signing.kind === "proofs_known") {
     // The messages stay due: the next round proves them at the height that the chain knows then.
-    noteProofsKnown(leg, signing);
+    leg.log.debug("proofs_already_known", { leg: legName(leg), from: signing.from });
     return { sent: 0, again: [], isOutdated: true };
   }
   if (signing.kind === "refused") {
@@ -231,7 +217,7 @@ async function sendInTurn(
 export async function sendHubCall(
   leg: LegRun,
   work: {
-    readonly hub: AnswerTaker;
+    readonly hub: RelayerHubCalls;
     readonly call: RelayerHubCall;
     readonly candidates: readonly Candidate[];
   },
@@ -281,7 +267,7 @@ async function journalAndSend(
  * now. A batch that is too large may be sent in two halves; messages that the refusal does not concern continue.
  */
 function applyRefusal(
-  context: RelayContext,
+  context: LegRun,
   candidates: readonly Candidate[],
   refusal: Refusal,
 ): readonly Candidate[] {

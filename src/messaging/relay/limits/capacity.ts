@@ -8,7 +8,7 @@ import type { SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../decisions/competition.ts";
 import { isSpendingStopped, isUnfunded } from "./spending.ts";
 import type { TargetContext } from "../leg.ts";
-import { losesGasOnRace, readCompetition } from "./competitors.ts";
+import { readCompetition } from "./competitors.ts";
 import * as z from "zod";
 import { learnMaxBytes, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
 
@@ -21,15 +21,15 @@ export function hasRoom(context: TargetContext): boolean {
 export function countRoom(context: TargetContext): number {
   if (isUnfunded(context) || isSpendingStopped(context)) return 0;
   const waiting = context.ledger.submissions.listInFlight(context.target.id.stateMachine)
-    .filter(({ kind }) => !isHubCall(kind));
-  const max = losesGasOnRace(context.target) ? inFlightLimit(readCompetition(context)) : MAX_IN_FLIGHT;
+    .filter(({ kind }) => !HUB_CALLS.includes(kind));
+  const max = context.target.capabilities.losesGasOnRace
+    ? inFlightLimit(readCompetition(context))
+    : MAX_IN_FLIGHT;
   return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, max - waiting.length) : 0;
 }
 
-/** True for claims and withdrawals: they are sent to the hub alongside messages and share no nonce with them. */
-function isHubCall(kind: SubmissionKind): boolean {
-  return kind === "accumulate" || kind === "withdraw" || kind === "claim";
-}
+/** Claims and withdrawals: they are sent to the hub alongside messages and share no nonce with them. */
+const HUB_CALLS: readonly SubmissionKind[] = ["accumulate", "withdraw", "claim"];
 
 /** Time for which a refusal counts, ms (6 hours): the node may have been replaced by then. */
 const REMEMBERED_MS = 6 * 3_600_000;

@@ -9,6 +9,7 @@ import {
   afterCompetitorSeen,
   afterWin,
   type Competition,
+  competitorBackoffMs,
   NO_COMPETITION,
   recall,
 } from "../decisions/competition.ts";
@@ -23,11 +24,6 @@ const competitionSchema = z.object({
   competitors: z.array(z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/.test(value))),
 });
 
-/** True when a late delivery costs gas; refused unsigned extrinsics cost nothing. */
-export function losesGasOnRace(target: Pick<Chain, "capabilities">): boolean {
-  return target.capabilities.losesGasOnRace;
-}
-
 /** Reads the state of competition on the target. */
 export function readCompetition(context: TargetContext): Competition {
   const text = context.ledger.meta.find(competitionKey(context.target));
@@ -38,32 +34,34 @@ export function readCompetition(context: TargetContext): Competition {
 
 /** Records a successful transaction of ours. Call it within a ledger transaction. */
 export function rememberWin(context: TargetContext): void {
-  if (!losesGasOnRace(context.target)) return;
+  if (!context.target.capabilities.losesGasOnRace) return;
   const old = readCompetition(context);
   const now = afterWin(old);
   if (now !== old) writeCompetition(context, now);
 }
 
-/** Records deliveries of other relayers. Call it within a ledger transaction. */
+/**
+ * Records deliveries of other relayers; a loss without any is one of consensus proofs that were mined after another
+ * relayer's. Call it within a ledger transaction.
+ */
 export function rememberCompetitors(
   context: TargetContext,
   seen: { readonly relayers: readonly Uint8Array[]; readonly isLoss: boolean },
 ): void {
-  if (seen.relayers.length > 0) noteCompetition(context, seen);
-}
-
-/** Records consensus proofs of ours that were mined after another relayer's. Call it within a ledger transaction. */
-export function rememberWastedProofs(context: TargetContext): void {
-  noteCompetition(context, { relayers: [], isLoss: true });
-}
-
-function noteCompetition(
-  context: TargetContext,
-  seen: { readonly relayers: readonly Uint8Array[]; readonly isLoss: boolean },
-): void {
-  if (!losesGasOnRace(context.target)) return;
+  if (!context.target.capabilities.losesGasOnRace || (seen.relayers.length === 0 && !seen.isLoss)) return;
   const nowMs = context.clock.now();
   writeCompetition(context, afterCompetitorSeen(readCompetition(context), { ...seen, nowMs }));
+}
+
+/** Computes for how long a message is left to competitors, ms; 0 where a late delivery costs nothing. */
+export function readBackoffMs(
+  context: TargetContext,
+  { seenAtHeight: height }: Pick<MessageRow, "seenAtHeight">,
+  pollIntervalMs: number,
+): number {
+  const { capabilities, relayer: ourself } = context.target;
+  if (!capabilities.losesGasOnRace || ourself === undefined) return 0;
+  return competitorBackoffMs(readCompetition(context), { height, ourself, pollIntervalMs });
 }
 
 function writeCompetition(context: TargetContext, competition: Competition): void {

@@ -14,7 +14,8 @@ import type {
 } from "../../ledger/ledger.ts";
 import type { PriceSource } from "../../../core/pricing/price_source.ts";
 import { toHash256 } from "../../../core/encoding/bytes.ts";
-import type { Leg, RelayDeps, Settling, TargetContext } from "../leg.ts";
+import type { Leg, RelayContext, Settling, TargetContext } from "../leg.ts";
+import { findOwnPayment } from "../messages.ts";
 import * as z from "zod";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import { stoppedUntilMs } from "../decisions/spending_summary.ts";
@@ -39,11 +40,6 @@ export function noteOffers(
   if (known.length > 0) context.ledger.messages.noteOffers(context.target.id.stateMachine, known);
 }
 
-/** True for the hub's POST that carries our own payment: its budget is not revenue. */
-function isOwnPayment({ ledger }: RelayDeps, { requestCommitment }: MessageRow): boolean {
-  return ledger.withdrawals.findByCommitment(requestCommitment) !== undefined;
-}
-
 /** Decides the rule by which the messages of a batch are sent, from their current rows. */
 export function decideAllowance(
   leg: Leg,
@@ -51,7 +47,8 @@ export function decideAllowance(
 ): Allowance | undefined {
   if (leg.target.gas === undefined) return { rule: "free" };
   if (leg.profit === undefined || leg.profit.minimumPercent === 0) return { rule: "no_minimum" };
-  const offers = rows.filter((row) => !isOwnPayment(leg, row))
+  // The budget of our own payments is no revenue.
+  const offers = rows.filter((row) => findOwnPayment(leg, row) === undefined)
     .flatMap(({ offeredUsd18 }) => offeredUsd18 === undefined ? [] : [offeredUsd18]);
   const offeredUsd18 = offers.reduce((sum, offer) => sum + offer, 0n);
   return { rule: offers.length === rows.length ? "profit" : "always", offeredUsd18 };
@@ -75,7 +72,7 @@ export async function readPaid(
  * transaction.
  */
 export function noteSpent(
-  context: RelayDeps,
+  context: RelayContext,
   row: SubmissionRow,
   outcome: {
     /** Its cost; `undefined`: it was free, or that is known already. */
@@ -109,7 +106,7 @@ function classifyResult(
 
 /** Sums the offers of the delivered messages as last recorded; `undefined`: their fees have not been read yet. */
 function sumRevenue(
-  context: RelayDeps,
+  context: RelayContext,
   row: SubmissionRow,
   result: SpendingResult,
 ): bigint | undefined {
@@ -121,7 +118,9 @@ function sumRevenue(
     outcome === "handled" ? [commitment] : []
   );
   return context.ledger.messages.findAll(handled, row.submission.chain)
-    .flatMap((message) => message === undefined || isOwnPayment(context, message) ? [] : [message])
+    .flatMap((message) =>
+      message === undefined || findOwnPayment(context, message) !== undefined ? [] : [message]
+    )
     .reduce((sum, { offeredUsd18 = 0n }) => sum + offeredUsd18, 0n);
 }
 

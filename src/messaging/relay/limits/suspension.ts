@@ -8,16 +8,14 @@ import { type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
-import { toRequest } from "../decisions/route.ts";
+import { toReceiver, toRequest } from "../decisions/route.ts";
 import { afterFailure, afterSuccess, judgeSuspended } from "../decisions/suspension.ts";
-import type { Leg, RelayDeps, RelaySettings, TargetContext } from "../leg.ts";
+import type { Leg, RelayDeps, TargetContext } from "../leg.ts";
 import { type Candidate, findOwnPayment, parseRow, transition } from "../messages.ts";
-import { losesGasOnRace } from "./competitors.ts";
 
-/** Derives the pair that a message belongs to. The response to a GET request is received by the requesting module. */
+/** Derives the pair that a message belongs to. */
 export function toSuspensionKey(message: Message, target: StateMachine): SuspensionKey {
-  const { from } = toRequest(message);
-  return { target, from, to: message.kind === "post" ? message.request.to : from };
+  return { target, from: toRequest(message).from, to: toReceiver(message) };
 }
 
 function nameOf({ from, to }: Pick<SuspensionKey, "from" | "to">): string {
@@ -33,7 +31,7 @@ export function noteNotExecuted(
   failed: { readonly row: MessageRow; readonly transaction: Hash256 },
 ): number | undefined {
   if (
-    !losesGasOnRace(context.target) || findOwnPayment(context, failed.row) !== undefined
+    !context.target.capabilities.losesGasOnRace || findOwnPayment(context, failed.row) !== undefined
   ) return undefined;
   const { suspensions } = context.ledger;
   const key = toSuspensionKey(parseRow(failed.row), context.target.id.stateMachine);
@@ -64,7 +62,7 @@ export function noteExecuted(
   for (const pair of suspensions.listActive(context.target.id.stateMachine)) {
     if (pair.trial === undefined || !delivered.includes(pair.trial)) continue;
     suspensions.write({ ...pair, ...afterSuccess(pair) });
-    wakeSuspended(context, pair);
+    context.ledger.messages.wake(context.settings.hub, pair.target, "suspended");
     context.log.info("modules_resumed", {
       chain: pair.target,
       from: toHex(pair.from),
@@ -81,12 +79,6 @@ export function forgetFailure(context: RelayDeps, { submission, legSource }: Sub
     suspensions.remove(pair);
     if (legSource !== undefined) messages.wake(legSource, pair.target, "suspended");
   }
-}
-
-/** Context of releasing messages. */
-interface SuspensionContext {
-  readonly ledger: Ledger;
-  readonly settings: Pick<RelaySettings, "hub">;
 }
 
 /** Selection of module pairs; an absent field matches everything. */
@@ -111,7 +103,13 @@ export function releaseAll(
   return ledger.transaction(() => {
     const active = chains.flatMap((chain) => ledger.suspensions.listActive(chain));
     const meant = active.filter((pair) => isMeant(pair, choice));
-    for (const pair of meant) releasePair({ ledger, settings: { hub } }, pair);
+    // Those of other pairs are held again when they are attempted.
+    for (const pair of meant) {
+      ledger.suspensions.remove(pair);
+      for (const reason of ["suspended", "not_executed"] as const) {
+        ledger.messages.wake(hub, pair.target, reason);
+      }
+    }
     return meant;
   });
 }
@@ -121,30 +119,12 @@ function isMeant(pair: SuspensionRow, { chain, from, to }: ReleaseChoice): boole
     (to ?? toHex(pair.to)) === toHex(pair.to);
 }
 
-/** Removes a pair and its failures on an operator's command: its messages are due again. */
-function releasePair(
-  context: SuspensionContext,
-  pair: SuspensionKey,
-): void {
-  context.ledger.suspensions.remove(pair);
-  wakeSuspended(context, pair);
-  context.ledger.messages.wake(context.settings.hub, pair.target, "not_executed");
-}
-
-/** Makes suspended messages due; those of other pairs are held again when they are attempted. */
-function wakeSuspended(
-  { ledger, settings }: SuspensionContext,
-  { target }: SuspensionKey,
-): void {
-  ledger.messages.wake(settings.hub, target, "suspended");
-}
-
 /** Holds the messages of suspended pairs, except one of each pair that may be retried now. */
 export function holdSuspended(
   leg: Leg,
   candidates: readonly Candidate[],
 ): readonly Candidate[] {
-  if (!losesGasOnRace(leg.target)) return candidates;
+  if (!leg.target.capabilities.losesGasOnRace) return candidates;
   const { suspensions } = leg.ledger;
   const active = new Map(
     suspensions.listActive(leg.target.id.stateMachine).map((pair) => [nameOf(pair), pair]),

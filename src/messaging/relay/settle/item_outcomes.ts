@@ -12,11 +12,10 @@ import {
   unresolvedSubmissionStates,
 } from "../../ledger/ledger.ts";
 import { type DeliveryOutcome, judgeRevert } from "../decisions/outcome.ts";
-import { competitorBackoffMs } from "../decisions/competition.ts";
 import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
 import { hold, readMessageRow, toEndState, transition, transitionAll } from "../messages.ts";
-import { losesGasOnRace, readCompetition } from "../limits/competitors.ts";
+import { readBackoffMs } from "../limits/competitors.ts";
 import { forgetFailure, noteExecuted, noteNotExecuted } from "../limits/suspension.ts";
 
 /** Maximum random pause before an immediate retry, ms, so that competitors spread out. */
@@ -218,7 +217,7 @@ export function scheduleRetry(context: TargetContext, why: NoEffect): void {
   const pauseMs = Math.round(context.random.fraction() * RACE_PAUSE_MS);
   const { detail } = why;
   if (why.isRace || !why.isReverted) {
-    const waitMs = Math.max(pauseMs, backoffMs(context, message));
+    const waitMs = Math.max(pauseMs, readBackoffMs(context, message, 0));
     transition(context, message, {
       to: "ready",
       reason: why.reason ?? "race",
@@ -239,7 +238,10 @@ export function scheduleRetry(context: TargetContext, why: NoEffect): void {
     });
     return;
   }
-  if (verdict.kind === "alone") liftBatchLimits(context, message);
+  // The reason is found: messages that were unprofitable in small batches may use large ones again.
+  if (verdict.kind === "alone") {
+    context.ledger.messages.liftBatchLimits(message.source, message.target, "unprofitable");
+  }
   if (countReverts(context, message) < PROMPT_ATTEMPTS) {
     const attempts = message.attempts + 1;
     transition(context, message, {
@@ -254,20 +256,6 @@ export function scheduleRetry(context: TargetContext, why: NoEffect): void {
   const ownFault = message.target === context.settings.hub ? "hub_refused" : "failed";
   const retryClass = verdict.kind === "alone" ? ownFault : "transient";
   hold(context, message, { reason: "reverted", retryClass, detail });
-}
-
-/**
- * Lifts batch limits once the reason of a revert is found: messages that were unprofitable in small batches may use
- * large ones again.
- */
-function liftBatchLimits(context: RelayDeps, { source, target }: MessageRow): void {
-  context.ledger.messages.liftBatchLimits(source, target, "unprofitable");
-}
-
-function backoffMs(context: TargetContext, message: MessageRow): number {
-  if (!losesGasOnRace(context.target) || context.target.relayer === undefined) return 0;
-  const facts = { height: message.seenAtHeight, ourself: context.target.relayer, pollIntervalMs: 0 };
-  return competitorBackoffMs(readCompetition(context), facts);
 }
 
 /** Counts earlier reverts of transactions with the message, lost races excluded. */

@@ -6,11 +6,11 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { isLostRace, outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
+import { outcomesFromEvents, outcomesFromReceipts } from "../decisions/outcome.ts";
 import { applyOutcome, applyOutcomes, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
-import { rememberCompetitors, rememberWastedProofs, rememberWin } from "../limits/competitors.ts";
+import { rememberCompetitors, rememberWin } from "../limits/competitors.ts";
 import { noteSpent, type Paid, readPaid } from "../limits/spending.ts";
 
 /** Submission that is in a block. */
@@ -72,7 +72,7 @@ function recordInclusion(context: Settling, row: SubmissionRow, outcome: Include
   applyOutcomes(context, { row, ourself, seen }, ends);
   if (row.kind !== "delivery") return;
   if (outcome.advancedClient !== false) return rememberWin(context);
-  rememberWastedProofs(context);
+  rememberCompetitors(context, { relayers: [], isLoss: true });
   context.log.info("proofs_wasted", {
     chain: context.target.id.stateMachine,
     transaction: row.submission.hash,
@@ -138,7 +138,7 @@ export async function settleByReceipts(
   const head = await target.reads.fetchHeight(signal);
   const ourself = ourselfOn(target);
   const outcomes = outcomesFromReceipts(receipts, ourself);
-  const isRace = isLostRace(outcomes);
+  const isRace = outcomes.includes("delivered_by_other");
   const isReverted = end.block !== undefined;
   const others = receipts.filter((relayer, index) =>
     relayer !== undefined && outcomes[index] === "delivered_by_other"
@@ -149,7 +149,7 @@ export async function settleByReceipts(
     for (const { commitment } of all) {
       context.ledger.submissions.settleItem(row.id, commitment, "not_handled");
     }
-    rememberCompetitors(context, { relayers: others, isLoss: isReverted });
+    rememberCompetitors(context, { relayers: others, isLoss: isReverted && others.length > 0 });
     for (const [index, item] of items.entries()) {
       const outcome = outcomes[index] ?? "undelivered";
       applyOutcome(context, { row, item, outcome, ourself, seen: { kind: "receipt", head } });

@@ -5,7 +5,7 @@ import { blacklistedClaimKey } from "../../../../src/consensus/clients/arbitrum/
 import { decodeArbitrumUpdate } from "../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
-import { fetchWithLogsOf } from "../../../support/altered_answers.ts";
+import { alteringFetch, fetchWithLogsOf } from "../../../support/altered_answers.ts";
 import { l1Id, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
 import { rollupId, withArbitrum } from "./fixture.ts";
 
@@ -16,7 +16,7 @@ Deno.test("arbitrum: each assertion advances the hub once", async () => {
     const { contracts, hub, l2 } = fixture;
     const prover = fixture.prover();
     await fixture.advanceL1();
-    assert.match(await reasonForNothing(prover), /no new claim was made in L1 blocks 0 to/);
+    assert.match(await reasonForNothing(prover), /there are no new assertions in L1 blocks 0 to/);
     for (let round = 0; round < 3; round++) {
       await fixture.mineL2();
       const assertion = await contracts.createAssertion(l2);
@@ -118,7 +118,7 @@ Deno.test("arbitrum: assertions that were made while no relayer ran are found; t
     assert.equal(decodeArbitrumUpdate(again).l1Height, height + 2n);
     assert.equal(await relay(hub, prover), newest.l2Height);
     assert.match(await reasonForNothing(prover), /no claim is above/);
-    assert.match(await reasonForNothing(prover), /no new claim was made up to L1 block/);
+    assert.match(await reasonForNothing(prover), /there are no new assertions up to L1 block/);
   });
 });
 
@@ -190,10 +190,51 @@ for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
       // An empty list is believed by nobody, not even where there is nobody else to ask.
       lastBlock = 0n;
       const alone = fixture.prover({ l1Urls: [bad], l1Transport: behind });
-      assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
-      assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
+      assert.match(await reasonForNothing(alone), /there are no new (assertions|nodes) in L1 blocks/);
+      assert.match(await reasonForNothing(alone), /there are no new (assertions|nodes) in L1 blocks/);
       lastBlock = second.block;
       assert.equal(await relay(hub, alone), second.l2Height);
     });
   });
 }
+
+Deno.test("arbitrum: while the rollup's node is behind, no claim is lost, however long that takes", async () => {
+  for (const generation of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
+    await withArbitrum(generation, async (fixture) => {
+      const { contracts, hub, l2, log } = fixture;
+      let isLagging = true;
+      const prover = fixture.prover({
+        l2Transport: alteringFetch((method, result) =>
+          isLagging && method === "eth_getBlockByHash" ? null : result
+        ),
+      });
+      await fixture.mineL2();
+      const { l2Height } = generation === "ArbitrumBold"
+        ? await contracts.createAssertion(l2)
+        : await contracts.createNode(l2);
+      await fixture.advanceL1();
+      for (let poll = 0; poll < 25; poll++) {
+        assert.match(await reasonForNothing(prover), /none of 1 claims can be proved .*block_does_not_exist/);
+      }
+      assert.equal(log.linesOf("rollup_claim_unprovable").length, 1, "reported once");
+      isLagging = false;
+      assert.equal(await relay(hub, prover), l2Height);
+    });
+  }
+});
+
+Deno.test("arbitrum: a client of an unknown generation is named, and assertions are proved", async () => {
+  await withArbitrum("ArbitrumBold", async (fixture) => {
+    const { contracts, hub, l2 } = fixture;
+    const client = hub.clients.get(rollupId.consensusStateId);
+    assert.ok(client);
+    hub.clients.set(rollupId.consensusStateId, { ...client, state: client.state.with(-1, 7) });
+    await fixture.mineL2();
+    const { l2Height } = await contracts.createAssertion(l2);
+    await fixture.advanceL1();
+    const [finding] = await fixture.prover().check(never);
+    assert.deepEqual([finding?.severity, finding?.event], ["warning", "rollup_settings_unknown"]);
+    assert.match(finding?.text ?? "", /consensus type that this version does not know: assertions of BoLD/);
+    assert.equal(updatesOf(await fixture.prover().next(never)).height, l2Height);
+  });
+});

@@ -1,15 +1,15 @@
 /**
  * An Arbitrum chain on an L1, both real nodes, the rollup's headers with send roots, and a hub that has a client of it.
  */
+import { arbitrumState } from "./spec/vectors.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import { createTestClient, http } from "viem";
 import { createArbitrumProver } from "../../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
 import type { ArbitrumOptions } from "../../../../src/consensus/rollup/rollup_options.ts";
 import {
+  type ArbitrumConsensusState,
   arbitrumConsensusStateCodec,
-  type ArbitrumConsensusType,
-  initialArbitrumState,
 } from "../../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import { rollupCoreKey } from "../../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
 import { type Address, addressCodec, toAddress } from "../../../../src/core/evm/address.ts";
@@ -65,7 +65,7 @@ export interface ArbitrumFixture {
 
 /** Runs a test with a fixture of its own. */
 export async function withArbitrum(
-  consensusType: ArbitrumConsensusType,
+  consensusType: ArbitrumConsensusState["consensusType"],
   work: (fixture: ArbitrumFixture) => Promise<void>,
 ): Promise<void> {
   await using nodes = await startNodes(421614);
@@ -74,7 +74,7 @@ export async function withArbitrum(
   const core = toAddress(consensusType === "ArbitrumBold" ? contracts.rollup : contracts.nodeRollup);
   const hub = new MemoryTarget({ rules: rollupRules });
   const log = new RecordedLog();
-  const state = initialArbitrumState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
+  const state = arbitrumState({ finalizedHeight: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
   hub.addClient(
     rollupId.consensusStateId,
     consensusClientIds.arbitrum,
@@ -103,6 +103,7 @@ export async function withArbitrum(
         stateMachine: rollupId.stateMachine,
         consensusStateId: rollupId.consensusStateId,
         l1: l1Id,
+        intervalMs: 300_000,
         rollupCore: core,
         ...choice.options,
       }),

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import type { RecordedLog } from "../../../support/recorded_log.ts";
 import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
-import type { HostChain } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
 import type { EventCode } from "../../../../src/core/telemetry/events.ts";
-import { relay, startHost } from "./fixture.ts";
+import { relay, seenWith, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
@@ -106,19 +105,10 @@ Deno.test("beefy: of two relayers that do not see each other's transactions one 
   await using target = await startHost(hub);
   await hub.rotate();
   await target.host.node.setAutomine(false);
-  const blind = (chain: HostChain): HostChain =>
-    withMethods(chain, {
-      hubClient: withMethods(chain.hubClient, {
-        fetchConsensusView: async (...asked) => {
-          const view = await chain.hubClient.fetchConsensusView(...asked);
-          return {
-            ...view,
-            pendingHeight: view.state?.latestHeight ?? 0n,
-            pendingSetId: view.state?.current.id ?? 0n,
-          };
-        },
-      }),
-    });
+  const blind = seenWith(({ state }) => ({
+    pendingHeight: state?.latestHeight ?? 0n,
+    pendingSetId: state?.current.id ?? 0n,
+  }));
   await using one = relay(hub, target, { chain: blind });
   await using two = relay(hub, target, { chain: blind, account: "relayer2" });
   await one.until("both transactions", async () => (await target.host.node.getTxpoolStatus()).pending === 2);
@@ -288,6 +278,81 @@ Deno.test("beefy: a challenge period is no reason to wait with consensus", async
     async () => (await target.state()).current.id === hub.state.current.id,
   );
   assert.ok(await target.hubHeight() > height);
+});
+
+for (const what of ["withheld", "of a later kind"]) {
+  Deno.test(`beefy: while the newest accepted proof is ${what}, the next older one is delivered`, async () => {
+    await using hub = await ProvenHub.start();
+    await using target = await startHost(hub);
+    hub.post(target.stateMachine);
+    const older = await hub.proveNewest();
+    hub.post(target.stateMachine);
+    const newest = await hub.proveNewest();
+    if (what === "withheld") hub.lacking.add(newest);
+    else hub.spoilNewest((proof) => proof.with(0, 2));
+    await using relayer = relay(hub, target);
+    await relayer.until("the older height", async () => await target.hubHeight() === older);
+    const named = what === "withheld" ? "proofs_unavailable" : "proof_kind_unknown";
+    await relayer.until("what is missing is named", () => relayer.log.events("warn").includes(named));
+    await relayer.looks(2);
+    const warnings = relayer.log.events("warn");
+    assert.equal(warnings.filter((event) => event === named).length, 1);
+    assert.equal(await target.sent(), 1);
+    if (what === "withheld") hub.lacking.clear();
+    else hub.spoilNewest((proof) => proof.with(0, 0));
+    await relayer.until("the newest height", async () => await target.hubHeight() === newest);
+    assert.deepEqual(relayer.log.events("error"), []);
+  });
+}
+
+Deno.test("beefy: a rotation of a kind that is not known yet is named, and no proof goes past it", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  hub.spoilRotation((proof) => proof.with(0, 2));
+  hub.post(target.stateMachine);
+  await hub.proveNewest();
+  await using relayer = relay(hub, target);
+  await relayer.looks(2);
+  assert.deepEqual(relayer.log.events("warn"), ["proof_kind_unknown", "proofs_unavailable"]);
+  const { explanation } = relayer.log.linesOf("proofs_unavailable")[0]?.fields ?? {};
+  assert.match(String(explanation), /^the rotation to set \d+ is of a kind that this version does not know/);
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("beefy: a host whose authority sets have four fields follows rotations and heights", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub, { client: "apk" });
+  await hub.rotate();
+  await hub.rotate();
+  hub.post(target.stateMachine);
+  const height = await hub.proveNewest();
+  await using relayer = relay(hub, target);
+  await relayer.until("the newest height", async () => await target.hubHeight() === height);
+  assert.deepEqual((await target.state()).current, hub.state.current);
+  assert.deepEqual([...relayer.log.events("warn"), ...relayer.log.events("error")], []);
+});
+
+Deno.test("beefy: a host whose state has an unknown layout gets nothing, which is a warning with its length", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  let isNew = true;
+  const chain = seenWith(() => isNew ? { state: undefined, stateBytes: 384 } : {});
+  await using relayer = relay(hub, target, { chain });
+  await relayer.looks(2);
+  assert.deepEqual(relayer.log.events("warn"), ["client_layout_unknown"]);
+  assert.match(
+    String(relayer.log.linesOf("client_layout_unknown")[0]?.fields.explanation),
+    /state of 384 bytes/,
+  );
+  assert.deepEqual(relayer.log.events("error"), []);
+  assert.equal(await target.sent(), 0);
+  isNew = false;
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
 });
 
 Deno.test("beefy: a host whose consensus client is no router gets nothing, and that is reported", async () => {

@@ -13,6 +13,7 @@ import { createRelaySource } from "../../../../src/consensus/clients/beefy/relay
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import { authoritySetCodec } from "../../../../src/core/beefy/commitment.ts";
 import {
   type BeefyClientState,
@@ -34,6 +35,7 @@ import { DEADLINE_MS } from "../../../../devnet/waiting.ts";
 import { fastClock } from "../../../support/fast_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+import { withMethods } from "../../../support/with_methods.ts";
 import { PARA_ID, type ProvenHub } from "./proven_hub.ts";
 
 /** A host that follows the hub, with a relayer's view of it. */
@@ -186,7 +188,7 @@ export function deliveryTo(
   const clock = fastClock(HASTE);
   const { chain } = target.connect(options.account);
   const work = new HubWork(hub, [target.stateMachine]);
-  const accepted = createAcceptedSource({ hub, work, endpoint: "hub.example.org" });
+  const accepted = createAcceptedSource({ hub, work, clock, log, endpoint: "hub.example.org" });
   const delivery = new HostDelivery({
     clock,
     log: log.with({ chain: target.stateMachine }),
@@ -199,6 +201,21 @@ export function deliveryTo(
     ),
   });
   return { delivery, log, clock };
+}
+
+/** A chain whose host is seen with these changes. */
+export function seenWith(
+  change: (view: HostConsensusView) => Partial<HostConsensusView>,
+): (chain: HostChain) => HostChain {
+  return (chain) =>
+    withMethods(chain, {
+      hubClient: withMethods(chain.hubClient, {
+        fetchConsensusView: async (...asked) => {
+          const view = await chain.hubClient.fetchConsensusView(...asked);
+          return { ...view, ...change(view) };
+        },
+      }),
+    });
 }
 
 /** Lets a relayer bring the hub's proofs to hosts. */

@@ -1,18 +1,18 @@
 /** Decisions about hosts, proofs and blocks that need no network. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isExpired, judgeHost } from "../../../../src/consensus/clients/beefy/host_usability.ts";
+import { isExpired, judgeHost } from "../../../../src/consensus/clients/beefy/host_watch.ts";
 import { HubWork, SEARCHED_BLOCKS } from "../../../../src/consensus/clients/beefy/hub_work.ts";
 import {
   areStillNeeded,
   type BatchedProof,
   isHeightDelivered,
-} from "../../../../src/consensus/clients/beefy/proof_batch.ts";
+} from "../../../../src/consensus/clients/beefy/proof_finder.ts";
 import {
   inOrderOfPreference,
   lastMountainHeight,
   leafCountAt,
-} from "../../../../src/consensus/clients/beefy/proof_choice.ts";
+} from "../../../../src/consensus/clients/beefy/justified_blocks.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
@@ -35,6 +35,7 @@ const view: HostConsensusView = {
     current: { id: 1n, length: 4, root },
     next: { id: 2n, length: 4, root },
   },
+  stateBytes: 256,
   consensusClient: toAddress(`0x${"11".repeat(20)}`),
   hubHeight: 10n,
   acceptsHub: true,
@@ -56,7 +57,7 @@ Deno.test("beefy: what a host takes nothing for is named, the incurable first", 
   assert.equal(codeOf({ challengePeriodSec: 3_600n }), "usable");
   assert.equal(codeOf({ isFrozen: true }), "frozen");
   assert.equal(codeOf({ isFrozen: true, nowSec: 1_100n }), "expired");
-  assert.equal(codeOf({ state: undefined }), "other_client");
+  assert.equal(codeOf({ state: undefined }), "unknown_layout");
   assert.equal(codeOf({ acceptsHub: false, state: undefined }), "foreign_hub");
 });
 

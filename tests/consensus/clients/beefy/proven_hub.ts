@@ -68,6 +68,8 @@ export class ProvenHub implements AcceptedProofsHub {
   /** What the hub's own client trusts. */
   state: BeefyClientState;
   withheld: Withheld;
+  /** Heights whose bytes the node lacks. */
+  readonly lacking = new Set<bigint>();
   /** Sets whose rotation the hub has evicted. */
   readonly evicted = new Set<bigint>();
   readonly #heights: { now: number };
@@ -151,7 +153,15 @@ export class ProvenHub implements AcceptedProofsHub {
 
   /** Makes the bytes of the newest messaging proof false. */
   spoilNewest(spoil: (proof: Uint8Array) => Uint8Array): void {
-    const key = `height ${this.#messaging.at(-1)}`;
+    this.#spoil(`height ${this.#messaging.at(-1)}`, spoil);
+  }
+
+  /** Makes the bytes of the newest rotation false. */
+  spoilRotation(spoil: (proof: Uint8Array) => Uint8Array): void {
+    this.#spoil(`set ${[...this.#rotations.keys()].at(-1)}`, spoil);
+  }
+
+  #spoil(key: string, spoil: (proof: Uint8Array) => Uint8Array): void {
     const proof = this.#bytes.get(key);
     assert.ok(proof);
     this.#bytes.set(key, spoil(proof));
@@ -188,7 +198,7 @@ export class ProvenHub implements AcceptedProofsHub {
   }
 
   fetchProofBytes(
-    { height, newSetId }: Pick<AcceptedProof, "height" | "newSetId">,
+    { height, newSetId }: AcceptedProof,
   ): Promise<Uint8Array | undefined> {
     if (this.withheld === "unsafe_method") {
       const where = {
@@ -198,7 +208,7 @@ export class ProvenHub implements AcceptedProofsHub {
       };
       return Promise.reject(new RpcFault("missing_method", reactionTo("missing_method"), where));
     }
-    if (this.withheld === "bytes") return Promise.resolve(undefined);
+    if (this.withheld === "bytes" || this.lacking.has(height)) return Promise.resolve(undefined);
     return Promise.resolve(
       this.#bytes.get(newSetId === undefined ? `height ${height}` : `set ${newSetId}`),
     );

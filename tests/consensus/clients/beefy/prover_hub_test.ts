@@ -1,6 +1,6 @@
 /** The hub's own node of a prover: asked for events once it is known to be the hub's. */
 import assert from "node:assert/strict";
-import { type GenesisReader, ProverHub } from "../../../../src/consensus/clients/beefy/prover_hub.ts";
+import { type GenesisReader, ProverHub } from "../../../../src/consensus/clients/beefy/client.ts";
 import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";

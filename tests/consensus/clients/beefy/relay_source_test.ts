@@ -23,6 +23,7 @@ async function next(
   const source = relaySource(hub, { stateMachine }, options);
   const view = {
     state,
+    stateBytes: 256,
     consensusClient: toAddress(`0x${"11".repeat(20)}`),
     hubHeight: 0n,
     acceptsHub: true,
@@ -80,6 +81,25 @@ Deno.test("relay source: parachains that the relay chain does not commit to are 
   const detail = detailOf(await next(hub, hub.state, { paraIds: [4009, 4242] }));
   assert.match(detail, /^\[hub\.prover\]\.para_ids: the relay chain does not list 4242 as parachains/);
 });
+
+for (const leafHeads of ["listed", "all"] as const) {
+  for (const missingMethods of [[], ["mmr_generateProof"]]) {
+    const source = missingMethods.length === 0 ? "the node's own path" : "a path from headers";
+    Deno.test(`relay source: leaves with ${leafHeads} heads are proved with ${source}`, async () => {
+      const unlistedParachains = [900, 5_000];
+      await using hub = await ProvenHub.start({ leafHeads, unlistedParachains, missingMethods });
+      hub.post(stateMachine);
+      await hub.rotate(false);
+      hub.relay.produceBlocks(3);
+      const found = await next(hub, hub.state);
+      assert.ok(found.kind === "proofs" && found.purpose === "rotations", found.kind);
+      // The relay chain's runtime names no other parachain: only the newer form has one of them.
+      const wanted = next(hub, hub.state, { paraIds: [900, 4009] });
+      const detail = detailOf(await wanted);
+      assert.match(detail, leafHeads === "all" ? /holds no timestamp/ : /does not list 900 as parachains/);
+    });
+  }
+}
 
 Deno.test("relay source: parachains whose heads no host takes are named", async () => {
   await using hub = await startBehind();

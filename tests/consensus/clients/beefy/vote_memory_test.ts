@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rememberVotes } from "../../../../src/consensus/clients/beefy/vote_memory.ts";
+import { rememberVotes } from "../../../../src/consensus/clients/beefy/proof_finder.ts";
 import type { RecoverAuthority } from "../../../../src/consensus/clients/beefy/spec/authorities.ts";
 import { type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 

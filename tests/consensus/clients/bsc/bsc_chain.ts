@@ -5,9 +5,10 @@ import {
   BSC_UNBONDING_SEC,
   type BscConsensusState,
   bscConsensusStateCodec,
+  epochLengthCodec,
+  epochLengthKey,
   initialBscState,
 } from "../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
-import { epochLengthCodec, epochLengthKey } from "../../../../src/consensus/clients/bsc/spec/hub_storage.ts";
 import type { BlockRange } from "../../../../src/consensus/clients/bsc/spec/plan_update.ts";
 import {
   decodeBscState,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bscHeadersOf } from "../../../../src/consensus/clients/bsc/bsc_headers.ts";
+import { bscHeadersOf } from "../../../../src/consensus/clients/bsc/client.ts";
 import { createBscProver } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
 import { openEvmReader } from "../../../../src/consensus/evm_reader.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";

@@ -70,6 +70,51 @@ Deno.test("GRANDPA prover: a change of the set ends a proof, and the new set's v
   assert.equal(trusted.currentSetId, changed.currentSetId);
 });
 
+Deno.test("GRANDPA prover: a change of the set that is not final yet is followed from block to block", async () => {
+  await using fixture = await Fixture.start();
+  const prover = fixture.prover();
+  const soon = 6_000;
+  fixture.advance();
+  const change = fixture.relay.rotate();
+  const before = await prover.next(never);
+  assert.ok(before.kind === "updates" && fixture.relay.finalized.number < change.number);
+  assert.equal(before.hasMore, true, "the set changes beyond the final block");
+  await fixture.submit(before);
+  const waiting = { kind: "nothing", reason: "no newer final block", againInMs: soon } as const;
+  assert.deepEqual(await prover.next(never), waiting);
+  fixture.relay.produceBlocks(1);
+  assert.deepEqual(await prover.next(never), {
+    kind: "nothing",
+    reason: "the final block proves no newer height of the hub",
+    againInMs: soon,
+  });
+  fixture.relay.produceBlocks(1);
+  const [update, ...others] = await fixture.follow(prover);
+  assert.equal(others.length, 0);
+  assert.equal(update?.hasMore, false);
+  assert.equal((await fixture.fetchTrusted()).latestHash, change.hash);
+  assert.deepEqual(await prover.next(never), { kind: "nothing", reason: "no newer final block" });
+});
+
+for (
+  const [name, appended] of [
+    ["undecodable headers", "ff".repeat(40)],
+    ["more than any honest proof has", "00".repeat(5_000_000)],
+  ] as const
+) {
+  Deno.test(`GRANDPA prover: a finality proof with ${name} does not keep the chain from being followed`, async () => {
+    await using fixture = await Fixture.start();
+    fixture.relay.alter = ({ method }, result) =>
+      method === "grandpa_proveFinality" ? `${String(result)}${appended}` : result;
+    fixture.advance(2, 20);
+    assert.equal((await fixture.follow(fixture.prover())).length, 1);
+    const { latestHeight } = await fixture.fetchTrusted();
+    // The votes of a proof that is read are for the newest block, those that the node keeps for every eighth.
+    const newest = fixture.relay.finalized.number;
+    assert.equal(latestHeight, appended.length > 100 ? Math.floor(newest / 8) * 8 : newest);
+  });
+}
+
 for (const sessions of [1, 3, 4, 7]) {
   Deno.test(`GRANDPA prover: ${sessions} sessions that were missed are caught up with, one proof for each`, async () => {
     await using fixture = await Fixture.start();
@@ -181,7 +226,7 @@ Deno.test("GRANDPA prover: a node that neither proves finality nor keeps a justi
     assert.ok(finding.kind === "nothing");
     assert.match(
       finding.reason,
-      /keeps no justification .* does not offer grandpa_proveFinality: use a node/,
+      /keeps no justification .* offers no usable grandpa_proveFinality: use a node/,
     );
     return (fixture.relay.callCounts.get("chain_getBlock") ?? 0) - before;
   };
@@ -269,7 +314,7 @@ Deno.test("GRANDPA prover: it continues after the node and after itself, and let
   fixture.advance();
   await fixture.follow(prover);
   await fixture.relay.stop();
-  fixture.relay.start();
+  await fixture.relay.start();
   fixture.advance();
   assert.equal((await fixture.follow(prover)).length, 1);
   fixture.advance();

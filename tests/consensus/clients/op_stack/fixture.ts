@@ -1,13 +1,13 @@
 /**
  * An OP stack chain on an L1, both real nodes, and a hub that has a client of it.
  */
+import { opStackState } from "./spec/vectors.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import { createOpStackProver } from "../../../../src/consensus/clients/op_stack/op_stack_prover.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
 import type { OpStackOptions } from "../../../../src/consensus/rollup/rollup_options.ts";
 import {
   type GameTypeConfig,
-  initialOpStackState,
   opStackConsensusStateCodec,
 } from "../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import {
@@ -71,7 +71,7 @@ export async function withOpStack(work: (fixture: OpStackFixture) => Promise<voi
   ]);
   const hub = new MemoryTarget({ rules: rollupRules });
   const log = new RecordedLog();
-  const state = initialOpStackState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
+  const state = opStackState({ finalizedHeight: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
   hub.addClient(rollupId.consensusStateId, consensusClientIds.opStack, opStackConsensusStateCodec.enc(state));
   const setRules: OpStackFixture["setRules"] = (gameTypes, factory = contracts.factory) =>
     hub.put(disputeGameRulesKey(rollupId), disputeGameRulesCodec.enc({ factory, gameTypes }));
@@ -93,6 +93,7 @@ export async function withOpStack(work: (fixture: OpStackFixture) => Promise<voi
         stateMachine: rollupId.stateMachine,
         consensusStateId: rollupId.consensusStateId,
         l1: l1Id,
+        intervalMs: 300_000,
         disputeGameFactory: contracts.factory,
         messageParser: toAddress(MESSAGE_PASSER),
         ...choice.options,

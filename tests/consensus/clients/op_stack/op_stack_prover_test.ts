@@ -13,7 +13,9 @@ import { addressCodec, toAddress } from "../../../../src/core/evm/address.ts";
 import { gameTypes } from "../../../../devnet/evm/rollup_games.ts";
 import { startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
 import { commitmentIdOf } from "../../../../src/consensus/rollup/spec/rollup_client.ts";
-import { fetchWithLogsOf, fetchWithout } from "../../../support/altered_answers.ts";
+import { alteringFetch, fetchWithLogsOf, fetchWithout } from "../../../support/altered_answers.ts";
+import { lieAbout } from "../../rollup/lies.ts";
+import { outcomeOf } from "../../rollup/outcome.ts";
 import { l1Id, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
 import { type OpStackFixture, rollupId, withOpStack } from "./fixture.ts";
 
@@ -23,9 +25,9 @@ const commitmentId = commitmentIdOf({
   l1StateMachineId: l1Id,
 });
 
-/** Makes new blocks on the rollup. */
+/** Makes new blocks on the rollup, two seconds after one another. */
 async function mineL2({ nodes }: OpStackFixture, blocks = 1): Promise<void> {
-  await createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) }).mine({ blocks });
+  await createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) }).mine({ blocks, interval: 2 });
 }
 
 Deno.test("op stack: each proposed game advances the hub once", async () => {
@@ -35,7 +37,7 @@ Deno.test("op stack: each proposed game advances the hub once", async () => {
     await fixture.advanceL1();
     assert.match(
       await reasonForNothing(prover),
-      /no dispute game was created in L1 blocks 0 to/,
+      /there are no new dispute games in L1 blocks 0 to/,
     );
     for (let round = 0; round < 3; round++) {
       await mineL2(fixture);
@@ -56,21 +58,21 @@ Deno.test("op stack: games of every kind are used while they are not contested",
     const { contracts, hub, nodes } = fixture;
     const prover = fixture.prover();
     for (const gameType of Object.values(gameTypes)) {
-      await mineL2(fixture);
+      await mineL2(fixture, 2);
       const game = await contracts.proposeOutput(nodes.l2, { gameType });
       await fixture.advanceL1();
       assert.equal(await relay(hub, prover), game.l2Height, `type ${gameType}`);
     }
-    for (const gameType of [gameTypes.fault, gameTypes.aggregate]) {
-      await mineL2(fixture);
+    for (const gameType of Object.values(gameTypes).filter((type) => type !== gameTypes.succinct)) {
+      await mineL2(fixture, 2);
       const game = await contracts.proposeOutput(nodes.l2, { gameType });
       await contracts.challengeGame(game.proxy);
       await fixture.advanceL1();
       assert.match(
         await reasonForNothing(prover),
-        /dispute games can be used: (1 not above .*, )?\d challenged$/,
+        /dispute games can be used: .*\d challenged$/,
       );
-      const [line] = fixture.log.lines.filter(({ fields }) => fields["game"] === game.proxy);
+      const [line] = fixture.log.lines.filter(({ fields }) => fields["claim"] === `game ${game.proxy}`);
       assert.equal(line?.fields["reason"], "challenged");
     }
   });
@@ -118,14 +120,29 @@ Deno.test("op stack: of several games the highest true one is proved, whatever e
   });
 });
 
-Deno.test("op stack: a false claim is given up after some polls", async () => {
+Deno.test("op stack: a claim that looks false at one node stays open, is reported once, and is proved when it is true", async () => {
   await withOpStack(async (fixture) => {
-    const { contracts, nodes } = fixture;
-    await contracts.proposeOutput(nodes.l2, { claim: `0x${"11".repeat(32)}` });
+    const { contracts, hub, nodes } = fixture;
+    const lie = lieAbout("eth_getProof", "storageHash");
+    let isLying = true;
+    const l2Transport: typeof platformFetch = (...request) =>
+      (isLying ? alteringFetch(lie) : platformFetch)(...request);
+    const falseOne = await contracts.proposeOutput(nodes.l2, { claim: `0x${"11".repeat(32)}` });
     await fixture.advanceL1();
-    const prover = fixture.prover();
-    for (let look = 0; look < 10; look++) assert.match(await reasonForNothing(prover), /false_claim/);
-    assert.match(await reasonForNothing(prover), /all games up to it are dealt with/);
+    const prover = fixture.prover({ l2Transport });
+    isLying = false;
+    for (let poll = 0; poll < 15; poll++) assert.match(await reasonForNothing(prover), /false_claim/);
+    const warned = fixture.log.linesOf("rollup_claim_unprovable");
+    assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["code"]]), [
+      [`game ${falseOne.proxy}`, "false_claim"],
+    ]);
+    // The next is about the same block, and tried before the one that has failed.
+    isLying = true;
+    const game = await contracts.proposeOutput(nodes.l2);
+    await fixture.advanceL1();
+    for (let poll = 0; poll < 15; poll++) assert.match(await outcomeOf(prover), /bad_data EVM-11155420/);
+    isLying = false;
+    assert.equal(await relay(hub, prover), game.l2Height);
   });
 });
 
@@ -149,14 +166,20 @@ Deno.test("op stack: games that were made while no relayer ran are found, and of
   });
 });
 
-Deno.test("op stack: a claim that the hub never takes is offered ten times", async () => {
+Deno.test("op stack: a claim that the hub does not accept is offered again, after ten times behind the others", async () => {
   await withOpStack(async (fixture) => {
-    await fixture.contracts.proposeOutput(fixture.nodes.l2);
+    const { contracts, hub, nodes } = fixture;
+    const older = await contracts.proposeOutput(nodes.l2);
+    await mineL2(fixture);
+    const newer = await contracts.proposeOutput(nodes.l2);
     await fixture.advanceL1();
     const prover = fixture.prover();
-    for (let look = 0; look < 10; look++) updatesOf(await prover.next(never));
-    await reasonForNothing(prover);
-    assert.ok(fixture.log.events("warn").includes("rollup_claim_last_attempt"));
+    const offered: (bigint | undefined)[] = [];
+    for (let poll = 0; poll < 25; poll++) offered.push(updatesOf(await prover.next(never)).height);
+    const times = (game: { l2Height: bigint }, count: number): bigint[] => Array(count).fill(game.l2Height);
+    assert.deepEqual(offered, [...times(newer, 10), ...times(older, 10), ...times(newer, 5)]);
+    assert.equal(fixture.log.linesOf("rollup_claim_not_accepted").length, 2);
+    assert.equal(await relay(hub, prover), newer.l2Height);
   });
 });
 
@@ -212,6 +235,13 @@ Deno.test("op stack: without a factory on the hub, or with a ruled out game, not
     assert.match(await reasonForNothing(prover), /holds no dispute game factory and no output oracle/);
     const [finding] = await prover.check(never);
     assert.match(finding?.text ?? "", /the hub holds no dispute game factory/);
+    fixture.setRules(contracts.configs, toAddress(contracts.oracle));
+    const [differs] = await prover.check(never);
+    assert.equal(differs?.severity, "fatal");
+    assert.match(
+      differs?.text ?? "",
+      new RegExp(`dispute_game_factory is ${contracts.factory}, and the hub holds ${contracts.oracle}`),
+    );
     fixture.setRules(contracts.configs);
     hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), new Uint8Array(0));
     await reasonForNothing(prover);
@@ -284,12 +314,12 @@ Deno.test("op stack: a proposer that moved to another type that the hub lists is
     }
     const warned = fixture.log.lines.filter(({ level }) => level === "warn");
     assert.deepEqual(warned.map(({ fields: { respectedGameType, found } }) => [respectedGameType, found]), [
-      [gameTypes.aggregate, "0"],
+      [gameTypes.aggregate, "8"],
     ]);
-    const stubborn = fixture.prover({ options: { respectedGameType: 8 } });
+    const stubborn = fixture.prover({ options: { respectedGameType: 0 } });
     assert.match(
       (await stubborn.check(never)).map(({ text }) => text).join(),
-      /respected_game_type is 8, and the hub lists 0, 621, 6: games of all types that the hub lists are used/,
+      /respected_game_type is 0, and the hub lists 8, 621, 6, 9, 5: games of all types that the hub lists are used/,
     );
   });
 });
@@ -380,7 +410,7 @@ Deno.test("op stack: an endpoint whose index lacks a game is named and another o
     assert.equal(warning?.fields.endpoint, new URL(bad).host);
 
     const alone = fixture.prover({ l1Urls: [bad], l1Transport: behind });
-    assert.match(await reasonForNothing(alone), /no dispute game was created in L1 blocks/);
+    assert.match(await reasonForNothing(alone), /there are no new dispute games in L1 blocks/);
     // What there is of the range is used at once, and the rest is looked for again.
     lacking = [game.proxy];
     assert.equal(updatesOf(await alone.next(never)).height, first.l2Height);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
-import { checkHeimdallNode } from "../../../../src/consensus/clients/polygon/heimdall_checks.ts";
+import { checkHeimdallNode } from "../../../../src/consensus/clients/polygon/heimdall_node.ts";
 import { hashValidators } from "../../../../src/consensus/clients/polygon/spec/heimdall_validators.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { AMOY, MemoryPolygon } from "./polygon_chain.ts";

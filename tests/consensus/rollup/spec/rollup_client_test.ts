@@ -1,8 +1,8 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_client_ids.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { rollupClientName } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
-import { L1_LOOK_BACK_BLOCKS, nextL1Range } from "../../../../src/consensus/rollup/spec/l1_range.ts";
+import { findRollupClient } from "../../../../src/consensus/rollup/spec/known_rollups.ts";
+import { L1_LOOK_BACK_BLOCKS, nextL1Range } from "../../../../src/consensus/rollup/claim_search.ts";
 import {
   accountNodesOf,
   provenStorageRoot,
@@ -11,7 +11,6 @@ import {
 } from "../../../../src/consensus/rollup/spec/l1_storage.ts";
 import {
   commitmentIdOf,
-  initialRollupCommitment,
   ROLLUP_UNBONDING_SEC,
   rollupCommitment,
 } from "../../../../src/consensus/rollup/spec/rollup_client.ts";
@@ -42,16 +41,12 @@ Deno.test("L1 range: at start it looks back, not beyond the first block", () => 
   equal(nextL1Range(100n, undefined, 10n), { from: 91n, to: 100n });
 });
 
-Deno.test("rollup ids: commitments are stored under the L1's id, the first one under the rollup's", () => {
+Deno.test("rollup ids: commitments are stored under the L1's id", () => {
   const state = { finalizedHeight: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id };
   equal(stateMachineIdKey(commitmentIdOf(state)), "EVM-10/ETH0");
   const block = { height: 2n ** 64n + 5n, timestampSec: 7n, stateRoot: word(3n) };
   equal(rollupCommitment(state, block), {
     height: { id: commitmentIdOf(state), height: 5n },
-    commitment: { timestampSec: 7n, overlayRoot: undefined, stateRoot: word(3n) },
-  });
-  equal(initialRollupCommitment(rollupId, { number: 5n, timestampSec: 7n, stateRoot: word(3n) }), {
-    height: { id: rollupId, height: 5n },
     commitment: { timestampSec: 7n, overlayRoot: undefined, stateRoot: word(3n) },
   });
   equal(ROLLUP_UNBONDING_SEC, 0xffff_ffff_ffff_ffffn);
@@ -65,15 +60,15 @@ Deno.test("rollup ids: an id that is not a rollup client's is replaced by the on
     chain: number,
     id: typeof eth0,
     client?: typeof beacon,
-  ): ReturnType<typeof rollupClientName> =>
-    rollupClientName({ stateMachine: evmStateMachine(chain), consensusStateId: id }, eth0, client);
-  equal(name(10, mine, consensusClientIds.opStack), { kind: "configured", id: "XYZ0" });
-  equal(name(42161, mine, consensusClientIds.arbitrum), { kind: "configured", id: "XYZ0" });
-  equal(name(10, eth0, beacon), { kind: "replaced", id: "OPT0" });
-  equal(name(84532, mine, beacon), { kind: "replaced", id: "BASE" });
-  equal(name(42161, mine), { kind: "replaced", id: "ARB0" });
-  equal(name(5, eth0, beacon), { kind: "unknown" });
-  equal(name(5, eth0, consensusClientIds.opStack), { kind: "unknown" });
+  ): ReturnType<typeof findRollupClient> =>
+    findRollupClient({ stateMachine: evmStateMachine(chain), consensusStateId: id }, eth0, client);
+  equal(name(10, mine, consensusClientIds.opStack), "XYZ0");
+  equal(name(42161, mine, consensusClientIds.arbitrum), "XYZ0");
+  equal(name(10, eth0, beacon), "OPT0");
+  equal(name(84532, mine, beacon), "BASE");
+  equal(name(42161, mine), "ARB0");
+  equal(name(5, eth0, beacon), undefined);
+  equal(name(5, eth0, consensusClientIds.opStack), undefined);
 });
 
 function refuses(code: EvmProofErrorCode, read: () => unknown): void {

@@ -259,7 +259,7 @@ Deno.test("simulation: consensus, posts and get responses travel in one batchCal
     const delivery = await bundle(host, posts, answer);
     await chain.check(hub, never);
     assert.equal(await chain.hubClient.fetchHasBatchCall(never), true);
-    const setId = await chain.hubClient.fetchAuthoritySetId(never);
+    const { setId } = await chain.hubClient.fetchAuthoritySet(never);
     assert.ok(setId !== undefined);
     await chain.gas.fetchGasQuote(never); // its first price is compared with others
     requests.count = 0;
@@ -281,7 +281,7 @@ Deno.test("simulation: consensus, posts and get responses travel in one batchCal
       answer.requestCommitment,
     ]);
     assert.equal(await countReceived(host), 2n);
-    assert.equal(await chain.hubClient.fetchAuthoritySetId(never), setId + 1n);
+    assert.equal((await chain.hubClient.fetchAuthoritySet(never)).setId, setId + 1n);
 
     // Once more, the client knows the state already; the posts are what fails.
     const again = await chain.simulator.simulate(delivery, never);

@@ -134,9 +134,7 @@ Deno.test("offchain index: where there is no message to look at, nothing is clai
 
 Deno.test("offchain index: the hub's node without the newest accepted proof is named", async () => {
   const proofs = (bytes: Uint8Array | undefined, messaging: readonly bigint[]): AcceptedProofs => ({
-    fetchAcceptedProofs: () => Promise.resolve([]),
     fetchProofBytes: () => Promise.resolve(bytes),
-    fetchRotations: () => Promise.resolve(new Map()),
     fetchAcceptedIndex: () => Promise.resolve({ rotations: new Map(), messaging }),
   });
   const of = async (accepted: AcceptedProofs): Promise<CheckRow | undefined> =>

@@ -126,12 +126,12 @@ Deno.test("hub chain: a restart of the node in between is survived", async () =>
   const delivery = await deliveryOf(hub, 10n, post(1n));
   const submission = await signed(chain, delivery);
   await hub.stop();
-  hub.start();
+  await hub.start();
   assert.deepEqual((await chain.reads.fetchView(sender, signal)).height, 10n);
   await chain.sender.broadcast(submission, signal);
   hub.produceBlock();
   await hub.stop();
-  hub.start();
+  await hub.start();
   const outcome = await chain.outcomes.fetchOutcome(submission, signal);
   assert.equal(outcome.kind === "included" && outcome.succeeded, true);
 });

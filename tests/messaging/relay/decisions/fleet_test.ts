@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { keccak256 } from "../../../../src/core/encoding/hash.ts";
-import { fleetWaitMs } from "../../../../src/messaging/relay/decisions/fleet.ts";
+import { fleetWaitMs } from "../../../../src/messaging/relay/decisions/competition.ts";
 
 const TAKE_OVER_MS = 1_000;
 const commitments = Array.from(

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import type { SubmissionOutcome } from "../../../../src/core/chains/submission.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import {
-  isLostRace,
   judgeRefusal,
   outcomesFromEvents,
   outcomesFromReceipts,
@@ -43,8 +42,6 @@ Deno.test("outcomes: an event with another commitment delivers nothing (F15)", (
 Deno.test("outcomes: receipts distinguish ours, another relayer's and none", () => {
   const outcomes = outcomesFromReceipts([us, other, undefined], us);
   assert.deepEqual(outcomes, ["delivered", "delivered_by_other", "undelivered"]);
-  assert.equal(isLostRace(outcomes), true);
-  assert.equal(isLostRace(["undelivered", "delivered"]), false);
 });
 
 Deno.test("refusals: what a chain refuses is held, ended or held for good by its reason (F18)", () => {

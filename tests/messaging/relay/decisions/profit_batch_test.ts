@@ -87,6 +87,25 @@ Deno.test("batch: neither a rewarded request nor a payment of our own takes the 
   }
 });
 
+for (const profitPercent of [0, 10]) {
+  Deno.test(`batch: a payment of our own covers message and proofs at cost, with ${profitPercent} percent and in any company`, () => {
+    const at = { ...rule, profitPercent };
+    const own = (fee18: bigint): BatchOffer => offer("w", fee18, 100n, "own_withdrawal");
+    assert.deepEqual(ids(decideBatch([own(1_100n)], consensusProofs, at)).deliver, ["w"]);
+    assert.deepEqual(ids(decideBatch([own(1_099n)], consensusProofs, at)).hold, [
+      "w:consensus_proofs_unprofitable",
+    ]);
+    const company = [offer("a", 110n), offer("b", 0n), own(1_100n)];
+    assert.ok(ids(decideBatch(company, consensusProofs, at)).deliver.includes("w"));
+    const unpriced = decideBatch([own(1_100n)], consensusProofs, { ...at, price27: undefined });
+    assert.equal(
+      unpriced.deliver.length,
+      profitPercent === 0 ? 1 : 0,
+      "without a price only if all is delivered",
+    );
+  });
+}
+
 Deno.test("batch: without a price nothing goes out, whatever it earns", () => {
   const unknown = { ...rule, price27: undefined };
   const rich = 10n ** 30n;

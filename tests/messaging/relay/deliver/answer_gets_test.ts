@@ -232,7 +232,7 @@ Deno.test("hold: only refusals of the hub count toward the end of a message that
   assert.ok(get !== undefined);
   await round(relayer, relayer.leg(relayer.one, relayer.hub));
   const holdAs = (retryClass: "transient" | "hub_refused"): void =>
-    hold(relayer.context, relayer.row(get, names.hub), { reason: "hub_refused", retryClass });
+    hold(relayer.on(relayer.hub), relayer.row(get, names.hub), { reason: "hub_refused", retryClass });
   for (let wait = 0; wait < 30; wait++) holdAs("transient");
   holdAs("hub_refused");
   const { state, nextAttemptAtMs, refusals } = relayer.row(get, names.hub);

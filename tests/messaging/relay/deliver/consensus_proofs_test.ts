@@ -114,7 +114,7 @@ Deno.test("consensus proofs: nothing is sent while no message is due, and an old
     await fixture.blocks(20);
     assert.deepEqual(stepsOf(fixture), []);
     assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while no message needs them");
-    assert.ok(relayer.hub.calls.includes("fetchAcceptedProofs"));
+    assert.ok(relayer.hub.calls.includes("fetchAcceptedIndex"));
     await pay(fixture, [0n]);
     await prove(fixture);
     await fixture.blocks(10);
@@ -516,7 +516,7 @@ Deno.test("consensus proofs: a host with a challenge period never gets a bundle 
   await running(relayer, leg, async () => {
     await fixture.blocks(10);
     assert.deepEqual(stepsOf(fixture), []);
-    assert.ok(!relayer.hub.calls.includes("fetchAcceptedProofs"));
+    assert.ok(!relayer.hub.calls.includes("fetchAcceptedIndex"));
     await fixture.update(fixture.hub, fixture.two);
     await fixture.blocks(15);
     assert.equal(stateOf(relayer, message)[0], "delivered");
@@ -589,16 +589,58 @@ Deno.test("consensus proofs: a proof whose bytes the node lacks is asked for unt
   });
 });
 
+for (const what of ["missing", "unknownKinds"] as const) {
+  Deno.test(`consensus proofs: while the newest proof is among ${what}, the next older one goes with its messages`, async () => {
+    const { fixture, relayer, leg } = await prepare();
+    const [first] = await pay(fixture, [0n]);
+    await prove(fixture);
+    const [second] = await pay(fixture, [0n]);
+    await fixture.blocks(2);
+    const newest = fixture.hub.finalHeight;
+    relayer.hub.acceptedProofs[what].add(newest);
+    fixture.hub.acceptProof("messaging", newest);
+    await fixture.blocks(3);
+    await running(relayer, leg, async () => {
+      await fixture.blocks(20);
+      assert.equal(stateOf(relayer, first)[0], "delivered");
+      assert.notEqual(stateOf(relayer, second)[0], "delivered");
+      assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
+      assert.deepEqual(relayer.log.events("warn"), what === "missing" ? [] : ["proof_kind_unknown"]);
+      relayer.hub.acceptedProofs[what].clear();
+      await fixture.clock.advance(60_000);
+      await fixture.blocks(20);
+      assert.equal(stateOf(relayer, second)[0], "delivered");
+    });
+  });
+}
+
+Deno.test("consensus proofs: a host whose state has an unknown layout is a warning with its length", async () => {
+  const { fixture, relayer, leg } = await prepare();
+  fixture.two.head.state.setId = undefined;
+  const [message] = await pay(fixture, [0n]);
+  await prove(fixture);
+  await running(relayer, leg, async () => {
+    await fixture.blocks(20);
+    assert.deepEqual(stepsOf(fixture), []);
+    const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
+    assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.bytes]), [[
+      "client_layout_unknown",
+      96,
+    ]]);
+    await fixture.update(fixture.hub, fixture.two);
+    await fixture.blocks(10);
+    assert.equal(stateOf(relayer, message)[0], "delivered");
+  });
+});
+
 /** Another relayer's transaction with the newest proof alone, ready to be put into the pool. */
 async function competitorOf(fixture: Fixture, relayer: Relayer): Promise<() => void> {
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
-  const proofs = await relayer.hub.acceptedProofs.fetchAcceptedProofs(
-    1n,
-    fixture.hub.head.height,
-    competitor.signal,
-  );
-  const newest = proofs.at(-1);
-  assert.ok(newest !== undefined);
+  const { messaging, rotations } = await relayer.hub.acceptedProofs.fetchAcceptedIndex(competitor.signal);
+  const [newSetId, rotated] = [...rotations].at(-1) ?? [];
+  const height = messaging.at(-1) ?? rotated;
+  assert.ok(height !== undefined);
+  const newest = { height, newSetId: messaging.length > 0 ? undefined : newSetId };
   const proof = await relayer.hub.acceptedProofs.fetchProofBytes(newest, competitor.signal);
   assert.ok(proof !== undefined);
   const delivery: Delivery = { steps: [{ kind: "consensus", proof }] };

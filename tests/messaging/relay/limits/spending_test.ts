@@ -135,13 +135,12 @@ Deno.test("spending: proofs that the host already had are distinguished from tho
   await fixture.blocks(3);
   fixture.hub.acceptProof("messaging");
   await fixture.blocks(4);
-  const proofs = await work.relayer.hub.acceptedProofs.fetchAcceptedProofs(
-    1n,
-    fixture.hub.head.height,
-    work.relayer.signal,
-  );
+  const { acceptedProofs } = work.relayer.hub;
+  const { messaging } = await acceptedProofs.fetchAcceptedIndex(work.relayer.signal);
   const bytes = await Promise.all(
-    proofs.map((proof) => work.relayer.hub.acceptedProofs.fetchProofBytes(proof, work.relayer.signal)),
+    messaging.map((height) =>
+      acceptedProofs.fetchProofBytes({ height, newSetId: undefined }, work.relayer.signal)
+    ),
   );
   const known = bytes.filter((each) => each !== undefined);
   assert.equal(known.length, 1);

@@ -67,6 +67,7 @@ async function waiting(host: IsmpHost): Promise<Waiting> {
     moduleFilter: undefined,
     configured: new Set(),
     retryFrequencySec: undefined,
+    retryModules: new Set(),
     reconciliationFrequencySec: 21_600,
     listedModules: () => new Map(),
     hubTokenPrice27: ONE_DOLLAR_27,

@@ -7,7 +7,7 @@ import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import type { AccountProofAnswer } from "../../../../core/merkle/evm_proof.ts";
 import { accountNodesOf, slotNodesOf } from "../../../rollup/spec/l1_storage.ts";
-import { RollupDataError } from "../../../rollup/spec/rollup_data_error.ts";
+import { RollupDataError } from "../../../rollup/spec/rollup_errors.ts";
 import type { AssertionCreated, NodeCreated } from "./claim_events.ts";
 import { assertionHash, assertionSlot, nodeSlot } from "./claim_hashes.ts";
 import type { AssertionProof, GlobalState, NodeProof } from "./update.ts";

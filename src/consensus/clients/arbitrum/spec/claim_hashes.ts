@@ -62,17 +62,11 @@ export function assertionSlot(hash: Hash256): Hash256 {
   return mapSlot(hash, word(rollupSlots.assertions));
 }
 
-const assertionStatuses = ["NoAssertion", "Pending", "Confirmed"] as const;
-
-/** The first word of an assertion in the rollup. Block numbers are of the L1 (for chains on it), 0 for none. */
+/** Children of an assertion, in its first word in the rollup: L1 blocks of their creation, 0 for none. */
 export interface AssertionWord {
   readonly firstChildBlock: bigint;
   /** Set when a sibling of the first child was created: one of the two is wrong. */
   readonly secondChildBlock: bigint;
-  readonly createdAtBlock: bigint;
-  readonly isFirstChild: boolean;
-  /** Undefined for a number that the contract does not have. */
-  readonly status: typeof assertionStatuses[number] | undefined;
 }
 
 /** Parses the first word of an assertion. */
@@ -81,10 +75,19 @@ export function parseAssertionWord(packed: Hash256): AssertionWord {
   return {
     firstChildBlock: BigInt.asUintN(64, value),
     secondChildBlock: BigInt.asUintN(64, value >> 64n),
-    createdAtBlock: BigInt.asUintN(64, value >> 128n),
-    isFirstChild: BigInt.asUintN(8, value >> 192n) !== 0n,
-    status: assertionStatuses[Number(BigInt.asUintN(8, value >> 200n))],
   };
+}
+
+/**
+ * Finds the reason for which an assertion cannot be proved now. @param parentWord first word of the parent at the height
+ * of the proofs; zero or undefined when the slot is empty.
+ */
+export function contestReason(
+  parentWord: Hash256 | undefined,
+): "without its parent in the rollup" | "challenged" | undefined {
+  if (parentWord === undefined || BigInt(parentWord) === 0n) return "without its parent in the rollup";
+  // With two children one of them is wrong.
+  return parseAssertionWord(parentWord).secondChildBlock === 0n ? undefined : "challenged";
 }
 
 /** Slot of the rollup's node numbers (before BoLD). */

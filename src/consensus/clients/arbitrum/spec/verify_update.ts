@@ -6,10 +6,9 @@
 import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";
-import { ArbitrumError, fromArbitrumProof } from "./arbitrum_error.ts";
+import { decodeRollupUpdate, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_errors.ts";
 import {
   assertionHash,
   assertionSlot,
@@ -28,6 +27,45 @@ import {
   type NodeProof,
 } from "./update.ts";
 
+/**
+ * Rule that an update breaks. Source: polytope-labs/hyperbridge: modules/ismp/clients/arbitrum/src/{lib,error}.rs,
+ * modules/ismp/clients/ismp-arbitrum/src/lib.rs. Codes that end in `_proof` have an `EvmProofError` as cause: the nodes
+ * are inconclusive; codes that end in `_missing` mean that the nodes prove an absence. Under a wrong key either may
+ * happen.
+ */
+export type ArbitrumErrorCode =
+  /** The consensus proof is not the SCALE form of an update. */
+  | "undecodable_update"
+  /** The stored consensus state is not the SCALE form of a state. */
+  | "undecodable_state"
+  /** The hub holds no commitment of the L1 at the height of the proofs. */
+  | "l1_commitment_missing"
+  /** Fishermen blacklisted the claim. */
+  | "claim_blacklisted"
+  /** The rollup contract is not proved in the L1 state. */
+  | "rollup_proof"
+  /** The extra data of the block are not the send root of the claim. */
+  | "send_root_mismatch"
+  /** The block is not the one that the claim is about. */
+  | "block_hash_mismatch"
+  | "assertion_proof"
+  /** The rollup has no such assertion. */
+  | "assertion_missing"
+  | "parent_proof"
+  /** The rollup does not have the assertion that this one follows. */
+  | "parent_missing"
+  /** The assertion has a sibling: its parent has two children. */
+  | "assertion_challenged"
+  | "node_proof"
+  /** The rollup has no node of this number. */
+  | "node_missing"
+  /** The node of this number is another claim. */
+  | "node_mismatch";
+
+function refuse(code: ArbitrumErrorCode): never {
+  throw new RollupUpdateError(code);
+}
+
 /** State of the hub that an update is verified against. */
 export interface ArbitrumHubView {
   /** State root of the L1's commitment at the update's L1 height; undefined when the hub has none. */
@@ -39,27 +77,19 @@ export interface ArbitrumHubView {
 }
 
 /**
- * Decodes a consensus state as the hub does: trailing bytes are ignored. @throws {ArbitrumError} `undecodable_state`
+ * Decodes a consensus state as the hub does: trailing bytes are ignored. @throws {RollupUpdateError} `undecodable_state`
  */
 export function decodeArbitrumState(stored: Uint8Array): ArbitrumConsensusState {
   try {
     return arbitrumConsensusStateCodec.dec(new Uint8Array(stored));
   } catch (cause) {
-    throw new ArbitrumError("undecodable_state", { cause });
+    throw new RollupUpdateError<ArbitrumErrorCode>("undecodable_state", { cause });
   }
 }
 
-/**
- * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {ArbitrumError}
- * `undecodable_update`
- */
+/** Decodes the consensus proof of a message. @throws {RollupUpdateError} `undecodable_update` */
 export function decodeArbitrumUpdate(bytes: Uint8Array): ArbitrumUpdate {
-  try {
-    return decodeStrict(arbitrumUpdateCodec, bytes, "ArbitrumUpdate");
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new ArbitrumError("undecodable_update", { cause });
-    throw cause;
-  }
+  return decodeRollupUpdate(arbitrumUpdateCodec, bytes);
 }
 
 /** Name of a claim in the hub's blacklist. */
@@ -68,16 +98,16 @@ export function claimOf(proof: ArbitrumProof): Hash256 {
 }
 
 /**
- * Verifies an update as the hub does. @throws {ArbitrumError}
+ * Verifies an update as the hub does. @throws {RollupUpdateError}
  */
 export function verifyArbitrumUpdate(
   trusted: ArbitrumConsensusState,
   { proof }: ArbitrumUpdate,
   hub: ArbitrumHubView,
 ): VerifiedRollupUpdate<ArbitrumConsensusState> {
-  if (hub.l1StateRoot === undefined) throw new ArbitrumError("l1_commitment_missing");
+  if (hub.l1StateRoot === undefined) refuse("l1_commitment_missing");
   if (hub.rollupCore === undefined) return { consensusState: trusted, commitment: undefined };
-  if (hub.blacklistedClaims.has(claimOf(proof))) throw new ArbitrumError("claim_blacklisted");
+  if (hub.blacklistedClaims.has(claimOf(proof))) refuse("claim_blacklisted");
   verifyClaim(proof, hub.l1StateRoot, hub.rollupCore);
   const { number, timestampSec, stateRoot } = proof.value.header;
   const commitment = rollupCommitment(trusted, { height: number, timestampSec, stateRoot });
@@ -86,7 +116,7 @@ export function verifyArbitrumUpdate(
 
 function verifyClaim(proof: ArbitrumProof, l1StateRoot: Hash256, rollupCore: Address): void {
   const { contractProof, header } = proof.value;
-  const root = fromArbitrumProof(
+  const root = fromL1Proof(
     "rollup_proof",
     () => provenStorageRoot(contractProof, l1StateRoot, rollupCore),
   );
@@ -102,27 +132,27 @@ function verifyClaim(proof: ArbitrumProof, l1StateRoot: Hash256, rollupCore: Add
 
 /** Checks that the claim ends at this block. */
 function checkBlock(header: EvmBlockHeader, claimed: GlobalState): void {
-  if (toHex(header.extraData) !== claimed.sendRoot) throw new ArbitrumError("send_root_mismatch");
-  if (hashBlockHeader(header) !== claimed.blockHash) throw new ArbitrumError("block_hash_mismatch");
+  if (toHex(header.extraData) !== claimed.sendRoot) refuse("send_root_mismatch");
+  if (hashBlockHeader(header) !== claimed.blockHash) refuse("block_hash_mismatch");
 }
 
 /** Checks that the rollup has the assertion, in any status, and that it has no sibling. */
 function checkAssertion(proof: AssertionProof, rollupRoot: Hash256): void {
   const slot = assertionSlot(assertionHash(proof));
-  const found = fromArbitrumProof("assertion_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
-  if (found === undefined) throw new ArbitrumError("assertion_missing");
+  const found = fromL1Proof("assertion_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
+  if (found === undefined) refuse("assertion_missing");
   const parentSlot = assertionSlot(proof.previousAssertionHash);
-  const parent = fromArbitrumProof(
+  const parent = fromL1Proof(
     "parent_proof",
     () => provenWord(proof.challengeProof, rollupRoot, parentSlot),
   );
-  if (parent === undefined) throw new ArbitrumError("parent_missing");
-  if (parseAssertionWord(parent).secondChildBlock !== 0n) throw new ArbitrumError("assertion_challenged");
+  if (parent === undefined) refuse("parent_missing");
+  if (parseAssertionWord(parent).secondChildBlock !== 0n) refuse("assertion_challenged");
 }
 
 function checkNode(proof: NodeProof, rollupRoot: Hash256): void {
   const slot = nodeSlot(proof.nodeNumber);
-  const found = fromArbitrumProof("node_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
-  if (found === undefined) throw new ArbitrumError("node_missing");
-  if (found !== nodeStateHash(proof)) throw new ArbitrumError("node_mismatch");
+  const found = fromL1Proof("node_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
+  if (found === undefined) refuse("node_missing");
+  if (found !== nodeStateHash(proof)) refuse("node_mismatch");
 }

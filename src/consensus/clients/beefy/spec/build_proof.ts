@@ -5,7 +5,6 @@
 import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
 import {
-  bagPeaks,
   calculateMmrRoot,
   hashPair,
   MmrError,
@@ -36,16 +35,10 @@ export interface NaiveProofInput {
   readonly justification: BeefyJustification;
   /** `Beefy.Authorities` at N. */
   readonly authorities: readonly Uint8Array[];
-  /** Hashes of all peaks but the last, from left to right; see {@link storedPeakPositions}. */
-  readonly storedPeaks: readonly Hash256[];
   /** Leaf of N. */
   readonly leaf: BeefyMmrLeaf;
-  /** Hashes of the other leaves of the last mountain, which come before it; see {@link lastMountainBlocks}. */
-  readonly earlierLeaves: readonly Hash256[];
-  /**
-   * Items of the leaf's proof as a node built them (`mmr_generateProof`): peaks and earlier leaves may then be empty.
-   */
-  readonly mmrItems?: readonly Hash256[] | undefined;
+  /** Path from the leaf to the signed root. */
+  readonly mmrItems: readonly Hash256[];
   /** Heads at the parent of N, by ascending id: of all parachains, and of the hub. */
   readonly heads: readonly ParachainHead[];
   /** Parachains whose heads are proved. */
@@ -69,8 +62,7 @@ export function lastMountainBlocks(
 /**
  * Builds the proof, with no more votes than the set needs. May be interrupted between two keys of the set. @throws {BeefyError} `invalid_authorities_proof` when the
  * keys are not those of the set that the client trusts, `super_majority_required`, `unknown_authority_set`,
- * `invalid_mmr_proof` when peaks and leaves do not lead to the signed root, `undecodable_data` when a wanted head is
- * missing
+ * `invalid_mmr_proof` when peaks and leaves do not lead to the signed root, `head_missing`
  */
 export function* buildNaiveProof(
   trusted: BeefyClientState,
@@ -93,62 +85,59 @@ export function* buildNaiveProof(
   }));
   const { leaf } = facts;
   const leafIndex = beefyLeafIndex(trusted.beefyActivationBlock, leaf.parentNumber);
-  const mmrProof = facts.mmrItems === undefined
-    ? mmrItems(facts)
-    : checkedItems(facts, facts.mmrItems, leafIndex);
+  if (!isProven(facts, leafIndex + 1n)) throw new BeefyError("invalid_mmr_proof");
   return {
     relay: {
       commitment,
       votes,
       leaf,
       leafIndex,
-      mmrProof,
+      mmrProof: facts.mmrItems,
       authoritiesProof: merkleMultiProof(authorities, votes.map(({ index }) => index)),
     },
     parachain: proveHeads(facts.heads, facts.paraIds),
   };
 }
 
-/** Returns a node's items if they lead to the signed root. */
-function checkedItems(
-  { justification, leaf }: NaiveProofInput,
-  items: readonly Hash256[],
-  leafIndex: bigint,
-): readonly Hash256[] {
-  const leaves = [{ index: leafIndex, hash: beefyMmrLeafHash(leaf) }];
+/** True when the items lead from the leaf, the last of `leafCount`, to the signed root. */
+export function isProven(
+  { justification, leaf, mmrItems }: Pick<NaiveProofInput, "justification" | "leaf" | "mmrItems">,
+  leafCount: bigint,
+): boolean {
+  const leaves = [{ index: leafCount - 1n, hash: beefyMmrLeafHash(leaf) }];
   try {
-    const root = calculateMmrRoot(items, leaves, leafIndex + 1n);
-    if (root === findMmrRoot(justification.commitment)) return items;
-  } catch (cause) {
-    if (!(cause instanceof MmrError)) throw cause;
-    throw new BeefyError("invalid_mmr_proof", { cause });
+    return calculateMmrRoot(mmrItems, leaves, leafCount) === findMmrRoot(justification.commitment);
+  } catch (error) {
+    if (error instanceof MmrError) return false;
+    throw error;
   }
-  throw new BeefyError("invalid_mmr_proof");
 }
 
-/** Peaks before the last mountain, then the siblings of its last leaf from below. */
-function mmrItems({ justification, storedPeaks, leaf, earlierLeaves }: NaiveProofInput): readonly Hash256[] {
+/**
+ * Items of the last leaf of a range. @param storedPeaks all but the last, see {@link storedPeakPositions} @param leaves
+ * hashes of the last mountain, see {@link lastMountainBlocks}
+ */
+export function mountainItems(
+  storedPeaks: readonly Hash256[],
+  leaves: readonly Hash256[],
+): readonly Hash256[] {
   const items = [...storedPeaks];
-  let level = [...earlierLeaves, beefyMmrLeafHash(leaf)].map(fromHex);
+  let level = leaves.map(fromHex);
   while (level.length > 1) {
-    const sibling = level.at(-2);
-    if (sibling !== undefined) items.push(toHash256(sibling));
-    level = Array.from({ length: level.length / 2 }, (_, at) => {
-      const [left, right] = [level[2 * at], level[2 * at + 1]];
-      if (left === undefined || right === undefined) throw new BeefyError("invalid_mmr_proof");
-      return hashPair(left, right);
-    });
+    items.push(toHash256(level.at(-2) ?? NO_NODE));
+    level = Array.from(
+      { length: level.length >> 1 },
+      (_, at) => hashPair(level[2 * at] ?? NO_NODE, level[2 * at + 1] ?? NO_NODE),
+    );
   }
-  const [top] = level;
-  if (top === undefined) throw new BeefyError("invalid_mmr_proof");
-  const root = toHash256(bagPeaks([...storedPeaks.map(fromHex), top]));
-  if (root !== findMmrRoot(justification.commitment)) throw new BeefyError("invalid_mmr_proof");
   return items;
 }
 
+const NO_NODE = new Uint8Array(32);
+
 function proveHeads(heads: readonly ParachainHead[], paraIds: readonly number[]): ParachainProof {
   const indexes = heads.flatMap(({ paraId }, index) => paraIds.includes(paraId) ? [index] : []);
-  if (indexes.length !== paraIds.length) throw new BeefyError("undecodable_data");
+  if (indexes.length !== paraIds.length) throw new BeefyError("head_missing");
   if (indexes.length === 0) return { heads: [], proof: [], leafCount: heads.length };
   const leaves = heads.map(({ paraId, head }) => headLeaf(paraId, head));
   return {

@@ -1,6 +1,6 @@
 /**
- * Verification of a proof by signatures, as a BEEFY client on an EVM chain does it. Rules and their order:
- * polytope-labs/hyperbridge: evm/src/consensus/EcdsaBeefy.sol.
+ * Verification of proofs, as a BEEFY client on an EVM chain does it. Rules and their order: polytope-labs/hyperbridge:
+ * evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
 import { concatBytes, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { BeefyAuthoritySet, BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
@@ -23,11 +23,14 @@ import {
   findMmrRoot,
 } from "../../../../core/beefy/commitment.ts";
 import { calculateMerkleRoot, type TreeLeaf } from "./merkle_tree.ts";
-import type {
-  NaiveProof,
-  ParachainProof,
-  ProvenHead,
-  RelayChainProof,
+import {
+  decodeNaiveProof,
+  decodeSp1Proof,
+  type NaiveProof,
+  type ParachainProof,
+  proofKind,
+  type ProvenHead,
+  type RelayChainProof,
 } from "../../../../core/beefy/naive_proof.ts";
 
 /** A parachain's height that is proved. */
@@ -75,7 +78,7 @@ export function* verifyNaiveProof(
 }
 
 /** State after a valid proof: a leaf that announces a later set than the next one rotates both sets. */
-export function advanceState(
+function advanceState(
   trusted: BeefyClientState,
   blockNumber: bigint,
   { nextAuthoritySet }: Pick<BeefyMmrLeaf, "nextAuthoritySet">,
@@ -89,7 +92,7 @@ export function advanceState(
 }
 
 /** Returns the set that signed, if the client knows it. @throws {BeefyError} `unknown_authority_set` */
-export function signingSet({ current, next }: BeefyClientState, id: bigint): BeefyAuthoritySet {
+function signingSet({ current, next }: BeefyClientState, id: bigint): BeefyAuthoritySet {
   const set = id === current.id ? current : id === next.id ? next : undefined;
   require(set !== undefined, "unknown_authority_set");
   return set;
@@ -158,7 +161,7 @@ function readHeads(
 }
 
 /** Reads the height of a head. @throws {BeefyError} */
-export function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): BeefyIntermediate {
+function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): BeefyIntermediate {
   const head = readHeader(() => decodeSubstrateHeader(header));
   require(head.number !== 0, "illegal_genesis_block");
   return { paraId, height: BigInt(head.number), commitment: hubCommitment(head) };
@@ -191,4 +194,69 @@ function readHeader<T>(read: () => T): T {
     if (cause instanceof ScaleError) throw new BeefyError("undecodable_header", { cause });
     throw cause;
   }
+}
+
+/** A proof that the client would accept, or one that changes nothing. */
+export interface CheckedProof {
+  /** `sp1`: the circuit's part was not verified; only the chain can do that. */
+  readonly kind: "ecdsa" | "sp1";
+  /** Relay chain block. */
+  readonly blockNumber: bigint;
+  /** True: the client knows this block or a newer one. The proof would be paid for and change nothing. */
+  readonly isStale: boolean;
+  /** True: the authority sets rotate. */
+  readonly rotates: boolean;
+  /** State of the client afterwards. */
+  readonly state: BeefyClientState;
+  /** Heights of parachains that it proves. */
+  readonly heights: readonly BeefyIntermediate[];
+}
+
+/**
+ * Checks a proof against the client's state. May be interrupted between two votes. @param recover finds the signer of
+ * a vote @throws {BeefyError} the revert that it would cause
+ */
+export function* checkProof(
+  trusted: BeefyClientState,
+  proof: Uint8Array,
+  recover?: RecoverAuthority,
+): Generator<undefined, CheckedProof, undefined> {
+  return proofKind(proof) === "ecdsa" ? yield* checkEcdsa(trusted, proof, recover) : checkSp1(trusted, proof);
+}
+
+function* checkEcdsa(
+  trusted: BeefyClientState,
+  proof: Uint8Array,
+  recover: RecoverAuthority | undefined,
+): Generator<undefined, CheckedProof, undefined> {
+  const decoded = decodeNaiveProof(proof);
+  yield;
+  const { state, intermediates } = yield* verifyNaiveProof(trusted, decoded, recover);
+  const blockNumber = BigInt(decoded.relay.commitment.blockNumber);
+  return {
+    kind: "ecdsa",
+    blockNumber,
+    isStale: trusted.latestHeight >= blockNumber,
+    rotates: state.current.id !== trusted.current.id,
+    state,
+    heights: intermediates,
+  };
+}
+
+function checkSp1(trusted: BeefyClientState, proof: Uint8Array): CheckedProof {
+  const { blockNumber, validatorSetId, leaf, heads } = decodeSp1Proof(proof);
+  if (trusted.latestHeight >= blockNumber) {
+    return { kind: "sp1", blockNumber, isStale: true, rotates: false, state: trusted, heights: [] };
+  }
+  signingSet(trusted, validatorSetId);
+  if (BigInt(leaf.parentNumber) + 1n !== blockNumber) throw new BeefyError("stale_mmr_leaf");
+  const state = advanceState(trusted, blockNumber, leaf);
+  return {
+    kind: "sp1",
+    blockNumber,
+    isStale: false,
+    rotates: state.current.id !== trusted.current.id,
+    state,
+    heights: heads.map(readHead),
+  };
 }

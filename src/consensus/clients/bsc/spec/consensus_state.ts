@@ -20,6 +20,7 @@ import {
 import { BscError } from "./bsc_error.ts";
 import { type BscNetwork, epochOfBlock } from "./bsc_network.ts";
 import { ExtraDataError, parseExtraData } from "./extra_data.ts";
+import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
 
 /** Vote keys of a set, compressed points of 48 bytes, by ascending address of their validators. */
 export type VoteKeys = readonly Uint8Array[];
@@ -104,3 +105,14 @@ export function initialBscState(
     chainId: network.chainId,
   };
 }
+
+/**
+ * Key of the number of blocks of an epoch on the hub. Absent: the hub refuses every update. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/pallet.rs.
+ */
+export function epochLengthKey(): Uint8Array {
+  return storagePrefix("IsmpBsc", "EpochLength");
+}
+
+/** SCALE of the value of {@link epochLengthKey}. */
+export const epochLengthCodec: Codec<bigint> = u64;

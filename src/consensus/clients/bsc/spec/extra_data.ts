@@ -10,6 +10,8 @@ import type { EvmBlockHeader } from "../../../../core/evm/block_header.ts";
 import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { compareHex } from "../../../../core/encoding/scale.ts";
 import type { BscNetwork } from "./bsc_network.ts";
+import { type BlsPublicKey, isBlsSignature, NO_KEYS, parseBlsPublicKey } from "../../../spec/bls.ts";
+import { BscError } from "./bsc_error.ts";
 
 /** A validator as an epoch header announces it. */
 export interface BscValidator {
@@ -198,4 +200,26 @@ export function encodeExtraData({ vanity, announcement, attestation, seal }: Bsc
     ]),
   ];
   return concatBytes(vanity, ...announced, ...attested, seal);
+}
+
+/**
+ * True when exactly the holders of these keys signed `message`. Never true for an empty list. @throws {BscError}
+ * `public_key` when a key is not a point of the group.
+ */
+export function isSignedByVoters(
+  keys: readonly Uint8Array[],
+  signature: Uint8Array,
+  message: Hash256,
+): boolean {
+  const sum = keys.map(parsePublicKey).reduce((total, key) => total.add(key), NO_KEYS);
+  // Keys that cancel each other out would make the empty signature valid.
+  return !sum.is0() && isBlsSignature(signature, sum, message);
+}
+
+function parsePublicKey(compressed: Uint8Array): BlsPublicKey {
+  try {
+    return parseBlsPublicKey(compressed);
+  } catch (cause) {
+    throw new BscError("public_key", { cause });
+  }
 }

@@ -17,9 +17,14 @@ import {
   type StagedValidators,
   type VoteKeys,
 } from "./consensus_state.ts";
-import { ExtraDataError, parseExtraData, type VoteAttestation, voteMessage } from "./extra_data.ts";
+import {
+  ExtraDataError,
+  isSignedByVoters,
+  parseExtraData,
+  type VoteAttestation,
+  voteMessage,
+} from "./extra_data.ts";
 import { type BscUpdate, bscUpdateCodec } from "./update.ts";
-import { isSignedByVoters } from "./vote_signature.ts";
 
 /** State of the hub besides the trusted state that an update is verified against. */
 export interface BscHubView {

@@ -3,7 +3,7 @@
  * modules/consensus/grandpa/primitives/src/{lib,justification}.rs, modules/ismp/clients/grandpa/src/messages.rs;
  * paritytech/finality-grandpa: src/lib.rs (Commit).
  */
-import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import {
   type StateMachine,
   stateMachineCodec,
@@ -23,6 +23,7 @@ import {
   u64,
 } from "../../../../core/encoding/scale.ts";
 import { type SubstrateHeader, substrateHeaderCodec } from "../../../../core/substrate/header.ts";
+import { storagePrefix, twoxConcat } from "../../../../core/ismp/storage_keys.ts";
 
 /** A voter with its weight. */
 export interface GrandpaAuthority {
@@ -121,7 +122,7 @@ export const grandpaJustificationCodec: Codec<GrandpaJustification> = Struct({
   votesAncestries: list(substrateHeaderCodec),
 });
 
-/** SCALE of {@link GrandpaFinalityProof}; also what `grandpa_proveFinality` answers. */
+/** SCALE of {@link GrandpaFinalityProof}. */
 export const finalityProofCodec: Codec<GrandpaFinalityProof> = Struct({
   block: hash256,
   justification: bytes,
@@ -153,3 +154,20 @@ export function messageVariantOf(tracked: StateMachine): GrandpaMessage["tag"] |
   if (tag === "Relay") return "Relaychain";
   return tag === "Substrate" ? "StandaloneChain" : undefined;
 }
+
+/**
+ * On the verifying chain: duration of a chain's slots in milliseconds; absent: the chain is not followed. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/grandpa/src/lib.rs (SupportedStateMachines).
+ */
+export function supportedStateMachineKey(chain: StateMachine): Uint8Array {
+  const prefix = storagePrefix("IsmpGrandpa", "SupportedStateMachines");
+  return concatBytes(prefix, twoxConcat(stateMachineCodec.enc(chain)));
+}
+
+/** On the relay chain: id of the current voter set. Source: paritytech/polkadot-sdk: substrate/frame/grandpa/src/lib.rs. */
+export function currentSetIdKey(): Uint8Array {
+  return storagePrefix("Grandpa", "CurrentSetId");
+}
+
+/** SCALE of both values. */
+export const grandpaNumberCodec: Codec<bigint> = u64;

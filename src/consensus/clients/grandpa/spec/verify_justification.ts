@@ -19,8 +19,12 @@ function require(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
   if (!isMet) throw new GrandpaError(code);
 }
 
+/** Maximum size of a justification, bytes: the votes of a thousand voters take 132 KB. */
+const MAX_JUSTIFICATION_BYTES = 512 * 1024;
+
 /** Decodes a justification; no bytes may follow it. @throws {GrandpaError} `undecodable_justification` */
 export function decodeGrandpaJustification(encoded: Uint8Array): GrandpaJustification {
+  require(encoded.length <= MAX_JUSTIFICATION_BYTES, "undecodable_justification");
   try {
     return decodeStrict(grandpaJustificationCodec, encoded, "GrandpaJustification");
   } catch (cause) {

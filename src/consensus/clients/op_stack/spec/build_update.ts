@@ -8,16 +8,14 @@ import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block
 import type { AccountProofAnswer } from "../../../../core/merkle/evm_proof.ts";
 import { EMPTY_ROOT } from "../../../../core/merkle/patricia.ts";
 import { accountNodesOf, slotNodesOf } from "../../../rollup/spec/l1_storage.ts";
-import { RollupDataError } from "../../../rollup/spec/rollup_data_error.ts";
-import { claimedHeight, type DisputeGameCreated, type OutputProposed } from "./claim_events.ts";
-import type { DisputeGameKind } from "./consensus_state.ts";
+import { RollupDataError } from "../../../rollup/spec/rollup_errors.ts";
+import type { DisputeGameCreated, OutputProposed } from "./claim_events.ts";
 import {
-  challengeSlot,
+  blockOutputRoot,
   disputeGameSlot,
   gameImplementationSlot,
   gameUuid,
   OUTPUT_ROOT_VERSION,
-  outputRoot,
   outputSlots,
 } from "./output_root.ts";
 import type { DisputeGameProof, OutputOracleProof } from "./update.ts";
@@ -26,12 +24,6 @@ import type { DisputeGameProof, OutputOracleProof } from "./update.ts";
 export function factoryProofSlots(game: DisputeGameCreated, extraData: Uint8Array): readonly Hash256[] {
   const uuid = gameUuid(game.gameType, game.rootClaim, extraData);
   return [disputeGameSlot(uuid), gameImplementationSlot(game.gameType)];
-}
-
-/** Slots of `eth_getProof` for the game: one or none. */
-export function gameProofSlots(kind: DisputeGameKind): readonly Hash256[] {
-  const slot = challengeSlot(kind);
-  return slot === undefined ? [] : [slot];
 }
 
 /** Slots of `eth_getProof` for the oracle, in the order that {@link buildOutputOracleProof} expects. */
@@ -47,16 +39,18 @@ export function oracleProofSlots(output: OutputProposed): readonly Hash256[] {
 export function withdrawalRootOf(header: EvmBlockHeader, rootClaim: Hash256): Hash256 | undefined {
   const { withdrawalsRoot } = header;
   if (withdrawalsRoot === undefined || withdrawalsRoot === toHex(EMPTY_ROOT)) return undefined;
-  return claimOf(header, withdrawalsRoot) === rootClaim ? withdrawalsRoot : undefined;
+  const output = blockOutputRoot({
+    version: OUTPUT_ROOT_VERSION,
+    header,
+    withdrawalStorageRoot: withdrawalsRoot,
+  });
+  return output === rootClaim ? withdrawalsRoot : undefined;
 }
 
-function claimOf(header: EvmBlockHeader, withdrawalStorageRoot: Hash256): Hash256 {
-  return outputRoot({
-    version: OUTPUT_ROOT_VERSION,
-    stateRoot: header.stateRoot,
-    withdrawalStorageRoot,
-    blockHash: hashBlockHeader(header),
-  });
+/** Claim about a block of the rollup. */
+export interface ClaimedOutput {
+  readonly l2Height: bigint;
+  readonly outputRoot: Hash256;
 }
 
 /** L2 part of a claim. */
@@ -65,30 +59,32 @@ export interface ClaimedL2Block {
   readonly withdrawalStorageRoot: Hash256;
 }
 
-function checkClaim(block: ClaimedL2Block, height: bigint, rootClaim: Hash256): void {
-  if (block.header.number !== height) throw new RollupDataError("wrong_block");
-  if (claimOf(block.header, block.withdrawalStorageRoot) !== rootClaim) {
+function checkClaim(block: ClaimedL2Block, { l2Height, outputRoot }: ClaimedOutput): void {
+  if (block.header.number !== l2Height) throw new RollupDataError("wrong_block");
+  if (blockOutputRoot({ version: OUTPUT_ROOT_VERSION, ...block }) !== outputRoot) {
     throw new RollupDataError("false_claim");
   }
 }
 
 /**
- * Builds the proof of a dispute game; `factory` and `proxy` are answers of `eth_getProof` at the L1 height of the
+ * Builds the proof of a dispute game; `factory` and `challenge` are answers of `eth_getProof` at the L1 height of the
  * update. @throws {RollupDataError} `malformed_result`, `wrong_block`, `false_claim` @throws {EvmProofError}
  * malformed_answer
  */
 export function buildDisputeGameProof(
   parts: ClaimedL2Block & {
     readonly game: DisputeGameCreated;
-    readonly kind: DisputeGameKind;
+    /** The game's claim about the rollup: of a super root its entry for the chain. */
+    readonly claimed: ClaimedOutput;
     readonly extraData: Uint8Array;
     readonly createdAtSec: bigint;
     readonly factory: AccountProofAnswer;
-    readonly proxy: AccountProofAnswer;
+    /** About the account of the challenge word, with its slot; absent: the kind has none. */
+    readonly challenge: AccountProofAnswer | undefined;
   },
 ): DisputeGameProof {
-  const { game, factory, proxy, extraData } = parts;
-  checkClaim(parts, claimedHeight(extraData), game.rootClaim);
+  const { game, factory, challenge, extraData } = parts;
+  checkClaim(parts, parts.claimed);
   return {
     header: parts.header,
     withdrawalStorageRoot: parts.withdrawalStorageRoot,
@@ -96,8 +92,8 @@ export function buildDisputeGameProof(
     disputeFactoryProof: accountNodesOf(factory),
     disputeGameProof: slotNodesOf(factory, 0),
     gameImplProof: slotNodesOf(factory, 1),
-    proxyAccountProof: accountNodesOf(proxy),
-    challengeProof: gameProofSlots(parts.kind).length === 0 ? [] : slotNodesOf(proxy, 0),
+    proxyAccountProof: challenge === undefined ? [] : accountNodesOf(challenge),
+    challengeProof: challenge === undefined ? [] : slotNodesOf(challenge, 0),
     proxy: game.proxy,
     extraData,
     gameType: game.gameType,
@@ -113,7 +109,7 @@ export function buildOutputOracleProof(
   parts: ClaimedL2Block & { readonly output: OutputProposed; readonly oracle: AccountProofAnswer },
 ): OutputOracleProof {
   const { output, oracle, header } = parts;
-  checkClaim(parts, output.l2Height, output.outputRoot);
+  checkClaim(parts, output);
   return {
     stateRoot: header.stateRoot,
     withdrawalStorageRoot: parts.withdrawalStorageRoot,

@@ -4,11 +4,10 @@
  * dispute/IDisputeGame.sol, L1/IL2OutputOracle.sol}.
  */
 import { parseAbiParameters, toFunctionSelector } from "viem";
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
+import { fromHex, type Hash256, type Hex, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import type { RawLog } from "../../../../core/evm/host_events.ts";
 import { decodeAbiStrict, readEvent } from "../../../rollup/spec/event_log.ts";
-import { RollupDataError } from "../../../rollup/spec/rollup_data_error.ts";
 
 /** topic0 of `DisputeGameCreated(address,uint32,bytes32)` of a factory. */
 export const DISPUTE_GAME_CREATED: Hex = "0x5b565efe82411da98814f356d0e7bcb8f0219b8d970307c5afb4a6903a8b2e35";
@@ -20,7 +19,7 @@ export const OUTPUT_PROPOSED: Hex = "0xa7aaf2512769da4e444e3de247be2564225c2e7a8
 export interface DisputeGameCreated {
   readonly proxy: Address;
   readonly gameType: number;
-  /** Output root that the game claims. */
+  /** Output root or super root that the game claims. */
   readonly rootClaim: Hash256;
 }
 
@@ -73,27 +72,16 @@ export const disputeGameCalls = {
   createdAt: toFunctionSelector("createdAt()"),
 } as const;
 
-/**
- * Decodes the result of `extraData()`. @throws {RollupDataError} `malformed_result`
- */
-export function decodeExtraData(result: Hex): Uint8Array {
-  const [value] = decodeAbiStrict([{ type: "bytes" }], result, "malformed_result");
-  return fromHex(value);
+/** Properties that a game reports. */
+export interface Details {
+  readonly extraData: Uint8Array;
+  /** L1 time in Unix seconds. */
+  readonly createdAtSec: bigint;
 }
 
-/**
- * Decodes the result of `createdAt()`: L1 time in Unix seconds. @throws {RollupDataError} `malformed_result`
- */
-export function decodeCreatedAt(result: Hex): bigint {
-  const [value] = decodeAbiStrict([{ type: "uint64" }], result, "malformed_result");
-  return value;
-}
-
-/**
- * Block number that a game is about: the first word of its extra data, whatever follows.
- * @throws {RollupDataError} `malformed_result` when there is no whole word.
- */
-export function claimedHeight(extraData: Uint8Array): bigint {
-  if (extraData.length < 32) throw new RollupDataError("malformed_result");
-  return BigInt(toHex(extraData.subarray(0, 32)));
+/** Decodes the results of {@link disputeGameCalls}. @throws {RollupDataError} `malformed_result` */
+export function decodeDetails(extraData: Hex, createdAt: Hex): Details {
+  const [bytes] = decodeAbiStrict([{ type: "bytes" }], extraData, "malformed_result");
+  const [createdAtSec] = decodeAbiStrict([{ type: "uint64" }], createdAt, "malformed_result");
+  return { extraData: fromHex(bytes), createdAtSec };
 }

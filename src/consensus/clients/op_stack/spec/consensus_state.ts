@@ -4,14 +4,30 @@
  * (GameTypeConfig, DisputeGameImpl).
  */
 import { type Address, addressCodec } from "../../../../core/evm/address.ts";
-import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
-import { type Codec, list, Option, Struct, u32, u64, unitEnum } from "../../../../core/encoding/scale.ts";
-import type { RollupClientState } from "../../../rollup/spec/rollup_client.ts";
+import { stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
+import {
+  type Codec,
+  Enum,
+  list,
+  nothing,
+  Option,
+  Struct,
+  u32,
+  u64,
+} from "../../../../core/encoding/scale.ts";
+import { consensusTypeCodec, type RollupClientState } from "../../../rollup/spec/rollup_client.ts";
 
-const gameKinds = ["OPSuccinct", "FaultDisputeGame", "AggregateVerifier"] as const;
-
-/** Contract of a game, which decides how a challenge appears in its storage. */
-export type DisputeGameKind = typeof gameKinds[number];
+/** Contract of a game, which decides what it claims and where a challenge appears. */
+export type DisputeGameKind =
+  | {
+    readonly tag: "OPSuccinct" | "FaultDisputeGame" | "AggregateVerifier" | "SuperFaultDisputeGame";
+    readonly value?: undefined;
+  }
+  | {
+    readonly tag: "SuperPermissionedDisputeGame";
+    /** Contract of the L1 that blacklists games. */
+    readonly value: { readonly anchorStateRegistry: Address };
+  };
 
 /** The hub's rules for a type of games. */
 export interface GameTypeConfig {
@@ -21,30 +37,34 @@ export interface GameTypeConfig {
   readonly kind: DisputeGameKind;
 }
 
-const consensusTypes = ["OpL2Oracle", "OpFaultProofGames"] as const;
-
-/** Way in which outputs are proposed on the L1. The hub accepts either kind of proof regardless. */
-export type OpStackConsensusType = typeof consensusTypes[number];
-
 /** Consensus state of an OP stack client. */
 export interface OpStackConsensusState extends RollupClientState {
-  readonly consensusType: OpStackConsensusType | undefined;
+  /** Way in which outputs are proposed on the L1. The hub accepts either kind of proof regardless. */
+  readonly consensusType: "OpL2Oracle" | "OpFaultProofGames" | "unknown" | undefined;
   /** For information; the rules that count are in the pallet's own storage. */
   readonly gameTypeConfigs: readonly GameTypeConfig[] | undefined;
 }
 
-/** SCALE of {@link GameTypeConfig}, 25 bytes. */
+const kindCodec: Codec<DisputeGameKind> = Enum({
+  OPSuccinct: nothing,
+  FaultDisputeGame: nothing,
+  AggregateVerifier: nothing,
+  SuperFaultDisputeGame: nothing,
+  SuperPermissionedDisputeGame: Struct({ anchorStateRegistry: addressCodec }),
+}) as Codec<DisputeGameKind>;
+
+/** SCALE of {@link GameTypeConfig}: 25 bytes, 45 with a registry. */
 export const gameTypeConfigCodec: Codec<GameTypeConfig> = Struct({
   gameType: u32,
   expectedImplementation: addressCodec,
-  kind: unitEnum(gameKinds),
+  kind: kindCodec,
 });
 
 const leadingFields = {
   finalizedHeight: u64,
   stateMachineId: stateMachineIdCodec,
   l1StateMachineId: stateMachineIdCodec,
-  consensusType: Option(unitEnum(consensusTypes)),
+  consensusType: Option(consensusTypeCodec(["OpL2Oracle", "OpFaultProofGames"])),
 };
 
 /** SCALE of {@link OpStackConsensusState}, as the hub writes it. */
@@ -57,20 +77,3 @@ export const opStackConsensusStateCodec: Codec<OpStackConsensusState> = Struct({
 export const opStackStatePrefixCodec: Codec<Omit<OpStackConsensusState, "gameTypeConfigs">> = Struct(
   leadingFields,
 );
-
-/** Initial state of a chain's client, at the chain's newest block. */
-export function initialOpStackState(
-  options: {
-    readonly height: bigint;
-    readonly stateMachineId: StateMachineId;
-    readonly l1StateMachineId: StateMachineId;
-  },
-): OpStackConsensusState {
-  return {
-    finalizedHeight: options.height,
-    stateMachineId: options.stateMachineId,
-    l1StateMachineId: options.l1StateMachineId,
-    consensusType: "OpFaultProofGames",
-    gameTypeConfigs: undefined,
-  };
-}

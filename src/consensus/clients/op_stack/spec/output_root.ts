@@ -6,6 +6,7 @@
 import { encodeAbiParameters } from "viem";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
+import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
 import { mapSlot, offset, word } from "../../../../core/evm/host_storage.ts";
 import { keccak256 } from "../../../../core/encoding/hash.ts";
 import type { DisputeGameKind } from "./consensus_state.ts";
@@ -24,6 +25,10 @@ export const opStackSlots = {
   claimData: 2n,
   /** `AggregateVerifier.counteredByIntermediateRootIndexPlusOne`. */
   counteredBy: 5n,
+  /** Length of `SuperFaultDisputeGame.claimData`. */
+  superClaimData: 1n,
+  /** `AnchorStateRegistry.disputeGameBlacklist`, by game. */
+  registryBlacklist: 5n,
 } as const;
 
 /** Version of output roots, the only one. */
@@ -41,6 +46,15 @@ export interface OutputRootParts {
 export function outputRoot(parts: OutputRootParts): Hash256 {
   const words = [parts.version, parts.stateRoot, parts.withdrawalStorageRoot, parts.blockHash];
   return toHash256(keccak256(concatBytes(...words.map(fromHex))));
+}
+
+/** The claim about a block with its header. */
+export function blockOutputRoot(
+  { header, ...parts }: Omit<OutputRootParts, "stateRoot" | "blockHash"> & {
+    readonly header: EvmBlockHeader;
+  },
+): Hash256 {
+  return outputRoot({ ...parts, stateRoot: header.stateRoot, blockHash: hashBlockHeader(header) });
 }
 
 const uuidParameters = [{ type: "uint32" }, { type: "bytes32" }, { type: "bytes" }] as const;
@@ -102,33 +116,39 @@ export function outputSlots(index: bigint): { readonly root: Hash256; readonly b
   return { root, block: offset(root, 1n) };
 }
 
-/** Slot of a game's challenge status; undefined for kinds without challenges. */
-export function challengeSlot(kind: DisputeGameKind): Hash256 | undefined {
-  switch (kind) {
+/** The word on the L1 that decides whether a game counts. */
+export interface ChallengeWord {
+  /** Contract in whose storage it is: the game, or the registry of the hub's rules. */
+  readonly account: Address;
+  readonly slot: Hash256;
+  /** Its value while nobody contests the game: 1 for the number of claims, the first being the game's own; else 0. */
+  readonly sound: 0n | 1n;
+}
+
+/** Where a game of a kind shows that it is contested; `undefined` for kinds without challenges. */
+export function challengeWord(kind: DisputeGameKind, proxy: Address): ChallengeWord | undefined {
+  switch (kind.tag) {
     case "OPSuccinct":
       return undefined;
     case "FaultDisputeGame":
-      return word(opStackSlots.claimData);
+      return { account: proxy, slot: word(opStackSlots.claimData), sound: 1n };
     case "AggregateVerifier":
-      return word(opStackSlots.counteredBy);
+      return { account: proxy, slot: word(opStackSlots.counteredBy), sound: 0n };
+    case "SuperFaultDisputeGame":
+      return { account: proxy, slot: word(opStackSlots.superClaimData), sound: 1n };
+    case "SuperPermissionedDisputeGame": {
+      const slot = mapSlot(word(BigInt(proxy)), word(opStackSlots.registryBlacklist));
+      return { account: kind.value.anchorStateRegistry, slot, sound: 0n };
+    }
   }
 }
 
-/** Meaning of the word in {@link challengeSlot}. */
+/** Meaning of the value of a {@link ChallengeWord}; `missing`: a game without even its own claim. */
 export type ChallengeStatus = "unchallenged" | "challenged" | "missing";
 
-/**
- * Interprets the challenge slot: an unchallenged fault dispute game has exactly one claim, its own, and an unchallenged
- * aggregate verifier has no counter. @param value undefined or zero for an empty slot.
- */
-export function challengeStatus(kind: DisputeGameKind, value: Hash256 | undefined): ChallengeStatus {
+/** Interprets the value of a challenge word. @param value undefined or zero for an empty slot. */
+export function challengeStatus({ sound }: ChallengeWord, value: Hash256 | undefined): ChallengeStatus {
   const count = BigInt(value ?? 0n);
-  switch (kind) {
-    case "OPSuccinct":
-      return "unchallenged";
-    case "FaultDisputeGame":
-      return count === 0n ? "missing" : count === 1n ? "unchallenged" : "challenged";
-    case "AggregateVerifier":
-      return count === 0n ? "unchallenged" : "challenged";
-  }
+  if (count === sound) return "unchallenged";
+  return count === 0n ? "missing" : "challenged";
 }

@@ -2,11 +2,14 @@
  * Selection of the claim about an OP stack chain to submit: pure decisions on the state of the hub and the L1. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/op-host/src/{lib,host}.rs; the hub's rules as in `verify_update.ts`.
  */
-import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
+import { fromHex, type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
-import { claimedHeight, type DisputeGameCreated } from "./claim_events.ts";
+import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
+import type { ClaimedOutput } from "./build_update.ts";
+import type { DisputeGameCreated } from "./claim_events.ts";
 import type { GameTypeConfig } from "./consensus_state.ts";
-import { challengeStatus } from "./output_root.ts";
+import type { GameId } from "./output_root.ts";
+import { claimsSuperRoot, readSuperRoot, superRoot, type SuperRootClaim } from "./super_root.ts";
 
 /** A game with the L1 block of its log. */
 export interface FoundGame {
@@ -14,37 +17,19 @@ export interface FoundGame {
   readonly l1Height: bigint;
 }
 
-/** Reason to skip a game by its log alone. */
-export type GameLogReason =
-  /** The hub does not list this type yet. */
-  | "other_game_type"
-  /** Blacklisted by fishermen. */
-  | "blacklisted"
-  /** Created after the newest L1 block at which the hub can check proofs. */
-  | "beyond_hub_l1_height";
-
-/**
- * Reason to skip a game by its log; undefined when there is none. Every type that the hub lists counts. @param
- * facts.l1Height height of the proofs, at most the hub's L1 height. @param facts.blacklistedGames of the hub; contains
- * at least this game's entry, if there is one.
- */
-export function skipReason(
-  found: FoundGame,
-  facts: {
-    readonly configs: readonly GameTypeConfig[];
-    readonly blacklistedGames: ReadonlySet<Address>;
-    readonly l1Height: bigint;
-  },
-): GameLogReason | undefined {
-  const { game, l1Height } = found;
-  if (!isListed(found, facts.configs)) return "other_game_type";
-  if (facts.blacklistedGames.has(game.proxy)) return "blacklisted";
-  return l1Height > facts.l1Height ? "beyond_hub_l1_height" : undefined;
+/** A game of a type that the hub lists. */
+export interface ListedGame extends FoundGame {
+  readonly config: GameTypeConfig;
 }
 
-/** True for games of a type that the hub lists. */
-export function isListed({ game }: FoundGame, configs: readonly GameTypeConfig[]): boolean {
-  return configs.some(({ gameType }) => gameType === game.gameType);
+/** Finds the reason to skip a game by its log; undefined when there is none. @param l1Height newest L1 height on the hub. */
+export function skipReason(
+  { game, l1Height }: FoundGame,
+  facts: { readonly configs: readonly GameTypeConfig[]; readonly l1Height: bigint },
+): string | undefined {
+  const isListed = facts.configs.some(({ gameType }) => gameType === game.gameType);
+  if (!isListed) return "of a type that the hub does not list";
+  return l1Height > facts.l1Height ? "newer than the L1 block that the hub knows" : undefined;
 }
 
 /**
@@ -56,105 +41,62 @@ export function typesOtherThanRespected(
   configs: readonly GameTypeConfig[],
   respectedGameType: number | undefined,
 ): readonly number[] {
-  const types = new Set(
-    games.filter((game) => isListed(game, configs)).map(({ game: { gameType } }) => gameType),
-  );
+  const listed = new Set(configs.map(({ gameType }) => gameType));
+  const types = new Set(games.map(({ game: { gameType } }) => gameType)).intersection(listed);
   if (respectedGameType === undefined || types.has(respectedGameType)) return [];
   return [...types].toSorted((a, b) => a - b);
 }
 
-/** A game with its details. */
-export interface KnownGame extends FoundGame {
-  readonly config: GameTypeConfig;
-  readonly extraData: Uint8Array;
-  /** Word of the challenge slot at the height of the proofs; undefined or zero when empty or there is no such slot. */
-  readonly challengeWord: Hash256 | undefined;
-}
-
-/** Reason to skip a game by its details. */
-export type GameReason =
-  /** The extra data do not start with a block number. */
-  | "no_block_number"
-  /** It is challenged, or has no claim at all. */
-  | "challenged"
-  /** The hub already knows this height of the chain, or a higher one, and would store nothing. */
-  | "not_above_hub"
-  /** The claim is about a block that the chain does not have yet. */
-  | "block_does_not_exist"
-  /** The L1 has another implementation of the type than the hub expects: the hub refuses its games. */
-  | "unknown_implementation";
-
-/** A game that may be worth a proof. */
-export type GameCandidate<Game extends KnownGame = KnownGame> = Game & { readonly l2Height: bigint };
-
-/** Games in the order in which to try them, and skipped ones. */
-export interface GamePlan<Game extends KnownGame = KnownGame> {
-  /**
-   * Those of the respected type first, then those of the highest block, of the same block the oldest game. The first
-   * that can be proved is submitted.
-   */
-  readonly candidates: readonly GameCandidate<Game>[];
-  readonly passedOver: readonly { readonly game: Game; readonly reason: GameReason }[];
-}
-
-/** Inputs of the decision. */
-export interface GamePlanInput {
-  /** Height of the chain on the hub; undefined when there is none. */
-  readonly hubHeight: bigint | undefined;
-  /** Newest block of the chain. */
-  readonly l2Height: bigint;
-  /** Configured type: affects the order only. */
-  readonly respectedGameType?: number | undefined;
-}
-
-/** Splits games into candidates and others. */
-export function planGames<Game extends KnownGame>(
-  games: readonly Game[],
-  facts: GamePlanInput,
-): GamePlan<Game> {
-  const candidates: GameCandidate<Game>[] = [];
-  const passedOver: { readonly game: Game; readonly reason: GameReason }[] = [];
-  for (const game of games) {
-    const judged = judgeGame(game, facts);
-    if (typeof judged === "string") passedOver.push({ game, reason: judged });
-    else candidates.push(judged);
+/**
+ * Reads what a game claims about a rollup: the output root of a block, or of the newest block at a second. Otherwise the
+ * reason to skip it: a `SuperRootFault` is proved by the hash of the extra data.
+ */
+export function readClaim(
+  { game: { rootClaim }, extraData, config: { kind } }: ListedGame & { readonly extraData: Uint8Array },
+  chain: StateMachine,
+): ClaimedOutput | SuperRootClaim | string {
+  if (claimsSuperRoot(kind)) {
+    return superRoot(extraData) === rootClaim
+      ? readSuperRoot(extraData, chain)
+      : "with other extra data than claimed";
   }
-  candidates.sort((a, b) => a.l2Height === b.l2Height ? 0 : a.l2Height > b.l2Height ? -1 : 1);
-  const isRespected = ({ game }: Game): boolean => game.gameType === facts.respectedGameType;
-  const ordered = [
-    ...candidates.filter(isRespected),
-    ...candidates.filter((candidate) => !isRespected(candidate)),
-  ];
-  return { candidates: ordered, passedOver };
-}
-
-function judgeGame<Game extends KnownGame>(
-  game: Game,
-  facts: GamePlanInput,
-): GameCandidate<Game> | GameReason {
-  if (game.extraData.length < 32) return "no_block_number";
-  if (challengeStatus(game.config.kind, game.challengeWord) !== "unchallenged") return "challenged";
-  const l2Height = claimedHeight(game.extraData);
-  if (facts.hubHeight !== undefined && l2Height <= facts.hubHeight) return "not_above_hub";
-  return l2Height > facts.l2Height ? "block_does_not_exist" : { ...game, l2Height };
-}
-
-/** An implementation on the L1 that the hub does not expect. */
-export interface UnknownImplementation {
-  readonly gameType: number;
-  readonly expected: Address;
-  /** Undefined: the L1 no longer has one. */
-  readonly found: Address | undefined;
+  // The first word, whatever follows.
+  if (extraData.length < 32) return "without a block number";
+  return { l2Height: BigInt(toHex(extraData.subarray(0, 32))), outputRoot: rootClaim };
 }
 
 /**
- * Types whose games the hub refuses because the L1 has another implementation of them than the hub expects.
+ * Finds the reason to skip a claim for its block: at or below its height the hub stores nothing. @param hubHeight height of
+ * the chain on the hub; undefined when there is none. @param l2Height newest block of the chain.
+ */
+export function judgeHeight(
+  claimed: bigint,
+  { hubHeight, l2Height }: { readonly hubHeight: bigint | undefined; readonly l2Height: bigint },
+): string | undefined {
+  if (hubHeight !== undefined && claimed <= hubHeight) return "not above the hub's height";
+  return claimed > l2Height ? "about a block that the chain does not have" : undefined;
+}
+
+/**
+ * Sorts games into the order in which to try them: those of the respected type first, then those of the highest block,
+ * of the same block the oldest game. @param respectedGameType as configured: affects the order only.
+ */
+export function orderGames<Game extends FoundGame & { readonly claimed: ClaimedOutput }>(
+  games: readonly Game[],
+  respectedGameType: number | undefined,
+): readonly Game[] {
+  const isOther = ({ game }: Game): number => game.gameType === respectedGameType ? 0 : 1;
+  return games.toSorted((a, b) => isOther(a) - isOther(b) || Number(b.claimed.l2Height - a.claimed.l2Height));
+}
+
+/**
+ * Types whose games the hub refuses because the L1 has another implementation of them than the hub expects, or none.
  * @param words of `gameImpls` by type, proven at the height of the proofs; undefined or zero where there is none.
  */
 export function findUnknownImplementations(
   configs: readonly GameTypeConfig[],
   words: ReadonlyMap<number, Hash256 | undefined>,
-): readonly UnknownImplementation[] {
+): readonly { readonly gameType: number; readonly expected: Address; readonly found: Address | undefined }[] {
   return configs.filter(({ gameType }) => words.has(gameType)).flatMap((config) => {
     const { gameType, expectedImplementation: expected } = config;
     const word = words.get(gameType);
@@ -163,21 +105,24 @@ export function findUnknownImplementations(
   });
 }
 
-const reasonTexts: Readonly<Record<GameLogReason | GameReason, string>> = {
-  other_game_type: "of a type that the hub does not list",
-  blacklisted: "blacklisted on the hub",
-  beyond_hub_l1_height: "newer than the L1 block that the hub knows",
-  no_block_number: "without a block number",
-  challenged: "challenged",
-  not_above_hub: "not above the hub's height",
-  block_does_not_exist: "about a block that the chain does not have",
-  unknown_implementation: "of an implementation that the hub does not expect",
-};
+/** Newest games of a factory, all of types that the hub does not list. */
+export interface UnlistedGames {
+  readonly count: number;
+  /** In ascending order. */
+  readonly types: readonly number[];
+  /** L1 time in Unix seconds at which the oldest of them was created. */
+  readonly sinceSec: bigint;
+}
 
-/** Describes why no game can be used, with a count for each reason. */
-export function describeSkipped(reasons: readonly (GameLogReason | GameReason)[]): string {
-  const counts = new Map<GameLogReason | GameReason, number>();
-  for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  const parts = [...counts].map(([reason, count]) => `${count} ${reasonTexts[reason]}`);
-  return `none of ${reasons.length} dispute games can be used: ${parts.join(", ")}`;
+/** Finds the newest games up to the first one of a listed type; undefined when there are none. @param newest first. */
+export function findUnlistedGames(
+  newest: readonly GameId[],
+  configs: readonly GameTypeConfig[],
+): UnlistedGames | undefined {
+  const listed = newest.findIndex(({ gameType }) => configs.some((config) => config.gameType === gameType));
+  const unlisted = listed === -1 ? newest : newest.slice(0, listed);
+  const oldest = unlisted.at(-1);
+  if (oldest === undefined) return undefined;
+  const types = [...new Set(unlisted.map(({ gameType }) => gameType))].toSorted((a, b) => a - b);
+  return { count: unlisted.length, types, sinceSec: oldest.timestampSec };
 }

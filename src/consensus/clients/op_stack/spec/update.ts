@@ -23,13 +23,13 @@ export interface DisputeGameProof {
   readonly disputeGameProof: ProofNodes;
   /** Slot of the implementation in the factory. */
   readonly gameImplProof: ProofNodes;
-  /** Account of the game in the L1 state. */
+  /** Account of the challenge word in the L1 state: the game, or the registry that blacklists games. */
   readonly proxyAccountProof: ProofNodes;
-  /** Slot of the game's challenge status; empty for kinds without challenges. */
+  /** Slot of the challenge word; like its account empty for kinds without challenges. */
   readonly challengeProof: ProofNodes;
   /** The game. */
   readonly proxy: Address;
-  /** Extra data of the game; starts with the block number as one word. */
+  /** Extra data of the game: the block number as one word and more, or a super root. */
   readonly extraData: Uint8Array;
   readonly gameType: number;
   /** L1 time of the creation in Unix seconds. */

@@ -5,21 +5,21 @@
  */
 import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
-import { hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
+import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
 import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
 import { rollupCommitment, type VerifiedRollupUpdate } from "../../../rollup/spec/rollup_client.ts";
+import { decodeRollupUpdate, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_errors.ts";
 import {
-  type DisputeGameKind,
+  type GameTypeConfig,
   type OpStackConsensusState,
   opStackConsensusStateCodec,
   opStackStatePrefixCodec,
 } from "./consensus_state.ts";
 import type { DisputeGameRules } from "./hub_storage.ts";
-import { fromOpStackProof, OpStackError } from "./op_stack_error.ts";
 import {
-  challengeSlot,
+  blockOutputRoot,
   challengeStatus,
+  challengeWord,
   disputeGameSlot,
   gameIdWord,
   gameImplementationSlot,
@@ -27,12 +27,68 @@ import {
   outputRoot,
   outputSlots,
 } from "./output_root.ts";
+import { claimsSuperRoot, readSuperRoot, superRoot, type SuperRootFault } from "./super_root.ts";
 import {
   type DisputeGameProof,
   type OpStackUpdate,
   opStackUpdateCodec,
   type OutputOracleProof,
 } from "./update.ts";
+
+/**
+ * Rule that an update breaks. Source: polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/{lib,error}.rs,
+ * modules/ismp/clients/ismp-optimism/src/lib.rs. Codes that end in `_proof` have an `EvmProofError` as cause: the nodes
+ * are inconclusive; codes that end in `_missing` mean that the nodes prove an absence. Under a wrong key either may
+ * happen.
+ */
+export type OpStackErrorCode =
+  /** The consensus proof is not the SCALE form of an update. */
+  | "undecodable_update"
+  /** The stored consensus state is not the SCALE form of a state. */
+  | "undecodable_state"
+  /** The hub holds no commitment of the L1 at the height of the proofs. */
+  | "l1_commitment_missing"
+  /** Fishermen blacklisted the game. */
+  | "game_blacklisted"
+  /** The hub has no rules for this type of game. */
+  | "unsupported_game_type"
+  /** The factory is not proved in the L1 state. */
+  | "factory_proof"
+  | SuperRootFault
+  /** The super root claims another output of this chain. */
+  | "super_root_mismatch"
+  | "game_proof"
+  /** The factory has no game with this claim: block, message passer root, type or extra data are another. */
+  | "game_missing"
+  /** The game has another address, type or time. */
+  | "game_mismatch"
+  | "implementation_proof"
+  | "implementation_missing"
+  /** The factory creates games of this type with another contract than the hub expects. */
+  | "implementation_mismatch"
+  /** The game, or the registry that blacklists it, is not proved in the L1 state. */
+  | "challenge_account_proof"
+  | "challenge_proof"
+  /** The game lacks even its own claim. */
+  | "challenge_missing"
+  /** The claim is challenged. */
+  | "game_challenged"
+  /** The registry on the L1 blacklists the game. */
+  | "game_blacklisted_on_l1"
+  /** The oracle is not proved in the L1 state. */
+  | "oracle_proof"
+  | "output_proof"
+  | "output_missing"
+  /** The oracle has another output root at this index. */
+  | "output_mismatch"
+  | "output_block_proof"
+  | "output_block_missing"
+  /** The output root is of another time or block number. */
+  | "output_block_mismatch";
+
+function refuse(code: OpStackErrorCode): never {
+  throw new RollupUpdateError(code);
+}
 
 /** State of the hub that an update is verified against. */
 export interface OpStackHubView {
@@ -55,146 +111,147 @@ interface ClaimedBlock {
 
 /**
  * Decodes a consensus state as the hub does: unreadable data after the first four fields is dropped, since older states
- * end differently, and trailing bytes are ignored. @throws {OpStackError} `undecodable_state`
+ * end differently, and trailing bytes are ignored. @throws {RollupUpdateError} `undecodable_state`
  */
 export function decodeOpStackState(stored: Uint8Array): OpStackConsensusState {
   const bytes = new Uint8Array(stored);
   try {
     return opStackConsensusStateCodec.dec(bytes);
   } catch {
-    return { ...decodeStatePrefix(bytes), gameTypeConfigs: undefined };
+    try {
+      return { ...opStackStatePrefixCodec.dec(bytes), gameTypeConfigs: undefined };
+    } catch (cause) {
+      throw new RollupUpdateError<OpStackErrorCode>("undecodable_state", { cause });
+    }
   }
 }
 
-function decodeStatePrefix(bytes: Uint8Array): Omit<OpStackConsensusState, "gameTypeConfigs"> {
-  try {
-    return opStackStatePrefixCodec.dec(bytes);
-  } catch (cause) {
-    throw new OpStackError("undecodable_state", { cause });
-  }
-}
-
-/**
- * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {OpStackError}
- * `undecodable_update`
- */
+/** Decodes the consensus proof of a message. @throws {RollupUpdateError} `undecodable_update` */
 export function decodeOpStackUpdate(bytes: Uint8Array): OpStackUpdate {
-  try {
-    return decodeStrict(opStackUpdateCodec, bytes, "OptimismUpdate");
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new OpStackError("undecodable_update", { cause });
-    throw cause;
-  }
+  return decodeRollupUpdate(opStackUpdateCodec, bytes);
 }
 
 /**
- * Verifies an update as the hub does. @throws {OpStackError}
+ * Verifies an update as the hub does. @throws {RollupUpdateError}
  */
 export function verifyOpStackUpdate(
   trusted: OpStackConsensusState,
   update: OpStackUpdate,
   hub: OpStackHubView,
 ): VerifiedRollupUpdate<OpStackConsensusState> {
-  if (hub.l1StateRoot === undefined) throw new OpStackError("l1_commitment_missing");
-  const block = verifyProof(update, hub.l1StateRoot, hub);
+  if (hub.l1StateRoot === undefined) refuse("l1_commitment_missing");
+  const block = verifyProof(trusted.stateMachineId.stateMachine, update, {
+    ...hub,
+    l1StateRoot: hub.l1StateRoot,
+  });
   if (block === undefined) return { consensusState: trusted, commitment: undefined };
   const commitment = rollupCommitment(trusted, block);
   return { consensusState: { ...trusted, finalizedHeight: commitment.height.height }, commitment };
 }
 
 function verifyProof(
+  chain: StateMachine,
   { proof }: OpStackUpdate,
-  l1StateRoot: Hash256,
-  hub: OpStackHubView,
+  hub: OpStackHubView & { readonly l1StateRoot: Hash256 },
 ): ClaimedBlock | undefined {
   switch (proof.tag) {
     case "OpL2Oracle":
-      return hub.outputOracle && verifyOutput(proof.value, l1StateRoot, hub.outputOracle);
+      return hub.outputOracle && verifyOutput(proof.value, hub.l1StateRoot, hub.outputOracle);
     case "OpFaultProofGames":
       if (hub.disputeGames === undefined) return undefined;
-      if (hub.blacklistedGames.has(proof.value.proxy)) throw new OpStackError("game_blacklisted");
-      return verifyDisputeGame(proof.value, l1StateRoot, hub.disputeGames);
+      if (hub.blacklistedGames.has(proof.value.proxy)) refuse("game_blacklisted");
+      return verifyDisputeGame(chain, proof.value, { rules: hub.disputeGames, l1StateRoot: hub.l1StateRoot });
   }
 }
 
 function verifyDisputeGame(
+  chain: StateMachine,
   proof: DisputeGameProof,
-  l1StateRoot: Hash256,
-  rules: DisputeGameRules,
+  { rules, l1StateRoot }: { readonly rules: DisputeGameRules; readonly l1StateRoot: Hash256 },
 ): ClaimedBlock {
   const config = rules.gameTypes.find(({ gameType }) => gameType === proof.gameType);
-  if (config === undefined) throw new OpStackError("unsupported_game_type");
-  const factoryRoot = fromOpStackProof(
+  if (config === undefined) refuse("unsupported_game_type");
+  const factoryRoot = fromL1Proof(
     "factory_proof",
     () => provenStorageRoot(proof.disputeFactoryProof, l1StateRoot, rules.factory),
   );
-  checkGame(proof, factoryRoot);
+  checkGame(proof, factoryRoot, rootClaimOf(chain, proof, config));
   checkImplementation(proof, factoryRoot, config.expectedImplementation);
-  checkNotChallenged(proof, l1StateRoot, config.kind);
+  checkNotChallenged(proof, l1StateRoot, config);
   const { number, timestampSec, stateRoot } = proof.header;
   return { height: number, timestampSec, stateRoot };
 }
 
-/** Checks that the factory created this game for the claim that follows from the block. */
-function checkGame(proof: DisputeGameProof, factoryRoot: Hash256): void {
-  const claim = outputRoot({
-    version: proof.version,
-    stateRoot: proof.header.stateRoot,
-    withdrawalStorageRoot: proof.withdrawalStorageRoot,
-    blockHash: hashBlockHeader(proof.header),
-  });
-  const slot = disputeGameSlot(gameUuid(proof.gameType, claim, proof.extraData));
-  const id = fromOpStackProof("game_proof", () => provenWord(proof.disputeGameProof, factoryRoot, slot));
-  if (id === undefined) throw new OpStackError("game_missing");
-  if (id !== gameIdWord(proof)) throw new OpStackError("game_mismatch");
+/** The claim that the game must have made: the output root of the block, or a super root that contains it. */
+function rootClaimOf(chain: StateMachine, proof: DisputeGameProof, { kind }: GameTypeConfig): Hash256 {
+  const output = blockOutputRoot(proof);
+  if (!claimsSuperRoot(kind)) return output;
+  const claimed = readSuperRoot(proof.extraData, chain);
+  if (typeof claimed === "string") refuse(claimed);
+  if (claimed.outputRoot !== output) refuse("super_root_mismatch");
+  return superRoot(proof.extraData);
+}
+
+/** Checks that the factory created this game for the claim. */
+function checkGame(proof: DisputeGameProof, factoryRoot: Hash256, rootClaim: Hash256): void {
+  const slot = disputeGameSlot(gameUuid(proof.gameType, rootClaim, proof.extraData));
+  const id = fromL1Proof("game_proof", () => provenWord(proof.disputeGameProof, factoryRoot, slot));
+  if (id === undefined) refuse("game_missing");
+  if (id !== gameIdWord(proof)) refuse("game_mismatch");
 }
 
 /** Checks the implementation: otherwise the challenge slot could mean anything. */
 function checkImplementation(proof: DisputeGameProof, factoryRoot: Hash256, expected: Address): void {
   const slot = gameImplementationSlot(proof.gameType);
-  const found = fromOpStackProof(
+  const found = fromL1Proof(
     "implementation_proof",
     () => provenWord(proof.gameImplProof, factoryRoot, slot),
   );
-  if (found === undefined) throw new OpStackError("implementation_missing");
-  if (toAddress(fromHex(found).subarray(12)) !== expected) throw new OpStackError("implementation_mismatch");
+  if (found === undefined) refuse("implementation_missing");
+  if (toAddress(fromHex(found).subarray(12)) !== expected) refuse("implementation_mismatch");
 }
 
-function checkNotChallenged(proof: DisputeGameProof, l1StateRoot: Hash256, kind: DisputeGameKind): void {
-  const slot = challengeSlot(kind);
-  if (slot === undefined) return;
-  const root = fromOpStackProof(
-    "proxy_proof",
-    () => provenStorageRoot(proof.proxyAccountProof, l1StateRoot, proof.proxy),
+function checkNotChallenged(
+  proof: DisputeGameProof,
+  l1StateRoot: Hash256,
+  { kind }: GameTypeConfig,
+): void {
+  const place = challengeWord(kind, proof.proxy);
+  if (place === undefined) return;
+  const root = fromL1Proof(
+    "challenge_account_proof",
+    () => provenStorageRoot(proof.proxyAccountProof, l1StateRoot, place.account),
   );
-  const value = fromOpStackProof("challenge_proof", () => provenWord(proof.challengeProof, root, slot));
-  const status = challengeStatus(kind, value);
-  if (status === "missing") throw new OpStackError("challenge_missing");
-  if (status === "challenged") throw new OpStackError("game_challenged");
+  const value = fromL1Proof("challenge_proof", () => provenWord(proof.challengeProof, root, place.slot));
+  const status = challengeStatus(place, value);
+  if (status === "missing") refuse("challenge_missing");
+  if (status === "challenged") {
+    refuse(kind.tag === "SuperPermissionedDisputeGame" ? "game_blacklisted_on_l1" : "game_challenged");
+  }
 }
 
 function verifyOutput(proof: OutputOracleProof, l1StateRoot: Hash256, oracle: Address): ClaimedBlock {
-  const oracleRoot = fromOpStackProof(
+  const oracleRoot = fromL1Proof(
     "oracle_proof",
     () => provenStorageRoot(proof.l2OracleProof, l1StateRoot, oracle),
   );
   const slots = outputSlots(proof.outputRootIndex);
-  const root = fromOpStackProof(
+  const root = fromL1Proof(
     "output_proof",
     () => provenWord(proof.outputRootProof, oracleRoot, slots.root),
   );
-  if (root === undefined) throw new OpStackError("output_missing");
+  if (root === undefined) refuse("output_missing");
   if (root !== outputRoot({ ...proof, blockHash: proof.l2BlockHash })) {
-    throw new OpStackError("output_mismatch");
+    refuse("output_mismatch");
   }
-  const block = fromOpStackProof(
+  const block = fromL1Proof(
     "output_block_proof",
     () => provenWord(proof.multiProof, oracleRoot, slots.block),
   );
-  if (block === undefined) throw new OpStackError("output_block_missing");
+  if (block === undefined) refuse("output_block_missing");
   const { number, timestampSec } = parseOutputBlock(block);
   if (number !== proof.blockNumber || timestampSec !== proof.timestampSec) {
-    throw new OpStackError("output_block_mismatch");
+    refuse("output_block_mismatch");
   }
   return { height: number, timestampSec, stateRoot: proof.stateRoot };
 }

@@ -3,7 +3,7 @@
  * Polkadot Hub have no timestamp: their slots date them, and they are stored as those of an EVM chain. Source:
  * polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
  */
-import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../../core/ismp/proof.ts";
 import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
 import {
@@ -12,13 +12,41 @@ import {
   type StateMachine,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
-import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
+import { type Codec, decodeStrict, list, ScaleError, u32, u64 } from "../../../../core/encoding/scale.ts";
 import { TrieError } from "../../../../core/merkle/trie_error.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
 import { polkadotHubAs } from "../../../../core/ismp/polkadot_hub.ts";
 import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
-import { ParachainError } from "./parachain_error.ts";
+import { blake2Concat, storagePrefix } from "../../../../core/ismp/storage_keys.ts";
+
+/**
+ * Rule that a proof breaks. Source: polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
+ */
+export type ParachainErrorCode =
+  /** Not the SCALE form of a proof. */
+  | "undecodable_message"
+  /** The verifying chain is not a parachain, so it knows no relay chain. */
+  | "not_a_parachain"
+  /** The nodes do not belong to the relay chain's state. */
+  | "heads_proof"
+  /** The nodes do not lead to the head: the client skips that parachain. */
+  | "head_missing"
+  /** The head is not a header. */
+  | "undecodable_header"
+  /** Polkadot Hub, whose headers are dated by their slots, without a slot duration on the verifying chain. */
+  | "slot_duration_missing"
+  /** The header has no timestamp, and none follows from its slot. */
+  | "timestamp_missing";
+
+/** A proof that the client refuses. */
+export class ParachainError extends Error {
+  override readonly name = "ParachainError";
+
+  constructor(readonly code: ParachainErrorCode, options?: ErrorOptions) {
+    super(`Parachain proof refused: ${code}`, options);
+  }
+}
 
 /** Decodes the consensus proof of a message. @throws {ParachainError} `undecodable_message` */
 export function decodeParachainProof(encoded: Uint8Array): ParachainConsensusProof {
@@ -92,4 +120,40 @@ function storedCommitment(header: SubstrateHeader, slotMs: bigint, isHub: boolea
     if (cause instanceof HeaderCommitmentError) throw new ParachainError(cause.code, { cause });
     throw cause;
   }
+}
+
+/**
+ * Prefix of the keys of followed parachains on the verifying chain. Source of this and the following items:
+ * polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/lib.rs.
+ */
+export const followedParachainsPrefix: Uint8Array = storagePrefix("IsmpParachain", "Parachains");
+
+/** Key that is present, though empty, where the client follows that parachain. */
+export function followedParachainKey(paraId: number): Uint8Array {
+  return concatBytes(followedParachainsPrefix, u32.enc(paraId));
+}
+
+/**
+ * Key of the slot duration that dates the headers of a parachain without timestamps; absent where governance has set
+ * none.
+ */
+export function slotDurationKey(paraId: number): Uint8Array {
+  return concatBytes(storagePrefix("IsmpParachain", "SlotDurations"), u32.enc(paraId));
+}
+
+/** SCALE of {@link slotDurationKey}'s value: milliseconds. */
+export const slotDurationCodec: Codec<bigint> = u64;
+
+/** Key of the numbers of relay chain blocks whose state roots are stored; absent before 2026. */
+export function knownRelayHeightsKey(): Uint8Array {
+  return storagePrefix("IsmpParachain", "KnownRelayHeights");
+}
+
+/** SCALE of {@link knownRelayHeightsKey}'s value: ascending, at most 256. */
+export const knownRelayHeightsCodec: Codec<readonly number[]> = list(u32);
+
+/** Key of the state root of a relay chain block, 32 bytes. */
+export function relayStateRootKey(relayHeight: number): Uint8Array {
+  const prefix = storagePrefix("IsmpParachain", "CurrentRelayChainStateRoots");
+  return concatBytes(prefix, blake2Concat(u32.enc(relayHeight)));
 }

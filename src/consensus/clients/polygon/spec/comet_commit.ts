@@ -3,8 +3,7 @@
  * types/canonical.go, types/vote.go (VoteSignBytes); polytope-labs/hyperbridge:
  * modules/consensus/tendermint/primitives/src/verifier.rs (CodecCommit).
  */
-import { BinaryWriter } from "cosmjs-types/binary";
-import { BlockID } from "cosmjs-types/tendermint/types/types";
+import { concatBytes } from "../../../../core/encoding/bytes.ts";
 import {
   bytes,
   type Codec,
@@ -18,9 +17,15 @@ import {
   utf8Text,
 } from "../../../../core/encoding/scale.ts";
 import type { Address } from "../../../../core/evm/address.ts";
-import { type CometBlockId, cometBlockIdCodec, sizedAddress, toProtobufBlockId } from "./comet_header.ts";
-import { encodeCometTime, parseCometTime } from "./comet_time.ts";
-import { fieldTag } from "./protobuf_tags.ts";
+import {
+  type CometBlockId,
+  cometBlockIdCodec,
+  encodeBlockId,
+  encodeCometTime,
+  parseCometTime,
+  sizedAddress,
+} from "./comet_header.ts";
+import { dataField, fixed64Field, integerField, lengthPrefixed, messageField } from "./protobuf.ts";
 
 /** A vote, for the block or for none. */
 export interface CometVote {
@@ -80,11 +85,12 @@ export function voteSignBytes(
   { height, round, blockId }: Omit<CometCommit, "signatures">,
   timestamp: string,
 ): Uint8Array {
-  const vote = BinaryWriter.create().uint32(fieldTag(1, "varint")).int32(PRECOMMIT);
-  if (height !== 0n) vote.uint32(fieldTag(2, "fixed64")).sfixed64(height);
-  if (round !== 0) vote.uint32(fieldTag(3, "fixed64")).sfixed64(BigInt(round));
-  vote.uint32(fieldTag(4, "bytes")).bytes(BlockID.encode(toProtobufBlockId(blockId)).finish());
-  vote.uint32(fieldTag(5, "bytes")).bytes(encodeCometTime(parseCometTime(timestamp)));
-  vote.uint32(fieldTag(6, "bytes")).string(chainId);
-  return BinaryWriter.create().bytes(vote.finish()).finish();
+  return lengthPrefixed(concatBytes(
+    integerField(1, PRECOMMIT),
+    fixed64Field(2, height),
+    fixed64Field(3, BigInt(round)),
+    messageField(4, encodeBlockId(blockId)),
+    messageField(5, encodeCometTime(parseCometTime(timestamp))),
+    dataField(6, chainId),
+  ));
 }

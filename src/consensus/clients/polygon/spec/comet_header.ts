@@ -3,16 +3,13 @@
  * cometbft/src/block/header.rs (hash_with); polytope-labs/hyperbridge:
  * modules/consensus/tendermint/primitives/src/verifier.rs (TendermintCodecHeader).
  */
-import { BinaryWriter } from "cosmjs-types/binary";
-import { BlockID } from "cosmjs-types/tendermint/types/types";
-import { Consensus } from "cosmjs-types/tendermint/version/types";
-import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { bytes, type Codec, Option, Struct, u32, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { enhanceCodec } from "scale-ts";
-import { cometMerkleRoot } from "./comet_merkle.ts";
-import { encodeCometTime, parseCometTime } from "./comet_time.ts";
-import { fieldTag } from "./protobuf_tags.ts";
+import { dataField, integerField, messageField } from "./protobuf.ts";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { PolygonError } from "./polygon_error.ts";
 
 /** Names a block: by its hash, and by the parts in which it is gossiped. */
 export interface CometBlockId {
@@ -72,37 +69,29 @@ export const cometHeaderCodec: Codec<CometHeader> = Struct({
   proposerAddress: sizedAddress,
 });
 
-/** Tags of the one field of the wrappers `Int64Value`, `StringValue` and `BytesValue`. */
-const WRAPPED_NUMBER = fieldTag(1, "varint");
-const WRAPPED_BYTES = fieldTag(1, "bytes");
-
-/** Bytes of a hash; none for one that is absent. */
+/** Bytes of a hash in the wrapper `BytesValue`; none for one that is absent. */
 function wrapped(hash: Hash256 | Address | undefined): Uint8Array {
-  return hash === undefined
-    ? new Uint8Array(0)
-    : BinaryWriter.create().uint32(WRAPPED_BYTES).bytes(fromHex(hash)).finish();
+  return hash === undefined ? new Uint8Array(0) : dataField(1, fromHex(hash));
 }
 
-/** Converts a name of a block to the form of the Protobuf library. */
-export function toProtobufBlockId({ hash, partSetHeader }: CometBlockId): BlockID {
-  const { total, hash: partsHash } = partSetHeader;
-  return { hash: fromHex(hash), partSetHeader: { total, hash: fromHex(partsHash) } };
+/** Protobuf of a block's name; that of none is the name without hashes. */
+export function encodeBlockId(id: CometBlockId | undefined): Uint8Array {
+  if (id === undefined) return messageField(2);
+  const { total, hash } = id.partSetHeader;
+  return concatBytes(
+    dataField(1, fromHex(id.hash)),
+    messageField(2, integerField(1, total), dataField(2, fromHex(hash))),
+  );
 }
-
-const NO_BLOCK: BlockID = {
-  hash: new Uint8Array(0),
-  partSetHeader: { total: 0, hash: new Uint8Array(0) },
-};
 
 /** Hash of a header that has a height and a chain: the root over its fields, each in Protobuf. @throws {PolygonError} `time` */
 export function hashCometHeader(header: CometHeader): Hash256 {
-  const { lastBlockId } = header;
   return cometMerkleRoot([
-    Consensus.encode(header.version).finish(),
-    BinaryWriter.create().uint32(WRAPPED_BYTES).string(header.chainId).finish(),
-    BinaryWriter.create().uint32(WRAPPED_NUMBER).int64(header.height).finish(),
+    concatBytes(integerField(1, header.version.block), integerField(2, header.version.app)),
+    dataField(1, header.chainId),
+    integerField(1, header.height),
     encodeCometTime(parseCometTime(header.time)),
-    BlockID.encode(lastBlockId === undefined ? NO_BLOCK : toProtobufBlockId(lastBlockId)).finish(),
+    encodeBlockId(header.lastBlockId),
     wrapped(header.lastCommitHash),
     wrapped(header.dataHash),
     wrapped(header.validatorsHash),
@@ -113,4 +102,60 @@ export function hashCometHeader(header: CometHeader): Hash256 {
     wrapped(header.evidenceHash),
     wrapped(header.proposerAddress),
   ]);
+}
+
+const LEAF = Uint8Array.of(0);
+const INNER = Uint8Array.of(1);
+
+/**
+ * Root of CometBFT's tree over `leaves`, header fields or validators: RFC 6962 with SHA-256; without leaves the hash of
+ * nothing. Source: cometbft/cometbft-rs: cometbft/src/merkle.rs.
+ */
+export function cometMerkleRoot(leaves: readonly Uint8Array[]): Hash256 {
+  return toHash256(rootOf(leaves));
+}
+
+function rootOf(leaves: readonly Uint8Array[]): Uint8Array {
+  const [first] = leaves;
+  if (first === undefined) return sha256(new Uint8Array(0));
+  if (leaves.length === 1) return sha256(concatBytes(LEAF, first));
+  const split = largestPowerBelow(leaves.length);
+  return sha256(concatBytes(INNER, rootOf(leaves.slice(0, split)), rootOf(leaves.slice(split))));
+}
+
+/** Largest power of two below `count`, which is at least two. */
+function largestPowerBelow(count: number): number {
+  return 2 ** (Math.ceil(Math.log2(count)) - 1);
+}
+
+/** A moment; in updates and in answers of nodes it is text. Source: cometbft/cometbft-rs: cometbft/src/time.rs. */
+export interface CometTime {
+  /** Unix time in seconds. */
+  readonly seconds: bigint;
+  readonly nanos: number;
+}
+
+const RFC_3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
+
+/**
+ * Reads RFC 3339 in UTC, as nodes write it: nodes and the hub omit zeros at the end. @throws {PolygonError} `time`
+ */
+export function parseCometTime(text: string): CometTime {
+  const [, whole, fraction = ""] = RFC_3339.exec(text) ?? [];
+  const ms = whole === undefined ? NaN : Date.parse(`${whole}Z`);
+  // The runtime reads the 30th of February as the 2nd of March.
+  const isDate = !Number.isNaN(ms) && ms >= 0 && new Date(ms).toISOString().startsWith(`${whole}.`);
+  if (!isDate) throw new PolygonError("time");
+  return { seconds: BigInt(ms) / 1_000n, nanos: Number(fraction.padEnd(9, "0")) };
+}
+
+/** Protobuf of a moment. */
+export function encodeCometTime({ seconds, nanos }: CometTime): Uint8Array {
+  return concatBytes(integerField(1, seconds), integerField(2, nanos));
+}
+
+/** Negative when `a` is before `b`, 0 for the same moment. */
+export function compareCometTimes(a: CometTime, b: CometTime): number {
+  if (a.seconds !== b.seconds) return a.seconds < b.seconds ? -1 : 1;
+  return a.nanos - b.nanos;
 }

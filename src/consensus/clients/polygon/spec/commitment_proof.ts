@@ -5,7 +5,7 @@
  * ibc-core/ics23-commitment/types/src/merkle.rs (verify_membership).
  */
 import { sha256 } from "@noble/hashes/sha2.js";
-import { BinaryReader, BinaryWriter } from "cosmjs-types/binary";
+import { BinaryReader } from "cosmjs-types/binary";
 import {
   CommitmentProof,
   type ExistenceProof,
@@ -17,6 +17,7 @@ import {
 import { MerkleProof } from "cosmjs-types/ibc/core/commitment/v1/commitment";
 import { concatBytes, equalBytes, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import { PolygonError } from "./polygon_error.ts";
+import { lengthPrefixed } from "./protobuf.ts";
 
 /** What is proved. */
 export interface ProvenEntry {
@@ -38,8 +39,6 @@ const KINDS: readonly TreeKind[] = [
   { isIavl: true, minPrefix: 4, maxPrefix: 12, childSize: 33 },
   { isIavl: false, minPrefix: 1, maxPrefix: 1, childSize: 32 },
 ];
-
-const NONE = new Uint8Array(0);
 
 /** First byte of leaves in both kinds. */
 const LEAF_PREFIX = 0;
@@ -71,9 +70,11 @@ export function requireProven(proof: Uint8Array, root: Hash256, { store, key, va
   let subroot = value;
   if (value.length === 0 || proofs.length !== KINDS.length) throw new PolygonError("milestone_proof");
   KINDS.forEach((kind, index) => {
-    const { exist } = proofs[index] ?? {};
+    const { exist, ...others } = proofs[index] ?? {};
     const path = paths[index];
-    const isOfEntry = exist !== undefined && path !== undefined && equalBytes(exist.key, path) &&
+    // The hub takes one member of the message's union: another one stands in the place of the entry.
+    const isAlone = Object.values(others).every((other) => other === undefined);
+    const isOfEntry = isAlone && exist !== undefined && path !== undefined && equalBytes(exist.key, path) &&
       equalBytes(exist.value, subroot) && isWellFormed(exist, kind);
     if (!isOfEntry) throw new PolygonError("milestone_proof");
     subroot = rootOf(exist);
@@ -126,11 +127,9 @@ function bytesAfterNumbers(prefix: Uint8Array, minHeight: bigint): number | unde
   }
 }
 
-function withLength(value: Uint8Array): Uint8Array {
-  return BinaryWriter.create().bytes(value).finish();
-}
-
 function rootOf({ leaf, key, value, path }: ExistenceProof): Uint8Array {
-  const leafHash = sha256(concatBytes(leaf?.prefix ?? NONE, withLength(key), withLength(sha256(value))));
+  const leafHash = sha256(
+    concatBytes(leaf?.prefix ?? new Uint8Array(0), lengthPrefixed(key), lengthPrefixed(sha256(value))),
+  );
   return path.reduce((child, { prefix, suffix }) => sha256(concatBytes(prefix, child, suffix)), leafHash);
 }

@@ -38,8 +38,10 @@ export interface StoreEntry {
   readonly proofs: readonly Uint8Array[];
 }
 
-const int64 = z.string().regex(/^[0-9]{1,19}$/).transform(BigInt);
-const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt);
+const int64 = z.string().regex(/^[0-9]{1,19}$/).transform(BigInt).refine((value) => value < 2n ** 63n);
+const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt).refine((value) => value < 2n ** 64n);
+/** Numbers that the hub keeps in 32 bits. */
+const uint32 = z.number().int().min(0).max(2 ** 32 - 1);
 const count = z.string().regex(/^[0-9]{1,9}$/).transform(Number);
 const hash = z.string().regex(/^[0-9a-fA-F]{64}$/).transform((text) => toHash256(text));
 const address = z.string().regex(/^[0-9a-fA-F]{40}$/).transform((text) => toAddress(text));
@@ -53,7 +55,7 @@ const bytes = z.string().transform((text, context): Uint8Array => {
   }
 });
 
-const blockId = z.object({ hash, parts: z.object({ total: z.number().int().min(0), hash }) })
+const blockId = z.object({ hash, parts: z.object({ total: uint32, hash }) })
   .transform(({ hash, parts }): CometBlockId => ({ hash, partSetHeader: parts }));
 const noBlockId = z.object({ hash: z.literal("") }).transform((): CometBlockId | undefined => undefined);
 
@@ -119,7 +121,7 @@ const signedHeader = z.object({
     header,
     commit: z.object({
       height: int64,
-      round: z.number().int().min(0),
+      round: uint32,
       block_id: blockId,
       signatures: z.array(commitSig),
     }),

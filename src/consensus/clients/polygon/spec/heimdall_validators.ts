@@ -5,15 +5,13 @@
  * modules/consensus/tendermint/verifier/src/{hashing,sp_io_verifier}.rs.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { BinaryWriter } from "cosmjs-types/binary";
-import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { keccak256 } from "../../../../core/encoding/hash.ts";
 import { bytes, type Codec, Enum, Option, Struct, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
-import { sizedAddress } from "./comet_header.ts";
-import { cometMerkleRoot } from "./comet_merkle.ts";
+import { cometMerkleRoot, sizedAddress } from "./comet_header.ts";
 import { PolygonError } from "./polygon_error.ts";
-import { fieldTag } from "./protobuf_tags.ts";
+import { dataField, integerField, messageField } from "./protobuf.ts";
 
 /** Key of a validator. Heimdall has keys of secp256k1 alone: 65 bytes, uncompressed. */
 export type HeimdallKey =
@@ -62,15 +60,10 @@ export function sortValidators(validators: readonly HeimdallValidator[]): readon
   });
 }
 
-/** Field numbers of `SimpleValidator`, and of uncompressed keys in `PublicKey`, which only Heimdall has. */
-const KEY_FIELD = 1;
-const POWER_FIELD = 2;
-const UNCOMPRESSED_FIELD = 3;
+/** Protobuf of `SimpleValidator`. Field 3 of a key, for uncompressed ones, is Heimdall's own. */
 function encodeSimple({ publicKey, power }: HeimdallValidator): Uint8Array {
-  const key = BinaryWriter.create().uint32(fieldTag(UNCOMPRESSED_FIELD, "bytes")).bytes(publicKey.value);
-  const simple = BinaryWriter.create().uint32(fieldTag(KEY_FIELD, "bytes")).bytes(key.finish());
-  if (power !== 0n) simple.uint32(fieldTag(POWER_FIELD, "varint")).int64(power);
-  return simple.finish();
+  const key = dataField(3, publicKey.value);
+  return concatBytes(messageField(1, key), integerField(2, power));
 }
 
 /** Hash of a set, in any order. */

@@ -3,11 +3,17 @@
  * proto/heimdallv2/milestone/milestone.proto, x/milestone/types/keys.go; polytope-labs/hyperbridge:
  * modules/ismp/clients/polygon/src/lib.rs (Milestone).
  */
-import { BinaryReader, BinaryWriter } from "cosmjs-types/binary";
-import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { BinaryReader } from "cosmjs-types/binary";
+import {
+  concatBytes,
+  equalBytes,
+  fromHex,
+  type Hash256,
+  toHash256,
+} from "../../../../core/encoding/bytes.ts";
 import { type Codec, Struct, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { sizedHash } from "./comet_header.ts";
-import { fieldTag } from "./protobuf_tags.ts";
+import { dataField, fieldTag, integerField } from "./protobuf.ts";
 
 /** A milestone. */
 export interface Milestone {
@@ -61,22 +67,16 @@ const HASH_TAG = fieldTag(4, "bytes");
 
 /** Protobuf of a milestone: the value in the store. */
 export function encodeMilestone(milestone: Milestone): Uint8Array {
-  const writer = BinaryWriter.create();
-  const putText = (field: number, value: string): void => {
-    if (value !== "") writer.uint32(fieldTag(field, "bytes")).string(value);
-  };
-  const putNumber = (field: number, value: bigint): void => {
-    if (value !== 0n) writer.uint32(fieldTag(field, "varint")).uint64(value);
-  };
-  putText(1, milestone.proposer);
-  putNumber(2, milestone.startBlock);
-  putNumber(3, milestone.endBlock);
-  writer.uint32(HASH_TAG).bytes(fromHex(milestone.hash));
-  putText(5, milestone.borChainId);
-  putText(6, milestone.milestoneId);
-  putNumber(7, milestone.timestampSec);
-  putNumber(8, milestone.totalDifficulty);
-  return writer.finish();
+  return concatBytes(
+    dataField(1, milestone.proposer),
+    integerField(2, milestone.startBlock),
+    integerField(3, milestone.endBlock),
+    dataField(4, fromHex(milestone.hash)),
+    dataField(5, milestone.borChainId),
+    dataField(6, milestone.milestoneId),
+    integerField(7, milestone.timestampSec),
+    integerField(8, milestone.totalDifficulty),
+  );
 }
 
 /**
@@ -85,9 +85,9 @@ export function encodeMilestone(milestone: Milestone): Uint8Array {
  */
 export function decodeMilestone(stored: Uint8Array): Milestone {
   const milestone = readFields(stored);
-  const again = encodeMilestone(milestone);
-  const isSame = again.length === stored.length && again.every((byte, at) => byte === stored[at]);
-  if (!isSame) throw new RangeError("A milestone with fields that the hub does not know");
+  if (!equalBytes(encodeMilestone(milestone), stored)) {
+    throw new RangeError("A milestone with fields that the hub does not know");
+  }
   return milestone;
 }
 

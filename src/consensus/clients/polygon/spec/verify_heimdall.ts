@@ -6,8 +6,7 @@
  */
 import type { Address } from "../../../../core/evm/address.ts";
 import { type CometCommit, type CometVote, voteSignBytes } from "./comet_commit.ts";
-import { hashCometHeader } from "./comet_header.ts";
-import { compareCometTimes, parseCometTime } from "./comet_time.ts";
+import { compareCometTimes, hashCometHeader, parseCometTime } from "./comet_header.ts";
 import type { TrustedHeimdall } from "./consensus_state.ts";
 import { hashValidators, type HeimdallValidator, isSignedBy, sortValidators } from "./heimdall_validators.ts";
 import { PolygonError, type PolygonErrorCode } from "./polygon_error.ts";

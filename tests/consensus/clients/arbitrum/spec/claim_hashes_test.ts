@@ -4,6 +4,7 @@ import {
   assertionHash,
   assertionSlot,
   assertionStateHash,
+  contestReason,
   globalStateHash,
   nodeClaimHash,
   nodeSlot,
@@ -55,9 +56,6 @@ Deno.test("claim hashes: the real L1 proof of that assertion shows its word", ()
   equal(parseAssertionWord(found ?? "0x"), {
     firstChildBlock: decoded.integer("first_child_block"),
     secondChildBlock: decoded.integer("second_child_block"),
-    createdAtBlock: decoded.integer("created_at_l1_block"),
-    isFirstChild: decoded.integer("is_first_child") === 1n,
-    status: decoded.integer("status") === 1n ? "Pending" : undefined,
   });
 });
 
@@ -65,14 +63,9 @@ Deno.test("claim hashes: the children of an assertion stand in the low half of i
   equal(parseAssertionWord(synthetic.hash("bold.parent_word")), {
     firstChildBlock: 0x9035e6n,
     secondChildBlock: 0n,
-    createdAtBlock: 0x903594n,
-    isFirstChild: true,
-    status: "Confirmed",
   });
-  const competitor = parseAssertionWord(word((7n << 64n) | 5n));
-  equal([competitor.firstChildBlock, competitor.secondChildBlock, competitor.isFirstChild], [5n, 7n, false]);
-  equal(competitor.status, "NoAssertion");
-  equal(parseAssertionWord(word(9n << 200n)).status, undefined);
+  const competitor = word((9n << 128n) | (7n << 64n) | 5n);
+  equal(parseAssertionWord(competitor), { firstChildBlock: 5n, secondChildBlock: 7n });
 });
 
 Deno.test("claim hashes: a real parent is stored by its hash in slot 117, confirmed and with one child", () => {
@@ -86,10 +79,9 @@ Deno.test("claim hashes: a real parent is stored by its hash in slot 117, confir
   equal(parseAssertionWord(packed ?? word(0n)), {
     firstChildBlock: 11_818_924n,
     secondChildBlock: 0n,
-    createdAtBlock: 11_818_764n,
-    isFirstChild: true,
-    status: "Confirmed",
   });
+  // Created in block 11,818,764, a first child, confirmed (2).
+  equal(BigInt(packed ?? word(0n)) >> 128n, (2n << 72n) | (1n << 64n) | 11_818_764n);
   for (const { what, nodes: broken } of brokenNodes(nodes)) {
     throws(() => provenWord(broken, root, slot), EvmProofError, what);
   }
@@ -146,4 +138,11 @@ Deno.test("hub storage: keys of rollup and blacklist are those of the vector", (
   const id = { stateMachine: evmStateMachine(42161), consensusStateId: toConsensusStateId("ARB0") };
   equal(toHex(rollupCoreKey(id)), find("StateMachinesRollupCoreAddresses"));
   equal(toHex(blacklistedClaimKey(id, `0x${"22".repeat(32)}`)), find("BlacklistedArbitrumClaims"));
+});
+
+Deno.test("assertion: it counts while its parent is there and has one child", () => {
+  equal(contestReason(undefined), "without its parent in the rollup");
+  equal(contestReason(word(0n)), "without its parent in the rollup");
+  equal(contestReason(word((1n << 128n) | 5n)), undefined);
+  equal(contestReason(word((9n << 64n) | 5n)), "challenged");
 });

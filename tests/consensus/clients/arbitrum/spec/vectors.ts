@@ -1,7 +1,7 @@
 /**
  * Reads the Arbitrum vectors into the types of the client.
  */
-import { initialArbitrumState } from "../../../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
+import type { ArbitrumConsensusState } from "../../../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import {
   type ArbitrumUpdate,
   type AssertionProof,
@@ -12,6 +12,7 @@ import {
 } from "../../../../../src/consensus/clients/arbitrum/spec/update.ts";
 import type { ArbitrumHubView } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { parseBlockHeader } from "../../../../../src/core/evm/block_header.ts";
+import type { RollupClientState } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import { l1Id, readVector, rollupId } from "../../../rollup/spec/vectors.ts";
 import type { VectorNode } from "../../../vector_node.ts";
 
@@ -129,4 +130,13 @@ export const hubView: ArbitrumHubView = {
   blacklistedClaims: new Set(),
 };
 
-export const trusted = initialArbitrumState({ height: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id });
+export const trusted = arbitrumState({
+  finalizedHeight: 1n,
+  stateMachineId: rollupId,
+  l1StateMachineId: l1Id,
+});
+
+/** A state of a client of a rollup with BoLD. */
+export function arbitrumState(at: RollupClientState): ArbitrumConsensusState {
+  return { ...at, consensusType: "ArbitrumBold" };
+}

@@ -1,8 +1,6 @@
 import { throws } from "node:assert/strict";
-import {
-  ArbitrumError,
-  type ArbitrumErrorCode,
-} from "../../../../../src/consensus/clients/arbitrum/spec/arbitrum_error.ts";
+import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
+import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import type {
   ArbitrumProof,
   AssertionProof,
@@ -33,7 +31,7 @@ function refuses(
 ): void {
   throws(
     () => verifyArbitrumUpdate(trusted, { l1Height: 1n, proof }, { ...hubView, ...hub }),
-    (error) => error instanceof ArbitrumError && codes.includes(error.code),
+    (error) => error instanceof RollupUpdateError && codes.includes(error.code),
     `${what} should be refused as ${codes}`,
   );
 }

@@ -1,9 +1,10 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
+import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import {
-  ArbitrumError,
-  type ArbitrumErrorCode,
-} from "../../../../../src/consensus/clients/arbitrum/spec/arbitrum_error.ts";
+  RollupDataError,
+  RollupUpdateError,
+} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import {
   assertionProofSlots,
   buildAssertionProof,
@@ -24,7 +25,6 @@ import {
   claimOf,
   verifyArbitrumUpdate,
 } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup_data_error.ts";
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
 import { buildL1 } from "../../../rollup/spec/l1_fixture.ts";
 import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
@@ -43,7 +43,7 @@ const height = realAssertion.integer("expected.height");
 function refuses(update: ArbitrumUpdate, hub: ArbitrumHubView, code: ArbitrumErrorCode): void {
   throws(
     () => verifyArbitrumUpdate(trusted, update, hub),
-    (error) => error instanceof ArbitrumError && error.code === code,
+    (error) => error instanceof RollupUpdateError && error.code === code,
     `should be refused as ${code}`,
   );
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { toHex } from "../../../../../src/core/encoding/bytes.ts";
 import { BeefyError } from "../../../../../src/core/beefy/beefy_error.ts";
-import { checkProof } from "../../../../../src/consensus/clients/beefy/spec/check_proof.ts";
+import { checkProof } from "../../../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import {
   type BeefyClientState,
   decodeBeefyClientState,

@@ -6,6 +6,7 @@ import {
   encodeExtraData,
   ExtraDataError,
   type ExtraDataErrorCode,
+  isSignedByVoters,
   parseExtraData,
   type VoteAttestation,
   voteMessage,
@@ -15,7 +16,6 @@ import { firstBlockOfNewSet } from "../../../../../src/consensus/clients/bsc/spe
 import { BscError } from "../../../../../src/consensus/clients/bsc/spec/bsc_error.ts";
 import type { VoteKeys } from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
 import { isVoter, verifyBscUpdate } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
-import { isSignedByVoters } from "../../../../../src/consensus/clients/bsc/spec/vote_signature.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { verdictOf } from "../../../../support/verdict.ts";
 import { flipByte, flipHash, readVector } from "../../../rollup/spec/vectors.ts";

@@ -5,12 +5,10 @@ import { BscError, type BscErrorCode } from "../../../../../src/consensus/client
 import {
   type BscConsensusState,
   bscConsensusStateCodec,
-  initialBscState,
-} from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
-import {
   epochLengthCodec,
   epochLengthKey,
-} from "../../../../../src/consensus/clients/bsc/spec/hub_storage.ts";
+  initialBscState,
+} from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
 import { bscUpdateCodec, MAX_ANCESTRY } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
 import {
   decodeBscState,

@@ -3,10 +3,8 @@ import fc from "fast-check";
 import { encodeAbiParameters, encodeEventTopics, parseAbi, toEventSelector } from "viem";
 import { type Hex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
-  claimedHeight,
-  decodeCreatedAt,
+  decodeDetails,
   decodeDisputeGameCreated,
-  decodeExtraData,
   decodeOutputProposed,
   DISPUTE_GAME_CREATED,
   disputeGameCalls,
@@ -15,10 +13,10 @@ import {
 import {
   RollupDataError,
   type RollupDataErrorCode,
-} from "../../../../../src/consensus/rollup/spec/rollup_data_error.ts";
+} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import { word } from "../../../../../src/core/evm/host_storage.ts";
 import type { RawLog } from "../../../../../src/core/evm/host_events.ts";
-import { faultGame, realGames, synthetic } from "./vectors.ts";
+import { faultGame, realGames } from "./vectors.ts";
 
 const abi = parseAbi([
   "event DisputeGameCreated(address indexed disputeProxy, uint32 indexed gameType, bytes32 indexed rootClaim)",
@@ -126,18 +124,11 @@ Deno.test("claim events: a log that has not the shape of its event is refused", 
 Deno.test("claim events: answers of a game are read, and refused when they have another shape", () => {
   const { extraData, timestampSec } = faultGame.proof.value;
   const encoded = encodeAbiParameters([{ type: "bytes" }], [toHex(extraData)]);
-  equal(decodeExtraData(encoded), extraData);
-  equal(claimedHeight(extraData), synthetic.integer("expected.height"));
-  equal(
-    claimedHeight(synthetic.bytes("aggregate_verifier_game.proof.extra_data")),
-    synthetic.integer("expected.height"),
-  );
-  equal(decodeCreatedAt(word(timestampSec)), timestampSec);
+  equal(decodeDetails(encoded, word(timestampSec)), { extraData, createdAtSec: timestampSec });
   for (const bad of ["0x", `${encoded}00`, encoded.slice(0, -2), word(2n ** 200n)]) {
-    refuses("malformed_result", () => decodeExtraData(`0x${bad.slice(2)}`));
+    refuses("malformed_result", () => decodeDetails(`0x${bad.slice(2)}`, word(timestampSec)));
   }
   for (const bad of ["0x", word(2n ** 64n), `${word(1n)}00`] as const) {
-    refuses("malformed_result", () => decodeCreatedAt(bad));
+    refuses("malformed_result", () => decodeDetails(encoded, bad));
   }
-  refuses("malformed_result", () => claimedHeight(extraData.subarray(1)));
 });

@@ -1,16 +1,26 @@
-import { deepStrictEqual as equal } from "node:assert/strict";
+import assert, { deepStrictEqual as equal, throws } from "node:assert/strict";
 import fc from "fast-check";
-import { fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { concatHex, keccak256 as viemKeccak256 } from "viem";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  type Hex,
+  toHash256,
+  toHex,
+} from "../../../../../src/core/encoding/bytes.ts";
+import type { DisputeGameKind } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import { withdrawalRootOf } from "../../../../../src/consensus/clients/op_stack/spec/build_update.ts";
 import {
   blacklistedGameKey,
+  decodeGameRules,
   disputeGameRulesCodec,
   disputeGameRulesKey,
   outputOracleKey,
 } from "../../../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
 import {
-  challengeSlot,
   challengeStatus,
+  challengeWord,
   disputeGameSlot,
   gameIdWord,
   gameImplementationSlot,
@@ -25,7 +35,7 @@ import { hashBlockHeader, parseBlockHeader } from "../../../../../src/core/evm/b
 import { offset, word } from "../../../../../src/core/evm/host_storage.ts";
 import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
-import { decodeStrict } from "../../../../../src/core/encoding/scale.ts";
+import { decodeStrict, ScaleError } from "../../../../../src/core/encoding/scale.ts";
 import { readVector } from "../../../rollup/spec/vectors.ts";
 import type { VectorNode } from "../../../vector_node.ts";
 import { gameTypes, realGames, synthetic } from "./vectors.ts";
@@ -115,27 +125,37 @@ Deno.test("dispute game: any id survives its word", () => {
   ));
 });
 
-Deno.test("dispute game: what the challenge slot of each kind says", () => {
-  equal(challengeSlot("FaultDisputeGame"), word(2n));
-  equal(challengeSlot("AggregateVerifier"), word(5n));
-  equal(challengeSlot("OPSuccinct"), undefined);
+Deno.test("dispute game: where each kind shows a challenge, and what the word says", () => {
+  const proxy = "0x1111111111111111111111111111111111111111";
+  const anchorStateRegistry = "0x2222222222222222222222222222222222222222";
   const readings = [undefined, word(0n), word(1n), word(2n), word(1n << 255n)];
-  equal(readings.map((value) => challengeStatus("FaultDisputeGame", value)), [
-    "missing",
-    "missing",
-    "unchallenged",
-    "challenged",
-    "challenged",
-  ]);
-  equal(readings.map((value) => challengeStatus("AggregateVerifier", value)), [
-    "unchallenged",
-    "unchallenged",
-    "challenged",
-    "challenged",
-    "challenged",
-  ]);
-  equal(readings.map((value) => challengeStatus("OPSuccinct", value)), Array(5).fill("unchallenged"));
+  const counts = ["missing", "missing", "unchallenged", "challenged", "challenged"];
+  const flags = ["unchallenged", "unchallenged", "challenged", "challenged", "challenged"];
+  // mapping(address => bool) in slot 5: Keccak-256 of the two words, by viem.
+  const entry = keccak256OfWords(`0x${proxy.slice(2).padStart(64, "0")}`, word(5n));
+  const kinds: [DisputeGameKind, string, Hash256, string[]][] = [
+    [{ tag: "FaultDisputeGame" }, proxy, word(2n), counts],
+    [{ tag: "AggregateVerifier" }, proxy, word(5n), flags],
+    [{ tag: "SuperFaultDisputeGame" }, proxy, word(1n), counts],
+    [
+      { tag: "SuperPermissionedDisputeGame", value: { anchorStateRegistry } },
+      anchorStateRegistry,
+      entry,
+      flags,
+    ],
+  ];
+  for (const [kind, account, slot, statuses] of kinds) {
+    const place = challengeWord(kind, proxy);
+    assert.ok(place);
+    equal([place.account, place.slot], [account, slot], kind.tag);
+    equal(readings.map((value) => challengeStatus(place, value)), statuses, kind.tag);
+  }
+  equal(challengeWord({ tag: "OPSuccinct" }, proxy), undefined);
 });
+
+function keccak256OfWords(...words: readonly Hex[]): Hash256 {
+  return toHash256(viemKeccak256(concatHex(words)));
+}
 
 Deno.test("output oracle: items of two words stand one after another behind the hash of the array's slot", () => {
   const first = "0xc2575a0e9e593c00f959f8c92f12db2869c3395a3b0502d05e2516446f71f85b";
@@ -166,4 +186,59 @@ Deno.test("hub storage: the rules of a chain are read and written as the vector 
   const rules = { factory: synthetic.address("dispute_game_factory"), gameTypes };
   equal(decodeStrict(disputeGameRulesCodec, bytes, "rules"), rules);
   equal(toHex(disputeGameRulesCodec.enc(rules)), toHex(bytes));
+  equal(decodeGameRules(bytes), { ...rules, unknown: [], unread: 0 });
+});
+
+/** Rules written by hand: docs/protocol/evm-consensus.md section 7.1. */
+const rulesOf = (...items: readonly string[]): Uint8Array =>
+  fromHex(`0x${"fa".repeat(20)}${(4 * items.length).toString(16).padStart(2, "0")}${items.join("")}`);
+const itemOf = (gameType: number, kind: string): string =>
+  `${gameType.toString(16).padStart(2, "0")}000000${"ee".repeat(20)}${kind}`;
+
+Deno.test("hub storage: items of all kinds are read, of a permissioned one with its registry", () => {
+  const { gameTypes: read, unknown } = decodeGameRules(
+    rulesOf(
+      itemOf(8, "01"),
+      itemOf(5, `04${"77".repeat(20)}`),
+      itemOf(9, "03"),
+      itemOf(6, "00"),
+      itemOf(7, "02"),
+    ),
+  );
+  equal(read.map(({ gameType, kind }) => [gameType, kind.tag, kind.value]), [
+    [8, "FaultDisputeGame", undefined],
+    [5, "SuperPermissionedDisputeGame", { anchorStateRegistry: `0x${"77".repeat(20)}` }],
+    [9, "SuperFaultDisputeGame", undefined],
+    [6, "OPSuccinct", undefined],
+    [7, "AggregateVerifier", undefined],
+  ]);
+  equal(unknown, []);
+});
+
+Deno.test("hub storage: kinds that are newer than the program are named, and all other types kept", () => {
+  const summary = (stored: Uint8Array): unknown => {
+    const { gameTypes: known, unknown, unread } = decodeGameRules(stored);
+    return [
+      known.map(({ gameType }) => gameType),
+      unknown.map(({ gameType, kind }) => [gameType, kind]),
+      unread,
+    ];
+  };
+  const [fault, permissioned] = [itemOf(8, "01"), itemOf(5, `04${"77".repeat(20)}`)];
+  equal(summary(rulesOf(fault, itemOf(11, "05"))), [[8], [[11, 5]], 0]);
+  for (const payload of ["", "ab".repeat(20), "00".repeat(32), "01".repeat(8)]) {
+    const newer = itemOf(11, `07${payload}`);
+    equal(summary(rulesOf(newer, fault, permissioned)), [[8, 5], [[11, 7]], 0], payload);
+    equal(summary(rulesOf(fault, newer, permissioned)), [[8, 5], [[11, 7]], 0], payload);
+    equal(summary(rulesOf(newer, fault, newer)), [[8], [[11, 7], [11, 7]], 0], payload);
+  }
+  // Payloads of two lengths fit no single one: what comes before the first is kept.
+  const mixed = rulesOf(fault, itemOf(11, "07"), itemOf(12, `08${"ab".repeat(20)}`), permissioned);
+  equal(summary(mixed), [[8], [[11, 7]], 2]);
+  equal(
+    summary(concatBytes(rulesOf(fault), Uint8Array.of(1, 2, 3))),
+    [[8], [], 0],
+    "a newer runtime adds to it",
+  );
+  throws(() => decodeGameRules(rulesOf(fault).subarray(0, 40)), ScaleError);
 });

@@ -1,30 +1,39 @@
 import { deepStrictEqual as equal } from "node:assert/strict";
-import type { GameTypeConfig } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import { concatHex, hexToBytes, keccak256, numberToHex } from "viem";
+import type {
+  DisputeGameKind,
+  GameTypeConfig,
+} from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import {
-  describeSkipped,
+  type BlockTime,
+  findBlockAt,
+} from "../../../../../src/consensus/clients/op_stack/spec/block_at_time.ts";
+import {
   findUnknownImplementations,
+  findUnlistedGames,
   type FoundGame,
-  type KnownGame,
-  planGames,
+  judgeHeight,
+  orderGames,
+  readClaim,
   skipReason,
   typesOtherThanRespected,
 } from "../../../../../src/consensus/clients/op_stack/spec/plan_update.ts";
 import { type Address, toAddress } from "../../../../../src/core/evm/address.ts";
 import { word } from "../../../../../src/core/evm/host_storage.ts";
 import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { evmStateMachine } from "../../../../../src/core/ismp/state_machine.ts";
 import { aggregateGame, gameTypes } from "./vectors.ts";
 
-function configOf(wanted: number): GameTypeConfig {
+function typeOf(wanted: number): GameTypeConfig {
   const config = gameTypes.find(({ gameType }) => gameType === wanted);
   if (config === undefined) throw new Error(`No type ${wanted}`);
   return config;
 }
 
-const fault = configOf(0);
-const aggregate = configOf(621);
-
+const fault = typeOf(0);
 const proxy = aggregateGame.proof.value.proxy;
 const found = { game: { proxy, gameType: fault.gameType, rootClaim: word(1n) }, l1Height: 100n };
+const optimism = evmStateMachine(10);
 
 const typed = (gameType: number): FoundGame => ({ ...found, game: { ...found.game, gameType } });
 
@@ -38,60 +47,66 @@ Deno.test("game types: the respected one is missed only where games of other lis
   equal(types([], 0), []);
 });
 
-Deno.test("games: those of other types, blacklisted or beyond the hub's L1 height are skipped unasked", () => {
-  const facts = { configs: gameTypes, blacklistedGames: new Set<Address>(), l1Height: 100n };
+Deno.test("games: those of other types or beyond the hub's L1 height are skipped unasked", () => {
+  const facts = { configs: gameTypes, l1Height: 100n };
   equal(skipReason(found, facts), undefined);
-  equal(skipReason(found, { ...facts, configs: [aggregate] }), "other_game_type");
-  equal(skipReason(found, { ...facts, blacklistedGames: new Set([proxy]) }), "blacklisted");
-  equal(skipReason(found, { ...facts, l1Height: 99n }), "beyond_hub_l1_height");
+  equal(skipReason(typed(8), facts), "of a type that the hub does not list");
+  equal(skipReason(found, { ...facts, l1Height: 99n }), "newer than the L1 block that the hub knows");
 });
 
-function known(l2Height: bigint, change: Partial<KnownGame> = {}): KnownGame {
-  return { ...found, config: fault, extraData: fromHex(word(l2Height)), challengeWord: word(1n), ...change };
-}
-
-Deno.test("games: the highest block comes first, and of the same block the oldest game", () => {
-  const [low, high, middle, again] = [known(10n), known(30n), known(20n), known(30n, { l1Height: 101n })];
-  const plan = planGames([low, high, middle, again], { hubHeight: 5n, l2Height: 99n });
-  equal(
-    plan.candidates,
-    [high, again, middle, low].map((game, at) => ({ ...game, l2Height: [30n, 30n, 20n, 10n][at] })),
-  );
-  equal(plan.passedOver, []);
+Deno.test("games: a claim is about the block in the first word, or about the second of a super root", () => {
+  const claimOf = (extraData: Uint8Array, kind: DisputeGameKind, rootClaim = word(1n)): unknown =>
+    readClaim(
+      { ...found, game: { ...found.game, rootClaim }, config: { ...fault, kind }, extraData },
+      optimism,
+    );
+  const plain = { tag: "FaultDisputeGame" } as const;
+  equal(claimOf(fromHex(word(10n)), plain), { l2Height: 10n, outputRoot: word(1n) });
+  equal(claimOf(fromHex(`${word(10n)}ffff`), plain), { l2Height: 10n, outputRoot: word(1n) });
+  equal(claimOf(new Uint8Array(31), plain), "without a block number");
+  // Written by hand: version, time, then chain 10 with its output.
+  const extraData = concatHex(["0x01", "0x000000006ab13380", numberToHex(10, { size: 32 }), word(7n)]);
+  const permissioned: DisputeGameKind = {
+    tag: "SuperPermissionedDisputeGame",
+    value: { anchorStateRegistry: proxy },
+  };
+  for (const kind of [{ tag: "SuperFaultDisputeGame" } as const, permissioned]) {
+    const claim = toHash256(keccak256(extraData));
+    equal(claimOf(hexToBytes(extraData), kind, claim), { timestampSec: 0x6ab13380n, outputRoot: word(7n) });
+    equal(claimOf(hexToBytes(extraData), kind), "with other extra data than claimed");
+    const other = hexToBytes(extraData).with(40, 11);
+    equal(claimOf(other, kind, toHash256(keccak256(other))), "super_root_without_chain");
+  }
 });
 
-Deno.test("games: those that are contested, old, impossible or unreadable are skipped", () => {
-  const games: [KnownGame, string][] = [
-    [known(10n, { challengeWord: word(2n) }), "challenged"],
-    [known(10n, { challengeWord: undefined }), "challenged"],
-    [known(10n, { config: aggregate, challengeWord: word(1n) }), "challenged"],
-    [known(5n), "not_above_hub"],
-    [known(100n), "block_does_not_exist"],
-    [known(10n, { extraData: new Uint8Array(31) }), "no_block_number"],
-  ];
-  const plan = planGames(games.map(([game]) => game), { hubHeight: 5n, l2Height: 99n });
-  equal(plan.candidates, []);
-  equal(plan.passedOver, games.map(([game, reason]) => ({ game, reason })));
+Deno.test("games: the block must be above the hub's, and one that the chain has", () => {
+  const facts = { hubHeight: 5n, l2Height: 99n };
+  equal([5n, 6n, 99n, 100n].map((height) => judgeHeight(height, facts)), [
+    "not above the hub's height",
+    undefined,
+    undefined,
+    "about a block that the chain does not have",
+  ]);
+  equal(judgeHeight(0n, { ...facts, hubHeight: undefined }), undefined);
 });
 
-Deno.test("games: those of the respected type come first, and none is left out for its type", () => {
-  const other = (l2Height: bigint): KnownGame =>
-    known(l2Height, {
-      config: aggregate,
-      game: { ...found.game, gameType: aggregate.gameType },
-      challengeWord: undefined,
-    });
-  const heights = (respectedGameType: number | undefined): readonly bigint[] =>
-    planGames([known(10n), other(40n), known(30n), other(20n)], {
-      hubHeight: 5n,
-      l2Height: 99n,
-      respectedGameType,
-    })
-      .candidates.map(({ l2Height }) => l2Height);
+Deno.test("games: the respected type comes first, then the highest block, and of the same block the oldest game", () => {
+  const claim = (
+    l2Height: bigint,
+    gameType = 0,
+  ): FoundGame & { claimed: { l2Height: bigint; outputRoot: Hash256 } } => ({
+    ...typed(gameType),
+    claimed: { l2Height, outputRoot: word(1n) },
+  });
+  const games = [claim(10n), claim(40n, 621), claim(30n), claim(20n, 621)];
+  const heights = (respected: number | undefined): readonly bigint[] =>
+    orderGames(games, respected).map(({ claimed }) => claimed.l2Height);
   equal(heights(undefined), [40n, 30n, 20n, 10n]);
   equal(heights(0), [30n, 10n, 40n, 20n]);
   equal(heights(621), [40n, 20n, 30n, 10n]);
   equal(heights(8), [40n, 30n, 20n, 10n]);
+  const twice = [claim(30n), { ...claim(30n), l1Height: 101n }];
+  equal(orderGames(twice, undefined), twice);
 });
 
 Deno.test("games: an implementation that the hub does not expect is found, with what is there instead", () => {
@@ -106,17 +121,73 @@ Deno.test("games: an implementation that the hub does not expect is found, with 
   equal(findUnknownImplementations(gameTypes, new Map()), []);
 });
 
-Deno.test("games: the reason why none is of use counts what is so", () => {
-  equal(
-    describeSkipped(["other_game_type", "challenged", "other_game_type"]),
-    "none of 3 dispute games can be used: 2 of a type that the hub does not list, 1 challenged",
-  );
+Deno.test("games: the newest ones count as unlisted up to the first that is listed", () => {
+  const game = (gameType: number, timestampSec: bigint): Parameters<typeof findUnlistedGames>[0][number] => ({
+    gameType,
+    timestampSec,
+    proxy,
+  });
+  const unlisted = (...newest: readonly ReturnType<typeof game>[]): unknown =>
+    findUnlistedGames(newest, gameTypes);
+  equal(unlisted(), undefined);
+  equal(unlisted(game(0, 9n), game(8, 8n)), undefined);
+  equal(unlisted(game(9, 9n), game(8, 8n), game(9, 7n), game(0, 6n), game(5, 5n)), {
+    count: 3,
+    types: [8, 9],
+    sinceSec: 7n,
+  });
+  equal(unlisted(game(5, 9n)), { count: 1, types: [5], sinceSec: 9n });
 });
 
-Deno.test("games: at the edges a game still counts", () => {
-  const facts = { hubHeight: 5n, l2Height: 99n };
-  equal(planGames([known(6n)], facts).candidates.length, 1);
-  equal(planGames([known(99n)], facts).candidates.length, 1);
-  equal(planGames([known(0n)], { ...facts, hubHeight: undefined }).candidates.length, 1);
-  equal(planGames([known(6n, { config: aggregate, challengeWord: undefined })], facts).candidates.length, 1);
+/** Looks a second up in a chain whose blocks have these times; the blocks that were read come along. */
+async function blockAt(times: readonly number[], second: number): Promise<[unknown, number]> {
+  const blocks = times.map((time, number): BlockTime => ({
+    number: BigInt(number),
+    timestampSec: BigInt(time),
+  }));
+  const at = (number: bigint): BlockTime => {
+    const block = blocks[Number(number)];
+    if (block === undefined) throw new Error(`No block ${number}`);
+    return block;
+  };
+  const [head, previous] = [at(BigInt(times.length - 1)), at(BigInt(times.length - 2))];
+  const blockSec = head.timestampSec - previous.timestampSec;
+  let reads = 0;
+  const found = await findBlockAt(
+    BigInt(second),
+    { head, blockSec: blockSec > 0n ? blockSec : 1n },
+    (number) => {
+      reads++;
+      return Promise.resolve([at(number), at(number + 1n)]);
+    },
+  );
+  return [found, reads];
+}
+
+Deno.test("block of a second: the newest at or before it; the head while no later block can be", async () => {
+  const regular = Array.from({ length: 1_000 }, (_, number) => 100 + 2 * number);
+  equal(await blockAt(regular, 100), [0n, 1]);
+  equal(await blockAt(regular, 101), [0n, 1]);
+  equal(await blockAt(regular, 702), [301n, 1]);
+  equal(await blockAt(regular, 703), [301n, 1]);
+  equal(await blockAt(regular, 2_097), [998n, 1]);
+  equal(await blockAt(regular, 2_098), [999n, 0]);
+  equal(await blockAt(regular, 2_099), [999n, 0]);
+  equal(await blockAt(regular, 2_100), ["undecided", 0]);
+  equal((await blockAt(regular, 99))[0], "before_first_block");
+});
+
+Deno.test("block of a second: in chains of any block times each second is found, in few reads", async () => {
+  const gap = (number: number): number => number % 97 === 0 ? 1_000 : number < 500 ? 12 : number % 3;
+  let time = 50;
+  const times = Array.from({ length: 900 }, (_, number) => time += gap(number));
+  for (const end of [900, 490, 98]) {
+    const chain = times.slice(0, end);
+    const last = chain.at(-1) ?? 0;
+    for (let second = chain[0] ?? 0; second < last; second += 7) {
+      const [found, reads] = await blockAt(chain, second);
+      equal(found, BigInt(chain.findLastIndex((each) => each <= second)), `second ${second} of ${end}`);
+      equal(reads <= 40, true, `${reads} reads`);
+    }
+  }
 });

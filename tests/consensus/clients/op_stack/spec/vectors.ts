@@ -4,6 +4,7 @@
 import type {
   DisputeGameKind,
   GameTypeConfig,
+  OpStackConsensusState,
 } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import type {
   DisputeGameProof,
@@ -11,6 +12,7 @@ import type {
 } from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
 import type { OpStackHubView } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import { parseBlockHeader } from "../../../../../src/core/evm/block_header.ts";
+import type { RollupClientState } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import { readVector } from "../../../rollup/spec/vectors.ts";
 import type { VectorNode } from "../../../vector_node.ts";
 
@@ -20,8 +22,15 @@ export const synthetic: VectorNode = readVector("opstack-head-layout-synthetic")
 /** Real games of Base and Base Sepolia. */
 export const realGames: readonly VectorNode[] = readVector("opstack-dispute-games").list("vectors");
 
+/** A state of a client that trusts dispute games. */
+export function opStackState(at: RollupClientState): OpStackConsensusState {
+  return { ...at, consensusType: "OpFaultProofGames", gameTypeConfigs: undefined };
+}
+
 function kindOf(text: string): DisputeGameKind {
-  if (text === "FaultDisputeGame" || text === "AggregateVerifier" || text === "OPSuccinct") return text;
+  if (text === "FaultDisputeGame" || text === "AggregateVerifier" || text === "OPSuccinct") {
+    return { tag: text, value: undefined };
+  }
   throw new Error(`No kind ${text}`);
 }
 

@@ -1,9 +1,6 @@
 import { throws } from "node:assert/strict";
-import { initialOpStackState } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
-import {
-  OpStackError,
-  type OpStackErrorCode,
-} from "../../../../../src/consensus/clients/op_stack/spec/op_stack_error.ts";
+import type { OpStackErrorCode } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
+import { RollupUpdateError } from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import type { DisputeGameProof } from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
 import {
   type OpStackHubView,
@@ -18,9 +15,9 @@ import {
   l1Id,
   rollupId,
 } from "../../../rollup/spec/vectors.ts";
-import { aggregateGame, faultGame, gameTypes, type GameUpdate, hubView } from "./vectors.ts";
+import { aggregateGame, faultGame, gameTypes, type GameUpdate, hubView, opStackState } from "./vectors.ts";
 
-const trusted = initialOpStackState({ height: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id });
+const trusted = opStackState({ finalizedHeight: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id });
 const games: readonly GameUpdate[] = [faultGame, aggregateGame];
 
 /** Under another key the nodes may decide that nothing is there, or not decide. */
@@ -37,7 +34,7 @@ function refuses(game: GameUpdate, { what, codes, change, hub }: Case): void {
   const value = { ...game.proof.value, ...change };
   throws(
     () => verifyOpStackUpdate(trusted, { ...game, proof: { ...game.proof, value } }, { ...hubView, ...hub }),
-    (error) => error instanceof OpStackError && codes.includes(error.code),
+    (error) => error instanceof RollupUpdateError && codes.includes(error.code),
     `${what} should be refused as ${codes}`,
   );
 }
@@ -91,7 +88,7 @@ const proofFields = [
   ["disputeFactoryProof", "factory_proof"],
   ["disputeGameProof", "game_proof"],
   ["gameImplProof", "implementation_proof"],
-  ["proxyAccountProof", "proxy_proof"],
+  ["proxyAccountProof", "challenge_account_proof"],
   ["challengeProof", "challenge_proof"],
 ] as const;
 
@@ -156,7 +153,7 @@ Deno.test("OP stack: order, repetition and further nodes do not matter", () => {
 Deno.test("OP stack: a game that is read with the rules of another kind has no claim", () => {
   const rules = hubView.disputeGames;
   if (rules === undefined) throw new Error("No rules");
-  const asFaultGames = gameTypes.map((config) => ({ ...config, kind: "FaultDisputeGame" as const }));
+  const asFaultGames = gameTypes.map((config) => ({ ...config, kind: { tag: "FaultDisputeGame" } as const }));
   refuses(aggregateGame, {
     what: "aggregate verifier as fault dispute game",
     codes: ["challenge_missing"],

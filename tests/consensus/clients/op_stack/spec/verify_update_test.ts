@@ -1,41 +1,48 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { concatHex, hexToBytes, keccak256, numberToHex } from "viem";
+import { type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
 import {
   buildDisputeGameProof,
   buildOutputOracleProof,
   factoryProofSlots,
-  gameProofSlots,
   oracleProofSlots,
 } from "../../../../../src/consensus/clients/op_stack/spec/build_update.ts";
 import type { OutputProposed } from "../../../../../src/consensus/clients/op_stack/spec/claim_events.ts";
 import {
   type DisputeGameKind,
-  initialOpStackState,
+  opStackConsensusStateCodec,
 } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import type { OpStackErrorCode } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import {
-  OpStackError,
-  type OpStackErrorCode,
-} from "../../../../../src/consensus/clients/op_stack/spec/op_stack_error.ts";
+  RollupDataError,
+  RollupUpdateError,
+} from "../../../../../src/consensus/rollup/spec/rollup_errors.ts";
 import {
-  challengeSlot,
+  challengeWord,
   gameIdWord,
   outputRoot,
 } from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
-import type { OpStackUpdate } from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
+import {
+  type OpStackUpdate,
+  opStackUpdateCodec,
+} from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
+import {
+  checkOpStackUpdate,
+  OpStackRefusal,
+} from "../../../../../devnet/hub/verifiers/op_stack/op_stack_client.ts";
 import {
   type OpStackHubView,
   verifyOpStackUpdate,
 } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import { accountNodesOf } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
-import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup_data_error.ts";
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
 import { hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { stateMachineIdKey } from "../../../../../src/core/ismp/state_machine.ts";
 import { buildL1, type L1Fixture } from "../../../rollup/spec/l1_fixture.ts";
 import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
-import { aggregateGame, faultGame, hubView, synthetic } from "./vectors.ts";
+import { aggregateGame, faultGame, hubView, opStackState, synthetic } from "./vectors.ts";
 
-const trusted = initialOpStackState({ height: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id });
+const trusted = opStackState({ finalizedHeight: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id });
 const claimed = faultGame.proof.value;
 const rootClaim = synthetic.hash("expected.root_claim");
 const height = synthetic.integer("expected.height");
@@ -43,9 +50,20 @@ const height = synthetic.integer("expected.height");
 function refuses(update: OpStackUpdate, hub: OpStackHubView, code: OpStackErrorCode): void {
   throws(
     () => verifyOpStackUpdate(trusted, update, hub),
-    (error) => error instanceof OpStackError && error.code === code,
+    (error) => error instanceof RollupUpdateError && error.code === code,
     `should be refused as ${code}`,
   );
+  throws(() => hubAnswer(update, hub), OpStackRefusal, `the simulated hub should refuse as ${code}`);
+}
+
+/** What the simulated hub makes of an update, with code of its own. */
+function hubAnswer(update: OpStackUpdate, hub: OpStackHubView): ReturnType<typeof checkOpStackUpdate> {
+  return checkOpStackUpdate(opStackConsensusStateCodec.enc(trusted), opStackUpdateCodec.enc(update), {
+    stateRoot: () => hub.l1StateRoot,
+    rules: () => hub.disputeGames,
+    oracle: () => hub.outputOracle,
+    isBlacklisted: (_, proxy) => hub.blacklistedGames.has(proxy),
+  });
 }
 
 Deno.test("OP stack: both synthetic games are accepted, and give the commitment under the id of the L1", () => {
@@ -98,9 +116,33 @@ const factory = "0x00000000000000000000000000000000000fac70";
 const oracle = "0x0000000000000000000000000000000000007ac1";
 const implementation = "0x0000000000000000000000000000000000001390";
 
+const registry = "0x00000000000000000000000000000000000a5780";
+
+/** Every kind of games. */
+const kinds = {
+  fault: { tag: "FaultDisputeGame", value: undefined },
+  aggregate: { tag: "AggregateVerifier", value: undefined },
+  succinct: { tag: "OPSuccinct", value: undefined },
+  superFault: { tag: "SuperFaultDisputeGame", value: undefined },
+  superPermissioned: {
+    tag: "SuperPermissionedDisputeGame",
+    value: { anchorStateRegistry: registry },
+  },
+} as const satisfies Record<string, DisputeGameKind>;
+
+/** The super root of some chains, made with another library. */
+function superExtra(entries: readonly (readonly [bigint, Hash256])[]): Uint8Array {
+  const words = entries.flatMap(([chainId, output]) => [numberToHex(chainId, { size: 32 }), output]);
+  return hexToBytes(concatHex(["0x01", numberToHex(1_790_000_000, { size: 8 }), ...words]));
+}
+
+const other = numberToHex(0xabn, { size: 32 });
+const superExtraData = superExtra([[1n, other], [10n, rootClaim], [130n, other]]);
+
 /** What differs from an L1 on which the game stands unchallenged; 0 is an empty slot. */
 interface Scene {
   readonly kind?: DisputeGameKind;
+  readonly extraData?: Uint8Array;
   readonly gameWord?: bigint;
   readonly implementationWord?: bigint;
   readonly challengeWord?: bigint;
@@ -114,12 +156,19 @@ interface BuiltScene {
 
 /** An L1 with one game, and the update that the nodes' answers make. */
 async function buildScene(scene: Scene): Promise<BuiltScene> {
-  const kind = scene.kind ?? "FaultDisputeGame";
-  const game = { proxy: claimed.proxy, gameType: claimed.gameType, rootClaim };
-  const [gameSlot, implementationSlot] = factoryProofSlots(game, claimed.extraData);
+  const kind = scene.kind ?? kinds.fault;
+  const isSuper = kind.tag.startsWith("Super");
+  const extraData = scene.extraData ?? (isSuper ? superExtraData : claimed.extraData);
+  const game = {
+    proxy: claimed.proxy,
+    gameType: claimed.gameType,
+    rootClaim: isSuper ? toHash256(keccak256(extraData)) : rootClaim,
+  };
+  const [gameSlot, implementationSlot] = factoryProofSlots(game, extraData);
   if (gameSlot === undefined || implementationSlot === undefined) throw new Error("Two slots");
-  const slot = challengeSlot(kind);
-  const challengeWord = scene.challengeWord ?? (kind === "FaultDisputeGame" ? 1n : 0n);
+  const challenge = challengeWord(kind, claimed.proxy);
+  const { account = claimed.proxy, slot } = challenge ?? {};
+  const word = scene.challengeWord ?? (kind.tag.endsWith("FaultDisputeGame") ? 1n : 0n);
   const l1 = await buildL1(
     new Map([
       [
@@ -129,18 +178,18 @@ async function buildScene(scene: Scene): Promise<BuiltScene> {
           [implementationSlot, scene.implementationWord ?? BigInt(implementation)],
         ]),
       ],
-      [claimed.proxy, new Map(slot === undefined ? [] : [[slot, challengeWord]])],
+      [account, new Map(slot === undefined ? [] : [[slot, word]])],
     ]),
   );
   const value = buildDisputeGameProof({
     header: claimed.header,
     withdrawalStorageRoot: claimed.withdrawalStorageRoot,
     game,
-    kind,
-    extraData: claimed.extraData,
+    claimed: { l2Height: height, outputRoot: rootClaim },
+    extraData,
     createdAtSec: claimed.timestampSec,
     factory: await l1.prove(factory, [gameSlot, implementationSlot]),
-    proxy: await l1.prove(claimed.proxy, gameProofSlots(kind)),
+    challenge: slot && await l1.prove(account, [slot]),
   });
   return {
     l1,
@@ -158,18 +207,56 @@ async function buildScene(scene: Scene): Promise<BuiltScene> {
 }
 
 Deno.test("OP stack: games of every kind are accepted as long as they are not challenged", async () => {
-  for (const kind of ["FaultDisputeGame", "AggregateVerifier", "OPSuccinct"] as const) {
+  for (const kind of Object.values(kinds)) {
     const { update, hub } = await buildScene({ kind });
-    equal(verifyOpStackUpdate(trusted, update, hub).consensusState.finalizedHeight, height);
+    const { consensusState, commitment } = verifyOpStackUpdate(trusted, update, hub);
+    equal(consensusState.finalizedHeight, height);
+    equal(hubAnswer(update, hub), { state: opStackConsensusStateCodec.enc(consensusState), commitment });
   }
 });
 
 Deno.test("OP stack: a kind without challenges needs no proof of the game at all", async () => {
-  const { update, hub } = await buildScene({ kind: "OPSuccinct" });
+  const { update, hub } = await buildScene({ kind: kinds.succinct });
   if (update.proof.tag !== "OpFaultProofGames") throw new Error("A game");
-  equal(update.proof.value.challengeProof, []);
-  const value = { ...update.proof.value, proxyAccountProof: [] };
-  verifyOpStackUpdate(trusted, { ...update, proof: { ...update.proof, value } }, hub);
+  equal([update.proof.value.challengeProof, update.proof.value.proxyAccountProof], [[], []]);
+  verifyOpStackUpdate(trusted, update, hub);
+});
+
+Deno.test("OP stack: a super root breaks one rule at a time, in the hub's order", async () => {
+  const entries = [[1n, other], [10n, rootClaim], [130n, other]] as const;
+  const whole = superExtra(entries);
+  const cases: [OpStackErrorCode, Uint8Array][] = [
+    ["super_root_too_short", new Uint8Array(0)],
+    ["super_root_too_short", whole.subarray(0, 9)],
+    ["super_root_version", whole.with(0, 0).subarray(0, 10)],
+    ["super_root_version", whole.with(0, 2)],
+    ["super_root_malformed", whole.subarray(0, -1)],
+    ["super_root_malformed", whole.subarray(0, 10)],
+    ["super_root_not_ascending", superExtra(entries.toReversed())],
+    ["super_root_not_ascending", superExtra([[10n, rootClaim], [10n, rootClaim]])],
+    ["super_root_not_ascending", superExtra([[130n, other], [1n, other]])],
+    ["super_root_without_chain", superExtra([[1n, other], [130n, other]])],
+    ["super_root_without_chain", superExtra([[10n + 2n ** 64n, rootClaim]])],
+    ["super_root_mismatch", superExtra([[10n, other]])],
+  ];
+  for (const [code, extraData] of cases) {
+    for (const kind of [kinds.superFault, kinds.superPermissioned]) {
+      const { update, hub } = await buildScene({ kind, extraData });
+      refuses(update, hub, code);
+    }
+  }
+  for (const extraData of [superExtra([[10n, rootClaim]]), superExtra([[0n, other], [10n, rootClaim]])]) {
+    const { update, hub } = await buildScene({ kind: kinds.superFault, extraData });
+    verifyOpStackUpdate(trusted, update, hub);
+  }
+});
+
+Deno.test("OP stack: of a permissioned game the registry is proved, never the game", async () => {
+  const { l1, update, hub } = await buildScene({ kind: kinds.superPermissioned });
+  if (update.proof.tag !== "OpFaultProofGames") throw new Error("A game");
+  const ofFactory = accountNodesOf(await l1.prove(factory, []));
+  const value = { ...update.proof.value, proxyAccountProof: ofFactory };
+  refuses({ ...update, proof: { tag: "OpFaultProofGames", value } }, hub, "challenge_account_proof");
 });
 
 Deno.test("OP stack: what the L1 says against a game is found, each with its code", async () => {
@@ -182,7 +269,12 @@ Deno.test("OP stack: what the L1 says against a game is found, each with its cod
     ["implementation_mismatch", { implementationWord: BigInt(oracle) }],
     ["challenge_missing", { challengeWord: 0n }],
     ["game_challenged", { challengeWord: 2n }],
-    ["game_challenged", { kind: "AggregateVerifier", challengeWord: 1n }],
+    ["game_challenged", { kind: kinds.aggregate, challengeWord: 1n }],
+    ["challenge_missing", { kind: kinds.superFault, challengeWord: 0n }],
+    ["game_challenged", { kind: kinds.superFault, challengeWord: 2n }],
+    ["game_blacklisted_on_l1", { kind: kinds.superPermissioned, challengeWord: 1n }],
+    ["game_missing", { kind: kinds.superFault, gameWord: 0n }],
+    ["implementation_mismatch", { kind: kinds.superPermissioned, implementationWord: 1n }],
   ];
   for (const [code, scene] of scenes) {
     const { update, hub } = await buildScene(scene);
@@ -200,7 +292,7 @@ Deno.test("OP stack: a contract that is no account of the L1 is refused", async 
   throws(
     () => verifyOpStackUpdate(trusted, { ...update, proof: { tag: "OpFaultProofGames", value } }, other),
     (error) =>
-      error instanceof OpStackError && error.code === "factory_proof" &&
+      error instanceof RollupUpdateError && error.code === "factory_proof" &&
       error.cause instanceof EvmProofError && error.cause.code === "account_not_present",
   );
 });
@@ -291,7 +383,7 @@ Deno.test("OP stack: no field of an output can be changed", async () => {
     };
     throws(
       () => verifyOpStackUpdate(trusted, update, hub),
-      (error) => error instanceof OpStackError && codes.includes(error.code),
+      (error) => error instanceof RollupUpdateError && codes.includes(error.code),
       `${Object.keys(change)} should be refused as ${codes}`,
     );
   }
@@ -304,19 +396,19 @@ Deno.test("OP stack: a claim that does not follow from the chain's block is not 
     header: claimed.header,
     withdrawalStorageRoot: claimed.withdrawalStorageRoot,
     game: { proxy: claimed.proxy, gameType: 0, rootClaim },
-    kind: "OPSuccinct",
+    claimed: { l2Height: height, outputRoot: rootClaim },
     extraData: claimed.extraData,
     createdAtSec: 1n,
     factory: answer,
-    proxy: answer,
+    challenge: undefined,
   };
   const { header } = claimed;
   const cases: [string, Partial<typeof parts>][] = [
-    ["false_claim", { game: { ...parts.game, rootClaim: flipHash(rootClaim) } }],
+    ["false_claim", { claimed: { ...parts.claimed, outputRoot: flipHash(rootClaim) } }],
     ["false_claim", { withdrawalStorageRoot: flipHash(parts.withdrawalStorageRoot) }],
     ["false_claim", { header: { ...header, gasUsed: 1n } }],
     ["wrong_block", { header: { ...header, number: header.number + 1n } }],
-    ["malformed_result", { extraData: new Uint8Array(31) }],
+    ["wrong_block", { claimed: { ...parts.claimed, l2Height: height + 1n } }],
   ];
   for (const [code, change] of cases) {
     throws(

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { concatBytes, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
+  decodeParachainProof,
   knownRelayHeightsCodec,
   knownRelayHeightsKey,
-} from "../../../../../src/consensus/clients/parachain/spec/hub_storage.ts";
-import { ParachainError } from "../../../../../src/consensus/clients/parachain/spec/parachain_error.ts";
-import {
-  decodeParachainProof,
+  ParachainError,
   type ParachainView,
   verifyParachainHead,
 } from "../../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";

@@ -1,18 +1,20 @@
 import assert from "node:assert/strict";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import { voteSignBytes } from "../../../../../src/consensus/clients/polygon/spec/comet_commit.ts";
-import { cometMerkleRoot } from "../../../../../src/consensus/clients/polygon/spec/comet_merkle.ts";
 import {
+  cometMerkleRoot,
   compareCometTimes,
   encodeCometTime,
   parseCometTime,
-} from "../../../../../src/consensus/clients/polygon/spec/comet_time.ts";
+} from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import { sha256Parts, simpleTree } from "../../../../../devnet/heimdall/wire.ts";
 
 const times: readonly (readonly [string, bigint, number, string])[] = [
   ["2026-04-20T15:10:48.60553605Z", 1_776_697_848n, 605_536_050, "0x08f88399cf0610b2fedea002"],
   ["2026-04-20T15:10:48Z", 1_776_697_848n, 0, "0x08f88399cf06"],
+  // The first second that does not fit 31 bits.
+  ["2038-01-19T03:14:08Z", 2_147_483_648n, 0, "0x088080808008"],
   ["1970-01-01T00:00:00.000000001Z", 0n, 1, "0x1001"],
   ["1970-01-01T00:00:00Z", 0n, 0, "0x"],
 ];

@@ -29,6 +29,7 @@ const AT = 1;
 function stores(count: number): {
   readonly root: Hash256;
   readonly entryAt: (index: number) => ProvenEntry;
+  readonly partsOf: (index: number, change?: Partial<Parts>) => readonly [Uint8Array, Uint8Array];
   readonly proofAt: (index: number, change?: Partial<Parts>) => Uint8Array;
 } {
   const items = Array.from({ length: count }, (_, at) => ({
@@ -51,16 +52,15 @@ function stores(count: number): {
       storePath: tree.paths[AT] ?? [],
     };
   };
+  const partsOf = (index: number, change?: Partial<Parts>): readonly [Uint8Array, Uint8Array] => {
+    const parts = { ...partsAt(index), ...change };
+    return [existenceProof(parts.item, parts.path), existenceProof(parts.store, parts.storePath)];
+  };
   return {
     root: toHash256(tree.root),
     entryAt: (index) => ({ store: "milestone", ...partsAt(index).item }),
-    proofAt: (index, change) => {
-      const parts = { ...partsAt(index), ...change };
-      return joinCommitmentProofs([
-        existenceProof(parts.item, parts.path),
-        existenceProof(parts.store, parts.storePath),
-      ]);
-    },
+    partsOf,
+    proofAt: (index, change) => joinCommitmentProofs(partsOf(index, change)),
   };
 }
 
@@ -135,6 +135,25 @@ Deno.test("proofs of other stores, roots and shapes are refused", () => {
   for (const [what, work] of refusals) assert.equal(codeOf(work), "milestone_proof", what);
   assert.equal(codeOf(() => requireProven(Uint8Array.of(10, 99, 1), root, entry)), "undecodable_proof");
   assert.equal(codeOf(() => void joinCommitmentProofs([Uint8Array.of(10, 99, 1)])), "undecodable_proof");
+});
+
+Deno.test("an entry beside another member of the proof's union is refused, as the hub takes one of them", () => {
+  const single = stores(1);
+  const only = single.entryAt(0);
+  const [item, store] = single.partsOf(0);
+  for (const member of [2, 3, 4]) {
+    const other = bytesField(member, new Uint8Array(0));
+    for (
+      const parts of [[joined(item, other), store], [joined(other, item), store], [
+        item,
+        joined(store, other),
+      ]]
+    ) {
+      const proof = joinCommitmentProofs(parts);
+      assert.equal(codeOf(() => requireProven(proof, single.root, only)), "milestone_proof", `${member}`);
+    }
+  }
+  requireProven(joinCommitmentProofs([item, store]), single.root, only);
 });
 
 Deno.test("nodes of a proof must have the form of their tree", () => {

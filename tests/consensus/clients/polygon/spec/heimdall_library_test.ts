@@ -9,7 +9,10 @@ import {
   requireProven,
 } from "../../../../../src/consensus/clients/polygon/spec/commitment_proof.ts";
 import { voteSignBytes } from "../../../../../src/consensus/clients/polygon/spec/comet_commit.ts";
-import { hashCometHeader } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
+import {
+  hashCometHeader,
+  parseCometTime,
+} from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import type { PolygonConsensusState } from "../../../../../src/consensus/clients/polygon/spec/consensus_state.ts";
 import {
   parseSignedHeader,
@@ -28,7 +31,6 @@ import { requireEntry } from "../../../../../devnet/hub/verifiers/polygon/milest
 import { readVectors, type VectorNode } from "../../../vector_node.ts";
 import { isAccepted, isTaken, trustedBelow } from "./known_updates.ts";
 import { base64 } from "@scure/base";
-import { parseCometTime } from "../../../../../src/consensus/clients/polygon/spec/comet_time.ts";
 import { verifyPolygonUpdate } from "../../../../../src/consensus/clients/polygon/spec/verify_update.ts";
 import { parseHashedBlock } from "../../../../../src/core/evm/block_header.ts";
 import { POLY } from "../polygon_chain.ts";

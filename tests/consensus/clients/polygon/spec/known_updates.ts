@@ -5,7 +5,7 @@ import {
   type PolygonHubView,
   verifyPolygonUpdate,
 } from "../../../../../src/consensus/clients/polygon/spec/verify_update.ts";
-import { parseCometTime } from "../../../../../src/consensus/clients/polygon/spec/comet_time.ts";
+import { parseCometTime } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import {
   DEFAULT_TRUST,
   POLYGON_UNBONDING_SEC,

@@ -27,6 +27,11 @@ Deno.test("a milestone has the Protobuf form of Heimdall's store, without fields
   assert.deepEqual(decodeMilestone(fromHex(BYTES)), milestone);
 });
 
+Deno.test("a milestone with a total difficulty of 32 bits is read as Heimdall stores it", () => {
+  const stored = fromHex(BYTES.replace(/40f+01$/, "408080808008"));
+  assert.deepEqual(decodeMilestone(stored), { ...milestone, totalDifficulty: 2n ** 31n });
+});
+
 Deno.test("a milestone whose bytes the hub would make differently is refused", () => {
   const known = fromHex(BYTES);
   for (

@@ -1,0 +1,192 @@
+/**
+ * Claims of a rollup contract: assertions of one with BoLD, nodes of an older one. The newest that nobody contests is
+ * proved.
+ */
+import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
+import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
+import { type ClaimKind, type ClaimPoll, ClaimRefusal } from "../../rollup/claims.ts";
+import type { RollupDeps } from "../../rollup/rollup_options.ts";
+import { RollupDataError } from "../../rollup/spec/rollup_errors.ts";
+import {
+  assertionProofSlots,
+  buildAssertionProof,
+  buildNodeProof,
+  nodeProofSlots,
+} from "./spec/build_update.ts";
+import {
+  ASSERTION_CREATED,
+  type AssertionCreated,
+  decodeAssertionCreated,
+  decodeNodeCreated,
+  NODE_CREATED,
+  type NodeCreated,
+} from "./spec/claim_events.ts";
+import {
+  assertionHash,
+  assertionSlot,
+  contestReason,
+  latestNodeIn,
+  nodeClaimHash,
+  nodeNumbersSlot,
+  parseAssertionWord,
+} from "./spec/claim_hashes.ts";
+import type { ArbitrumConsensusState } from "./spec/consensus_state.ts";
+import { blacklistedClaimKey } from "./spec/hub_storage.ts";
+import { type ArbitrumProof, arbitrumUpdateCodec } from "./spec/update.ts";
+import { decodeArbitrumUpdate, verifyArbitrumUpdate } from "./spec/verify_update.ts";
+
+/** A claim with the L1 block of its log. */
+interface FoundClaim<Event> {
+  readonly event: Event;
+  readonly l1Height: bigint;
+}
+
+type Poll = ClaimPoll<ArbitrumConsensusState>;
+
+/** Kind of claims of an Arbitrum chain. */
+export type ArbitrumClaimKind<Event> = ClaimKind<ArbitrumConsensusState, FoundClaim<Event>>;
+
+/** Differences between the generations of the rollup contract. */
+interface ClaimGeneration<Event>
+  extends Pick<ArbitrumClaimKind<Event>, "noun" | "topic0" | "judge" | "orderOf"> {
+  decode(...log: Parameters<ArbitrumClaimKind<Event>["decode"]>): Event | undefined;
+  /** Unique name within one contract. */
+  nameOf(event: Event): string;
+  /** Name of the claim in the hub's blacklist. */
+  claimHash(event: Event): Hash256;
+  /** Last block of the claim. */
+  blockHash(event: Event): Hash256;
+  /** Slot of the word that shows whether the claim is contested; absent: nothing shows it. */
+  contestSlot?(event: Event): Hash256;
+  /** Slots that {@link build} needs. */
+  slots(event: Event): readonly Hash256[];
+  /** @throws {RollupDataError | EvmProofError} */
+  build(
+    parts: { readonly event: Event; readonly header: EvmBlockHeader; readonly rollup: AccountProofAnswer },
+  ): ArbitrumProof;
+}
+
+/** Reads words of the contract at the block that the hub knows. */
+async function readWords(
+  { contract: account, l1, view, signal }: Poll,
+  slots: readonly Hash256[],
+): Promise<readonly (Hash256 | undefined)[]> {
+  const at = view.l1.height;
+  const words = await l1.fetchReads(slots.map((slot) => ({ kind: "word", account, slot, at })), signal);
+  return words.map((word) => word === undefined ? undefined : toHash256(word));
+}
+
+function claimsOf<Event>(
+  { hub, l1, l2 }: RollupDeps,
+  generation: ClaimGeneration<Event>,
+): ArbitrumClaimKind<Event> {
+  const describe = ({ event }: FoundClaim<Event>): string => generation.nameOf(event);
+  return {
+    ...generation,
+    decode: (log, contract) => {
+      const event = generation.decode(log, contract);
+      return event && { event, l1Height: log.blockNumber };
+    },
+    keyOf: describe,
+    describe,
+    plan: async (open, poll, keep) => {
+      const { view: { state, l1: { height } } } = poll;
+      const keys = open.map(({ event }) =>
+        blacklistedClaimKey(state.stateMachineId, generation.claimHash(event))
+      );
+      const blacklisted = await hub.reads.fetchStorage(keys, poll.signal);
+      const isBlacklisted = (_: unknown, index: number): string | undefined =>
+        blacklisted[index] && "blacklisted on the hub";
+      const known = keep(
+        keep(open, isBlacklisted, true),
+        ({ l1Height }) => l1Height > height ? "newer than the L1 block that the hub knows" : undefined,
+      );
+      const { contestSlot } = generation;
+      const words = contestSlot && await readWords(poll, known.map(({ event }) => contestSlot(event)));
+      const sound = keep(known, (_, index) => words && contestReason(words[index]));
+      return sound.toReversed().toSorted((a, b) => Number(generation.orderOf(b) - generation.orderOf(a)));
+    },
+    prove: async ({ event }, { view, contract, signal }) => {
+      const found = await l2.fetchHeader(generation.blockHash(event), signal);
+      if (found === undefined) throw new ClaimRefusal("block_does_not_exist", "claim");
+      const { header } = found;
+      // The hub stores nothing at or below its height.
+      if (view.hubHeight !== undefined && header.number <= view.hubHeight) return undefined;
+      const requests = [{ account: contract, slots: generation.slots(event) }];
+      const [rollup] = await l1.fetchProofs(requests, view.l1, signal);
+      if (rollup === undefined) throw new Error("A proof is missing");
+      const proof = arbitrumUpdateCodec.enc({
+        l1Height: view.l1.height,
+        proof: generation.build({ event, header, rollup }),
+      });
+      verifyArbitrumUpdate(view.state, decodeArbitrumUpdate(proof), {
+        l1StateRoot: view.l1.stateRoot,
+        rollupCore: contract,
+        blacklistedClaims: new Set(),
+      });
+      return { proof, height: header.number };
+    },
+  };
+}
+
+/** Assertions: challenged when their parent has a second child. */
+export function assertionClaims(deps: RollupDeps): ArbitrumClaimKind<AssertionCreated> {
+  return claimsOf(deps, {
+    noun: "assertions",
+    topic0: ASSERTION_CREATED,
+    decode: (log, rollupCore) => {
+      const event = decodeAssertionCreated(log, rollupCore);
+      // The contract names assertions by this hash, so a log that does not match is forged.
+      if (event !== undefined && assertionHash(event) !== event.assertionHash) {
+        throw new RollupDataError("malformed_event");
+      }
+      return event;
+    },
+    nameOf: (event) => `assertion ${event.assertionHash}`,
+    orderOf: ({ l1Height }) => l1Height,
+    claimHash: (event) => event.assertionHash,
+    blockHash: (event) => event.afterState.globalState.blockHash,
+    contestSlot: (event) => assertionSlot(event.previousAssertionHash),
+    // Every assertion stores when its first child was created: a child without a log is missing.
+    judge: async (found, poll, { newest }) => {
+      const events = found.map(({ event }) => event);
+      const parents = newest === undefined ? events : [newest.event, ...events];
+      if (parents.length === 0) return "unknown";
+      const words = await readWords(poll, parents.map(({ assertionHash }) => assertionSlot(assertionHash)));
+      const isMissing = parents.some(({ assertionHash }, index) => {
+        const word = words[index];
+        if (word === undefined || parseAssertionWord(word).firstChildBlock === 0n) return false;
+        return !events.some(({ previousAssertionHash }) => previousAssertionHash === assertionHash);
+      });
+      return isMissing ? "incomplete" : "complete";
+    },
+    slots: assertionProofSlots,
+    build: (parts) => ({ tag: "ArbitrumBold", value: buildAssertionProof(parts) }),
+  });
+}
+
+/** Nodes of rollup contracts that predate BoLD. */
+export function nodeClaims(deps: RollupDeps): ArbitrumClaimKind<NodeCreated> {
+  return claimsOf<NodeCreated>(deps, {
+    noun: "nodes",
+    topic0: NODE_CREATED,
+    decode: decodeNodeCreated,
+    nameOf: (event) => `node ${event.nodeNumber}`,
+    orderOf: ({ event }) => event.nodeNumber,
+    claimHash: nodeClaimHash,
+    blockHash: (event) => event.globalState.blockHash,
+    // Nodes are numbered: the ones found must reach from the last known node to the contract's newest.
+    judge: async (found, poll, { newest }) => {
+      const [word] = await readWords(poll, [nodeNumbersSlot]);
+      const latest = word === undefined ? 0n : latestNodeIn(word);
+      const numbers = new Set(found.map(({ event }) => event.nodeNumber));
+      if (newest !== undefined) numbers.add(newest.event.nodeNumber);
+      const [first] = [...numbers].sort((a, b) => Number(a - b));
+      if (latest === 0n || first === undefined || first > latest) return "unknown";
+      return latest - first + 1n === BigInt(numbers.size) ? "complete" : "incomplete";
+    },
+    slots: nodeProofSlots,
+    build: (parts) => ({ tag: "ArbitrumOrbit", value: buildNodeProof(parts) }),
+  });
+}

@@ -1,0 +1,108 @@
+/**
+ * Loads the bytes of consensus proofs that the hub has accepted, from the offchain database of its node. Proofs of a kind
+ * that this version does not know are skipped. Source: docs/protocol/hub-consensus.md sections 5.6 and 5.9.
+ */
+import { hasKnownKind } from "../beefy/naive_proof.ts";
+import { toHex } from "../encoding/bytes.ts";
+import { MAX_PROOFS_AT_ONCE } from "../chains/transaction_bytes.ts";
+import type { AcceptedProof, AcceptedProofs } from "../chains/hub.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { dropOldest } from "../runtime/oldest.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { RotationStep } from "./proof_plan.ts";
+
+/** A proof with its bytes. */
+export interface LoadedProof extends AcceptedProof {
+  readonly bytes: Uint8Array;
+}
+
+/** Maximum number of proofs whose bytes are cached: those of one transaction. */
+const MAX_KEPT = MAX_PROOFS_AT_ONCE + 1;
+
+/** Maximum number of proofs of an unknown kind that are remembered: as many as the hub lists. */
+const MAX_SKIPPED = 1_024;
+
+/** Maximum size of a proof, bytes: the hub accepts no larger one. */
+const MAX_PROOF_BYTES = 1_048_576;
+
+/** Time for which bytes and kinds are remembered, ms: they are the word of one node. */
+const KEPT_MS = 60_000;
+
+/** Dependencies of a loader. */
+export interface ProofLoaderDeps {
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Log;
+}
+
+/** Loads proofs. Methods may throw an `RpcFault`: `missing_method` where the node hides its offchain database. */
+export class ProofLoader {
+  readonly #hub: Pick<AcceptedProofs, "fetchProofBytes">;
+  readonly #deps: ProofLoaderDeps;
+  readonly #kept = new Map<string, { readonly proof: LoadedProof; readonly untilMs: number }>();
+  /** Proofs of an unknown kind with the time until which they are not asked for, and the kinds that were logged. */
+  readonly #skipped = new Map<string, number>();
+  readonly #loggedKinds = new Set<string>();
+
+  constructor(hub: Pick<AcceptedProofs, "fetchProofBytes">, deps: ProofLoaderDeps) {
+    this.#hub = hub;
+    this.#deps = deps;
+  }
+
+  /** True for a proof that was skipped because its kind is unknown. */
+  isSkipped(proof: AcceptedProof): boolean {
+    return this.#skipped.has(keyOf(proof));
+  }
+
+  /** Loads the first rotations, as many as one transaction takes, up to the first one without usable bytes. */
+  async loadRotations(
+    steps: readonly RotationStep[],
+    signal: AbortSignal,
+  ): Promise<readonly LoadedProof[]> {
+    const first = steps.slice(0, MAX_PROOFS_AT_ONCE);
+    const found = await Promise.all(first.map((step) => this.#load(step, signal)));
+    const end = found.indexOf(undefined);
+    return found.slice(0, end === -1 ? found.length : end).flatMap((proof) => proof ?? []);
+  }
+
+  /** Loads the first of these proofs for messages whose bytes are usable; `undefined`: none is. */
+  async loadFirst(heights: readonly bigint[], signal: AbortSignal): Promise<LoadedProof | undefined> {
+    for (const height of heights) {
+      const found = await this.#load({ height, newSetId: undefined }, signal);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  async #load(proof: AcceptedProof, signal: AbortSignal): Promise<LoadedProof | undefined> {
+    const key = keyOf(proof);
+    const nowMs = this.#deps.clock.now();
+    const known = this.#kept.get(key);
+    if (known !== undefined && nowMs < known.untilMs) return known.proof;
+    if (nowMs < (this.#skipped.get(key) ?? 0)) return undefined;
+    this.#skipped.delete(key);
+    const bytes = await this.#hub.fetchProofBytes(proof, signal);
+    if (bytes === undefined || bytes.length > MAX_PROOF_BYTES) return undefined;
+    const untilMs = nowMs + KEPT_MS;
+    if (!hasKnownKind(bytes)) {
+      this.#skipped.set(key, untilMs);
+      dropOldest(this.#skipped, MAX_SKIPPED);
+      this.#reportKind(toHex(bytes.subarray(0, 1)));
+      return undefined;
+    }
+    const loaded = { ...proof, bytes };
+    this.#kept.delete(key);
+    this.#kept.set(key, { proof: loaded, untilMs });
+    dropOldest(this.#kept, MAX_KEPT);
+    return loaded;
+  }
+
+  #reportKind(kind: string): void {
+    if (this.#loggedKinds.has(kind)) return;
+    this.#loggedKinds.add(kind);
+    this.#deps.log.warn("proof_kind_unknown", { kind });
+  }
+}
+
+function keyOf({ height, newSetId }: AcceptedProof): string {
+  return `${height} ${newSetId ?? ""}`;
+}
