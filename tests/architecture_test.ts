@@ -261,7 +261,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2100,
   "core/merkle": 1001,
   "core/pricing": 386,
-  "core/rpc": 4102,
+  "core/rpc": 4112,
   "core/runtime": 2456,
   "core/substrate": 291,
   "core/telemetry": 3517,
@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 89_969,
+  "lines of src": 89_979,
   "lines of devnet": 36_007,
   "lines of tests": 100_461,
   "lines of the longest function of src": 114,
